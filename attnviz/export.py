@@ -1,0 +1,154 @@
+"""Figures, traces and tables as bytes to keep: HTML that opens offline, CSV, JSON, and one zip of everything.
+
+PNG and SVG are made by the browser that shows the figure (see `config`), so no Chrome is needed where this runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import io
+import json
+import re
+import unicodedata
+import zipfile
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+import plotly.io as pio
+from plotly.offline import get_plotlyjs
+
+from attnviz.figures.theme import FONT, palette
+from attnviz.trace import Trace
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ margin: 24px auto; padding: 0 16px; max-width: {width}px; background: {page}; color: {text}; font-family: {font}; }}
+figure {{ margin: 0; }}
+figcaption {{ margin-top: 12px; font-size: 14px; line-height: 1.5; color: {muted}; }}
+</style>
+</head>
+<body>
+<figure>
+{figure}
+<figcaption>{description}</figcaption>
+</figure>
+</body>
+</html>
+"""
+_FORMULA = re.compile(r"'*[=+\-@\t\r＝＋－＠]")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)$")  # file names that Windows refuses
+_STAMP = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: the same content gives the same bytes
+_FORMATS = {"png", "svg"}
+
+
+def config(name: str, fmt: str = "png") -> dict:
+    """Plotly's `config`: one button, which saves the picture as `name`.png (twice the size on screen) or `name`.svg."""
+    if fmt not in _FORMATS:
+        raise ValueError(f"fmt must be png or svg; got {fmt!r}")
+    return {
+        "displaylogo": False,
+        "displayModeBar": True,
+        "modeBarButtons": [["toImage"]],
+        "scrollZoom": False,
+        "showTips": False,
+        "toImageButtonOptions": {"format": fmt, "filename": figure_name(name), "scale": 2},
+    }
+
+
+def figure_name(text: str) -> str:
+    """A file name without extension, safe on every system: `Heatmap: Luong (général)` -> `heatmap-luong-general`."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    name = re.sub(r"[^a-z0-9]+", "-", ascii_text).strip("-")[:60].rstrip("-") or "figure"
+    return f"{name}-file" if _RESERVED.match(name) else name
+
+
+def figure_html(figure: go.Figure, name: str = "figure") -> bytes:
+    """One HTML file that holds everything it needs, plotly.js (5 MB) included; UTF-8."""
+    return _html(figure, name, include_plotlyjs=True)
+
+
+def frame_csv(frame: pd.DataFrame) -> bytes:
+    """RFC 4180 in UTF-8 with a byte order mark, so that Excel shows accents; pandas and readr read it as it is. No index.
+
+    A text that a spreadsheet would run as a formula (it begins with = + - @, tab or return; tokens do) gets one `'` in
+    front. A text in which these follow leading quotes gets one more, so dropping one `'` there always gives the text back.
+    """
+    safe = frame.copy(deep=False)
+    for position, dtype in enumerate(frame.dtypes):
+        if not pd.api.types.is_numeric_dtype(dtype):
+            column = frame.iloc[:, position].astype(object)
+            quoted = {value: _guard(value) for value in column.unique()}
+            safe.isetitem(position, column.map(quoted))
+    return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig", "replace")
+
+
+def trace_json(trace: Trace) -> bytes:
+    """`Trace.to_json` in UTF-8; half a surrogate pair stays an escape, so the round trip is exact."""
+    return trace.to_json().encode("utf-8", "backslashreplace")
+
+
+def bundle(
+    figures: Mapping[str, go.Figure], traces: Iterable[Trace], frames: Mapping[str, pd.DataFrame], manifest: dict
+) -> bytes:
+    """A zip: figures/NAME.html with one plotly.min.js for all, traces/MODEL.json, NAME.csv a frame, manifest.json.
+
+    The manifest gets one more entry, `files`: the SHA-256 of each file. The same content gives the same bytes.
+    """
+    files: dict[str, bytes] = {}
+    for name, figure in figures.items():
+        files[_free(files, "figures/", name, ".html")] = _html(figure, name, include_plotlyjs="directory")
+    for trace in traces:
+        files[_free(files, "traces/", trace.model, ".json")] = trace_json(trace)
+    for name, frame in frames.items():
+        files[_free(files, "", name, ".csv")] = frame_csv(frame)
+    if figures:
+        files["figures/plotly.min.js"] = get_plotlyjs().encode()
+    hashes = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
+    text = json.dumps({**manifest, "files": hashes}, ensure_ascii=False, indent=2)
+    files["manifest.json"] = text.encode("utf-8", "backslashreplace")
+    return _zip(files)
+
+
+def _html(figure: go.Figure, name: str, include_plotlyjs: bool | str) -> bytes:
+    meta = figure.layout.meta or {}
+    colors = palette(bool(meta.get("dark")))
+    description = meta.get("description", "")
+    drawn = pio.to_html(
+        figure, config=config(name), include_plotlyjs=include_plotlyjs, full_html=False, validate=False,
+        div_id=figure_name(name),
+    )  # fmt: skip
+    page = _PAGE.format(
+        title=html.escape(name), figure=drawn, description=html.escape(description), font=FONT,
+        width=1200 if len(figure.data) > 1 else 720, page=colors.page, text=colors.text, muted=colors.muted,
+    )  # fmt: skip
+    return page.encode("utf-8", "xmlcharrefreplace")
+
+
+def _guard(value):
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+
+def _free(taken: Mapping[str, bytes], folder: str, name: str, ending: str) -> str:
+    """A path that is not taken yet: NAME, NAME-2, NAME-3 …"""
+    stem, number = figure_name(name), 2
+    path = f"{folder}{stem}{ending}"
+    while path in taken:
+        path, number = f"{folder}{stem}-{number}{ending}", number + 1
+    return path
+
+
+def _zip(files: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, _STAMP)
+            entry.compress_type, entry.create_system, entry.external_attr = zipfile.ZIP_DEFLATED, 3, 0o644 << 16
+            archive.writestr(entry, files[name], compresslevel=1)
+    return buffer.getvalue()

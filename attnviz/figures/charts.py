@@ -1,0 +1,181 @@
+"""Mechanisms beside each other: statistics by step, and a table of means with standard deviations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from attnviz.figures import labels
+from attnviz.figures.theme import CLEAR, build, layout, lines, note, palette
+
+STATISTICS = {
+    "entropy_nats": "Entropy (nats)",
+    "entropy_bits": "Entropy (bits)",
+    "normalised_entropy": "Normalised entropy",
+    "max_weight": "Maximum weight",
+    "effective_threshold": "Weights above threshold",
+    "effective_entropy": "Effective positions",
+    "effective_inverse": "Effective positions, 1/Σα²",
+    "gini": "Gini coefficient",
+    "expected_position": "Expected position",
+    "special_mass": "Weight on special tokens",
+    "removed_mass": "Weight on hidden tokens",
+}
+_PANELS = (
+    ("entropy_nats", "Entropy (nats)", lambda keys: math.log(keys), 2),
+    ("max_weight", "Maximum weight", lambda keys: 1 / keys, 2),
+    ("effective_entropy", "Effective positions", float, 1),
+)
+_GAP = {False: 0.075, True: 0.09}  # between panels, as a share of the width, or of the height when stacked
+_ROW = 30  # px a table row
+
+
+def by_step_height(stacked: bool = False, title: bool = False) -> int:
+    return (620 if stacked else 300) + (30 if title else 0)
+
+
+def comparison_height(n_statistics: int, title: bool = False) -> int:
+    return _ROW * (n_statistics + 1) + 8 + (30 if title else 0)
+
+
+def by_step(
+    frames: Mapping[str, pd.DataFrame], keys: int, step: int | None = None, title: str | None = None, *,
+    dark: bool = False, stacked: bool = False,
+) -> go.Figure:  # fmt: skip
+    """Entropy, maximum weight and effective positions by step, a line a mechanism; dotted: uniform over `keys` keys.
+
+    frames : mechanism -> frame with columns step, token, entropy_nats, max_weight, effective_entropy
+    `step` gets a band behind it. When all frames have the same tokens, these stand under the last step axis.
+    """
+    if not frames:
+        raise ValueError("frames must hold at least one mechanism; got none")
+    if keys < 1:
+        raise ValueError(f"keys must be at least 1; got {keys}")
+    for name, frame in frames.items():
+        _require(frame, ("step", "token", *(panel[0] for panel in _PANELS)), f"frame of {name}")
+    styles = lines(frames, dark)
+    traces = [
+        _line(name, frame, panel, styles[name]) for panel in range(len(_PANELS)) for name, frame in frames.items()
+    ]
+    shared = len({tuple(frame["token"]) for frame in frames.values()}) == 1
+    description = (
+        f"Entropy, maximum weight and effective positions by step for {_listed(frames)}; the dotted line is uniform attention "
+        f"over {keys} keys: {math.log(keys):.2f} nats, maximum {1 / keys:.2f}, {keys} positions."
+    )
+    bottom = 76 if shared else 40
+    margin = (40, 12, (88 if stacked else 66) + (30 if title else 0), bottom)
+    figure = layout(dark, by_step_height(stacked, bool(title)), margin, title and labels.escape(title), description)
+    figure.update(_panels(frames, keys, step, shared, dark, stacked))
+    return build(traces, figure)
+
+
+def comparison(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> go.Figure:
+    """A table of mean ± standard deviation; frame has columns mechanism, statistic, mean, std. One column a mechanism."""
+    _require(frame, ("mechanism", "statistic", "mean", "std"), "frame")
+    cells = {
+        (row.statistic, row.mechanism): "–" if pd.isna(row.mean) else f"{row.mean:.2f} ± {row.std:.2f}"
+        for row in frame[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)
+    }
+    mechanisms, statistics = (list(dict.fromkeys(frame[column])) for column in ("mechanism", "statistic"))
+    styles, colors = lines(mechanisms, dark), palette(dark)
+    columns = [[labels.escape(STATISTICS.get(name, name)) for name in statistics]]
+    columns += [[cells.get((statistic, mechanism), "–") for statistic in statistics] for mechanism in mechanisms]
+    align = ["left", *["right"] * len(mechanisms)]
+    look = dict(align=align, height=_ROW, line=dict(color=colors.grid, width=1))
+    head = ["", *(f"<b>{labels.escape(labels.plain(name))}</b>" for name in mechanisms)]
+    ink = [colors.muted, *(styles[name].color for name in mechanisms)]
+    table = dict(
+        type="table", columnwidth=[1.7, *[1] * len(mechanisms)],
+        header=dict(values=head, fill=dict(color=colors.panel), font=dict(color=ink, size=13), **look),
+        cells=dict(values=columns, fill=dict(color=CLEAR), font=dict(color=colors.text, size=13), **look),
+    )  # fmt: skip
+    description = f"Mean ± standard deviation over the steps of {len(statistics)} statistics for {_listed(mechanisms)}."
+    margin = (1, 34, 2 + (30 if title else 0), 2)
+    height = comparison_height(len(statistics), bool(title))
+    return build([table], layout(dark, height, margin, title and labels.escape(title), description))
+
+
+def _listed(names) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _require(frame: pd.DataFrame, columns: tuple[str, ...], name: str) -> None:
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise ValueError(f"the {name} must have the columns {', '.join(columns)}; {', '.join(missing)} missing")
+
+
+def _line(name: str, frame: pd.DataFrame, panel: int, style) -> dict:
+    statistic, _, _, digits = _PANELS[panel]
+    axis = "" if panel == 0 else str(panel + 1)
+    shown = labels.escape(labels.plain(name))
+    steps = frame["step"].to_list()
+    spoken = [f"‘{labels.escape(labels.plain(token))}’" for token in frame["token"]]
+    return dict(
+        type="scatter", mode="lines+markers", name=shown, legendgroup=shown, showlegend=panel == 0,
+        x=steps, y=frame[statistic].round(4).to_list(), xaxis=f"x{axis}", yaxis=f"y{axis}",
+        line=dict(color=style.color, dash=style.dash, width=2), marker=dict(color=style.color, symbol=style.marker, size=7),
+        text=[f"step {step + 1}, {token}" for step, token in zip(steps, spoken, strict=True)],
+        hovertemplate=f"%{{y:.{digits}f}} at %{{text}}<extra>{shown}</extra>",
+    )  # fmt: skip
+
+
+def _panels(frames, keys: int, step: int | None, shared: bool, dark: bool, stacked: bool) -> dict:
+    """Axes, panel titles, the uniform reference and the chosen step."""
+    colors, longest, gap = palette(dark), max(frames.values(), key=len), _GAP[stacked]
+    size = (1 - 2 * gap) / 3
+    legend = dict(orientation="h", x=0, y=1, xref="paper", yref="container", xanchor="left", yanchor="top", font=dict(size=13))
+    part = dict(annotations=[], shapes=[], showlegend=True, hovermode="x unified", legend=legend)
+    for panel, (_, name, uniform, _) in enumerate(_PANELS):
+        axis = "" if panel == 0 else str(panel + 1)
+        start, level = panel * (size + gap), uniform(keys)
+        span = [max(0, 1 - start - size), 1 - start] if stacked else [start, min(1, start + size)]
+        part[f"xaxis{axis}"] = _step_axis(longest, shared, colors) | dict(
+            anchor=f"y{axis}", unifiedhovertitle=dict(text=name), showticklabels=not stacked or panel == 2,
+            **({} if stacked else dict(domain=span)),
+        )  # fmt: skip
+        part[f"yaxis{axis}"] = dict(
+            anchor=f"x{axis}", range=[0, 1.04 if panel == 1 else max(1.12 * level, 0.1)], gridcolor=colors.grid, zeroline=False,
+            fixedrange=True, nticks=5, tickfont=dict(size=11, color=colors.muted), **(dict(domain=span) if stacked else {}),
+        )  # fmt: skip
+        part["annotations"] += _panel_texts(name, level, axis, dark)
+        part["shapes"] += _panel_shapes(level, step, axis, colors)
+    return part
+
+
+def _panel_texts(name: str, level: float, axis: str, dark: bool) -> list[dict]:
+    place = dict(xref=f"x{axis} domain", yanchor="bottom")
+    title = dict(text=f"<b>{name}</b>", showarrow=False, font=dict(size=13), x=0, y=1, xanchor="left", yshift=4)
+    return [
+        dict(**title, **place, yref=f"y{axis} domain"),
+        note(f"uniform {level:.3g}", dark, **place, yref=f"y{axis}", x=1, y=level, xanchor="right"),
+    ]
+
+
+def _panel_shapes(level: float, step: int | None, axis: str, colors) -> list[dict]:
+    uniform = dict(
+        type="line", xref=f"x{axis} domain", yref=f"y{axis}", x0=0, x1=1, y0=level, y1=level, layer="below",
+        line=dict(color=colors.muted, width=1.5, dash="dot"),
+    )  # fmt: skip
+    chosen = [] if step is None else [dict(
+        type="rect", xref=f"x{axis}", yref=f"y{axis} domain", x0=step - 0.4, x1=step + 0.4, y0=0, y1=1, layer="below",
+        fillcolor=colors.grid, line=dict(width=0),
+    )]  # fmt: skip
+    return [uniform, *chosen]
+
+
+def _step_axis(frame: pd.DataFrame, shared: bool, colors) -> dict:
+    steps = frame["step"].to_list()
+    room = 22 if shared else 12
+    shown = [steps[i] for i in labels.thin(len(steps), room)]
+    tokens = [labels.escape(labels.plain(token)) for token in frame["token"]]
+    texts = dict(zip(steps, tokens, strict=True)) if shared else {step: str(step + 1) for step in steps}
+    return dict(
+        range=[min(steps, default=0) - 0.4, max(steps, default=0) + 0.4], tickvals=shown, fixedrange=True,
+        ticktext=[texts[step] for step in shown], tickangle=-50 if shared else 0, showgrid=False, zeroline=False,
+        tickfont=dict(size=11), linecolor=colors.muted, showline=True, ticks="outside", ticklen=3, tickcolor=colors.muted,
+    )  # fmt: skip

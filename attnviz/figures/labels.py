@@ -1,0 +1,92 @@
+"""Tokens as text that plotly can draw: nothing vanishes, nothing merges, nothing runs off.
+
+Plotly reads every text as pseudo-HTML (`<s>` strikes through, `<eos>` vanishes), so each label is escaped here, once.
+Marks: `·ning` continues the word of the token before it · `⁇` after a token unknown to the vocabulary · `␣`, `⇥`, `⏎`
+for tokens made of white space · `∅` for an empty one · italics for special tokens · `…` where a label was cut.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import unicodedata
+from collections.abc import Sequence
+
+_SPACES = {" ": "␣", "\t": "⇥", "\n": "⏎", "\r": "⏎"}
+_JOINERS = "\u200c\u200d"  # emoji and several scripts need them; other format characters could reorder a label
+_ISOLATE, _POP = "\u2068", "\u2069"
+
+
+def plain(text: str) -> str:
+    """The text of a token with every character visible; not escaped. Control characters become `�`."""
+    if not text:
+        return "∅"
+    if text.isspace():
+        return "".join(_SPACES.get(character, "␣") for character in text)
+    shown = "".join(_visible(character) for character in text)
+    right_to_left = any(unicodedata.bidirectional(character) in ("R", "AL") for character in shown)
+    return f"{_ISOLATE}{shown}{_POP}" if right_to_left else shown  # keeps the number after it in its place
+
+
+def quoted(token) -> str:
+    """The token for a sentence: `‘noir’`; specials go without quotes. Not escaped."""
+    return plain(token.text) if token.special else f"‘{plain(token.text)}’"
+
+
+def escape(text: str) -> str:
+    """For plotly's pseudo-HTML, which knows no `&quot;`; `$` too, which a notebook's MathJax would read as a formula."""
+    return html.escape(text, quote=False).replace("$", "&#36;")
+
+
+def ticks(tokens: Sequence, limit: int = 12) -> list[str]:
+    """One escaped label a token, cut to `limit` columns of text."""
+    before = (None, *tokens)[: len(tokens)]
+    return [_tick(token, previous, limit) for token, previous in zip(tokens, before, strict=True)]
+
+
+def thin(count: int, room: int, keep: int | None = None) -> list[int]:
+    """Positions 0..count-1 to label when only `room` labels fit: evenly spaced, `keep` always among them."""
+    every = max(1, math.ceil(count / room))
+    if keep is None:
+        return list(range(0, count, every))
+    return sorted({keep, *(i for i in range(0, count, every) if abs(i - keep) >= every)})
+
+
+def width(label: str) -> int:
+    """Columns of text a label takes: 2 for wide (CJK, emoji) characters, 0 for combining marks; tags do not count."""
+    bare = html.unescape(label.replace("<i>", "").replace("</i>", ""))
+    return sum(_columns(character) for character in bare)
+
+
+def _tick(token, previous, limit: int) -> str:
+    text = _cut(plain(token.text), limit)
+    if token.special:
+        return f"<i>{escape(text)}</i>"
+    continues = previous is not None and token.word is not None and token.word == previous.word
+    return escape(f"{'·' if continues else ''}{text}{'⁇' if token.unknown else ''}")
+
+
+def _visible(character: str) -> str:
+    if character in _SPACES:
+        return " "
+    hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs") and character not in _JOINERS
+    return "�" if hidden else character
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _cut(text: str, limit: int) -> str:
+    if sum(map(_columns, text)) <= limit:
+        return text
+    used, kept = 0, []
+    for character in text:
+        used += _columns(character)
+        if used > limit - 1:
+            break
+        kept.append(character)
+    closing = _POP if text.endswith(_POP) else ""
+    return "".join(kept).rstrip(_JOINERS) + "…" + closing

@@ -1,0 +1,206 @@
+"""One attention map as a picture: rows are queries from top to bottom, columns keys with their tokens along the top.
+
+Axes hold positions, tokens sit in `ticktext`, so repeated tokens never merge and a click gives (key, query) as (x, y).
+Cells that a query cannot see and rows without weights are gaps. Steps are counted from 0 in data, from 1 in words.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import plotly.graph_objects as go
+
+from attnviz.figures import labels
+from attnviz.figures.wording import describe, row_sentence, strongest
+from attnviz.figures.theme import CLEAR, build, colorscale, layout, lines, note, palette
+
+_TOP, _TITLE, _SCALE = 86, 30, 34  # px above the cells for tokens, for a title; below them for the colour scale
+_CELL = 24  # px a row, up to 20 rows; later rows get less and the picture grows slowly
+_LABEL = 12  # px that one tick label needs across its direction
+_PLOT = 262  # px of cells in the narrowest column we design for (360 px)
+
+
+def heatmap_height(n_rows: int, title: bool = False, scale: bool = True) -> int:
+    """Pixels a heatmap of `n_rows` queries is tall, so that a page can keep the place."""
+    return _TOP + _rows_height(n_rows) + (_TITLE if title else 0) + (_SCALE if scale else 8)
+
+
+def bars_height(title: bool = False) -> int:
+    return 196 + (_TITLE if title else 0)
+
+
+def heatmap(grid, step: int | None = None, title: str | None = None, *, dark: bool = False, scale: bool = True) -> go.Figure:
+    """Weights [queries, keys] of a Grid on a fixed scale from 0 to 1; the row of `step` is outlined.
+
+    ValueError if `step` is not a row of the grid.
+    """
+    _check_step(grid, step)
+    weights = np.where(grid.visible, grid.weights, np.nan)
+    queries, keys = _spoken(grid.queries), _spoken(grid.keys)
+    hover = [
+        [f"{query} looks at {key}: {_number(weight)}" for key, weight in zip(keys, row, strict=True)]
+        for query, row in zip(queries, weights.tolist(), strict=True)
+    ]
+    trace = _cells(weights, hover, palette(dark).sequential, (0, 1))
+    if scale:
+        trace.update(_scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]))
+    frame = _frame(grid, step, title, dark, scale, describe(grid, step))
+    return build([trace], frame)
+
+
+def difference(
+    values, grid, names: tuple[str, str] = ("a", "b"), title: str | None = None, *, dark: bool = False
+) -> go.Figure:
+    """values [queries, keys] = weights of names[0] - weights of names[1]; the scale is -1..1 around 0.
+
+    `grid` gives the tokens (either of the two: they are the same). ValueError if the shapes differ.
+    """
+    values = np.asarray(values, dtype=np.float32)
+    if values.shape != grid.weights.shape:
+        raise ValueError(f"values must have the grid's shape {grid.weights.shape}; got {values.shape}")
+    values = np.where(grid.visible, values, np.nan)
+    first, second = (labels.escape(labels.plain(name)) for name in names)
+    queries, keys = _spoken(grid.queries), _spoken(grid.keys)
+    hover = [
+        [f"{query} looks at {key}: {_more(value, first, second)}" for key, value in zip(keys, row, strict=True)]
+        for query, row in zip(queries, values.tolist(), strict=True)
+    ]
+    trace = _cells(values, hover, palette(dark).diverging, (-1, 1))
+    trace.update(_scale_bar([-1, -0.5, 0, 0.5, 1], ["−1", f"◂ {second}", "0", f"{first} ▸", "1"]))
+    summary = f"Weights of {names[0]} minus weights of {names[1]}, {len(queries)} rows by {len(keys)} columns."
+    if np.isfinite(values).any():
+        row, column = np.unravel_index(np.nanargmax(np.abs(values)), values.shape)
+        query, key = labels.quoted(grid.queries[row]), labels.quoted(grid.keys[column])
+        summary += f" Largest: {query} looks at {key}, {_more(float(values[row, column]), *names)}."
+    return build([trace], _frame(grid, None, title, dark, True, summary))
+
+
+def step_bars(grid, step: int, title: str | None = None, *, dark: bool = False) -> go.Figure:
+    """The weights of one step over the keys, from 0 to 1, under the columns of a heatmap of the same width.
+
+    The highest bar carries its value. ValueError if `step` is not a row of the grid.
+    """
+    _check_step(grid, step)
+    color = lines([grid.mechanism], dark)[grid.mechanism].color
+    weights = np.where(grid.visible[step], grid.weights[step], np.nan)
+    best = strongest(grid, step)
+    query = labels.escape(labels.quoted(grid.queries[step]))
+    shown = weights.tolist()
+    trace = dict(
+        type="bar", y=np.round(weights, 4).astype(np.float32), width=0.82, marker=dict(color=color, line=dict(width=0)),
+        text=[f"{weight:.2f}" if i == best else "" for i, weight in enumerate(shown)],
+        textposition="outside", textangle=0, cliponaxis=False, constraintext="none", textfont=dict(size=12), hoverinfo="text",
+        hovertext=[f"{query} looks at {key}: {_number(w)}" for key, w in zip(_spoken(grid.keys), shown, strict=True)],
+    )  # fmt: skip
+    left, right = _sides(grid)
+    margin = (left, right, 18 + (_TITLE if title else 0), 72)
+    frame = layout(dark, bars_height(bool(title)), margin, title and labels.escape(title), row_sentence(grid, step))
+    frame["xaxis"] = _key_axis(grid, "bottom")
+    frame["yaxis"] = dict(
+        range=[0, 1], tickvals=[0, 0.5, 1], ticktext=["0", ".5", "1"], gridcolor=palette(dark).grid, zeroline=False,
+        fixedrange=True, ticklabelstandoff=10, tickfont=dict(size=11, color=palette(dark).muted),
+    )  # fmt: skip
+    if best is None:
+        blank = "all its weight is on special tokens, which are hidden"
+        frame["annotations"] = [note(blank, dark, x=0.5, y=0.5, xref="paper", yref="paper")]
+    return build([trace], frame)
+
+
+def _check_step(grid, step: int | None) -> None:
+    rows = len(grid.queries)
+    if step is not None and not 0 <= step < rows:
+        raise ValueError(f"step must be a row of the map, 0 to {rows - 1}; got {step}")
+
+
+def _cells(values: np.ndarray, hover: list, colors: tuple, span: tuple) -> dict:
+    gap = 1 if max(values.shape) <= 64 else 0
+    return dict(
+        type="heatmap", z=np.round(values, 4).astype(np.float32), zmin=span[0], zmax=span[1], xgap=gap, ygap=gap,
+        colorscale=colorscale(colors), hovertext=hover, hoverinfo="text", hoverongaps=False, showscale=False,
+    )  # fmt: skip
+
+
+def _scale_bar(values: list, texts: list) -> dict:
+    bar = dict(
+        orientation="h", thickness=7, len=1, y=0, yanchor="top", ypad=8, xpad=0, outlinewidth=0, ticklen=2,
+        tickvals=values, ticktext=texts, tickfont=dict(size=10),
+    )  # fmt: skip
+    return dict(showscale=True, colorbar=bar)
+
+
+def _frame(grid, step, title, dark: bool, scale: bool, description: str) -> dict:
+    colors, (rows, columns) = palette(dark), grid.weights.shape
+    left, right = _sides(grid)
+    margin = (left, right, _TOP + (_TITLE if title else 0), _SCALE if scale else 8)
+    height = heatmap_height(rows, bool(title), scale)
+    frame = layout(dark, height, margin, title and labels.escape(title), description)
+    frame["xaxis"] = _key_axis(grid, "top")
+    frame["yaxis"] = _query_axis(grid, step)
+    names = ("source", "source") if grid.kind == "encoder" else ("source" if grid.kind == "cross" else "input", "target")
+    frame["annotations"] = [
+        note(f"{names[0]} →<br>{names[1]} ↓", dark, x=0, y=1, xref="paper", yref="paper", xanchor="right",
+             yanchor="bottom", xshift=-6, yshift=4, align="right")
+    ]  # fmt: skip
+    if step is not None:
+        frame["shapes"] = [
+            dict(type="rect", x0=-0.5, x1=columns - 0.5, y0=step - 0.5, y1=step + 0.5, line=dict(color=colors.outline, width=2))
+        ]
+    return frame
+
+
+def _key_axis(grid, side: str) -> dict:
+    count = len(grid.keys)
+    texts = labels.ticks(grid.keys)
+    shown = labels.thin(count, _PLOT // _LABEL)
+    return dict(
+        side=side, range=[-0.5, count - 0.5], tickvals=shown, ticktext=[texts[i] for i in shown], fixedrange=True,
+        showgrid=False, zeroline=False, tickangle=_angle(count), ticklabeloverflow="allow", ticklen=3, tickcolor=CLEAR,
+        tickfont=dict(size=12 if count <= 18 else 11),
+    )  # fmt: skip
+
+
+def _query_axis(grid, step: int | None) -> dict:
+    count = len(grid.queries)
+    texts = labels.ticks(grid.queries)
+    shown = labels.thin(count, max(1, _rows_height(count) // _LABEL), keep=step)
+    return dict(
+        range=[count - 0.5, -0.5], tickvals=shown, fixedrange=True, showgrid=False, zeroline=False, ticklen=3,
+        ticktext=[f"<b>{texts[i]}</b>" if i == step else texts[i] for i in shown], tickcolor=CLEAR,
+        tickfont=dict(size=12 if count <= 30 else 11),
+    )  # fmt: skip
+
+
+def _rows_height(n_rows: int) -> int:
+    return _CELL * n_rows if n_rows <= 20 else min(_CELL * 20 + 3 * (n_rows - 20), 900)
+
+
+def _angle(count: int) -> int:
+    return -50 if count <= 16 else -90
+
+
+def _sides(grid) -> tuple[int, int]:
+    """Left and right margin in px, the same for a heatmap and its bars: room for the rows' labels and slanted last columns."""
+    widest = max(map(labels.width, labels.ticks(grid.queries)), default=0)
+    left = min(max(7 * widest + 12, 66), 104)
+    count = len(grid.keys)
+    lean = math.cos(math.radians(_angle(count)))
+    reach = [
+        lean * 7 * labels.width(text) - (count - i - 0.5) * _PLOT / count for i, text in enumerate(labels.ticks(grid.keys))
+    ]
+    return left, min(max(int(max(reach, default=0)) + 10, 10), 56)
+
+
+def _spoken(tokens) -> list[str]:
+    return [labels.escape(labels.quoted(token)) for token in tokens]
+
+
+def _number(weight: float) -> str:
+    return "under 0.01" if 0 < weight < 0.005 else f"{weight:.2f}"
+
+
+def _more(value: float, first: str, second: str) -> str:
+    if abs(value) < 0.005:
+        return f"the same in {first} and {second}"
+    more, less = (first, second) if value > 0 else (second, first)
+    return f"{abs(value):.2f} more in {more} than in {less}"

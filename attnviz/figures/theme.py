@@ -1,0 +1,119 @@
+"""Colours, fonts and the frame around every figure, for light and for dark pages.
+
+The sequential scale climbs evenly in lightness (OKLab) from the page towards its opposite, so it reads in grey and with
+every kind of colour blindness. Lines carry the Okabe-Ito colours and differ in dash and marker as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+FONT = '"Source Sans", "Source Sans 3", system-ui, -apple-system, "Segoe UI", "Noto Sans", sans-serif'
+CLEAR = "rgba(0,0,0,0)"
+
+
+@dataclass(frozen=True)
+class Theme:
+    """page: the background that colours were chosen for (figures themselves are transparent)."""
+
+    page: str
+    text: str
+    muted: str
+    grid: str
+    panel: str
+    outline: str
+    sequential: tuple[str, ...]
+    diverging: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+LIGHT = Theme(
+    page="#ffffff", text="#262730", muted="#646a76", grid="#e4e7ec", panel="#f4f6f9", outline="#e0245e",
+    sequential=("#ebf4f9", "#b9dbee", "#87c1e4", "#5ba5d7", "#3d87c5", "#2369b3", "#204c95", "#1e3172", "#161850"),
+    diverging=("#9c470d", "#b5734c", "#cb9e82", "#e1c9b9", "#f3f4f6", "#bbcee3", "#86a8ce", "#5082b8", "#125ca1"),
+    lines=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
+)  # fmt: skip
+DARK = Theme(
+    page="#0e1117", text="#fafafa", muted="#a3abb9", grid="#2b313c", panel="#1a1f29", outline="#ff6b8b",
+    sequential=("#212633", "#2a3c5a", "#2b5582", "#0074a1", "#0094ac", "#21b5a4", "#82cd92", "#c1e198", "#f9f4ad"),
+    diverging=("#feb766", "#c98d4e", "#916840", "#5c4531", "#23272c", "#364b5e", "#477293", "#549dcb", "#69caff"),
+    lines=("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442"),
+)  # fmt: skip
+
+_DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "5px,2px")  # "dot" belongs to the reference line
+_MARKERS = ("circle", "diamond", "square", "triangle-up", "x", "star")
+_FAMILIES = ("bahdanau", "luong", "transformer")
+
+
+@dataclass(frozen=True)
+class Line:
+    """How one mechanism is drawn wherever it appears."""
+
+    color: str
+    dash: str
+    marker: str
+
+
+def palette(dark: bool) -> Theme:
+    return DARK if dark else LIGHT
+
+
+def lines(names: Iterable[str], dark: bool = False) -> dict[str, Line]:
+    """name -> Line. The known mechanisms keep their colour whichever are shown together; others take what is free."""
+    names = list(dict.fromkeys(names))
+    slots: dict[str, int] = {}
+    for name in names:
+        family = next((i for i, known in enumerate(_FAMILIES) if known in name.lower()), None)
+        if family is not None and family not in slots.values():
+            slots[name] = family
+    free = [slot for slot in range(len(_DASHES)) if slot not in slots.values()] or [0]
+    for position, name in enumerate(name for name in names if name not in slots):
+        slots[name] = free[position % len(free)]
+    colors = palette(dark).lines
+    return {name: Line(colors[slot], _DASHES[slot], _MARKERS[slot]) for name, slot in slots.items()}
+
+
+def colorscale(colors: tuple[str, ...]) -> list[list]:
+    return [[i / (len(colors) - 1), color] for i, color in enumerate(colors)]
+
+
+def layout(dark: bool, height: int, margin: tuple[int, int, int, int], title: str | None, description: str) -> dict:
+    """What all figures share; margin (left, right, top, bottom) in px, title already escaped."""
+    colors = palette(dark)
+    left, right, top, bottom = margin
+    common = dict(
+        template={}, height=height, autosize=True, dragmode=False, showlegend=False,
+        margin=dict(l=left, r=right, t=top, b=bottom, pad=0),
+        paper_bgcolor=CLEAR, plot_bgcolor=CLEAR,
+        font=dict(family=FONT, size=12, color=colors.text),
+        hoverlabel=dict(
+            bgcolor=colors.panel, bordercolor=colors.muted, font=dict(family=FONT, color=colors.text, size=13), align="left",
+        ),
+        modebar=dict(bgcolor=CLEAR, color=colors.muted, activecolor=colors.text),
+        meta=dict(description=description, dark=dark),
+    )  # fmt: skip
+    if title is not None:
+        common["title"] = dict(
+            text=title, x=0, xref="container", xanchor="left", y=1, yref="container", yanchor="top",
+            pad=dict(l=2, t=6), font=dict(size=15),
+        )  # fmt: skip
+    return common
+
+
+def note(text: str, dark: bool, **place) -> dict:
+    """One annotation in small quiet type; `place` takes plotly's x, y, xref, yref, anchors and shifts."""
+    return dict(text=text, showarrow=False, font=dict(size=11, color=palette(dark).muted), **place)
+
+
+def build(data: list[dict], layout: dict) -> go.Figure:
+    """A Figure without plotly's check of every property on the way in, which takes four times as long as all the rest.
+
+    The tests check our figures in full; later changes to the figure are checked as usual.
+    """
+    figure = go.Figure(data=data, layout=layout, _validate=False)
+    for part in (figure, figure.layout, *figure.data):
+        part._validate = True
+    return figure

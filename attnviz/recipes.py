@@ -1,0 +1,54 @@
+"""How each mechanism is trained: settings, the recipe of each, and the learning rate. No torch here."""
+
+import math
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train; goes on the card. Lengths and batches count pieces."""
+
+    mechanism: str
+    epochs: int = 16
+    batch_tokens: int = 2000
+    learning_rate: float = 1e-3
+    warmup: int = 400  # updates
+    label_smoothing: float = 0.1
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    average: float = 0.999  # decay of the moving average, an update
+    vocabulary: int = 4000
+    seed: int = 1
+    options: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        for name in ("epochs", "batch_tokens", "learning_rate", "vocabulary"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be positive; got {getattr(self, name)}")
+
+
+# What each mechanism is trained with where it differs from the settings above. Same data and vocabulary for all.
+RECIPES = {
+    "bahdanau": {"options": {"dropout": 0.25}},
+    "luong-general": {"options": {"dropout": 0.25}},
+    "transformer": {
+        "epochs": 34,
+        "learning_rate": 1.5e-3,
+        "options": {"width": 192, "hidden": 768, "layers": 3, "heads": 4, "dropout": 0.2},
+    },
+}
+
+
+def settings(mechanism: str, **changes) -> Settings:
+    """The mechanism's recipe, with changes. ValueError when there is no such recipe."""
+    if mechanism not in RECIPES:
+        raise ValueError(f"unknown mechanism {mechanism!r}; choose one of {', '.join(RECIPES)}")
+    return Settings(mechanism, **{**RECIPES[mechanism], **changes})
+
+
+def rate(update: int, total: int, plan: Settings) -> float:
+    """Learning rate: linear warm-up, then a cosine down to 2 % of the peak."""
+    if update < plan.warmup:
+        return plan.learning_rate * (update + 1) / plan.warmup
+    progress = (update - plan.warmup) / max(1, total - plan.warmup)
+    return plan.learning_rate * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))

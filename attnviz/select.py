@@ -1,0 +1,133 @@
+"""From a Trace to the one map that is drawn: which kind, layer and head; pieces or words; with or without special tokens.
+
+Axes: Q queries (rows), K keys (columns). Nothing is drawn here and no statistic is computed.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from attnviz.trace import AttentionMap, Token, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """One map as it is drawn: weights (Q, K) float32, visible (Q, K) bool, removed (Q,) mass hidden with special tokens.
+
+    head : None for the mean of heads. A row of NaN is blank: all its mass was on hidden tokens (removed is 1 there).
+    All other rows sum to 1. The arrays are read-only.
+    """
+
+    model: str
+    mechanism: str
+    kind: str
+    layer: int
+    head: int | None
+    queries: tuple[Token, ...]
+    keys: tuple[Token, ...]
+    weights: np.ndarray
+    removed: np.ndarray
+    visible: np.ndarray
+
+    def __post_init__(self):
+        shape = (len(self.queries), len(self.keys))
+        for name, wanted in (("weights", shape), ("visible", shape), ("removed", shape[:1])):
+            array = np.array(getattr(self, name), dtype=bool if name == "visible" else np.float32)
+            if array.shape != wanted:
+                raise ValueError(f"{name} must have shape {wanted}, as the tokens do; got {array.shape}")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+
+def words(trace: Trace) -> Trace:
+    """The same trace with whole words for tokens: weights SUMMED over key pieces and AVERAGED over query pieces.
+
+    Rows still sum to 1. A word's log-probability is the sum of its pieces'; alternatives, which are pieces, are dropped.
+    Decoder keys are the inputs (<bos>, *target[:-1]) and are grouped as words too; a word of several pieces then attends
+    to itself (see `Trace.visible`). When the last target word has several pieces and no <eos> follows (a target cut by
+    the length limit), its own input is a part of a word, which no key can stand for: such a trace has no decoder maps
+    at the level of words.
+    """
+    if trace.level == "words":
+        return trace
+    source, target = _starts(trace.source), _starts(trace.target)
+    cut = target[-1] < len(trace.target) - 1
+    inputs = np.concatenate([[0], target[:-1] + 1])
+    axes = {"cross": (target, source), "encoder": (source, source), "decoder": (target, inputs)}
+    maps = tuple(AttentionMap(m.kind, m.layer, _pool(m.weights, *axes[m.kind]))
+                 for m in trace.maps if not (cut and m.kind == "decoder"))
+    return replace(trace, source=_join(trace.source, source, trace.text), target=_join(trace.target, target, trace.translation),
+                   log_probs=tuple(np.add.reduceat(trace.log_probs, target).tolist()), alternatives=(), maps=maps, level="words")
+
+
+_words = words  # `select` has a parameter of this name
+
+
+def _starts(tokens):
+    """Index of the first piece of every word; a token without a word stands alone."""
+    return np.array([i for i, token in enumerate(tokens)
+                     if i == 0 or token.word is None or token.word != tokens[i - 1].word])
+
+
+def _join(tokens, starts, text):
+    joined = []
+    for first, after in zip(starts, [*starts[1:], len(tokens)]):
+        group = tokens[first:after]
+        if len(group) == 1:
+            joined.append(group[0])
+            continue
+        start, end = group[0].start, group[-1].end
+        joined.append(replace(group[0], text=text[start:end], start=start, end=end, pieces=len(group),
+                              unknown=any(token.unknown for token in group)))
+    return tuple(joined)
+
+
+def _pool(weights, queries, keys):
+    """weights (H, Q, K) and the first piece of each group -> (H, query words, key words)."""
+    sums = np.add.reduceat(np.add.reduceat(weights, keys, axis=2, dtype=np.float64), queries, axis=1)
+    return sums / np.diff(queries, append=weights.shape[1])[:, None]
+
+
+def select(trace: Trace, kind: str = "cross", layer: int = -1, head: int | None = None,
+           words: bool = False, special: bool = True) -> Grid:
+    """One map as it is drawn. `head=None` is the mean of heads; `layer=-1` the last; `words` joins pieces (see `words`).
+
+    `special=False` leaves out special tokens, rows and columns; the rest of each row is divided by its sum, and
+    `removed` says how much mass went. A row with nothing left is NaN, a blank row: the first of a decoder map, which
+    sees only <bos>, is always one. ValueError if no row or no column would be left, or there is no such map or head.
+    """
+    if words:
+        trace = _words(trace)
+    attention = trace.map(kind, layer)
+    heads = len(attention.weights)
+    if head is not None and not 0 <= head < heads:
+        raise ValueError(f"head must be None, for the mean, or one of 0 to {heads - 1}; got {head}")
+    weights = attention.weights.mean(0, dtype=np.float64) if head is None else attention.weights[head]
+    grid = Grid(trace.model, trace.mechanism, kind, attention.layer, head, trace.queries(attention), trace.keys(attention),
+                weights, np.zeros(len(weights)), trace.visible(attention))
+    return grid if special else _without_special(grid)
+
+
+def _without_special(grid):
+    rows, columns = (np.array([not token.special for token in tokens]) for tokens in (grid.queries, grid.keys))
+    for name, kept in (("query", rows), ("key", columns)):
+        if not kept.any():
+            raise ValueError(f"without special tokens at least one {name} must be left; every one is special, so show them")
+    weights = grid.weights[rows].astype(np.float64)
+    kept = weights[:, columns].sum(-1)
+    with np.errstate(invalid="ignore"):  # 0 / 0 is NaN, the blank row
+        shown = weights[:, columns] / kept[:, None]
+    return replace(grid, weights=shown, removed=weights[:, ~columns].sum(-1), visible=grid.visible[rows][:, columns],
+                   queries=tuple(token for token in grid.queries if not token.special),
+                   keys=tuple(token for token in grid.keys if not token.special))
+
+
+def difference(a: Grid, b: Grid) -> np.ndarray:
+    """weights of a minus weights of b, (Q, K), from -1 to 1. ValueError unless both have the same queries and keys."""
+    for name in ("queries", "keys"):
+        first, second = ([(token.text, token.start, token.end) for token in getattr(grid, name)] for grid in (a, b))
+        if first != second:
+            raise ValueError(f"two maps must share queries and keys to be subtracted; the {name} of {a.model} "
+                             f"({' '.join(text for text, _, _ in first)}) are not those of {b.model} "
+                             f"({' '.join(text for text, _, _ in second)}): force the same target on both")
+    return a.weights - b.weights

@@ -1,0 +1,171 @@
+"""Statistics of attention: weights, Grid or Trace -> tidy DataFrame. One row is one query, that is one step.
+
+A statistic of the mean head is not the mean of the heads' statistics: `steps` and `summary` speak of each head,
+`of_grid` of the grid as drawn, which may be the mean of heads. Axes: H heads, Q queries, K keys.
+"""
+
+import numpy as np
+import pandas as pd
+
+from attnviz.select import Grid
+from attnviz.trace import TOLERANCE, Trace
+
+STATISTICS = ("entropy_nats", "entropy_bits", "normalised_entropy", "max_weight", "effective_threshold",
+              "effective_entropy", "effective_inverse", "gini", "argmax", "expected_position")
+_STEPS = ("model", "mechanism", "kind", "layer", "head", "step", "token", "argmax_token", *STATISTICS, "special_mass")
+_WEIGHTS = ("model", "kind", "layer", "head", "query", "query_token", "key", "key_token", "weight")
+
+
+def rows(weights, threshold: float = 0.1, visible=None) -> pd.DataFrame:
+    """One row a query of weights (Q, K); visible (Q, K) bool, all True unless given.
+
+    entropy_nats, entropy_bits   -sum a ln a and -sum a log2 a, with 0 ln 0 = 0
+    normalised_entropy   entropy / ln(number of visible keys), 0 to 1; NaN when one key is visible
+    max_weight, argmax   the largest weight; the first key (0-based) that has it
+    effective_threshold   number of weights strictly above `threshold`
+    effective_entropy, effective_inverse   exp(entropy in nats) and 1 / sum a^2: positions in use, 1 to visible keys
+    gini   0 for equal weights on the visible keys, (n - 1) / n for all weight on one of n
+    expected_position   sum a_k k, 0-based
+
+    Rows must sum to 1 within 1e-4; that last difference is divided out, except in max_weight and effective_threshold,
+    which speak of the weights as given. A row of NaN (blank, see `select.Grid`) is NaN in every column.
+    """
+    weights = np.asarray(weights)
+    if weights.dtype.kind != "f":
+        weights = weights.astype(np.float64)
+    visible = np.ones(weights.shape, dtype=bool) if visible is None else np.asarray(visible, dtype=bool)
+    _check(weights, visible, threshold)
+    measured = _measure(weights, visible, threshold)
+    return pd.DataFrame(_integers(measured), index=pd.RangeIndex(len(weights), name="query"))
+
+
+def steps(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
+    """`rows` for every map, layer, head and step of a trace, with the tokens and the mass on special keys."""
+    _check_threshold(threshold)
+    parts = []
+    for attention in trace.maps:
+        queries, keys = trace.queries(attention), trace.keys(attention)
+        heads, steps_, _ = attention.weights.shape
+        part = {name: values.ravel() for name, values in
+                _measure(attention.weights, trace.visible(attention), threshold).items()}
+        part["special_mass"] = _special_mass(attention.weights, keys).ravel()
+        part["kind"] = np.full(heads * steps_, attention.kind, dtype=object)
+        part["layer"] = np.full(heads * steps_, attention.layer)
+        part["head"] = np.repeat(np.arange(heads), steps_)
+        part["step"] = np.tile(np.arange(steps_), heads)
+        part["token"] = np.tile(_texts(queries), heads)
+        part["argmax_token"] = _texts(keys)[part["argmax"].astype(int)]
+        parts.append(part)
+    return _frame(parts, _STEPS, model=trace.model, mechanism=trace.mechanism)
+
+
+def of_grid(grid: Grid, threshold: float = 0.1) -> pd.DataFrame:
+    """`rows` for what is on the screen, with its tokens; special_mass is on special keys shown, removed_mass was on hidden ones."""
+    _check(grid.weights, grid.visible, threshold)
+    measured = _measure(grid.weights, grid.visible, threshold)
+    blank = np.isnan(measured["argmax"])
+    best = _texts(grid.keys)[np.where(blank, 0, measured["argmax"]).astype(int)]
+    best[blank] = None
+    return pd.DataFrame({"model": grid.model, "mechanism": grid.mechanism, "step": np.arange(len(grid.queries)),
+                         "token": _texts(grid.queries), "argmax_token": best, **_integers(measured),
+                         "special_mass": _special_mass(grid.weights, grid.keys), "removed_mass": grid.removed.astype(float)})
+
+
+def summary(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
+    """Mean and population standard deviation over the steps, for every map, layer, head and statistic of a trace."""
+    return summarise(steps(trace, threshold))
+
+
+def summarise(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame of `steps` or `of_grid` (or several, concatenated) -> mean and population standard deviation of each statistic.
+
+    One row for each statistic of each model (and kind, layer and head, where the frame has them); NaN is skipped.
+    """
+    names = [name for name in (*STATISTICS, "special_mass", "removed_mass") if name in frame]
+    ids = [name for name in ("model", "mechanism", "kind", "layer", "head") if name in frame]
+    group = frame.groupby(ids, sort=False).ngroup().to_numpy()
+    values = np.column_stack([frame[name].to_numpy(dtype=float) for name in names])  # (rows, statistics)
+    there = ~np.isnan(values)
+    values = np.where(there, values, 0)
+    cells = group[:, None] * len(names) + np.arange(len(names))
+    with np.errstate(invalid="ignore"):  # 0 / 0 is NaN: no step had the statistic
+        count = np.bincount(cells.ravel(), there.ravel())
+        mean = np.bincount(cells.ravel(), values.ravel()) / count
+        off = np.where(there, values - mean[cells], 0)
+        std = np.sqrt(np.bincount(cells.ravel(), (off ** 2).ravel()) / count)
+    first = np.unique(group, return_index=True)[1]
+    labels = {name: np.repeat(frame[name].to_numpy()[first], len(names)) for name in ids}
+    return pd.DataFrame({**labels, "statistic": np.tile(np.array(names, dtype=object), len(first)), "mean": mean, "std": std})
+
+
+def weights(trace: Trace) -> pd.DataFrame:
+    """Every weight of a trace, one a row, with its tokens: the table behind all heatmaps."""
+    parts = []
+    for attention in trace.maps:
+        head, query, key = (axis.ravel() for axis in np.indices(attention.weights.shape))
+        parts.append({"kind": np.full(head.size, attention.kind, dtype=object), "layer": np.full(head.size, attention.layer),
+                      "head": head, "query": query, "query_token": _texts(trace.queries(attention))[query],
+                      "key": key, "key_token": _texts(trace.keys(attention))[key], "weight": attention.weights.ravel()})
+    return _frame(parts, _WEIGHTS, model=trace.model)
+
+
+def _measure(weights, visible, threshold):
+    """weights (..., Q, K), visible (Q, K) -> {statistic: (..., Q)} of floats; a row of NaN gives NaN in all."""
+    above = weights > np.asarray(threshold, dtype=weights.dtype)  # in their own precision: float32(.1) is not above .1
+    a = weights / weights.sum(-1, keepdims=True, dtype=np.float64)
+    n, size = visible.sum(-1), weights.shape[-1]
+    entropy = -(a * np.log(a, out=np.zeros_like(a), where=a > 0)).sum(-1) + 0.0  # + 0.0: no "-0.0"
+    positions = np.arange(size)
+    blank = np.isnan(a[..., 0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        normalised = np.where(n > 1, entropy / np.log(n), np.nan)
+        # sum_i (2i - n - 1) a_(i) / n, ascending; masked zeros come first and shift the ranks by size - n
+        gini = (2 * (np.sort(a, -1) @ (positions + 1)) - 2 * (size - n) - n - 1) / n
+    largest, count, first = weights.max(-1).astype(np.float64), above.sum(-1), weights.argmax(-1)
+    values = (entropy, entropy / np.log(2), normalised, largest, np.where(blank, np.nan, count), np.exp(entropy),
+              1 / (a * a).sum(-1), np.maximum(gini, 0), np.where(blank, np.nan, first), a @ positions)
+    return dict(zip(STATISTICS, values))
+
+
+def _integers(measured):
+    """argmax as whole numbers, unless a blank row (NaN) is among them."""
+    argmax = measured["argmax"]
+    return measured if np.isnan(argmax).any() else {**measured, "argmax": argmax.astype(np.int64)}
+
+
+def _frame(parts, columns, **constants):
+    stacked = {name: np.concatenate([part[name] for part in parts]) for name in columns if parts and name not in constants}
+    if "argmax" in stacked:
+        stacked = _integers(stacked)
+    return pd.DataFrame({**constants, **stacked} if parts else {}, columns=list(columns))
+
+
+def _texts(tokens):
+    return np.array([token.text for token in tokens], dtype=object)
+
+
+def _special_mass(weights, keys):
+    return weights[..., [token.special for token in keys]].sum(-1, dtype=np.float64)
+
+
+def _check_threshold(threshold):
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"threshold must be from 0 to 1; got {threshold}")
+
+
+def _check(weights, visible, threshold):
+    _check_threshold(threshold)
+    if weights.ndim != 2 or not weights.shape[1]:
+        raise ValueError(f"weights must have axes [queries, keys], with at least one key; got shape {weights.shape}")
+    if visible.shape != weights.shape:
+        raise ValueError(f"visible must have the shape of the weights, {weights.shape}; got {visible.shape}")
+    missing = np.isnan(weights)
+    blank = missing.all(-1)
+    problems = (("hold numbers, or NaN in the whole row", missing.any(-1) & ~blank),
+                ("be at least 0", (weights < 0).any(-1)),
+                ("be 0 where a key is not visible", ((weights > 0) & ~visible).any(-1)),
+                ("sum to 1", ~blank & ~(np.abs(weights.sum(-1, dtype=np.float64) - 1) <= TOLERANCE)))
+    for wanted, bad in problems:
+        if bad.any():
+            row = int(bad.argmax())
+            raise ValueError(f"weights of every row must {wanted}; got {np.round(weights[row], 4).tolist()} in row {row}")

@@ -1,0 +1,250 @@
+"""Trace: everything one model looked at while it translated one text, as plain values and NumPy arrays.
+
+Axes: H heads, Q queries (rows), K keys (columns). A map's weights are (H, Q, K), after the softmax and before dropout.
+    cross     queries = target, keys = source; row t is the attention used to PRODUCE target token t, <eos> included
+    encoder   queries = keys = source
+    decoder   queries = target (row t as above), keys = decoder inputs (<bos>, *target[:-1]), causal
+Everything is checked once, when it is made.
+"""
+
+import json
+from dataclasses import MISSING, asdict, dataclass, fields
+
+import numpy as np
+
+KINDS = ("cross", "encoder", "decoder")
+LEVELS = ("pieces", "words")
+TOLERANCE = 1e-4  # how far from 1 the sum of a row, or a probability, may be
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece (or a whole word) and where it stands: `text == typed[start:end]`, or a special such as <eos> (start == end).
+
+    word : index of the word that the piece belongs to; None for a special token, which stands alone.
+    pieces : how many pieces it stands for; 1 unless the trace is at the level of words.
+    """
+
+    text: str
+    start: int
+    end: int
+    special: bool = False
+    word: int | None = None
+    unknown: bool = False
+    pieces: int = 1
+
+
+BOS = Token("<bos>", 0, 0, special=True)
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A token that the model could have produced at a step, and its probability."""
+
+    text: str
+    probability: float
+
+    def __post_init__(self):
+        object.__setattr__(self, "probability", float(self.probability))
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMap:
+    """Weights (H, Q, K) of one layer (0-based); kept as a read-only float32 copy. Every row is >= 0 and sums to 1."""
+
+    kind: str
+    layer: int
+    weights: np.ndarray
+
+    def __post_init__(self):
+        if self.kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}")
+        if not isinstance(self.layer, int) or self.layer < 0:
+            raise ValueError(f"layer must be an integer of at least 0; got {self.layer!r}")
+        name = f"weights of {self.name}"
+        try:
+            weights = np.array(self.weights, dtype=np.float32, order="C")
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be numbers with axes [heads, queries, keys]") from None
+        if weights.ndim != 3 or not weights.size:
+            raise ValueError(f"{name} must have axes [heads, queries, keys], none empty; got shape {weights.shape}")
+        _check_rows(weights, name)
+        weights.setflags(write=False)
+        object.__setattr__(self, "weights", weights)
+
+    @property
+    def name(self) -> str:
+        return f"the {self.kind} map of layer {self.layer}"
+
+    def __eq__(self, other):
+        if not isinstance(other, AttentionMap):
+            return NotImplemented
+        return (self.kind, self.layer) == (other.kind, other.layer) and np.array_equal(self.weights, other.weights)
+
+    def __hash__(self):
+        return hash((self.kind, self.layer, self.weights.tobytes()))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One text through one model. Raises ValueError, with a whole sentence, when its parts do not fit together.
+
+    log_probs : natural log, one a target token. alternatives : one tuple a target token, most probable first; () for none.
+    forced : the target was given, not chosen by the model. complete : False if a length limit cut the target short.
+    level : "pieces", or "words" (made by `select.words`).
+    """
+
+    model: str
+    mechanism: str
+    text: str
+    translation: str
+    forced: bool
+    source: tuple[Token, ...]
+    target: tuple[Token, ...]
+    log_probs: tuple[float, ...]
+    alternatives: tuple[tuple[Alternative, ...], ...]
+    maps: tuple[AttentionMap, ...]
+    level: str = "pieces"
+    complete: bool = True
+
+    def __post_init__(self):
+        steps = self.alternatives or ((),) * len(self.target)
+        frozen = {"source": tuple(self.source), "target": tuple(self.target), "maps": tuple(self.maps),
+                  "log_probs": tuple(map(float, self.log_probs)), "alternatives": tuple(map(tuple, steps))}
+        for name, value in frozen.items():
+            object.__setattr__(self, name, value)
+        if self.level not in LEVELS:
+            raise ValueError(f"level must be one of {', '.join(LEVELS)}; got {self.level!r}")
+        _check_tokens("source", self.source, self.text)
+        _check_tokens("target", self.target, self.translation)
+        _check_steps(self)
+        _check_maps(self)
+
+    def queries(self, attention: AttentionMap) -> tuple[Token, ...]:
+        """The tokens of the rows of a map of this trace."""
+        return self.source if attention.kind == "encoder" else self.target
+
+    def keys(self, attention: AttentionMap) -> tuple[Token, ...]:
+        """The tokens of the columns of a map of this trace."""
+        return (BOS, *self.target[:-1]) if attention.kind == "decoder" else self.source
+
+    def visible(self, attention: AttentionMap) -> np.ndarray:
+        """bool (Q, K): the keys that each query could attend to. In a decoder map row t sees keys 0..t, and a word of
+        several pieces key t+1 too: itself, for its later pieces see its earlier ones."""
+        rows, columns = len(self.queries(attention)), len(self.keys(attention))
+        if attention.kind != "decoder":
+            return np.ones((rows, columns), dtype=bool)
+        last = np.array([t + (self.level == "words" and token.pieces > 1) for t, token in enumerate(self.target)])
+        return np.arange(columns) <= last[:, None]
+
+    def map(self, kind: str = "cross", layer: int = -1) -> AttentionMap:
+        """The map of that kind and layer (0-based; -1 is the last layer of that kind)."""
+        found = {m.layer: m for m in self.maps if m.kind == kind}
+        if found and layer == -1:
+            return found[max(found)]
+        if layer not in found:
+            have = ", ".join(f"{m.kind} {m.layer}" for m in self.maps) or "none"
+            raise ValueError(f"map must be one that {self.model} has at the level of {self.level} ({have}); "
+                             f"got {kind if layer == -1 else f'{kind} {layer}'}")
+        return found[layer]
+
+    @property
+    def log_prob(self) -> float:
+        """Natural log of the probability of the whole target."""
+        return sum(self.log_probs)
+
+    def to_dict(self) -> dict:
+        """Plain lists, strings and numbers; float32 weights become the same numbers in double precision."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in ("source", "target"):
+            values[name] = [asdict(token) for token in values[name]]
+        values["alternatives"] = [[asdict(choice) for choice in step] for step in self.alternatives]
+        values["maps"] = [{"kind": m.kind, "layer": m.layer, "weights": m.weights.tolist()} for m in self.maps]
+        return {**values, "log_probs": list(self.log_probs)}
+
+    @classmethod
+    def from_dict(cls, values: dict) -> "Trace":
+        """The inverse of `to_dict`. Unknown fields are ignored; ValueError if one is missing or they make no Trace."""
+        known = _known(cls, values, "trace")
+        try:
+            for name in ("source", "target"):
+                known[name] = tuple(Token(**_known(Token, value, f"{name} token")) for value in known[name])
+            known["maps"] = tuple(AttentionMap(**_known(AttentionMap, value, "map")) for value in known["maps"])
+            known["alternatives"] = tuple(tuple(Alternative(**_known(Alternative, choice, "alternative")) for choice in step)
+                                          for step in known.get("alternatives", ()))
+            return cls(**known)
+        except TypeError as error:
+            raise ValueError(f"trace must have values of the types that to_dict() writes; {error}") from None
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Trace":
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"trace must be JSON; {error}") from None
+        return cls.from_dict(values)
+
+
+def _known(cls, values, what):
+    """The fields of cls among values; the JSON of a trace may do without alternatives and what has a default."""
+    if not isinstance(values, dict):
+        raise ValueError(f"{what} must be an object with named fields; got {type(values).__name__}")
+    missing = [f.name for f in fields(cls) if f.name not in values and f.default is MISSING and f.name != "alternatives"]
+    if missing:
+        raise ValueError(f"{what} must have the fields {', '.join(missing)} too; got {', '.join(values) or 'none'}")
+    return {field.name: values[field.name] for field in fields(cls) if field.name in values}
+
+
+def _check_rows(weights, name):
+    if not np.isfinite(weights).all() or weights.min() < 0:
+        head, query, key = np.argwhere(~(weights >= 0) | np.isinf(weights))[0]
+        raise ValueError(f"{name} must be finite and at least 0; "
+                         f"got {weights[head, query, key]} in head {head}, query {query}, key {key}")
+    off = np.abs(weights.sum(-1, dtype=np.float64) - 1)
+    if off.max() > TOLERANCE:
+        head, query = np.unravel_index(off.argmax(), off.shape)
+        raise ValueError(f"{name} must sum to 1 over the keys of every row; "
+                         f"got {weights[head, query].sum():.4f} in head {head}, query {query}")
+
+
+def _check_tokens(name, tokens, text):
+    if not tokens:
+        raise ValueError(f"{name} must hold at least one token, if only <eos>; got none")
+    for i, token in enumerate(tokens):
+        if not 0 <= token.start <= token.end <= len(text):
+            raise ValueError(f"{name} token {i} must lie within the {len(text)} characters of its text; "
+                             f"got {token.start} to {token.end}")
+        if not token.special and text[token.start:token.end] != token.text:
+            raise ValueError(f"{name} token {i} must be its text from {token.start} to {token.end}, "
+                             f"{text[token.start:token.end]!r}; got {token.text!r}")
+
+
+def _check_steps(trace):
+    steps = len(trace.target)
+    for name in ("log_probs", "alternatives"):
+        if len(getattr(trace, name)) != steps:
+            raise ValueError(f"{name} must have one entry for each of the {steps} target tokens; got {len(getattr(trace, name))}")
+    for t, (log_prob, step) in enumerate(zip(trace.log_probs, trace.alternatives)):
+        if not -np.inf < log_prob <= TOLERANCE:
+            raise ValueError(f"log_probs must be finite and at most 0; got {log_prob} at step {t}")
+        chances = [choice.probability for choice in step]
+        if chances and not (1 + TOLERANCE >= chances[0] and chances[-1] >= 0 and chances == sorted(chances, reverse=True)):
+            raise ValueError(f"alternatives must be probabilities, most probable first; got {chances} at step {t}")
+
+
+def _check_maps(trace):
+    names = [m.name for m in trace.maps]
+    for i, attention in enumerate(trace.maps):
+        if attention.name in names[:i]:
+            raise ValueError(f"maps must differ in kind or layer; got {attention.name} twice")
+        wanted = (len(trace.queries(attention)), len(trace.keys(attention)))
+        if attention.weights.shape[1:] != wanted:
+            raise ValueError(f"weights of {attention.name} must have {wanted[0]} queries and {wanted[1]} keys, as the tokens do; "
+                             f"got shape {attention.weights.shape}")
+        if attention.kind == "decoder" and (hidden := attention.weights * ~trace.visible(attention)).any():
+            head, query, key = np.argwhere(hidden)[0]
+            raise ValueError(f"weights of {attention.name} must be 0 on tokens not yet produced; "
+                             f"got {hidden[head, query, key]} in head {head}, query {query}, key {key}")

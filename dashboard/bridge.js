@@ -1,0 +1,119 @@
+// The page's own work in the browser: outline the chosen row without redrawing, report clicks on rows, save charts as
+// PNG and SVG with the Plotly that Streamlit has loaded, count characters while typing, report a change of theme.
+const state = (window.__attnviz ??= { wired: new WeakSet(), row: 0, pick: null, onTheme: null, theme: null });
+
+const meta = (chart) => chart._fullLayout?.meta ?? {};
+const rows = (chart) => chart.data?.[0]?.z?.length ?? chart._fullData?.[0]?.z?.length ?? 0;
+
+function picture(chart) {
+  // What is saved is what is seen: the outline, which lies over the chart, goes in as a shape, and the page's colour behind.
+  const layout = JSON.parse(JSON.stringify(chart.layout));
+  if (meta(chart).rows && state.row < rows(chart)) {
+    const [left, right] = chart._fullLayout.xaxis.range;
+    (layout.shapes ??= []).push({
+      type: "rect", xref: "x", yref: "y", x0: left, x1: right, y0: state.row - 0.5, y1: state.row + 0.5,
+      line: { color: meta(chart).outline, width: 2 },
+    });
+  }
+  layout.paper_bgcolor = getComputedStyle(document.querySelector(".stApp")).backgroundColor;
+  return { data: chart.data, layout, config: { staticPlot: true } };
+}
+
+function save(chart, format) {
+  const { width, height } = chart._fullLayout;
+  const filename = meta(chart).name ?? "chart";
+  window.Plotly.downloadImage(picture(chart), { format, width, height, scale: format === "png" ? 2 : 1, filename });
+}
+
+function addButtons(chart) {
+  const host = chart.querySelector(".svg-container");
+  if (!host || host.querySelector(":scope > .save") || !meta(chart).name) return;
+  const group = document.createElement("div");
+  group.className = "save";
+  for (const format of ["png", "svg"]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = format.toUpperCase();
+    button.setAttribute("aria-label", `Save ${meta(chart).label ?? "chart"} as ${format.toUpperCase()}`);
+    button.onclick = (event) => { event.stopPropagation(); save(chart, format); };
+    group.appendChild(button);
+  }
+  host.appendChild(group);
+}
+
+function outline(chart) {
+  const host = chart.querySelector(".svg-container");
+  if (!host || !meta(chart).rows) return;
+  let box = host.querySelector(":scope > .row-outline");
+  if (!box) {
+    box = document.createElement("div");
+    box.className = "row-outline";
+    host.appendChild(box);
+  }
+  const { xaxis: x, yaxis: y } = chart._fullLayout;
+  const a = y._offset + y.l2p(state.row - 0.5), b = y._offset + y.l2p(state.row + 0.5);
+  Object.assign(box.style, {
+    display: state.row < rows(chart) ? "block" : "none", border: `2px solid ${meta(chart).outline}`, left: `${x._offset - 1}px`,
+    width: `${x._length + 2}px`, top: `${Math.min(a, b) - 1}px`, height: `${Math.abs(b - a) + 2}px`,
+  });
+}
+
+function wire(chart) {
+  if (!chart.on || !chart._fullLayout || !window.Plotly) return;
+  addButtons(chart);
+  outline(chart);
+  if (state.wired.has(chart)) return;
+  state.wired.add(chart);
+  chart.on("plotly_afterplot", () => { addButtons(chart); outline(chart); });
+  chart.on("plotly_click", (event) => {
+    const point = event.points?.[0];
+    if (meta(chart).rows && point && state.pick) state.pick(point.pointIndex ? point.pointIndex[0] : point.y);
+  });
+}
+
+function count() {
+  const input = document.querySelector(".st-key-text input"), note = document.querySelector(".count");
+  if (!input || !note) return;
+  const words = (input.value.trim().match(/\S+/g) ?? []).length, length = [...input.value].length, limit = +note.dataset.limit;
+  const text = `${words} word${words === 1 ? "" : "s"} · ${length} of at most ${limit} characters`;
+  if (note.textContent !== text) note.textContent = text;
+  note.classList.toggle("over", length > limit);
+}
+
+function watchTheme() {
+  const app = document.querySelector(".stApp");
+  if (!app || !state.onTheme) return;
+  const [r, g, b] = getComputedStyle(app).backgroundColor.match(/[\d.]+/g).map(Number);
+  const theme = r * 0.299 + g * 0.587 + b * 0.114 < 128 ? "dark" : "light";
+  if (state.theme && state.theme !== theme) state.onTheme(theme);
+  state.theme = theme;
+}
+
+function scan() {
+  document.querySelectorAll(".js-plotly-plot").forEach(wire);
+  count();
+  watchTheme();
+}
+
+export default function ({ data, setTriggerValue }) {
+  state.row = data.row;
+  state.pick = (row) => { state.row = row; scan(); setTriggerValue("row", row); };
+  state.onTheme = (theme) => setTriggerValue("theme", theme);
+  scan();
+  let waiting = false;
+  const soon = () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; scan(); });
+  };
+  const observer = new MutationObserver(soon);
+  observer.observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["class"] });
+  document.addEventListener("input", soon, true);
+  const dark = matchMedia("(prefers-color-scheme: dark)"), later = () => setTimeout(soon, 300);
+  dark.addEventListener("change", later);
+  return () => {
+    observer.disconnect();
+    document.removeEventListener("input", soon, true);
+    dark.removeEventListener("change", later);
+  };
+}

@@ -1,0 +1,23 @@
+"""What must happen in the browser: see bridge.js. One component, no frame, no network."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import streamlit as st
+
+_component = st.components.v2.component(
+    "attnviz_bridge", js=Path(__file__).with_name("bridge.js").read_text(encoding="utf-8"), isolate_styles=False
+)
+
+
+def bridge(row: int, on_row: Callable[[int], None]) -> None:
+    """Outline row `row` on the heatmaps; call `on_row` when a heatmap row is clicked; rerun when the theme changes."""
+
+    def clicked() -> None:
+        picked = st.session_state["bridge"].get("row")
+        if picked is not None:
+            on_row(int(picked))
+
+    result = _component(key="bridge", data={"row": row}, on_row_change=clicked, on_theme_change=lambda: None)
+    if result.get("theme"):
+        st.rerun()

@@ -1,0 +1,140 @@
+"""The page: one sentence through up to three mechanisms, side by side. Select, compute, draw, show."""
+
+import functools
+import itertools
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from attnviz import figures, select
+from attnviz.export import figure_name
+from attnviz.figures.theme import lines, palette
+from attnviz.models import MECHANISMS
+from dashboard import controls, scene, state
+from dashboard.bridge import bridge
+from dashboard.controls import Settings
+from dashboard.scene import Part, Scene, SceneError
+from dashboard.views import downloads, parts
+
+CONFIG = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "showTips": False}
+
+
+def show(fields: dict) -> None:
+    """Draw the page for the sidebar's choices; a text that fails leaves the last good picture."""
+    settings = Settings(controls.sentence(), **fields)
+    notice = st.container(key="notice")
+    current = _compose(settings, notice)
+    if current is None:
+        return
+    dark = st.context.theme.type == "dark"
+    for mechanism, problem in current.problems.items():
+        notice.warning(f"{controls.title(mechanism)} is not shown. {problem}", icon=":material/error:")
+    _maps(current, dark)
+    _steps(current, dark)
+    _together(current, dark)
+    downloads.show(current, dark)
+
+
+def _compose(settings: Settings, notice) -> Scene | None:
+    try:
+        current = scene.compose(settings, state.trace)
+    except SceneError as error:
+        notice.error(str(error), icon=":material/info:")
+        last = state.last(st.session_state)
+        if last is not None:
+            notice.caption("Below is the last sentence that could be shown:")
+            notice.text(last.settings.text)
+        return last
+    state.remember(current, st.session_state)
+    return current
+
+
+def _maps(current: Scene, dark: bool) -> None:
+    """A column a mechanism: name, formula, translation, heatmap."""
+    ink = lines([part.title for part in current.parts], dark)
+    for column, part in zip(st.columns(len(current.parts), gap="medium"), current.parts, strict=True):
+        with column:
+            st.html(parts.header(part, ink[part.title].color))
+            st.latex(MECHANISMS[part.mechanism].formula)
+            st.html(parts.translation(part) + parts.shown(part))
+            figure = figures.heatmap(part.grid, dark=dark)
+            chart(figure, f"heatmap {part.title}", dark, rows=True)
+            _as_table(f"heatmap-{part.mechanism}", lambda part=part: parts.weights_table(part))
+
+
+@st.fragment
+def _steps(current: Scene, dark: bool) -> None:
+    """The step control and what follows from it. A fragment: moving the step draws the bars again and nothing else."""
+    _step_control(current.steps)
+    index = st.session_state["step"] - 1
+    bridge(index, _go_to)
+    for column, part in zip(st.columns(len(current.parts), gap="medium"), current.parts, strict=True):
+        with column:
+            st.html(parts.step(part, index))
+            if index < len(part.grid.queries):
+                chart(figures.step_bars(part.grid, index, dark=dark), f"step {index + 1} {part.title}", dark)
+                _as_table(f"bars-{part.mechanism}", lambda part=part: parts.bars_table(part, index))
+
+
+def _step_control(steps: int) -> None:
+    chosen = st.session_state.get("step", 1)
+    st.session_state["step"] = min(max(int(chosen), 1), steps)
+    if steps > 1:
+        st.slider(
+            f"Step (1 to {steps}): which target token is produced", 1, steps, key="step", bind="query-params",
+            help="One step produces one target token: a row of each heatmap. Arrow keys move it; a click on a row goes there.",
+        )  # fmt: skip
+
+
+def _go_to(row: int) -> None:
+    st.session_state["step"] = row + 1
+
+
+def _together(current: Scene, dark: bool) -> None:
+    """What compares the mechanisms: statistics by step, their means, and the difference of two maps."""
+    st.subheader("Side by side", divider="gray")
+    chart(figures.by_step(current.frames(), current.keys, dark=dark), "statistics by step", dark)
+    st.caption(
+        f"Dotted: uniform attention over the {current.keys} source tokens. Effective positions = exp(entropy): "
+        "how many positions an even spread of the same entropy would cover."
+    )
+    _as_table("by-step", lambda: "".join(parts.steps_table(part) for part in current.parts))
+    left, right = st.columns([3, 2], gap="large") if current.shared else (st.container(), None)
+    with left:
+        st.html(parts.comparison_table(current.summary()))
+    if right is not None:
+        with right:
+            _difference(current, dark)
+
+
+def _difference(current: Scene, dark: bool) -> None:
+    pairs = list(itertools.permutations(range(len(current.parts)), 2))
+    a, b = st.selectbox(
+        "Difference of two maps", pairs, key="difference",
+        format_func=lambda pair: " minus ".join(current.parts[i].title for i in pair),
+    )  # fmt: skip
+    figure = difference(current.parts[a], current.parts[b], dark)
+    chart(figure, f"difference {current.parts[a].title} {current.parts[b].title}", dark)
+
+
+def difference(a: Part, b: Part, dark: bool) -> go.Figure:
+    return figures.difference(select.difference(a.grid, b.grid), a.grid, (a.title, b.title), dark=dark)
+
+
+def chart(figure: go.Figure, name: str, dark: bool, rows: bool = False) -> None:
+    """Show a figure under a stable key. rows : its rows are steps: a click on one goes there (see bridge.js)."""
+    meta = figure.layout.meta
+    figure.layout.meta = {"name": figure_name(name), "label": name, "rows": rows, "outline": palette(dark).outline, **meta}
+    key = figure_name(name.split(" ")[0] if name.startswith("step") else name)
+    st.plotly_chart(figure, theme=None, config=CONFIG, key=_unique(key, name), alt=meta["description"])
+
+
+def _unique(key: str, name: str) -> str:
+    return f"chart-{key}-{figure_name(name.split(' ')[-1])}"
+
+
+def _as_table(key: str, build: functools.partial) -> None:
+    """The numbers behind a chart, made when they are asked for."""
+    with st.expander("As a table", key=f"table-{key}", on_change="rerun", type="compact") as numbers:
+        if numbers.open:
+            st.html(build())

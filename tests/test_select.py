@@ -1,0 +1,208 @@
+"""select.py: pieces to words, special tokens, heads and differences, worked by hand and as properties."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnviz import select
+from attnviz.trace import AttentionMap, Token
+
+KINDS = ("cross", "encoder", "decoder")
+
+
+def message(error):
+    return str(error.value)
+
+
+def texts(tokens):
+    return [token.text for token in tokens]
+
+
+def with_map(trace, kind, weights):
+    return replace(trace, maps=(AttentionMap(kind, 0, weights),))
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+def test_words_by_hand():
+    """Keys are summed, queries averaged: source a | bl ack | <eos>, target no ir | <eos>."""
+    trace = synthetic.trace("a black", "noir", pieces=True)
+    assert texts(trace.source) == ["a", "bla", "ck", "<eos>"] and texts(trace.target) == ["no", "ir", "<eos>"]
+    trace = with_map(trace, "cross", [[[.125, .5, .25, .125],     # no    -> a .125, black .75, <eos> .125
+                                       [.375, .125, .125, .375],  # ir    -> a .375, black .25, <eos> .375
+                                       [0, .25, 0, .75]]])        # <eos> -> a 0,    black .25, <eos> .75
+    trace = replace(trace, log_probs=(-1, -.5, -.25))
+    words = select.words(trace)
+    assert texts(words.source) == ["a", "black", "<eos>"] and texts(words.target) == ["noir", "<eos>"]
+    assert words.map().weights.tolist() == [[[.25, .5, .25], [0, .25, .75]]]
+    assert words.log_probs == (-1.5, -.25) and words.log_prob == trace.log_prob
+    assert words.alternatives == ((), ()) and words.level == "words"
+    assert words.source[1] == Token("black", 2, 7, word=1, pieces=2) and words.source[0].pieces == 1
+
+
+def test_decoder_words_by_hand():
+    """Inputs are <bos> no ir; the word "noir" sees <bos> and its own first piece, <eos> sees the whole word."""
+    trace = synthetic.trace("a", "noir", pieces=True)
+    trace = with_map(trace, "decoder", [[[1, 0, 0], [.5, .5, 0], [.25, .25, .5]]])
+    words = select.words(trace)
+    assert texts(words.keys(words.map("decoder"))) == ["<bos>", "noir"]
+    assert words.map("decoder").weights.tolist() == [[[.75, .25], [.25, .75]]]
+    assert words.visible(words.map("decoder")).tolist() == [[True, True], [True, True]]
+
+
+def test_a_word_of_one_piece_does_not_see_itself():
+    trace = synthetic.trace("a", "le chat", kinds=("decoder",), pieces=True)  # le | ch at | <eos>
+    words = select.words(trace)
+    assert words.visible(words.map("decoder")).tolist() == [[True, False, False], [True, True, True], [True, True, True]]
+
+
+def test_a_target_cut_inside_a_word_has_no_decoder_map():
+    whole = synthetic.trace("a", "le chat", kinds=KINDS, pieces=True)
+    n = len(whole.target) - 1
+    maps = tuple(AttentionMap(m.kind, 0, m.weights if m.kind == "encoder" else m.weights[:, :n, :n if m.kind == "decoder" else None])
+                 for m in whole.maps)
+    cut = replace(whole, target=whole.target[:n], log_probs=whole.log_probs[:n], alternatives=(), maps=maps, complete=False)
+    words = select.words(cut)
+    assert [m.kind for m in words.maps] == ["cross", "encoder"] and texts(words.target) == ["le", "chat"]
+    with pytest.raises(ValueError) as error:
+        select.select(cut, "decoder", words=True)
+    assert message(error) == "map must be one that synthetic has at the level of words (cross 0, encoder 0); got decoder"
+
+
+def test_a_target_cut_after_a_word_of_one_piece_keeps_its_decoder_map():
+    whole = synthetic.trace("a", "grand un", kinds=("decoder",), pieces=True)  # gra nd | un | <eos>
+    cut = replace(whole, target=whole.target[:3], log_probs=whole.log_probs[:3], alternatives=(), complete=False,
+                  maps=(AttentionMap("decoder", 0, whole.maps[0].weights[:, :3, :3]),))
+    words = select.words(cut)
+    assert texts(words.keys(words.map("decoder"))) == ["<bos>", "grand"] and texts(words.target) == ["grand", "un"]
+
+
+def test_words_of_words_and_of_whole_words():
+    pieces = synthetic.trace("the black the", "le noir le", kinds=KINDS, heads=2)
+    words = select.words(pieces)
+    assert select.words(words) is words
+    assert words.source == pieces.source and words.target == pieces.target  # repeated words stay apart
+    for kind in KINDS:
+        assert words.map(kind) == pieces.map(kind)
+
+
+def test_an_unknown_piece_makes_an_unknown_word_and_gaps_stay_in_it():
+    source = (Token("a", 0, 1, word=0), Token("☃", 2, 3, word=0, unknown=True), Token("b", 4, 5, word=1),
+              Token("c", 5, 6), Token("d", 6, 7), Token("<eos>", 7, 7, special=True))
+    trace = replace(synthetic.trace("a b c d", "un"), text="a ☃ bcd", source=source,
+                    maps=(AttentionMap("cross", 0, np.full((1, 2, 6), 1 / 6)),))
+    words = select.words(trace)
+    assert words.source[0] == Token("a ☃", 0, 3, word=0, unknown=True, pieces=2)
+    assert texts(words.source[1:]) == ["b", "c", "d", "<eos>"]  # no word: each alone
+    assert words.map().weights[0, 0] == pytest.approx([2 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 6])
+
+
+@given(st.integers(0, 2**32), st.lists(st.sampled_from(["a", "the", "black", "running"]), max_size=5),
+       st.lists(st.sampled_from(["un", "chien", "noir", "!"]), max_size=5))
+def test_words_agree_with_a_plain_loop(seed, source, target):
+    trace = synthetic.trace(" ".join(source), " ".join(target), heads=2, layers=2, kinds=KINDS, seed=seed, pieces=True)
+    words = select.words(trace)
+    for m in trace.maps:
+        queries = [t.word for t in trace.queries(m)]
+        keys = [-1 if t.text == "<bos>" else t.word for t in trace.keys(m)]
+        names = [list(dict.fromkeys(axis)) for axis in (queries, keys)]  # the words, in order
+        wanted = [[[np.mean([sum(m.weights[h, i, j] for j, key in enumerate(keys) if key == k)
+                             for i, query in enumerate(queries) if query == q]) for k in names[1]] for q in names[0]] for h in range(2)]
+        got = words.map(m.kind, m.layer).weights
+        np.testing.assert_allclose(got, wanted, atol=1e-6)
+        np.testing.assert_allclose(got.sum(-1), 1, atol=1e-5)
+        assert not got[:, ~words.visible(words.map(m.kind, m.layer))].any()
+    assert words.log_prob == pytest.approx(trace.log_prob)
+
+
+# -- select ------------------------------------------------------------------------------------------------------------
+
+def test_select_takes_a_head_or_the_mean_of_heads():
+    trace = synthetic.trace(heads=3, layers=2)
+    weights = trace.map("cross", 1).weights
+    one, mean = select.select(trace, head=2), select.select(trace)
+    assert one.head == 2 and one.layer == 1 and mean.head is None
+    np.testing.assert_array_equal(one.weights, weights[2])
+    np.testing.assert_allclose(mean.weights, weights.mean(0), rtol=1e-6)
+    assert mean.removed.tolist() == [0] * 4 and mean.visible.all()
+    assert mean.queries == trace.target and mean.keys == trace.source
+
+
+def test_hiding_special_tokens_by_hand():
+    trace = with_map(synthetic.trace("a b", "u v"), "cross", [[[.25, .25, .5], [.75, .125, .125], [.1, .2, .7]]])
+    grid = select.select(trace, special=False)
+    assert texts(grid.queries) == ["u", "v"] and texts(grid.keys) == ["a", "b"]
+    np.testing.assert_allclose(grid.weights, [[.5, .5], [6 / 7, 1 / 7]], rtol=1e-6)
+    assert grid.removed.tolist() == [.5, .125]
+
+
+def test_a_row_wholly_on_special_tokens_is_blank():
+    trace = synthetic.trace("a", "u v", kinds=("decoder",))
+    grid = select.select(trace, "decoder", special=False)  # the first step sees <bos> alone
+    assert texts(grid.keys) == ["u", "v"] and texts(grid.queries) == ["u", "v"]
+    assert np.isnan(grid.weights[0]).all() and grid.removed[0] == 1
+    assert grid.weights[1].tolist() == [1, 0]
+    assert grid.visible.tolist() == [[False, False], [True, False]]
+
+
+@pytest.mark.parametrize("source, target, name", [("a", "", "query"), ("", "un", "key")])
+def test_hiding_special_tokens_must_leave_something(source, target, name):
+    with pytest.raises(ValueError) as error:
+        select.select(synthetic.trace(source, target), special=False)
+    assert message(error) == f"without special tokens at least one {name} must be left; every one is special, so show them"
+
+
+@pytest.mark.parametrize("head", [-1, 2])
+def test_select_says_which_heads_there_are(head):
+    with pytest.raises(ValueError) as error:
+        select.select(synthetic.trace(heads=2), head=head)
+    assert message(error) == f"head must be None, for the mean, or one of 0 to 1; got {head}"
+
+
+@given(st.integers(0, 2**32), st.sampled_from(KINDS), st.sampled_from([None, 0, 1]), st.booleans(), st.booleans())
+def test_drawn_rows_sum_to_one_and_name_their_tokens(seed, kind, head, words, special):
+    trace = synthetic.trace("The black dog runs", "Le chien noir court", heads=2, kinds=KINDS, seed=seed, pieces=True)
+    grid = select.select(trace, kind, head=head, words=words, special=special)
+    blank = np.isnan(grid.weights).all(-1)
+    np.testing.assert_allclose(grid.weights[~blank].sum(-1), 1, atol=1e-5)
+    assert (grid.removed[blank] == 1).all() and ((0 <= grid.removed) & (grid.removed <= 1 + 1e-6)).all()
+    assert not np.nan_to_num(grid.weights)[~grid.visible].any()
+    assert special or not any(token.special for token in (*grid.queries, *grid.keys))
+    assert not special or not grid.removed.any()
+    assert ("noir" in texts(grid.queries) or kind == "encoder") == words or kind == "encoder"
+
+
+def test_a_grid_is_read_only_and_of_one_shape():
+    grid = select.select(synthetic.trace())
+    with pytest.raises(ValueError, match="read-only"):
+        grid.weights[0, 0] = 1
+    with pytest.raises(ValueError) as error:
+        replace(grid, removed=np.zeros(3))
+    assert message(error) == "removed must have shape (4,), as the tokens do; got (3,)"
+
+
+# -- difference --------------------------------------------------------------------------------------------------------
+
+def test_difference_by_hand():
+    base = synthetic.trace("a", "u")
+    a, b = (select.select(with_map(base, "cross", weights)) for weights in ([[[1, 0], [.5, .5]]], [[[.25, .75], [.5, .5]]]))
+    assert select.difference(a, b).tolist() == [[.75, -.75], [0, 0]]
+
+
+def test_difference_needs_the_same_target():
+    a, b = (select.select(synthetic.trace("A dog", target, model=name))
+            for target, name in (("Un chien", "bahdanau"), ("Le chien", "transformer")))
+    with pytest.raises(ValueError) as error:
+        select.difference(a, b)
+    assert message(error) == ("two maps must share queries and keys to be subtracted; the queries of bahdanau (Un chien <eos>) "
+                              "are not those of transformer (Le chien <eos>): force the same target on both")
+
+
+def test_difference_needs_the_same_places():
+    a, b = (select.select(synthetic.trace(source, "un", model="m")) for source in ("a a", "a  a"))  # the same texts
+    with pytest.raises(ValueError, match="the keys of m"):
+        select.difference(a, b)

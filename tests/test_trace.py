@@ -1,0 +1,258 @@
+"""trace.py: what a Trace holds, what it refuses (whole messages), and its JSON."""
+
+import json
+import pickle
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+import synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnviz.trace import BOS, Alternative, AttentionMap, Token, Trace
+
+HALF = [[[0.5, 0.5], [0.25, 0.75]]]
+
+
+def message(error):
+    return str(error.value)
+
+
+def test_the_axes_of_each_kind():
+    trace = synthetic.trace("A dog", "Un chien noir", kinds=("cross", "encoder", "decoder"))
+    texts = {m.kind: ([t.text for t in trace.queries(m)], [t.text for t in trace.keys(m)]) for m in trace.maps}
+    source, target = ["A", "dog", "<eos>"], ["Un", "chien", "noir", "<eos>"]
+    assert texts == {"cross": (target, source), "encoder": (source, source), "decoder": (target, ["<bos>", "Un", "chien", "noir"])}
+    assert trace.keys(trace.map("decoder"))[0] is BOS
+    for m in trace.maps:
+        assert m.weights.shape[1:] == (len(texts[m.kind][0]), len(texts[m.kind][1]))
+
+
+def test_visible_is_causal_in_the_decoder_and_everything_elsewhere():
+    trace = synthetic.trace("A", "Un chien", kinds=("cross", "encoder", "decoder"))
+    assert trace.visible(trace.map("decoder")).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    assert trace.visible(trace.map("cross")).shape == (3, 2) and trace.visible(trace.map("cross")).all()
+    assert trace.visible(trace.map("encoder")).all()
+
+
+def test_map_finds_by_kind_and_layer():
+    trace = synthetic.trace(layers=3, heads=2, kinds=("cross", "encoder"))
+    assert trace.map() is trace.map("cross", -1) is trace.map("cross", 2)
+    assert trace.map("encoder", 0).kind == "encoder" and trace.map("encoder", 0).layer == 0
+
+
+@pytest.mark.parametrize("kind, layer, wanted", [("decoder", -1, "decoder"), ("cross", 2, "cross 2"), ("cross", -2, "cross -2")])
+def test_map_says_what_there_is(kind, layer, wanted):
+    trace = synthetic.trace(layers=2, kinds=("cross", "encoder"))
+    with pytest.raises(ValueError) as error:
+        trace.map(kind, layer)
+    assert message(error) == ("map must be one that synthetic has at the level of pieces "
+                              f"(cross 0, cross 1, encoder 0, encoder 1); got {wanted}")
+
+
+def test_a_trace_without_attention_says_so():
+    trace = replace(synthetic.trace(), maps=())
+    with pytest.raises(ValueError) as error:
+        trace.map()
+    assert message(error) == "map must be one that synthetic has at the level of pieces (none); got cross"
+
+
+def test_depth_and_heads_may_differ_between_kinds():
+    base = synthetic.trace()
+    encoder = synthetic.trace(kinds=("encoder",), heads=3, layers=2).maps
+    trace = replace(base, maps=base.maps + encoder)
+    assert [(m.kind, m.layer, len(m.weights)) for m in trace.maps] == [("cross", 0, 1), ("encoder", 0, 3), ("encoder", 1, 3)]
+
+
+def test_one_token_each():
+    eos = Token("<eos>", 0, 0, special=True)
+    ones = tuple(AttentionMap(kind, 0, [[[1.0]]]) for kind in ("cross", "encoder", "decoder"))
+    trace = Trace("m", "m", "", "", False, [eos], [eos], [-0.5], (), ones)
+    assert trace.log_prob == -0.5 and trace.alternatives == ((),)
+    assert trace.keys(trace.map("decoder")) == (BOS,)
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_log_prob_is_the_sum():
+    assert replace(synthetic.trace("A", "Un"), log_probs=(-1.5, -0.25)).log_prob == -1.75
+
+
+# -- frozen ------------------------------------------------------------------------------------------------------------
+
+def test_frozen_and_apart_from_the_array_it_was_made_from():
+    given_weights = np.array(HALF, dtype=np.float32)
+    attention = AttentionMap("cross", 0, given_weights)
+    given_weights[:] = 0
+    assert attention.weights.tolist() == HALF and attention.weights.dtype == np.float32
+    with pytest.raises(ValueError, match="read-only"):
+        attention.weights[0, 0, 0] = 1
+    with pytest.raises(FrozenInstanceError):
+        attention.layer = 1
+    with pytest.raises(FrozenInstanceError):
+        synthetic.trace().text = "other"
+
+
+def test_equality_looks_into_the_arrays():
+    trace = synthetic.trace(heads=2, seed=1)
+    assert trace == synthetic.trace(heads=2, seed=1) and hash(trace) == hash(synthetic.trace(heads=2, seed=1))
+    assert trace != synthetic.trace(heads=2, seed=2)
+    assert trace != replace(trace, forced=True) and trace != replace(trace, complete=False)
+    swapped = replace(trace, maps=(AttentionMap("cross", 0, trace.maps[0].weights[::-1]),))
+    assert trace != swapped and trace.maps[0] != "a map"
+    assert pickle.loads(pickle.dumps(trace)) == trace
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("kind, layer, weights, wanted", [
+    ("self", 0, HALF, "kind must be one of cross, encoder, decoder; got 'self'"),
+    ("cross", -1, HALF, "layer must be an integer of at least 0; got -1"),
+    ("cross", "0", HALF, "layer must be an integer of at least 0; got '0'"),
+    ("cross", 0, HALF[0], "weights of the cross map of layer 0 must have axes [heads, queries, keys], none empty; got shape (2, 2)"),
+    ("cross", 0, np.zeros((1, 0, 3)),
+     "weights of the cross map of layer 0 must have axes [heads, queries, keys], none empty; got shape (1, 0, 3)"),
+    ("cross", 0, [[[1.0], [0.5, 0.5]]], "weights of the cross map of layer 0 must be numbers with axes [heads, queries, keys]"),
+    ("cross", 0, [[["a"]]], "weights of the cross map of layer 0 must be numbers with axes [heads, queries, keys]"),
+    ("cross", 0, [[[1.0, 0], [0.5, 0.4]]],
+     "weights of the cross map of layer 0 must sum to 1 over the keys of every row; got 0.9000 in head 0, query 1"),
+    ("cross", 3, [[[0.5, 0.5]], [[1.25, -0.25]]],
+     "weights of the cross map of layer 3 must be finite and at least 0; got -0.25 in head 1, query 0, key 1"),
+    ("cross", 0, [[[0.5, np.nan]]], "weights of the cross map of layer 0 must be finite and at least 0; got nan in head 0, query 0, key 1"),
+    ("cross", 0, [[[np.inf, 0]]], "weights of the cross map of layer 0 must be finite and at least 0; got inf in head 0, query 0, key 0"),
+])
+def test_a_map_refuses(kind, layer, weights, wanted):
+    with pytest.raises(ValueError) as error:
+        AttentionMap(kind, layer, weights)
+    assert message(error) == wanted
+
+
+@pytest.mark.parametrize("off, fine", [(0.5e-4, True), (-0.5e-4, True), (3e-4, False), (-3e-4, False)])
+def test_rows_may_be_off_by_a_ten_thousandth(off, fine):
+    weights = [[[0.5, 0.5 + off]]]
+    if fine:
+        AttentionMap("cross", 0, weights)
+    else:
+        with pytest.raises(ValueError, match="must sum to 1 over the keys of every row"):
+            AttentionMap("cross", 0, weights)
+
+
+def token(text, start, end):
+    return (Token(text, start, end, word=0), Token("<eos>", 5, 5, special=True))
+
+
+@pytest.mark.parametrize("change, wanted", [
+    ({"level": "letters"}, "level must be one of pieces, words; got 'letters'"),
+    ({"source": ()}, "source must hold at least one token, if only <eos>; got none"),
+    ({"source": token("hello", 0, 6)}, "source token 0 must lie within the 5 characters of its text; got 0 to 6"),
+    ({"source": token("hello", -1, 5)}, "source token 0 must lie within the 5 characters of its text; got -1 to 5"),
+    ({"source": token("hello", 3, 2)}, "source token 0 must lie within the 5 characters of its text; got 3 to 2"),
+    ({"source": token("Hello", 0, 5)}, "source token 0 must be its text from 0 to 5, 'hello'; got 'Hello'"),
+    ({"source": synthetic.tokens("hello") * 2},
+     "weights of the cross map of layer 0 must have 3 queries and 4 keys, as the tokens do; got shape (1, 3, 2)"),
+    ({"target": token("cher", 0, 4), "log_probs": (-1, -1), "alternatives": ()},
+     "weights of the cross map of layer 0 must have 2 queries and 2 keys, as the tokens do; got shape (1, 3, 2)"),
+    ({"log_probs": (-1.0, -1.0)}, "log_probs must have one entry for each of the 3 target tokens; got 2"),
+    ({"log_probs": (-1.0, 0.5, -1.0)}, "log_probs must be finite and at most 0; got 0.5 at step 1"),
+    ({"log_probs": (-1.0, -1.0, -np.inf)}, "log_probs must be finite and at most 0; got -inf at step 2"),
+    ({"log_probs": (np.nan, -1.0, -1.0)}, "log_probs must be finite and at most 0; got nan at step 0"),
+    ({"alternatives": ((),) * 4}, "alternatives must have one entry for each of the 3 target tokens; got 4"),
+    ({"alternatives": ((), (Alternative("a", 0.1), Alternative("b", 0.2)), ())},
+     "alternatives must be probabilities, most probable first; got [0.1, 0.2] at step 1"),
+    ({"alternatives": ((Alternative("a", 1.5),), (), ())},
+     "alternatives must be probabilities, most probable first; got [1.5] at step 0"),
+])
+def test_a_trace_refuses(change, wanted):
+    trace = synthetic.trace("hello", "cher ami")
+    with pytest.raises(ValueError) as error:
+        replace(trace, **change)
+    assert message(error) == wanted
+
+
+def test_a_trace_refuses_the_same_map_twice():
+    trace = synthetic.trace()
+    with pytest.raises(ValueError) as error:
+        replace(trace, maps=trace.maps * 2)
+    assert message(error) == "maps must differ in kind or layer; got the cross map of layer 0 twice"
+
+
+def test_a_decoder_cannot_see_the_future():
+    trace = synthetic.trace("A", "Un chien", kinds=("decoder",))
+    with pytest.raises(ValueError) as error:
+        replace(trace, maps=(AttentionMap("decoder", 0, [[[1, 0, 0], [0.5, 0.25, 0.25], [0.5, 0.5, 0]]]),))
+    assert message(error) == ("weights of the decoder map of layer 0 must be 0 on tokens not yet produced; "
+                              "got 0.25 in head 0, query 1, key 2")
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+def test_json_has_the_fixed_fields_with_offsets_into_the_text():
+    trace = synthetic.trace("The black dog", "Le chien noir", heads=2, layers=2)
+    values = json.loads(trace.to_json())
+    assert list(values) == ["model", "mechanism", "text", "translation", "forced", "source", "target", "log_probs",
+                            "alternatives", "maps", "level", "complete"]
+    assert values["source"][1].items() >= {"text": "black", "start": 4, "end": 9, "special": False}.items()
+    assert values["target"][3].items() >= {"text": "<eos>", "start": 13, "end": 13, "special": True}.items()
+    assert [(m["kind"], m["layer"]) for m in values["maps"]] == [("cross", 0), ("cross", 1)]
+    assert np.shape(values["maps"][0]["weights"]) == (2, 4, 4)
+    assert len(values["log_probs"]) == 4 and set(values["alternatives"][0][0]) == {"text", "probability"}
+
+
+def test_numpy_numbers_become_json():
+    few = (Alternative("a", np.float32(0.5)), Alternative("b", np.float32(0.25)))
+    trace = replace(synthetic.trace("A", "Un"), log_probs=np.array([-0.5, -1], dtype=np.float32), alternatives=[few, []])
+    assert Trace.from_json(trace.to_json()) == trace and type(trace.log_probs[0]) is float
+
+
+def test_the_fixed_fields_are_enough():
+    trace = synthetic.trace()
+    values = {key: value for key, value in trace.to_dict().items() if key not in ("alternatives", "level", "complete")}
+    for name in ("source", "target"):
+        values[name] = [{key: t[key] for key in ("text", "start", "end", "special")} for t in values[name]]
+    read = Trace.from_dict({**values, "somebody's": "own field"})
+    assert read.map() == trace.map() and read.level == "pieces" and read.complete and read.alternatives == ((),) * 4
+
+
+@given(st.integers(0, 2**32), st.text(min_size=0, max_size=12), st.text(max_size=12), st.booleans())
+def test_json_round_trip_is_exact(seed, source, target, pieces):
+    trace = synthetic.trace(source, target, heads=2, kinds=("cross", "encoder", "decoder"), seed=seed, pieces=pieces)
+    assert Trace.from_json(trace.to_json()) == trace
+    assert Trace.from_dict(trace.to_dict()) == trace
+
+
+@given(st.floats(0, 1, width=32))
+def test_every_float32_survives_json(weight):
+    attention = AttentionMap("cross", 0, [[[weight, 1 - weight]]])
+    trace = replace(synthetic.trace("A", "Un"), target=(Token("Un", 0, 2),), log_probs=(-weight,), alternatives=(), maps=(attention,))
+    assert Trace.from_json(trace.to_json()).maps[0].weights.tobytes() == attention.weights.tobytes()
+
+
+@pytest.mark.parametrize("text", ["Je t'aime </script> \"now\"", "<b>x</b> & <eos>", "مرحبا بالعالم", "黒い犬が走る", "👩‍👩‍👧 ok 🏳️‍🌈", "\\ud83d \x00\u2028"])
+def test_any_text_survives_json(text):
+    trace = synthetic.trace(text, text)
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+@pytest.mark.parametrize("text, wanted", [
+    ("{", "trace must be JSON; Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+    ("[]", "trace must be an object with named fields; got list"),
+    ('{"model": "m", "mechanism": "m", "text": "", "forced": false, "source": [], "log_probs": [], "maps": []}',
+     "trace must have the fields translation, target too; got model, mechanism, text, forced, source, log_probs, maps"),
+])
+def test_bad_json(text, wanted):
+    with pytest.raises(ValueError) as error:
+        Trace.from_json(text)
+    assert message(error) == wanted
+
+
+@pytest.mark.parametrize("name, value, wanted", [
+    ("source", [{"text": "A"}], "source token must have the fields start, end too; got text"),
+    ("target", ["Un"], "target token must be an object with named fields; got str"),
+    ("maps", [{"kind": "cross", "layer": 0}], "map must have the fields weights too; got kind, layer"),
+    ("alternatives", [[{}]], "alternative must have the fields text, probability too; got none"),
+    ("log_probs", None, "trace must have values of the types that to_dict() writes; 'NoneType' object is not iterable"),
+])
+def test_bad_fields(name, value, wanted):
+    with pytest.raises(ValueError) as error:
+        Trace.from_dict({**synthetic.trace().to_dict(), name: value})
+    assert message(error) == wanted
