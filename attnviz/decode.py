@@ -108,10 +108,10 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0) -> 
         values, places = total.flatten().topk(2 * width)
         rows, words = places // total.shape[1], places % total.shape[1]
         alive = []
-        for value, row, word in zip(values.tolist(), rows.tolist(), words.tolist()):
-            if word == EOS:
+        for rank, (value, row, word) in enumerate(zip(values.tolist(), rows.tolist(), words.tolist())):
+            if word == EOS and rank < width:  # an end further down would not be in the beam: a beam of 1 is greedy
                 finished.append((value / t**penalty, [*hypotheses[row], EOS]))
-            elif len(alive) < width:
+            elif word != EOS and len(alive) < width:
                 alive.append((value, row, word))
         finished = sorted(finished, key=lambda pair: pair[0], reverse=True)[:width]
         if len(finished) == width and finished[-1][0] >= alive[0][0] / t**penalty:

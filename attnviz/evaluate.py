@@ -20,14 +20,15 @@ from attnviz.translator import BEAMS, LONGEST, TextError, Translator
 
 BATCH = 3000  # source pieces decoded at once, padding included
 
-Decoded = Iterator[tuple[list[int], decode.Unrolled]]  # indices of the sentences of a batch, and their steps
+# A batch: indices of its sentences, their steps, and how many of these each sentence has when it is alone.
+Decoded = Iterator[tuple[list[int], decode.Unrolled, list[int]]]
 
 
 def translate(model: nn.Module, text: Text, sentences: list[str], device: str | torch.device) -> list[str]:
     """Greedy translations, in batches of like lengths."""
     result = [""] * len(sentences)
-    for chosen, unrolled in _greedy(model, text.batch_ids(sentences), range(len(sentences)), device):
-        for i, translation in zip(chosen, _spell(text, unrolled)):
+    for chosen, unrolled, lengths in _greedy(model, text.batch_ids(sentences), range(len(sentences)), device):
+        for i, translation in zip(chosen, _spell(text, unrolled, lengths)):
             result[i] = translation
     return result
 
@@ -59,11 +60,11 @@ def score(
     found, sums = [""] * len(ids), torch.zeros(3, dtype=torch.float64)
     with tqdm(total=len(filled), desc=translator.name, unit="sentence", disable=not progress) as bar:
         started = time.perf_counter()
-        for chosen, unrolled in decoded:
-            for i, translation in zip(chosen, _spell(translator.text, unrolled)):
+        for chosen, unrolled, lengths in decoded:
+            for i, translation in zip(chosen, _spell(translator.text, unrolled, lengths)):
                 found[i] = translation
             seconds += time.perf_counter() - started
-            sums += attention_sums(unrolled)
+            sums += attention_sums(unrolled.cross, lengths)
             bar.update(len(chosen))
             started = time.perf_counter()
     entropy, largest, rows = sums.tolist()
@@ -74,11 +75,13 @@ def score(
     }  # fmt: skip
 
 
-def attention_sums(unrolled: decode.Unrolled) -> Tensor:
-    """Entropy (nats) and maximum weight summed over all real cross rows of all heads and layers, and their number: (3,)."""
-    lengths = torch.tensor(unrolled.lengths())
-    real = torch.arange(unrolled.tokens.shape[1]) < lengths.unsqueeze(1)  # (B, T)
-    weights = torch.stack(unrolled.cross).double().cpu()  # (layers, B, H, T, S)
+def attention_sums(layers: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
+    """Entropy (nats) and maximum weight summed over the real rows of all heads and layers, and their number: (3,).
+
+    layers : weights (B, H, T, S) of each. lengths : rows of each sentence; what comes after them does not count.
+    """
+    weights = torch.stack(list(layers)).double().cpu()  # (layers, B, H, T, S)
+    real = torch.arange(weights.shape[3]) < torch.tensor(lengths).unsqueeze(1)  # (B, T)
     weights = weights.movedim(2, -2)[:, real]  # (layers, real rows, H, S)
     entropy = torch.special.entr(weights / weights.sum(-1, keepdim=True)).sum(-1)  # padding's 0 adds 0
     return torch.stack([entropy.sum(), weights.amax(-1).sum(), torch.tensor(float(entropy.numel())).double()])
@@ -95,12 +98,12 @@ def card(root: Path, name: str, corpus: corpora.Corpus, command: str) -> dict:
     history, settings = state["history"], state["settings"]
     translator = Translator.load(name, root)
     splits = {"val": corpus.val, **corpus.tests}
-    peaks = [epoch.get("peak_memory_mb") for epoch in history]
+    peaks = [epoch["peak_memory_mb"] for epoch in history if epoch.get("peak_memory_mb")]
     return {
         "pair": pair, "mechanism": mechanism, "data": corpus.files, "seed": settings["seed"], "command": command,
         "settings": settings, "parameters": sum(p.numel() for p in translator.model.parameters()),
         "epochs": len(history), "seconds": round(state["seconds"]),
-        "peak_memory_mb": None if None in peaks else max(peaks), "device": history[-1].get("device"),
+        "peak_memory_mb": max(peaks, default=None), "device": history[-1].get("device"),
         "versions": {"attnviz": __version__, "python": platform.python_version(), "torch": torch.__version__},
         "best": max(history, key=lambda epoch: epoch["val_bleu_lc"]),
         "scores": {split: score(translator, *zip(*pairs)) for split, pairs in splits.items()},
@@ -126,19 +129,21 @@ def _greedy(model: nn.Module, ids: list[list[int]], chosen: Sequence[int], devic
     for batch in corpora.batches([len(ids[i]) for i in chosen], BATCH, random.Random(0)):
         indices = [chosen[place] for place in batch]
         source = corpora.pad([ids[i] for i in indices]).to(device)
-        yield indices, decode.greedy(model, source, source != PAD)
+        unrolled = decode.greedy(model, source, source != PAD)
+        alone = [decode.limit(len(ids[i])) for i in indices]  # a longer neighbour must not let a sentence ramble on
+        yield indices, unrolled, [min(pair) for pair in zip(unrolled.lengths(), alone)]
 
 
 def _beam(model: nn.Module, ids: list[list[int]], chosen: Sequence[int], device, width: int) -> Decoded:
     for i in chosen:
         source = torch.tensor([ids[i]], device=device)
         best = decode.beam(model, source, width)
-        yield [i], decode.forced(model, source, torch.tensor([best], device=device))
+        yield [i], decode.forced(model, source, torch.tensor([best], device=device)), [len(best)]
 
 
-def _spell(text: Text, unrolled: decode.Unrolled) -> list[str]:
+def _spell(text: Text, unrolled: decode.Unrolled, lengths: list[int]) -> list[str]:
     """One text for each sentence of a batch."""
-    return [text.decode(row[:length]) for row, length in zip(unrolled.tokens.tolist(), unrolled.lengths())]
+    return [text.decode(row[:length]) for row, length in zip(unrolled.tokens.tolist(), lengths)]
 
 
 def _overlap(found: list[str], references: Sequence[str]) -> dict:

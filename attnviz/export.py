@@ -126,7 +126,7 @@ def _html(figure: go.Figure, name: str, include_plotlyjs: bool | str) -> bytes:
     )  # fmt: skip
     page = _PAGE.format(
         title=html.escape(name), figure=drawn, description=html.escape(description), font=FONT,
-        width=1200 if len(figure.data) > 1 else 720, page=colors.page, text=colors.text, muted=colors.muted,
+        width=1200 if "xaxis3" in figure.layout.to_plotly_json() else 720, page=colors.page, text=colors.text, muted=colors.muted,
     )  # fmt: skip
     return page.encode("utf-8", "xmlcharrefreplace")
 

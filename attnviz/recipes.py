@@ -9,7 +9,7 @@ class Settings:
     """How to train; goes on the card. Lengths and batches count pieces."""
 
     mechanism: str
-    epochs: int = 16
+    epochs: int = 11
     batch_tokens: int = 2000
     learning_rate: float = 1e-3
     warmup: int = 400  # updates
@@ -32,7 +32,7 @@ RECIPES = {
     "bahdanau": {"options": {"dropout": 0.25}},
     "luong-general": {"options": {"dropout": 0.25}},
     "transformer": {
-        "epochs": 34,
+        "epochs": 22,
         "learning_rate": 1.5e-3,
         "options": {"width": 192, "hidden": 768, "layers": 3, "heads": 4, "dropout": 0.2},
     },

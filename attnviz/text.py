@@ -4,8 +4,10 @@ Byte-pair encoding (Sennrich et al. 2016) by the `tokenizers` library. Typograph
 characters are normalised inside the tokenizer, which still knows where in the original text each piece came from.
 """
 
+import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
@@ -75,18 +77,21 @@ class Text:
     def encode(self, text: str) -> Tokens:
         """Pieces of a text with character offsets into it as typed, and <eos>."""
         encoding = self.tokenizer.encode(text)
-        tokens = []
-        for number, (start, end), word in zip(encoding.ids, encoding.offsets, encoding.word_ids):
-            start, end = self._surface(text, start, end, self.tokenizer.id_to_token(number))
+        tokens, following = [], [start for start, _ in encoding.offsets[1:]] + [len(text)]
+        for number, (start, end), word, limit in zip(encoding.ids, encoding.offsets, encoding.word_ids, following):
+            start, end = self._surface(text, start, end, limit, self.tokenizer.id_to_token(number))
             tokens.append(Token(text[start:end], start, end, word=word, unknown=number == UNK))
         tokens.append(Token("<eos>", len(text), len(text), special=True))
         return Tokens((*encoding.ids, EOS), tuple(tokens))
 
     @staticmethod
-    def _surface(text: str, start: int, end: int, piece: str) -> tuple[int, int]:
-        """The characters a piece shows: no space before its word; none at all for a space that nobody typed."""
-        while start < end - 1 and text[start].isspace():
+    def _surface(text: str, start: int, end: int, limit: int, piece: str) -> tuple[int, int]:
+        """The characters a piece shows: nothing blank before its word, and none at all for a space that nobody typed;
+        accents that were typed apart from their letter, up to the next piece at `limit`."""
+        while start < end - 1 and (text[start].isspace() or not text[start].isprintable()):
             start += 1
+        while start < end < limit and unicodedata.combining(text[end]):
+            end += 1
         if piece == SPACE and not text[start:end].isspace():
             return start, start
         return start, end
@@ -99,28 +104,20 @@ class Text:
     def spell(self, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
         """The text that produced ids spell, and its tokens with offsets into that text.
 
-        A word begins at a piece that opens with a space, or where a letter meets another kind of character;
-        a piece that is the space alone goes with what follows.
+        Words are those that the tokenizer finds in the text; a piece belongs to the word in which it begins.
         """
-        text, tokens, word = "", [], -1
+        text, tokens = "", []
         for number in ids:
             if number < len(SPECIALS):
                 tokens.append(Token(SPECIALS[number], len(text), len(text), special=True))
                 continue
             piece = self.tokenizer.id_to_token(number).replace(SPACE, " ")
-            opens = piece.startswith(" ") or not tokens or not self._joins(text, piece)
             piece = piece if text else piece.lstrip(" ")
-            word += opens
             start = len(text) + (len(piece) - len(piece.lstrip(" ")) if piece.strip() else 0)
             text += piece
-            tokens.append(Token(text[start:], start, len(text), word=word))
-        return text, tuple(tokens)
-
-    @staticmethod
-    def _joins(text: str, piece: str) -> bool:
-        """Does a piece without a space go on with the word that text ends in?"""
-        last, first = text[-1:], piece[0]
-        return last.isspace() or (last.isalpha() and first.isalpha()) or (last.isdigit() and first.isdigit())
+            tokens.append(Token(text[start:], start, len(text)))
+        ends = [end for _, (_, end) in self.tokenizer.pre_tokenizer.pre_tokenize_str(text)]
+        return text, tuple(t if t.special else replace(t, word=bisect_right(ends, t.start)) for t in tokens)
 
     def piece(self, number: int) -> str:
         """A piece as a reader sees it."""

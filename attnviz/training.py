@@ -183,7 +183,7 @@ def _epoch(run: Run, folder: Path, bar: tqdm, save_every: float) -> None:
     """What is left of the current epoch, saving the run now and then."""
     run.working.train()
     started = saved = time.monotonic()
-    best = max((past["val_bleu_lc"] for past in run.history), default=None)
+    best = max((past["val_bleu_lc"] for past in run.history), default="–")
     for batch in run.order(run.epoch)[run.batch :]:
         run.losses, run.counted = run.losses + float(run.learn(batch)), run.counted + 1
         run.batch += 1

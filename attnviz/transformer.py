@@ -146,7 +146,7 @@ class Transformer(nn.Module):
     def step(self, memory: Memory, state: tuple, token: Tensor) -> Step:
         """state, token (B,) the token before this position -> Step, reading kept keys and values."""
         logits, state, own, cross = self.decode(memory, state, token.unsqueeze(1))
-        return Step(logits[:, 0], state, tuple(w[:, :, 0] for w in cross), tuple(w[:, :, 0] for w in own))
+        return Step(logits[:, 0], state, tuple(w.squeeze(2) for w in cross), tuple(w.squeeze(2) for w in own))
 
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """source (B, S), target inputs (B, T) from <bos> on, mask (B, S) -> logits (B, T, V), last layer's cross

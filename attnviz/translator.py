@@ -79,6 +79,8 @@ class Translator:
     def _read(self, text: str, what: str) -> Tokens:
         if not text.strip():
             raise TextError(f"the {what} is empty; type a sentence")
+        if any("\ud800" <= character <= "\udfff" for character in text):  # bytes of the command line that are not UTF-8
+            raise TextError(f"the {what} holds bytes that are no characters; type it again, in UTF-8")
         tokens = self.text.encode(text)
         if len(tokens.ids) == 1:
             raise TextError(f"the {what} holds no visible character; type a sentence")

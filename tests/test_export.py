@@ -7,6 +7,7 @@ import json
 import os
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -216,6 +217,25 @@ def test_tokens_read_in_the_browser_as_they_were_typed(browser, tmp_path):
     page = opened(browser, file)
     shown = page.locator(".ytick text").all_text_contents()
     assert {'"', "'", "\\", "<!--", "$x$", "&amp;", "\u2068שלום\u2069"} <= set(shown) and "</script><b…" in " ".join(shown)
+    page.close()
+
+
+def test_a_click_tells_the_cell_under_the_pointer_gaps_included(browser, tmp_path):
+    masked = replace(nasty_grid(), visible=np.tri(len(NASTY), dtype=bool))
+    file = tmp_path / "figure.html"
+    file.write_bytes(export.figure_html(figures.heatmap(masked), "x"))
+    page = opened(browser, file)
+    page.evaluate("""() => {
+        const chart = document.querySelector(".js-plotly-plot");
+        chart.on("plotly_click", event => { window.picked = event.points.map(point => [point.x, point.y]); });
+    }""")
+    box, size = page.locator(".nsewdrag").bounding_box(), len(NASTY)
+    for key, query in ((0, 0), (3, 9), (9, 3), (size - 1, size - 1)):
+        corner = {"x": box["x"] + box["width"] * (key + 0.1) / size, "y": box["y"] + box["height"] * (query + 0.9) / size}
+        page.mouse.move(**corner)
+        page.wait_for_timeout(100)
+        page.mouse.click(**corner)
+        page.wait_for_function("expected => JSON.stringify(window.picked) === JSON.stringify([expected])", arg=[key, query])
     page.close()
 
 

@@ -43,6 +43,11 @@ def frame(tokens, entropy=1.0):
     return pd.DataFrame({"step": range(n), "token": tokens, **values})
 
 
+def sentence(figure, query, key):
+    """What the pointer reads over a cell."""
+    return figure.data[0].hovertext[query][key]
+
+
 # --- labels
 
 
@@ -107,22 +112,24 @@ def test_repeated_tokens_stay_apart():
 
 
 def test_hover_is_a_sentence(dog):
-    assert figures.heatmap(dog).data[0].hovertext[1][1] == "‘noir’ looks at ‘black’: 0.83"
+    assert sentence(figures.heatmap(dog), 1, 1) == "‘noir’ looks at ‘black’: 0.83"
 
 
 def test_hover_escapes_and_names_tiny_weights():
     tiny = grid(words("<b>"), words("</script>"), [[0.999, 0.001], [1, 0]])
-    assert list(figures.heatmap(tiny).data[0].hovertext[0]) == [
-        "‘&lt;b&gt;’ looks at ‘&lt;/script&gt;’: 1.00", "‘&lt;b&gt;’ looks at &lt;eos&gt;: under 0.01",
-    ]  # fmt: skip
+    assert sentence(figures.heatmap(tiny), 0, 0) == "‘&lt;b&gt;’ looks at ‘&lt;/script&gt;’: 1.00"
+    assert sentence(figures.heatmap(tiny), 0, 1) == "‘&lt;b&gt;’ looks at &lt;eos&gt;: under 0.01"
 
 
 def test_masked_cells_and_blank_rows_are_gaps():
     weights = np.array([[1, 0, 0], [np.nan] * 3, [0.2, 0.2, 0.6]])
     visible = np.tri(3, dtype=bool)
-    cells = figures.heatmap(grid(words("a", "b"), words("c", "d"), weights, "decoder", visible, [0, 1, 0])).data[0]
+    figure = figures.heatmap(grid(words("a", "b"), words("c", "d"), weights, "decoder", visible, [0, 1, 0]))
+    cells = figure.data[0]
+    assert cells.hoverongaps is True
     assert np.isnan(cells.z[0, 1:]).all() and np.isnan(cells.z[1]).all() and not np.isnan(cells.z[2]).any()
-    assert cells.hoverongaps is False
+    assert sentence(figure, 0, 1) == "‘a’ cannot see ‘d’"
+    assert sentence(figure, 1, 0) == "‘b’: all its weight is on special tokens, which are hidden"
 
 
 def test_the_chosen_step_is_outlined_by_one_shape_and_bold(dog):
@@ -251,9 +258,9 @@ def test_difference_is_symmetric_around_zero_and_says_who_looks_more(dog):
     figure = figures.difference(values, dog, ("Bahdanau", "Luong"))
     cells = figure.data[0]
     assert (cells.zmin, cells.zmax) == (-1, 1) and len(cells.colorscale) % 2 == 1
-    assert cells.hovertext[1][1] == "‘noir’ looks at ‘black’: 0.21 more in Bahdanau than in Luong"
-    assert cells.hovertext[0][0].endswith("0.50 more in Luong than in Bahdanau")
-    assert cells.hovertext[2][2].endswith("the same in Bahdanau and Luong")
+    assert sentence(figure, 1, 1) == "‘noir’ looks at ‘black’: 0.21 more in Bahdanau than in Luong"
+    assert sentence(figure, 0, 0).endswith("0.50 more in Luong than in Bahdanau")
+    assert sentence(figure, 2, 2).endswith("the same in Bahdanau and Luong")
     assert "‘chien’ looks at ‘dog’, 0.50 more in Luong" in figure.layout.meta["description"]
 
 

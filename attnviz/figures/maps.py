@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from attnviz.figures import labels
-from attnviz.figures.wording import describe, row_sentence, strongest
+from attnviz.figures.wording import BLANK, describe, row_sentence, strongest
 from attnviz.figures.theme import CLEAR, build, colorscale, layout, lines, note, palette
 
 _TOP, _TITLE, _SCALE = 86, 30, 34  # px above the cells for tokens, for a title; below them for the colour scale
@@ -37,16 +37,9 @@ def heatmap(grid, step: int | None = None, title: str | None = None, *, dark: bo
     """
     _check_step(grid, step)
     weights = np.where(grid.visible, grid.weights, np.nan)
-    queries, keys = _spoken(grid.queries), _spoken(grid.keys)
-    hover = [
-        [f"{query} looks at {key}: {_number(weight)}" for key, weight in zip(keys, row, strict=True)]
-        for query, row in zip(queries, weights.tolist(), strict=True)
-    ]
-    trace = _cells(weights, hover, palette(dark).sequential, (0, 1))
-    if scale:
-        trace.update(_scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]))
-    frame = _frame(grid, step, title, dark, scale, describe(grid, step))
-    return build([trace], frame)
+    bar = _scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]) if scale else {}
+    cells = _cells(weights, grid, _number, palette(dark).sequential, (0, 1), bar)
+    return build([cells], _frame(grid, step, title, dark, scale, describe(grid, step)))
 
 
 def difference(
@@ -61,19 +54,14 @@ def difference(
         raise ValueError(f"values must have the grid's shape {grid.weights.shape}; got {values.shape}")
     values = np.where(grid.visible, values, np.nan)
     first, second = (labels.escape(labels.plain(name)) for name in names)
-    queries, keys = _spoken(grid.queries), _spoken(grid.keys)
-    hover = [
-        [f"{query} looks at {key}: {_more(value, first, second)}" for key, value in zip(keys, row, strict=True)]
-        for query, row in zip(queries, values.tolist(), strict=True)
-    ]
-    trace = _cells(values, hover, palette(dark).diverging, (-1, 1))
-    trace.update(_scale_bar([-1, -0.5, 0, 0.5, 1], ["−1", f"◂ {second}", "0", f"{first} ▸", "1"]))
-    summary = f"Weights of {names[0]} minus weights of {names[1]}, {len(queries)} rows by {len(keys)} columns."
+    bar = _scale_bar([-1, -0.5, 0, 0.5, 1], ["−1", f"◂ {second}", "0", f"{first} ▸", "1"])
+    cells = _cells(values, grid, lambda value: _more(value, first, second), palette(dark).diverging, (-1, 1), bar)
+    summary = f"Weights of {names[0]} minus weights of {names[1]}, {values.shape[0]} rows by {values.shape[1]} columns."
     if np.isfinite(values).any():
         row, column = np.unravel_index(np.nanargmax(np.abs(values)), values.shape)
         query, key = labels.quoted(grid.queries[row]), labels.quoted(grid.keys[column])
         summary += f" Largest: {query} looks at {key}, {_more(float(values[row, column]), *names)}."
-    return build([trace], _frame(grid, None, title, dark, True, summary))
+    return build([cells], _frame(grid, None, title, dark, True, summary))
 
 
 def step_bars(grid, step: int, title: str | None = None, *, dark: bool = False) -> go.Figure:
@@ -102,8 +90,7 @@ def step_bars(grid, step: int, title: str | None = None, *, dark: bool = False) 
         fixedrange=True, ticklabelstandoff=10, tickfont=dict(size=11, color=palette(dark).muted),
     )  # fmt: skip
     if best is None:
-        blank = "all its weight is on special tokens, which are hidden"
-        frame["annotations"] = [note(blank, dark, x=0.5, y=0.5, xref="paper", yref="paper")]
+        frame["annotations"] = [note(BLANK, dark, x=0.5, y=0.5, xref="paper", yref="paper")]
     return build([trace], frame)
 
 
@@ -113,12 +100,27 @@ def _check_step(grid, step: int | None) -> None:
         raise ValueError(f"step must be a row of the map, 0 to {rows - 1}; got {step}")
 
 
-def _cells(values: np.ndarray, hover: list, colors: tuple, span: tuple) -> dict:
+def _cells(values: np.ndarray, grid, words, colors: tuple, span: tuple, bar: dict) -> dict:
     gap = 1 if max(values.shape) <= 64 else 0
     return dict(
         type="heatmap", z=np.round(values, 4).astype(np.float32), zmin=span[0], zmax=span[1], xgap=gap, ygap=gap,
-        colorscale=colorscale(colors), hovertext=hover, hoverinfo="text", hoverongaps=False, showscale=False,
+        colorscale=colorscale(colors), hovertext=_hover(values, grid, words), hoverinfo="text", hoverongaps=True,
+        **(bar or dict(showscale=False)),
     )  # fmt: skip
+
+
+def _hover(values: np.ndarray, grid, words) -> list[list[str]]:
+    """A sentence a cell; words(value) says the number. Gaps speak too, and so take a click as other cells do."""
+    keys = _spoken(grid.keys)
+    return [
+        [
+            f"{query} cannot see {key}" if not seen
+            else f"{query}: {BLANK}" if math.isnan(value)
+            else f"{query} looks at {key}: {words(value)}"
+            for key, value, seen in zip(keys, row, visible, strict=True)
+        ]
+        for query, row, visible in zip(_spoken(grid.queries), values.tolist(), grid.visible.tolist(), strict=True)
+    ]  # fmt: skip
 
 
 def _scale_bar(values: list, texts: list) -> dict:

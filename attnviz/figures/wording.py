@@ -6,6 +6,7 @@ import numpy as np
 
 from attnviz.figures import labels
 
+BLANK = "all its weight is on special tokens, which are hidden"
 _SIDES = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "input")}
 
 
@@ -27,7 +28,7 @@ def row_sentence(grid, step: int, top: int = 3) -> str:
     query = labels.quoted(grid.queries[step])
     best = strongest(grid, step)
     if best is None:
-        return f"Step {step + 1}, {query}: all its weight is on special tokens, which are hidden."
+        return f"Step {step + 1}, {query}: {BLANK}."
     weights = np.where(grid.visible[step], grid.weights[step], -1)
     order = [int(key) for key in np.argsort(-weights, kind="stable")[:top] if weights[key] >= 0.005]
     seen = ", ".join(f"{labels.quoted(grid.keys[key])} {weights[key]:.2f}" for key in order)

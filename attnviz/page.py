@@ -1,0 +1,128 @@
+"""One trace as one HTML page that opens offline: heatmaps, the bars of a step, statistics by step, and their table."""
+
+import html
+
+import pandas as pd
+import plotly.graph_objects as go
+import plotly.io as pio
+from plotly.offline import get_plotlyjs
+
+from attnviz import export, figures, select, stats
+from attnviz.figures.labels import plain
+from attnviz.figures.theme import FONT, palette
+from attnviz.trace import Trace
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ margin: 24px auto; padding: 0 16px; max-width: 760px; background: {page}; color: {text}; font: 15px/1.5 {font}; }}
+h1 {{ font-size: 22px; margin: 0; }}
+h2 {{ font-size: 17px; margin: 32px 0 0; }}
+p {{ margin: 4px 0; }}
+.quiet {{ color: {muted}; }}
+figure {{ margin: 0; }}
+figcaption {{ font-size: 13px; color: {muted}; }}
+label {{ display: flex; gap: 12px; align-items: center; }}
+input {{ flex: 1; }}
+.table {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; font-size: 13px; width: 100%; }}
+th, td {{ padding: 4px 8px; text-align: right; border-bottom: 1px solid {grid}; white-space: nowrap; }}
+th {{ white-space: normal; }}
+th:nth-child(-n+3), td:nth-child(-n+3) {{ text-align: left; }}
+</style>
+<script>{plotly}</script>
+</head>
+<body>
+<h1>{title}</h1>
+<p lang="{source}" dir="auto">{sentence}</p>
+<p lang="{target}" dir="auto"><b>{translation}</b></p>
+<p class="quiet">{how}, log-probability {log_prob:.2f}</p>
+{body}
+<script>
+const steps = {steps}, choose = document.getElementById("choose");
+function show(step) {{
+  choose.value = step;
+  Plotly.react("bars", steps[step].data, steps[step].layout);
+  document.getElementById("caption").textContent = steps[step].layout.meta.description;
+}}
+choose.addEventListener("input", () => show(Number(choose.value)));
+document.getElementById("cross").on("plotly_click", event => show(event.points[0].y));
+</script>
+</body>
+</html>
+"""
+_HEADINGS = {"cross": "Target looks at source", "encoder": "Source looks at source",
+             "decoder": "Target looks at the target so far"}  # fmt: skip
+_COLUMNS = ("entropy_nats", "max_weight", "effective_entropy", "gini", "expected_position", "special_mass")
+
+
+def page(trace: Trace) -> bytes:
+    """The page of a trace, UTF-8, 5 MB of it plotly.js. Every map is of the last layer of its kind, the mean of its heads."""
+    grid = select.select(trace)
+    frame = stats.of_grid(grid)
+    kinds = [kind for kind in _HEADINGS if any(m.kind == kind for m in trace.maps)]
+    body = [_section(_heading(trace, kind, _HEADINGS[kind]), figures.heatmap(select.select(trace, kind)), kind)
+            for kind in kinds]  # fmt: skip
+    body.insert(1, _bars(trace, grid))
+    by_step = figures.by_step({trace.mechanism: frame}, len(grid.keys))
+    body.append(_section(_heading(trace, "cross", "Cross-attention by step"), by_step, "by-step"))
+    body.append(_table(frame))
+    steps = f"[{','.join(_json(figures.step_bars(grid, step)) for step in range(len(trace.target)))}]"
+    languages = (*trace.model.split("/")[0].split("-"), "", "")
+    colors = palette(False)
+    text = _PAGE.format(
+        title=html.escape(f"Attention of {trace.model}"), sentence=html.escape(trace.text), source=html.escape(languages[0]),
+        translation=html.escape(trace.translation), target=html.escape(languages[1]), log_prob=trace.log_prob,
+        how="target given" if trace.forced else "the model's translation", body="\n".join(body), steps=steps,
+        plotly=get_plotlyjs(), font=FONT, page=colors.page, text=colors.text, muted=colors.muted, grid=colors.grid,
+    )  # fmt: skip
+    return text.encode("utf-8", "xmlcharrefreplace")
+
+
+def which(trace: Trace, kind: str = "cross") -> str:
+    """Which map of that kind `select` takes when it is not told: `layer 3 of 3, mean of 4 heads`."""
+    layers = sum(m.kind == kind for m in trace.maps)
+    heads = len(trace.map(kind).weights)
+    return f"layer {layers} of {layers}, " + (f"mean of {heads} heads" if heads > 1 else "its one head")
+
+
+def _heading(trace: Trace, kind: str, words: str) -> str:
+    one = len(trace.map(kind).weights) == 1 and sum(m.kind == kind for m in trace.maps) == 1
+    return words if one else f"{words}: {which(trace, kind)}"
+
+
+def _section(heading: str, figure: go.Figure, name: str) -> str:
+    drawn = pio.to_html(figure, config=export.config(name), include_plotlyjs=False, full_html=False, div_id=name)
+    caption = html.escape(figure.layout.meta["description"])
+    return f"<h2>{html.escape(heading)}</h2>\n<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
+
+
+def _bars(trace: Trace, grid: select.Grid) -> str:
+    first = figures.step_bars(grid, 0)
+    drawn = pio.to_html(first, config=export.config("step"), include_plotlyjs=False, full_html=False, div_id="bars")
+    caption = html.escape(first.layout.meta["description"])
+    last = len(trace.target) - 1
+    return (f'<h2>One step</h2>\n<label>Step <input id="choose" type="range" min="0" max="{last}" value="0"></label>\n'
+            f'<figure>{drawn}<figcaption id="caption">{caption}</figcaption></figure>')  # fmt: skip
+
+
+def _table(frame: pd.DataFrame) -> str:
+    names = [figures.charts.STATISTICS[name] for name in _COLUMNS]
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("Step", "Token", "Looks most at", *names))
+    rows = []
+    for row in frame.itertuples():
+        texts = (str(row.step + 1), html.escape(plain(row.token)), html.escape(plain(row.argmax_token)))
+        values = (f"{getattr(row, name):.2f}" for name in _COLUMNS)
+        rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in (*texts, *values))}</tr>")
+    lines = "\n".join(rows)
+    return (f'<h2>The same in numbers</h2>\n<div class="table"><table><thead><tr>{head}</tr></thead>\n'
+            f"<tbody>{lines}</tbody></table></div>")  # fmt: skip
+
+
+def _json(figure: go.Figure) -> str:
+    """A figure for a script element: nothing in it can end the element."""
+    return pio.to_json(figure, validate=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")

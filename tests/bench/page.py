@@ -1,0 +1,137 @@
+"""From Enter to every chart drawn, in a real browser: `python tests/bench/page.py [--runs 30]`.
+
+Four figures, in one run, and their ratios (only these say something about another machine):
+    full     the page, three mechanisms, a 12-word sentence
+    stored   the same page with the models' work replaced by stored traces           bar: full / stored <= 1.4
+    bare     a page of three heatmaps, three bar charts and a table, nothing computed  bar: full / bare <= 1.6
+    step     moving the step on the page                                             bar: step / full <= 0.5
+Drawn means: every chart that must change has finished a Plotly.react since the key press, and no other is under way.
+"""
+
+import argparse
+import hashlib
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+from serving import ROOT, browser, server  # noqa: E402
+
+SUBJECTS = ("man", "woman", "boy", "girl", "dog")
+COLOURS = ("red", "blue", "green", "black", "white", "yellow", "brown")
+SENTENCES = [
+    f"A young {who} in a {colour} shirt is sitting on a bench." for colour in COLOURS for who in SUBJECTS
+]  # fmt: skip  # 12 words each
+WATCH = """() => {
+  const react = window.Plotly.react;
+  window.__bench = { pending: 0, last: 0 };
+  window.Plotly.react = function (chart, ...rest) {
+    __bench.pending += 1;
+    const done = () => { __bench.pending -= 1; __bench.last = performance.now(); if (chart) chart.__drawn = __bench.last; };
+    const result = react.call(this, chart, ...rest);
+    Promise.resolve(result).then(done, done);
+    return result;
+  };
+}"""
+DRAWN = """async ({ selector, count, quiet }) => {
+  const start = window.__start;
+  for (;;) {
+    await new Promise((next) => requestAnimationFrame(next));
+    const charts = [...document.querySelectorAll(selector)].filter((chart) => (chart.__drawn ?? 0) > start);
+    const now = performance.now();
+    if (charts.length >= count && !__bench.pending && now - __bench.last > quiet) {
+      return Math.max(...charts.map((chart) => chart.__drawn)) - start;
+    }
+    if (now - start > 20000) throw new Error(`drawn ${charts.length} of ${count} charts`);
+  }
+}"""
+CHARTS, BARS = ".js-plotly-plot", "[class*='st-key-chart-step'] .js-plotly-plot"
+MARK = "key => addEventListener('keydown', e => { if (e.key === key) window.__start = performance.now(); }, { capture: true })"
+
+
+def opened(chrome, address: str, count: int):
+    """A page at an address, warm and watched."""
+    page = chrome.new_page(viewport={"width": 1366, "height": 900})
+    page.goto(address)
+    page.wait_for_function("n => document.querySelectorAll('.js-plotly-plot').length >= n && window.Plotly", arg=count, timeout=90_000)
+    page.wait_for_timeout(1500)
+    page.evaluate(WATCH)
+    page.evaluate(MARK, "Enter")
+    page.evaluate(MARK, "ArrowRight")
+    return page
+
+
+def enter(page, sentence: str, count: int) -> float:
+    """Milliseconds from Enter to `count` charts drawn."""
+    field = page.locator(".st-key-text input")
+    field.fill(sentence)
+    page.wait_for_timeout(150)
+    field.press("Enter")
+    return page.evaluate(DRAWN, {"selector": CHARTS, "count": count, "quiet": 200})
+
+
+def move(page, count: int) -> float:
+    """Milliseconds from the arrow key on the step control to the bars drawn."""
+    page.locator(".st-key-step [role=slider]").press("ArrowRight")
+    return page.evaluate(DRAWN, {"selector": BARS, "count": count, "quiet": 200})
+
+
+def store(folder: Path) -> None:
+    """Write the traces that stored_app.py reads."""
+    import torch
+
+    import attnviz
+
+    torch.set_num_threads(1)
+    for name in ("en-fr/bahdanau", "en-fr/luong-general", "en-fr/transformer"):
+        model = attnviz.load(name)
+        for sentence in {*SENTENCES, "The black dog is running across the green grass."}:
+            key = hashlib.sha256(f"{name.split('/')[1]}/{sentence}".encode()).hexdigest()
+            (folder / f"{key}.json").write_text(model.trace(sentence).to_json(), encoding="utf-8")
+
+
+def measure(runs: int) -> dict[str, list[float]]:
+    """Milliseconds of each kind; the kinds take turns, so that whatever else the machine does falls on all alike."""
+    times: dict[str, list[float]] = {"full": [], "stored": [], "bare": [], "step": []}
+    with tempfile.TemporaryDirectory() as folder, browser() as chrome:
+        store(Path(folder))
+        bench = ROOT / "tests" / "bench"
+        with server() as live, server(bench / "stored_app.py", ATTNVIZ_STORED=folder) as kept, server(bench / "bare_app.py") as bare:
+            pages = {"full": opened(chrome, live, 7), "stored": opened(chrome, kept, 7), "bare": opened(chrome, bare, 6)}
+            for run in range(runs + 2):
+                for kind, page in pages.items():
+                    page.bring_to_front()
+                    taken = enter(page, SENTENCES[run % len(SENTENCES)], 6 if kind == "bare" else 7)
+                    if run > 1:  # the first two warm up
+                        times[kind].append(taken)
+                    if kind == "full" and run > 1:
+                        times["step"].append(move(page, 3))
+    return times
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    times = measure(options.runs)
+    medians = {kind: statistics.median(values) for kind, values in times.items()}
+    ratios = {
+        "full / stored (at most 1.4)": medians["full"] / medians["stored"],
+        "full / bare (at most 1.6)": medians["full"] / medians["bare"],
+        "step / full (at most 0.5)": medians["step"] / medians["full"],
+    }
+    if options.json:
+        print(json.dumps({"median_ms": medians, "ratios": ratios, "all_ms": times}))
+        return
+    for kind, value in medians.items():
+        low, high = min(times[kind]), max(times[kind])
+        print(f"{kind:7} median {value:6.0f} ms   (of {options.runs}: {low:.0f} to {high:.0f})")
+    for name, value in ratios.items():
+        print(f"{name}: {value:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""One server and one Chromium for all browser tests; a page of its own for each."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from playwright.sync_api import Locator, Page
+
+import serving
+
+READY = """n => {
+  const charts = [...document.querySelectorAll('.js-plotly-plot')].filter((chart) => chart._fullLayout && !chart.__old);
+  return charts.length === n && !document.querySelector('[data-stale=true]') && window.__attnviz
+    && !document.querySelector('[data-testid=stStatusWidget]');
+}"""
+
+
+@dataclass
+class Dashboard:
+    """The page as a person meets it."""
+
+    page: Page
+    address: str
+    errors: list[str] = field(default_factory=list)  # of the console, of scripts, and requests that left this machine
+
+    def open(self, query: str = "", charts: int = 7) -> "Dashboard":
+        self.page.goto(self.address + query)
+        return self.drawn(charts)
+
+    def drawn(self, charts: int = 7) -> "Dashboard":
+        """Wait until the page shows this many charts and is at rest."""
+        self.page.wait_for_timeout(300)
+        self.page.wait_for_function(READY, arg=charts, timeout=60_000)
+        self.page.wait_for_timeout(150)
+        return self
+
+    def type(self, text: str) -> None:
+        self.sentence.fill(text)
+        self.sentence.press("Enter")
+
+    @property
+    def sentence(self) -> Locator:
+        return self.page.locator(".st-key-text input")
+
+    @property
+    def translations(self) -> list[str]:
+        return [text.split("\n")[0] for text in self.page.locator(".said").all_inner_texts()]
+
+    @property
+    def step(self) -> int:
+        return int(self.page.locator(".st-key-step [role=slider]").get_attribute("aria-valuenow"))
+
+    def choose(self, key: str, option: str) -> None:
+        """Take an option of a select box."""
+        self.page.locator(f".st-key-{key} [role=combobox], .st-key-{key} input").first.click()
+        self.page.get_by_role("option", name=option, exact=True).click()
+
+    def press(self, key: str, button: str) -> None:
+        """Press one of a group of buttons."""
+        self.page.locator(f".st-key-{key}").get_by_role("radio", name=button, exact=True).or_(
+            self.page.locator(f".st-key-{key}").get_by_role("button", name=button, exact=True)
+        ).first.click()
+
+    def heatmaps(self) -> list[dict]:
+        """Tokens and weights of each heatmap, as Plotly holds them."""
+        return self.page.evaluate("""() => [...document.querySelectorAll('.js-plotly-plot')]
+          .filter((chart) => chart._fullLayout?.meta?.rows)
+          .map((chart) => ({
+            queries: chart._fullLayout.yaxis.ticktext, keys: chart._fullLayout.xaxis.ticktext,
+            weights: [...chart._fullData[0].z].map((row) => [...row]),
+          }))""")
+
+
+@pytest.fixture(scope="session")
+def address():
+    with serving.server() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def chrome():
+    with serving.browser() as chrome:
+        yield chrome
+
+
+def visit(chrome, address: str, **options) -> Dashboard:
+    page = chrome.new_page(viewport={"width": 1366, "height": 900}, **options)
+    dashboard = Dashboard(page, address)
+    page.on("console", lambda message: dashboard.errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: dashboard.errors.append(str(error)))
+    page.on("request", lambda request: dashboard.errors.append(request.url) if _leaves(request.url) else None)
+    return dashboard
+
+
+def _leaves(url: str) -> bool:
+    return url.startswith(("http", "ws")) and "//localhost:" not in url
+
+
+@pytest.fixture
+def dashboard(chrome, address):
+    """A fresh page; whatever the test did, the console must be free of errors and nothing may have left the machine."""
+    dashboard = visit(chrome, address)
+    yield dashboard
+    dashboard.page.close()
+    assert dashboard.errors == []

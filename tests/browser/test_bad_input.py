@@ -1,0 +1,107 @@
+"""Whatever is typed, the page answers with a plain message or a correct picture; nothing is lost and nothing breaks."""
+
+import shutil
+
+import pytest
+import serving
+from conftest import visit
+
+PICTURES = {
+    "emoji": "The dog 😀 is running 👨‍👩‍👧.",
+    "right to left": "שלום the dog مرحبا",
+    "markup": "<b>x</b> the dog",
+    "script": "</script><script>alert(1)</script>",
+    "quotes": "\"the\" 'dog' `x` $y$ \\n {{z}}",
+    "formula": "=1+1 the dog",
+    "other alphabet": "日本語 Ελληνικά",
+    "special by name": "<eos> <bos> <unk>",
+    "one letter": "a",
+    "long word": "a" * 90,
+}
+MESSAGES = {
+    "empty": ("", "There is no sentence yet"),
+    "spaces": ("     ", "There is no sentence yet"),
+    "500 words": ("word " * 500, "the models take at most 500"),
+    "one too many": ("a " * 251, "the models take at most 500"),
+}
+
+
+def healthy(dashboard) -> None:
+    text = dashboard.page.locator("body").inner_text()
+    assert "Traceback" not in text and "Something went wrong" not in text and "Error:" not in text
+
+
+@pytest.mark.parametrize("text", PICTURES.values(), ids=PICTURES.keys())
+def test_a_picture(dashboard, text):
+    dashboard.open("/?show=bahdanau&show=transformer", charts=5)
+    dashboard.type(text)
+    dashboard.page.wait_for_timeout(500)
+    dashboard.page.wait_for_function("document.querySelectorAll('.heatmaplayer').length === 2")
+    healthy(dashboard)
+    assert dashboard.sentence.input_value() == text
+    for heatmap in dashboard.heatmaps():
+        assert len(heatmap["weights"][0]) >= len(heatmap["keys"]) > 1
+        assert all(abs(sum(row) - 1) < 1e-3 for row in heatmap["weights"])
+
+
+@pytest.mark.parametrize("text, message", MESSAGES.values(), ids=MESSAGES.keys())
+def test_a_message_and_the_last_good_picture(dashboard, text, message):
+    dashboard.open()
+    before = dashboard.heatmaps()
+    dashboard.type(text)
+    dashboard.page.get_by_text(message).wait_for()
+    dashboard.drawn()
+    healthy(dashboard)
+    assert dashboard.sentence.input_value() == text
+    assert dashboard.heatmaps() == before
+    dashboard.type("A dog runs.")
+    dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un chien')")
+    assert dashboard.page.get_by_text(message).count() == 0
+
+
+def test_the_count_follows_the_typing(dashboard):
+    dashboard.open()
+    count = dashboard.page.locator(".count")
+    assert count.inner_text() == "9 words · 48 of at most 500 characters"
+    dashboard.sentence.fill("A dog")
+    dashboard.page.wait_for_function("document.querySelector('.count').innerText.startsWith('2 words · 5 of')")
+    dashboard.sentence.fill("dog " * 200)
+    dashboard.page.wait_for_selector(".count.over")
+    assert count.inner_text() == "200 words · 800 of at most 500 characters"
+
+
+def test_markup_stays_text(dashboard):
+    dashboard.open("/?text=%3Cb%3Ex%3C%2Fb%3E&show=bahdanau", charts=3)
+    assert dashboard.page.locator(".what").inner_text().count("<") >= 1  # named as unknown, as typed
+    keys = dashboard.page.locator(".xaxislayer-above .xtick text, .x2tick text, .xtick text").all_inner_texts()
+    assert "b" in keys
+
+
+@pytest.mark.parametrize("query", ["?step=abc&layer=9&head=x&show=nobody&beam=7&target=zz&kind=q", "?step=99", "?text=%00%FF", "?show="])
+def test_links_that_make_no_sense(dashboard, query):
+    dashboard.page.goto(f"{dashboard.address}/{query}")
+    dashboard.page.wait_for_selector(".st-key-text input")
+    dashboard.page.wait_for_timeout(1500)
+    healthy(dashboard)
+    assert dashboard.page.locator(".heatmaplayer").count() or dashboard.page.locator(".st-key-notice").inner_text()
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut off", "no config"])
+def test_a_checkpoint_that_is_not_sound(chrome, tmp_path, damage):
+    shutil.copytree(serving.ROOT / "checkpoints", tmp_path / "checkpoints")
+    folder = tmp_path / "checkpoints" / "en-fr" / "luong-general"
+    if damage == "missing":
+        shutil.rmtree(folder)
+    elif damage == "cut off":
+        weights = folder / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:5000])
+    else:
+        (folder / "config.json").write_text("{")
+    with serving.server(ATTNVIZ_CHECKPOINTS=str(tmp_path / "checkpoints")) as address:
+        dashboard = visit(chrome, address).open(charts=5)
+        notice = dashboard.page.locator(".st-key-notice").inner_text()
+        assert notice.replace("\n", " ").count("Luong is not shown.") == 1 and "luong-general" in notice
+        healthy(dashboard)
+        assert len(dashboard.heatmaps()) == 2
+        assert dashboard.errors == []
+        dashboard.page.close()

@@ -1,0 +1,87 @@
+"""What is taken away opens elsewhere, without a network, and shows what the page showed."""
+
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from attnviz.trace import Trace
+
+
+def saved(dashboard, button, folder: Path) -> Path:
+    with dashboard.page.expect_download(timeout=60_000) as download:
+        button.click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+def test_png_and_svg_of_every_chart(dashboard, tmp_path):
+    dashboard.open()
+    for name, kinds in (("PNG", ".png"), ("SVG", ".svg")):
+        buttons = dashboard.page.get_by_role("button", name=name, exact=False).filter(has_text=name)
+        assert buttons.count() == 7
+        for number in range(7):
+            path = saved(dashboard, buttons.nth(number), tmp_path)
+            assert path.suffix == kinds and path.stat().st_size > 3000
+            if name == "PNG":
+                assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+            else:
+                texts = "".join(ElementTree.fromstring(path.read_bytes()).itertext())
+                assert texts.strip()
+
+
+def test_the_saved_heatmap_holds_the_tokens(dashboard, tmp_path):
+    dashboard.open()
+    button = dashboard.page.get_by_role("button", name="Save heatmap Bahdanau as SVG")
+    svg = saved(dashboard, button, tmp_path).read_text(encoding="utf-8")
+    texts = list(ElementTree.fromstring(svg).itertext())
+    assert "noir" in texts and "black" in texts
+
+
+def test_a_figure_as_html_opens_offline(dashboard, chrome, tmp_path):
+    dashboard.open()
+    path = saved(dashboard, dashboard.page.get_by_role("button", name="Heatmap Transformer (HTML)"), tmp_path)
+    opened(chrome, path)
+
+
+def opened(chrome, path: Path) -> None:
+    """Open a file with no network at all; it must draw and complain of nothing."""
+    context = chrome.new_context(offline=True)
+    page, errors = context.new_page(), []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector(".js-plotly-plot .main-svg")
+    assert errors == []
+    context.close()
+
+
+def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, chrome, tmp_path):
+    dashboard.open("/?text=%3C%2Fscript%3E+a+%22dog%22+%3D1&units=words&step=2&special=false")
+    before = dashboard.heatmaps()
+    path = saved(dashboard, dashboard.page.get_by_role("button", name="Everything as a zip"), tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        archive.extractall(tmp_path / "unzipped")
+        names = archive.namelist()
+        manifest = json.loads(archive.read("manifest.json"))
+        statistics = pd.read_csv(io.BytesIO(archive.read("statistics.csv")), encoding="utf-8-sig")
+        weights = pd.read_csv(io.BytesIO(archive.read("weights.csv")), encoding="utf-8-sig")
+        traces = [Trace.from_json(archive.read(name).decode()) for name in names if name.startswith("traces/")]
+    pictures = [name for name in names if name.endswith(".html")]
+    assert len(pictures) == 8
+    for name in pictures:
+        opened(chrome, tmp_path / "unzipped" / name)
+    assert {trace.mechanism for trace in traces} == set(statistics["mechanism"]) == {"bahdanau", "luong-general", "transformer"}
+    for (_, kind, layer, head, query), rows in weights.groupby(["model", "kind", "layer", "head", "query"]):
+        assert rows["weight"].sum() == pytest.approx(1, abs=1e-3), (kind, layer, head, query)
+    assert manifest["sentence"] == '</script> a "dog" =1' and set(manifest["models"]) == {trace.model for trace in traces}
+    assert all(len(model["sha256"]) == 64 for model in manifest["models"].values())
+    dashboard.page.goto("about:blank")
+    dashboard.open("/" + manifest["query"])
+    assert dashboard.heatmaps() == before and dashboard.step == 2

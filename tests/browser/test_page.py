@@ -1,0 +1,207 @@
+"""The page in a real Chromium on the real server: what a person does, and what they see."""
+
+import re
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+
+BLACK_DOG = "The black dog is running across the green grass."
+PLAIN = ["Bahdanau", "Luong", "Transformer"]
+
+
+def looks_at(heatmap: dict, query: str) -> str:
+    """The source token with the most weight in the row of a target token."""
+    row = heatmap["weights"][heatmap["queries"].index(query)]
+    return heatmap["keys"][row.index(max(row))]
+
+
+def test_a_good_example_is_drawn_before_anything_is_typed(dashboard):
+    dashboard.open()
+    assert dashboard.sentence.input_value() == BLACK_DOG
+    heatmaps = dashboard.heatmaps()
+    assert len(heatmaps) == 3
+    for heatmap in heatmaps:
+        assert looks_at(heatmap, "noir") == "black"
+        assert looks_at(heatmap, "chien") == "dog"
+    for translation in dashboard.translations:
+        assert re.match(r"(Le|Un) chien noir court .*herbe verte\.$", translation), translation
+
+
+def test_enter_redraws_and_the_link_reopens_the_view(dashboard, chrome, address):
+    dashboard.open()
+    dashboard.type("A man is reading a book.")
+    dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un homme')")
+    dashboard.drawn()
+    before = dashboard.heatmaps()
+    assert parse_qs(urlparse(dashboard.page.url).query)["text"] == ["A man is reading a book."]
+    dashboard.page.reload()
+    dashboard.drawn()
+    assert dashboard.sentence.input_value() == "A man is reading a book."
+    assert dashboard.heatmaps() == before
+    elsewhere = chrome.new_context().new_page()
+    elsewhere.goto(dashboard.page.url)
+    elsewhere.wait_for_selector(".heatmaplayer")
+    assert elsewhere.locator(".said").all_inner_texts() == dashboard.page.locator(".said").all_inner_texts()
+    elsewhere.context.close()
+
+
+def test_an_example_is_one_click_away(dashboard):
+    dashboard.open()
+    dashboard.page.get_by_role("button", name="Two boys play with a yellow ball.").click()
+    dashboard.page.wait_for_function("document.querySelector('.said').innerText.includes('garçons')")
+    assert dashboard.sentence.input_value() == "Two boys play with a yellow ball."
+
+
+def test_one_to_three_mechanisms(dashboard):
+    dashboard.open()
+    dashboard.press("show", "Luong")
+    dashboard.drawn(5)
+    assert dashboard.page.locator(".part h3").all_inner_texts() == ["Bahdanau · additive", "Transformer · multi-head"]
+    dashboard.press("show", "Transformer")
+    dashboard.drawn(3)
+    dashboard.page.reload()
+    dashboard.drawn(3)
+    assert dashboard.page.locator(".part h3").all_inner_texts() == ["Bahdanau · additive"]
+    dashboard.press("show", "Bahdanau")
+    dashboard.page.get_by_text("Choose at least one mechanism").wait_for()
+
+
+def test_the_step_moves_the_bars_and_redraws_no_heatmap(dashboard):
+    dashboard.open()
+    dashboard.page.evaluate("document.querySelectorAll('.js-plotly-plot').forEach((chart) => { chart.__mark = true; })")
+    slider = dashboard.page.locator(".st-key-step [role=slider]")
+    slider.press("ArrowRight")
+    slider.press("ArrowRight")
+    dashboard.page.wait_for_function("document.querySelector('.step b').innerText === 'noir'")
+    dashboard.drawn()
+    kept = dashboard.page.evaluate(
+        "[...document.querySelectorAll('.js-plotly-plot')].filter((c) => c._fullLayout.meta.rows).every((c) => c.__mark)"
+    )
+    assert kept
+    assert dashboard.step == 3
+    assert outlined(dashboard) == [2, 2, 2]
+    assert "step=3" in dashboard.page.url
+    shown = dashboard.page.locator(".step").first.inner_text()
+    chance, best = map(float, re.search(r"probability ([\d.]+)\s+noir ([\d.]+)", shown).groups())
+    assert chance == best > 0.5
+
+
+def outlined(dashboard) -> list[int]:
+    """The row under the outline of each heatmap, from where it stands on the page."""
+    return dashboard.page.evaluate("""() => [...document.querySelectorAll('.row-outline')].map((box) => {
+      const chart = box.closest('.js-plotly-plot'), y = chart._fullLayout.yaxis;
+      const middle = box.offsetTop + box.offsetHeight / 2 - y._offset;
+      return Math.round(y.p2l(middle));
+    })""")
+
+
+def test_a_click_on_a_heatmap_row_goes_to_that_step(dashboard):
+    dashboard.open()
+    chart = dashboard.page.locator(".js-plotly-plot").first
+    chart.scroll_into_view_if_needed()
+    for row in (4, 1, 1):
+        place = chart.evaluate("""(chart, row) => {
+          const box = chart.getBoundingClientRect(), { xaxis: x, yaxis: y } = chart._fullLayout;
+          return [box.left + x._offset + x.l2p(3), box.top + y._offset + y.l2p(row)];
+        }""", row)
+        dashboard.page.mouse.click(*place)
+        dashboard.page.wait_for_function("n => document.querySelector('.st-key-step [role=slider]').ariaValueNow == n", arg=str(row + 1))
+        assert outlined(dashboard)[0] == row
+
+
+def test_words_and_hidden_specials_are_said_plainly(dashboard):
+    dashboard.open("/?text=The+skateboarder+is+photographing+windsurfers.")
+    pieces = dashboard.heatmaps()[0]
+    assert any(key.startswith("·") for key in pieces["keys"])
+    dashboard.press("units", "words")
+    dashboard.drawn()
+    words = dashboard.heatmaps()[0]
+    assert words["keys"][:3] == ["The", "skateboarder", "is"]
+    assert all(abs(sum(row) - 1) < 1e-3 for row in words["weights"])
+    dashboard.page.locator(".st-key-special label").first.click()
+    dashboard.drawn()
+    assert "<i>&lt;eos&gt;</i>" not in dashboard.heatmaps()[0]["keys"]
+    assert re.search(r"special tokens hidden, \d+ % of the weight removed", dashboard.page.locator(".what").first.inner_text())
+    assert "units=words" in dashboard.page.url and "special=false" in dashboard.page.url
+
+
+def test_layer_head_and_kind_of_the_transformer(dashboard):
+    dashboard.open("/?show=transformer", charts=3)
+    note = dashboard.page.locator(".what")
+    assert "mean of its 4 heads" in note.inner_text()
+    mean = dashboard.heatmaps()
+    dashboard.press("head", "2")
+    dashboard.press("layer", "1")
+    dashboard.drawn(3)
+    assert "layer 1, head 2 of 4" in note.inner_text()
+    assert dashboard.heatmaps() != mean
+    dashboard.choose("kind", "Self-attention of the encoder")
+    dashboard.drawn(3)
+    [heatmap] = dashboard.heatmaps()
+    assert heatmap["queries"] == heatmap["keys"]
+    dashboard.choose("kind", "Self-attention of the decoder")
+    dashboard.drawn(3)
+    [heatmap] = dashboard.heatmaps()
+    assert heatmap["keys"][0] == "<i>&lt;bos&gt;</i>"
+
+
+def test_one_target_for_all_and_the_difference_of_two_maps(dashboard):
+    dashboard.open()
+    dashboard.choose("target", "One text for all: typed")
+    dashboard.page.get_by_text("Type the French text").wait_for()
+    assert len(dashboard.heatmaps()) == 3  # the last good picture stays
+    field = dashboard.page.locator(".st-key-force input")
+    field.fill("Un chien noir court dans l'herbe.")
+    field.press("Enter")
+    dashboard.drawn(8)
+    assert dashboard.translations == ["Un chien noir court dans l'herbe."] * 3
+    assert "forced" in dashboard.page.locator(".said").first.inner_text()
+    a, b, _ = dashboard.heatmaps()
+    shown = dashboard.page.evaluate("""() => [...document.querySelectorAll('.js-plotly-plot')]
+      .filter((chart) => chart._fullLayout.meta.name.startsWith('difference'))
+      .map((chart) => [...chart._fullData[0].z].map((row) => [...row]))""")
+    for row, left, right in zip(shown[0], a["weights"], b["weights"]):
+        assert row == pytest.approx([x - y for x, y in zip(left, right)], abs=2e-4)
+    dashboard.choose("target", "One text for all: Bahdanau's")
+    dashboard.page.wait_for_function("document.querySelector('.said').innerText.includes('herbe verte')")
+    dashboard.drawn(8)
+    assert len(set(dashboard.translations)) == 1
+
+
+def test_numbers_behind_a_chart(dashboard):
+    dashboard.open()
+    dashboard.page.get_by_text("As a table").first.click()
+    table = dashboard.page.locator("table.numbers").first
+    table.wait_for()
+    cells = [float(cell) for cell in table.locator("tbody tr").nth(2).locator("td").all_inner_texts()]
+    assert cells == pytest.approx(dashboard.heatmaps()[0]["weights"][2], abs=0.006)
+
+
+def test_charts_say_in_words_what_they_show(dashboard):
+    dashboard.open()
+    spoken = dashboard.page.locator("[role=figure][aria-label]").evaluate_all("all => all.map((one) => one.ariaLabel)")
+    assert len(spoken) == 7
+    assert "‘noir’ looks at ‘black’" in " ".join(spoken) or "‘chien’ looks at ‘dog’" in " ".join(spoken)
+
+
+def test_dark_page_dark_figures(chrome, address):
+    from conftest import visit
+
+    dashboard = visit(chrome, address, color_scheme="dark").open()
+    colours = dashboard.page.evaluate("[...document.querySelectorAll('.js-plotly-plot')].map((c) => c._fullLayout.font.color)")
+    assert set(colours) == {"#fafafa"}
+    dashboard.page.emulate_media(color_scheme="light")
+    dashboard.page.wait_for_function(
+        "[...document.querySelectorAll('.js-plotly-plot')].every((c) => c._fullLayout?.font.color === '#262730')"
+    )
+    assert dashboard.errors == []
+    dashboard.page.close()
+
+
+@pytest.mark.parametrize("width", [1366, 1920, 800])
+def test_nothing_runs_off_the_side(dashboard, width):
+    dashboard.page.set_viewport_size({"width": width, "height": 900})
+    dashboard.open()
+    wide = dashboard.page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+    room = dashboard.page.evaluate("document.querySelector('[data-testid=stMain]').clientWidth")
+    assert wide <= room

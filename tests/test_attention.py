@@ -1,0 +1,342 @@
+"""attention.py: worked by hand, against NumPy loops written from the papers, against torch's own, and its properties."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from attnviz.attention import (
+    Additive, Attention, Concat, Dot, General, MultiHead, ScaledDot, attend, dot_scores, masked_softmax, scaled_dot_scores,
+)
+
+# The hand-worked case: two queries, three keys, width 2; values are one column, so a context is one number.
+Q = torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
+K = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
+V = torch.tensor([[[10.0], [20.0], [30.0]]])
+E, E2, R2, E_R2 = math.e, math.e**2, math.e**math.sqrt(2), math.e ** (1 / math.sqrt(2))
+T1, T2, T3 = math.tanh(1), math.tanh(2), math.tanh(3)
+
+
+def softmax(row):
+    powers = np.exp(np.array(row))
+    return powers / powers.sum()
+
+
+def with_weights(module, **weights):
+    """The module with its matrices set; lists become tensors."""
+    with torch.no_grad():
+        for name, value in weights.items():
+            getattr(module, name).weight.copy_(torch.as_tensor(value))
+    return module
+
+
+def check_by_hand(module, rows):
+    """rows : the weights worked by hand; the context is then sum_j a_tj v_j."""
+    context, weights = module(Q, K, V)
+    np.testing.assert_allclose(weights[0].detach(), rows, atol=1e-6)
+    np.testing.assert_allclose(context[0, :, 0].detach(), np.array(rows) @ [10, 20, 30], atol=1e-4)
+
+
+def test_dot_by_hand():
+    # scores q . k: (1,0) meets (1,0) (0,1) (1,1) -> 1 0 1; (0,2) -> 0 2 2
+    # softmax: e, 1, e over 2e + 1 = .4223 .1554 .4223; 1, e^2, e^2 over 1 + 2e^2 = .0634 .4683 .4683
+    first, second = [E / (2 * E + 1), 1 / (2 * E + 1), E / (2 * E + 1)], [1 / (1 + 2 * E2), E2 / (1 + 2 * E2), E2 / (1 + 2 * E2)]
+    assert [round(x, 4) for x in first + second] == [0.4223, 0.1554, 0.4223, 0.0634, 0.4683, 0.4683]
+    check_by_hand(Dot(), [first, second])
+
+
+def test_scaled_dot_by_hand():
+    # the same over sqrt(2): .7071 0 .7071 and 0 1.4142 1.4142
+    # softmax: 2.0281, 1, 2.0281 over 5.0562 = .4011 .1978 .4011; 1, 4.1133, 4.1133 over 9.2265 = .1084 .4458 .4458
+    first = [E_R2 / (2 * E_R2 + 1), 1 / (2 * E_R2 + 1), E_R2 / (2 * E_R2 + 1)]
+    second = [1 / (1 + 2 * R2), R2 / (1 + 2 * R2), R2 / (1 + 2 * R2)]
+    assert [round(x, 4) for x in first + second] == [0.4011, 0.1978, 0.4011, 0.1084, 0.4458, 0.4458]
+    check_by_hand(ScaledDot(), [first, second])
+
+
+def test_general_by_hand():
+    # W = [[0 1], [1 0]] swaps a key's parts: W k = (0,1) (1,0) (1,1)
+    # q . W k: (1,0) -> 0 1 1; (0,2) -> 2 0 2
+    rows = [[1 / (1 + 2 * E), E / (1 + 2 * E), E / (1 + 2 * E)], [E2 / (1 + 2 * E2), 1 / (1 + 2 * E2), E2 / (1 + 2 * E2)]]
+    check_by_hand(with_weights(General(2, 2), key=[[0.0, 1.0], [1.0, 0.0]]), rows)
+
+
+def test_additive_by_hand():
+    # W = U = identity, v = (1, -1): score = tanh(q1 + k1) - tanh(q2 + k2)
+    # (1,0): tanh 2 - tanh 0 = .9640, tanh 1 - tanh 1 = 0, tanh 2 - tanh 1 = .2024
+    # (0,2): tanh 1 - tanh 2 = -.2024, tanh 0 - tanh 3 = -.9951, tanh 1 - tanh 3 = -.2335
+    module = with_weights(Additive(2, 2, 2), query=torch.eye(2), key=torch.eye(2), energy=[[1.0, -1.0]])
+    scores = module.score(Q, module.prepare(K))[0].detach()
+    np.testing.assert_allclose(scores, [[0.9640, 0, 0.2024], [-0.2024, -0.9951, -0.2335]], atol=1e-4)
+    check_by_hand(module, [softmax([T2, 0, T2 - T1]), softmax([T1 - T2, -T3, T1 - T3])])
+
+
+def test_concat_by_hand():
+    # W = [1 0 | 0 1] laid over [q; k]: q1 + k2; v = 2: score = 2 tanh(q1 + k2)
+    # (1,0): 2 tanh of 1 2 2; (0,2): 2 tanh of 0 1 1
+    module = with_weights(Concat(2, 2, 1), joint=[[1.0, 0.0, 0.0, 1.0]], energy=[[2.0]])
+    check_by_hand(module, [softmax([2 * T1, 2 * T2, 2 * T2]), softmax([0, 2 * T1, 2 * T1])])
+
+
+def test_multi_head_by_hand():
+    # Two heads of width 1, all projections the identity: head h sees part h alone, d = 1, so nothing is scaled.
+    # Head 0: queries 1 0, keys 1 0 1. Head 1: queries 0 2, keys 0 1 1. Values are the keys.
+    module = with_weights(MultiHead(2, 2), query=torch.eye(2), memory=torch.eye(2).repeat(2, 1), output=torch.eye(2))
+    for part in (module.query, module.memory, module.output):
+        torch.nn.init.zeros_(part.bias)
+    third = [1 / 3] * 3
+    rows = [[softmax([1, 0, 1]), third], [third, softmax([0, 2, 2])]]  # [head][query]
+    context, weights = module(Q, K)
+    np.testing.assert_allclose(weights[0].detach(), rows, atol=1e-6)
+    # head 0's context is the mass on keys 0 and 2, head 1's on keys 1 and 2; laid side by side
+    wanted = [[rows[0][t][0] + rows[0][t][2], rows[1][t][1] + rows[1][t][2]] for t in (0, 1)]
+    np.testing.assert_allclose(context[0].detach(), wanted, atol=1e-6)
+
+
+def test_masked_by_hand():
+    # dot scores 1 0 1 and 0 2 2 without the last key: e, 1 over e + 1; 1, e^2 over 1 + e^2; the hidden key gets 0
+    context, weights = Dot()(Q, K, V, torch.tensor([[[True, True, False]]]))
+    np.testing.assert_allclose(weights[0], [[E / (E + 1), 1 / (E + 1), 0], [1 / (1 + E2), E2 / (1 + E2), 0]], atol=1e-6)
+    assert weights[0, :, 2].tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(context[0, :, 0], [10 + 10 / (E + 1), 10 + 10 * E2 / (1 + E2)], atol=1e-4)
+
+
+# The oracle: plain loops over batch, query and key, written from the papers and not from the code.
+
+DQ, DK, DV, A, B, T, S = 5, 7, 3, 4, 2, 3, 6  # every width its own number, so that none can stand in for another
+
+
+def numbers(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
+
+
+def loops(score, query, keys, values, mask=None):
+    """score(q, k) -> a number. Arrays (B, T, Dq), (B, S, Dk), (B, S, Dv), mask (B, T, S) -> context, weights."""
+    query, keys, values = (np.asarray(x, dtype=np.float64) for x in (query, keys, values))
+    contexts, weights = np.zeros((*query.shape[:2], values.shape[2])), np.zeros((*query.shape[:2], keys.shape[1]))
+    for b in range(len(query)):
+        for t in range(query.shape[1]):
+            seen = [s for s in range(keys.shape[1]) if mask is None or mask[b, t, s]]
+            powers = {s: math.exp(score(query[b, t], keys[b, s])) for s in seen}
+            for s in seen:
+                weights[b, t, s] = powers[s] / sum(powers.values())
+                contexts[b, t] += weights[b, t, s] * values[b, s]
+    return contexts, weights
+
+
+def matrix(layer):
+    return layer.weight.detach().double().numpy()
+
+
+MECHANISMS = {  # name: (module, query width, its score in numpy)
+    "dot": (Dot, DK, lambda m: lambda q, k: sum(a * b for a, b in zip(q, k))),
+    "scaled dot": (ScaledDot, DK, lambda m: lambda q, k: sum(a * b for a, b in zip(q, k)) / math.sqrt(len(q))),
+    "general": (lambda: General(DQ, DK), DQ, lambda m: lambda q, k: q @ (matrix(m.key) @ k)),
+    "additive": (lambda: Additive(DQ, DK, A), DQ,
+                 lambda m: lambda q, k: matrix(m.energy)[0] @ np.tanh(matrix(m.query) @ q + matrix(m.key) @ k)),
+    "concat": (lambda: Concat(DQ, DK, A), DQ,
+               lambda m: lambda q, k: matrix(m.energy)[0] @ np.tanh(matrix(m.joint) @ np.concatenate([q, k]))),
+}
+every = pytest.mark.parametrize("name", MECHANISMS)
+
+
+def made(name):
+    build, width, score = MECHANISMS[name]
+    torch.manual_seed(3)
+    module = build()
+    return module, numbers(B, T, width), score(module)
+
+
+@every
+@pytest.mark.parametrize("masked", [False, True])
+@torch.no_grad()
+def test_agrees_with_plain_loops(name, masked):
+    module, query, score = made(name)
+    keys, values = numbers(B, S, DK, seed=1), numbers(B, S, DV, seed=2)
+    mask = None
+    if masked:
+        mask = numbers(B, T, S, seed=4) > 0
+        mask[..., 0] = True
+    context, weights = module(query, keys, values, mask)
+    wanted_context, wanted_weights = loops(score, query, keys, values, mask)
+    np.testing.assert_allclose(weights, wanted_weights, atol=1e-6)
+    np.testing.assert_allclose(context, wanted_context, atol=1e-5)
+    assert context.shape == (B, T, DV) and weights.shape == (B, T, S)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_scaled_dot_agrees_with_torch(masked):
+    query, keys, values = numbers(B, T, DK), numbers(B, S, DK, seed=1), numbers(B, S, DV, seed=2)
+    mask = None
+    if masked:
+        mask = numbers(B, T, S, seed=4) > 0
+        mask[..., 0] = True
+    context, _ = ScaledDot()(query, keys, values, mask)
+    torch.testing.assert_close(context, F.scaled_dot_product_attention(query, keys, values, attn_mask=mask), atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("memory_width", [None, 10])
+@torch.no_grad()
+def test_multi_head_agrees_with_torch(memory_width):
+    torch.manual_seed(0)
+    width, heads = 8, 4
+    ours = MultiHead(width, heads, memory_width)
+    theirs = torch.nn.MultiheadAttention(width, heads, kdim=memory_width or width, vdim=memory_width or width, batch_first=True)
+    key, value = ours.memory.weight.chunk(2)
+    if memory_width:
+        for name, matrix_ in (("q", ours.query.weight), ("k", key), ("v", value)):
+            getattr(theirs, f"{name}_proj_weight").copy_(matrix_)
+    else:
+        theirs.in_proj_weight.copy_(torch.cat([ours.query.weight, key, value]))
+    for part in (ours.query, ours.memory, ours.output):
+        torch.nn.init.normal_(part.bias)
+    theirs.in_proj_bias.copy_(torch.cat([ours.query.bias, ours.memory.bias]))
+    theirs.out_proj.load_state_dict(ours.output.state_dict())
+    query, memory = numbers(B, T, width), numbers(B, S, memory_width or width, seed=1)
+    visible = torch.tensor([[True] * S, [True] * (S - 2) + [False] * 2])
+    context, weights = ours(query, memory, visible[:, None, None, :])
+    wanted, wanted_weights = theirs(query, memory, memory, key_padding_mask=~visible, average_attn_weights=False)
+    torch.testing.assert_close(context, wanted, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(weights, wanted_weights, atol=1e-6, rtol=1e-5)
+    assert weights.shape == (B, heads, T, S)
+
+
+# Properties.
+
+shapes = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 7))
+seeds = st.integers(0, 2**31)
+
+
+def drawn(shape, seed):
+    """Scores (B, T, S) over a wide range, and a mask in which every row sees something."""
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.randn(shape, generator=generator) * 10 ** torch.randint(-2, 4, (), generator=generator)
+    mask = torch.rand(shape, generator=generator) < 0.5
+    always = torch.randint(shape[2], shape[:2], generator=generator)
+    return scores, mask | F.one_hot(always, shape[2]).bool()
+
+
+@given(shapes, seeds)
+def test_rows_sum_to_one_and_hidden_keys_get_exactly_zero(shape, seed):
+    scores, mask = drawn(shape, seed)
+    for weights in (masked_softmax(scores), masked_softmax(scores, mask)):
+        torch.testing.assert_close(weights.sum(-1), torch.ones(shape[:2]), atol=1e-5, rtol=0)
+        assert (weights >= 0).all()
+    assert (masked_softmax(scores, mask)[~mask] == 0).all()
+
+
+@given(seeds)
+def test_hidden_scores_do_not_matter(seed):
+    scores, mask = drawn((2, 3, 5), seed)
+    changed = torch.where(mask, scores, torch.full_like(scores, 1e30))
+    assert torch.equal(masked_softmax(scores, mask), masked_softmax(changed, mask))
+
+
+@every
+@settings(max_examples=15, deadline=None)
+@given(seed=seeds, padding=st.integers(1, 4))
+@torch.no_grad()
+def test_padding_changes_nothing(name, seed, padding):
+    module, query, _ = made(name)
+    keys, values = numbers(B, S, DK, seed=seed), numbers(B, S, DV, seed=seed + 1)
+    junk = [1e3 * numbers(B, padding, width, seed=seed + 2) for width in (DK, DV)]
+    mask = (torch.arange(S + padding) < S).expand(B, 1, -1)
+    context, weights = module(query, keys, values)
+    padded_context, padded = module(query, torch.cat([keys, junk[0]], 1), torch.cat([values, junk[1]], 1), mask)
+    torch.testing.assert_close(padded[..., :S], weights, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(padded_context, context, atol=1e-5, rtol=1e-5)
+    assert (padded[..., S:] == 0).all()
+
+
+@every
+@settings(max_examples=15, deadline=None)
+@given(seed=seeds, order=st.permutations(range(S)))
+@torch.no_grad()
+def test_permuting_keys_permutes_weights(name, seed, order):
+    module, query, _ = made(name)
+    keys, values = numbers(B, S, DK, seed=seed), numbers(B, S, DV, seed=seed + 1)
+    context, weights = module(query, keys, values)
+    moved_context, moved = module(query, keys[:, order], values[:, order])
+    torch.testing.assert_close(moved, weights[..., order], atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(moved_context, context, atol=1e-5, rtol=1e-5)
+
+
+@every
+@torch.no_grad()
+def test_prepared_keys_are_the_same_attention(name):
+    module, query, _ = made(name)
+    keys, values = numbers(B, S, DK, seed=1), numbers(B, S, DV, seed=2)
+    prepared = module.prepare(keys)
+    for t in range(T):  # a decoder prepares once and reads one query at a time
+        context, weights = module.read(query[:, t : t + 1], prepared, values)
+        wanted_context, wanted = module(query, keys, values)
+        torch.testing.assert_close(weights[:, 0], wanted[:, t], atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(context[:, 0], wanted_context[:, t], atol=1e-6, rtol=1e-5)
+
+
+# Dropout: what is shown is what was there before it.
+
+
+def test_weights_come_back_undropped():
+    torch.manual_seed(0)
+    scores, values = numbers(1, 40, 50), numbers(1, 50, 4, seed=1)
+    context, weights = attend(scores, values, dropout=0.5)
+    assert torch.equal(weights, masked_softmax(scores)) and (weights > 0).all()
+    assert not torch.allclose(context, weights @ values)  # but the context was made from dropped ones
+
+
+@pytest.mark.parametrize("module", [General(4, 4, dropout=0.5), MultiHead(4, 2, dropout=0.5)])
+@torch.no_grad()
+def test_dropout_is_for_training_only(module):
+    query, keys = numbers(1, 6, 4), numbers(1, 20, 4, seed=1)
+
+    def run():
+        return module(query, keys, keys) if isinstance(module, Attention) else module(query, keys)
+
+    (context, weights), (again, same) = module.eval() and (run(), run())
+    assert torch.equal(context, again) and torch.equal(weights, same)
+    (trained, kept), (other, _) = module.train() and (run(), run())
+    assert torch.equal(kept, weights) and not torch.equal(trained, other)
+    torch.testing.assert_close(kept.sum(-1), torch.ones(kept.shape[:-1]), atol=1e-5, rtol=0)
+
+
+# Errors.
+
+
+def refused(call):
+    with pytest.raises((ValueError, TypeError)) as error:
+        call()
+    return type(error.value), str(error.value)
+
+
+def test_a_row_that_sees_nothing_is_refused():
+    mask = torch.tensor([[True, False], [False, False]])
+    wanted = (ValueError, "every query must see at least one key; the mask hides all keys of some row")
+    assert refused(lambda: masked_softmax(torch.zeros(1, 2, 2), mask)) == wanted
+
+
+def test_a_mask_of_numbers_is_refused():
+    wanted = (ValueError, "mask must be bool, True where a key is visible; got torch.float32")
+    assert refused(lambda: masked_softmax(torch.zeros(1, 2), torch.ones(1, 2))) == wanted
+
+
+@pytest.mark.parametrize("score", [dot_scores, scaled_dot_scores, Dot().score, ScaledDot().score])
+def test_widths_that_differ_are_refused_where_they_must_agree(score):
+    wanted = (ValueError, "dot scores need queries and keys of one width; got 3 and 4 "
+                          "(use general, concat or additive when they differ)")
+    assert refused(lambda: score(torch.zeros(1, 1, 3), torch.zeros(1, 2, 4))) == wanted
+
+
+def test_heads_must_divide_the_width():
+    assert refused(lambda: MultiHead(10, 4)) == (ValueError, "width must be a multiple of heads; got width 10 and 4 heads")
+
+
+def test_a_score_must_be_defined():
+    class Half(Attention):
+        pass
+
+    assert refused(lambda: Half()(Q, K, V)) == (TypeError, "Half must define score()")

@@ -1,0 +1,190 @@
+"""Weights on disk: whole, small, safe to read, and the same numbers when they come back."""
+
+import pickle
+import shutil
+
+import pytest
+import tiny
+import torch
+from safetensors.torch import load_file, save_file
+
+import attnviz
+from attnviz import checkpoints
+from attnviz.checkpoints import CheckpointError
+from attnviz.models import Config, build
+from attnviz.translator import Translator
+
+NAME = "en-fr/bahdanau"
+
+
+@pytest.fixture
+def copy(root, tmp_path):
+    """A folder of checkpoints to damage."""
+    return shutil.copytree(root, tmp_path / "checkpoints")
+
+
+def fails(root, name=NAME):
+    with pytest.raises(CheckpointError) as caught:
+        attnviz.load(name, root)
+    return str(caught.value)
+
+
+def test_names(root):
+    assert attnviz.available(root) == ["en-fr/bahdanau", "en-fr/luong-general", "en-fr/transformer"]
+    assert attnviz.available(root / "nowhere") == []
+
+
+@pytest.mark.parametrize("mechanism", tiny.WIDTHS)
+def test_fp16_on_disk_is_what_load_gives_in_fp32(root, mechanism):
+    stored = load_file(root / "en-fr" / mechanism / "model.safetensors")
+    model, _ = checkpoints.load_model(f"en-fr/{mechanism}", root)
+    loaded = model.state_dict()
+    assert stored.keys() == loaded.keys()
+    for key, value in stored.items():
+        assert value.dtype == torch.float16 and loaded[key].dtype == torch.float32
+        assert torch.equal(loaded[key], value.float()) and torch.equal(loaded[key].half(), value)
+    assert not model.training and not any(parameter.requires_grad for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("mechanism", tiny.WIDTHS)
+def test_rounding_to_fp16_changes_no_weight_by_more_than_its_precision(tmp_path, mechanism):
+    torch.manual_seed(1)
+    model = build(Config(mechanism, 50, tiny.WIDTHS[mechanism]))
+    checkpoints.save_model(tmp_path / "a" / "b", Config(mechanism, 50, tiny.WIDTHS[mechanism]), model.state_dict())
+    loaded, _ = checkpoints.load_model("a/b", tmp_path)
+    for key, value in model.state_dict().items():
+        torch.testing.assert_close(loaded.state_dict()[key], value, rtol=2**-11, atol=2**-25)
+
+
+def test_size_is_two_bytes_a_parameter(root):
+    for mechanism in tiny.WIDTHS:
+        model, _ = checkpoints.load_model(f"en-fr/{mechanism}", root)
+        size = (root / "en-fr" / mechanism / "model.safetensors").stat().st_size
+        assert size <= 2 * sum(p.numel() for p in model.parameters()) + 8000  # and the header
+
+
+@pytest.mark.parametrize("name", attnviz.available())
+def test_shipped_models_are_small(name):
+    assert (checkpoints.ROOT / name / "model.safetensors").stat().st_size <= 10_000_000
+
+
+def test_saved_twice_is_the_same_file(root, tmp_path):
+    model, config = checkpoints.load_model(NAME, root)
+    checkpoints.save_model(tmp_path / NAME, Config(**config), model.state_dict())
+    assert checkpoints.fingerprint(NAME, tmp_path) == checkpoints.fingerprint(NAME, root)
+
+
+def test_no_such_checkpoint(root):
+    assert fails(root, "en-fr/telepathy") == (
+        "no checkpoint 'en-fr/telepathy'; available: en-fr/bahdanau, en-fr/luong-general, en-fr/transformer"
+    )
+
+
+def test_no_checkpoint_at_all(tmp_path):
+    assert fails(tmp_path) == "no checkpoint 'en-fr/bahdanau'; available: none"
+
+
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors"])
+def test_missing_file(copy, file):
+    path = copy / NAME / file
+    path.unlink()
+    assert fails(copy) == f"{path} is missing; restore it or train the model again"
+
+
+def test_missing_tokenizer(copy):
+    path = copy / "en-fr" / "tokenizer.json"
+    path.unlink()
+    assert fails(copy) == f"{path} is missing; restore it or train the pair again"
+
+
+def test_missing_card_is_no_reason_to_fail(copy):
+    (copy / NAME / "card.json").unlink()
+    assert attnviz.load(NAME, copy).card == {}
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, -1])
+def test_truncated_weights(copy, keep):
+    path = copy / NAME / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:keep])
+    message = fails(copy)
+    assert message.startswith(f"{path} is damaged (") and message.endswith("); restore it or train the model again")
+
+
+@pytest.mark.parametrize("file", ["config.json", "card.json"])
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe{}"])
+def test_damaged_json(copy, file, content):
+    path = copy / NAME / file
+    path.write_bytes(content)
+    message = fails(copy)
+    assert message.startswith(f"{path} is damaged (") and message.endswith("); restore it or train the model again")
+
+
+def test_json_that_is_no_object(copy):
+    (copy / NAME / "config.json").write_text("[1]")
+    assert fails(copy) == f"{copy / NAME / 'config.json'} must hold a JSON object; got list"
+
+
+def test_damaged_tokenizer(copy):
+    path = copy / "en-fr" / "tokenizer.json"
+    path.write_text("{}")
+    message = fails(copy)
+    assert message.startswith(f"{path} is damaged (") and message.endswith("); restore it")
+
+
+def test_unknown_mechanism(copy):
+    checkpoints.write_json(copy / NAME / "config.json", {"mechanism": "telepathy", "vocabulary": 50})
+    assert fails(copy) == (
+        f"{copy / NAME / 'config.json'} does not describe a model: "
+        "unknown mechanism 'telepathy'; choose one of bahdanau, luong-general, transformer"
+    )
+
+
+def test_weights_of_another_shape(copy):
+    path = copy / NAME / "model.safetensors"
+    tensors = load_file(path)
+    tensors["start.bias"] = torch.zeros(3, dtype=torch.float16)
+    save_file(tensors, path)
+    assert fails(copy) == (
+        f"{NAME}: the weights do not fit config.json: size mismatch for start.bias: copying a param with shape "
+        "torch.Size([3]) from checkpoint, the shape in current model is torch.Size([16])."
+    )
+
+
+def test_weights_of_another_mechanism(copy):
+    shutil.copy(copy / "en-fr" / "transformer" / "model.safetensors", copy / NAME / "model.safetensors")
+    assert fails(copy).startswith(f"{NAME}: the weights do not fit config.json: ")
+
+
+def test_tokenizer_of_another_size(copy):
+    text = tiny.train_vocabulary(["a few other words, and a few more words"] * 3, 40)
+    text.save(copy / "en-fr" / "tokenizer.json")
+    model_size = checkpoints.read_json(copy / NAME / "config.json")["vocabulary"]
+    assert fails(copy) == (
+        f"{NAME}: the model knows {model_size} pieces and the tokenizer {len(text)}; they do not belong together"
+    )
+
+
+def test_the_others_still_load(copy):
+    (copy / NAME / "model.safetensors").write_bytes(b"")
+    assert Translator.load("en-fr/transformer", copy).trace("The dog runs.").model == "en-fr/transformer"
+
+
+class Trap:
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was read",))
+
+
+def test_pickle_is_never_read(copy):
+    for file in ("model.safetensors", "config.json"):
+        path = copy / NAME / file
+        path.write_bytes(pickle.dumps(Trap()))
+        assert fails(copy).startswith(f"{path} is damaged (")
+        shutil.copy(copy / "en-fr" / "luong-general" / file, path)
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path):
+    path = tmp_path / "card.json"
+    checkpoints.write_json(path, {"a": 1})
+    with pytest.raises(TypeError):
+        checkpoints.write_json(path, {"a": object()})
+    assert checkpoints.read_json(path) == {"a": 1}

@@ -1,0 +1,335 @@
+"""The command line: what it prints, and one clear line with status 2 for whatever goes wrong."""
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import tiny
+
+import attnviz
+from attnviz import checkpoints, commands
+from attnviz.__main__ import main
+from attnviz.trace import Trace
+
+AVAILABLE = "en-fr/bahdanau, en-fr/luong-general, en-fr/transformer"
+MODEL = ("--model", "en-fr/bahdanau")
+SENTENCE = "The black dog runs."
+
+
+@pytest.fixture
+def cli(root, capsys):
+    """Run a command in this process on the tiny checkpoints -> status, output, errors."""
+
+    def run(command, *arguments):
+        where = () if command == "train" else ("--root", str(root))
+        try:
+            status = main([command, *map(str, arguments), *where])
+        except SystemExit as stop:  # argparse leaves this way
+            status = stop.code
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Aligned files, the reference gzipped, one line empty on both sides."""
+    pairs = [*tiny.sentences(3, 5), ("", ""), *tiny.sentences(2, 6)]
+    source, reference = tmp_path / "source.txt", tmp_path / "reference.gz"
+    source.write_text("".join(f"{a}\n" for a, _ in pairs), encoding="utf-8")
+    reference.write_bytes(gzip.compress("".join(f"{b}\n" for _, b in pairs).encode()))
+    return source, reference
+
+
+def shell(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "attnviz", *map(str, arguments)], capture_output=True, text=True, timeout=120,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment}, cwd=checkpoints.ROOT.parent,
+    )  # fmt: skip
+
+
+def test_models(cli):
+    status, out, err = cli("models")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == "model mechanism parameters BLEU test 2016, lower-cased problem".split()
+    assert [line.split()[0] for line in lines[1:]] == AVAILABLE.split(", ")
+    assert "Bahdanau · additive" in lines[1] and "1,234" in lines[1] and "1.50" in lines[1] and lines[1].endswith("none")
+
+
+def test_models_json(cli):
+    status, out, err = cli("models", "--json")
+    found = json.loads(out)
+    assert (status, err) == (0, "") and [entry["name"] for entry in found] == AVAILABLE.split(", ")
+    assert all(entry["problem"] is None and entry["title"] for entry in found)
+
+
+def test_models_that_are_damaged_or_not_there(tmp_path, capsys):
+    assert main(["models", "--root", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"no checkpoints in {tmp_path}\n"
+    root = tiny.write_models(tmp_path / "damaged")
+    (root / "en-fr" / "bahdanau" / "config.json").write_text("")
+    (root / "en-fr" / "transformer" / "card.json").unlink()
+    assert main(["models", "--root", str(root)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"{root / 'en-fr/bahdanau/config.json'} is damaged" in lines[1] and lines[2].endswith("none")
+    assert lines[3].endswith("transformer/card.json is missing; restore it or train the model again")
+
+
+@pytest.mark.parametrize("mechanism", tiny.WIDTHS)
+def test_trace_prints_a_table(cli, root, mechanism):
+    trace = attnviz.load(f"en-fr/{mechanism}", root).trace(SENTENCE)
+    status, out, err = cli("trace", SENTENCE, "--model", f"en-fr/{mechanism}")
+    lines = out.splitlines()
+    assert (status, err) == (0, "")
+    assert lines[0].startswith("translation: ") and lines[1] == f"log-probability: {trace.log_prob:.3f}"
+    layers = "layer 2 of 2, mean of 2 heads" if mechanism == "transformer" else "layer 1 of 1, its one head"
+    assert f"attention: cross, {layers}" in lines
+    table = lines[lines.index("") + 1 :]
+    assert table[0].split() == "step token probability looks most at weight".split()
+    weights = trace.map().weights.mean(0)
+    assert [line.split()[0] for line in table[1:]] == [str(i + 1) for i in range(len(trace.target))]
+    assert [line.split()[-1] for line in table[1:]] == [f"{row.max():.2f}" for row in weights]
+    assert [line.split()[-2] for line in table[1:]] == [trace.source[row.argmax()].text for row in weights]
+
+
+def test_trace_json(cli, root, tmp_path):
+    expected = attnviz.load("en-fr/transformer", root).trace(SENTENCE, beam=3)
+    arguments = ("trace", SENTENCE, "--model", "en-fr/transformer", "--beam", "3", "--json")
+    status, out, err = cli(*arguments, "-")
+    assert (status, err) == (0, "") and Trace.from_json(out) == expected
+    assert cli(*arguments, tmp_path / "trace.json") == (0, "", "")
+    assert Trace.from_json((tmp_path / "trace.json").read_text()) == expected
+
+
+def test_trace_forced(cli):
+    status, out, _ = cli("trace", SENTENCE, *MODEL, "--target", "Le chien noir court.", "--json", "-")
+    found = json.loads(out)
+    assert status == 0 and found["forced"] and found["translation"] == "Le chien noir court."
+    assert cli("trace", SENTENCE, *MODEL, "--target", "Le chien.")[1].startswith("target: Le chien.\n")
+
+
+@pytest.mark.parametrize("mechanism", tiny.WIDTHS)
+def test_trace_html(cli, tmp_path, mechanism):
+    nasty = 'The </script><b>x</b> "dog" runs.'
+    path = tmp_path / "page.html"
+    assert cli("trace", nasty, "--model", f"en-fr/{mechanism}", "--target", nasty, "--html", path) == (0, "", "")
+    page = path.read_text(encoding="utf-8")
+    ids = ["cross", "bars", "by-step"] + (["encoder", "decoder"] if mechanism == "transformer" else [])
+    assert set(ids) <= set(re.findall(r'<div id="([a-z-]+)"', page))
+    assert "&lt;/script&gt;&lt;b&gt;x&lt;/b&gt;" in page and "<b>x" not in page
+    assert page.count("<script") == page.count("</script>") and not re.search(r'<(?:script|link)[^>]+(?:src|href)=', page)
+
+
+def test_awkward_texts(cli):
+    for text in ("<b>x</b> </script>", "שלום عالم 日本 👩\u200d🚀", "a\x1b[31mb\nc", "=1+1"):
+        status, out, err = cli("trace", text, *MODEL)
+        assert (status, err) == (0, "") and "\x1b" not in out
+
+
+@pytest.mark.parametrize("beam", ["1", "2"])
+def test_evaluate(cli, files, beam):
+    source, reference = files
+    status, out, err = cli("evaluate", *MODEL, "--source", source, "--reference", reference, "--beam", beam)
+    assert status == 0 and "5/5" in err
+    lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in out.splitlines())
+    assert lines["model"] == "en-fr/bahdanau" and lines["sentences"] == "6"
+    assert re.fullmatch(r"\d+\.\d\d   nrefs:1\|case:mixed\|eff:no\|tok:13a\|.*", lines["BLEU"])
+    assert re.fullmatch(r"\d+\.\d\d   nrefs:1\|case:lc\|.*", lines["BLEU lower-cased"]) and "nc:6" in lines["chrF"]
+    assert lines["speed"].endswith("greedy" if beam == "1" else "beam 2")
+    assert "nats" in lines["entropy"] and lines["maximum weight"].endswith("mean of the same rows")
+
+
+def test_evaluate_json(cli, files):
+    status, out, _ = cli("evaluate", *MODEL, "--source", files[0], "--reference", files[1], "--json")
+    found = json.loads(out)
+    assert status == 0 and found["sentences"] == 6 and 0 < found["max_weight"] <= 1 and found["entropy_nats"] > 0
+
+
+def test_train_then_write_the_card(data, tmp_path, capsys, monkeypatch):
+    """Trained, started again when finished, then from the start; the data may come from the environment."""
+    monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")
+    monkeypatch.setattr("attnviz.training.shutil.which", lambda name: None)
+    monkeypatch.setitem(commands.os.environ, "ATTNVIZ_DATA", str(data))
+    monkeypatch.setattr(commands.torch, "set_num_threads", lambda threads: None)
+    monkeypatch.setattr("attnviz.recipes.RECIPES", {"bahdanau": {"options": tiny.WIDTHS["bahdanau"], "vocabulary": 120}})
+    command = ["train", "--pair", "en-fr", "--mechanism", "bahdanau", "--out", str(tmp_path), "--epochs", "1",
+               "--batch-tokens", "200", "--seed", "5", "--threads", "1"]  # fmt: skip
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    folder = tmp_path / "en-fr" / "bahdanau"
+    card = checkpoints.read_json(folder / "card.json")
+    assert re.fullmatch(rf"{folder} is ready: BLEU [\d.]+, lower-cased [\d.]+ on test_2016_flickr", out.splitlines()[-1])
+    assert card["seed"] == 5 and card["settings"]["epochs"] == 1 and len(card["data"]) == 9
+    assert card["command"] == ("python -m attnviz train --pair en-fr --mechanism bahdanau --data DIR --epochs 1 "
+                               "--batch-tokens 200 --seed 5 --threads 1")  # fmt: skip
+    weights = checkpoints.fingerprint("en-fr/bahdanau", tmp_path)
+    (folder / "card.json").unlink()
+    assert main(command) == 0 and (folder / "card.json").is_file()
+    assert checkpoints.fingerprint("en-fr/bahdanau", tmp_path) == weights
+    capsys.readouterr()
+    other = [*command[:-4], "--seed", "6"]
+    assert main(other) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"python -m attnviz train: {folder} holds a run with other settings; finish it, use --restart, or choose another --out"
+    )
+    assert main([*other, "--restart"]) == 0
+    assert checkpoints.read_json(folder / "card.json")["seed"] == 6
+
+
+TRACE = ("trace", SENTENCE)
+TRAIN = ("train", "--pair", "en-fr", "--mechanism", "bahdanau")
+SEE = "see python -m attnviz"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ((*TRACE, "--model", "nope"), f"trace: no checkpoint 'nope'; available: {AVAILABLE}"),
+        ((*TRACE, "--model", ""), f"trace: no checkpoint ''; available: {AVAILABLE}"),
+        ((*TRACE, "--model", "../en-fr/bahdanau"), f"trace: no checkpoint '../en-fr/bahdanau'; available: {AVAILABLE}"),
+        (("trace", "", *MODEL), "trace: the text is empty; type a sentence"),
+        (("trace", " \n", *MODEL), "trace: the text is empty; type a sentence"),
+        (("trace", "\u200b", *MODEL), "trace: the text holds no visible character; type a sentence"),
+        ((*TRACE, *MODEL, "--target", ""), "trace: the target is empty; type a sentence"),
+        (("trace", "a\udcff", *MODEL), "trace: the text holds bytes that are no characters; type it again, in UTF-8"),
+        (("trace", "dog " * 500, *MODEL), "trace: the text is too long: 501 pieces with the end mark, and the models read "
+         "at most 200; shorten it or split it into sentences"),
+        ((*TRACE, *MODEL, "--beam", "0"), "trace: beam must be from 1 to 20; got 0"),
+        ((*TRACE, *MODEL, "--beam", "x"), f"trace: argument --beam: invalid int value: 'x'; {SEE} trace --help"),
+        ((*TRACE, *MODEL, "--beam", "2", "--target", "Le"),
+         "trace: --beam chooses the translation and --target gives it; use one of them"),
+        ((*TRACE, *MODEL, "--json", "/nowhere/x.json"), "trace: cannot write /nowhere/x.json: No such file or directory"),
+        ((*TRACE, *MODEL, "--html", "/"), "trace: cannot write /: Is a directory"),
+        (TRACE, f"trace: the following arguments are required: --model; {SEE} trace --help"),
+        (("evaluate", *MODEL, "--source", "/nowhere/a", "--reference", "/nowhere/b"),
+         "evaluate: cannot read /nowhere/a: No such file or directory"),
+        (("evaluate", *MODEL, "--source", "/", "--reference", "/"), "evaluate: cannot read /: Is a directory"),
+        (("train", "--pair", "enfr", "--mechanism", "bahdanau"),
+         f"train: argument --pair: must be two languages, such as en-fr; got 'enfr'; {SEE} train --help"),
+        (("train", "--pair", "en-fr", "--mechanism", "telepathy", "--data", "/nowhere"),
+         "train: unknown mechanism 'telepathy'; choose one of bahdanau, luong-general, transformer"),
+        ((*TRAIN, "--data", "/nowhere"),
+         "train: no train.en or train.en.gz in /nowhere/multi30k; point --data at the folder that holds the corpora"),
+        (TRAIN, "train: there is no data to train on; give the folder with --data DIR or set ATTNVIZ_DATA"),
+        ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "train: epochs must be positive; got 0"),
+        ((*TRAIN, "--threads", "0"),
+         f"train: argument --threads: must be a whole number of at least 1; got '0'; {SEE} train --help"),
+    ],
+)  # fmt: skip
+def test_errors(cli, monkeypatch, command, message):
+    monkeypatch.delenv("ATTNVIZ_DATA", raising=False)
+    assert cli(*command) == (2, "", f"python -m attnviz {message}\n")
+
+
+def test_no_command(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == (
+        f"python -m attnviz: the following arguments are required: COMMAND; {SEE} --help\n"
+    )
+
+
+def test_files_that_do_not_fit(cli, files, tmp_path):
+    source, reference = files
+    bad = tmp_path / "bad"
+
+    def error(source, reference, beam="1"):
+        status, out, err = cli("evaluate", *MODEL, "--source", source, "--reference", reference, "--beam", beam)
+        assert (status, out) == (2, "")
+        return err.removeprefix("python -m attnviz evaluate: ").removesuffix("\n")
+
+    bad.write_text("one\n")
+    assert error(source, bad) == f"{source} has 6 lines and {bad} has 1; they must be aligned"
+    assert error(source, reference, beam="0") == "beam must be from 1 to 20; got 0"
+    bad.write_bytes(reference.read_bytes()[:-12])
+    assert error(source, bad).startswith(f"{bad} is a damaged gzip file: ")
+    bad.write_bytes(b"\x1f\x8bnot gzip at all")
+    assert error(source, bad).startswith(f"{bad} is a damaged gzip file: ")
+    bad.write_bytes(b"caf\xe9\n")
+    assert error(bad, reference) == f"{bad} must be UTF-8 text; got byte 0xe9 at 3"
+    bad.write_bytes(b"")
+    assert error(bad, bad) == "sources must hold at least one sentence with visible text; got none in 1 lines"
+
+
+def test_a_damaged_checkpoint(tmp_path, capsys):
+    root = tiny.write_models(tmp_path / "checkpoints")
+    path = root / "en-fr" / "bahdanau" / "model.safetensors"
+    path.write_bytes(b"")
+    assert main(["trace", SENTENCE, *MODEL, "--root", str(root)]) == 2
+    line = capsys.readouterr().err
+    assert line.startswith(f"python -m attnviz trace: {path} is damaged (") and line.count("\n") == 1
+    assert main(["models", "--root", str(tmp_path / "nowhere")]) == 2
+    assert capsys.readouterr().err == (
+        f"python -m attnviz models: there is no folder {tmp_path / 'nowhere'}; --root must be a folder of checkpoints\n"
+    )
+
+
+def test_damaged_data(tmp_path, capsys):
+    folder = tiny.write_data(tmp_path)
+    path = folder / "multi30k" / "train.fr.gz"
+    path.write_bytes(path.read_bytes()[:-12])
+    assert main([*TRAIN, "--data", str(folder), "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.startswith(f"python -m attnviz train: {folder} holds a gzipped file that is damaged: ")
+    path.write_bytes(b"caf\xe9\n")
+    assert main([*TRAIN, "--data", str(folder), "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.startswith(f"python -m attnviz train: {folder} holds a text that is not UTF-8: ")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [(["models"], "models: interrupted"), ([*TRAIN], "train: interrupted; the same command goes on from the last save")],
+)
+def test_interrupted(monkeypatch, capsys, command, message):
+    def interrupt(args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, command[0], interrupt)
+    assert main(command) == 130
+    assert capsys.readouterr() == ("", f"python -m attnviz {message}\n")
+
+
+def test_torch_errors_are_one_line(monkeypatch, capsys):
+    def explode(args):
+        raise RuntimeError("out of memory:\n  tried to allocate 9 GB")
+
+    monkeypatch.setattr(commands, "models", explode)
+    assert main(["models"]) == 2
+    assert capsys.readouterr().err == "python -m attnviz models: out of memory: tried to allocate 9 GB\n"
+
+
+# In a process of its own: what only a real one can show.
+
+
+def test_process(root):
+    found = shell("trace", SENTENCE, "--model", "en-fr/luong-general", "--root", root, "--json", "-")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert Trace.from_json(found.stdout) == attnviz.load("en-fr/luong-general", root).trace(SENTENCE)
+    found = shell("trace", SENTENCE, "--model", "nope", "--root", root)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr == f"python -m attnviz trace: no checkpoint 'nope'; available: {AVAILABLE}\n"
+
+
+def test_a_terminal_that_knows_only_ascii(root):
+    found = shell("trace", "garçon 日本", *MODEL, "--root", root, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_nobody_reads_the_output(root):
+    arguments = [sys.executable, "-m", "attnviz", "trace", "dog " * 100, *MODEL, "--root", str(root), "--json", "-"]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=checkpoints.ROOT.parent)
+    process.stdout.close()
+    assert process.stderr.read() == b"" and process.wait(60) == 141
+
+
+def test_help_does_not_import_torch():
+    code = "import sys; from attnviz.__main__ import main\ntry: main(['--help'])\nfinally: assert 'torch' not in sys.modules"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=checkpoints.ROOT.parent)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert all(name in found.stdout for name in ("models", "trace", "evaluate", "train"))

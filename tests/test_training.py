@@ -1,0 +1,216 @@
+"""Training: it learns, goes on exactly where it was killed, refuses other settings, and leaves a whole card."""
+
+import json
+import math
+import re
+
+import pytest
+import tiny
+import torch
+
+from attnviz import checkpoints, corpora, evaluate, models, recipes, training
+from attnviz.translator import Translator
+
+
+class Killed(BaseException):
+    """What a kill looks like from inside: nothing catches it."""
+
+
+def plan(mechanism="bahdanau", **changes):
+    settings = {"epochs": 3, "batch_tokens": 100, "vocabulary": 120, "warmup": 5, "learning_rate": 5e-3,
+                "options": {**tiny.WIDTHS[mechanism], "dropout": 0.1}}  # fmt: skip
+    return recipes.Settings(mechanism, **{**settings, **changes})
+
+
+@pytest.fixture(scope="module")
+def corpus(data):
+    return corpora.load("en-fr", data)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, corpus):
+    """A run of all mechanisms that nothing interrupted."""
+    root = tmp_path_factory.mktemp("finished")
+    for mechanism in tiny.WIDTHS:
+        training.train(plan(mechanism), corpus, root, "en-fr", compile=False)
+    return root
+
+
+def kill_after(monkeypatch, updates):
+    learn, count = training.Run.learn, iter(range(updates))
+
+    def mortal(run, batch):
+        if next(count, None) is None:
+            raise Killed
+        return learn(run, batch)
+
+    monkeypatch.setattr(training.Run, "learn", mortal)
+
+
+def history(folder):
+    """The history without what the clock and the machine say."""
+    entries = checkpoints.read_json(folder / "training.json")["history"]
+    return [{k: v for k, v in entry.items() if k not in ("seconds", "peak_memory_mb")} for entry in entries]
+
+
+@pytest.mark.parametrize("mechanism", tiny.WIDTHS)
+@pytest.mark.parametrize("updates", [5, 20])  # within the first epoch, and within a later one
+def test_killed_and_resumed_is_as_if_never_killed(finished, corpus, tmp_path, monkeypatch, mechanism, updates):
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        kill_after(patch, updates)
+        training.train(plan(mechanism), corpus, tmp_path, "en-fr", save_every=0, compile=False)
+    torch.manual_seed(99)  # the second process knows nothing of the first
+    folder = training.train(plan(mechanism), corpus, tmp_path, "en-fr", compile=False)
+    whole = finished / "en-fr" / mechanism
+    for name in ("model.safetensors", "training.safetensors"):
+        assert checkpoints.same(checkpoints.load_tensors(folder / name), checkpoints.load_tensors(whole / name)), name
+    assert history(folder) == history(whole)
+
+
+def test_killed_between_saves_goes_on_from_the_last(finished, corpus, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        kill_after(patch, 20)
+        training.train(plan(), corpus, tmp_path, "en-fr", save_every=1e9, compile=False)
+    folder = training.train(plan(), corpus, tmp_path, "en-fr", compile=False)
+    ours, whole = (checkpoints.load_tensors(f / "model.safetensors") for f in (folder, finished / "en-fr" / "bahdanau"))
+    assert checkpoints.same(ours, whole)
+
+
+def test_killed_while_validating(finished, corpus, tmp_path, monkeypatch):
+    """All batches of the epoch are done and saved; its mean loss must not be lost."""
+    def die(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(training, "validate", die)
+        training.train(plan(), corpus, tmp_path, "en-fr", save_every=0, compile=False)
+    folder = training.train(plan(), corpus, tmp_path, "en-fr", compile=False)
+    assert history(folder) == history(finished / "en-fr" / "bahdanau")
+
+
+def test_another_seed_is_another_model(finished, corpus, tmp_path):
+    folder = training.train(plan(seed=2), corpus, tmp_path, "en-fr", compile=False)
+    ours, whole = (checkpoints.load_tensors(f / "model.safetensors") for f in (folder, finished / "en-fr" / "bahdanau"))
+    assert not checkpoints.same(ours, whole)
+
+
+def test_other_settings_are_refused(finished, corpus):
+    folder = finished / "en-fr" / "bahdanau"
+    with pytest.raises(ValueError) as caught:
+        training.train(plan(seed=2), corpus, finished, "en-fr", compile=False)
+    assert str(caught.value) == (
+        f"{folder} holds a run with other settings; finish it, use --restart, or choose another --out"
+    )
+
+
+def test_a_run_begun_by_an_earlier_version_goes_on(finished, corpus, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        kill_after(patch, 20)
+        training.train(plan(), corpus, tmp_path, "en-fr", save_every=0, compile=False)
+    path = tmp_path / "en-fr" / "bahdanau" / "training.json"
+    state = checkpoints.read_json(path)
+    del state["losses"]
+    checkpoints.write_json(path, state)
+    folder = training.train(plan(), corpus, tmp_path, "en-fr", compile=False)
+    ours, whole = (checkpoints.load_tensors(f / "model.safetensors") for f in (folder, finished / "en-fr" / "bahdanau"))
+    assert checkpoints.same(ours, whole)
+
+
+@pytest.mark.parametrize("mechanism", tiny.WIDTHS)
+def test_loss_falls(finished, mechanism):
+    entries = history(finished / "en-fr" / mechanism)
+    losses = [entry["train_loss"] for entry in entries]
+    assert [entry["epoch"] for entry in entries] == [1, 2, 3]
+    assert losses == sorted(losses, reverse=True) and losses[-1] < 0.8 * losses[0]
+    assert losses[-1] < math.log(107)  # better than a guess among all pieces
+    assert entries[-1]["val_loss"] < entries[0]["val_loss"]
+
+
+def test_token_loss_by_hand():
+    torch.manual_seed(0)
+    logits, target = torch.randn(2, 3, 9), torch.tensor([[4, 5, 2], [6, 2, 0]])
+    by_hand = -torch.log_softmax(logits, -1).gather(2, target.unsqueeze(2)).squeeze(2)[target != 0].mean()
+    assert float(training.token_loss(logits, target, 0.0)) == pytest.approx(float(by_hand), abs=1e-6)
+
+
+def test_files_are_whole(finished):
+    """No half-written file stays behind, and weights on disk are fp16 of a model that loads."""
+    folder = finished / "en-fr" / "transformer"
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"config.json", "model.safetensors", "training.json", "training.safetensors"}
+    assert {value.dtype for value in checkpoints.load_tensors(folder / "model.safetensors").values()} == {torch.float16}
+    assert Translator.load("en-fr/transformer", finished).trace("The black dog runs.").complete
+
+
+def test_the_best_epoch_ships(corpus, tmp_path, monkeypatch):
+    scores = iter([5.0, 9.0, 7.0])
+    kept = []
+    monkeypatch.setattr(training, "validate", lambda run, *_: {"epoch": run.epoch, "val_bleu_lc": next(scores), "val_loss": 1})
+    monkeypatch.setattr(checkpoints, "save_model", lambda folder, config, weights: kept.append(dict(weights)))
+    (tmp_path / "en-fr" / "bahdanau").mkdir(parents=True)
+    (tmp_path / "en-fr" / "bahdanau" / "card.json").write_text("{}")
+    training.train(plan(), corpus, tmp_path, "en-fr", compile=False)
+    assert len(kept) == 2
+    assert not (tmp_path / "en-fr" / "bahdanau" / "card.json").exists()  # it spoke of other weights
+
+
+def test_the_card_is_complete(finished, corpus):
+    card = evaluate.card(finished, "en-fr/bahdanau", corpus, "python -m attnviz train ...")
+    assert json.loads(json.dumps(card)) == card
+    assert {name: card[name] for name in ("pair", "mechanism", "seed", "command", "epochs")} == {
+        "pair": "en-fr", "mechanism": "bahdanau", "seed": 1, "command": "python -m attnviz train ...", "epochs": 3,
+    }  # fmt: skip
+    assert card["data"] == corpus.files and all(re.fullmatch("[0-9a-f]{64}", sum_) for sum_ in card["data"].values())
+    assert card["settings"] == checkpoints.read_json(finished / "en-fr/bahdanau/training.json")["settings"]
+    config = checkpoints.read_json(finished / "en-fr/bahdanau/config.json")
+    assert card["parameters"] == sum(p.numel() for p in models.build(models.Config(**config)).parameters())
+    assert card["peak_memory_mb"] > 0 and card["seconds"] >= 0 and card["device"]
+    assert set(card["versions"]) == {"attnviz", "python", "torch"}
+    assert card["best"] == max(card["history"], key=lambda entry: entry["val_bleu_lc"])
+    assert {split: scores["sentences"] for split, scores in card["scores"].items()} == {
+        "val": 12, "test_2016_flickr": 10, "test_2017_flickr": 8,
+    }  # fmt: skip
+    for scores in card["scores"].values():
+        assert scores["beam"] == 1 and "tok:13a" in scores["bleu_signature"] and "case:lc" in scores["bleu_lc_signature"]
+
+
+def test_the_card_says_nothing_of_what_was_not_recorded(finished, corpus, tmp_path):
+    for path in (finished / "en-fr").rglob("*"):
+        if path.is_file():
+            copy = tmp_path / path.relative_to(finished)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    path = tmp_path / "en-fr" / "bahdanau" / "training.json"
+    state = checkpoints.read_json(path)
+    for entry in state["history"]:
+        del entry["peak_memory_mb"], entry["device"]
+    checkpoints.write_json(path, state)
+    card = evaluate.card(tmp_path, "en-fr/bahdanau", corpus, "")
+    assert card["peak_memory_mb"] is None and card["device"] is None
+
+
+def test_every_mechanism_has_a_recipe():
+    assert recipes.RECIPES.keys() == models.MECHANISMS.keys()
+    assert all(training.settings(name).mechanism == name for name in recipes.RECIPES)
+
+
+def test_the_rate_warms_up_and_cools_down():
+    settings = recipes.Settings("bahdanau", warmup=10, learning_rate=1.0)
+    rates = [recipes.rate(update, 110, settings) for update in range(110)]
+    assert rates[0] == 0.1 and rates[9] == 1.0 and rates.index(max(rates)) in (9, 10)
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+    assert recipes.rate(110, 110, settings) == pytest.approx(0.02)
+    assert recipes.rate(60, 110, settings) == pytest.approx(0.02 + 0.98 / 2)  # half way down
+
+
+@pytest.mark.parametrize("name", ["epochs", "batch_tokens", "learning_rate", "vocabulary"])
+def test_settings_are_checked(name):
+    with pytest.raises(ValueError) as caught:
+        recipes.Settings("bahdanau", **{name: 0})
+    assert str(caught.value) == f"{name} must be positive; got 0"
+
+
+def test_unknown_mechanism():
+    with pytest.raises(ValueError) as caught:
+        training.settings("telepathy")
+    assert str(caught.value) == "unknown mechanism 'telepathy'; choose one of bahdanau, luong-general, transformer"
