@@ -101,7 +101,8 @@ def card(root: Path, name: str, corpus: corpora.Corpus, command: str) -> dict:
     peaks = [epoch["peak_memory_mb"] for epoch in history if epoch.get("peak_memory_mb")]
     return {
         "pair": pair, "mechanism": mechanism, "data": corpus.files, "seed": settings["seed"], "command": command,
-        "settings": settings, "parameters": sum(p.numel() for p in translator.model.parameters()),
+        "settings": settings, "weights_sha256": checkpoints.fingerprint(name, root),
+        "parameters": sum(p.numel() for p in translator.model.parameters()),
         "epochs": len(history), "seconds": round(state["seconds"]),
         "peak_memory_mb": max(peaks, default=None), "device": history[-1].get("device"),
         "versions": {"attnviz": __version__, "python": platform.python_version(), "torch": torch.__version__},

@@ -67,7 +67,7 @@ function wire(chart) {
   chart.on("plotly_afterplot", () => { addButtons(chart); outline(chart); });
   chart.on("plotly_click", (event) => {
     const point = event.points?.[0];
-    if (meta(chart).rows && point && state.pick) state.pick(point.pointIndex ? point.pointIndex[0] : point.y);
+    if (meta(chart).rows && point && state.pick) state.pick(point.y);
   });
 }
 

@@ -16,7 +16,8 @@ LIMIT = 500  # characters of a sentence
 OWN, TYPED, FROM = "own", "typed", "from-"
 KINDS = {"cross": "Cross-attention (target to source)", "encoder": "Self-attention of the encoder",
          "decoder": "Self-attention of the decoder"}  # fmt: skip
-MEAN = "mean"
+MEAN = -1  # among the options of the head: a button group takes no None
+BEAMS = {1: "greedy", 5: "beam of 5"}
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,12 @@ class Settings:
         return asdict(self)
 
     def query(self, step: int) -> dict[str, str | list[str]]:
-        """The URL parameters that reopen this view."""
+        """The URL parameters that reopen this view: Streamlit writes options there as the page shows them."""
         return {
-            "text": self.text, "show": list(self.mechanisms), "target": self.target, "force": self.forced,
-            "beam": str(self.beam), "units": "words" if self.words else "pieces", "special": str(self.special).lower(),
-            "kind": self.kind, "layer": str(self.layer), "head": MEAN if self.head is None else str(self.head),
-            "step": str(step + 1),
+            "text": self.text, "show": [title(name) for name in self.mechanisms], "target": _target_title(self.target),
+            "force": self.forced, "beam": BEAMS[self.beam], "units": "words" if self.words else "pieces",
+            "special": str(self.special).lower(), "kind": KINDS[self.kind], "layer": _number(self.layer),
+            "head": _head_title(self.head), "step": _number(step),
         }  # fmt: skip
 
 
@@ -93,7 +94,7 @@ def title(mechanism: str) -> str:
 
 def _decoding() -> dict:
     beam = st.segmented_control(
-        "Decoding", [1, 5], default=1, required=True, format_func={1: "greedy", 5: "beam of 5"}.get, key="beam",
+        "Decoding", list(BEAMS), default=1, required=True, format_func=BEAMS.get, key="beam",
         bind="query-params", help="Greedy takes the most probable piece at each step; a beam keeps the five best texts so far.",
     )  # fmt: skip
     units = st.segmented_control(
@@ -113,14 +114,23 @@ def _transformer(shown: bool) -> dict:
         "Transformer: which attention", list(KINDS), format_func=KINDS.get, key="kind", bind="query-params", disabled=not shown
     )
     layer = st.segmented_control(
-        "Layer", [0, 1, 2], default=2, required=True, format_func=lambda n: str(n + 1), key="layer", bind="query-params",
+        "Layer", [0, 1, 2], default=2, required=True, format_func=_number, key="layer", bind="query-params",
         disabled=not shown,
     )  # fmt: skip
     head = st.segmented_control(
-        "Head", [MEAN, "0", "1", "2", "3"], default=MEAN, required=True, key="head", bind="query-params", disabled=not shown,
-        format_func=lambda name: "mean of heads" if name == MEAN else str(int(name) + 1),
+        "Head", [MEAN, 0, 1, 2, 3], default=MEAN, required=True, key="head", bind="query-params", disabled=not shown,
+        format_func=lambda head: _head_title(None if head == MEAN else head),
     )  # fmt: skip
-    return {"kind": kind, "layer": layer, "head": None if head == MEAN else int(head)}
+    return {"kind": kind, "layer": layer, "head": None if head == MEAN else head}
+
+
+def _number(index: int) -> str:
+    """Layers, heads and steps are counted from 1 on the page."""
+    return str(index + 1)
+
+
+def _head_title(head: int | None) -> str:
+    return "mean of heads" if head is None else _number(head)
 
 
 def _target_title(option: str) -> str:

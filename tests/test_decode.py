@@ -149,6 +149,13 @@ def test_decoding_stops_at_the_end_of_sentence(name):
     assert decode.beam(model, source[:1], 3) == [EOS]
 
 
+@every
+def test_a_batch_goes_on_until_its_last_sentence_has_ended(name):
+    said = torch.tensor([[EOS, 5, 5, 5, 5], [5, 5, EOS, 5, 5]])
+    unrolled = decode.unroll(made(name), ids(2, 4), None, lambda t, logits: said[:, t], 5)
+    assert unrolled.tokens.tolist() == said[:, :3].tolist() and unrolled.lengths() == [1, 3]
+
+
 def test_lengths_count_to_the_first_end():
     tokens = torch.tensor([[5, EOS, 7, EOS], [EOS, 5, 5, 5], [5, 6, 7, 8]])
     assert decode.Unrolled(tokens, torch.zeros(3, 4, V), [], [], []).lengths() == [2, 1, 4]

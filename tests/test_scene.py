@@ -78,6 +78,7 @@ def test_hidden_specials_change_keys_and_steps():
 def test_the_link_holds_every_setting():
     chosen = settings(target=TYPED, forced="Un <b>", beam=5, words=True, special=False, kind="encoder", layer=0, head=3)
     assert chosen.query(2) == {
-        "text": "The black dog", "show": list(BOTH), "target": TYPED, "force": "Un <b>", "beam": "5", "units": "words",
-        "special": "false", "kind": "encoder", "layer": "0", "head": "3", "step": "3",
+        "text": "The black dog", "show": ["Bahdanau", "Luong"], "target": "One text for all: typed", "force": "Un <b>",
+        "beam": "beam of 5", "units": "words", "special": "false", "kind": "Self-attention of the encoder", "layer": "1",
+        "head": "4", "step": "3",
     }  # fmt: skip

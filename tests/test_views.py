@@ -5,6 +5,7 @@ import serving
 from streamlit.testing.v1 import AppTest
 
 import attnviz
+from dashboard.controls import KINDS, title
 
 MECHANISMS = [name.split("/")[1] for name in attnviz.available()]
 
@@ -27,7 +28,7 @@ def test_three_mechanisms_ship():
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("units", ["pieces", "words"])
 def test_each_mechanism(mechanism, units):
-    app = run(show=[mechanism], units=units)
+    app = run(show=[title(mechanism)], units=units)
     sound(app)
     assert app.session_state["last_scene"].parts[0].mechanism == mechanism
     assert len(app.get("plotly_chart")) == 3
@@ -36,7 +37,7 @@ def test_each_mechanism(mechanism, units):
 @pytest.mark.parametrize("kind", ["cross", "encoder", "decoder"])
 @pytest.mark.parametrize("special", ["true", "false"])
 def test_each_map_of_the_transformer(kind, special):
-    app = run(show=["transformer"], kind=kind, layer="0", head="1", special=special)
+    app = run(show=["Transformer"], kind=KINDS[kind], layer="1", head="2", special=special)
     sound(app)
     grid = app.session_state["last_scene"].parts[0].grid
     assert (grid.kind, grid.layer, grid.head) == (kind, 0, 1)

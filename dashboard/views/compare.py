@@ -1,20 +1,20 @@
 """The page: one sentence through up to three mechanisms, side by side. Select, compute, draw, show."""
 
-import functools
 import itertools
+from collections.abc import Callable
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from attnviz import figures, select
+from attnviz import figures
 from attnviz.export import figure_name
 from attnviz.figures.theme import lines, palette
 from attnviz.models import MECHANISMS
 from dashboard import controls, scene, state
 from dashboard.bridge import bridge
 from dashboard.controls import Settings
-from dashboard.scene import Part, Scene, SceneError
-from dashboard.views import downloads, parts
+from dashboard.scene import Scene, SceneError
+from dashboard.views import downloads, parts, pictures
 
 CONFIG = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "showTips": False}
 
@@ -101,7 +101,7 @@ def _together(current: Scene, dark: bool) -> None:
     _as_table("by-step", lambda: "".join(parts.steps_table(part) for part in current.parts))
     left, right = st.columns([3, 2], gap="large") if current.shared else (st.container(), None)
     with left:
-        st.html(parts.comparison_table(current.summary()))
+        st.html(parts.comparison_table(current.summary(), current.settings.special))
     if right is not None:
         with right:
             _difference(current, dark)
@@ -110,15 +110,12 @@ def _together(current: Scene, dark: bool) -> None:
 def _difference(current: Scene, dark: bool) -> None:
     pairs = list(itertools.permutations(range(len(current.parts)), 2))
     a, b = st.selectbox(
-        "Difference of two maps", pairs, key="difference",
+        "Difference of two maps", pairs, key="difference", bind="query-params",
         format_func=lambda pair: " minus ".join(current.parts[i].title for i in pair),
     )  # fmt: skip
-    figure = difference(current.parts[a], current.parts[b], dark)
+    figure = pictures.difference(current.parts[a], current.parts[b], dark)
     chart(figure, f"difference {current.parts[a].title} {current.parts[b].title}", dark)
-
-
-def difference(a: Part, b: Part, dark: bool) -> go.Figure:
-    return figures.difference(select.difference(a.grid, b.grid), a.grid, (a.title, b.title), dark=dark)
+    _as_table("difference", lambda: parts.difference_table(current.parts[a], current.parts[b]))
 
 
 def chart(figure: go.Figure, name: str, dark: bool, rows: bool = False) -> None:
@@ -133,7 +130,7 @@ def _unique(key: str, name: str) -> str:
     return f"chart-{key}-{figure_name(name.split(' ')[-1])}"
 
 
-def _as_table(key: str, build: functools.partial) -> None:
+def _as_table(key: str, build: Callable[[], str]) -> None:
     """The numbers behind a chart, made when they are asked for."""
     with st.expander("As a table", key=f"table-{key}", on_change="rerun", type="compact") as numbers:
         if numbers.open:

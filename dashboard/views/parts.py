@@ -3,12 +3,14 @@
 import html
 import math
 
+import numpy as np
 import pandas as pd
 
-from attnviz import stats
+from attnviz import select, stats
 from attnviz.figures import labels
 from attnviz.figures.charts import STATISTICS
 from attnviz.models import MECHANISMS
+from attnviz.select import Grid
 from dashboard.scene import Part
 
 
@@ -69,11 +71,19 @@ def step(part: Part, index: int) -> str:
 
 def weights_table(part: Part) -> str:
     """The text equivalent of a heatmap."""
-    grid = part.grid
+    return _grid_table(f"{part.title}: weights, one row a step", part.grid, part.grid.weights, ".2f")
+
+
+def difference_table(a: Part, b: Part) -> str:
+    """The text equivalent of a difference of two maps."""
+    return _grid_table(f"Weights of {a.title} minus {b.title}", a.grid, select.difference(a.grid, b.grid), "+.2f")
+
+
+def _grid_table(caption: str, grid: Grid, values: np.ndarray, form: str) -> str:
     columns = [labels.plain(token.text) for token in grid.keys]
-    rows = [(labels.plain(token.text), [f"{weight:.2f}" if seen else "" for weight, seen in zip(row, visible)])
-            for token, row, visible in zip(grid.queries, grid.weights.tolist(), grid.visible.tolist())]  # fmt: skip
-    return table(f"{part.title}: weights, one row a step", columns, rows)
+    rows = [(labels.plain(token.text), [format(value, form) if seen else "" for value, seen in zip(row, visible)])
+            for token, row, visible in zip(grid.queries, values.tolist(), grid.visible.tolist())]  # fmt: skip
+    return table(caption, columns, rows)
 
 
 def bars_table(part: Part, index: int) -> str:
@@ -92,12 +102,12 @@ def steps_table(part: Part) -> str:
     return table(f"{part.title}, by step", [STATISTICS[name] for name in chosen], rows)
 
 
-def comparison_table(summary: pd.DataFrame) -> str:
-    """Mean ± population standard deviation of every statistic, a column a mechanism."""
+def comparison_table(summary: pd.DataFrame, special: bool) -> str:
+    """Mean ± population standard deviation of every statistic, a column a mechanism. special : are special tokens shown?"""
     mechanisms = list(dict.fromkeys(summary["mechanism"]))
     cells = {(row.mechanism, row.statistic): f"{row.mean:.2f} ± {row.std:.2f}" if row.mean == row.mean else "–"
              for row in summary[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)}  # fmt: skip
-    names = [name for name in stats.STATISTICS if name not in ("argmax",)] + ["special_mass"]
+    names = [name for name in stats.STATISTICS if name != "argmax"] + ["special_mass" if special else "removed_mass"]
     rows = [(STATISTICS.get(name, name), [cells.get((mechanism, name), "–") for mechanism in mechanisms]) for name in names]
     return table("Mean ± standard deviation over the steps on show", mechanisms, rows)
 

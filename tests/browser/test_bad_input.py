@@ -33,7 +33,7 @@ def healthy(dashboard) -> None:
 
 @pytest.mark.parametrize("text", PICTURES.values(), ids=PICTURES.keys())
 def test_a_picture(dashboard, text):
-    dashboard.open("/?show=bahdanau&show=transformer", charts=5)
+    dashboard.open("/?show=Bahdanau&show=Transformer", charts=5)
     dashboard.type(text)
     dashboard.page.wait_for_timeout(500)
     dashboard.page.wait_for_function("document.querySelectorAll('.heatmaplayer').length === 2")
@@ -71,7 +71,7 @@ def test_the_count_follows_the_typing(dashboard):
 
 
 def test_markup_stays_text(dashboard):
-    dashboard.open("/?text=%3Cb%3Ex%3C%2Fb%3E&show=bahdanau", charts=3)
+    dashboard.open("/?text=%3Cb%3Ex%3C%2Fb%3E&show=Bahdanau", charts=3)
     assert dashboard.page.locator(".what").inner_text().count("<") >= 1  # named as unknown, as typed
     keys = dashboard.page.locator(".xaxislayer-above .xtick text, .x2tick text, .xtick text").all_inner_texts()
     assert "b" in keys

@@ -126,7 +126,7 @@ def test_words_and_hidden_specials_are_said_plainly(dashboard):
 
 
 def test_layer_head_and_kind_of_the_transformer(dashboard):
-    dashboard.open("/?show=transformer", charts=3)
+    dashboard.open("/?show=Transformer", charts=3)
     note = dashboard.page.locator(".what")
     assert "mean of its 4 heads" in note.inner_text()
     mean = dashboard.heatmaps()
