@@ -116,6 +116,8 @@ class General(Attention):
     def __init__(self, query_width: int, key_width: int, dropout: float = 0.0):
         super().__init__(dropout)
         self.key = nn.Linear(key_width, query_width, bias=False)  # W
+        # A sum over query_width * key_width products: as small at the start as keeps the softmax from saturating.
+        nn.init.normal_(self.key.weight, std=(query_width * key_width) ** -0.5)
 
     def prepare(self, keys):
         return self.key(keys)
@@ -164,34 +166,45 @@ class Concat(Attention):
 class MultiHead(nn.Module):
     """H scaled-dot attentions side by side, each in its own learned projection. Vaswani et al. 2017, sec. 3.2.2.
 
-    The H projections are rows of one matrix; `split` cuts the result into heads. Keys and values are projected
-    together by `remember`, apart from the queries, so that a decoder can keep them from step to step.
+    The H projections are rows of one matrix; `split` cuts the result into heads. Keys and values are projected by
+    `remember`, apart from the queries, so that a decoder can keep them from step to step.
+
+    width : of all heads together, and of the output. query_width, key_width, value_width : of what comes in, `width`
+    unless given. Without a value_width keys and values are made of one memory, as in the paper, in one product.
     """
 
-    def __init__(self, width: int, heads: int, memory_width: int | None = None, dropout: float = 0.0):
+    def __init__(self, width: int, heads: int, key_width: int | None = None, value_width: int | None = None,
+                 query_width: int | None = None, dropout: float = 0.0):
         super().__init__()
-        if width % heads:
+        if heads < 1 or width % heads:
             raise ValueError(f"width must be a multiple of heads; got width {width} and {heads} heads")
         self.heads, self.dropout = heads, dropout
-        self.query = nn.Linear(width, width)
-        self.memory = nn.Linear(memory_width or width, 2 * width)  # keys and values in one product
+        self.query = nn.Linear(query_width or width, width)
+        if value_width is None:
+            self.memory = nn.Linear(key_width or width, 2 * width)
+        else:
+            self.key, self.value = nn.Linear(key_width or width, width), nn.Linear(value_width, width)
         self.output = nn.Linear(width, width)
 
     def split(self, x: Tensor) -> Tensor:
         """(B, S, H*d) -> (B, H, S, d)."""
         return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
 
-    def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """memory (B, S, D) -> keys and values, each (B, H, S, d)."""
-        keys, values = self.memory(memory).chunk(2, dim=-1)
-        return self.split(keys), self.split(values)
+    def remember(self, keys: Tensor, values: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """keys (B, S, Dk) and values (B, S, Dv), or the memory (B, S, D) both are made of -> both (B, H, S, d)."""
+        if (values is None) != hasattr(self, "memory"):
+            raise ValueError("values must be given apart from the keys if, and only if, value_width was")
+        projected = self.memory(keys).chunk(2, dim=-1) if values is None else (self.key(keys), self.value(values))
+        return self.split(projected[0]), self.split(projected[1])
 
     def read(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """query (B,T,D), keys and values (B,H,S,d), mask (B,1,1|T,S) -> context (B,T,D), weights (B,H,T,S)."""
+        """query (B,T,Dq), keys and values (B,H,S,d), mask (B,1,1|T,S) -> context (B,T,D), weights (B,H,T,S)."""
         scores = scaled_dot_scores(self.split(self.query(query)), keys)  # (B, H, T, S)
         context, weights = attend(scores, values, mask, self.dropout if self.training else 0.0)
         return self.output(context.transpose(1, 2).flatten(-2)), weights
 
-    def forward(self, query: Tensor, memory: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """query (B,T,D), memory (B,S,Dm), mask (B,1,1|T,S) -> context (B,T,D), weights (B,H,T,S)."""
-        return self.read(query, *self.remember(memory), mask)
+    def forward(self, query: Tensor, keys: Tensor, values: Tensor | None = None, mask: Tensor | None = None):
+        """query (B,T,Dq), keys (B,S,Dk), values (B,S,Dv) or None where the keys are the memory, mask (B,1,1|T,S)
+        -> context (B,T,D), weights (B,H,T,S).
+        """
+        return self.read(query, *self.remember(keys, values), mask)

@@ -3,7 +3,7 @@
     checkpoints/<pair>/tokenizer.json               one vocabulary for all mechanisms of a pair
     checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, options
                                   /model.safetensors  weights in fp16; fp32 once loaded
-                                  /card.json        what it was trained on, how, and what it scores
+                                  /card.json        what it was trained on, how, and what it scores; may be missing
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -34,10 +34,8 @@ def names(root: Path = ROOT) -> list[str]:
 def read_json(path: Path) -> dict:
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CheckpointError(f"{_short(path)} is missing; restore it or train the model again") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"{_short(path)} is damaged ({error}); restore it or train the model again") from None
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: bad JSON, or bytes that are not UTF-8
+        raise _unreadable(path, error) from None
     if not isinstance(content, dict):
         raise CheckpointError(f"{_short(path)} must hold a JSON object; got {type(content).__name__}")
     return content
@@ -48,22 +46,37 @@ def write_json(path: Path, content: dict) -> None:
 
 
 def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
-    """The trained model in evaluation mode, fp32, and its config as read. Raises CheckpointError."""
+    """The trained model in evaluation mode, fp32, and its config. Raises CheckpointError."""
     folder = Path(root) / name
     if not folder.is_dir():
         raise CheckpointError(f"no checkpoint {name!r}; available: {', '.join(names(root)) or 'none'}")
-    content = read_json(folder / "config.json")
+    config = _config(folder)
     try:
-        model = build(Config(**content))
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(f"{_short(folder / 'config.json')} does not describe a model: {error}") from None
+        model = build(config)
+    except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises them all for impossible sizes
+        raise _no_model(folder, error) from None
     weights = {key: value.float() for key, value in load_tensors(folder / "model.safetensors").items()}
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].strip()
         raise CheckpointError(f"{name}: the weights do not fit config.json: {reason}") from None
-    return model.eval().requires_grad_(False), content
+    return model.eval().requires_grad_(False), config.to_dict()
+
+
+def read_card(name: str, root: Path = ROOT) -> dict:
+    """What the card says; nothing when there is none. Raises CheckpointError."""
+    path = Path(root) / name / "card.json"
+    return read_json(path) if path.exists() else {}
+
+
+def check(name: str, root: Path = ROOT) -> Config:
+    """The config of a checkpoint, once its files are there and can be opened. Raises CheckpointError."""
+    folder = Path(root) / name
+    config = _config(folder)
+    _header(folder / "model.safetensors")
+    load_text(name.split("/")[0], root)
+    return config
 
 
 def load_text(pair: str, root: Path = ROOT) -> Text:
@@ -87,16 +100,27 @@ def save_model(folder: Path, config: Config, weights: dict[str, Tensor]) -> None
 def load_tensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(str(path))
-    except FileNotFoundError:
-        raise CheckpointError(f"{_short(path)} is missing; restore it or train the model again") from None
     except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{_short(path)} is damaged ({error}); restore it or train the model again") from None
+        raise _unreadable(path, error) from None
 
 
-def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write tensors to one safetensors file, whole or not at all."""
+def load_metadata(path: Path, *wanted: str) -> dict:
+    """What `save_tensors` wrote beside the tensors. CheckpointError unless it has all keys `wanted`."""
+    try:
+        content = json.loads(_header(path)["json"])
+        missing = [key for key in wanted if key not in content]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        missing = wanted
+    if missing:
+        raise CheckpointError(f"{_short(path)} must say {', '.join(missing)} beside its tensors; train the model again")
+    return content
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None = None) -> None:
+    """Write tensors, and beside them metadata that JSON can hold, to one safetensors file, whole or not at all."""
     whole = {key: value.detach().to("cpu", copy=True).contiguous() for key, value in tensors.items()}
-    _replace(path, lambda temporary: save_file(whole, str(temporary)))
+    beside = None if metadata is None else {"json": json.dumps(metadata)}
+    _replace(path, lambda temporary: save_file(whole, str(temporary), beside))
 
 
 def fingerprint(name: str, root: Path = ROOT) -> str:
@@ -113,7 +137,36 @@ def _replace(path: Path, write) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     write(temporary)
+    temporary.chmod(0o644)  # safetensors leaves its files to their owner alone
     os.replace(temporary, path)
+
+
+def _config(folder: Path) -> Config:
+    content = read_json(folder / "config.json")
+    try:
+        return Config(**content)
+    except (TypeError, ValueError) as error:  # TypeError: a key that is missing, unknown or of another type
+        raise _no_model(folder, error) from None
+
+
+def _no_model(folder: Path, error: Exception) -> CheckpointError:
+    return CheckpointError(f"{_short(folder / 'config.json')} does not describe a model: {error}")
+
+
+def _header(path: Path) -> dict[str, str] | None:
+    """The metadata of a safetensors file, whose length and header are checked on the way."""
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            return file.metadata()
+    except (SafetensorError, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> CheckpointError:
+    if isinstance(error, FileNotFoundError):
+        return CheckpointError(f"{_short(path)} is missing; restore it or train the model again")
+    reason = "not a file" if Path(path).is_dir() else getattr(error, "strerror", None) or error
+    return CheckpointError(f"{_short(path)} is damaged ({reason}); restore it or train the model again")
 
 
 def _short(path: Path) -> str:

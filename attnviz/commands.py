@@ -84,8 +84,7 @@ def train(args: Namespace) -> None:
     root = Path(args.out) if args.out else checkpoints.ROOT
     name = f"{args.pair}/{args.mechanism}"
     if args.restart:
-        for file in ("training.json", "training.safetensors"):
-            (root / name / file).unlink(missing_ok=True)
+        (root / name / "training.safetensors").unlink(missing_ok=True)
     folder = training.train(plan, corpus, root, args.pair)
     card = evaluate.card(root, name, corpus, _command(args, changes))
     checkpoints.write_json(folder / "card.json", card)

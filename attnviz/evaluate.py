@@ -90,11 +90,11 @@ def attention_sums(layers: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
 def card(root: Path, name: str, corpus: corpora.Corpus, command: str) -> dict:
     """The card of the trained checkpoint `name` below `root`: what it was trained on, how, and what it scores.
 
-    Reads the run's training.json. What the run did not record (by an earlier version) is None. The scores are those of
-    the weights as shipped, greedy.
+    Reads what the run recorded in training.safetensors; what an earlier version did not record is None. The scores are
+    those of the weights as shipped, greedy. Raises CheckpointError.
     """
     pair, mechanism = name.split("/")
-    state = checkpoints.read_json(Path(root) / name / "training.json")
+    state = checkpoints.load_metadata(Path(root) / name / "training.safetensors", "settings", "seconds", "history")
     history, settings = state["history"], state["settings"]
     translator = Translator.load(name, root)
     splits = {"val": corpus.val, **corpus.tests}
@@ -105,6 +105,7 @@ def card(root: Path, name: str, corpus: corpora.Corpus, command: str) -> dict:
         "parameters": sum(p.numel() for p in translator.model.parameters()),
         "epochs": len(history), "seconds": round(state["seconds"]),
         "peak_memory_mb": max(peaks, default=None), "device": history[-1].get("device"),
+        "precision": history[-1].get("precision"),
         "versions": {"attnviz": __version__, "python": platform.python_version(), "torch": torch.__version__},
         "best": max(history, key=lambda epoch: epoch["val_bleu_lc"]),
         "scores": {split: score(translator, *zip(*pairs)) for split, pairs in splits.items()},

@@ -19,6 +19,7 @@ class Settings:
     average: float = 0.999  # decay of the moving average, an update
     vocabulary: int = 4000
     seed: int = 1
+    rates: dict = field(default_factory=dict)  # parameter name -> factor on the learning rate, where it is not 1
     options: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -30,7 +31,8 @@ class Settings:
 # What each mechanism is trained with where it differs from the settings above. Same data and vocabulary for all.
 RECIPES = {
     "bahdanau": {"options": {"dropout": 0.25}},
-    "luong-general": {"options": {"dropout": 0.25}},
+    # At the full rate the bilinear score saturates within an epoch: all weights 0 or 1, and little is learnt.
+    "luong-general": {"epochs": 14, "rates": {"attention.key.weight": 0.1}, "options": {"dropout": 0.25}},
     "transformer": {
         "epochs": 22,
         "learning_rate": 1.5e-3,

@@ -129,7 +129,11 @@ class Bahdanau(Recurrent):
         return torch.cat([current, context], dim=-1), (current,), weights
 
     def readout(self, found: Tensor, embedded: Tensor) -> Tensor:
-        """[s_t; c_t] (..., 3W), y_{t-1} (..., E) -> maxout over pairs (..., E), A.2.2."""
+        """[s_t; c_t] (..., 3W), y_{t-1} (..., E) -> maxout over pairs (..., E), A.2.2.
+
+        A.2.2 prints s_{i-1} here, where eq. 4 has s_i; eq. 4 is followed. The GRU is torch's, which applies the reset
+        gate r to the product, r * (U s), where A.1.1 has U (r * s).
+        """
         return self.deep(torch.cat([found, embedded], dim=-1)).unflatten(-1, (-1, 2)).amax(dim=-1)
 
 

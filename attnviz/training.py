@@ -1,7 +1,7 @@
 """Training: parallel text to a checkpoint. Seeded, resumable where it stood, CPU or GPU by itself.
 
-Mixed precision: a bfloat16 copy of the model does the forward and backward passes, fp32 master weights take the
-steps (Micikevicius et al. 2018). What is validated and shipped is the exponential moving average of the master.
+Mixed precision: a copy of the model, in bfloat16 where the device computes in it, does the forward and backward passes;
+fp32 master weights take the steps (Micikevicius et al. 2018). The moving average of the master is validated and shipped.
 """
 
 import copy
@@ -44,15 +44,25 @@ class Run:
         self.plan, self.device = plan, device
         self.config = Config(plan.mechanism, len(text), plan.options)
         self.master = build(self.config).to(device)
-        self.working = copy.deepcopy(self.master).bfloat16()
+        self.precision = "bfloat16" if computes_bfloat16(device) else "float32"  # of the forward and backward passes
+        self.working = copy.deepcopy(self.master).to(getattr(torch, self.precision))
         self.average = {key: value.clone() for key, value in self.master.state_dict().items()}
-        self.optimizer = torch.optim.AdamW(self.master.parameters(), weight_decay=plan.weight_decay, fused=True)
+        self.optimizer = torch.optim.AdamW(self._groups(), weight_decay=plan.weight_decay, fused=True)
         self.data = corpora.encode(pairs, text)
         self.loss = torch.compile(token_loss, dynamic=True) if compile and shutil.which("g++") else token_loss
         self.epoch, self.batch, self.update, self.seconds = 0, 0, 0, 0.0
         self.losses, self.counted = 0.0, 0  # sum over, and number of, the batches of this epoch
         self.history: list[dict] = []
         self.total = plan.epochs * len(self.order(0))
+
+    def _groups(self) -> list[dict]:
+        """The parameters by the factor on their learning rate. ValueError when `rates` names one that is not there."""
+        named, groups = dict(self.master.named_parameters()), {}
+        if unknown := self.plan.rates.keys() - named:
+            raise ValueError(f"rates must name parameters of {self.plan.mechanism}; got {', '.join(sorted(unknown))}")
+        for name, parameter in named.items():
+            groups.setdefault(self.plan.rates.get(name, 1.0), []).append(parameter)
+        return [{"params": parameters, "factor": factor} for factor, parameters in groups.items()]
 
     def order(self, epoch: int) -> list[list[int]]:
         """The epoch's batches: a function of seed and epoch, so that a resumed run goes on in the same order."""
@@ -76,7 +86,7 @@ class Run:
             full.grad, half.grad = half.grad.float(), None
         nn.utils.clip_grad_norm_(self.master.parameters(), self.plan.clip)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate(self.update, self.total, self.plan)
+            group["lr"] = rate(self.update, self.total, self.plan) * group["factor"]
         self.optimizer.step()
         self.update += 1
         keep = min(self.plan.average, self.update / (self.update + 10))
@@ -93,7 +103,7 @@ class Run:
         return model.eval()
 
     def save(self, folder: Path) -> None:
-        """Everything that going on needs: tensors in training.safetensors, the rest in training.json."""
+        """Everything that going on needs, in one file: training.safetensors."""
         tensors = {f"average.{key}": value for key, value in self.average.items()}
         for name, parameter in self.master.named_parameters():
             tensors[f"master.{name}"] = parameter
@@ -103,18 +113,29 @@ class Run:
         if self.device == "cuda":
             tensors["rng_cuda"] = torch.cuda.get_rng_state()
         tensors["place"] = torch.tensor([self.epoch, self.batch, self.update])
-        checkpoints.save_tensors(folder / "training.safetensors", tensors)
-        checkpoints.write_json(folder / "training.json", {
-            "settings": asdict(self.plan), "seconds": self.seconds, "history": self.history,
-            "losses": [self.losses, self.counted],
-        })
+        beside = {"settings": asdict(self.plan), "seconds": self.seconds, "history": self.history,
+                  "losses": [self.losses, self.counted]}  # fmt: skip
+        checkpoints.save_tensors(folder / "training.safetensors", tensors, beside)
 
     def restore(self, folder: Path) -> None:
-        """Go on from `save`. Raises ValueError when the settings are not the same."""
-        state = checkpoints.read_json(folder / "training.json")
-        if state["settings"] != asdict(self.plan):
+        """Go on from `save`. ValueError when the settings are not the same, CheckpointError when the file is damaged."""
+        path = folder / "training.safetensors"
+        state = checkpoints.load_metadata(path, "settings", "seconds", "history", "losses")
+        try:
+            same = Settings(**state["settings"]) == self.plan
+        except (TypeError, ValueError):  # settings that this version does not know
+            same = False
+        if not same:
             raise ValueError(f"{folder} holds a run with other settings; finish it, use --restart, or choose another --out")
-        tensors = checkpoints.load_tensors(folder / "training.safetensors")
+        tensors = checkpoints.load_tensors(path)
+        try:
+            self._fill(tensors)
+        except (KeyError, RuntimeError) as error:
+            raise checkpoints.CheckpointError(f"{path} does not fit the model ({error}); use --restart") from None
+        self.seconds, self.history = state["seconds"], state["history"]
+        self.losses, self.counted = state["losses"]
+
+    def _fill(self, tensors: dict[str, Tensor]) -> None:
         self.average = {key: tensors[f"average.{key}"].to(self.device) for key in self.average}
         with torch.no_grad():
             for (name, full), half in zip(self.master.named_parameters(), self.working.parameters()):
@@ -123,11 +144,9 @@ class Run:
                 kept = {key: tensors[f"optimizer.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
                 self.optimizer.state[full] = {key: value.to(self.device) for key, value in kept.items()}
         torch.set_rng_state(tensors["rng"])
-        if self.device == "cuda":
+        if self.device == "cuda" and "rng_cuda" in tensors:  # not in those of a run begun on the CPU
             torch.cuda.set_rng_state(tensors["rng_cuda"])
         self.epoch, self.batch, self.update = tensors["place"].tolist()
-        self.seconds, self.history = state["seconds"], state["history"]
-        self.losses, self.counted = state.get("losses", [0.0, 0])  # runs begun by an earlier version do not say
 
 
 def validate(run: Run, text: Text, val: corpora.Pairs) -> dict:
@@ -169,7 +188,7 @@ def train(
     text = vocabulary(Path(root) / pair / "tokenizer.json", corpus.train, plan.vocabulary)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     run = Run(plan, text, corpus.train, device, compile)
-    if (folder / "training.json").is_file():
+    if (folder / "training.safetensors").exists():
         run.restore(folder)
     with tqdm(total=run.total, initial=run.update, desc=f"{pair}/{plan.mechanism}", unit="batch", smoothing=0.05) as bar:
         while run.epoch < plan.epochs:
@@ -207,9 +226,16 @@ def _finish(run: Run, folder: Path, text: Text, val: corpora.Pairs) -> None:
     run.seconds += time.monotonic() - started
     loss = round(run.losses / max(run.counted, 1), 4)
     run.history.append(score | {"train_loss": loss, "seconds": round(run.seconds), "peak_memory_mb": peak_memory_mb(),
-                                "device": device_name(run.device)})  # fmt: skip
+                                "device": device_name(run.device), "precision": run.precision})  # fmt: skip
     run.losses, run.counted = 0.0, 0
     run.save(folder)
+
+
+def computes_bfloat16(device: str) -> bool:
+    """Does the device multiply in bfloat16 itself? Where it emulates that, fp32 is faster."""
+    if device == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # x86, x86, ARM
 
 
 def device_name(device: str) -> str:

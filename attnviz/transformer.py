@@ -55,7 +55,7 @@ class EncoderLayer(nn.Module):
         """x (B, S, D), mask (B, 1, 1, S) -> (B, S, D), weights (B, H, S, S)."""
         before_attention, before_feed = self.norms
         normed = before_attention(x)
-        context, weights = self.attention(normed, normed, mask)
+        context, weights = self.attention(normed, normed, mask=mask)
         x = x + self.dropout(context)
         return x + self.dropout(self.feed(before_feed(x))), weights
 

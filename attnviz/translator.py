@@ -46,8 +46,7 @@ class Translator:
                 f"{name}: the model knows {config['vocabulary']} pieces and the tokenizer {len(text)}; "
                 "they do not belong together"
             )
-        path = Path(root) / name / "card.json"
-        return cls(name, config["mechanism"], model, text, checkpoints.read_json(path) if path.is_file() else {})
+        return cls(name, config["mechanism"], model, text, checkpoints.read_card(name, root))
 
     @property
     def title(self) -> str:
@@ -122,9 +121,7 @@ def describe(name: str, root: Path | None = None) -> dict:
     """A checkpoint's card and state without reading its weights: name, mechanism, title, problem (None when sound)."""
     root = root or checkpoints.ROOT
     try:
-        config = checkpoints.read_json(Path(root) / name / "config.json")
-        card = checkpoints.read_json(Path(root) / name / "card.json")
-        mechanism = MECHANISMS[config["mechanism"]]
-    except (checkpoints.CheckpointError, KeyError) as error:
+        config, card = checkpoints.check(name, root), checkpoints.read_card(name, root)
+    except checkpoints.CheckpointError as error:
         return {"name": name, "problem": str(error)}
-    return card | {"name": name, "mechanism": config["mechanism"], "title": mechanism.title, "problem": None}
+    return card | {"name": name, "mechanism": config.mechanism, "title": MECHANISMS[config.mechanism].title, "problem": None}

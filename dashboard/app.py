@@ -24,7 +24,7 @@ st.set_page_config(
 def main() -> None:
     st.html(Path(__file__).with_name("style.css"))
     with st.sidebar:
-        settings = controls.sidebar(state.mechanisms())
+        settings = controls.sidebar(state.mechanisms(), *state.layers_and_heads("transformer"))
     compare.show(settings)
 
 

@@ -19,10 +19,13 @@ function picture(chart) {
   return { data: chart.data, layout, config: { staticPlot: true } };
 }
 
-function save(chart, format) {
+async function save(chart, format) {
   const { width, height } = chart._fullLayout;
-  const filename = meta(chart).name ?? "chart";
-  window.Plotly.downloadImage(picture(chart), { format, width, height, scale: format === "png" ? 2 : 1, filename });
+  const image = await window.Plotly.toImage(picture(chart), { format, width, height, scale: format === "png" ? 2 : 1 });
+  const address = URL.createObjectURL(await (await fetch(image)).blob());
+  const link = Object.assign(document.createElement("a"), { href: address, download: `${meta(chart).name ?? "chart"}.${format}` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000); // a busy browser reads it late
 }
 
 function addButtons(chart) {

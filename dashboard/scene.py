@@ -1,5 +1,6 @@
 """What the page shows, worked out before anything is drawn. No Streamlit here."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from attnviz import select, stats
 from attnviz.models import MECHANISMS
 from attnviz.select import Grid
 from attnviz.trace import Trace
-from dashboard.controls import FROM, LIMIT, OWN, TYPED, Settings, title
+from dashboard.settings import FROM, LIMIT, OWN, TYPED, Settings, title
 
 Tracer = Callable[[str, str, str | None, int], Trace]  # mechanism, text, target, beam
 
@@ -42,10 +43,15 @@ class Scene:
     problems: dict[str, str]
 
     @property
-    def shared(self) -> bool:
-        """Do all parts have one target, so that two maps may be subtracted?"""
-        same = {(part.trace.translation, part.grid.kind) for part in self.parts}
-        return self.settings.target != OWN and len(same) == 1 and len(self.parts) > 1
+    def pairs(self) -> list[tuple[int, int]]:
+        """Parts (by place) whose maps may be subtracted: one target for all, and the same kind of attention."""
+        if self.settings.target == OWN:
+            return []
+        return [(i, j) for i, j in itertools.permutations(range(len(self.parts)), 2)
+                if self.parts[i].grid.kind == self.parts[j].grid.kind]  # fmt: skip
+
+    def difference_title(self, pair: tuple[int, int]) -> str:
+        return " minus ".join(self.parts[i].title for i in pair)
 
     @property
     def steps(self) -> int:
@@ -53,10 +59,10 @@ class Scene:
         return max(len(part.grid.queries) for part in self.parts)
 
     @property
-    def keys(self) -> int:
-        """Source tokens on show: what uniform attention would spread over."""
-        cross = next((part for part in self.parts if part.grid.kind == "cross"), self.parts[0])
-        return len(cross.grid.keys)
+    def keys(self) -> int | None:
+        """How many tokens every row on show may look at; None when that differs (a decoder sees only what came before)."""
+        counts = {None if part.grid.kind == "decoder" else len(part.grid.keys) for part in self.parts}
+        return counts.pop() if len(counts) == 1 else None
 
     def frames(self) -> dict[str, pd.DataFrame]:
         return {part.title: part.frame for part in self.parts}

@@ -5,12 +5,22 @@ the last scene that could be drawn, so that a text that fails takes nothing off 
 """
 
 from collections.abc import MutableMapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
 PAIR = "en-fr"
-_SCENE = "last_scene"
+_SCENE, _PLACE = "last_scene", "place"
+
+
+@dataclass
+class Place:
+    """Where a session stands in the picture. Downloads read it when they are clicked, on a thread without a session; by
+    then the step may have moved without the rest of the page being run again."""
+
+    step: int = 0  # from 0
+    difference: tuple[int, int] | None = None  # places of the two parts whose maps are subtracted
 
 
 def root() -> Path:
@@ -22,28 +32,30 @@ def root() -> Path:
     return Path(os.environ.get("ATTNVIZ_CHECKPOINTS") or checkpoints.ROOT)
 
 
-def mechanisms(pair: str = PAIR) -> list[str]:
-    """Mechanisms of a pair that the page offers, in the order of the registry, damaged or missing checkpoints included."""
+def mechanisms() -> list[str]:
+    """What the page offers, in the order of the registry; a checkpoint may turn out to be missing or damaged."""
     from attnviz.models import MECHANISMS
 
     return list(MECHANISMS)
 
 
-def translator(mechanism: str, pair: str = PAIR):
-    """The loaded model of a mechanism. Raises CheckpointError. A checkpoint that changes on disk is read again."""
-    name = f"{pair}/{mechanism}"
-    return _translator(name, str(root()), _stamp(root() / name))
+def layers_and_heads(mechanism: str) -> tuple[int, int]:
+    """Of a Transformer, as it was trained; (1, 1) when it cannot be read: then it is not shown either."""
+    try:
+        decoder = _translator(*_checkpoint(mechanism)).model.decoder
+    except ValueError:
+        return 1, 1
+    return len(decoder), decoder[0].cross.heads
 
 
-def trace(mechanism: str, text: str, target: str | None, beam: int, pair: str = PAIR):
+def trace(mechanism: str, text: str, target: str | None, beam: int):
     """The trace of a text, worked out once. Raises CheckpointError, TextError."""
-    name = f"{pair}/{mechanism}"
-    return _trace(name, str(root()), _stamp(root() / name), text, target, beam)
+    return _trace(*_checkpoint(mechanism), text, target, beam)
 
 
-def fingerprint(mechanism: str, pair: str = PAIR) -> str:
-    name = f"{pair}/{mechanism}"
-    return _fingerprint(name, str(root()), _stamp(root() / name))
+def fingerprint(mechanism: str) -> str:
+    """SHA-256 of a mechanism's weights."""
+    return _fingerprint(*_checkpoint(mechanism))
 
 
 def remember(scene, session: MutableMapping) -> None:
@@ -55,10 +67,19 @@ def last(session: MutableMapping):
     return session.get(_SCENE)
 
 
-def _stamp(folder: Path) -> tuple:
-    """Changes when a file of a checkpoint does."""
+def place(session: MutableMapping) -> Place:
+    """The session's one Place."""
+    if _PLACE not in session:
+        session[_PLACE] = Place()
+    return session[_PLACE]
+
+
+def _checkpoint(mechanism: str) -> tuple[str, str, tuple]:
+    """Name, root, and a stamp that changes when a file of the checkpoint does: then it is read again."""
+    name, folder = f"{PAIR}/{mechanism}", root() / PAIR / mechanism
     files = [folder / "model.safetensors", folder / "config.json", folder.parent / "tokenizer.json"]
-    return tuple((path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None for path in files)
+    stamp = tuple((path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None for path in files)
+    return name, str(root()), stamp
 
 
 @st.cache_resource(show_spinner="Reading the trained models …", max_entries=32)
@@ -71,7 +92,7 @@ def _translator(name: str, root: str, stamp: tuple):
     return Translator.load(name, Path(root))
 
 
-@st.cache_resource(show_spinner=False, max_entries=512)
+@st.cache_resource(show_spinner=False, max_entries=256)
 def _trace(name: str, root: str, stamp: tuple, text: str, target: str | None, beam: int):
     return _translator(name, root, stamp).trace(text, target, beam)
 

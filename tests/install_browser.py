@@ -23,12 +23,13 @@ def present() -> bool:
 
 def install() -> None:
     """Try each source in turn until a browser starts. Exits with status 1 and a plain line when none does."""
-    root = [] if not hasattr(os, "geteuid") or os.geteuid() == 0 else ["sudo"]
+    sudo = [] if not hasattr(os, "geteuid") or os.geteuid() == 0 else ["sudo"]
     quiet = {"DEBIAN_FRONTEND": "noninteractive"} | os.environ
+    playwright = [sys.executable, "-m", "playwright", "install", "chromium"]
     sources = []
-    if shutil.which("apt-get"):
-        sources.append([[*root, "apt-get", "update", "-q"], [*root, "apt-get", "install", "-y", "-q", "chromium"]])
-    sources.append([[sys.executable, "-m", "playwright", "install", "--with-deps", "chromium"]])
+    if all(map(shutil.which, [*sudo, "apt-get"])):
+        sources.append([[*sudo, "apt-get", "update", "-q"], [*sudo, "apt-get", "install", "-y", "-q", "chromium"]])
+    sources.append([[*playwright, *(["--with-deps"] if all(map(shutil.which, sudo)) else [])]])
     for commands in sources:
         if present():
             return

@@ -12,7 +12,7 @@ import attnviz
 from attnviz import checkpoints
 from attnviz.checkpoints import CheckpointError
 from attnviz.models import Config, build
-from attnviz.translator import Translator
+from attnviz.translator import Translator, describe
 
 NAME = "en-fr/bahdanau"
 
@@ -61,11 +61,6 @@ def test_size_is_two_bytes_a_parameter(root):
         model, _ = checkpoints.load_model(f"en-fr/{mechanism}", root)
         size = (root / "en-fr" / mechanism / "model.safetensors").stat().st_size
         assert size <= 2 * sum(p.numel() for p in model.parameters()) + 8000  # and the header
-
-
-@pytest.mark.parametrize("name", attnviz.available())
-def test_shipped_models_are_small(name):
-    assert (checkpoints.ROOT / name / "model.safetensors").stat().st_size <= 10_000_000
 
 
 def test_saved_twice_is_the_same_file(root, tmp_path):
@@ -131,6 +126,37 @@ def test_damaged_tokenizer(copy):
     assert message.startswith(f"{path} is damaged (") and message.endswith("); restore it")
 
 
+@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "card.json"])
+def test_a_folder_where_a_file_belongs(copy, file):
+    path = copy / NAME / file
+    path.unlink()
+    path.mkdir()
+    assert fails(copy) == f"{path} is damaged (not a file); restore it or train the model again"
+    assert describe(NAME, copy)["problem"] == fails(copy)
+
+
+def test_a_file_that_may_not_be_read(copy, monkeypatch):
+    def forbidden(path, **_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(checkpoints.Path, "read_text", forbidden)
+    assert fails(copy) == f"{copy / NAME / 'config.json'} is damaged (Permission denied); restore it or train the model again"
+
+
+@pytest.mark.parametrize("content", [
+    {}, {"mechanism": "bahdanau"}, {"mechanism": [], "vocabulary": 50}, {"mechanism": "bahdanau", "vocabulary": "50"},
+    {"mechanism": "bahdanau", "vocabulary": 50, "colour": "red"}, {"mechanism": "bahdanau", "vocabulary": 50, "options": None},
+    *({"mechanism": "bahdanau", "vocabulary": 50, "options": options}
+      for options in ([1], {"width": -1}, {"width": "16"}, {"width": 10**30}, {"dropout": 7}, {"height": 1})),
+    *({"mechanism": "transformer", "vocabulary": 50, "options": options}
+      for options in ({"heads": 0}, {"heads": -4}, {"heads": 3}, {"layers": None}, {"width": 7, "heads": 1}, {"longest": -1})),
+])  # fmt: skip
+def test_a_config_that_describes_no_model(copy, content):
+    checkpoints.write_json(copy / NAME / "config.json", content)
+    assert fails(copy).startswith((f"{copy / NAME / 'config.json'} does not describe a model: ", f"{NAME}: the weights do not"))
+    describe(NAME, copy)  # gives what is wrong, if it sees it without the weights
+
+
 def test_unknown_mechanism(copy):
     checkpoints.write_json(copy / NAME / "config.json", {"mechanism": "telepathy", "vocabulary": 50})
     assert fails(copy) == (
@@ -180,6 +206,30 @@ def test_pickle_is_never_read(copy):
         path.write_bytes(pickle.dumps(Trap()))
         assert fails(copy).startswith(f"{path} is damaged (")
         shutil.copy(copy / "en-fr" / "luong-general" / file, path)
+
+
+def test_metadata_comes_back_and_files_may_be_read_by_others(tmp_path):
+    path, beside = tmp_path / "a.safetensors", {"é": [1, 2.5, None], "b": {"c": True}}
+    checkpoints.save_tensors(path, {"x": torch.ones(2)}, beside)
+    assert checkpoints.load_metadata(path, "é", "b") == beside and list(checkpoints.load_tensors(path)) == ["x"]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("beside", [None, {}, {"a": 1}])
+def test_metadata_that_is_not_there(tmp_path, beside):
+    path = tmp_path / "a.safetensors"
+    checkpoints.save_tensors(path, {"x": torch.ones(2)}, beside)
+    missing = "b" if beside == {"a": 1} else "a, b"
+    with pytest.raises(CheckpointError) as caught:
+        checkpoints.load_metadata(path, "a", "b")
+    assert str(caught.value) == f"{path} must say {missing} beside its tensors; train the model again"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "1", "null"])
+def test_metadata_that_is_no_object(tmp_path, text):
+    save_file({"x": torch.ones(2)}, tmp_path / "a.safetensors", {"json": text})
+    with pytest.raises(CheckpointError, match="must say a beside its tensors"):
+        checkpoints.load_metadata(tmp_path / "a.safetensors", "a")
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):

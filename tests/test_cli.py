@@ -74,11 +74,12 @@ def test_models_that_are_damaged_or_not_there(tmp_path, capsys):
     assert capsys.readouterr().out == f"no checkpoints in {tmp_path}\n"
     root = tiny.write_models(tmp_path / "damaged")
     (root / "en-fr" / "bahdanau" / "config.json").write_text("")
-    (root / "en-fr" / "transformer" / "card.json").unlink()
+    (root / "en-fr" / "luong-general" / "card.json").unlink()
+    (root / "en-fr" / "transformer" / "model.safetensors").unlink()
     assert main(["models", "--root", str(root)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert f"{root / 'en-fr/bahdanau/config.json'} is damaged" in lines[1] and lines[2].endswith("none")
-    assert lines[3].endswith("transformer/card.json is missing; restore it or train the model again")
+    assert lines[3].endswith("transformer/model.safetensors is missing; restore it or train the model again")
 
 
 @pytest.mark.parametrize("mechanism", tiny.WIDTHS)

@@ -220,6 +220,29 @@ def test_tokens_read_in_the_browser_as_they_were_typed(browser, tmp_path):
     page.close()
 
 
+@pytest.mark.parametrize("count", [9, 17, 18, 40])
+def test_labels_of_keys_do_not_meet_in_a_narrow_column(browser, tmp_path, count):
+    """The boxes of the drawn texts, turned with them, side by side across the direction in which they run."""
+    keys = [Token(word, 0, 1) for word in ("grass", "jumping", "É", "anticonstitutionnel") * count][:count]
+    grid = replace(nasty_grid(), queries=(keys[1],), keys=tuple(keys), weights=np.full((1, count), 1 / count),
+                   removed=np.zeros(1), visible=np.ones((1, count), bool))  # fmt: skip
+    file = tmp_path / "figure.html"
+    file.write_bytes(export.figure_html(figures.heatmap(grid), "x"))
+    page = opened(browser, file)
+    spans = page.evaluate("""async () => {
+        await Plotly.relayout(document.querySelector(".js-plotly-plot"), {width: 310});
+        return [...document.querySelectorAll(".xtick text")].map((text) => {
+            const {x, y, width, height} = text.getBBox(), turn = text.getScreenCTM();
+            const across = [[x, y], [x + width, y], [x, y + height], [x + width, y + height]]
+                .map(([x, y]) => new DOMPoint(x, y).matrixTransform(turn)).map((p) => p.y * turn.a - p.x * turn.b);
+            return [Math.min(...across), Math.max(...across)];
+        });
+    }""")
+    spans.sort()
+    assert len(spans) >= min(count, 9) and all(one[1] <= other[0] for one, other in zip(spans, spans[1:]))
+    page.close()
+
+
 def test_a_click_tells_the_cell_under_the_pointer_gaps_included(browser, tmp_path):
     masked = replace(nasty_grid(), visible=np.tri(len(NASTY), dtype=bool))
     file = tmp_path / "figure.html"

@@ -163,12 +163,25 @@ def test_the_corner_names_both_axes(dog, kind, note):
     assert figures.heatmap(replace(dog, kind=kind)).layout.annotations[0].text == note
 
 
-@pytest.mark.parametrize("rows", [0, 1, 5, 20, 21, 40, 400])
+@pytest.mark.parametrize("rows", [1, 5, 20, 21, 40, 400])
 @pytest.mark.parametrize("title", [None, "Title"])
 @pytest.mark.parametrize("scale", [True, False])
-def test_height_is_known_before_drawing(rows, title, scale):
-    one = grid(words(*"q" * rows)[:rows], words("k"))
-    assert figures.heatmap(one, title=title, scale=scale).layout.height == figures.heatmap_height(rows, bool(title), scale)
+def test_height_leaves_each_row_its_room(rows, title, scale):
+    layout = figures.heatmap(grid(words(*"q" * rows)[:rows], words("k")), title=title, scale=scale).layout
+    cells = layout.height - layout.margin.t - layout.margin.b
+    assert cells >= min(24 * rows, 480) and layout.height < 1100
+    assert cells / len(layout.yaxis.tickvals) > 1.25 * layout.yaxis.tickfont.size  # no two labels meet
+
+
+@pytest.mark.parametrize("draw", [figures.heatmap, lambda grid: figures.step_bars(grid, 0)])
+@pytest.mark.parametrize("word", ["a", "chien", "anticonstitutionnel", "日本語日本語"])
+def test_labels_of_keys_never_meet_in_a_column_of_310_px(draw, word):
+    for count in range(2, 80):
+        layout = draw(grid([Token(word, 0, 1)], words(*[word] * (count - 1)))).layout
+        axis, cells = layout.xaxis, 310 - layout.margin.l - layout.margin.r
+        apart = min(np.diff(axis.tickvals)) * cells / count  # px along the axis
+        assert apart * math.sin(math.radians(-axis.tickangle)) >= 1.25 * axis.tickfont.size  # px across the slanted lines
+        assert len(axis.tickvals) == count if count <= 9 else len(axis.tickvals) >= 7
 
 
 def test_one_token_and_no_token():
@@ -192,7 +205,7 @@ def test_bars_stand_under_the_columns_of_the_heatmap(dog):
     assert np.allclose(bars.data[0].y, dog.weights[1], atol=5e-5) and bars.layout.yaxis.range == (0, 1)
     assert bars.layout.xaxis.range == heatmap.layout.xaxis.range and bars.layout.xaxis.ticktext == heatmap.layout.xaxis.ticktext
     assert (bars.layout.margin.l, bars.layout.margin.r) == (heatmap.layout.margin.l, heatmap.layout.margin.r)
-    assert bars.data[0].text == ("", "0.83", "") and bars.layout.height == figures.bars_height()
+    assert bars.layout.xaxis.tickangle == heatmap.layout.xaxis.tickangle and bars.data[0].text == ("", "0.83", "")
 
 
 def test_bars_of_a_blank_step_say_why():
@@ -230,11 +243,25 @@ def test_tokens_stand_under_the_axis_only_when_shared():
     assert differ.layout.xaxis.ticktext == ("1", "2")
 
 
-def test_by_step_marks_the_step_and_knows_its_height():
-    figure = figures.by_step({"bahdanau": frame(["a", "b"])}, keys=3, step=1, stacked=True, title="x")
+def test_by_step_marks_the_step():
+    figure = figures.by_step({"bahdanau": frame(["a", "b"])}, keys=3, step=1, title="x")
     bands = [shape for shape in figure.layout.shapes if shape.type == "rect"]
     assert len(bands) == 3 and all((band.x0 + band.x1) / 2 == 1 for band in bands)
-    assert figure.layout.height == figures.by_step_height(stacked=True, title=True)
+
+
+@pytest.mark.parametrize("keys", [2, None])
+def test_by_step_shows_lines_whole_that_rise_above_uniform(keys):
+    figure = figures.by_step({"a": frame(["x"], np.nan), "b": frame(["x"], 3.1)}, keys)
+    assert figure.layout.yaxis.range[1] == pytest.approx(1.12 * 3.1)
+    assert figure.layout.yaxis3.range[1] == pytest.approx(1.12 * 2.7) and figure.layout.yaxis2.range[1] == 1.04
+    nothing = figures.by_step({"a": frame(["x"], np.nan)}, keys)
+    assert nothing.layout.yaxis.range[1] == pytest.approx(1.12 * math.log(2) if keys else 0.1)
+
+
+def test_by_step_without_common_keys_has_no_reference():
+    layout = figures.by_step({"bahdanau": frame(["a"])}, None).layout
+    assert layout.shapes == () and [note.text[:3] for note in layout.annotations] == ["<b>"] * 3
+    assert layout.meta["description"] == "Entropy, maximum weight and effective positions by step for bahdanau."
 
 
 @pytest.mark.parametrize("frames, keys, message", [
@@ -276,10 +303,12 @@ def test_comparison_is_a_table_of_mean_and_deviation():
     )
     figure = figures.comparison(tidy)
     table = figure.data[0]
-    assert table.header.values == ("", "<b>bahdanau</b>", "<b>&lt;b&gt;</b>")
+    marks = [f'<span style="color:{theme.lines(["bahdanau", "<b>"])[name].color}">■</span>' for name in ("bahdanau", "<b>")]
+    assert table.header.values == ("", f"{marks[0]} <b>bahdanau</b>", f"{marks[1]} <b>&lt;b&gt;</b>")
+    assert contrast(table.header.font.color, table.header.fill.color) > 7
     names, bahdanau, other = map(list, table.cells.values)
     assert names == ["Entropy (nats)", "Gini coefficient"] and bahdanau == ["1.02 ± 0.22", "0.50 ± 0.10"] and other == ["–", "–"]
-    assert figure.layout.height == figures.comparison_height(2)
+    assert figure.layout.height == 3 * table.cells.height + 8
 
 
 def test_comparison_names_a_missing_column():

@@ -4,8 +4,8 @@ import pytest
 import synthetic
 
 from attnviz.translator import TextError
-from dashboard.controls import FROM, LIMIT, OWN, TYPED, Settings
 from dashboard.scene import SceneError, compose
+from dashboard.settings import FROM, LIMIT, OWN, TYPED, Settings
 
 BOTH = ("bahdanau", "luong-general")
 
@@ -31,21 +31,22 @@ def test_a_part_for_each_mechanism_in_the_order_chosen():
 
 
 def test_own_translations_are_not_shared_even_when_equal():
-    assert not compose(settings(target=OWN), tracer).shared
+    assert compose(settings(target=OWN), tracer).pairs == []
 
 
 def test_a_typed_target_is_shared_and_forced():
     scene = compose(settings(target=TYPED, forced="Un chien"), tracer)
-    assert scene.shared and all(part.trace.forced and part.trace.translation == "Un chien" for part in scene.parts)
+    assert scene.pairs == [(0, 1), (1, 0)] and scene.difference_title((1, 0)) == "Luong minus Bahdanau"
+    assert all(part.trace.forced and part.trace.translation == "Un chien" for part in scene.parts)
 
 
 def test_a_target_taken_from_one_model():
     scene = compose(settings(target=FROM + "luong-general"), tracer)
-    assert scene.shared and {part.trace.translation for part in scene.parts} == {"Le noir chien"}
+    assert scene.pairs and {part.trace.translation for part in scene.parts} == {"Le noir chien"}
 
 
 def test_one_mechanism_shares_with_nobody():
-    assert not compose(settings(mechanisms=("bahdanau",), target=TYPED, forced="Un chien"), tracer).shared
+    assert not compose(settings(mechanisms=("bahdanau",), target=TYPED, forced="Un chien"), tracer).pairs
 
 
 def test_a_mechanism_that_fails_leaves_the_others():
@@ -77,8 +78,8 @@ def test_hidden_specials_change_keys_and_steps():
 
 def test_the_link_holds_every_setting():
     chosen = settings(target=TYPED, forced="Un <b>", beam=5, words=True, special=False, kind="encoder", layer=0, head=3)
-    assert chosen.query(2) == {
+    assert chosen.query() == {
         "text": "The black dog", "show": ["Bahdanau", "Luong"], "target": "One text for all: typed", "force": "Un <b>",
         "beam": "beam of 5", "units": "words", "special": "false", "kind": "Self-attention of the encoder", "layer": "1",
-        "head": "4", "step": "3",
+        "head": "4",
     }  # fmt: skip

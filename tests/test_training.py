@@ -1,14 +1,17 @@
 """Training: it learns, goes on exactly where it was killed, refuses other settings, and leaves a whole card."""
 
+import dataclasses
 import json
 import math
 import re
+import shutil
 
 import pytest
 import tiny
 import torch
 
 from attnviz import checkpoints, corpora, evaluate, models, recipes, training
+from attnviz.text import Text
 from attnviz.translator import Translator
 
 
@@ -49,7 +52,7 @@ def kill_after(monkeypatch, updates):
 
 def history(folder):
     """The history without what the clock and the machine say."""
-    entries = checkpoints.read_json(folder / "training.json")["history"]
+    entries = checkpoints.load_metadata(folder / "training.safetensors")["history"]
     return [{k: v for k, v in entry.items() if k not in ("seconds", "peak_memory_mb")} for entry in entries]
 
 
@@ -88,6 +91,28 @@ def test_killed_while_validating(finished, corpus, tmp_path, monkeypatch):
     assert history(folder) == history(finished / "en-fr" / "bahdanau")
 
 
+@pytest.mark.parametrize("write", [3, 4, 5])  # within the first epoch, at its end, and within the second
+def test_killed_while_writing_leaves_the_state_before_it_whole(finished, corpus, tmp_path, monkeypatch, write):
+    save_file, count = checkpoints.save_file, iter(range(write))
+
+    def half(tensors, path, metadata=None):
+        if metadata is None or next(count, None) is not None:  # only files with metadata are states of a run
+            return save_file(tensors, path, metadata)
+        save_file(tensors, path, metadata)
+        with open(path, "r+b") as file:
+            file.truncate(1000)
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(checkpoints, "save_file", half)
+        training.train(plan(), corpus, tmp_path, "en-fr", save_every=0, compile=False)
+    folder = training.train(plan(), corpus, tmp_path, "en-fr", compile=False)
+    whole = finished / "en-fr" / "bahdanau"
+    for name in ("model.safetensors", "training.safetensors"):
+        assert checkpoints.same(checkpoints.load_tensors(folder / name), checkpoints.load_tensors(whole / name)), name
+    assert history(folder) == history(whole)
+
+
 def test_another_seed_is_another_model(finished, corpus, tmp_path):
     folder = training.train(plan(seed=2), corpus, tmp_path, "en-fr", compile=False)
     ours, whole = (checkpoints.load_tensors(f / "model.safetensors") for f in (folder, finished / "en-fr" / "bahdanau"))
@@ -103,17 +128,83 @@ def test_other_settings_are_refused(finished, corpus):
     )
 
 
-def test_a_run_begun_by_an_earlier_version_goes_on(finished, corpus, tmp_path, monkeypatch):
+def rewrite(folder, change):
+    """Change what a run's file says beside its tensors, or the tensors."""
+    path = folder / "training.safetensors"
+    tensors, beside = checkpoints.load_tensors(path), checkpoints.load_metadata(path)
+    change(tensors, beside)
+    checkpoints.save_tensors(path, tensors, beside)
+
+
+def test_a_run_begun_before_a_setting_was_added_goes_on(finished, corpus, tmp_path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(Killed):
         kill_after(patch, 20)
         training.train(plan(), corpus, tmp_path, "en-fr", save_every=0, compile=False)
-    path = tmp_path / "en-fr" / "bahdanau" / "training.json"
-    state = checkpoints.read_json(path)
-    del state["losses"]
-    checkpoints.write_json(path, state)
+    rewrite(tmp_path / "en-fr" / "bahdanau", lambda tensors, beside: beside["settings"].pop("rates"))
     folder = training.train(plan(), corpus, tmp_path, "en-fr", compile=False)
     ours, whole = (checkpoints.load_tensors(f / "model.safetensors") for f in (folder, finished / "en-fr" / "bahdanau"))
     assert checkpoints.same(ours, whole)
+
+
+@pytest.mark.parametrize("settings", [{"mechanism": "bahdanau", "colour": "red"}, [], {"mechanism": "bahdanau", "epochs": 0}])
+def test_settings_of_no_version_are_others(finished, corpus, tmp_path, settings):
+    folder = shutil.copytree(finished, tmp_path / "copy") / "en-fr" / "bahdanau"
+    rewrite(folder, lambda tensors, beside: beside.update(settings=settings))
+    with pytest.raises(ValueError, match="holds a run with other settings; finish it, use --restart, or choose another --out"):
+        training.train(plan(), corpus, tmp_path / "copy", "en-fr", compile=False)
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda tensors, beside: beside.pop("history"), "must say history beside its tensors; train the model again"),
+    (lambda tensors, beside: beside.clear(), "must say settings, seconds, history, losses beside its tensors; train"),
+    (lambda tensors, beside: tensors.pop("optimizer.step.start.bias"),
+     r"does not fit the model \('optimizer.step.start.bias'\); use --restart"),
+    (lambda tensors, beside: tensors.update({"master.start.bias": torch.zeros(3)}), "does not fit the model"),
+])  # fmt: skip
+def test_a_damaged_run_is_a_checkpoint_error(finished, corpus, tmp_path, change, message):
+    folder = shutil.copytree(finished, tmp_path / "copy") / "en-fr" / "bahdanau"
+    rewrite(folder, change)
+    with pytest.raises(checkpoints.CheckpointError, match=message) as caught:
+        training.train(plan(), corpus, tmp_path / "copy", "en-fr", compile=False)
+    assert str(caught.value).startswith(str(folder))
+    if "history" in message:
+        with pytest.raises(checkpoints.CheckpointError, match="must say"):
+            evaluate.card(tmp_path / "copy", "en-fr/bahdanau", corpus, "")
+
+
+def test_rates_must_name_parameters(corpus, tmp_path):
+    with pytest.raises(ValueError) as caught:
+        training.train(plan(rates={"start.bias": 0.5, "atention.key.weight": 0.1}), corpus, tmp_path, "en-fr", compile=False)
+    assert str(caught.value) == "rates must name parameters of bahdanau; got atention.key.weight"
+
+
+def test_rates_are_factors_on_the_learning_rate(finished, corpus):
+    text = Text.load(finished / "en-fr" / "tokenizer.json")
+    run = training.Run(plan(rates={"start.bias": 0.5}), text, corpus.train, "cpu", compile=False)
+    run.learn(run.order(0)[0])
+    full = recipes.rate(0, run.total, run.plan)
+    (slow,) = (group for group in run.optimizer.param_groups if group["factor"] == 0.5)
+    assert slow["params"] == [run.master.start.bias] and slow["lr"] == full / 2
+    assert {group["lr"] for group in run.optimizer.param_groups} == {full, full / 2}
+
+
+def test_every_recipe_names_parameters_of_its_model():
+    for mechanism, recipe in recipes.RECIPES.items():
+        names = {name for name, _ in models.build(models.Config(mechanism, 50, tiny.WIDTHS[mechanism])).named_parameters()}
+        assert set(recipe.get("rates", {})) <= names
+
+
+@pytest.mark.parametrize("capabilities, precision", [
+    ({"avx2": True}, "float32"), ({"avx512_bf16": True}, "bfloat16"), ({"amx_bf16": True, "avx512_bf16": False}, "bfloat16"),
+    ({"bf16": True}, "bfloat16"), ({}, "float32"),
+])  # fmt: skip
+def test_bfloat16_only_where_the_processor_computes_in_it(finished, corpus, monkeypatch, capabilities, precision):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    run = training.Run(plan(), Text.load(finished / "en-fr" / "tokenizer.json"), corpus.train, "cpu", compile=False)
+    assert run.precision == precision
+    assert {parameter.dtype for parameter in run.working.parameters()} == {getattr(torch, precision)}
+    losses = [float(run.learn(run.order(0)[0])) for _ in range(8)]
+    assert losses[-1] < losses[0] and {parameter.dtype for parameter in run.master.parameters()} == {torch.float32}
 
 
 @pytest.mark.parametrize("mechanism", tiny.WIDTHS)
@@ -121,7 +212,7 @@ def test_loss_falls(finished, mechanism):
     entries = history(finished / "en-fr" / mechanism)
     losses = [entry["train_loss"] for entry in entries]
     assert [entry["epoch"] for entry in entries] == [1, 2, 3]
-    assert losses == sorted(losses, reverse=True) and losses[-1] < 0.8 * losses[0]
+    assert losses == sorted(losses, reverse=True) and losses[-1] < 0.85 * losses[0]
     assert losses[-1] < math.log(107)  # better than a guess among all pieces
     assert entries[-1]["val_loss"] < entries[0]["val_loss"]
 
@@ -137,7 +228,7 @@ def test_files_are_whole(finished):
     """No half-written file stays behind, and weights on disk are fp16 of a model that loads."""
     folder = finished / "en-fr" / "transformer"
     names = {path.name for path in folder.iterdir()}
-    assert names == {"config.json", "model.safetensors", "training.json", "training.safetensors"}
+    assert names == {"config.json", "model.safetensors", "training.safetensors"}
     assert {value.dtype for value in checkpoints.load_tensors(folder / "model.safetensors").values()} == {torch.float16}
     assert Translator.load("en-fr/transformer", finished).trace("The black dog runs.").complete
 
@@ -161,10 +252,11 @@ def test_the_card_is_complete(finished, corpus):
         "pair": "en-fr", "mechanism": "bahdanau", "seed": 1, "command": "python -m attnviz train ...", "epochs": 3,
     }  # fmt: skip
     assert card["data"] == corpus.files and all(re.fullmatch("[0-9a-f]{64}", sum_) for sum_ in card["data"].values())
-    assert card["settings"] == checkpoints.read_json(finished / "en-fr/bahdanau/training.json")["settings"]
+    assert card["settings"] == dataclasses.asdict(plan())
     config = checkpoints.read_json(finished / "en-fr/bahdanau/config.json")
     assert card["parameters"] == sum(p.numel() for p in models.build(models.Config(**config)).parameters())
     assert card["peak_memory_mb"] > 0 and card["seconds"] >= 0 and card["device"]
+    assert card["precision"] in ("bfloat16", "float32")
     assert set(card["versions"]) == {"attnviz", "python", "torch"}
     assert card["best"] == max(card["history"], key=lambda entry: entry["val_bleu_lc"])
     assert {split: scores["sentences"] for split, scores in card["scores"].items()} == {
@@ -175,18 +267,13 @@ def test_the_card_is_complete(finished, corpus):
 
 
 def test_the_card_says_nothing_of_what_was_not_recorded(finished, corpus, tmp_path):
-    for path in (finished / "en-fr").rglob("*"):
-        if path.is_file():
-            copy = tmp_path / path.relative_to(finished)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
-    path = tmp_path / "en-fr" / "bahdanau" / "training.json"
-    state = checkpoints.read_json(path)
-    for entry in state["history"]:
-        del entry["peak_memory_mb"], entry["device"]
-    checkpoints.write_json(path, state)
-    card = evaluate.card(tmp_path, "en-fr/bahdanau", corpus, "")
-    assert card["peak_memory_mb"] is None and card["device"] is None
+    def forget(tensors, beside):
+        for entry in beside["history"]:
+            del entry["peak_memory_mb"], entry["device"], entry["precision"]
+
+    rewrite(shutil.copytree(finished, tmp_path / "copy") / "en-fr" / "bahdanau", forget)
+    card = evaluate.card(tmp_path / "copy", "en-fr/bahdanau", corpus, "")
+    assert card["peak_memory_mb"] is card["device"] is card["precision"] is None
 
 
 def test_every_mechanism_has_a_recipe():

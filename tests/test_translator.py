@@ -95,20 +95,30 @@ def test_forcing_the_words_it_chose_gives_the_same_trace(translator, monkeypatch
 
 
 @every
-def test_a_target_cut_by_the_limit_says_so(translator, monkeypatch):
-    monkeypatch.setattr(decode, "limit", lambda length: 1)
+@pytest.mark.parametrize("steps, complete", [(4, False), (5, True)])  # the fifth is <eos>
+def test_a_target_cut_by_the_limit_says_so(translator, monkeypatch, steps, complete):
+    ids = translator.text.ids("Le chien noir court")
+    assert len(ids) == 5 and ids[-1] == EOS
+    monkeypatch.setattr(decode, "best", lambda t, logits: torch.tensor([ids[t]]))  # a model of our choosing
+    monkeypatch.setattr(decode, "limit", lambda length: steps)
     trace = translator.trace(TYPED)
-    assert trace.complete == trace.target[-1].special and len(trace.target) == 1
+    assert trace.complete is complete and len(trace.target) == steps and trace.translation == "Le chien noir court"
 
 
 @every
-def test_a_beam_is_no_less_probable_than_a_beam_of_one(translator):
+def test_a_beam_is_no_less_probable_than_a_beam_of_one(translator, mechanism, monkeypatch):
+    step, more = translator.model.step, torch.zeros(len(translator.text))
+    more[EOS] = {"bahdanau": 0.4, "luong-general": 0.1, "transformer": 3.0}[mechanism]  # so that greedy decoding ends
+
+    def ending(*args):
+        found = step(*args)
+        return found._replace(logits=found.logits + more)
+
+    monkeypatch.setattr(translator.model, "step", ending)
     for typed in (TYPED, "The cat sleeps.", "The white grey horse jumps."):
         greedy, found = translator.trace(typed, beam=1), translator.trace(typed, beam=6)
-        assert greedy == translator.trace(typed)
-        if greedy.complete:
-            assert found.complete
-            assert found.log_prob / len(found.target) >= greedy.log_prob / len(greedy.target) - 1e-5
+        assert greedy == translator.trace(typed) and greedy.complete and found.complete
+        assert found.log_prob / len(found.target) >= greedy.log_prob / len(greedy.target) - 1e-5
 
 
 @every
@@ -229,6 +239,16 @@ def test_loading(root, mechanism):
     assert Translator.load(model.name, root, model.text).text is model.text
     assert describe(model.name, root) == model.card | {
         "name": model.name, "mechanism": mechanism, "title": model.title, "problem": None}
+
+
+@pytest.mark.parametrize("missing", ["bahdanau/config.json", "bahdanau/model.safetensors", "tokenizer.json"])
+def test_a_checkpoint_described_as_sound_is_one_that_loads(tmp_path, missing):
+    folder = tiny.write_models(tmp_path) / "en-fr"
+    (folder / "bahdanau" / "card.json").unlink()  # it may be missing
+    assert describe("en-fr/bahdanau", tmp_path)["problem"] is None and load("en-fr/bahdanau", tmp_path).card == {}
+    (folder / missing).unlink()
+    assert describe("en-fr/bahdanau", tmp_path) == {
+        "name": "en-fr/bahdanau", "problem": refused(lambda: load("en-fr/bahdanau", tmp_path), checkpoints.CheckpointError)}
 
 
 def test_a_tokenizer_of_another_pair_is_refused(root, tmp_path):

@@ -6,11 +6,8 @@ Backgrounds are transparent: `dark=True` picks colours for a dark page. `figure.
 what the figure shows.
 """
 
-from attnviz.figures.charts import by_step, by_step_height, comparison, comparison_height
-from attnviz.figures.wording import describe, row_sentence
-from attnviz.figures.maps import bars_height, difference, heatmap, heatmap_height, step_bars
+from attnviz.figures.charts import by_step, comparison
+from attnviz.figures.maps import difference, heatmap, step_bars
+from attnviz.figures.wording import describe
 
-__all__ = [
-    "bars_height", "by_step", "by_step_height", "comparison", "comparison_height", "describe", "difference", "heatmap",
-    "heatmap_height", "row_sentence", "step_bars",
-]  # fmt: skip
+__all__ = ["by_step", "comparison", "describe", "difference", "heatmap", "step_bars"]

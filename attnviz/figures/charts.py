@@ -29,30 +29,24 @@ _PANELS = (
     ("max_weight", "Maximum weight", lambda keys: 1 / keys, 2),
     ("effective_entropy", "Effective positions", float, 1),
 )
-_GAP = {False: 0.075, True: 0.09}  # between panels, as a share of the width, or of the height when stacked
+_HEIGHT, _TITLE = 300, 30  # px of the panels, of a title
+_GAP = 0.075  # between panels, as a share of the width
 _ROW = 30  # px a table row
 
 
-def by_step_height(stacked: bool = False, title: bool = False) -> int:
-    return (620 if stacked else 300) + (30 if title else 0)
-
-
-def comparison_height(n_statistics: int, title: bool = False) -> int:
-    return _ROW * (n_statistics + 1) + 8 + (30 if title else 0)
-
-
 def by_step(
-    frames: Mapping[str, pd.DataFrame], keys: int, step: int | None = None, title: str | None = None, *,
-    dark: bool = False, stacked: bool = False,
+    frames: Mapping[str, pd.DataFrame], keys: int | None, step: int | None = None, title: str | None = None, *,
+    dark: bool = False,
 ) -> go.Figure:  # fmt: skip
     """Entropy, maximum weight and effective positions by step, a line a mechanism; dotted: uniform over `keys` keys.
 
     frames : mechanism -> frame with columns step, token, entropy_nats, max_weight, effective_entropy
+    keys : None when the maps have no number of keys in common; then nothing is dotted.
     `step` gets a band behind it. When all frames have the same tokens, these stand under the last step axis.
     """
     if not frames:
         raise ValueError("frames must hold at least one mechanism; got none")
-    if keys < 1:
+    if keys is not None and keys < 1:
         raise ValueError(f"keys must be at least 1; got {keys}")
     for name, frame in frames.items():
         _require(frame, ("step", "token", *(panel[0] for panel in _PANELS)), f"frame of {name}")
@@ -61,14 +55,14 @@ def by_step(
         _line(name, frame, panel, styles[name]) for panel in range(len(_PANELS)) for name, frame in frames.items()
     ]
     shared = len({tuple(frame["token"]) for frame in frames.values()}) == 1
-    description = (
-        f"Entropy, maximum weight and effective positions by step for {_listed(frames)}; the dotted line is uniform attention "
-        f"over {keys} keys: {math.log(keys):.2f} nats, maximum {1 / keys:.2f}, {keys} positions."
-    )
-    bottom = 76 if shared else 40
-    margin = (40, 12, (88 if stacked else 66) + (30 if title else 0), bottom)
-    figure = layout(dark, by_step_height(stacked, bool(title)), margin, title and labels.escape(title), description)
-    figure.update(_panels(frames, keys, step, shared, dark, stacked))
+    description = f"Entropy, maximum weight and effective positions by step for {_listed(frames)}"
+    if keys is not None:
+        description += (f"; the dotted line is uniform attention over {keys} keys: {math.log(keys):.2f} nats, "
+                        f"maximum {1 / keys:.2f}, {keys} positions")  # fmt: skip
+    above = _TITLE if title else 0
+    margin = (40, 12, 66 + above, 76 if shared else 40)
+    figure = layout(dark, _HEIGHT + above, margin, title and labels.escape(title), f"{description}.")
+    figure.update(_panels(frames, keys, step, shared, dark))
     return build(traces, figure)
 
 
@@ -85,16 +79,16 @@ def comparison(frame: pd.DataFrame, title: str | None = None, *, dark: bool = Fa
     columns += [[cells.get((statistic, mechanism), "–") for statistic in statistics] for mechanism in mechanisms]
     align = ["left", *["right"] * len(mechanisms)]
     look = dict(align=align, height=_ROW, line=dict(color=colors.grid, width=1))
-    head = ["", *(f"<b>{labels.escape(labels.plain(name))}</b>" for name in mechanisms)]
-    ink = [colors.muted, *(styles[name].color for name in mechanisms)]
+    head = ["", *(f'<span style="color:{styles[name].color}">■</span> <b>{labels.escape(labels.plain(name))}</b>'
+                  for name in mechanisms)]  # fmt: skip
     table = dict(
         type="table", columnwidth=[1.7, *[1] * len(mechanisms)],
-        header=dict(values=head, fill=dict(color=colors.panel), font=dict(color=ink, size=13), **look),
+        header=dict(values=head, fill=dict(color=colors.panel), font=dict(color=colors.text, size=13), **look),
         cells=dict(values=columns, fill=dict(color=CLEAR), font=dict(color=colors.text, size=13), **look),
     )  # fmt: skip
     description = f"Mean ± standard deviation over the steps of {len(statistics)} statistics for {_listed(mechanisms)}."
-    margin = (1, 34, 2 + (30 if title else 0), 2)
-    height = comparison_height(len(statistics), bool(title))
+    above = _TITLE if title else 0
+    margin, height = (1, 34, 2 + above, 2), _ROW * (len(statistics) + 1) + 8 + above
     return build([table], layout(dark, height, margin, title and labels.escape(title), description))
 
 
@@ -124,48 +118,52 @@ def _line(name: str, frame: pd.DataFrame, panel: int, style) -> dict:
     )  # fmt: skip
 
 
-def _panels(frames, keys: int, step: int | None, shared: bool, dark: bool, stacked: bool) -> dict:
+def _panels(frames, keys: int | None, step: int | None, shared: bool, dark: bool) -> dict:
     """Axes, panel titles, the uniform reference and the chosen step."""
-    colors, longest, gap = palette(dark), max(frames.values(), key=len), _GAP[stacked]
-    size = (1 - 2 * gap) / 3
+    colors, longest = palette(dark), max(frames.values(), key=len)
+    size = (1 - 2 * _GAP) / 3
     legend = dict(orientation="h", x=0, y=1, xref="paper", yref="container", xanchor="left", yanchor="top", font=dict(size=13))
     part = dict(annotations=[], shapes=[], showlegend=True, hovermode="x unified", legend=legend)
-    for panel, (_, name, uniform, _) in enumerate(_PANELS):
+    for panel, (statistic, name, uniform, _) in enumerate(_PANELS):
         axis = "" if panel == 0 else str(panel + 1)
-        start, level = panel * (size + gap), uniform(keys)
-        span = [max(0, 1 - start - size), 1 - start] if stacked else [start, min(1, start + size)]
+        start, level = panel * (size + _GAP), None if keys is None else uniform(keys)
         part[f"xaxis{axis}"] = _step_axis(longest, shared, colors) | dict(
-            anchor=f"y{axis}", unifiedhovertitle=dict(text=name), showticklabels=not stacked or panel == 2,
-            **({} if stacked else dict(domain=span)),
+            anchor=f"y{axis}", unifiedhovertitle=dict(text=name), domain=[start, min(1, start + size)],
         )  # fmt: skip
         part[f"yaxis{axis}"] = dict(
-            anchor=f"x{axis}", range=[0, 1.04 if panel == 1 else max(1.12 * level, 0.1)], gridcolor=colors.grid, zeroline=False,
-            fixedrange=True, nticks=5, tickfont=dict(size=11, color=colors.muted), **(dict(domain=span) if stacked else {}),
+            anchor=f"x{axis}", range=[0, 1.04 if panel == 1 else _top(frames, statistic, level)], gridcolor=colors.grid,
+            zeroline=False, fixedrange=True, nticks=5, tickfont=dict(size=11, color=colors.muted),
         )  # fmt: skip
         part["annotations"] += _panel_texts(name, level, axis, dark)
         part["shapes"] += _panel_shapes(level, step, axis, colors)
     return part
 
 
-def _panel_texts(name: str, level: float, axis: str, dark: bool) -> list[dict]:
+def _top(frames, statistic: str, level: float | None) -> float:
+    """Where an axis ends, so that every line and the reference are seen whole."""
+    largest = pd.concat([frame[statistic] for frame in frames.values()]).max()
+    return max(1.12 * max(level or 0, 0 if pd.isna(largest) else largest), 0.1)
+
+
+def _panel_texts(name: str, level: float | None, axis: str, dark: bool) -> list[dict]:
     place = dict(xref=f"x{axis} domain", yanchor="bottom")
     title = dict(text=f"<b>{name}</b>", showarrow=False, font=dict(size=13), x=0, y=1, xanchor="left", yshift=4)
-    return [
-        dict(**title, **place, yref=f"y{axis} domain"),
-        note(f"uniform {level:.3g}", dark, **place, yref=f"y{axis}", x=1, y=level, xanchor="right"),
-    ]
+    texts = [dict(**title, **place, yref=f"y{axis} domain")]
+    if level is not None:
+        texts.append(note(f"uniform {level:.3g}", dark, **place, yref=f"y{axis}", x=1, y=level, xanchor="right"))
+    return texts
 
 
-def _panel_shapes(level: float, step: int | None, axis: str, colors) -> list[dict]:
-    uniform = dict(
+def _panel_shapes(level: float | None, step: int | None, axis: str, colors) -> list[dict]:
+    uniform = [] if level is None else [dict(
         type="line", xref=f"x{axis} domain", yref=f"y{axis}", x0=0, x1=1, y0=level, y1=level, layer="below",
         line=dict(color=colors.muted, width=1.5, dash="dot"),
-    )  # fmt: skip
+    )]  # fmt: skip
     chosen = [] if step is None else [dict(
         type="rect", xref=f"x{axis}", yref=f"y{axis} domain", x0=step - 0.4, x1=step + 0.4, y0=0, y1=1, layer="below",
         fillcolor=colors.grid, line=dict(width=0),
     )]  # fmt: skip
-    return [uniform, *chosen]
+    return uniform + chosen
 
 
 def _step_axis(frame: pd.DataFrame, shared: bool, colors) -> dict:

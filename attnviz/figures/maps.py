@@ -17,17 +17,10 @@ from attnviz.figures.theme import CLEAR, build, colorscale, layout, lines, note,
 
 _TOP, _TITLE, _SCALE = 86, 30, 34  # px above the cells for tokens, for a title; below them for the colour scale
 _CELL = 24  # px a row, up to 20 rows; later rows get less and the picture grows slowly
-_LABEL = 12  # px that one tick label needs across its direction
-_PLOT = 262  # px of cells in the narrowest column we design for (360 px)
-
-
-def heatmap_height(n_rows: int, title: bool = False, scale: bool = True) -> int:
-    """Pixels a heatmap of `n_rows` queries is tall, so that a page can keep the place."""
-    return _TOP + _rows_height(n_rows) + (_TITLE if title else 0) + (_SCALE if scale else 8)
-
-
-def bars_height(title: bool = False) -> int:
-    return 196 + (_TITLE if title else 0)
+_BARS = 196  # px a bar chart is tall
+_LINE = 1.26  # height of a line of text, as a share of its size: Source Sans; most fonts take less
+_COLUMN = 310  # px of the narrowest column we design for: three beside each other on a screen of 1366 px
+_RIGHT = 56  # px of the widest right margin
 
 
 def heatmap(grid, step: int | None = None, title: str | None = None, *, dark: bool = False, scale: bool = True) -> go.Figure:
@@ -81,10 +74,11 @@ def step_bars(grid, step: int, title: str | None = None, *, dark: bool = False) 
         textposition="outside", textangle=0, cliponaxis=False, constraintext="none", textfont=dict(size=12), hoverinfo="text",
         hovertext=[f"{query} looks at {key}: {_number(w)}" for key, w in zip(_spoken(grid.keys), shown, strict=True)],
     )  # fmt: skip
-    left, right = _sides(grid)
-    margin = (left, right, 18 + (_TITLE if title else 0), 72)
-    frame = layout(dark, bars_height(bool(title)), margin, title and labels.escape(title), row_sentence(grid, step))
-    frame["xaxis"] = _key_axis(grid, "bottom")
+    left, right, xaxis = _keys(grid, "bottom")
+    above = _TITLE if title else 0
+    margin = (left, right, 18 + above, 72)
+    frame = layout(dark, _BARS + above, margin, title and labels.escape(title), row_sentence(grid, step))
+    frame["xaxis"] = xaxis
     frame["yaxis"] = dict(
         range=[0, 1], tickvals=[0, 0.5, 1], ticktext=["0", ".5", "1"], gridcolor=palette(dark).grid, zeroline=False,
         fixedrange=True, ticklabelstandoff=10, tickfont=dict(size=11, color=palette(dark).muted),
@@ -133,11 +127,11 @@ def _scale_bar(values: list, texts: list) -> dict:
 
 def _frame(grid, step, title, dark: bool, scale: bool, description: str) -> dict:
     colors, (rows, columns) = palette(dark), grid.weights.shape
-    left, right = _sides(grid)
-    margin = (left, right, _TOP + (_TITLE if title else 0), _SCALE if scale else 8)
-    height = heatmap_height(rows, bool(title), scale)
-    frame = layout(dark, height, margin, title and labels.escape(title), description)
-    frame["xaxis"] = _key_axis(grid, "top")
+    left, right, xaxis = _keys(grid, "top")
+    above, below = _TOP + (_TITLE if title else 0), _SCALE if scale else 8
+    height = above + _rows_height(rows) + below
+    frame = layout(dark, height, (left, right, above, below), title and labels.escape(title), description)
+    frame["xaxis"] = xaxis
     frame["yaxis"] = _query_axis(grid, step)
     names = ("source", "source") if grid.kind == "encoder" else ("source" if grid.kind == "cross" else "input", "target")
     frame["annotations"] = [
@@ -151,46 +145,45 @@ def _frame(grid, step, title, dark: bool, scale: bool, description: str) -> dict
     return frame
 
 
-def _key_axis(grid, side: str) -> dict:
-    count = len(grid.keys)
-    texts = labels.ticks(grid.keys)
-    shown = labels.thin(count, _PLOT // _LABEL)
-    return dict(
+def _keys(grid, side: str) -> tuple[int, int, dict]:
+    """Left and right margin in px, and the axis of the keys: the same for a heatmap and its bars.
+
+    The margins leave room for the rows' labels and for slanted last columns. In the narrowest column no two labels meet:
+    they slant where that fits, else they stand upright, then smaller, and some are left out where nothing else helps.
+    """
+    texts, count = labels.ticks(grid.keys), len(grid.keys)
+    widest = max(map(labels.width, labels.ticks(grid.queries)), default=0)
+    left = min(max(7 * widest + 12, 66), 104)
+    cell = (_COLUMN - left - _RIGHT) / max(count, 1)
+    for angle, size in ((50, 12), (90, 11), (90, 10)):
+        lean, rise = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+        reach = [lean * 7 * labels.width(text) - (count - i - 0.5) * cell for i, text in enumerate(texts)]
+        right = min(max(int(max(reach, default=0)) + 10, 10), _RIGHT)
+        room = int((_COLUMN - left - right) * rise / (_LINE * size))
+        if room >= count:
+            break
+    shown = labels.thin(count, room)
+    return left, right, dict(
         side=side, range=[-0.5, count - 0.5], tickvals=shown, ticktext=[texts[i] for i in shown], fixedrange=True,
-        showgrid=False, zeroline=False, tickangle=_angle(count), ticklabeloverflow="allow", ticklen=3, tickcolor=CLEAR,
-        tickfont=dict(size=12 if count <= 18 else 11),
+        showgrid=False, zeroline=False, tickangle=-angle, ticklabeloverflow="allow", ticklen=3, tickcolor=CLEAR,
+        tickfont=dict(size=size),
     )  # fmt: skip
 
 
 def _query_axis(grid, step: int | None) -> dict:
     count = len(grid.queries)
     texts = labels.ticks(grid.queries)
-    shown = labels.thin(count, max(1, _rows_height(count) // _LABEL), keep=step)
+    size = 12 if count <= 30 else 11
+    shown = labels.thin(count, max(1, int(_rows_height(count) / (_LINE * size))), keep=step)
     return dict(
         range=[count - 0.5, -0.5], tickvals=shown, fixedrange=True, showgrid=False, zeroline=False, ticklen=3,
         ticktext=[f"<b>{texts[i]}</b>" if i == step else texts[i] for i in shown], tickcolor=CLEAR,
-        tickfont=dict(size=12 if count <= 30 else 11),
+        tickfont=dict(size=size),
     )  # fmt: skip
 
 
 def _rows_height(n_rows: int) -> int:
     return _CELL * n_rows if n_rows <= 20 else min(_CELL * 20 + 3 * (n_rows - 20), 900)
-
-
-def _angle(count: int) -> int:
-    return -50 if count <= 16 else -90
-
-
-def _sides(grid) -> tuple[int, int]:
-    """Left and right margin in px, the same for a heatmap and its bars: room for the rows' labels and slanted last columns."""
-    widest = max(map(labels.width, labels.ticks(grid.queries)), default=0)
-    left = min(max(7 * widest + 12, 66), 104)
-    count = len(grid.keys)
-    lean = math.cos(math.radians(_angle(count)))
-    reach = [
-        lean * 7 * labels.width(text) - (count - i - 0.5) * _PLOT / count for i, text in enumerate(labels.ticks(grid.keys))
-    ]
-    return left, min(max(int(max(reach, default=0)) + 10, 10), 56)
 
 
 def _spoken(tokens) -> list[str]:

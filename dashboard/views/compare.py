@@ -1,6 +1,5 @@
 """The page: one sentence through up to three mechanisms, side by side. Select, compute, draw, show."""
 
-import itertools
 from collections.abc import Callable
 
 import plotly.graph_objects as go
@@ -12,8 +11,8 @@ from attnviz.figures.theme import lines, palette
 from attnviz.models import MECHANISMS
 from dashboard import controls, scene, state
 from dashboard.bridge import bridge
-from dashboard.controls import Settings
 from dashboard.scene import Scene, SceneError
+from dashboard.settings import Settings, title
 from dashboard.views import downloads, parts, pictures
 
 CONFIG = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "showTips": False}
@@ -28,7 +27,7 @@ def show(fields: dict) -> None:
         return
     dark = st.context.theme.type == "dark"
     for mechanism, problem in current.problems.items():
-        notice.warning(f"{controls.title(mechanism)} is not shown. {problem}", icon=":material/error:")
+        notice.warning(parts.markdown(f"{title(mechanism)} is not shown. {problem}"), icon=":material/error:")
     _maps(current, dark)
     _steps(current, dark)
     _together(current, dark)
@@ -39,7 +38,7 @@ def _compose(settings: Settings, notice) -> Scene | None:
     try:
         current = scene.compose(settings, state.trace)
     except SceneError as error:
-        notice.error(str(error), icon=":material/info:")
+        notice.error(parts.markdown(str(error)), icon=":material/info:")
         last = state.last(st.session_state)
         if last is not None:
             notice.caption("Below is the last sentence that could be shown:")
@@ -58,22 +57,23 @@ def _maps(current: Scene, dark: bool) -> None:
             st.latex(MECHANISMS[part.mechanism].formula)
             st.html(parts.translation(part) + parts.shown(part))
             figure = figures.heatmap(part.grid, dark=dark)
-            chart(figure, f"heatmap {part.title}", dark, rows=True)
-            _as_table(f"heatmap-{part.mechanism}", lambda part=part: parts.weights_table(part))
+            chart(figure, f"heatmap {part.title}", f"heatmap-{part.mechanism}", dark, rows=True)
+            _as_table(f"Weights of {part.title}", f"heatmap-{part.mechanism}", lambda part=part: parts.weights_table(part))
 
 
 @st.fragment
 def _steps(current: Scene, dark: bool) -> None:
     """The step control and what follows from it. A fragment: moving the step draws the bars again and nothing else."""
     _step_control(current.steps)
-    index = st.session_state["step"] - 1
+    index = state.place(st.session_state).step = st.session_state["step"] - 1
     bridge(index, _go_to)
     for column, part in zip(st.columns(len(current.parts), gap="medium"), current.parts, strict=True):
         with column:
             st.html(parts.step(part, index))
             if index < len(part.grid.queries):
-                chart(figures.step_bars(part.grid, index, dark=dark), f"step {index + 1} {part.title}", dark)
-                _as_table(f"bars-{part.mechanism}", lambda part=part: parts.bars_table(part, index))
+                figure = figures.step_bars(part.grid, index, dark=dark)
+                chart(figure, f"step {index + 1} {part.title}", f"step-{part.mechanism}", dark)
+                _as_table(f"Step of {part.title}", f"bars-{part.mechanism}", lambda part=part: parts.bars_table(part, index))
 
 
 def _step_control(steps: int) -> None:
@@ -93,45 +93,39 @@ def _go_to(row: int) -> None:
 def _together(current: Scene, dark: bool) -> None:
     """What compares the mechanisms: statistics by step, their means, and the difference of two maps."""
     st.subheader("Side by side", divider="gray")
-    chart(figures.by_step(current.frames(), current.keys, dark=dark), "statistics by step", dark)
+    chart(figures.by_step(current.frames(), current.keys, dark=dark), "statistics by step", "by-step", dark)
+    uniform = f"Dotted: uniform attention over {current.keys} tokens. " if current.keys else ""
     st.caption(
-        f"Dotted: uniform attention over the {current.keys} source tokens. Effective positions = exp(entropy): "
-        "how many positions an even spread of the same entropy would cover."
+        f"{uniform}Effective positions = exp(entropy): how many positions an even spread of the same entropy would cover."
     )
-    _as_table("by-step", lambda: "".join(parts.steps_table(part) for part in current.parts))
-    left, right = st.columns([3, 2], gap="large") if current.shared else (st.container(), None)
-    with left:
-        st.html(parts.comparison_table(current.summary(), current.settings.special))
+    _as_table("Statistics by step", "by-step", lambda: "".join(parts.steps_table(part) for part in current.parts))
+    left, right = st.columns([3, 2], gap="large") if current.pairs else (st.container(), None)
+    left.html(parts.comparison_table(current))
+    state.place(st.session_state).difference = None
     if right is not None:
         with right:
             _difference(current, dark)
 
 
 def _difference(current: Scene, dark: bool) -> None:
-    pairs = list(itertools.permutations(range(len(current.parts)), 2))
-    a, b = st.selectbox(
-        "Difference of two maps", pairs, key="difference", bind="query-params",
-        format_func=lambda pair: " minus ".join(current.parts[i].title for i in pair),
-    )  # fmt: skip
-    figure = pictures.difference(current.parts[a], current.parts[b], dark)
-    chart(figure, f"difference {current.parts[a].title} {current.parts[b].title}", dark)
-    _as_table("difference", lambda: parts.difference_table(current.parts[a], current.parts[b]))
+    pair = st.selectbox(
+        "Difference of two maps", current.pairs, format_func=current.difference_title, key="difference", bind="query-params"
+    )
+    state.place(st.session_state).difference = pair
+    a, b = (current.parts[i] for i in pair)
+    chart(pictures.difference(a, b, dark), f"difference {current.difference_title(pair)}", "difference", dark)
+    _as_table("Difference", "difference", lambda: parts.difference_table(a, b))
 
 
-def chart(figure: go.Figure, name: str, dark: bool, rows: bool = False) -> None:
-    """Show a figure under a stable key. rows : its rows are steps: a click on one goes there (see bridge.js)."""
+def chart(figure: go.Figure, name: str, key: str, dark: bool, rows: bool = False) -> None:
+    """Show a figure; an equal one is not drawn again. rows : its rows are steps, and a click goes there (see bridge.js)."""
     meta = figure.layout.meta
     figure.layout.meta = {"name": figure_name(name), "label": name, "rows": rows, "outline": palette(dark).outline, **meta}
-    key = figure_name(name.split(" ")[0] if name.startswith("step") else name)
-    st.plotly_chart(figure, theme=None, config=CONFIG, key=_unique(key, name), alt=meta["description"])
+    st.plotly_chart(figure, theme=None, config=CONFIG, key=f"chart-{key}", alt=meta["description"])
 
 
-def _unique(key: str, name: str) -> str:
-    return f"chart-{key}-{figure_name(name.split(' ')[-1])}"
-
-
-def _as_table(key: str, build: Callable[[], str]) -> None:
+def _as_table(what: str, key: str, build: Callable[[], str]) -> None:
     """The numbers behind a chart, made when they are asked for."""
-    with st.expander("As a table", key=f"table-{key}", on_change="rerun", type="compact") as numbers:
+    with st.expander(f"{what} as a table", key=f"table-{key}", on_change="rerun", type="compact") as numbers:
         if numbers.open:
             st.html(build())

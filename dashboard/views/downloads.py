@@ -11,6 +11,8 @@ import streamlit as st
 import attnviz
 from attnviz import export, stats
 from dashboard import state
+from dashboard.settings import number
+from dashboard.state import Place
 from dashboard.scene import Scene
 from dashboard.views.pictures import makers
 
@@ -18,26 +20,27 @@ from dashboard.views.pictures import makers
 def show(current: Scene, dark: bool) -> None:
     """The downloads. Nothing is built before it is asked for."""
     st.subheader("Take it away", divider="gray")
-    step = st.session_state.get("step", 1) - 1
+    place = state.place(st.session_state)
     st.caption("PNG and SVG: the two buttons on each chart. The files below open without a network.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.download_button(
-            "Everything as a zip", functools.partial(bundle, current, dark, step), "attnviz.zip", "application/zip",
+            "Everything as a zip", functools.partial(bundle, current, dark, place), "attnviz.zip", "application/zip",
             on_click="ignore", key="zip", type="primary", icon=":material/folder_zip:",
             help="All figures as HTML, the traces as JSON, statistics and weights as CSV, and a manifest.",
         )  # fmt: skip
-        for name in makers(current, dark, step):
+        for name in makers(current, dark, place):
             st.download_button(
-                f"{name} (HTML)", functools.partial(page, current, dark, step, name), f"{export.figure_name(name)}.html",
+                f"{name} (HTML)", functools.partial(page, current, dark, place, name), f"{export.figure_name(name)}.html",
                 "text/html", on_click="ignore", key=f"html-{export.figure_name(name)}", type="tertiary",
             )  # fmt: skip
 
 
-def page(current: Scene, dark: bool, step: int, name: str) -> bytes:
-    return export.figure_html(makers(current, dark, step)[name](), name)
+def page(current: Scene, dark: bool, place: Place, name: str) -> bytes:
+    """One figure as an HTML file."""
+    return export.figure_html(makers(current, dark, place)[name](), name)
 
 
-def bundle(current: Scene, dark: bool, step: int) -> bytes:
+def bundle(current: Scene, dark: bool, place: Place) -> bytes:
     """The zip of the view."""
     traces = [part.shown for part in current.parts]
     frames = {
@@ -46,17 +49,20 @@ def bundle(current: Scene, dark: bool, step: int) -> bytes:
         "summary": pd.concat([stats.summary(trace) for trace in traces], ignore_index=True),
         "weights": pd.concat([stats.weights(trace) for trace in traces], ignore_index=True),
     }
-    drawn = {name: make() for name, make in makers(current, dark, step).items()}
-    return export.bundle(drawn, traces, frames, manifest(current, step))
+    drawn = {name: make() for name, make in makers(current, dark, place).items()}
+    return export.bundle(drawn, traces, frames, manifest(current, place))
 
 
-def manifest(current: Scene, step: int) -> dict:
+def manifest(current: Scene, place: Place) -> dict:
     """What is needed to see the same again. `query` is what follows the page's address; it reopens the view."""
+    chosen = current.settings.query() | {"step": number(place.step)}
+    if place.difference in current.pairs:
+        chosen["difference"] = current.difference_title(place.difference)
     packages = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
     return {
         "sentence": current.settings.text,
-        "settings": current.settings.to_dict() | {"step": step + 1},
-        "query": "?" + urlencode(current.settings.query(step), doseq=True),
+        "settings": current.settings.to_dict() | {"step": place.step, "difference": place.difference},
+        "query": "?" + urlencode(chosen, doseq=True),
         "reopen": "start the dashboard and put `query` behind its address, such as http://localhost:8501/",
         "models": {part.trace.model: {"sha256": state.fingerprint(part.mechanism)} for part in current.parts},
         "versions": {"attnviz": attnviz.__version__, "python": platform.python_version()} | {p: version(p) for p in packages},

@@ -2,16 +2,22 @@
 
 import html
 import math
+import re
 
 import numpy as np
-import pandas as pd
 
 from attnviz import select, stats
 from attnviz.figures import labels
 from attnviz.figures.charts import STATISTICS
 from attnviz.models import MECHANISMS
 from attnviz.select import Grid
-from dashboard.scene import Part
+from dashboard.scene import Part, Scene
+from dashboard.settings import KINDS
+
+
+def markdown(text: str) -> str:
+    """A text that says the same as Markdown: for Streamlit's messages, which quote what people typed."""
+    return re.sub(r"([\\`*_{}\[\]()#+!$:~<>|-])", r"\\\1", text)
 
 
 def header(part: Part, ink: str) -> str:
@@ -31,19 +37,14 @@ def translation(part: Part) -> str:
     cut = "" if trace.complete else " · cut at the length limit"
     mean = trace.log_prob / max(len(trace.log_probs), 1)
     return (
-        f'<p class="said" lang="fr" dir="auto">{said}<br><small>{how}log-probability {trace.log_prob:.2f} '
+        f'<p class="said" role="status"><span lang="fr" dir="auto">{said}</span><br><small>{how}log-probability {trace.log_prob:.2f} '
         f"({mean:.2f} a piece){cut}</small></p>"
     )
 
 
 def shown(part: Part) -> str:
     """Which map is drawn, said plainly, and what was hidden of it."""
-    grid = part.grid
-    maps = part.trace.map(grid.kind, 0).weights.shape[0]
-    text = {"cross": "Cross-attention", "encoder": "Self-attention of the encoder", "decoder": "Self-attention of the decoder"}[grid.kind]
-    if len(MECHANISMS[part.mechanism].kinds) > 1:
-        head = f"mean of its {maps} heads" if grid.head is None else f"head {grid.head + 1} of {maps}"
-        text += f", layer {grid.layer + 1}, {head}"
+    grid, text = part.grid, which(part)
     if grid.removed.any():
         text += f"; special tokens hidden, {100 * float(grid.removed.mean()):.0f} % of the weight removed on average"
     unknown = [token.text for token in part.trace.source if token.unknown]
@@ -51,6 +52,16 @@ def shown(part: Part) -> str:
         listed = ", ".join(f"‘{html.escape(text)}’" for text in dict.fromkeys(unknown))
         text += f". Not in the vocabulary, read as unknown: {listed}"
     return f'<p class="what">{text}.</p>'
+
+
+def which(part: Part) -> str:
+    """The map in words, with layer and head where there are several."""
+    grid = part.grid
+    text = KINDS[grid.kind].split(" (")[0]
+    if len(MECHANISMS[part.mechanism].kinds) == 1:
+        return text
+    heads = part.trace.map(grid.kind, grid.layer).weights.shape[0]
+    return f"{text}, layer {grid.layer + 1}, " + (f"mean of its {heads} heads" if grid.head is None else f"head {grid.head + 1} of {heads}")
 
 
 def step(part: Part, index: int) -> str:
@@ -81,7 +92,7 @@ def difference_table(a: Part, b: Part) -> str:
 
 def _grid_table(caption: str, grid: Grid, values: np.ndarray, form: str) -> str:
     columns = [labels.plain(token.text) for token in grid.keys]
-    rows = [(labels.plain(token.text), [format(value, form) if seen else "" for value, seen in zip(row, visible)])
+    rows = [(labels.plain(token.text), [_cell(value, form, seen) for value, seen in zip(row, visible)])
             for token, row, visible in zip(grid.queries, values.tolist(), grid.visible.tolist())]  # fmt: skip
     return table(caption, columns, rows)
 
@@ -90,26 +101,36 @@ def bars_table(part: Part, index: int) -> str:
     grid = part.grid
     if index >= len(grid.queries):
         return ""
-    rows = [(labels.plain(token.text), [f"{weight:.4f}"]) for token, weight in zip(grid.keys, grid.weights[index].tolist())]
+    rows = [(labels.plain(token.text), [_cell(weight, ".4f", seen)])
+            for token, weight, seen in zip(grid.keys, grid.weights[index].tolist(), grid.visible[index])]  # fmt: skip
     return table(f"{part.title}: weights of step {index + 1}, {labels.plain(grid.queries[index].text)}", ["weight"], rows)
 
 
 def steps_table(part: Part) -> str:
     frame = part.frame
     chosen = ["entropy_nats", "max_weight", "effective_entropy"]
-    rows = [(f"{i + 1} {labels.plain(token)}", [f"{value:.3f}" for value in row])
+    rows = [(f"{i + 1} {labels.plain(token)}", [_cell(value, ".3f") for value in row])
             for i, (token, row) in enumerate(zip(frame["token"], frame[chosen].to_numpy()))]  # fmt: skip
     return table(f"{part.title}, by step", [STATISTICS[name] for name in chosen], rows)
 
 
-def comparison_table(summary: pd.DataFrame, special: bool) -> str:
-    """Mean ± population standard deviation of every statistic, a column a mechanism. special : are special tokens shown?"""
+def comparison_table(current: Scene) -> str:
+    """Mean ± population standard deviation of every statistic, a column a mechanism."""
+    summary = current.summary()
     mechanisms = list(dict.fromkeys(summary["mechanism"]))
-    cells = {(row.mechanism, row.statistic): f"{row.mean:.2f} ± {row.std:.2f}" if row.mean == row.mean else "–"
+    cells = {(row.mechanism, row.statistic): f"{row.mean:.2f} ± {row.std:.2f}" if math.isfinite(row.mean) else "–"
              for row in summary[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)}  # fmt: skip
-    names = [name for name in stats.STATISTICS if name != "argmax"] + ["special_mass" if special else "removed_mass"]
-    rows = [(STATISTICS.get(name, name), [cells.get((mechanism, name), "–") for mechanism in mechanisms]) for name in names]
-    return table("Mean ± standard deviation over the steps on show", mechanisms, rows)
+    special = "special_mass" if current.settings.special else "removed_mass"
+    names = [name for name in stats.STATISTICS if name != "argmax"] + [special]
+    rows = [(STATISTICS[name], [cells.get((mechanism, name), "–") for mechanism in mechanisms]) for name in names]
+    several = [f"{part.title}: {which(part).lower()}" for part in current.parts if len(MECHANISMS[part.mechanism].kinds) > 1]
+    caption = "Mean ± standard deviation over the steps, of the weights drawn above" + "".join(f" ({text})" for text in several)
+    return table(caption, mechanisms, rows)
+
+
+def _cell(value: float, form: str, seen: bool = True) -> str:
+    """A number; a dash for what cannot be seen or is undefined."""
+    return format(value, form) if seen and math.isfinite(value) else "–"
 
 
 def table(caption: str, columns: list[str], rows: list[tuple[str, list[str]]]) -> str:

@@ -47,7 +47,15 @@ class Dashboard:
 
     @property
     def step(self) -> int:
-        return int(self.page.locator(".st-key-step [role=slider]").get_attribute("aria-valuenow"))
+        return int(self.slider.input_value())
+
+    @property
+    def slider(self) -> Locator:
+        return self.page.locator(".st-key-step input[type=range]")
+
+    @property
+    def notice(self) -> str:
+        return self.page.locator(".st-key-notice").inner_text() if self.page.locator(".st-key-notice").count() else ""
 
     def choose(self, key: str, option: str) -> None:
         """Take an option of a select box."""
@@ -82,7 +90,13 @@ def chrome():
         yield chrome
 
 
-def visit(chrome, address: str, **options) -> Dashboard:
+@pytest.fixture
+def visit(chrome):
+    """Open a page of one's own: visit(address, **options of the browser)."""
+    return lambda address, **options: _visit(chrome, address, **options)
+
+
+def _visit(chrome, address: str, **options) -> Dashboard:
     page = chrome.new_page(viewport={"width": 1366, "height": 900}, **options)
     dashboard = Dashboard(page, address)
     page.on("console", lambda message: dashboard.errors.append(message.text) if message.type == "error" else None)
@@ -98,7 +112,7 @@ def _leaves(url: str) -> bool:
 @pytest.fixture
 def dashboard(chrome, address):
     """A fresh page; whatever the test did, the console must be free of errors and nothing may have left the machine."""
-    dashboard = visit(chrome, address)
+    dashboard = _visit(chrome, address)
     yield dashboard
     dashboard.page.close()
     assert dashboard.errors == []

@@ -64,6 +64,9 @@ def opened(chrome, path: Path) -> None:
 def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, chrome, tmp_path):
     dashboard.open("/?text=%3C%2Fscript%3E+a+%22dog%22+%3D1&units=words&step=2&special=false")
     before = dashboard.heatmaps()
+    dashboard.slider.press("ArrowRight")  # moves the step, and runs nothing else again
+    dashboard.page.wait_for_function("location.search.includes('step=3')")
+    dashboard.drawn()
     path = saved(dashboard, dashboard.page.get_by_role("button", name="Everything as a zip"), tmp_path)
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
@@ -74,7 +77,7 @@ def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, c
         weights = pd.read_csv(io.BytesIO(archive.read("weights.csv")), encoding="utf-8-sig")
         traces = [Trace.from_json(archive.read(name).decode()) for name in names if name.startswith("traces/")]
     pictures = [name for name in names if name.endswith(".html")]
-    assert len(pictures) == 8
+    assert len(pictures) == 8  # three heatmaps, three bar charts, statistics by step, the comparison
     for name in pictures:
         opened(chrome, tmp_path / "unzipped" / name)
     assert {trace.mechanism for trace in traces} == set(statistics["mechanism"]) == {"bahdanau", "luong-general", "transformer"}
@@ -84,4 +87,4 @@ def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, c
     assert all(len(model["sha256"]) == 64 for model in manifest["models"].values())
     dashboard.page.goto("about:blank")
     dashboard.open("/" + manifest["query"])
-    assert dashboard.heatmaps() == before and dashboard.step == 2
+    assert dashboard.heatmaps() == before and dashboard.step == 3

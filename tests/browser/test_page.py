@@ -6,7 +6,6 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 
 BLACK_DOG = "The black dog is running across the green grass."
-PLAIN = ["Bahdanau", "Luong", "Transformer"]
 
 
 def looks_at(heatmap: dict, query: str) -> str:
@@ -50,6 +49,7 @@ def test_an_example_is_one_click_away(dashboard):
     dashboard.page.get_by_role("button", name="Two boys play with a yellow ball.").click()
     dashboard.page.wait_for_function("document.querySelector('.said').innerText.includes('garçons')")
     assert dashboard.sentence.input_value() == "Two boys play with a yellow ball."
+    assert parse_qs(urlparse(dashboard.page.url).query)["text"] == ["Two boys play with a yellow ball."]
 
 
 def test_one_to_three_mechanisms(dashboard):
@@ -69,9 +69,8 @@ def test_one_to_three_mechanisms(dashboard):
 def test_the_step_moves_the_bars_and_redraws_no_heatmap(dashboard):
     dashboard.open()
     dashboard.page.evaluate("document.querySelectorAll('.js-plotly-plot').forEach((chart) => { chart.__mark = true; })")
-    slider = dashboard.page.locator(".st-key-step [role=slider]")
-    slider.press("ArrowRight")
-    slider.press("ArrowRight")
+    dashboard.slider.press("ArrowRight")
+    dashboard.slider.press("ArrowRight")
     dashboard.page.wait_for_function("document.querySelector('.step b').innerText === 'noir'")
     dashboard.drawn()
     kept = dashboard.page.evaluate(
@@ -105,8 +104,9 @@ def test_a_click_on_a_heatmap_row_goes_to_that_step(dashboard):
           return [box.left + x._offset + x.l2p(3), box.top + y._offset + y.l2p(row)];
         }""", row)
         dashboard.page.mouse.click(*place)
-        dashboard.page.wait_for_function("n => document.querySelector('.st-key-step [role=slider]').ariaValueNow == n", arg=str(row + 1))
+        dashboard.page.wait_for_function("n => document.querySelector('.st-key-step input[type=range]').value == n", arg=row + 1)
         assert outlined(dashboard)[0] == row
+    assert "step=2" in dashboard.page.url
 
 
 def test_words_and_hidden_specials_are_said_plainly(dashboard):
@@ -170,8 +170,8 @@ def test_one_target_for_all_and_the_difference_of_two_maps(dashboard):
 
 def test_numbers_behind_a_chart(dashboard):
     dashboard.open()
-    dashboard.page.get_by_text("As a table").first.click()
-    table = dashboard.page.locator("table.numbers").first
+    dashboard.page.get_by_text("Weights of Bahdanau as a table").click()
+    table = dashboard.page.locator(".st-key-table-heatmap-bahdanau table.numbers")
     table.wait_for()
     cells = [float(cell) for cell in table.locator("tbody tr").nth(2).locator("td").all_inner_texts()]
     assert cells == pytest.approx(dashboard.heatmaps()[0]["weights"][2], abs=0.006)
@@ -184,10 +184,8 @@ def test_charts_say_in_words_what_they_show(dashboard):
     assert "‘noir’ looks at ‘black’" in " ".join(spoken) or "‘chien’ looks at ‘dog’" in " ".join(spoken)
 
 
-def test_dark_page_dark_figures(chrome, address):
-    from conftest import visit
-
-    dashboard = visit(chrome, address, color_scheme="dark").open()
+def test_dark_page_dark_figures(visit, address):
+    dashboard = visit(address, color_scheme="dark").open()
     colours = dashboard.page.evaluate("[...document.querySelectorAll('.js-plotly-plot')].map((c) => c._fullLayout.font.color)")
     assert set(colours) == {"#fafafa"}
     dashboard.page.emulate_media(color_scheme="light")
@@ -205,3 +203,23 @@ def test_nothing_runs_off_the_side(dashboard, width):
     wide = dashboard.page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
     room = dashboard.page.evaluate("document.querySelector('[data-testid=stMain]').clientWidth")
     assert wide <= room
+
+
+def test_two_maps_are_subtracted_whatever_the_third_shows(dashboard):
+    dashboard.open("/?target=One+text+for+all%3A+Luong%27s&kind=Self-attention+of+the+encoder&difference=Luong+minus+Bahdanau", 8)
+    assert dashboard.page.locator(".st-key-difference input").input_value() == "Luong minus Bahdanau"
+
+
+def test_nothing_jumps_while_it_recomputes(dashboard):
+    dashboard.open("/?text=A+black+dog+is+running.")
+    dashboard.page.evaluate("""() => {
+      const main = document.querySelector('[data-testid=stMain]');
+      window.__heights = [];
+      const look = () => { __heights.push(main.scrollHeight); requestAnimationFrame(look); };
+      look();
+    }""")
+    dashboard.type("A black cat is running.")
+    dashboard.page.wait_for_function("document.querySelector('.said').innerText.includes('chat')")
+    dashboard.drawn()
+    heights = dashboard.page.evaluate("__heights")
+    assert len(heights) > 10 and max(heights) - min(heights) <= 4, (min(heights), max(heights))
