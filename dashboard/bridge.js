@@ -93,7 +93,7 @@ function watchTheme() {
 }
 
 function scan() {
-  document.querySelectorAll(".js-plotly-plot").forEach(wire);
+  document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
   count();
   watchTheme();
 }

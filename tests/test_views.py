@@ -31,7 +31,11 @@ def test_each_mechanism(mechanism, units):
     app = run(show=[title(mechanism)], units=units)
     sound(app)
     assert app.session_state["last_scene"].parts[0].mechanism == mechanism
-    assert len(app.get("plotly_chart")) == 3
+    assert len(charts(app)) == 3
+
+
+def charts(app: AppTest) -> list:
+    return [element for element in app.get("bidi_component") if element.proto.component_name == "attnviz_plot"]
 
 
 @pytest.mark.parametrize("kind", ["cross", "encoder", "decoder"])

@@ -11,15 +11,14 @@ from attnviz.figures.theme import lines, palette
 from attnviz.models import MECHANISMS
 from dashboard import controls, scene, state
 from dashboard.bridge import bridge
+from dashboard.plot import load_plotly, plot
 from dashboard.scene import Scene, SceneError
 from dashboard.settings import Settings, title
 from dashboard.views import downloads, parts, pictures
 
-CONFIG = {"displayModeBar": False, "scrollZoom": False, "doubleClick": False, "showTips": False}
-
-
 def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices; a text that fails leaves the last good picture."""
+    load_plotly()
     settings = Settings(controls.sentence(), **fields)
     notice = st.container(key="notice")
     current = _compose(settings, notice)
@@ -121,7 +120,7 @@ def chart(figure: go.Figure, name: str, key: str, dark: bool, rows: bool = False
     """Show a figure; an equal one is not drawn again. rows : its rows are steps, and a click goes there (see bridge.js)."""
     meta = figure.layout.meta
     figure.layout.meta = {"name": figure_name(name), "label": name, "rows": rows, "outline": palette(dark).outline, **meta}
-    st.plotly_chart(figure, theme=None, config=CONFIG, key=f"chart-{key}", alt=meta["description"])
+    plot(figure, f"chart-{key}")
 
 
 def _as_table(what: str, key: str, build: Callable[[], str]) -> None:

@@ -68,15 +68,18 @@ def test_one_to_three_mechanisms(dashboard):
 
 def test_the_step_moves_the_bars_and_redraws_no_heatmap(dashboard):
     dashboard.open()
-    dashboard.page.evaluate("document.querySelectorAll('.js-plotly-plot').forEach((chart) => { chart.__mark = true; })")
+    dashboard.page.evaluate("""() => {
+      const react = Plotly.react;
+      window.__drawn = [];
+      Plotly.react = (chart, data, layout, ...rest) => { __drawn.push(layout.meta.name); return react(chart, data, layout, ...rest); };
+    }""")
     dashboard.slider.press("ArrowRight")
     dashboard.slider.press("ArrowRight")
     dashboard.page.wait_for_function("document.querySelector('.step b').innerText === 'noir'")
     dashboard.drawn()
-    kept = dashboard.page.evaluate(
-        "[...document.querySelectorAll('.js-plotly-plot')].filter((c) => c._fullLayout.meta.rows).every((c) => c.__mark)"
-    )
-    assert kept
+    drawn = set(dashboard.page.evaluate("__drawn"))
+    assert {"step-3-bahdanau", "step-3-luong", "step-3-transformer"} <= drawn
+    assert all(name.startswith("step-") for name in drawn)
     assert dashboard.step == 3
     assert outlined(dashboard) == [2, 2, 2]
     assert "step=3" in dashboard.page.url
@@ -88,7 +91,7 @@ def test_the_step_moves_the_bars_and_redraws_no_heatmap(dashboard):
 def outlined(dashboard) -> list[int]:
     """The row under the outline of each heatmap, from where it stands on the page."""
     return dashboard.page.evaluate("""() => [...document.querySelectorAll('.row-outline')].map((box) => {
-      const chart = box.closest('.js-plotly-plot'), y = chart._fullLayout.yaxis;
+      const chart = box.closest('.plot'), y = chart._fullLayout.yaxis;
       const middle = box.offsetTop + box.offsetHeight / 2 - y._offset;
       return Math.round(y.p2l(middle));
     })""")
@@ -96,7 +99,7 @@ def outlined(dashboard) -> list[int]:
 
 def test_a_click_on_a_heatmap_row_goes_to_that_step(dashboard):
     dashboard.open()
-    chart = dashboard.page.locator(".js-plotly-plot").first
+    chart = dashboard.page.locator(".plot").first
     chart.scroll_into_view_if_needed()
     for row in (4, 1, 1):
         place = chart.evaluate("""(chart, row) => {
@@ -157,7 +160,7 @@ def test_one_target_for_all_and_the_difference_of_two_maps(dashboard):
     assert dashboard.translations == ["Un chien noir court dans l'herbe."] * 3
     assert "forced" in dashboard.page.locator(".said").first.inner_text()
     a, b, _ = dashboard.heatmaps()
-    shown = dashboard.page.evaluate("""() => [...document.querySelectorAll('.js-plotly-plot')]
+    shown = dashboard.page.evaluate("""() => [...document.querySelectorAll('.plot')]
       .filter((chart) => chart._fullLayout.meta.name.startsWith('difference'))
       .map((chart) => [...chart._fullData[0].z].map((row) => [...row]))""")
     for row, left, right in zip(shown[0], a["weights"], b["weights"]):
@@ -186,11 +189,11 @@ def test_charts_say_in_words_what_they_show(dashboard):
 
 def test_dark_page_dark_figures(visit, address):
     dashboard = visit(address, color_scheme="dark").open()
-    colours = dashboard.page.evaluate("[...document.querySelectorAll('.js-plotly-plot')].map((c) => c._fullLayout.font.color)")
+    colours = dashboard.page.evaluate("[...document.querySelectorAll('.plot')].map((c) => c._fullLayout.font.color)")
     assert set(colours) == {"#fafafa"}
     dashboard.page.emulate_media(color_scheme="light")
     dashboard.page.wait_for_function(
-        "[...document.querySelectorAll('.js-plotly-plot')].every((c) => c._fullLayout?.font.color === '#262730')"
+        "[...document.querySelectorAll('.plot')].every((c) => c._fullLayout?.font.color === '#262730')"
     )
     assert dashboard.errors == []
     dashboard.page.close()
