@@ -1,13 +1,14 @@
 // The page's own work in the browser: outline the chosen row without redrawing, report clicks on rows, save charts as
 // PNG and SVG with the Plotly that Streamlit has loaded, count characters while typing, report a change of theme.
-const state = (window.__attnviz ??= { wired: new WeakSet(), row: 0, pick: null, onTheme: null, theme: null });
+const state = (window.__attnviz ??= { wired: new WeakSet(), row: null, slider: null, pick: null, onTheme: null, theme: null });
 
 const meta = (chart) => chart._fullLayout?.meta ?? {};
 const rows = (chart) => chart.data?.[0]?.z?.length ?? chart._fullData?.[0]?.z?.length ?? 0;
 
 function picture(chart) {
-  // What is saved is what is seen: the outline, which lies over the chart, goes in as a shape, and the page's colour behind.
-  const layout = JSON.parse(JSON.stringify(chart.layout));
+  // What is saved is what is seen: outline and colour scale, which lie over the chart, go in as Plotly's own, and the page's
+  // colour behind. `chart.figure` is the figure as Python made it (see plot.js).
+  const { data, layout } = JSON.parse(chart.figure);
   if (meta(chart).rows && state.row < rows(chart)) {
     const [left, right] = chart._fullLayout.xaxis.range;
     (layout.shapes ??= []).push({
@@ -16,7 +17,7 @@ function picture(chart) {
     });
   }
   layout.paper_bgcolor = getComputedStyle(document.querySelector(".stApp")).backgroundColor;
-  return { data: chart.data, layout, config: { staticPlot: true } };
+  return { data, layout, config: { staticPlot: true } };
 }
 
 async function save(chart, format) {
@@ -92,15 +93,28 @@ function watchTheme() {
   state.theme = theme;
 }
 
+// The slider is where the step is kept; what it says is shown before the server has heard of it.
+function readStep() {
+  const value = document.querySelector(".st-key-step input[type=range]")?.getAttribute("aria-valuetext");
+  if (value && value !== state.slider) moveTo(+value - 1);
+  state.slider = value;
+}
+
+function moveTo(row) {
+  state.row = row;
+  document.querySelectorAll(".cells").forEach((cells) => cells.stepTo?.(row));
+}
+
 function scan() {
+  readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
   count();
   watchTheme();
 }
 
 export default function ({ data, setTriggerValue }) {
-  state.row = data.row;
-  state.pick = (row) => { state.row = row; scan(); setTriggerValue("row", row); };
+  if (state.row === null || data.steps === 1) moveTo(data.row);
+  state.pick = (row) => { moveTo(row); scan(); setTriggerValue("row", row); };
   state.onTheme = (theme) => setTriggerValue("theme", theme);
   scan();
   let waiting = false;
@@ -110,7 +124,7 @@ export default function ({ data, setTriggerValue }) {
     requestAnimationFrame(() => { waiting = false; scan(); });
   };
   const observer = new MutationObserver(soon);
-  observer.observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["class"] });
+  observer.observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["class", "aria-valuetext"] });
   document.addEventListener("input", soon, true);
   const dark = matchMedia("(prefers-color-scheme: dark)"), later = () => setTimeout(soon, 300);
   dark.addEventListener("change", later);

@@ -10,14 +10,17 @@ _component = st.components.v2.component(
 )
 
 
-def bridge(row: int, on_row: Callable[[int], None]) -> None:
-    """Outline row `row` on the heatmaps; call `on_row` when a heatmap row is clicked; rerun when the theme changes."""
+def bridge(row: int, steps: int, on_row: Callable[[int], None]) -> None:
+    """Outline the step on the heatmaps; call `on_row` when a heatmap row is clicked; rerun when the theme changes.
+
+    row : the step, from 0, until the slider of key `step` says otherwise; with one step there is no slider.
+    """
 
     def clicked() -> None:
         picked = st.session_state["bridge"].get("row")
         if picked is not None:
             on_row(int(picked))
 
-    result = _component(key="bridge", data={"row": row}, on_row_change=clicked, on_theme_change=lambda: None)
+    result = _component(key="bridge", data={"row": row, "steps": steps}, on_row_change=clicked, on_theme_change=lambda: None)
     if result.get("theme"):
         st.rerun()

@@ -52,7 +52,11 @@ def sidebar(mechanisms: list[str], layers: int, heads: int) -> dict:
         placeholder="Le chien noir court dans l'herbe verte.",
     )  # fmt: skip
     fields = {"mechanisms": tuple(chosen), "target": target, "forced": forced}
-    return fields | _reading() | _transformer("transformer" in chosen, layers, heads)
+    fields |= _reading() | _transformer("transformer" in chosen, layers, heads)
+    tables = st.toggle(
+        "Charts as tables too", key="tables", bind="query-params", help="Puts the numbers of each chart below it, as a table."
+    )
+    return fields | {"tables": tables}
 
 
 def _reading() -> dict:

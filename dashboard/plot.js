@@ -1,5 +1,5 @@
-// Draws one figure with the Plotly that Streamlit has loaded (see plot.py), in place: a changed figure moves from the old
-// one to the new in a single Plotly.react, and an equal one is left alone.
+// A row of cells, each with words above a figure, drawn with the Plotly that Streamlit has loaded (see plot.py). A figure that
+// changed moves from the old one to the new in a single Plotly.react; words and figures that did not change are left alone.
 const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, showTips: false };
 
 async function plotly() {
@@ -7,26 +7,102 @@ async function plotly() {
   return window.Plotly;
 }
 
-async function draw(host, text) {
-  if (host.figure === text) return;
-  host.figure = text;
+function cellAt(row, index) {
+  while (row.children.length <= index) {
+    const cell = document.createElement("div"), words = document.createElement("div"), plot = document.createElement("div");
+    cell.className = "cell";
+    plot.className = "plot";
+    plot.setAttribute("role", "figure");
+    cell.append(words, plot);
+    row.append(cell);
+  }
+  return row.children[index];
+}
+
+function fill(row, cells) {
+  cells.forEach(({ words, figure }, index) => {
+    const [text, plot] = cellAt(row, index).children;
+    if (text.written !== words) text.innerHTML = text.written = words; // escaped where it was made: views/parts.py
+    draw(plot, figure);
+  });
+  while (row.children.length > cells.length) discard(row.lastChild);
+}
+
+// The cells at one step: all steps are here, so moving among them asks nobody. A text that has ended shows words alone.
+function at(cells, step) {
+  return cells.map(({ words, figure, ended, steps }) => {
+    const found = steps[step];
+    if (!found) return { words: ended, figure: null };
+    const { data, layout } = JSON.parse(figure), [bars] = data;
+    const most = Math.max(...found.weights.map((weight) => weight ?? -1));
+    const best = most < 0 ? -1 : found.weights.indexOf(most);
+    Object.assign(bars, {
+      y: found.weights, hovertext: found.hover, text: found.weights.map((weight, i) => (i === best ? weight.toFixed(2) : "")),
+    });
+    Object.assign(layout.meta, { name: `step-${step + 1}-${layout.meta.name}`, description: found.spoken });
+    layout.meta.label = `step ${step + 1} ${layout.meta.label}`;
+    if (best >= 0) layout.annotations = [];
+    return { words: found.words, figure: JSON.stringify({ data, layout }) };
+  });
+}
+
+function discard(cell) {
+  window.Plotly?.purge(cell.lastChild);
+  cell.remove();
+}
+
+async function draw(plot, text) {
+  if (plot.figure === text) return;
+  plot.figure = text;
+  plot.hidden = !text;
+  if (!text) return;
   const { data, layout } = JSON.parse(text);
-  host.style.height = `${layout.height}px`;
-  host.setAttribute("aria-label", layout.meta.description);
+  plot.style.height = `${layout.height}px`;
+  plot.setAttribute("aria-label", layout.meta.description);
   const Plotly = await plotly();
-  if (host.figure === text) await Plotly.react(host, data, layout, CONFIG); // unless a newer one came meanwhile
+  if (plot.figure !== text) return; // a newer one came meanwhile
+  const [first] = data;
+  await Plotly.react(plot, first.colorbar ? [{ ...first, showscale: false }] : data, layout, CONFIG);
+  if (first.colorbar) legend(plot, first);
+}
+
+// The colour scale as plain HTML: Plotly's own is a chart of its own and costs a third of a heatmap's time.
+function legend(plot, { colorscale, colorbar, zmin, zmax }) {
+  plot.querySelector(":scope > .scale")?.remove();
+  const { xaxis: x, yaxis: y } = plot._fullLayout;
+  const scale = document.createElement("div"), band = document.createElement("div");
+  scale.className = "scale";
+  scale.setAttribute("aria-hidden", "true");
+  band.style.background = `linear-gradient(90deg, ${colorscale.map(([at, colour]) => `${colour} ${100 * at}%`)})`;
+  scale.append(band);
+  colorbar.tickvals.forEach((value, i) => {
+    const tick = document.createElement("span");
+    tick.textContent = colorbar.ticktext[i];
+    tick.style.left = `${(100 * (value - zmin)) / (zmax - zmin)}%`;
+    scale.append(tick);
+  });
+  Object.assign(scale.style, { left: `${x._offset}px`, width: `${x._length}px`, top: `${y._offset + y._length + 8}px` });
+  plot.append(scale);
+}
+
+async function resize(plot) {
+  if (!plot.figure || !plot._fullLayout || plot._fullLayout.width === plot.clientWidth) return;
+  await window.Plotly.Plots.resize(plot);
+  const [first] = JSON.parse(plot.figure).data;
+  if (first.colorbar) legend(plot, first);
 }
 
 export default function ({ data, parentElement }) {
-  const host = parentElement.querySelector(".plot");
-  draw(host, data.figure);
-  if (host.watched) return;
-  host.watched = new ResizeObserver(() => host._fullLayout && window.Plotly.Plots.resize(host));
-  host.watched.observe(parentElement);
+  const row = parentElement.querySelector(".cells");
+  row.stepTo = data.row === null ? null : (step) => fill(row, at(data.cells, step));
+  if (row.stepTo) row.stepTo(window.__attnviz?.row ?? data.row);
+  else fill(row, data.cells);
+  if (row.watched) return;
+  row.watched = new ResizeObserver(() => row.querySelectorAll(".plot").forEach(resize));
+  row.watched.observe(row);
   return () => {
-    host.watched.disconnect();
-    host.watched = null;
-    window.Plotly?.purge(host);
-    host.figure = null;
+    row.watched.disconnect();
+    row.watched = null;
+    [...row.children].forEach(discard);
   };
 }

@@ -1,24 +1,49 @@
-"""Figures on the page. `st.plotly_chart` mounts a new chart for every change and draws it twice, which was more than half of
-the time from Enter to drawn; this component keeps the chart and moves it to the new figure in one go (measured by
-tests/bench/page.py). Plotly itself comes from Streamlit: one empty, hidden `st.plotly_chart` loads it."""
+"""Figures on the page. `st.plotly_chart` mounts a new chart for every change and draws it twice, and each element costs Streamlit
+a round of its own; together more than half of the time from Enter to drawn (tests/bench/page.py). This component takes a
+row of figures with their words at once, keeps the charts, and moves each to its new figure in one go. Plotly itself comes
+from Streamlit: one empty, hidden `st.plotly_chart` loads it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import plotly.graph_objects as go
 import streamlit as st
 
+from attnviz.export import figure_name
+from attnviz.figures.theme import palette
+
+Cell = tuple[str, go.Figure]  # words (HTML, escaped) and the figure below them
+
 _component = st.components.v2.component(
-    "attnviz_plot", html='<div class="plot" role="figure"></div>',
-    js=Path(__file__).with_name("plot.js").read_text(encoding="utf-8"), isolate_styles=False,
+    "attnviz_plot", html='<div class="cells"></div>', isolate_styles=False,
+    js=Path(__file__).with_name("plot.js").read_text(encoding="utf-8"),
 )  # fmt: skip
 
 
 def load_plotly() -> None:
-    """Once on each page, before the first `plot`."""
+    """Once on each page, before the first `plots`."""
     with st.container(key="plotly-loader"):
         st.plotly_chart(go.Figure(layout={"height": 10, "template": {}}), key="plotly", theme=None)
 
 
-def plot(figure: go.Figure, key: str) -> None:
-    """Show a figure that has a height; `layout.meta["description"]` is what a screen reader says of it."""
-    _component(key=key, data={"figure": figure.to_json(validate=False)}, height=int(figure.layout.height))
+def plots(cells: Sequence[Cell], key: str) -> None:
+    """Show figures side by side, each under its words; `layout.meta["description"]` is what a screen reader says of one."""
+    drawn = [{"words": words, "figure": figure.to_json(validate=False)} for words, figure in cells]
+    _component(key=f"chart-{key}", data={"cells": drawn, "row": None})
+
+
+def stepped(cells: Sequence[dict], row: int, key: str) -> None:
+    """Bars side by side that follow the step in the browser, without asking the server.
+
+    A cell holds `figure` (the bars of any step), `ended` (words for a step that this text does not have) and `steps`: for each
+    its `words`, `weights` (None: hidden), `hover` and `spoken`. row : the step, from 0, to begin with.
+    """
+    drawn = [cell | {"figure": cell["figure"].to_json(validate=False)} for cell in cells]
+    _component(key=f"chart-{key}", data={"cells": drawn, "row": row})
+
+
+def named(figure: go.Figure, name: str, dark: bool, rows: bool = False) -> go.Figure:
+    """The figure with what bridge.js wants to know: its name in saved files; rows : a click on a row goes to that step."""
+    meta = {"name": figure_name(name), "label": name, "rows": rows, "outline": palette(dark).outline}
+    figure.layout.meta = meta | figure.layout.meta
+    return figure

@@ -69,7 +69,7 @@ class Scene:
 
     def summary(self) -> pd.DataFrame:
         """Mean and population standard deviation of each statistic over the rows on show; tidy."""
-        return pd.concat([stats.summarise(part.frame).assign(mechanism=part.title) for part in self.parts], ignore_index=True)
+        return stats.summarise(pd.concat([part.frame.assign(mechanism=part.title) for part in self.parts], ignore_index=True))
 
 
 def compose(settings: Settings, tracer: Tracer) -> Scene:

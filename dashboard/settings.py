@@ -25,6 +25,7 @@ class Settings:
     kind: str = "cross"  # kind, layer and head apply to models that have several
     layer: int = -1  # from 0; -1: the last
     head: int | None = None  # from 0; None: the mean of heads
+    tables: bool = False  # the numbers of each chart below it
 
     def to_dict(self) -> dict:
         return asdict(self)
@@ -35,6 +36,7 @@ class Settings:
             "text": self.text, "show": [title(name) for name in self.mechanisms], "target": target_title(self.target),
             "force": self.forced, "beam": BEAMS[self.beam], "units": "words" if self.words else "pieces",
             "special": str(self.special).lower(), "kind": KINDS[self.kind], "head": head_title(self.head),
+            "tables": str(self.tables).lower(),
         }  # fmt: skip
         return chosen if self.layer < 0 else chosen | {"layer": number(self.layer)}
 

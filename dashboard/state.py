@@ -84,16 +84,16 @@ def _checkpoint(mechanism: str) -> tuple[str, str, tuple]:
 
 @st.cache_resource(show_spinner="Reading the trained models …", max_entries=32)
 def _translator(name: str, root: str, stamp: tuple):
-    import torch
-
     from attnviz.translator import Translator
 
-    torch.set_num_threads(1)  # one sentence at a time: a second thread only costs
     return Translator.load(name, Path(root))
 
 
 @st.cache_resource(show_spinner=False, max_entries=256)
 def _trace(name: str, root: str, stamp: tuple, text: str, target: str | None, beam: int):
+    import torch
+
+    torch.set_num_threads(1)  # holds for the calling thread, and every rerun has its own; a second one only costs here
     return _translator(name, root, stamp).trace(text, target, beam)
 
 

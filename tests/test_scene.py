@@ -81,5 +81,5 @@ def test_the_link_holds_every_setting():
     assert chosen.query() == {
         "text": "The black dog", "show": ["Bahdanau", "Luong"], "target": "One text for all: typed", "force": "Un <b>",
         "beam": "beam of 5", "units": "words", "special": "false", "kind": "Self-attention of the encoder", "layer": "1",
-        "head": "4",
+        "head": "4", "tables": "false",
     }  # fmt: skip

@@ -36,13 +36,14 @@ _ROW = 30  # px a table row
 
 def by_step(
     frames: Mapping[str, pd.DataFrame], keys: int | None, step: int | None = None, title: str | None = None, *,
-    dark: bool = False,
+    tokens: bool = True, dark: bool = False,
 ) -> go.Figure:  # fmt: skip
     """Entropy, maximum weight and effective positions by step, a line a mechanism; dotted: uniform over `keys` keys.
 
     frames : mechanism -> frame with columns step, token, entropy_nats, max_weight, effective_entropy
     keys : None when the maps have no number of keys in common; then nothing is dotted.
-    `step` gets a band behind it. When all frames have the same tokens, these stand under the last step axis.
+    `step` gets a band behind it. When all frames have the same tokens, these stand under the axes, unless `tokens` is False
+    (slanted labels cost a browser more time than the lines).
     """
     if not frames:
         raise ValueError("frames must hold at least one mechanism; got none")
@@ -54,7 +55,7 @@ def by_step(
     traces = [
         _line(name, frame, panel, styles[name]) for panel in range(len(_PANELS)) for name, frame in frames.items()
     ]
-    shared = len({tuple(frame["token"]) for frame in frames.values()}) == 1
+    shared = tokens and len({tuple(frame["token"]) for frame in frames.values()}) == 1
     description = f"Entropy, maximum weight and effective positions by step for {_listed(frames)}"
     if keys is not None:
         description += (f"; the dotted line is uniform attention over {keys} keys: {math.log(keys):.2f} nats, "
@@ -110,7 +111,7 @@ def _line(name: str, frame: pd.DataFrame, panel: int, style) -> dict:
     steps = frame["step"].to_list()
     spoken = [f"‘{labels.escape(labels.plain(token))}’" for token in frame["token"]]
     return dict(
-        type="scatter", mode="lines+markers", name=shown, legendgroup=shown, showlegend=panel == 0,
+        type="scatter", mode="lines" if len(steps) > 2 else "lines+markers", name=shown, legendgroup=shown, showlegend=panel == 0,
         x=steps, y=frame[statistic].round(4).to_list(), xaxis=f"x{axis}", yaxis=f"y{axis}",
         line=dict(color=style.color, dash=style.dash, width=2), marker=dict(color=style.color, symbol=style.marker, size=7),
         text=[f"step {step + 1}, {token}" for step, token in zip(steps, spoken, strict=True)],

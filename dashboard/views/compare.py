@@ -2,22 +2,26 @@
 
 from collections.abc import Callable
 
-import plotly.graph_objects as go
+import numpy as np
 import streamlit as st
 
 from attnviz import figures
-from attnviz.export import figure_name
-from attnviz.figures.theme import lines, palette
+from attnviz.figures.theme import lines
+from attnviz.figures.wording import row_sentence
 from attnviz.models import MECHANISMS
 from dashboard import controls, scene, state
 from dashboard.bridge import bridge
-from dashboard.plot import load_plotly, plot
-from dashboard.scene import Scene, SceneError
+from dashboard.plot import load_plotly, named, plots, stepped
+from dashboard.scene import Part, Scene, SceneError
 from dashboard.settings import Settings, title
 from dashboard.views import downloads, parts, pictures
 
+@st.fragment
 def show(fields: dict) -> None:
-    """Draw the page for the sidebar's choices; a text that fails leaves the last good picture."""
+    """Draw the page for the sidebar's choices; a text that fails leaves the last good picture.
+
+    A fragment: a new sentence runs this again and leaves the sidebar alone.
+    """
     load_plotly()
     settings = Settings(controls.sentence(), **fields)
     notice = st.container(key="notice")
@@ -50,14 +54,17 @@ def _compose(settings: Settings, notice) -> Scene | None:
 def _maps(current: Scene, dark: bool) -> None:
     """A column a mechanism: name, formula, translation, heatmap."""
     ink = lines([part.title for part in current.parts], dark)
-    for column, part in zip(st.columns(len(current.parts), gap="medium"), current.parts, strict=True):
+    for column, part in zip(_columns(current), current.parts, strict=True):
         with column:
             st.html(parts.header(part, ink[part.title].color))
             st.latex(MECHANISMS[part.mechanism].formula)
-            st.html(parts.translation(part) + parts.shown(part))
-            figure = figures.heatmap(part.grid, dark=dark)
-            chart(figure, f"heatmap {part.title}", f"heatmap-{part.mechanism}", dark, rows=True)
-            _as_table(f"Weights of {part.title}", f"heatmap-{part.mechanism}", lambda part=part: parts.weights_table(part))
+    cells = [
+        (parts.translation(part) + parts.shown(part),
+         named(figures.heatmap(part.grid, dark=dark), f"heatmap {part.title}", dark, rows=True))
+        for part in current.parts
+    ]  # fmt: skip
+    plots(cells, "heatmaps")
+    _tables(current, parts.weights_table)
 
 
 @st.fragment
@@ -65,14 +72,34 @@ def _steps(current: Scene, dark: bool) -> None:
     """The step control and what follows from it. A fragment: moving the step draws the bars again and nothing else."""
     _step_control(current.steps)
     index = state.place(st.session_state).step = st.session_state["step"] - 1
-    bridge(index, _go_to)
-    for column, part in zip(st.columns(len(current.parts), gap="medium"), current.parts, strict=True):
-        with column:
-            st.html(parts.step(part, index))
-            if index < len(part.grid.queries):
-                figure = figures.step_bars(part.grid, index, dark=dark)
-                chart(figure, f"step {index + 1} {part.title}", f"step-{part.mechanism}", dark)
-                _as_table(f"Step of {part.title}", f"bars-{part.mechanism}", lambda part=part: parts.bars_table(part, index))
+    bridge(index, current.steps, _go_to)
+    stepped([_bars(part, dark) for part in current.parts], index, "step")
+    _tables(current, lambda part: parts.bars_table(part, index))
+
+
+def _bars(part: Part, dark: bool) -> dict:
+    """The bars of every step, for `stepped`."""
+    grid = part.grid
+    hover = figures.heatmap(grid).data[0].hovertext
+    weights = np.where(grid.visible & np.isfinite(grid.weights), grid.weights.round(4).astype(object), None).tolist()
+    steps = [
+        {"words": parts.step(part, i), "weights": weights[i], "hover": hover[i], "spoken": row_sentence(grid, i)}
+        for i in range(len(grid.queries))
+    ]
+    blank = next((i for i, row in enumerate(weights) if not any(row)), 0)  # its note goes where it is not wanted
+    figure = named(figures.step_bars(grid, blank, dark=dark), part.title, dark)
+    return {"figure": figure, "ended": parts.step(part, len(steps)), "steps": steps}
+
+
+def _columns(current: Scene) -> list:
+    return st.columns(len(current.parts), gap="medium")
+
+
+def _tables(current: Scene, table: Callable[[Part], str]) -> None:
+    """The text equivalents of a row of figures, when they are asked for."""
+    if current.settings.tables:
+        for column, part in zip(_columns(current), current.parts, strict=True):
+            column.html(table(part) or "<p></p>")
 
 
 def _step_control(steps: int) -> None:
@@ -92,12 +119,14 @@ def _go_to(row: int) -> None:
 def _together(current: Scene, dark: bool) -> None:
     """What compares the mechanisms: statistics by step, their means, and the difference of two maps."""
     st.subheader("Side by side", divider="gray")
-    chart(figures.by_step(current.frames(), current.keys, dark=dark), "statistics by step", "by-step", dark)
+    figure = figures.by_step(current.frames(), current.keys, tokens=False, dark=dark)
+    plots([("", named(figure, "statistics by step", dark))], "by-step")
     uniform = f"Dotted: uniform attention over {current.keys} tokens. " if current.keys else ""
     st.caption(
         f"{uniform}Effective positions = exp(entropy): how many positions an even spread of the same entropy would cover."
     )
-    _as_table("Statistics by step", "by-step", lambda: "".join(parts.steps_table(part) for part in current.parts))
+    if current.settings.tables:
+        st.html("".join(parts.steps_table(part) for part in current.parts))
     left, right = st.columns([3, 2], gap="large") if current.pairs else (st.container(), None)
     left.html(parts.comparison_table(current))
     state.place(st.session_state).difference = None
@@ -112,19 +141,6 @@ def _difference(current: Scene, dark: bool) -> None:
     )
     state.place(st.session_state).difference = pair
     a, b = (current.parts[i] for i in pair)
-    chart(pictures.difference(a, b, dark), f"difference {current.difference_title(pair)}", "difference", dark)
-    _as_table("Difference", "difference", lambda: parts.difference_table(a, b))
-
-
-def chart(figure: go.Figure, name: str, key: str, dark: bool, rows: bool = False) -> None:
-    """Show a figure; an equal one is not drawn again. rows : its rows are steps, and a click goes there (see bridge.js)."""
-    meta = figure.layout.meta
-    figure.layout.meta = {"name": figure_name(name), "label": name, "rows": rows, "outline": palette(dark).outline, **meta}
-    plot(figure, f"chart-{key}")
-
-
-def _as_table(what: str, key: str, build: Callable[[], str]) -> None:
-    """The numbers behind a chart, made when they are asked for."""
-    with st.expander(f"{what} as a table", key=f"table-{key}", on_change="rerun", type="compact") as numbers:
-        if numbers.open:
-            st.html(build())
+    plots([("", named(pictures.difference(a, b, dark), f"difference {current.difference_title(pair)}", dark))], "difference")
+    if current.settings.tables:
+        st.html(parts.difference_table(a, b))

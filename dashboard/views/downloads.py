@@ -28,11 +28,12 @@ def show(current: Scene, dark: bool) -> None:
             on_click="ignore", key="zip", type="primary", icon=":material/folder_zip:",
             help="All figures as HTML, the traces as JSON, statistics and weights as CSV, and a manifest.",
         )  # fmt: skip
-        for name in makers(current, dark, place):
-            st.download_button(
-                f"{name} (HTML)", functools.partial(page, current, dark, place, name), f"{export.figure_name(name)}.html",
-                "text/html", on_click="ignore", key=f"html-{export.figure_name(name)}", type="tertiary",
-            )  # fmt: skip
+        with st.popover("One figure as HTML", key="figures", on_change="rerun") as popover:
+            for name in makers(current, dark, place) if popover.open else ():
+                st.download_button(
+                    name, functools.partial(page, current, dark, place, name), f"{export.figure_name(name)}.html",
+                    "text/html", on_click="ignore", key=f"html-{export.figure_name(name)}", type="tertiary",
+                )  # fmt: skip
 
 
 def page(current: Scene, dark: bool, place: Place, name: str) -> bytes:

@@ -45,7 +45,8 @@ def test_the_saved_heatmap_holds_the_tokens(dashboard, tmp_path):
 
 def test_a_figure_as_html_opens_offline(dashboard, chrome, tmp_path):
     dashboard.open()
-    path = saved(dashboard, dashboard.page.get_by_role("button", name="Heatmap Transformer (HTML)"), tmp_path)
+    dashboard.page.get_by_role("button", name="One figure as HTML").click()
+    path = saved(dashboard, dashboard.page.get_by_role("button", name="Heatmap Transformer"), tmp_path)
     opened(chrome, path)
 
 

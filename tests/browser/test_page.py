@@ -173,9 +173,9 @@ def test_one_target_for_all_and_the_difference_of_two_maps(dashboard):
 
 def test_numbers_behind_a_chart(dashboard):
     dashboard.open()
-    dashboard.page.get_by_text("Weights of Bahdanau as a table").click()
-    table = dashboard.page.locator(".st-key-table-heatmap-bahdanau table.numbers")
-    table.wait_for()
+    dashboard.page.get_by_text("Charts as tables too").click()
+    table = dashboard.page.locator("table.numbers").first
+    dashboard.page.wait_for_function("document.querySelectorAll('table.numbers').length === 10")
     cells = [float(cell) for cell in table.locator("tbody tr").nth(2).locator("td").all_inner_texts()]
     assert cells == pytest.approx(dashboard.heatmaps()[0]["weights"][2], abs=0.006)
 
