@@ -169,7 +169,7 @@ def _panel_shapes(level: float | None, step: int | None, axis: str, colors) -> l
 
 def _step_axis(frame: pd.DataFrame, shared: bool, colors) -> dict:
     steps = frame["step"].to_list()
-    room = 22 if shared else 12
+    room = 22 if shared else 8
     shown = [steps[i] for i in labels.thin(len(steps), room)]
     tokens = [labels.escape(labels.plain(token)) for token in frame["token"]]
     texts = dict(zip(steps, tokens, strict=True)) if shared else {step: str(step + 1) for step in steps}

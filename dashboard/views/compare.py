@@ -31,8 +31,8 @@ def show(fields: dict) -> None:
     dark = st.context.theme.type == "dark"
     for mechanism, problem in current.problems.items():
         notice.warning(parts.markdown(f"{title(mechanism)} is not shown. {problem}"), icon=":material/error:")
-    _maps(current, dark)
-    _steps(current, dark)
+    hover = _maps(current, dark)
+    _steps(current, hover, dark)
     _together(current, dark)
     downloads.show(current, dark)
 
@@ -51,36 +51,33 @@ def _compose(settings: Settings, notice) -> Scene | None:
     return current
 
 
-def _maps(current: Scene, dark: bool) -> None:
-    """A column a mechanism: name, formula, translation, heatmap."""
+def _maps(current: Scene, dark: bool) -> list:
+    """A column a mechanism: name, formula, translation, heatmap -> what the pointer is told over each cell of each map."""
     ink = lines([part.title for part in current.parts], dark)
     for column, part in zip(_columns(current), current.parts, strict=True):
         with column:
             st.html(parts.header(part, ink[part.title].color))
             st.latex(MECHANISMS[part.mechanism].formula)
-    cells = [
-        (parts.translation(part) + parts.shown(part),
-         named(figures.heatmap(part.grid, dark=dark), f"heatmap {part.title}", dark, rows=True))
-        for part in current.parts
-    ]  # fmt: skip
-    plots(cells, "heatmaps")
+    drawn = [named(figures.heatmap(part.grid, dark=dark), f"heatmap {part.title}", dark, rows=True) for part in current.parts]
+    words = [parts.translation(part) + parts.shown(part) for part in current.parts]
+    plots(list(zip(words, drawn)), "heatmaps")
     _tables(current, parts.weights_table)
+    return [figure.data[0].hovertext for figure in drawn]
 
 
 @st.fragment
-def _steps(current: Scene, dark: bool) -> None:
+def _steps(current: Scene, hover: list, dark: bool) -> None:
     """The step control and what follows from it. A fragment: moving the step draws the bars again and nothing else."""
     _step_control(current.steps)
     index = state.place(st.session_state).step = st.session_state["step"] - 1
     bridge(index, current.steps, _go_to)
-    stepped([_bars(part, dark) for part in current.parts], index, "step")
+    stepped([_bars(part, told, dark) for part, told in zip(current.parts, hover, strict=True)], index, "step")
     _tables(current, lambda part: parts.bars_table(part, index))
 
 
-def _bars(part: Part, dark: bool) -> dict:
+def _bars(part: Part, hover: list, dark: bool) -> dict:
     """The bars of every step, for `stepped`."""
     grid = part.grid
-    hover = figures.heatmap(grid).data[0].hovertext
     weights = np.where(grid.visible & np.isfinite(grid.weights), grid.weights.round(4).astype(object), None).tolist()
     steps = [
         {"words": parts.step(part, i), "weights": weights[i], "hover": hover[i], "spoken": row_sentence(grid, i)}
@@ -122,13 +119,11 @@ def _together(current: Scene, dark: bool) -> None:
     figure = figures.by_step(current.frames(), current.keys, tokens=False, dark=dark)
     plots([("", named(figure, "statistics by step", dark))], "by-step")
     uniform = f"Dotted: uniform attention over {current.keys} tokens. " if current.keys else ""
-    st.caption(
-        f"{uniform}Effective positions = exp(entropy): how many positions an even spread of the same entropy would cover."
-    )
+    note = f"{uniform}Effective positions = exp(entropy): how many positions an even spread of the same entropy would cover."
     if current.settings.tables:
         st.html("".join(parts.steps_table(part) for part in current.parts))
     left, right = st.columns([3, 2], gap="large") if current.pairs else (st.container(), None)
-    left.html(parts.comparison_table(current))
+    left.html(f'<p class="what">{note}</p>{parts.comparison_table(current)}')
     state.place(st.session_state).difference = None
     if right is not None:
         with right:

@@ -1,9 +1,10 @@
 """From Enter to every chart drawn, in a real browser: `python tests/bench/page.py [--runs 30]`.
 
-Four figures, in one run, and their ratios (only these say something about another machine):
+Five figures, in one run, and their ratios (only these say something about another machine):
     full     the page, three mechanisms, a 12-word sentence
     stored   the same page with the models' work replaced by stored traces           bar: full / stored <= 1.4
     bare     a page of three heatmaps, three bar charts and a table, nothing computed  bar: full / bare <= 1.6
+    lean     the same without Streamlit's theme (the page draws without it, too)      for information: full / lean
     step     moving the step on the page                                             bar: step / full <= 0.5
 The exit status is 1 when a bar is missed. Drawn means: every chart that must change has finished a Plotly.react since the key press, and no other is under way.
 """
@@ -94,17 +95,19 @@ def store(path: Path) -> None:
 
 def measure(runs: int) -> dict[str, list[float]]:
     """Milliseconds of each kind; the kinds take turns, so that whatever else the machine does falls on all alike."""
-    times: dict[str, list[float]] = {"full": [], "stored": [], "bare": [], "step": []}
+    times: dict[str, list[float]] = {"full": [], "stored": [], "bare": [], "lean": [], "step": []}
     with tempfile.TemporaryDirectory() as folder, browser() as chrome:
         traces = Path(folder) / "traces.jsonl"
         store(traces)
         bench = ROOT / "tests" / "bench"
-        with server() as live, server(bench / "stored_app.py", ATTNVIZ_STORED=str(traces)) as kept, server(bench / "bare_app.py") as bare:
-            pages = {"full": opened(chrome, live, 7), "stored": opened(chrome, kept, 7), "bare": opened(chrome, bare, 6)}
+        with server() as live, server(bench / "stored_app.py", ATTNVIZ_STORED=str(traces)) as kept, server(bench / "bare_app.py") as bare, \
+                server(bench / "bare_app.py", ATTNVIZ_LEAN="1") as lean:
+            pages = {"full": opened(chrome, live, 7), "stored": opened(chrome, kept, 7), "bare": opened(chrome, bare, 6),
+                     "lean": opened(chrome, lean, 6)}  # fmt: skip
             for run in range(runs + 2):
                 for kind, page in pages.items():
                     page.bring_to_front()
-                    taken = enter(page, SENTENCES[run % len(SENTENCES)], 6 if kind == "bare" else 7)
+                    taken = enter(page, SENTENCES[run % len(SENTENCES)], 6 if kind in ("bare", "lean") else 7)
                     if run > 1:  # the first two warm up
                         times[kind].append(taken)
                     if kind == "full" and run > 1:
@@ -127,6 +130,8 @@ def main() -> int:
         print(f"{kind:7} median {value:6.0f} ms   (of {options.runs}: {low:.0f} to {high:.0f})")
     for (name, value), bar in zip(ratios.items(), BARS.values()) if not options.json else ():
         print(f"{name}: {value:.2f} (at most {bar})")
+    if not options.json:
+        print(f"for information: full / lean {medians['full'] / medians['lean']:.2f}")
     return int(any(value > bar for value, bar in zip(ratios.values(), BARS.values())))
 
 
