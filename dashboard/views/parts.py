@@ -73,7 +73,7 @@ def step(part: Part, index: int) -> str:
     if part.grid.kind == "encoder":
         return f'<p class="step">Source token {index + 1}: {token}</p>'
     chance = math.exp(part.shown.log_probs[index])  # <eos> is last, so hiding it moves no step
-    others = "".join(
+    others = " ".join(  # with a space, where the line may break
         f"<i><span dir='auto'>{html.escape(labels.plain(other.text))}</span> {other.probability:.3f}</i>"
         for other in part.shown.alternatives[index]
     ) or "for alternatives, which are pieces, show pieces"
