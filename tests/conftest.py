@@ -1,6 +1,19 @@
 """What several test files share."""
 
+import os
+
 import pytest
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch: the models are small, and the test processes share the cores
+
+
+@pytest.fixture(scope="session")
+def chrome():
+    """One headless Chromium for all tests of a process."""
+    import serving
+
+    with serving.browser() as chrome:
+        yield chrome
 
 
 @pytest.fixture(scope="session")

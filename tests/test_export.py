@@ -176,22 +176,12 @@ def test_an_empty_bundle_is_a_manifest():
     assert archive.namelist() == ["manifest.json"]
 
 
-# --- a real browser, offline
+# --- a real chrome, offline
 
 
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api")
-    path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path if Path(path).exists() else None, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-def opened(browser, path):
+def opened(chrome, path):
     """A page of the file, drawn; no network, no console message, no failed request."""
-    page, troubles = browser.new_page(offline=True), []
+    page, troubles = chrome.new_page(offline=True), []
     page.on("console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on("requestfailed", lambda request: troubles.append(request.url))
@@ -203,32 +193,32 @@ def opened(browser, path):
 
 
 @pytest.mark.parametrize("name", ["heatmap", "bars", "difference", "steps", "table"])
-def test_exported_html_draws_offline_in_a_browser(browser, tmp_path, name):
+def test_exported_html_draws_offline_in_a_browser(chrome, tmp_path, name):
     file = tmp_path / "figure.html"
     file.write_bytes(export.figure_html(drawn(name), NASTY[0]))
-    page = opened(browser, file)
+    page = opened(chrome, file)
     assert page.locator("svg b, figcaption b").count() == 0 and page.locator(".main-svg").count() >= 1
     page.close()
 
 
-def test_tokens_read_in_the_browser_as_they_were_typed(browser, tmp_path):
+def test_tokens_read_in_the_browser_as_they_were_typed(chrome, tmp_path):
     file = tmp_path / "figure.html"
     file.write_bytes(export.figure_html(drawn("heatmap"), "x"))
-    page = opened(browser, file)
+    page = opened(chrome, file)
     shown = page.locator(".ytick text").all_text_contents()
     assert {'"', "'", "\\", "<!--", "$x$", "&amp;", "\u2068שלום\u2069"} <= set(shown) and "</script><b…" in " ".join(shown)
     page.close()
 
 
 @pytest.mark.parametrize("count", [9, 17, 18, 40])
-def test_labels_of_keys_do_not_meet_in_a_narrow_column(browser, tmp_path, count):
+def test_labels_of_keys_do_not_meet_in_a_narrow_column(chrome, tmp_path, count):
     """The boxes of the drawn texts, turned with them, side by side across the direction in which they run."""
     keys = [Token(word, 0, 1) for word in ("grass", "jumping", "É", "anticonstitutionnel") * count][:count]
     grid = replace(nasty_grid(), queries=(keys[1],), keys=tuple(keys), weights=np.full((1, count), 1 / count),
                    removed=np.zeros(1), visible=np.ones((1, count), bool))  # fmt: skip
     file = tmp_path / "figure.html"
     file.write_bytes(export.figure_html(figures.heatmap(grid), "x"))
-    page = opened(browser, file)
+    page = opened(chrome, file)
     spans = page.evaluate("""async () => {
         await Plotly.relayout(document.querySelector(".js-plotly-plot"), {width: 310});
         return [...document.querySelectorAll(".xtick text")].map((text) => {
@@ -243,11 +233,11 @@ def test_labels_of_keys_do_not_meet_in_a_narrow_column(browser, tmp_path, count)
     page.close()
 
 
-def test_a_click_tells_the_cell_under_the_pointer_gaps_included(browser, tmp_path):
+def test_a_click_tells_the_cell_under_the_pointer_gaps_included(chrome, tmp_path):
     masked = replace(nasty_grid(), visible=np.tri(len(NASTY), dtype=bool))
     file = tmp_path / "figure.html"
     file.write_bytes(export.figure_html(figures.heatmap(masked), "x"))
-    page = opened(browser, file)
+    page = opened(chrome, file)
     page.evaluate("""() => {
         const chart = document.querySelector(".js-plotly-plot");
         chart.on("plotly_click", event => { window.picked = event.points.map(point => [point.x, point.y]); });
@@ -262,17 +252,17 @@ def test_a_click_tells_the_cell_under_the_pointer_gaps_included(browser, tmp_pat
     page.close()
 
 
-def test_figures_of_the_zip_open_from_the_unpacked_folder(browser, pack, tmp_path):
+def test_figures_of_the_zip_open_from_the_unpacked_folder(chrome, pack, tmp_path):
     zipfile.ZipFile(io.BytesIO(export.bundle(*pack))).extractall(tmp_path)
     for file in (tmp_path / "figures").glob("*.html"):
-        opened(browser, file).close()
+        opened(chrome, file).close()
 
 
 @pytest.mark.parametrize("fmt, start", [("svg", b"<svg"), ("png", b"\x89PNG")])
-def test_the_browser_saves_the_picture(browser, tmp_path, fmt, start):
+def test_the_browser_saves_the_picture(chrome, tmp_path, fmt, start):
     file = tmp_path / "figure.html"
     file.write_bytes(export.figure_html(drawn("heatmap"), "Heat map"))
-    page = opened(browser, file)
+    page = opened(chrome, file)
     with page.expect_download() as download:
         options = export.config("Heat map", fmt)["toImageButtonOptions"]
         page.evaluate("options => Plotly.downloadImage('heat-map', options)", options)

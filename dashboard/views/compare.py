@@ -123,7 +123,7 @@ def _together(current: Scene, dark: bool) -> None:
     if current.settings.tables:
         st.html("".join(parts.steps_table(part) for part in current.parts))
     left, right = st.columns([3, 2], gap="large") if current.pairs else (st.container(), None)
-    left.html(f'<p class="what">{note}</p>{parts.comparison_table(current)}')
+    left.html(f'<p class="small">{note}</p>{parts.comparison_table(current)}')
     state.place(st.session_state).difference = None
     if right is not None:
         with right:

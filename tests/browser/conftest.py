@@ -84,12 +84,6 @@ def address():
         yield address
 
 
-@pytest.fixture(scope="session")
-def chrome():
-    with serving.browser() as chrome:
-        yield chrome
-
-
 @pytest.fixture
 def visit(chrome):
     """Open a page of one's own: visit(address, **options of the browser)."""
