@@ -4,7 +4,6 @@ import csv
 import hashlib
 import io
 import json
-import os
 import re
 import zipfile
 from dataclasses import replace
