@@ -15,9 +15,9 @@ __all__ = ["available", "load"]
 
 def available(root: str | Path | None = None) -> list[str]:
     """Names (`pair/mechanism`) of the checkpoints below `root`; by default those that come with the project."""
-    from attnviz import checkpoints
+    from attnviz import files
 
-    return checkpoints.names(Path(root) if root else checkpoints.ROOT)
+    return files.names(Path(root) if root else files.ROOT)
 
 
 def load(name: str, root: str | Path | None = None):

@@ -1,14 +1,7 @@
-"""The only file that reads or writes weights: safetensors and JSON, never pickle.
-
-    checkpoints/<pair>/tokenizer.json               one vocabulary for all mechanisms of a pair
-    checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, options
-                                  /model.safetensors  weights in fp16; fp32 once loaded
-                                  /card.json        what it was trained on, how, and what it scores; may be missing
-"""
+"""The only file that reads or writes weights: safetensors, never pickle. The JSON beside them is in files.py."""
 
 import hashlib
 import json
-import os
 from pathlib import Path
 
 import torch
@@ -16,46 +9,27 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from attnviz.models import Config, build
+from attnviz.files import (
+    ROOT, CheckpointError, names, no_model, read_card, read_config, read_json, replace, short, unreadable, write_json,
+)  # fmt: skip
+from attnviz.mechanisms import Config
+from attnviz.models import build
 from attnviz.text import Text
 
-ROOT = Path(__file__).resolve().parent.parent / "checkpoints"
-
-
-class CheckpointError(ValueError):
-    """A checkpoint that is missing, incomplete or damaged; the message says which and what to do."""
-
-
-def names(root: Path = ROOT) -> list[str]:
-    """Names (`pair/mechanism`) of the checkpoints below a folder, damaged ones included, in a stable order."""
-    return sorted(path.parent.relative_to(root).as_posix() for path in Path(root).glob("*/*/config.json"))
-
-
-def read_json(path: Path) -> dict:
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: bad JSON, or bytes that are not UTF-8
-        raise _unreadable(path, error) from None
-    if not isinstance(content, dict):
-        raise CheckpointError(f"{_short(path)} must hold a JSON object; got {type(content).__name__}")
-    return content
-
-
-def write_json(path: Path, content: dict) -> None:
-    _replace(path, lambda temporary: temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8"))
+__all__ = [
+    "ROOT", "CheckpointError", "check", "fingerprint", "load_metadata", "load_model", "load_tensors", "load_text", "names",
+    "read_card", "read_config", "read_json", "same", "save_model", "save_tensors", "write_json",
+]  # fmt: skip
 
 
 def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
     """The trained model in evaluation mode, fp32, and its config. Raises CheckpointError."""
-    folder = Path(root) / name
-    if not folder.is_dir():
-        raise CheckpointError(f"no checkpoint {name!r}; available: {', '.join(names(root)) or 'none'}")
-    config = _config(folder)
+    config = read_config(name, root)
     try:
         model = build(config)
     except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises them all for impossible sizes
-        raise _no_model(folder, error) from None
-    weights = {key: value.float() for key, value in load_tensors(folder / "model.safetensors").items()}
+        raise no_model(name, error, root) from None
+    weights = {key: value.float() for key, value in load_tensors(Path(root) / name / "model.safetensors").items()}
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
@@ -64,17 +38,10 @@ def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
     return model.eval().requires_grad_(False), config.to_dict()
 
 
-def read_card(name: str, root: Path = ROOT) -> dict:
-    """What the card says; nothing when there is none. Raises CheckpointError."""
-    path = Path(root) / name / "card.json"
-    return read_json(path) if path.exists() else {}
-
-
 def check(name: str, root: Path = ROOT) -> Config:
     """The config of a checkpoint, once its files are there and can be opened. Raises CheckpointError."""
-    folder = Path(root) / name
-    config = _config(folder)
-    _header(folder / "model.safetensors")
+    config = read_config(name, root)
+    _header(Path(root) / name / "model.safetensors")
     load_text(name.split("/")[0], root)
     return config
 
@@ -83,11 +50,11 @@ def load_text(pair: str, root: Path = ROOT) -> Text:
     """The tokenizer of a language pair. Raises CheckpointError."""
     path = Path(root) / pair / "tokenizer.json"
     if not path.is_file():
-        raise CheckpointError(f"{_short(path)} is missing; restore it or train the pair again")
+        raise CheckpointError(f"{short(path)} is missing; restore it or train the pair again")
     try:
         return Text.load(path)
     except Exception as error:  # the tokenizers library raises plain Exception
-        raise CheckpointError(f"{_short(path)} is damaged ({error}); restore it") from None
+        raise CheckpointError(f"{short(path)} is damaged ({error}); restore it") from None
 
 
 def save_model(folder: Path, config: Config, weights: dict[str, Tensor]) -> None:
@@ -101,7 +68,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     try:
         return load_file(str(path))
     except (SafetensorError, OSError) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
 
 
 def load_metadata(path: Path, *wanted: str) -> dict:
@@ -112,7 +79,7 @@ def load_metadata(path: Path, *wanted: str) -> dict:
     except (KeyError, TypeError, ValueError, RecursionError):
         missing = wanted
     if missing:
-        raise CheckpointError(f"{_short(path)} must say {', '.join(missing)} beside its tensors; train the model again")
+        raise CheckpointError(f"{short(path)} must say {', '.join(missing)} beside its tensors; train the model again")
     return content
 
 
@@ -120,7 +87,7 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None =
     """Write tensors, and beside them metadata that JSON can hold, to one safetensors file, whole or not at all."""
     whole = {key: value.detach().to("cpu", copy=True).contiguous() for key, value in tensors.items()}
     beside = None if metadata is None else {"json": json.dumps(metadata)}
-    _replace(path, lambda temporary: save_file(whole, str(temporary), beside))
+    replace(path, lambda temporary: save_file(whole, str(temporary), beside))
 
 
 def fingerprint(name: str, root: Path = ROOT) -> str:
@@ -133,43 +100,10 @@ def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)
 
 
-def _replace(path: Path, write) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-    write(temporary)
-    temporary.chmod(0o644)  # safetensors leaves its files to their owner alone
-    os.replace(temporary, path)
-
-
-def _config(folder: Path) -> Config:
-    content = read_json(folder / "config.json")
-    try:
-        return Config(**content)
-    except (TypeError, ValueError) as error:  # TypeError: a key that is missing, unknown or of another type
-        raise _no_model(folder, error) from None
-
-
-def _no_model(folder: Path, error: Exception) -> CheckpointError:
-    return CheckpointError(f"{_short(folder / 'config.json')} does not describe a model: {error}")
-
-
 def _header(path: Path) -> dict[str, str] | None:
     """The metadata of a safetensors file, whose length and header are checked on the way."""
     try:
         with safe_open(str(path), framework="pt") as file:
             return file.metadata()
     except (SafetensorError, OSError) as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path, error: Exception) -> CheckpointError:
-    if isinstance(error, FileNotFoundError):
-        return CheckpointError(f"{_short(path)} is missing; restore it or train the model again")
-    reason = "not a file" if Path(path).is_dir() else getattr(error, "strerror", None) or error
-    return CheckpointError(f"{_short(path)} is damaged ({reason}); restore it or train the model again")
-
-
-def _short(path: Path) -> str:
-    """The path from `checkpoints` on when it is below it: what a reader of the page recognises."""
-    path = Path(path)
-    return path.relative_to(ROOT.parent).as_posix() if path.is_relative_to(ROOT.parent) else str(path)
+        raise unreadable(path, error) from None

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnviz.attention import Additive, Attention, General
+from attnviz.dropout import Dropout
 
 
 class Memory(NamedTuple):
@@ -66,7 +67,7 @@ class Recurrent(nn.Module):
         self.start = nn.Linear(width, width)
         self.attention = attention
         self.output_bias = nn.Parameter(torch.zeros(vocabulary))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def embed(self, tokens: Tensor) -> Tensor:
         """tokens (...) -> (..., E), scaled so that the tied output matrix keeps a small variance."""

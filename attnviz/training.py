@@ -20,7 +20,8 @@ from tqdm import tqdm
 
 from attnviz import checkpoints, corpora
 from attnviz.evaluate import translate
-from attnviz.models import Config, build
+from attnviz.mechanisms import Config
+from attnviz.models import build
 from attnviz.recipes import Settings, rate, settings
 from attnviz.text import BOS, PAD, Text, train_vocabulary
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.attention import MultiHead
+from attnviz.dropout import Dropout
 
 
 class Memory(NamedTuple):
@@ -37,7 +38,7 @@ class FeedForward(nn.Module):
     def __init__(self, width: int, hidden: int, dropout: float):
         super().__init__()
         self.enter, self.leave = nn.Linear(width, hidden), nn.Linear(hidden, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.leave(self.dropout(F.relu(self.enter(x))))
@@ -49,7 +50,7 @@ class EncoderLayer(nn.Module):
         self.attention = MultiHead(width, heads, dropout=attention_dropout)
         self.feed = FeedForward(width, hidden, dropout)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """x (B, S, D), mask (B, 1, 1, S) -> (B, S, D), weights (B, H, S, S)."""
@@ -67,7 +68,7 @@ class DecoderLayer(nn.Module):
         self.cross = MultiHead(width, heads, dropout=attention_dropout)
         self.feed = FeedForward(width, hidden, dropout)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, cache: tuple, causal: Tensor | None, memory: tuple, mask: Tensor | None):
         """x (B, T, D), cache (keys, values) of earlier positions, causal (T, T), memory (keys, values), mask
@@ -95,7 +96,7 @@ def positions(length: int, width: int, device=None) -> Tensor:
 class Transformer(nn.Module):
     """Pre-norm encoder-decoder; one matrix embeds source, target and output (the vocabulary is joint)."""
 
-    def __init__(self, vocabulary: int, width: int = 256, heads: int = 4, layers: int = 3, hidden: int = 512,
+    def __init__(self, vocabulary: int, width: int, heads: int, layers: int, hidden: int,
                  dropout: float = 0.1, attention_dropout: float = 0.0, longest: int = 512):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
@@ -105,7 +106,7 @@ class Transformer(nn.Module):
         self.encoder = nn.ModuleList(EncoderLayer(*shape) for _ in range(layers))
         self.decoder = nn.ModuleList(DecoderLayer(*shape) for _ in range(layers))
         self.encoder_norm, self.decoder_norm = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def embed(self, tokens: Tensor, first: int = 0) -> Tensor:
         """tokens (B, T) standing at positions first, first + 1, ... -> (B, T, D)."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from attnviz import checkpoints, decode
-from attnviz.models import MECHANISMS
+from attnviz.mechanisms import MECHANISMS
 from attnviz.text import Text, Tokens
 from attnviz.trace import Alternative, AttentionMap, Trace
 

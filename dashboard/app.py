@@ -1,6 +1,5 @@
-"""The dashboard: `streamlit run dashboard/app.py`."""
+"""The dashboard: `streamlit run dashboard/app.py`. Here the server starts; what a visit runs is page.py."""
 
-import logging
 import sys
 from pathlib import Path
 
@@ -10,26 +9,6 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
     sys.path.insert(0, ROOT)
 
-from dashboard import controls, state  # noqa: E402
-from dashboard.views import compare  # noqa: E402
+from dashboard import front, start  # noqa: E402
 
-st.set_page_config(
-    page_title="attnviz · see how attention works",
-    page_icon=str(Path(__file__).with_name("icon.svg")),
-    layout="wide",
-    initial_sidebar_state="expanded",
-)
-
-
-def main() -> None:
-    st.html(Path(__file__).with_name("style.css"))
-    with st.sidebar:
-        settings = controls.sidebar(state.mechanisms(), *state.layers_and_heads("transformer"))
-    compare.show(settings)
-
-
-try:
-    main()
-except Exception:  # the last net: whatever is wrong, the page says so in plain words and the log has the rest
-    logging.getLogger("attnviz").exception("the page could not be drawn")
-    st.error("Something went wrong while drawing this page. Your sentence is kept; change a setting or reload to go on.")
+app = st.App("page.py", lifespan=start.lifespan, routes=front.routes)

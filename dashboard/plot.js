@@ -1,9 +1,9 @@
-// A row of cells, each with words above a figure, drawn with the Plotly that Streamlit has loaded (see plot.py). A figure that
+// A row of cells, each with words above a figure, drawn with Plotly (see plot.py). A figure that
 // changed moves from the old one to the new in a single Plotly.react; words and figures that did not change are left alone.
 const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, showTips: false };
 
 async function plotly() {
-  while (!window.Plotly) await new Promise((next) => setTimeout(next, 10));
+  while (!window.Plotly) await new Promise((next) => setTimeout(next, 10)); // front.py has the page load it
   return window.Plotly;
 }
 

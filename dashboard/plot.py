@@ -1,7 +1,7 @@
 """Figures on the page. `st.plotly_chart` mounts a new chart for every change and draws it twice, and each element costs Streamlit
 a round of its own; together more than half of the time from Enter to drawn (tests/bench/page.py). This component takes a
-row of figures with their words at once, keeps the charts, and moves each to its new figure in one go. Plotly itself comes
-from Streamlit: one empty, hidden `st.plotly_chart` loads it."""
+row of figures with their words at once, keeps the charts, and moves each to its new figure in one go. Plotly itself is
+that of the plotly package: see front.py."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,12 +18,6 @@ _component = st.components.v2.component(
     "attnviz_plot", html='<div class="cells"></div>', isolate_styles=False,
     js=Path(__file__).with_name("plot.js").read_text(encoding="utf-8"),
 )  # fmt: skip
-
-
-def load_plotly() -> None:
-    """Once on each page, before the first `plots`."""
-    with st.container(key="plotly-loader"):
-        st.plotly_chart(go.Figure(layout={"height": 10, "template": {}}), key="plotly", theme=None)
 
 
 def plots(cells: Sequence[Cell], key: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from attnviz import select, stats
-from attnviz.models import MECHANISMS
+from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid
 from attnviz.trace import Trace
 from dashboard.settings import FROM, LIMIT, OWN, TYPED, Settings, title

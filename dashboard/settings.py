@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from attnviz.models import MECHANISMS
+from attnviz.mechanisms import MECHANISMS
 
 LIMIT = 500  # characters of a sentence
 OWN, TYPED, FROM = "own", "typed", "from-"  # FROM + mechanism

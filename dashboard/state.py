@@ -4,11 +4,15 @@ Shared by all sessions, because nothing in them can change: models, tokenizers a
 the last scene that could be drawn, so that a text that fails takes nothing off the page.
 """
 
+import os
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
+
+from attnviz import files
+from attnviz.mechanisms import MECHANISMS
 
 PAIR = "en-fr"
 _SCENE, _PLACE = "last_scene", "place"
@@ -25,27 +29,21 @@ class Place:
 
 def root() -> Path:
     """The checkpoints folder: ATTNVIZ_CHECKPOINTS, or the project's own."""
-    import os
-
-    from attnviz import checkpoints
-
-    return Path(os.environ.get("ATTNVIZ_CHECKPOINTS") or checkpoints.ROOT)
+    return Path(os.environ.get("ATTNVIZ_CHECKPOINTS") or files.ROOT)
 
 
 def mechanisms() -> list[str]:
     """What the page offers, in the order of the registry; a checkpoint may turn out to be missing or damaged."""
-    from attnviz.models import MECHANISMS
-
     return list(MECHANISMS)
 
 
 def layers_and_heads(mechanism: str) -> tuple[int, int]:
     """Of a Transformer, as it was trained; (1, 1) when it cannot be read: then it is not shown either."""
     try:
-        decoder = _translator(*_checkpoint(mechanism)).model.decoder
-    except ValueError:
+        options = files.read_config(f"{PAIR}/{mechanism}", root()).options
+        return options["layers"], options["heads"]
+    except (ValueError, KeyError):
         return 1, 1
-    return len(decoder), decoder[0].cross.heads
 
 
 def trace(mechanism: str, text: str, target: str | None, beam: int):

@@ -50,7 +50,7 @@ def _wait(address: str, process: subprocess.Popen, seconds: float = 60) -> None:
                 if answer.status == 200:
                     return
         except OSError:
-            time.sleep(0.1)
+            time.sleep(0.02)
     raise TimeoutError(f"{address} did not answer in {seconds} s")
 
 

@@ -11,7 +11,8 @@ from safetensors.torch import load_file, save_file
 import attnviz
 from attnviz import checkpoints
 from attnviz.checkpoints import CheckpointError
-from attnviz.models import Config, build
+from attnviz.mechanisms import Config
+from attnviz.models import build
 from attnviz.translator import Translator, describe
 
 NAME = "en-fr/bahdanau"

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from attnviz import decode
-from attnviz.models import MECHANISMS, Config, build
+from attnviz.mechanisms import MECHANISMS, Config
+from attnviz.models import build
 from attnviz.text import BOS, EOS, PAD, UNK
 
 V = 20

@@ -12,9 +12,12 @@ ROOT = Path(__file__).resolve().parent.parent
 # Beside each: the packages that it may use, the standard library apart.
 LIBRARY = {
     "attention": "torch",
+    "dropout": "torch",
     "recurrent": "torch",
     "transformer": "torch",
+    "mechanisms": "",
     "models": "torch",
+    "files": "",
     "trace": "numpy",
     "text": "tokenizers",
     "decode": "torch",
@@ -38,7 +41,7 @@ LIBRARY = {
     "__main__": "",
 }
 ORDER = list(LIBRARY)
-DOORS = {"": {"checkpoints", "translator"}}  # attnviz/__init__.py: what `available` and `load` open, when called
+DOORS = {"": {"files", "translator"}}  # attnviz/__init__.py: what `available` and `load` open, when called
 LINES, FUNCTION_LINES = 300, 50
 
 

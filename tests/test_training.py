@@ -10,7 +10,7 @@ import pytest
 import tiny
 import torch
 
-from attnviz import checkpoints, corpora, evaluate, models, recipes, training
+from attnviz import checkpoints, corpora, evaluate, mechanisms, models, recipes, training
 from attnviz.text import Text
 from attnviz.translator import Translator
 
@@ -190,7 +190,7 @@ def test_rates_are_factors_on_the_learning_rate(finished, corpus):
 
 def test_every_recipe_names_parameters_of_its_model():
     for mechanism, recipe in recipes.RECIPES.items():
-        names = {name for name, _ in models.build(models.Config(mechanism, 50, tiny.WIDTHS[mechanism])).named_parameters()}
+        names = {name for name, _ in models.build(mechanisms.Config(mechanism, 50, tiny.WIDTHS[mechanism])).named_parameters()}
         assert set(recipe.get("rates", {})) <= names
 
 
@@ -254,7 +254,7 @@ def test_the_card_is_complete(finished, corpus):
     assert card["data"] == corpus.files and all(re.fullmatch("[0-9a-f]{64}", sum_) for sum_ in card["data"].values())
     assert card["settings"] == dataclasses.asdict(plan())
     config = checkpoints.read_json(finished / "en-fr/bahdanau/config.json")
-    assert card["parameters"] == sum(p.numel() for p in models.build(models.Config(**config)).parameters())
+    assert card["parameters"] == sum(p.numel() for p in models.build(mechanisms.Config(**config)).parameters())
     assert card["peak_memory_mb"] > 0 and card["seconds"] >= 0 and card["device"]
     assert card["precision"] in ("bfloat16", "float32")
     assert set(card["versions"]) == {"attnviz", "python", "torch"}
@@ -277,7 +277,7 @@ def test_the_card_says_nothing_of_what_was_not_recorded(finished, corpus, tmp_pa
 
 
 def test_every_mechanism_has_a_recipe():
-    assert recipes.RECIPES.keys() == models.MECHANISMS.keys()
+    assert recipes.RECIPES.keys() == mechanisms.MECHANISMS.keys()
     assert all(training.settings(name).mechanism == name for name in recipes.RECIPES)
 
 

@@ -10,7 +10,7 @@ import torch
 
 import attnviz
 from attnviz import checkpoints, decode
-from attnviz.models import MECHANISMS
+from attnviz.mechanisms import MECHANISMS
 from attnviz.text import BOS, EOS
 from attnviz.trace import Trace
 from attnviz.translator import BEAMS, LONGEST, TextError, Translator, describe, load

@@ -11,7 +11,7 @@ MECHANISMS = [name.split("/")[1] for name in attnviz.available()]
 
 
 def run(**query) -> AppTest:
-    app = AppTest.from_file(str(serving.ROOT / "dashboard" / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(serving.ROOT / "dashboard" / "page.py"), default_timeout=60)
     for key, value in query.items():
         app.query_params[key] = value
     return app.run()

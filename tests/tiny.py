@@ -7,7 +7,8 @@ from pathlib import Path
 import torch
 
 from attnviz import checkpoints
-from attnviz.models import Config, build
+from attnviz.mechanisms import Config
+from attnviz.models import build
 from attnviz.text import Text, train_vocabulary
 
 NOUNS = {"dog": "chien", "cat": "chat", "boy": "garçon", "horse": "cheval"}

@@ -8,10 +8,10 @@ import streamlit as st
 from attnviz import figures
 from attnviz.figures.theme import lines
 from attnviz.figures.wording import row_sentence
-from attnviz.models import MECHANISMS
+from attnviz.mechanisms import MECHANISMS
 from dashboard import controls, scene, state
 from dashboard.bridge import bridge
-from dashboard.plot import load_plotly, named, plots, stepped
+from dashboard.plot import named, plots, stepped
 from dashboard.scene import Part, Scene, SceneError
 from dashboard.settings import Settings, title
 from dashboard.views import downloads, parts, pictures
@@ -22,7 +22,6 @@ def show(fields: dict) -> None:
 
     A fragment: a new sentence runs this again and leaves the sidebar alone.
     """
-    load_plotly()
     settings = Settings(controls.sentence(), **fields)
     notice = st.container(key="notice")
     current = _compose(settings, notice)

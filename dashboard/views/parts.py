@@ -9,7 +9,7 @@ import numpy as np
 from attnviz import select, stats
 from attnviz.figures import labels
 from attnviz.figures.charts import STATISTICS
-from attnviz.models import MECHANISMS
+from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid
 from dashboard.scene import Part, Scene
 from dashboard.settings import KINDS

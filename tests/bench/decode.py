@@ -19,7 +19,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from attnviz import checkpoints, decode  # noqa: E402
-from attnviz.models import MECHANISMS, Config, build  # noqa: E402
+from attnviz.mechanisms import MECHANISMS, Config  # noqa: E402
+from attnviz.models import build  # noqa: E402
 from attnviz.translator import Translator  # noqa: E402
 
 BAR = 3.0

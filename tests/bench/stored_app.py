@@ -1,15 +1,16 @@
 """The page with the models' work taken out: traces come from a file that tests/bench/page.py wrote."""
 
-import runpy
 import sys
 from pathlib import Path
+
+import streamlit as st
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import stored  # noqa: E402
 
-from dashboard import state  # noqa: E402
+from dashboard import front, start, state  # noqa: E402
 
 state.trace = stored.trace
-runpy.run_path(str(ROOT / "dashboard" / "app.py"), run_name="__main__")
+app = st.App(str(ROOT / "dashboard" / "page.py"), lifespan=start.lifespan, routes=front.routes)

@@ -1,0 +1,51 @@
+"""What each mechanism is, for readers; and what a checkpoint says so that it can be built again. No torch here."""
+
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """What a reader is told: its name, its score or rule in LaTeX, its paper, and the kinds of attention it has."""
+
+    title: str
+    formula: str
+    paper: str
+    kinds: tuple[str, ...] = ("cross",)
+
+
+MECHANISMS = {
+    "bahdanau": Mechanism(
+        "Bahdanau · additive",
+        r"e_{tj} = v^\top \tanh(W s_{t-1} + U h_j)",
+        "Bahdanau, Cho & Bengio 2015, appendix A.1.2",
+    ),
+    "luong-general": Mechanism(
+        "Luong · general",
+        r"e_{tj} = s_t^\top W h_j",
+        "Luong, Pham & Manning 2015, eq. 8",
+    ),
+    "transformer": Mechanism(
+        "Transformer · multi-head",
+        r"A = \mathrm{softmax}\!\left(QK^\top / \sqrt{d}\right)",
+        "Vaswani et al. 2017, eq. 1",
+        ("cross", "encoder", "decoder"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a checkpoint needs to be built again. options : the arguments of the mechanism's class."""
+
+    mechanism: str
+    vocabulary: int
+    options: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        if self.mechanism not in MECHANISMS:
+            raise ValueError(f"unknown mechanism {self.mechanism!r}; choose one of {', '.join(MECHANISMS)}")
+        if self.vocabulary < 5:
+            raise ValueError(f"vocabulary must hold more than the four special tokens; got {self.vocabulary}")
+
+    def to_dict(self) -> dict:
+        return asdict(self)

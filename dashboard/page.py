@@ -1,0 +1,36 @@
+"""What a visit to the page runs, from top to bottom; app.py starts the server."""
+
+import logging
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+ROOT = str(Path(__file__).resolve().parent.parent)
+if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
+    sys.path.insert(0, ROOT)
+
+from dashboard import controls, state  # noqa: E402
+
+st.set_page_config(
+    page_title="attnviz · see how attention works",
+    page_icon=str(Path(__file__).with_name("icon.svg")),
+    layout="wide",
+    initial_sidebar_state="expanded",
+)
+
+
+def main() -> None:
+    st.html(Path(__file__).with_name("style.css"))
+    with st.sidebar:
+        settings = controls.sidebar(state.mechanisms(), *state.layers_and_heads("transformer"))
+    from dashboard.views import compare  # torch, pandas and plotly: once the browser has something to do
+
+    compare.show(settings)
+
+
+try:
+    main()
+except Exception:  # the last net: whatever is wrong, the page says so in plain words and the log has the rest
+    logging.getLogger("attnviz").exception("the page could not be drawn")
+    st.error("Something went wrong while drawing this page. Your sentence is kept; change a setting or reload to go on.")

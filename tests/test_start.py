@@ -1,0 +1,47 @@
+"""The server's start: what it sends first, and how its sockets are set."""
+
+import os
+import socket
+
+import pytest
+from plotly.offline import get_plotlyjs_version
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from dashboard import front, start
+
+
+@pytest.fixture(scope="module")
+def client():
+    return TestClient(Starlette(routes=front.routes))
+
+
+def test_the_index_is_streamlits_with_plotly_at_the_end_of_its_head(client):
+    page = client.get("/").text
+    before, after = page.split(front.SCRIPT)
+    assert before + after == front.INDEX.read_text(encoding="utf-8")
+    assert after.startswith("</head>")
+
+
+def test_the_browser_gets_the_plotly_that_figures_are_made_for(client):
+    answer = client.get(f"/{front.PLOTLY.name}", headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["content-encoding"] == "identity"
+    assert answer.content == front.PLOTLY.read_bytes()
+    assert f"plotly.js (cartesian - minified) v{get_plotlyjs_version()}\n" in answer.text[:200]
+
+
+@pytest.mark.parametrize("family, address", [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_answers_are_sent_at_once(family, address):
+    try:
+        listener = socket.create_server((address, 0), family=family)
+    except OSError:
+        pytest.skip(f"this machine has no {address}")
+    with listener:
+        held = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0
+        start.send_at_once()
+        if held is not None:
+            assert len(os.listdir("/proc/self/fd")) == held  # nothing is left open
+        with socket.create_connection(listener.getsockname()[:2]) as client, listener.accept()[0] as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+            assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0  # not one that listens: left alone
