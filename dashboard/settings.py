@@ -7,7 +7,7 @@ from attnviz.mechanisms import MECHANISMS
 LIMIT = 500  # characters of a sentence
 OWN, TYPED, FROM = "own", "typed", "from-"  # FROM + mechanism
 BEAMS = {1: "greedy", 5: "beam of 5"}
-KINDS = {"cross": "Cross-attention (target to source)", "encoder": "Self-attention of the encoder",
+KINDS = {"cross": "Cross-attention (to source)", "encoder": "Self-attention of the encoder",
          "decoder": "Self-attention of the decoder"}  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def _maps(current: Scene, dark: bool) -> list:
             st.html(parts.header(part, ink[part.title].color))
             st.latex(MECHANISMS[part.mechanism].formula)
     drawn = [named(figures.heatmap(part.grid, dark=dark), f"heatmap {part.title}", dark, rows=True) for part in current.parts]
-    words = [parts.translation(part) + parts.shown(part) for part in current.parts]
+    words = [parts.whose(part, ink[part.title].color) + parts.translation(part) + parts.shown(part) for part in current.parts]
     plots(list(zip(words, drawn)), "heatmaps")
     _tables(current, parts.weights_table)
     return [figure.data[0].hovertext for figure in drawn]
@@ -70,21 +70,22 @@ def _steps(current: Scene, hover: list, dark: bool) -> None:
     _step_control(current.steps)
     index = state.place(st.session_state).step = st.session_state["step"] - 1
     bridge(index, current.steps, _go_to)
-    stepped([_bars(part, told, dark) for part, told in zip(current.parts, hover, strict=True)], index, "step")
+    ink = lines([part.title for part in current.parts], dark)
+    stepped([_bars(part, told, ink[part.title].color, dark) for part, told in zip(current.parts, hover, strict=True)], index, "step")
     _tables(current, lambda part: parts.bars_table(part, index))
 
 
-def _bars(part: Part, hover: list, dark: bool) -> dict:
+def _bars(part: Part, hover: list, ink: str, dark: bool) -> dict:
     """The bars of every step, for `stepped`."""
-    grid = part.grid
+    grid, name = part.grid, parts.whose(part, ink)
     weights = np.where(grid.visible & np.isfinite(grid.weights), grid.weights.round(4).astype(object), None).tolist()
     steps = [
-        {"words": parts.step(part, i), "weights": weights[i], "hover": hover[i], "spoken": row_sentence(grid, i)}
+        {"words": name + parts.step(part, i), "weights": weights[i], "hover": hover[i], "spoken": row_sentence(grid, i)}
         for i in range(len(grid.queries))
     ]
     blank = next((i for i, row in enumerate(weights) if not any(row)), 0)  # its note goes where it is not wanted
     figure = named(figures.step_bars(grid, blank, dark=dark), part.title, dark)
-    return {"figure": figure, "ended": parts.step(part, len(steps)), "steps": steps}
+    return {"figure": figure, "ended": name + parts.step(part, len(steps)), "steps": steps}
 
 
 def _columns(current: Scene) -> list:

@@ -29,6 +29,11 @@ def header(part: Part, ink: str) -> str:
     )
 
 
+def whose(part: Part, ink: str) -> str:
+    """The mechanism's name again, for windows so narrow that its charts no longer stand under its header."""
+    return f'<p class="whose" style="--ink:{ink}">{html.escape(part.title)}</p>'
+
+
 def translation(part: Part) -> str:
     """What the model said, or was made to say, and how probable that is to it."""
     trace = part.trace
