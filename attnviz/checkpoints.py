@@ -17,8 +17,9 @@ from attnviz.models import build
 from attnviz.text import Text
 
 __all__ = [
-    "ROOT", "CheckpointError", "check", "fingerprint", "load_metadata", "load_model", "load_tensors", "load_text", "names",
-    "read_card", "read_config", "read_json", "same", "save_model", "save_tensors", "write_json",
+    "ROOT", "CheckpointError", "check", "fingerprint", "fingerprint_text", "load_metadata", "load_model", "load_tensors", "load_text", "names",
+    "read_card", "read_config", "read_json", "same", "save_model", "save_tensors",
+    "verify", "write_json",
 ]  # fmt: skip
 
 
@@ -30,6 +31,8 @@ def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
     except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises them all for impossible sizes
         raise no_model(name, error, root) from None
     weights = {key: value.float() for key, value in load_tensors(Path(root) / name / "model.safetensors").items()}
+    if not all(weight.isfinite().all() for weight in weights.values()):
+        raise CheckpointError(f"{short(Path(root) / name / 'model.safetensors')} is damaged (weights that are no numbers); restore it")
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
@@ -52,9 +55,12 @@ def load_text(pair: str, root: Path = ROOT) -> Text:
     if not path.is_file():
         raise CheckpointError(f"{short(path)} is missing; restore it or train the pair again")
     try:
-        return Text.load(path)
+        text = Text.load(path)
     except Exception as error:  # the tokenizers library raises plain Exception
         raise CheckpointError(f"{short(path)} is damaged ({error}); restore it") from None
+    if problem := text.problem():
+        raise CheckpointError(f"{short(path)} is damaged ({problem}); restore it")
+    return text
 
 
 def save_model(folder: Path, config: Config, weights: dict[str, Tensor]) -> None:
@@ -92,7 +98,25 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None =
 
 def fingerprint(name: str, root: Path = ROOT) -> str:
     """SHA-256 of a checkpoint's weights."""
-    return hashlib.sha256((Path(root) / name / "model.safetensors").read_bytes()).hexdigest()
+    return _sha256(Path(root) / name / "model.safetensors")
+
+
+def fingerprint_text(pair: str, root: Path = ROOT) -> str:
+    """SHA-256 of a pair's tokenizer."""
+    return _sha256(Path(root) / pair / "tokenizer.json")
+
+
+def verify(name: str, root: Path = ROOT) -> dict:
+    """The card, once weights and tokenizer are those that it was written for, if it says so. Raises CheckpointError."""
+    card, folder = read_card(name, root), Path(root) / name
+    for key, path in (("weights_sha256", folder / "model.safetensors"), ("tokenizer_sha256", folder.parent / "tokenizer.json")):
+        if key in card and card[key] != _sha256(path):
+            raise CheckpointError(f"{short(path)} is damaged, or not the file that card.json was written for; restore it")
+    return card
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:

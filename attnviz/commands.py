@@ -147,10 +147,16 @@ def _describe(entry: dict) -> tuple[str, ...]:
     """A row of the table of models, from a card that may lack anything."""
     if entry["problem"]:
         return entry["name"], "–", "–", "–", entry["problem"]
-    parameters = entry.get("parameters")
-    test = entry.get("scores", {}).get("test_2016_flickr", {}).get("bleu_lc")
-    return (entry["name"], entry["title"], "–" if parameters is None else f"{parameters:,}",
-            "–" if test is None else f"{test:.2f}", "none")  # fmt: skip
+    parameters, test = _number(entry, ",", "parameters"), _number(entry, ".2f", "scores", "test_2016_flickr", "bleu_lc")
+    return entry["name"], entry["title"], parameters, test, "none"
+
+
+def _number(card: dict, form: str, *keys: str) -> str:
+    """The number that a card has below some keys; a dash when it has none."""
+    value = card
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return format(value, form) if type(value) in (int, float) else "–"
 
 
 def _show(found: Trace) -> str:

@@ -94,7 +94,9 @@ def forced(model: nn.Module, source: Tensor, target: Tensor) -> Unrolled:
 def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0) -> list[int]:
     """Ids of the best of `width` hypotheses for one sentence (1, S), <eos> included.
 
-    Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant).
+    Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant). The
+    search ends when `width` have ended and no living one is better as it stands: a heuristic, since with a penalty one that
+    is worse now may still end better.
     """
     memory = _rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
     state, token = memory.state, source.new_full((width,), BOS)

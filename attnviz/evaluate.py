@@ -102,6 +102,7 @@ def card(root: Path, name: str, corpus: corpora.Corpus, command: str) -> dict:
     return {
         "pair": pair, "mechanism": mechanism, "data": corpus.files, "seed": settings["seed"], "command": command,
         "settings": settings, "weights_sha256": checkpoints.fingerprint(name, root),
+        "tokenizer_sha256": checkpoints.fingerprint_text(pair, root),
         "parameters": sum(p.numel() for p in translator.model.parameters()),
         "epochs": len(history), "seconds": round(state["seconds"]),
         "peak_memory_mb": max(peaks, default=None), "device": history[-1].get("device"),

@@ -19,26 +19,23 @@ import plotly.graph_objects as go
 import plotly.io as pio
 from plotly.offline import get_plotlyjs
 
-from attnviz.figures.theme import FONT, palette
+from attnviz.figures.theme import FONT, Theme, palette
 from attnviz.trace import Trace
 
-_PAGE = """<!doctype html>
+_DOCUMENT = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-body {{ margin: 24px auto; padding: 0 16px; max-width: {width}px; background: {page}; color: {text}; font-family: {font}; }}
+body {{ margin: 24px auto; padding: 0 16px; max-width: {width}px; background: {page}; color: {text}; font: 15px/1.5 {font}; }}
 figure {{ margin: 0; }}
-figcaption {{ margin-top: 12px; font-size: 14px; line-height: 1.5; color: {muted}; }}
-</style>
+figcaption {{ margin-top: 12px; font-size: 14px; color: {muted}; }}
+{style}</style>
 </head>
 <body>
-<figure>
-{figure}
-<figcaption>{description}</figcaption>
-</figure>
+{body}
 </body>
 </html>
 """
@@ -72,6 +69,15 @@ def figure_name(text: str) -> str:
 def figure_html(figure: go.Figure, name: str = "figure") -> bytes:
     """One HTML file that holds everything it needs, plotly.js (5 MB) included; UTF-8."""
     return _html(figure, name, include_plotlyjs=True)
+
+
+def document(title: str, body: str, colors: Theme, width: int, style: str = "") -> bytes:
+    """An HTML file around `body`, which is markup, as `style` is CSS; `title` is text. Column of `width` px; UTF-8."""
+    page = _DOCUMENT.format(
+        title=html.escape(title), body=body, width=width, style=style, font=FONT,
+        page=colors.page, text=colors.text, muted=colors.muted,
+    )  # fmt: skip
+    return page.encode("utf-8", "xmlcharrefreplace")
 
 
 def frame_csv(frame: pd.DataFrame) -> bytes:
@@ -118,17 +124,13 @@ def bundle(
 
 def _html(figure: go.Figure, name: str, include_plotlyjs: bool | str) -> bytes:
     meta = figure.layout.meta or {}
-    colors = palette(bool(meta.get("dark")))
-    description = meta.get("description", "")
     drawn = pio.to_html(
         figure, config=config(name), include_plotlyjs=include_plotlyjs, full_html=False, validate=False,
         div_id=figure_name(name),
     )  # fmt: skip
-    page = _PAGE.format(
-        title=html.escape(name), figure=drawn, description=html.escape(description), font=FONT,
-        width=1200 if "xaxis3" in figure.layout.to_plotly_json() else 720, page=colors.page, text=colors.text, muted=colors.muted,
-    )  # fmt: skip
-    return page.encode("utf-8", "xmlcharrefreplace")
+    body = f"<figure>\n{drawn}\n<figcaption>{html.escape(meta.get('description', ''))}</figcaption>\n</figure>"
+    width = 1200 if "xaxis3" in figure.layout.to_plotly_json() else 720
+    return document(name, body, palette(bool(meta.get("dark"))), width)
 
 
 def _guard(value):

@@ -61,9 +61,12 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
     """Have `write` make a file beside `path`, and put it there in one move: whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-    write(temporary)
-    temporary.chmod(0o644)  # safetensors leaves its files to their owner alone
-    os.replace(temporary, path)
+    try:
+        write(temporary)
+        temporary.chmod(0o644)  # safetensors leaves its files to their owner alone
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)  # what a failed write left
 
 
 def no_model(name: str, error: Exception, root: Path = ROOT) -> CheckpointError:

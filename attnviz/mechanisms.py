@@ -44,6 +44,8 @@ class Config:
     def __post_init__(self):
         if self.mechanism not in MECHANISMS:
             raise ValueError(f"unknown mechanism {self.mechanism!r}; choose one of {', '.join(MECHANISMS)}")
+        if not isinstance(self.options, dict):
+            raise ValueError(f"options must be a dict of settings; got {type(self.options).__name__}")
         if self.vocabulary < 5:
             raise ValueError(f"vocabulary must hold more than the four special tokens; got {self.vocabulary}")
 

@@ -9,23 +9,13 @@ from plotly.offline import get_plotlyjs
 
 from attnviz import export, figures, select, stats
 from attnviz.figures.labels import plain
-from attnviz.figures.theme import FONT, palette
+from attnviz.figures.theme import palette
 from attnviz.trace import Trace
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ margin: 24px auto; padding: 0 16px; max-width: 760px; background: {page}; color: {text}; font: 15px/1.5 {font}; }}
-h1 {{ font-size: 22px; margin: 0; }}
+_STYLE = """h1 {{ font-size: 22px; margin: 0; }}
 h2 {{ font-size: 17px; margin: 32px 0 0; }}
 p {{ margin: 4px 0; }}
 .quiet {{ color: {muted}; }}
-figure {{ margin: 0; }}
-figcaption {{ font-size: 13px; color: {muted}; }}
 label {{ display: flex; gap: 12px; align-items: center; }}
 input {{ flex: 1; }}
 .table {{ overflow-x: auto; }}
@@ -33,15 +23,13 @@ table {{ border-collapse: collapse; font-size: 13px; width: 100%; }}
 th, td {{ padding: 4px 8px; text-align: right; border-bottom: 1px solid {grid}; white-space: nowrap; }}
 th {{ white-space: normal; }}
 th:nth-child(-n+3), td:nth-child(-n+3) {{ text-align: left; }}
-</style>
-<script>{plotly}</script>
-</head>
-<body>
+"""
+_BODY = """<script>{plotly}</script>
 <h1>{title}</h1>
 <p lang="{source}" dir="auto">{sentence}</p>
 <p lang="{target}" dir="auto"><b>{translation}</b></p>
 <p class="quiet">{how}, log-probability {log_prob:.2f}</p>
-{body}
+{sections}
 <script>
 const steps = {steps}, choose = document.getElementById("choose");
 function show(step) {{
@@ -51,10 +39,7 @@ function show(step) {{
 }}
 choose.addEventListener("input", () => show(Number(choose.value)));
 document.getElementById("cross").on("plotly_click", event => show(event.points[0].y));
-</script>
-</body>
-</html>
-"""
+</script>"""
 _HEADINGS = {"cross": "Target looks at source", "encoder": "Source looks at source",
              "decoder": "Target looks at the target so far"}  # fmt: skip
 _COLUMNS = ("entropy_nats", "max_weight", "effective_entropy", "gini", "expected_position", "special_mass")
@@ -65,22 +50,22 @@ def page(trace: Trace) -> bytes:
     grid = select.select(trace)
     frame = stats.of_grid(grid)
     kinds = [kind for kind in _HEADINGS if any(m.kind == kind for m in trace.maps)]
-    body = [_section(_heading(trace, kind, _HEADINGS[kind]), figures.heatmap(select.select(trace, kind)), kind)
-            for kind in kinds]  # fmt: skip
-    body.insert(1, _bars(trace, grid))
+    sections = [_section(_heading(trace, kind, _HEADINGS[kind]), figures.heatmap(select.select(trace, kind)), kind)
+                for kind in kinds]  # fmt: skip
+    sections.insert(1, _bars(trace, grid))
     by_step = figures.by_step({trace.mechanism: frame}, len(grid.keys))
-    body.append(_section(_heading(trace, "cross", "Cross-attention by step"), by_step, "by-step"))
-    body.append(_table(frame))
+    sections.append(_section(_heading(trace, "cross", "Cross-attention by step"), by_step, "by-step"))
+    sections.append(_table(frame))
     steps = f"[{','.join(_json(figures.step_bars(grid, step)) for step in range(len(trace.target)))}]"
     languages = (*trace.model.split("/")[0].split("-"), "", "")
-    colors = palette(False)
-    text = _PAGE.format(
-        title=html.escape(f"Attention of {trace.model}"), sentence=html.escape(trace.text), source=html.escape(languages[0]),
+    title, colors = f"Attention of {trace.model}", palette(False)
+    body = _BODY.format(
+        title=html.escape(title), sentence=html.escape(trace.text), source=html.escape(languages[0]),
         translation=html.escape(trace.translation), target=html.escape(languages[1]), log_prob=trace.log_prob,
-        how="target given" if trace.forced else "the model's translation", body="\n".join(body), steps=steps,
-        plotly=get_plotlyjs(), font=FONT, page=colors.page, text=colors.text, muted=colors.muted, grid=colors.grid,
+        how="target given" if trace.forced else "the model's translation", sections="\n".join(sections), steps=steps,
+        plotly=get_plotlyjs(),
     )  # fmt: skip
-    return text.encode("utf-8", "xmlcharrefreplace")
+    return export.document(title, body, colors, 760, _STYLE.format(muted=colors.muted, grid=colors.grid))
 
 
 def which(trace: Trace, kind: str = "cross") -> str:

@@ -63,6 +63,14 @@ class Text:
     def save(self, path: Path) -> None:
         self.tokenizer.save(str(path))
 
+    def problem(self) -> str | None:
+        """What is missing for a tokenizer of this project; None when it is whole."""
+        if [self.tokenizer.id_to_token(number) for number in range(len(SPECIALS))] != list(SPECIALS):
+            return f"its first pieces are not {', '.join(SPECIALS)}"
+        if self.tokenizer.pre_tokenizer is None or self.tokenizer.normalizer is None:
+            return "it has no normaliser or no pre-tokeniser"
+        return None
+
     def __len__(self) -> int:
         return self.tokenizer.get_vocab_size()
 

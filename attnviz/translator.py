@@ -46,7 +46,7 @@ class Translator:
                 f"{name}: the model knows {config['vocabulary']} pieces and the tokenizer {len(text)}; "
                 "they do not belong together"
             )
-        return cls(name, config["mechanism"], model, text, checkpoints.read_card(name, root))
+        return cls(name, config["mechanism"], model, text, checkpoints.verify(name, root))
 
     @property
     def title(self) -> str:
@@ -121,7 +121,7 @@ def describe(name: str, root: Path | None = None) -> dict:
     """A checkpoint's card and state without reading its weights: name, mechanism, title, problem (None when sound)."""
     root = root or checkpoints.ROOT
     try:
-        config, card = checkpoints.check(name, root), checkpoints.read_card(name, root)
+        config, card = checkpoints.check(name, root), checkpoints.verify(name, root)
     except checkpoints.CheckpointError as error:
         return {"name": name, "problem": str(error)}
     return card | {"name": name, "mechanism": config.mechanism, "title": MECHANISMS[config.mechanism].title, "problem": None}

@@ -79,7 +79,7 @@ function count() {
   const input = document.querySelector(".st-key-text input"), note = document.querySelector(".count");
   if (!input || !note) return;
   const words = (input.value.trim().match(/\S+/g) ?? []).length, length = [...input.value].length, limit = +note.dataset.limit;
-  const text = `${words} word${words === 1 ? "" : "s"} · ${length} of at most ${limit} characters`;
+  const text = `${words} word${words === 1 ? "" : "s"} · ${length} of at most ${limit} characters (and ${note.dataset.pieces} word pieces)`;
   if (note.textContent !== text) note.textContent = text;
   note.classList.toggle("over", length > limit);
 }

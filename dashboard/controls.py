@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard.settings import (
-    BEAMS, FROM, KINDS, LIMIT, OWN, TYPED, head_title, number, target_title, title,
+    BEAMS, FROM, KINDS, LIMIT, OWN, PIECES, TYPED, head_title, number, target_title, title,
 )  # fmt: skip
 
 EXAMPLES = (
@@ -22,7 +22,7 @@ def sentence() -> str:
         placeholder="Type an English sentence and press Enter",
     )  # fmt: skip
     over = ' over" role="status' if len(text) > LIMIT else ""
-    st.html(f'<div class="count{over}" data-limit="{LIMIT}">{counted(text)}</div>')
+    st.html(f'<div class="count{over}" data-limit="{LIMIT}" data-pieces="{PIECES}">{counted(text)}</div>')
     with st.container(horizontal=True, gap="xxsmall", key="examples"):
         for position, example in enumerate(EXAMPLES):
             st.button(example, key=f"example{position}", type="tertiary", on_click=_use, args=(example,))
@@ -31,7 +31,7 @@ def sentence() -> str:
 
 def counted(text: str) -> str:
     words = len(text.split())
-    return f"{words} word{'' if words == 1 else 's'} · {len(text)} of at most {LIMIT} characters"
+    return f"{words} word{'' if words == 1 else 's'} · {len(text)} of at most {LIMIT} characters (and {PIECES} word pieces)"
 
 
 def sidebar(mechanisms: list[str], layers: int, heads: int) -> dict:

@@ -5,6 +5,7 @@ vendor/ holds the `cartesian` build of the plotly.js that the plotly package dra
 in the time to start. From https://www.npmjs.com/package/plotly.js-cartesian-dist-min, unchanged, MIT licence.
 """
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +15,10 @@ from starlette.routing import Route
 
 PLOTLY = Path(__file__).parent / "vendor" / "plotly-cartesian.min.js"
 INDEX = Path(find_spec("streamlit").origin).parent / "static" / "index.html"
-SCRIPT = f'<script async src="./{PLOTLY.name}"></script>'
+with PLOTLY.open(encoding="utf-8") as _file:
+    VERSION = re.search(r" v([\d.]+)\n", _file.read(200))[1]
+ADDRESS = f"{PLOTLY.name}?v={VERSION}"  # a browser that holds another version asks again
+SCRIPT = f'<script async src="./{ADDRESS}"></script>'
 
 
 class _Whole(FileResponse):

@@ -59,10 +59,14 @@ class Scene:
         return max(len(part.grid.queries) for part in self.parts)
 
     @property
-    def keys(self) -> int | None:
-        """How many tokens every row on show may look at; None when that differs (a decoder sees only what came before)."""
-        counts = {None if part.grid.kind == "decoder" else len(part.grid.keys) for part in self.parts}
-        return counts.pop() if len(counts) == 1 else None
+    def keys(self) -> int | list[int] | None:
+        """How many tokens every row on show may look at; a number a row when rows differ, as in a decoder, which sees only
+        what came before; None when the maps differ, or no row sees any."""
+        counts = [part.grid.visible.sum(axis=1).tolist() for part in self.parts]
+        longest = max(counts, key=len)
+        if not any(longest) or any(count != longest[: len(count)] for count in counts):
+            return None
+        return longest[0] if len(set(longest)) == 1 else longest
 
     def frames(self) -> dict[str, pd.DataFrame]:
         return {part.title: part.frame for part in self.parts}

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from attnviz.mechanisms import MECHANISMS
 
 LIMIT = 500  # characters of a sentence
+PIECES = 200  # of a sentence: attnviz.translator.LONGEST, which this page must not wait for torch to know
 OWN, TYPED, FROM = "own", "typed", "from-"  # FROM + mechanism
 BEAMS = {1: "greedy", 5: "beam of 5"}
 KINDS = {"cross": "Cross-attention (to source)", "encoder": "Self-attention of the encoder",

@@ -41,9 +41,10 @@ def layers_and_heads(mechanism: str) -> tuple[int, int]:
     """Of a Transformer, as it was trained; (1, 1) when it cannot be read: then it is not shown either."""
     try:
         options = files.read_config(f"{PAIR}/{mechanism}", root()).options
-        return options["layers"], options["heads"]
-    except (ValueError, KeyError):
+    except ValueError:
         return 1, 1
+    counts = options.get("layers"), options.get("heads")
+    return counts if all(type(count) is int and count > 0 for count in counts) else (1, 1)
 
 
 def trace(mechanism: str, text: str, target: str | None, beam: int):

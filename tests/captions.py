@@ -1,4 +1,7 @@
-"""Sentence pairs written for these tests, in the style of image captions and everyday talk; in no training corpus."""
+"""Sentence pairs written for these tests, in the style of image captions and everyday talk.
+
+None of the English sentences is in the files that the models were trained on (compared lower-cased, without punctuation).
+"""
 
 PAIRS = (
     ("A black dog is running through the tall grass.", "Un chien noir court dans les hautes herbes."),
@@ -31,16 +34,16 @@ PAIRS = (
     ("A woman is cooking in a small kitchen.", "Une femme cuisine dans une petite cuisine."),
     ("The man in the black jacket is looking at the sea.", "L'homme à la veste noire regarde la mer."),
     ("Two girls in pink dresses are dancing on the grass.", "Deux filles en robes roses dansent sur l'herbe."),
-    ("I am tired.", "Je suis fatigué."),
-    ("Where is he?", "Où est-il ?"),
-    ("She loves him.", "Elle l'aime."),
-    ("We are happy.", "Nous sommes heureux."),
-    ("Don't move.", "Ne bouge pas."),
-    ("It is very cold.", "Il fait très froid."),
-    ("They are here.", "Ils sont ici."),
-    ("I know that.", "Je sais cela."),
-    ("He is my friend.", "C'est mon ami."),
-    ("Are you ready?", "Es-tu prêt ?"),
+    ("I am tired of this noise.", "Je suis fatigué de ce bruit."),
+    ("Where is the blue bicycle?", "Où est le vélo bleu ?"),
+    ("She loves her little brother.", "Elle aime son petit frère."),
+    ("We are happy to be at home.", "Nous sommes heureux d'être à la maison."),
+    ("Don't touch the black dog.", "Ne touche pas le chien noir."),
+    ("It is very cold in the street.", "Il fait très froid dans la rue."),
+    ("They are in front of the house.", "Ils sont devant la maison."),
+    ("I know that this man is tall.", "Je sais que cet homme est grand."),
+    ("He is the friend of my sister.", "C'est l'ami de ma sœur."),
+    ("Are you ready to play football?", "Es-tu prêt à jouer au football ?"),
 )
 
 # Target word -> source word that it translates, in sentences whose links nobody would dispute.

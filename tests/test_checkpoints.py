@@ -1,6 +1,8 @@
 """Weights on disk: whole, small, safe to read, and the same numbers when they come back."""
 
 import pickle
+import hashlib
+import json
 import shutil
 
 import pytest
@@ -189,6 +191,49 @@ def test_tokenizer_of_another_size(copy):
     assert fails(copy) == (
         f"{NAME}: the model knows {model_size} pieces and the tokenizer {len(text)}; they do not belong together"
     )
+
+
+@pytest.mark.parametrize("file, key", [(f"{NAME}/model.safetensors", "weights_sha256"), ("en-fr/tokenizer.json", "tokenizer_sha256")])
+def test_files_that_are_not_those_of_the_card(copy, file, key):
+    """Bytes may change and still be weights, or a tokenizer: the card's hash tells."""
+    card = copy / NAME / "card.json"
+    checkpoints.write_json(card, {key: hashlib.sha256((copy / file).read_bytes()).hexdigest()})
+    Translator.load(NAME, copy)
+    assert describe(NAME, copy)["problem"] is None
+    checkpoints.write_json(card, {key: 64 * "0"})
+    assert fails(copy) == f"{copy / file} is damaged, or not the file that card.json was written for; restore it"
+    assert describe(NAME, copy)["problem"] == fails(copy)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_weights_that_are_no_numbers(copy, value):
+    path = copy / NAME / "model.safetensors"
+    tensors = load_file(path)
+    tensors["start.bias"][3] = value
+    save_file(tensors, path)
+    assert fails(copy) == f"{path} is damaged (weights that are no numbers); restore it"
+
+
+@pytest.mark.parametrize("part", ["pre_tokenizer", "normalizer", "specials"])
+def test_a_tokenizer_that_lacks_a_part(copy, part):
+    path = copy / "en-fr" / "tokenizer.json"
+    content = json.loads(path.read_text())
+    if part == "specials":
+        vocabulary = content["model"]["vocab"]
+        vocabulary["<eos>"], vocabulary["<pad>"] = vocabulary["<pad>"], vocabulary["<eos>"]
+        for token in content["added_tokens"]:
+            token["id"] = vocabulary[token["content"]]
+    else:
+        content[part] = None
+    path.write_text(json.dumps(content))
+    reason = "its first pieces are not <pad>, <bos>, <eos>, <unk>" if part == "specials" else "it has no normaliser or no pre-tokeniser"
+    assert fails(copy) == f"{path} is damaged ({reason}); restore it"
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path):
+    with pytest.raises(TypeError):
+        checkpoints.write_json(tmp_path / "card.json", {"a": object()})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_others_still_load(copy):

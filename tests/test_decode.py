@@ -1,6 +1,9 @@
 """decode.py: the ways of decoding agree with each other, with forward, and with trying everything."""
 
 import itertools
+import math
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -218,6 +221,34 @@ def test_a_beam_scores_at_least_what_greedy_scores(name, penalty):
         assert found[-1] == EOS
         assert score(model, source, found, penalty) >= score(model, source, greedy, penalty) - 1e-5, seed
     assert compared >= 1
+
+
+class Scripted(torch.nn.Module):
+    """A model that says what a table says: what was said so far -> token -> probability."""
+
+    class Memory(NamedTuple):
+        state: tuple
+
+    def __init__(self, table):
+        super().__init__()
+        self.table = table
+
+    def encode(self, source, mask=None):
+        return self.Memory((torch.zeros(1, 0, dtype=torch.long),))
+
+    def step(self, memory, state, token):
+        said = torch.cat([state[0], token[:, None]], dim=1)
+        logits = torch.full((len(said), 8), -100.0)
+        for row, tokens in enumerate(said[:, 1:].tolist()):  # without <bos>
+            for token, chance in self.table.get(tuple(tokens), {EOS: 1.0}).items():
+                logits[row, token] = math.log(chance)
+        return SimpleNamespace(logits=logits, state=(said,))
+
+
+def test_the_beam_goes_on_while_a_living_hypothesis_is_better_than_those_that_ended():
+    # Two have ended after two steps, at .3 and .1 * .9; the one that lives, at .6 * .9, ends best, at .6 * .9 * .9.
+    table = {(): {4: 0.6, EOS: 0.3, 5: 0.1}, (4,): {6: 0.9, 7: 0.1}, (5,): {EOS: 0.9, 7: 0.1}, (4, 6): {EOS: 0.9, 7: 0.1}}
+    assert decode.beam(Scripted(table), ids(1, 3), 2, penalty=0.0) == [4, 6, EOS]
 
 
 # Nothing is left behind.

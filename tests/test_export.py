@@ -253,8 +253,8 @@ def test_a_click_tells_the_cell_under_the_pointer_gaps_included(chrome, tmp_path
 
 def test_figures_of_the_zip_open_from_the_unpacked_folder(chrome, pack, tmp_path):
     zipfile.ZipFile(io.BytesIO(export.bundle(*pack))).extractall(tmp_path)
-    for file in (tmp_path / "figures").glob("*.html"):
-        opened(chrome, file).close()
+    for name in ("heatmap-a", "heatmap-a-2"):
+        opened(chrome, tmp_path / "figures" / f"{name}.html").close()
 
 
 @pytest.mark.parametrize("fmt, start", [("svg", b"<svg"), ("png", b"\x89PNG")])

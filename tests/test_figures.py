@@ -264,7 +264,34 @@ def test_by_step_without_common_keys_has_no_reference():
     assert layout.meta["description"] == "Entropy, maximum weight and effective positions by step for bahdanau."
 
 
+def test_by_step_draws_uniform_attention_as_a_curve_where_each_step_sees_one_key_more():
+    figure = figures.by_step({"transformer": frame(["a", "b", "c"])}, keys=[1, 2, 3])
+    paths = [[tuple(map(float, point[1:].split(","))) for point in shape.path.split()] for shape in figure.layout.shapes]
+    expected = [[0, 0.6931, 1.0986], [1, 0.5, 0.3333], [1, 2, 3]]  # ln(t + 1), 1 / (t + 1), t + 1
+    assert paths == [list(enumerate(levels)) for levels in expected]
+    assert all(shape.type == "path" and shape.line.dash == "dot" and shape.path.count("M") == 1 for shape in figure.layout.shapes)
+    assert [note.y for note in figure.layout.annotations if note.text == "uniform"] == pytest.approx([math.log(3), 1 / 3, 3])
+    assert figure.layout.yaxis.range[1] == pytest.approx(1.12 * math.log(3)) and figure.layout.yaxis3.range[1] > 3
+    assert "curve is uniform attention over the keys that each step sees, up to 3" in figure.layout.meta["description"]
+
+
+@pytest.mark.parametrize("keys, path", [
+    ([0, 1, 2], "M1,1.0000 L2,2.0000"), ([2, 0, 1], "M0,2.0000 M2,1.0000"), ([0, 0, 1], "M2,1.0000"),
+])  # fmt: skip
+def test_the_curve_has_a_gap_where_a_step_sees_nothing(keys, path):
+    figure = figures.by_step({"transformer": frame(["a", "b", "c"])}, keys)
+    assert figure.layout.shapes[2].path == path
+
+
+def test_as_many_keys_in_each_step_are_one_number():
+    frames = {"transformer": frame(["a", "b"])}
+    assert figures.by_step(frames, [4, 4]).to_dict() == figures.by_step(frames, 4).to_dict()
+
+
 @pytest.mark.parametrize("frames, keys, message", [
+    ({"a": frame(["x", "y"])}, [1], "keys must be one number, or one for each of 2 steps; got 1"),
+    ({"a": frame(["x"])}, [0], "keys must be at least 1; got [0]"),
+    ({"a": frame(["x", "y"])}, [2, -1], "keys must be at least 1; got [2, -1]"),
     ({}, 3, "frames must hold at least one mechanism; got none"),
     ({"a": frame(["x"])}, 0, "keys must be at least 1; got 0"),
     ({"a": frame(["x"]).drop(columns="max_weight")}, 3,
@@ -338,6 +365,7 @@ def made(dog):
         figures.step_bars(dog, 1, "<i>", dark=True),
         figures.difference(np.zeros((3, 3)), dog, title="<i>", dark=True),
         figures.by_step({"a": frame(["x"], np.nan), "b": frame(["x"])}, 3, 0, "<i>", dark=True),
+        figures.by_step({"a": frame(["x", "y"])}, [1, 2], title="<i>", dark=True),
         figures.comparison(pd.DataFrame({"mechanism": ["a"], "statistic": ["gini"], "mean": 1.0, "std": 0.0}), "<i>", dark=True),
     ]  # fmt: skip
 

@@ -1,7 +1,11 @@
 """The server's start: what it sends first, and how its sockets are set."""
 
+import gc
 import os
+import re
 import socket
+import sys
+from contextlib import suppress
 
 import pytest
 from plotly.offline import get_plotlyjs_version
@@ -24,7 +28,9 @@ def test_the_index_is_streamlits_with_plotly_at_the_end_of_its_head(client):
 
 
 def test_the_browser_gets_the_plotly_that_figures_are_made_for(client):
-    answer = client.get(f"/{front.PLOTLY.name}", headers={"Accept-Encoding": "gzip"})
+    [source] = re.findall(r'src="\./(.*)"', front.SCRIPT)
+    assert source == f"{front.PLOTLY.name}?v={get_plotlyjs_version()}"
+    answer = client.get(f"/{source}", headers={"Accept-Encoding": "gzip"})
     assert answer.headers["content-encoding"] == "identity"
     assert answer.content == front.PLOTLY.read_bytes()
     assert f"plotly.js (cartesian - minified) v{get_plotlyjs_version()}\n" in answer.text[:200]
@@ -45,3 +51,15 @@ def test_answers_are_sent_at_once(family, address):
         with socket.create_connection(listener.getsockname()[:2]) as client, listener.accept()[0] as accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
             assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0  # not one that listens: left alone
+
+
+@pytest.mark.parametrize("problem", [None, ImportError("no torch")])
+def test_after_the_imports_everything_is_as_before(problem):
+    before = sys.getswitchinterval()
+    assert gc.isenabled()
+    with suppress(ImportError), start._importing():
+        assert not gc.isenabled() and sys.getswitchinterval() < before
+        if problem:
+            raise problem
+    assert gc.isenabled() and sys.getswitchinterval() == before
+    gc.unfreeze()  # the other tests' garbage is no garbage until then

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import re
 import shutil
 
@@ -20,7 +19,7 @@ class Killed(BaseException):
 
 
 def plan(mechanism="bahdanau", **changes):
-    settings = {"epochs": 3, "batch_tokens": 100, "vocabulary": 120, "warmup": 5, "learning_rate": 5e-3,
+    settings = {"epochs": 3, "batch_tokens": 100, "vocabulary": 120, "warmup": 5, "learning_rate": 2e-2,
                 "options": {**tiny.WIDTHS[mechanism], "dropout": 0.1}}  # fmt: skip
     return recipes.Settings(mechanism, **{**settings, **changes})
 
@@ -208,13 +207,16 @@ def test_bfloat16_only_where_the_processor_computes_in_it(finished, corpus, monk
 
 
 @pytest.mark.parametrize("mechanism", tiny.WIDTHS)
-def test_loss_falls(finished, mechanism):
+def test_loss_falls(finished, corpus, mechanism):
+    """0.65: over seeds 1 to 7 the ratio is 0.44 to 0.61; luong-general at half the rate, 0.67."""
     entries = history(finished / "en-fr" / mechanism)
     losses = [entry["train_loss"] for entry in entries]
     assert [entry["epoch"] for entry in entries] == [1, 2, 3]
-    assert losses == sorted(losses, reverse=True) and losses[-1] < 0.85 * losses[0]
-    assert losses[-1] < math.log(107)  # better than a guess among all pieces
-    assert entries[-1]["val_loss"] < entries[0]["val_loss"]
+    assert losses == sorted(losses, reverse=True) and losses[-1] < 0.65 * losses[0]
+    text = Text.load(finished / "en-fr" / "tokenizer.json")
+    pieces = torch.tensor([piece for _, target in corpora.encode(corpus.val, text) for piece in target])
+    frequencies = pieces.bincount() / len(pieces)
+    assert entries[-1]["val_loss"] < torch.special.entr(frequencies).sum()  # it knows more than how often each piece comes
 
 
 def test_token_loss_by_hand():

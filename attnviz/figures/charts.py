@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -35,31 +35,33 @@ _ROW = 30  # px a table row
 
 
 def by_step(
-    frames: Mapping[str, pd.DataFrame], keys: int | None, step: int | None = None, title: str | None = None, *,
+    frames: Mapping[str, pd.DataFrame], keys: int | Sequence[int] | None, step: int | None = None, title: str | None = None, *,
     tokens: bool = True, dark: bool = False,
 ) -> go.Figure:  # fmt: skip
     """Entropy, maximum weight and effective positions by step, a line a mechanism; dotted: uniform over `keys` keys.
 
     frames : mechanism -> frame with columns step, token, entropy_nats, max_weight, effective_entropy
-    keys : None when the maps have no number of keys in common; then nothing is dotted.
+    keys : one number, or one a step where steps see more or fewer keys, as in a decoder (0: a gap). None when the maps have
+        no number of keys in common; then nothing is dotted.
     `step` gets a band behind it. When all frames have the same tokens, these stand under the axes, unless `tokens` is False
     (slanted labels cost a browser more time than the lines).
     """
     if not frames:
         raise ValueError("frames must hold at least one mechanism; got none")
-    if keys is not None and keys < 1:
-        raise ValueError(f"keys must be at least 1; got {keys}")
     for name, frame in frames.items():
         _require(frame, ("step", "token", *(panel[0] for panel in _PANELS)), f"frame of {name}")
+    keys = _counts(keys, max(map(len, frames.values())))
     styles = lines(frames, dark)
     traces = [
         _line(name, frame, panel, styles[name]) for panel in range(len(_PANELS)) for name, frame in frames.items()
     ]
     shared = tokens and len({tuple(frame["token"]) for frame in frames.values()}) == 1
     description = f"Entropy, maximum weight and effective positions by step for {_listed(frames)}"
-    if keys is not None:
+    if isinstance(keys, int):
         description += (f"; the dotted line is uniform attention over {keys} keys: {math.log(keys):.2f} nats, "
                         f"maximum {1 / keys:.2f}, {keys} positions")  # fmt: skip
+    elif keys is not None:
+        description += f"; the dotted curve is uniform attention over the keys that each step sees, up to {max(keys)}"
     above = _TITLE if title else 0
     margin = (40, 12, 66 + above, 76 if shared else 40)
     figure = layout(dark, _HEIGHT + above, margin, title and labels.escape(title), f"{description}.")
@@ -67,8 +69,13 @@ def by_step(
     return build(traces, figure)
 
 
-def comparison(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> go.Figure:
-    """A table of mean ± standard deviation; frame has columns mechanism, statistic, mean, std. One column a mechanism."""
+def comparison(
+    frame: pd.DataFrame, title: str | None = None, *, threshold: float = 0.1, dark: bool = False
+) -> go.Figure:
+    """A table of mean ± standard deviation; frame has columns mechanism, statistic, mean, std. One column a mechanism.
+
+    threshold : the one that `stats` was given.
+    """
     _require(frame, ("mechanism", "statistic", "mean", "std"), "frame")
     cells = {
         (row.statistic, row.mechanism): "–" if pd.isna(row.mean) else f"{row.mean:.2f} ± {row.std:.2f}"
@@ -76,7 +83,7 @@ def comparison(frame: pd.DataFrame, title: str | None = None, *, dark: bool = Fa
     }
     mechanisms, statistics = (list(dict.fromkeys(frame[column])) for column in ("mechanism", "statistic"))
     styles, colors = lines(mechanisms, dark), palette(dark)
-    columns = [[labels.escape(STATISTICS.get(name, name)) for name in statistics]]
+    columns = [[labels.escape(name_of(name, threshold)) for name in statistics]]
     columns += [[cells.get((statistic, mechanism), "–") for statistic in statistics] for mechanism in mechanisms]
     align = ["left", *["right"] * len(mechanisms)]
     look = dict(align=align, height=_ROW, line=dict(color=colors.grid, width=1))
@@ -91,6 +98,23 @@ def comparison(frame: pd.DataFrame, title: str | None = None, *, dark: bool = Fa
     above = _TITLE if title else 0
     margin, height = (1, 34, 2 + above, 2), _ROW * (len(statistics) + 1) + 8 + above
     return build([table], layout(dark, height, margin, title and labels.escape(title), description))
+
+
+def name_of(statistic: str, threshold: float = 0.1) -> str:
+    """What a statistic is called in a table; threshold : the one that `stats` was given."""
+    return f"Weights above {threshold:g}" if statistic == "effective_threshold" else STATISTICS.get(statistic, statistic)
+
+
+def _counts(keys: int | Sequence[int] | None, steps: int) -> int | list[int] | None:
+    """`keys`, checked; one number when all steps have the same."""
+    if keys is None:
+        return None
+    counts = [int(count) for count in keys] if isinstance(keys, Sequence) else [int(keys)]
+    if isinstance(keys, Sequence) and len(counts) != steps:
+        raise ValueError(f"keys must be one number, or one for each of {steps} steps; got {len(counts)}")
+    if min(counts, default=0) < 0 or max(counts, default=0) < 1:
+        raise ValueError(f"keys must be at least 1; got {keys}")
+    return counts[0] if len(set(counts)) == 1 else counts
 
 
 def _listed(names) -> str:
@@ -119,7 +143,7 @@ def _line(name: str, frame: pd.DataFrame, panel: int, style) -> dict:
     )  # fmt: skip
 
 
-def _panels(frames, keys: int | None, step: int | None, shared: bool, dark: bool) -> dict:
+def _panels(frames, keys: int | list[int] | None, step: int | None, shared: bool, dark: bool) -> dict:
     """Axes, panel titles, the uniform reference and the chosen step."""
     colors, longest = palette(dark), max(frames.values(), key=len)
     size = (1 - 2 * _GAP) / 3
@@ -127,7 +151,7 @@ def _panels(frames, keys: int | None, step: int | None, shared: bool, dark: bool
     part = dict(annotations=[], shapes=[], showlegend=True, hovermode="x unified", legend=legend)
     for panel, (statistic, name, uniform, _) in enumerate(_PANELS):
         axis = "" if panel == 0 else str(panel + 1)
-        start, level = panel * (size + _GAP), None if keys is None else uniform(keys)
+        start, level = panel * (size + _GAP), _levels(uniform, keys)
         part[f"xaxis{axis}"] = _step_axis(longest, shared, colors) | dict(
             anchor=f"y{axis}", unifiedhovertitle=dict(text=name), domain=[start, min(1, start + size)],
         )  # fmt: skip
@@ -140,31 +164,47 @@ def _panels(frames, keys: int | None, step: int | None, shared: bool, dark: bool
     return part
 
 
-def _top(frames, statistic: str, level: float | None) -> float:
+def _levels(uniform, keys: int | list[int] | None) -> float | list[float | None] | None:
+    """Where uniform attention lies: a level, a level a step (None: nothing to see there), or nowhere."""
+    return [uniform(count) if count else None for count in keys] if isinstance(keys, list) else keys and uniform(keys)
+
+
+def _top(frames, statistic: str, level) -> float:
     """Where an axis ends, so that every line and the reference are seen whole."""
+    level = max(one for one in level if one is not None) if isinstance(level, list) else level
     largest = pd.concat([frame[statistic] for frame in frames.values()]).max()
     return max(1.12 * max(level or 0, 0 if pd.isna(largest) else largest), 0.1)
 
 
-def _panel_texts(name: str, level: float | None, axis: str, dark: bool) -> list[dict]:
+def _panel_texts(name: str, level, axis: str, dark: bool) -> list[dict]:
     place = dict(xref=f"x{axis} domain", yanchor="bottom")
     title = dict(text=f"<b>{name}</b>", showarrow=False, font=dict(size=13), x=0, y=1, xanchor="left", yshift=4)
     texts = [dict(**title, **place, yref=f"y{axis} domain")]
     if level is not None:
-        texts.append(note(f"uniform {level:.3g}", dark, **place, yref=f"y{axis}", x=1, y=level, xanchor="right"))
+        curve = isinstance(level, list)
+        text, y = ("uniform", [one for one in level if one is not None][-1]) if curve else (f"uniform {level:.3g}", level)
+        texts.append(note(text, dark, **place, yref=f"y{axis}", x=1, y=y, xanchor="right"))
     return texts
 
 
-def _panel_shapes(level: float | None, step: int | None, axis: str, colors) -> list[dict]:
-    uniform = [] if level is None else [dict(
-        type="line", xref=f"x{axis} domain", yref=f"y{axis}", x0=0, x1=1, y0=level, y1=level, layer="below",
-        line=dict(color=colors.muted, width=1.5, dash="dot"),
-    )]  # fmt: skip
+def _panel_shapes(level, step: int | None, axis: str, colors) -> list[dict]:
+    if isinstance(level, list):
+        place = dict(type="path", xref=f"x{axis}", path=_path(level))
+    else:
+        place = dict(type="line", xref=f"x{axis} domain", x0=0, x1=1, y0=level, y1=level)
+    look = dict(yref=f"y{axis}", layer="below", line=dict(color=colors.muted, width=1.5, dash="dot"))
+    uniform = [] if level is None else [place | look]
     chosen = [] if step is None else [dict(
         type="rect", xref=f"x{axis}", yref=f"y{axis} domain", x0=step - 0.4, x1=step + 0.4, y0=0, y1=1, layer="below",
         fillcolor=colors.grid, line=dict(width=0),
     )]  # fmt: skip
     return uniform + chosen
+
+
+def _path(levels: list[float | None]) -> str:
+    """An SVG path through the level of each step, broken where there is none."""
+    points = [("L" if step and levels[step - 1] is not None else "M", step, level) for step, level in enumerate(levels)]
+    return " ".join(f"{move}{step},{level:.4f}" for move, step, level in points if level is not None)
 
 
 def _step_axis(frame: pd.DataFrame, shared: bool, colors) -> dict:

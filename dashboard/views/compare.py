@@ -67,7 +67,7 @@ def _maps(current: Scene, dark: bool) -> list:
 @st.fragment
 def _steps(current: Scene, hover: list, dark: bool) -> None:
     """The step control and what follows from it. A fragment: moving the step draws the bars again and nothing else."""
-    _step_control(current.steps)
+    _step_control(current)
     index = state.place(st.session_state).step = st.session_state["step"] - 1
     bridge(index, current.steps, _go_to)
     ink = lines([part.title for part in current.parts], dark)
@@ -99,14 +99,23 @@ def _tables(current: Scene, table: Callable[[Part], str]) -> None:
             column.html(table(part) or "<p></p>")
 
 
-def _step_control(steps: int) -> None:
-    chosen = st.session_state.get("step", 1)
+def _step_control(current: Scene) -> None:
+    steps = current.steps
+    chosen = st.session_state["step"] if "step" in st.session_state else _linked_step()
     st.session_state["step"] = min(max(int(chosen), 1), steps)
     if steps > 1:
         st.slider(
-            f"Step (1 to {steps}): which target token is produced", 1, steps, key="step", bind="query-params",
-            help="One step produces one target token: a row of each heatmap. Arrow keys move it; a click on a row goes there.",
+            f"Step (1 to {steps}): {parts.step_meaning(current)}", 1, steps, key="step", bind="query-params",
+            help="One step is one row of each heatmap. Arrow keys move it; a click on a row goes there.",
         )  # fmt: skip
+
+
+def _linked_step() -> int:
+    """The step of the link that opened the page. The slider reads it too, but takes one beyond its end for none."""
+    try:
+        return int(st.query_params.get("step", 1))
+    except ValueError:
+        return 1
 
 
 def _go_to(row: int) -> None:
@@ -118,12 +127,10 @@ def _together(current: Scene, dark: bool) -> None:
     st.subheader("Side by side", divider="gray")
     figure = figures.by_step(current.frames(), current.keys, tokens=False, dark=dark)
     plots([("", named(figure, "statistics by step", dark))], "by-step")
-    uniform = f"Dotted: uniform attention over {current.keys} tokens. " if current.keys else ""
-    note = f"{uniform}Effective positions = exp(entropy): how many positions an even spread of the same entropy would cover."
     if current.settings.tables:
         st.html("".join(parts.steps_table(part) for part in current.parts))
     left, right = st.columns([3, 2], gap="large") if current.pairs else (st.container(), None)
-    left.html(f'<p class="small">{note}</p>{parts.comparison_table(current)}')
+    left.html(f'<p class="small">{parts.steps_note(current)}</p>{parts.comparison_table(current)}')
     state.place(st.session_state).difference = None
     if right is not None:
         with right:

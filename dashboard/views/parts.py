@@ -8,7 +8,7 @@ import numpy as np
 
 from attnviz import select, stats
 from attnviz.figures import labels
-from attnviz.figures.charts import STATISTICS
+from attnviz.figures.charts import STATISTICS, name_of
 from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid
 from dashboard.scene import Part, Scene
@@ -69,6 +69,35 @@ def which(part: Part) -> str:
     return f"{text}, layer {grid.layer + 1}, " + (f"mean of its {heads} heads" if grid.head is None else f"head {grid.head + 1} of {heads}")
 
 
+def step_meaning(current: Scene) -> str:
+    """What a step is: a query of a map is a source token in the encoder, a target token elsewhere."""
+    sources = {part.grid.kind == "encoder" for part in current.parts}
+    if len(sources) > 1:
+        return "which row of each map"
+    return "which source token is looking" if sources.pop() else "which target token is produced"
+
+
+def steps_note(current: Scene) -> str:
+    """What must be known to read the statistics by step: the dotted line, and what the maps do not have in common."""
+    keys, kinds = current.keys, {}
+    for part in current.parts:
+        kinds.setdefault(part.grid.kind, []).append(part.title)
+    notes = []
+    if len(kinds) > 1:
+        listed = ", ".join(f"{KINDS[kind].split(' (')[0].lower()} ({', '.join(titles)})" for kind, titles in kinds.items())
+        notes.append(f"The maps differ in kind: {listed}.")
+        if "encoder" in kinds:
+            notes.append("A step is a source token in the encoder and a target token elsewhere: equal steps are no pair.")
+    if isinstance(keys, int):
+        notes.append(f"Dotted: uniform attention over {keys} token{'' if keys == 1 else 's'}.")
+    elif keys is not None:
+        notes.append(f"Dotted: uniform attention over the tokens that each step may look at, up to {max(keys)}.")
+    elif len(current.parts) > 1:
+        notes.append("No dotted line for uniform attention: the maps differ in how many tokens a step may look at.")
+    notes.append("Effective positions = exp(entropy): how many positions an even spread of the same entropy would cover.")
+    return html.escape(" ".join(notes))
+
+
 def step(part: Part, index: int) -> str:
     """The token of a row, its probability, and what else the model might have said."""
     tokens = part.grid.queries
@@ -127,7 +156,7 @@ def comparison_table(current: Scene) -> str:
              for row in summary[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)}  # fmt: skip
     special = "special_mass" if current.settings.special else "removed_mass"
     names = [name for name in stats.STATISTICS if name != "argmax"] + [special]
-    rows = [(STATISTICS[name], [cells.get((mechanism, name), "–") for mechanism in mechanisms]) for name in names]
+    rows = [(name_of(name), [cells.get((mechanism, name), "–") for mechanism in mechanisms]) for name in names]
     several = [f"{part.title}: {which(part).lower()}" for part in current.parts if len(MECHANISMS[part.mechanism].kinds) > 1]
     caption = "Mean ± standard deviation over the steps, of the weights drawn above" + "".join(f" ({text})" for text in several)
     return table(caption, mechanisms, rows)

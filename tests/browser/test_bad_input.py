@@ -24,6 +24,7 @@ MESSAGES = {
     "spaces": ("     ", "There is no sentence yet"),
     "500 words": ("word " * 500, "the models take at most 500"),
     "one too many": ("a " * 251, "the models take at most 500"),
+    "too many pieces": ("a " * 249, "250 pieces with the end mark, and the models read at most 200"),
 }
 
 
@@ -71,12 +72,12 @@ def test_a_message_and_the_last_good_picture(dashboard, text, message):
 def test_the_count_follows_the_typing(dashboard):
     dashboard.open()
     count = dashboard.page.locator(".count")
-    assert count.inner_text() == "9 words · 48 of at most 500 characters"
+    assert count.inner_text() == "9 words · 48 of at most 500 characters (and 200 word pieces)"
     dashboard.sentence.fill("A dog")
     dashboard.page.wait_for_function("document.querySelector('.count').innerText.startsWith('2 words · 5 of')")
     dashboard.sentence.fill("dog " * 200)
     dashboard.page.wait_for_selector(".count.over")
-    assert count.inner_text() == "200 words · 800 of at most 500 characters"
+    assert count.inner_text() == "200 words · 800 of at most 500 characters (and 200 word pieces)"
 
 
 def test_markup_stays_text(dashboard):
@@ -86,12 +87,31 @@ def test_markup_stays_text(dashboard):
     assert dashboard.page.locator("b", has_text="x").count() == 0
 
 
-@pytest.mark.parametrize("query", ["?step=abc&layer=9&head=x&show=nobody&beam=7&target=zz&kind=q", "?step=99", "?text=%00%FF", "?show="])
-def test_links_that_make_no_sense(dashboard, query):
-    dashboard.page.goto(f"{dashboard.address}/{query}")
-    dashboard.page.wait_for_function(
-        "document.querySelector('.heatmaplayer') || document.querySelector('.st-key-notice')?.innerText", timeout=60_000
-    )
+@pytest.mark.parametrize("query, last", [
+    ("?step=abc&layer=9&head=x&show=nobody&beam=7&target=zz&kind=q", False), ("?step=99", True),
+])  # fmt: skip
+def test_links_that_make_no_sense(dashboard, query, last):
+    """What a link says that cannot be is as if it had not been said: the page is the one without it. A step beyond the end
+    is the last one."""
+    dashboard.open()
+    wanted = dashboard.heatmaps()
+    dashboard.open(f"/{query}")
+    healthy(dashboard)
+    assert dashboard.heatmaps() == wanted and dashboard.notice == ""
+    steps = int(dashboard.slider.get_attribute("max"))
+    assert steps == max(len(heatmap["queries"]) for heatmap in wanted) > 1
+    assert dashboard.step == (steps if last else 1)
+
+
+def test_a_link_to_characters_that_are_none(dashboard):
+    dashboard.open("/?text=%00%FF")
+    healthy(dashboard)
+    assert dashboard.sentence.input_value() == "\0\ufffd" and dashboard.notice == ""
+
+
+def test_a_link_that_shows_nothing(dashboard):
+    dashboard.page.goto(f"{dashboard.address}/?show=")
+    dashboard.page.get_by_text("Choose at least one mechanism").wait_for()
     healthy(dashboard)
 
 

@@ -49,11 +49,11 @@ def test_a_figure_as_html_opens_offline(dashboard, chrome, tmp_path):
     dashboard.open()
     dashboard.page.get_by_role("button", name="One figure as HTML").click()
     path = saved(dashboard, dashboard.page.get_by_role("button", name="Heatmap Transformer", exact=True), tmp_path)
-    opened(chrome, path)
+    assert opened(chrome, path) == dashboard.heatmaps()[2]["weights"]
 
 
-def opened(chrome, path: Path) -> None:
-    """Open a file with no network at all; it must draw and complain of nothing."""
+def opened(chrome, path: Path) -> list | None:
+    """Open a file with no network at all; it must draw and complain of nothing -> the weights, if it is a heatmap."""
     context = chrome.new_context(offline=True)
     page, errors = context.new_page(), []
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
@@ -61,7 +61,9 @@ def opened(chrome, path: Path) -> None:
     page.goto(path.as_uri())
     page.wait_for_selector(".js-plotly-plot .main-svg")
     assert errors == []
+    weights = page.evaluate("[...(document.querySelector('.js-plotly-plot')._fullData[0].z ?? [])].map((row) => [...row])")
     context.close()
+    return weights or None
 
 
 def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, chrome, tmp_path):
