@@ -54,7 +54,8 @@ def _add_train(commands) -> None:
     train.add_argument("--pair", required=True, type=_pair, help="languages, source-target, such as en-fr")
     train.add_argument("--mechanism", required=True, metavar="NAME", help="bahdanau, luong-general or transformer")
     train.add_argument("--data", metavar="DIR", help="folder of the corpora (default: environment variable ATTNVIZ_DATA)")
-    train.add_argument("--out", metavar="DIR", help="folder of checkpoints to write to (default: those of this project)")
+    train.add_argument("--out", metavar="DIR", help="folder of checkpoints to write to (default: this project's; for a model "
+                       "that is finished there, ./trained)")  # fmt: skip
     train.add_argument("--epochs", type=int, metavar="N", help="passes over the data (default: the mechanism's recipe)")
     train.add_argument("--batch-tokens", type=int, metavar="N", help="pieces in a batch, padding included")
     train.add_argument("--seed", type=int, metavar="N")

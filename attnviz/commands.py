@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import shlex
+import sys
 import zlib
 from argparse import Namespace
 from pathlib import Path
@@ -15,6 +16,7 @@ from attnviz.figures.labels import plain, width
 from attnviz.trace import Trace
 from attnviz.translator import Translator, describe
 
+OUT = Path("trained")  # below the working directory
 _SCORES = (("bleu", "BLEU"), ("bleu_lc", "BLEU lower-cased"), ("chrf", "chrF"))
 
 
@@ -81,8 +83,8 @@ def train(args: Namespace) -> None:
     if args.threads:
         torch.set_num_threads(args.threads)
     corpus = _corpus(args.pair, Path(data))
-    root = Path(args.out) if args.out else checkpoints.ROOT
     name = f"{args.pair}/{args.mechanism}"
+    root = _out(args, name)
     if args.restart:
         (root / name / "training.safetensors").unlink(missing_ok=True)
     folder = training.train(plan, corpus, root, args.pair)
@@ -90,6 +92,18 @@ def train(args: Namespace) -> None:
     checkpoints.write_json(folder / "card.json", card)
     scores = card["scores"]["test_2016_flickr"]
     print(f"{folder} is ready: BLEU {scores['bleu']:.2f}, lower-cased {scores['bleu_lc']:.2f} on test_2016_flickr")
+
+
+def _out(args: Namespace, name: str) -> Path:
+    """The folder to train in. A model that is finished, and has no run to go on with, is not written over unasked."""
+    root = Path(args.out) if args.out else checkpoints.ROOT
+    finished = (root / name / "card.json").exists() and not (root / name / "training.safetensors").exists()
+    if args.restart or not finished:
+        return root
+    if args.out:
+        raise ValueError(f"{root / name} holds a finished model; choose another --out, or lose it with --restart")
+    print(f"{root / name} holds a finished model; training in {OUT / name} instead", file=sys.stderr)
+    return OUT
 
 
 def _command(args: Namespace, changes: dict) -> str:

@@ -10,6 +10,7 @@ class Mechanism:
     title: str
     formula: str
     paper: str
+    words: str  # the formula in a sentence
     kinds: tuple[str, ...] = ("cross",)
 
 
@@ -18,16 +19,22 @@ MECHANISMS = {
         "Bahdanau · additive",
         r"e_{tj} = v^\top \tanh(W s_{t-1} + U h_j)",
         "Bahdanau, Cho & Bengio 2015, appendix A.1.2",
+        "A small network compares the decoder's last state s with what the encoder made of each source token, h; softmax "
+        "over the tokens j gives the weights.",
     ),
     "luong-general": Mechanism(
         "Luong · general",
         r"e_{tj} = s_t^\top W h_j",
         "Luong, Pham & Manning 2015, eq. 8",
+        "The decoder steps first; its new state s is compared with each source token's h by a product through a learned "
+        "matrix W; softmax over the tokens j gives the weights.",
     ),
     "transformer": Mechanism(
         "Transformer · multi-head",
         r"A = \mathrm{softmax}\!\left(QK^\top / \sqrt{d}\right)",
         "Vaswani et al. 2017, eq. 1",
+        "Each row of Q asks and each row of K answers: their products, scaled by the width d, become weights in every head "
+        "of every layer at once.",
         ("cross", "encoder", "decoder"),
     ),
 }

@@ -15,6 +15,7 @@ function cellAt(row, index) {
     plot.setAttribute("role", "figure");
     cell.append(words, plot);
     row.append(cell);
+    row.watched.observe(plot); // its width also changes when a cell comes or goes beside it
   }
   return row.children[index];
 }
@@ -87,7 +88,7 @@ function legend(plot, { colorscale, colorbar, zmin, zmax }) {
 }
 
 async function resize(plot) {
-  if (!plot.figure || !plot._fullLayout || plot._fullLayout.width === plot.clientWidth) return;
+  if (!plot.figure || !plot.clientWidth || !plot._fullLayout || plot._fullLayout.width === plot.clientWidth) return;
   await window.Plotly.Plots.resize(plot);
   const [first] = JSON.parse(plot.figure).data;
   if (first.colorbar) legend(plot, first);
@@ -95,12 +96,10 @@ async function resize(plot) {
 
 export default function ({ data, parentElement }) {
   const row = parentElement.querySelector(".cells");
+  row.watched ??= new ResizeObserver((changed) => changed.forEach(({ target }) => resize(target)));
   row.stepTo = data.row === null ? null : (step) => fill(row, at(data.cells, step));
   if (row.stepTo) row.stepTo(window.__attnviz?.row ?? data.row);
   else fill(row, data.cells);
-  if (row.watched) return;
-  row.watched = new ResizeObserver(() => row.querySelectorAll(".plot").forEach(resize));
-  row.watched.observe(row);
   return () => {
     row.watched.disconnect();
     row.watched = null;

@@ -3,7 +3,10 @@
 import os
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("attnviz", deadline=None)  # nothing here is timed: a busy machine is no failure
+settings.load_profile("attnviz")
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch: the models are small, and the test processes share the cores
 
 

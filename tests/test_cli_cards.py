@@ -3,7 +3,7 @@
 import pytest
 import tiny
 
-from attnviz import checkpoints
+from attnviz import checkpoints, commands
 from attnviz.__main__ import main
 
 
@@ -19,3 +19,21 @@ def test_a_card_that_says_odd_things(tmp_path, capsys, card):
     line = next(line for line in out.splitlines() if line.startswith("en-fr/bahdanau"))
     assert err == "" and "–" in line and line.endswith("none")
     assert "1,234" in out and "1.50" in out  # the others are as they were
+
+
+def test_training_does_not_write_over_a_finished_model(tmp_path, capsys, monkeypatch):
+    root = tiny.write_models(tmp_path / "checkpoints")
+    monkeypatch.setattr(checkpoints, "ROOT", root)
+    monkeypatch.chdir(tmp_path)
+    before = checkpoints.fingerprint("en-fr/bahdanau", root)
+    command = ["train", "--pair", "en-fr", "--mechanism", "bahdanau", "--data", str(tmp_path / "nothing")]
+    monkeypatch.setattr(commands, "_corpus", lambda pair, data: None)
+    went = []
+    monkeypatch.setattr("attnviz.training.train", lambda plan, corpus, out, pair: went.append(out) or (_ for _ in ()).throw(ValueError("stop")))
+    assert main(command) == 2
+    assert f"{root / 'en-fr/bahdanau'} holds a finished model; training in trained/en-fr/bahdanau instead" in capsys.readouterr().err
+    assert main([*command, "--out", str(root)]) == 2
+    assert "holds a finished model; choose another --out, or lose it with --restart" in capsys.readouterr().err
+    assert main([*command, "--restart"]) == 2
+    assert [str(out) for out in went] == ["trained", str(root)]
+    assert checkpoints.fingerprint("en-fr/bahdanau", root) == before

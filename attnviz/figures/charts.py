@@ -82,13 +82,12 @@ def comparison(
         for row in frame[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)
     }
     mechanisms, statistics = (list(dict.fromkeys(frame[column])) for column in ("mechanism", "statistic"))
-    styles, colors = lines(mechanisms, dark), palette(dark)
+    colors = palette(dark)
     columns = [[labels.escape(name_of(name, threshold)) for name in statistics]]
     columns += [[cells.get((statistic, mechanism), "–") for statistic in statistics] for mechanism in mechanisms]
     align = ["left", *["right"] * len(mechanisms)]
     look = dict(align=align, height=_ROW, line=dict(color=colors.grid, width=1))
-    head = ["", *(f'<span style="color:{styles[name].color}">■</span> <b>{labels.escape(labels.plain(name))}</b>'
-                  for name in mechanisms)]  # fmt: skip
+    head = ["", *(f"<b>{labels.escape(labels.plain(name))}</b>" for name in mechanisms)]  # a table shows no other markup
     table = dict(
         type="table", columnwidth=[1.7, *[1] * len(mechanisms)],
         header=dict(values=head, fill=dict(color=colors.panel), font=dict(color=colors.text, size=13), **look),
@@ -96,7 +95,7 @@ def comparison(
     )  # fmt: skip
     description = f"Mean ± standard deviation over the steps of {len(statistics)} statistics for {_listed(mechanisms)}."
     above = _TITLE if title else 0
-    margin, height = (1, 34, 2 + above, 2), _ROW * (len(statistics) + 1) + 8 + above
+    margin, height = (1, 34, 2 + above, 2), _ROW * (len(statistics) + 1) + 24 + above
     return build([table], layout(dark, height, margin, title and labels.escape(title), description))
 
 

@@ -25,7 +25,7 @@ def header(part: Part, ink: str) -> str:
     mechanism = MECHANISMS[part.mechanism]
     return (
         f'<div class="part" style="--ink:{ink}"><h3>{html.escape(mechanism.title)}</h3>'
-        f'<p class="paper">{html.escape(mechanism.paper)}</p></div>'
+        f'<p class="paper">{html.escape(mechanism.paper)}</p><p class="why">{html.escape(mechanism.words)}</p></div>'
     )
 
 

@@ -25,7 +25,7 @@ def makers(current: Scene, dark: bool, place: Place) -> dict[str, Callable[[], g
         result[f"Heatmap {part.title}"] = functools.partial(figures.heatmap, part.grid, row, part.title, dark=dark)
         result[f"Step bars {part.title}"] = functools.partial(figures.step_bars, part.grid, bars, part.title, dark=dark)
     result["Statistics by step"] = functools.partial(figures.by_step, current.frames(), current.keys, dark=dark)
-    result["Comparison"] = lambda: figures.comparison(current.summary(), dark=dark)
+    result["Comparison"] = lambda: figures.comparison(current.summary().query("statistic != 'argmax'"), dark=dark)
     if place.difference in current.pairs:
         a, b = (current.parts[i] for i in place.difference)
         result[f"Difference {a.title} minus {b.title}"] = functools.partial(difference, a, b, dark)

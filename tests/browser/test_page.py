@@ -246,3 +246,13 @@ def test_nothing_jumps_while_it_recomputes(dashboard):
     heights = dashboard.page.evaluate("__heights")
     assert len(heights) > 10 and heights[-1] - heights[0] > 50
     assert set(heights) == {heights[0], heights[-1]}
+
+
+def test_charts_fit_their_columns_when_mechanisms_come_and_go(dashboard):
+    fits = """() => [...document.querySelectorAll('.plot')].filter((plot) => plot._fullLayout && !plot.hidden)
+      .every((plot) => Math.abs(plot._fullLayout.width - plot.clientWidth) < 2)"""
+    dashboard.open("/?show=Bahdanau", charts=3)
+    for name, charts in (("Luong", 5), ("Transformer", 7), ("Luong", 5), ("Transformer", 3)):
+        dashboard.press("show", name)
+        dashboard.drawn(charts)
+        dashboard.page.wait_for_function(fits, timeout=5000)
