@@ -16,6 +16,7 @@ function picture(chart) {
       line: { color: meta(chart).outline, width: 2 },
     });
   }
+  layout.font.family = layout.font.family.replace(/"Source Sans( 3)?", /g, ""); // a picture has no web fonts: measure what it draws with
   layout.paper_bgcolor = getComputedStyle(document.querySelector(".stApp")).backgroundColor;
   return { data, layout, config: { staticPlot: true } };
 }
