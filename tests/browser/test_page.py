@@ -245,7 +245,7 @@ def test_nothing_jumps_while_it_recomputes(dashboard):
     dashboard.drawn()
     heights = dashboard.page.evaluate("__heights")
     assert len(heights) > 10 and heights[-1] - heights[0] > 50
-    assert set(heights) == {heights[0], heights[-1]}
+    assert heights == sorted(heights)  # from the one to the other: nothing collapses, and nothing grows only to shrink again
 
 
 def test_charts_fit_their_columns_when_mechanisms_come_and_go(dashboard):
