@@ -1,10 +1,6 @@
 """What the commands of `python -m attnviz` do; `__main__` reads the command line and reports errors."""
 
-import gzip
 import json
-import os
-import shlex
-import zlib
 from argparse import Namespace
 from pathlib import Path
 
@@ -13,9 +9,12 @@ import torch
 from attnviz import checkpoints, corpora, page, select, stats
 from attnviz.figures.labels import plain, width
 from attnviz.trace import Trace
+from attnviz.train_command import download, train
 from attnviz.translator import Translator, describe
 
-_SCORES = (("bleu", "BLEU"), ("bleu_lc", "BLEU lower-cased"), ("chrf", "chrF"))
+__all__ = ["download", "evaluate", "models", "trace", "train"]
+
+_FIRST = ("bleu_lc", "bleu_morphemes", "bleu_words", "bleu_char", "exact_match")  # the score that a list shows, where it is
 
 
 def models(args: Namespace) -> None:
@@ -28,7 +27,7 @@ def models(args: Namespace) -> None:
     if not found:
         print(f"no checkpoints in {root}")
         return
-    head = ("model", "mechanism", "parameters", "BLEU test 2016, lower-cased", "problem")
+    head = ("model", "mechanism", "parameters", "score", "problem")
     print(_table([head] + [_describe(entry) for entry in found], "<<>><"))
 
 
@@ -39,6 +38,8 @@ def trace(args: Namespace) -> None:
     translator = _load(args)
     found = translator.trace(args.text, args.target, 1 if args.beam is None else args.beam)
     if args.html:
+        if not found.maps:
+            raise ValueError(f"{found.model} has no attention that a page could show; leave out --html")
         _write(args.html, page.page(found))
     if args.json == "-":
         print(found.to_json())
@@ -50,6 +51,7 @@ def trace(args: Namespace) -> None:
 
 def evaluate(args: Namespace) -> None:
     """Score a model on two aligned files."""
+    from attnviz import metrics
     from attnviz.evaluate import score
 
     sources, references = _read(args.source), _read(args.reference)
@@ -61,52 +63,14 @@ def evaluate(args: Namespace) -> None:
         print(json.dumps(result))
         return
     rows = [("model", result["model"]), ("sentences", str(result["sentences"]))]
-    rows += [(title, f"{result[key]:.2f}   {result[f'{key}_signature']}") for key, title in _SCORES]
+    rows += [(metric.title, f"{result[metric.key]:.2f}   {result[f'{metric.key}_signature']}")
+             for metric in metrics.of(args.model.split("/")[0])]  # fmt: skip
     how = "greedy" if args.beam == 1 else f"beam {args.beam}"
     rows.append(("speed", f"{result['sentences_per_second']:.1f} sentences/s, {how}"))
-    rows.append(("entropy", f"{result['entropy_nats']:.4f} nats, mean of every cross-attention row, head and layer"))
-    rows.append(("maximum weight", f"{result['max_weight']:.4f}, mean of the same rows"))
+    if result["entropy_nats"] is not None:
+        rows.append(("entropy", f"{result['entropy_nats']:.4f} nats, mean of every cross-attention row, head and layer"))
+        rows.append(("maximum weight", f"{result['max_weight']:.4f}, mean of the same rows"))
     print(_table(rows, "<<"))
-
-
-def train(args: Namespace) -> None:
-    """Train a mechanism, or go on with it, then write its card."""
-    from attnviz import evaluate, training
-
-    data = args.data or os.environ.get("ATTNVIZ_DATA")
-    if not data:
-        raise ValueError("there is no data to train on; give the folder with --data DIR or set ATTNVIZ_DATA")
-    changes = {name: getattr(args, name) for name in ("epochs", "batch_tokens", "seed") if getattr(args, name) is not None}
-    plan = training.settings(args.mechanism, **changes)
-    if args.threads:
-        torch.set_num_threads(args.threads)
-    corpus = _corpus(args.pair, Path(data))
-    root = Path(args.out) if args.out else checkpoints.ROOT
-    name = f"{args.pair}/{args.mechanism}"
-    if args.restart:
-        (root / name / "training.safetensors").unlink(missing_ok=True)
-    folder = training.train(plan, corpus, root, args.pair)
-    card = evaluate.card(root, name, corpus, _command(args, changes))
-    checkpoints.write_json(folder / "card.json", card)
-    scores = card["scores"]["test_2016_flickr"]
-    print(f"{folder} is ready: BLEU {scores['bleu']:.2f}, lower-cased {scores['bleu_lc']:.2f} on test_2016_flickr")
-
-
-def _command(args: Namespace, changes: dict) -> str:
-    """The command that does the same elsewhere; the data folder is the reader's."""
-    words = ["python", "-m", "attnviz", "train", "--pair", args.pair, "--mechanism", args.mechanism, "--data", "DIR"]
-    for option, value in {**changes, **({"threads": args.threads} if args.threads else {})}.items():
-        words += [f"--{option.replace('_', '-')}", str(value)]
-    return shlex.join(words)
-
-
-def _corpus(pair: str, data: Path) -> corpora.Corpus:
-    try:
-        return corpora.load(pair, data)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{data} holds a text that is not UTF-8: {error}") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{data} holds a gzipped file that is damaged: {error}") from None
 
 
 def _root(args: Namespace) -> Path:
@@ -125,15 +89,8 @@ def _load(args: Namespace) -> Translator:
 
 
 def _read(path: str) -> list[str]:
-    """The lines of a text file, each without the space around it; the file stands in every error."""
-    try:
-        return [line.strip() for line in corpora.read_lines(Path(path))]
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} is a damaged gzip file: {error}") from None
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    """The lines of a text file, each without the space around it."""
+    return [line.strip() for line in corpora.read_lines(Path(path))]
 
 
 def _write(path: str, content: bytes) -> None:
@@ -147,22 +104,26 @@ def _describe(entry: dict) -> tuple[str, ...]:
     """A row of the table of models, from a card that may lack anything."""
     if entry["problem"]:
         return entry["name"], "–", "–", "–", entry["problem"]
-    parameters = entry.get("parameters")
-    test = entry.get("scores", {}).get("test_2016_flickr", {}).get("bleu_lc")
-    return (entry["name"], entry["title"], "–" if parameters is None else f"{parameters:,}",
-            "–" if test is None else f"{test:.2f}", "none")  # fmt: skip
+    parameters, scores = entry.get("parameters"), entry.get("scores", {})
+    tests = [split for split in scores if split != "val"] or list(scores)
+    shown = next((f"{scores[split][key]:.2f} {key}, {split}" for split in tests for key in _FIRST if key in scores[split]), "–")
+    return entry["name"], entry["title"], "–" if parameters is None else f"{parameters:,}", shown, "none"
 
 
 def _show(found: Trace) -> str:
-    """The translation, its log-probability, and for each token of it where it looked most."""
-    frame = stats.of_grid(select.select(found))
-    rows = [(str(row.step + 1), plain(row.token), f"{chance:.2f}", plain(row.argmax_token), f"{row.max_weight:.2f}")
-            for row, chance in zip(frame.itertuples(), torch.tensor(found.log_probs).exp().tolist())]  # fmt: skip
-    head = [("step", "token", "probability", "looks most at", "weight")]
+    """The translation, its log-probability, and for each token of it where it looked most, if the model looks anywhere."""
+    chances = torch.tensor(found.log_probs).exp().tolist()
+    rows = [("step", "token", "probability")]
+    rows += [(str(t + 1), plain(token.text), f"{chance:.2f}") for t, (token, chance) in enumerate(zip(found.target, chances))]
+    attention = "none"
+    if any(m.kind == "cross" for m in found.maps):
+        attention = f"cross, {page.which(found)}"
+        looks = [(plain(row.argmax_token), f"{row.max_weight:.2f}") for row in stats.of_grid(select.select(found)).itertuples()]
+        rows = [row + more for row, more in zip(rows, [("looks most at", "weight"), *looks])]
     how = "target" if found.forced else "translation"
     cut = "" if found.complete else "\nthe length limit cut the translation short"
     return (f"{how}: {plain(found.translation)}\nlog-probability: {found.log_prob:.3f}{cut}\n"
-            f"attention: cross, {page.which(found)}\n\n{_table(head + rows, '><><>')}")  # fmt: skip
+            f"attention: {attention}\n\n{_table(rows, '><><>')}")  # fmt: skip
 
 
 def _table(rows: list[tuple[str, ...]], sides: str) -> str:

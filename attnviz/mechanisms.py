@@ -14,15 +14,42 @@ class Mechanism:
 
 
 MECHANISMS = {
+    "fixed-context": Mechanism(
+        "Fixed context · no attention",
+        r"c_t = c = \tanh(V [\overrightarrow{h}_S; \overleftarrow{h}_1])",
+        "Cho et al. 2014, section 2.2 and appendix A.1",
+        kinds=(),
+    ),
     "bahdanau": Mechanism(
         "Bahdanau · additive",
         r"e_{tj} = v^\top \tanh(W s_{t-1} + U h_j)",
         "Bahdanau, Cho & Bengio 2015, appendix A.1.2",
     ),
+    "luong-dot": Mechanism(
+        "Luong · dot",
+        r"e_{tj} = s_t^\top h_j",
+        "Luong, Pham & Manning 2015, eq. 8",
+    ),
     "luong-general": Mechanism(
         "Luong · general",
         r"e_{tj} = s_t^\top W h_j",
         "Luong, Pham & Manning 2015, eq. 8",
+    ),
+    "luong-concat": Mechanism(
+        "Luong · concat",
+        r"e_{tj} = v^\top \tanh(W [s_t; h_j])",
+        "Luong, Pham & Manning 2015, eq. 8",
+    ),
+    "luong-local": Mechanism(
+        "Luong · local",
+        r"a_{tj} \propto \exp\!\left(s_t^\top W h_j - \frac{(j - p_t)^2}{2 (D/2)^2}\right), \;"
+        r" |j - p_t| \le D, \; p_t = S\,\mathrm{sigmoid}(v_p^\top \tanh(W_p s_t))",
+        "Luong, Pham & Manning 2015, eq. 9 and 10",
+    ),
+    "scaled-dot": Mechanism(
+        "Scaled dot · recurrent",
+        r"e_{tj} = s_t^\top h_j / \sqrt{d}",
+        "Vaswani et al. 2017, eq. 1, in the decoder of Luong, Pham & Manning 2015",
     ),
     "transformer": Mechanism(
         "Transformer · multi-head",

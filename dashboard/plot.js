@@ -15,6 +15,7 @@ function cellAt(row, index) {
     plot.setAttribute("role", "figure");
     cell.append(words, plot);
     row.append(cell);
+    row.watched.observe(plot);
   }
   return row.children[index];
 }
@@ -25,14 +26,14 @@ function fill(row, cells) {
     if (text.written !== words) text.innerHTML = text.written = words; // escaped where it was made: views/parts.py
     draw(plot, figure);
   });
-  while (row.children.length > cells.length) discard(row.lastChild);
+  while (row.children.length > cells.length) discard(row, row.lastChild);
 }
 
 // The cells at one step: all steps are here, so moving among them asks nobody. A text that has ended shows words alone.
 function at(cells, step) {
   return cells.map(({ words, figure, ended, steps }) => {
     const found = steps[step];
-    if (!found) return { words: ended, figure: null };
+    if (!found || !figure) return { words: found?.words ?? ended, figure: null };
     const { data, layout } = JSON.parse(figure), [bars] = data;
     const most = Math.max(...found.weights.map((weight) => weight ?? -1));
     const best = most < 0 ? -1 : found.weights.indexOf(most);
@@ -46,7 +47,8 @@ function at(cells, step) {
   });
 }
 
-function discard(cell) {
+function discard(row, cell) {
+  row.watched.unobserve(cell.lastChild);
   window.Plotly?.purge(cell.lastChild);
   cell.remove();
 }
@@ -93,16 +95,15 @@ async function resize(plot) {
 }
 
 export default function ({ data, parentElement }) {
-  const row = parentElement.querySelector(".cells");
+  const row = parentElement.querySelector(".cells"), first = !row.watched;
+  row.watched ??= new ResizeObserver((changes) => changes.forEach(({ target }) => resize(target)));
   row.stepTo = data.row === null ? null : (step) => fill(row, at(data.cells, step));
   if (row.stepTo) row.stepTo(window.__attnviz?.row ?? data.row);
   else fill(row, data.cells);
-  if (row.watched) return;
-  row.watched = new ResizeObserver(() => row.querySelectorAll(".plot").forEach(resize));
-  row.watched.observe(row);
+  if (!first) return;
   return () => {
+    [...row.children].forEach((cell) => discard(row, cell));
     row.watched.disconnect();
     row.watched = null;
-    [...row.children].forEach(discard);
   };
 }

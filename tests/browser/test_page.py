@@ -54,7 +54,7 @@ def test_an_example_is_one_click_away(dashboard):
 
 def test_one_to_three_mechanisms(dashboard):
     dashboard.open()
-    dashboard.press("show", "Luong")
+    dashboard.press("show", "Luong general")
     dashboard.drawn(5)
     assert dashboard.page.locator(".part h3").all_inner_texts() == ["Bahdanau · additive", "Transformer · multi-head"]
     dashboard.press("show", "Transformer")
@@ -78,7 +78,7 @@ def test_the_step_moves_the_bars_and_redraws_no_heatmap(dashboard):
     dashboard.page.wait_for_function("document.querySelector('.step b').innerText === 'noir'")
     dashboard.drawn()
     drawn = set(dashboard.page.evaluate("__drawn"))
-    assert {"step-3-bahdanau", "step-3-luong", "step-3-transformer"} <= drawn
+    assert {"step-3-bahdanau", "step-3-luong-general", "step-3-transformer"} <= drawn
     assert all(name.startswith("step-") for name in drawn)
     assert dashboard.step == 3
     assert outlined(dashboard) == [2, 2, 2]
@@ -209,8 +209,8 @@ def test_nothing_runs_off_the_side(dashboard, width):
 
 
 def test_two_maps_are_subtracted_whatever_the_third_shows(dashboard):
-    dashboard.open("/?target=One+text+for+all%3A+Luong%27s&kind=Self-attention+of+the+encoder&difference=Luong+minus+Bahdanau", 8)
-    assert dashboard.page.locator(".st-key-difference input").input_value() == "Luong minus Bahdanau"
+    dashboard.open("/?target=One+text+for+all%3A+Luong+general%27s&kind=Self-attention+of+the+encoder&difference=Luong+general+minus+Bahdanau", 8)
+    assert dashboard.page.locator(".st-key-difference input").input_value() == "Luong general minus Bahdanau"
 
 
 def test_nothing_jumps_while_it_recomputes(dashboard):
