@@ -1,5 +1,6 @@
 """Text of corpora that were tokenised before, of Japanese, and of symbols: what is typed reads as what was learnt."""
 
+import unicodedata
 from functools import cache
 
 import pytest
@@ -48,12 +49,18 @@ def test_what_is_typed_is_read_as_in_the_corpus(typed, corpus):
     assert "".join(token.text for token in encoded.tokens[:-1]) == "".join(typed.split())
 
 
-def test_words_of_typed_english():
-    tokens = tokenised().encode("Don't go, Mr. Smith!").tokens[:-1]
+def words_of(tokens):
+    """The text of each word, its pieces joined."""
     words = {}
     for token in tokens:
-        words[token.word] = words.get(token.word, "") + token.text
-    assert list(words.values()) == ["Don't", "go", ",", "Mr", ".", "Smith", "!"]
+        if not token.special:
+            words[token.word] = words.get(token.word, "") + token.text
+    return list(words.values())
+
+
+def test_words_of_typed_english():
+    tokens = tokenised().encode("Don't pay 1,000 yen, Mr. Smith!").tokens
+    assert words_of(tokens) == ["Don't", "pay", "1,000", "yen", ",", "Mr", ".", "Smith", "!"]
 
 
 @pytest.mark.parametrize("given", [japanese for _, japanese in PAIRS])
@@ -64,10 +71,7 @@ def test_japanese_is_printed_without_spaces_and_scored_with_them(given):
     printed, tokens = text.spell(ids)
     assert printed == given.replace(" ", "") and "".join(token.text for token in tokens[:-1]) == printed
     assert all(token.text == printed[token.start : token.end] for token in tokens[:-1])
-    words = {}
-    for token in tokens[:-1]:
-        words[token.word] = words.get(token.word, "") + token.text
-    assert list(words.values()) == given.split()  # a word is a morpheme as given
+    assert words_of(tokens) == given.split()  # a word is a morpheme as given
     assert text.spaced().spell(ids)[0] == given
 
 
@@ -79,12 +83,25 @@ def test_japanese_typed_without_spaces_is_divided(given):
     assert list(encoded.ids) == text.ids(typed) == text.batch_ids([typed])[0]
     assert "".join(token.text for token in encoded.tokens[:-1]) == typed
     assert text.decode(encoded.ids) == typed
-    assert len({token.word for token in encoded.tokens[:-1]}) > 1
+    assert len(words_of(encoded.tokens)) > 1
 
 
 def test_division_finds_the_words_of_a_sentence_it_knows():
     assert tokenised().spaced().decode(tokenised().ids("私は東京へ行く。")) == "私 は 東京 へ 行 く 。"
     assert tokenised().ids("犬は少年が好きだ。 彼女は私の友達です。") == tokenised().ids("犬は少年が好きだ。彼女は私の友達です。")
+
+
+def test_division_keeps_a_word_of_several_pieces_whole():
+    """テニス is three pieces in a vocabulary this small, and only the first of them begins words."""
+    text = train_vocabulary(["私 は テニス を", "彼 は テニス を", "私 は", "彼 は", "本 を", "私 を", "彼 を", "本 は"], 22, "tokenised")
+    pieces = [text.piece(number) for number in text.ids("テニス")[:-1]]
+    assert len(pieces) > 1 and "".join(pieces).replace("␣", "") == "テニス"
+    assert text.spaced().decode(text.ids("私はテニスを")) == "私 は テニス を"
+
+
+def test_division_takes_letters_and_their_marks_typed_apart():
+    typed = "犬は少年が好きだ。"
+    assert tokenised().ids(unicodedata.normalize("NFD", typed)) == tokenised().ids(typed)
 
 
 def test_words_that_are_given_are_not_divided_again():

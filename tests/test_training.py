@@ -166,8 +166,8 @@ def test_a_pair_changes_the_recipe_and_the_reader_both(monkeypatch):
     found = training.plan("xx-yy", "bahdanau", {"embedding_width": 40}, seed=9)
     options = {"dropout": 0.3, "width": 30, "cell": "lstm", "embedding_width": 40}
     assert found == recipes.Settings("bahdanau", epochs=3, vocabulary=50, seed=9, options=options)
-    assert training.plan("xx-yy", "bahdanau", {"cell": "gru"}, epochs=1).options["cell"] == "gru"
-    assert training.plan("en-fr", "bahdanau", epochs=1).epochs == 1
+    asked = training.plan("xx-yy", "bahdanau", {"cell": "gru", "width": 5}, epochs=1, vocabulary=60)
+    assert (asked.epochs, asked.vocabulary, asked.options["cell"], asked.options["width"]) == (1, 60, "gru", 5)
 
 
 @pytest.mark.parametrize("options, reason", [
