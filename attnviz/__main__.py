@@ -1,4 +1,4 @@
-"""The command line: `python -m attnviz models | trace | evaluate | train`.
+"""The command line: `python -m attnviz models | trace | evaluate | align | train | download`.
 
 An error is one line on standard error and exit status 2. torch is imported once a command starts, not for --help.
 """
@@ -9,6 +9,7 @@ import re
 import sys
 
 PROGRAM = "python -m attnviz"
+STYLES = ("written", "tokenised", "symbols")  # those of styles.py, which needs more than --help should wait for
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,27 +41,55 @@ def parser() -> Parser:
     evaluate.add_argument("--beam", type=int, default=1, metavar="N", help="hypotheses kept (default 1: greedy, in batches)")
     evaluate.add_argument("--json", action="store_true", help="the figures as JSON")
 
-    for command in (models, trace, evaluate):
+    align = commands.add_parser("align", help="alignment error rate on sentence pairs whose words were linked by hand")
+    align.add_argument("--model", required=True, help="as `models` lists it, such as en-fr/bahdanau")
+    align.add_argument("--gold", metavar="FILE", help="pairs as attnviz/gold/README.md says (default: this project's own)")
+    align.add_argument("--threshold", type=float, metavar="X", help="link weights of at least X (default: the largest of a row)")
+    align.add_argument("--json", action="store_true", help="the figures as JSON")
+
+    for command in (models, trace, evaluate, align):
         command.add_argument("--root", metavar="DIR", help="folder of checkpoints (default: those of this project)")
     _add_train(commands)
+    _add_download(commands)
     return top
 
 
 def _add_train(commands) -> None:
     train = commands.add_parser(
         "train", help="train a model, or go on where it stood",
-        description="Train a model and write its checkpoint and card. Stopped at any time, the same command goes on.",
+        description="Train a model and write its checkpoint and card, on the corpora of a pair or on sentences of your own. "
+        "Stopped at any time, the same command goes on.",
     )  # fmt: skip
-    train.add_argument("--pair", required=True, type=_pair, help="languages, source-target, such as en-fr")
-    train.add_argument("--mechanism", required=True, metavar="NAME", help="bahdanau, luong-general or transformer")
-    train.add_argument("--data", metavar="DIR", help="folder of the corpora (default: environment variable ATTNVIZ_DATA)")
-    train.add_argument("--out", metavar="DIR", help="folder of checkpoints to write to (default: this project's; for a model "
-                       "that is finished there, ./trained)")  # fmt: skip
-    train.add_argument("--epochs", type=int, metavar="N", help="passes over the data (default: the mechanism's recipe)")
-    train.add_argument("--batch-tokens", type=int, metavar="N", help="pieces in a batch, padding included")
-    train.add_argument("--seed", type=int, metavar="N")
-    train.add_argument("--threads", type=_threads, metavar="N", help="CPU threads")
+    train.add_argument("--pair", required=True, type=_pair, help="source-target, such as en-fr, or reverse")
+    train.add_argument("--mechanism", required=True, metavar="NAME", help="such as bahdanau, luong-general or transformer")
+    train.add_argument("--out", metavar="DIR", help="folder of checkpoints to write to (default: those of this project)")
     train.add_argument("--restart", action="store_true", help="begin again, whatever the folder holds")
+
+    data = train.add_argument_group("sentences", "UTF-8 text, plain or gzipped")
+    data.add_argument("--data", metavar="DIR", help="folder of the corpora (default: environment variable ATTNVIZ_DATA)")
+    data.add_argument("--source-file", metavar="FILE", help="your own sentences, one a line")
+    data.add_argument("--target-file", metavar="FILE", help="their translations, line by line")
+    data.add_argument("--tsv", metavar="FILE", help="or both in one file, sentence<TAB>translation")
+    data.add_argument("--val-size", type=_count, metavar="N",
+                      help="pairs of your own kept for validation (default: a twentieth, at most 1000)")  # fmt: skip
+    data.add_argument("--style", choices=STYLES, help="how your own are written: as people do (the default), lower-cased "
+                      "with spaces around every mark, or as symbols of one character")  # fmt: skip
+    data.add_argument("--limit", type=_count, metavar="N", help="train on the first N pairs only")
+
+    settings = train.add_argument_group("settings", "default: the recipe of pair and mechanism")
+    settings.add_argument("--epochs", type=int, metavar="N", help="passes over the data")
+    settings.add_argument("--batch-tokens", type=int, metavar="N", help="pieces in a batch, padding included")
+    settings.add_argument("--seed", type=int, metavar="N")
+    settings.add_argument("--threads", type=_count, metavar="N", help="CPU threads")
+    settings.add_argument("--set", type=_option, action="append", default=[], metavar="NAME=VALUE",
+                          help="an option of the model or a setting of the training, such as cell=lstm, "
+                          "attention_dropout=0.1, width=128, vocabulary=2000; may be repeated")  # fmt: skip
+
+
+def _add_download(commands) -> None:
+    download = commands.add_parser("download", help="fetch the public corpora of a pair, checked by their hash")
+    download.add_argument("--pair", required=True, type=_pair, help="such as en-fr, en-de or en-ja")
+    download.add_argument("--data", metavar="DIR", help="folder to put them in (default: environment variable ATTNVIZ_DATA)")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -88,12 +117,25 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _pair(text: str) -> str:
-    if not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}", text):
-        raise argparse.ArgumentTypeError(f"must be two languages, such as en-fr; got {text!r}")
+    if not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}|reverse", text):
+        raise argparse.ArgumentTypeError(f"must be two languages, such as en-fr, or reverse; got {text!r}")
     return text
 
 
-def _threads(text: str) -> int:
+def _option(text: str) -> tuple[str, object]:
+    """NAME=VALUE, a number where it reads as one."""
+    name, equals, value = text.partition("=")
+    if not (name.isidentifier() and equals and value):
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, such as attention_dropout=0.1; got {text!r}")
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            continue
+    return name, value
+
+
+def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1; got {text!r}")
     return int(text)

@@ -9,11 +9,12 @@ A *query* asks, *keys* answer, *values* are what is taken away. One step of atte
 and the mechanisms of the literature differ in the first line alone:
 
     additive     v . tanh(W q + U k)        Bahdanau et al. 2015, appendix A.1.2
-    dot          q . k                      Luong et al. 2015, eq. 8
+    dot          q . k                      Luong et al. 2015, sec. 3.1
     scaled dot   q . k / sqrt(d)            Vaswani et al. 2017, eq. 1
-    general      q . W k                    Luong et al. 2015, eq. 8
-    concat       v . tanh(W [q; k])         Luong et al. 2015, eq. 8
+    general      q . W k                    Luong et al. 2015, sec. 3.1
+    concat       v . tanh(W [q; k])         Luong et al. 2015, sec. 3.1
     multi-head   scaled dot, in H learned projections side by side; Vaswani et al. 2017, sec. 3.2.2
+    local        general, in a window round a predicted place; Luong et al. 2015, sec. 3.2, eq. 9 and 10
 
 Letters: B batch, T queries, S keys, D width (query and key widths may differ), H heads, d width of one head.
 A mask is True where a key is *visible*. Every function returns its weights; nothing is stored on the side.
@@ -52,7 +53,7 @@ def attend(scores: Tensor, values: Tensor, mask: Tensor | None = None, dropout: 
 
 
 def dot_scores(query: Tensor, keys: Tensor) -> Tensor:
-    """query (..., T, D), keys (..., S, D) -> q . k (..., T, S). Luong et al. 2015, eq. 8, *dot*."""
+    """query (..., T, D), keys (..., S, D) -> q . k (..., T, S). Luong et al. 2015, sec. 3.1, *dot*."""
     if query.shape[-1] != keys.shape[-1]:
         raise ValueError(
             f"dot scores need queries and keys of one width; got {query.shape[-1]} and {keys.shape[-1]} "
@@ -97,7 +98,7 @@ class Attention(nn.Module):
 
 
 class Dot(Attention):
-    """q . k. Luong et al. 2015, eq. 8, *dot*."""
+    """q . k. Luong et al. 2015, sec. 3.1, *dot*."""
 
     def score(self, query, prepared):
         return dot_scores(query, prepared)
@@ -111,7 +112,7 @@ class ScaledDot(Attention):
 
 
 class General(Attention):
-    """q . W k: a learned bilinear form. Luong et al. 2015, eq. 8, *general*."""
+    """q . W k: a learned bilinear form. Luong et al. 2015, sec. 3.1, *general*."""
 
     def __init__(self, query_width: int, key_width: int, dropout: float = 0.0):
         super().__init__(dropout)
@@ -124,6 +125,49 @@ class General(Attention):
 
     def score(self, query, prepared):
         return dot_scores(query, prepared)
+
+
+def local_window(centre: Tensor, size: int, reach: float) -> tuple[Tensor, Tensor]:
+    """centre (..., T), a real place among keys 0 to size - 1 -> log of the Gaussian round it, window; both (..., T, size).
+
+    exp(-(s - p)^2 / 2 sigma^2) with sigma = D / 2, and the keys s in [p - D, p + D]; D is the reach, in keys. Luong et
+    al. 2015, eq. 10 and sec. 3.2. The Gaussian carries the gradient of the centre; the window, a mask, has none.
+    """
+    away = torch.arange(size, device=centre.device) - centre.unsqueeze(-1)
+    return -(away**2) / (2 * (reach / 2) ** 2), away.abs() <= reach
+
+
+class Local(General):
+    """*local-p*: the general score in a window round a predicted place. Luong et al. 2015, sec. 3.2.
+
+    p = S sigmoid(v . tanh(W q)), eq. 9      weights = softmax over the window * Gaussian round p, eq. 10
+
+    One deviation: the paper leaves that product as it is; here a row is divided by its sum, as all weights sum to 1. So
+    the row is the softmax, over the window, of the scores plus the Gaussian's logarithm. Keys count from 0. S is the
+    number of keys that a query may see, which must come first: a sentence's own length, whatever the padding.
+
+    reach : the paper's D, in keys; at least 1, so that no window is empty, as p is from 0 to S.
+    """
+
+    def __init__(self, query_width: int, key_width: int, reach: float = 10, dropout: float = 0.0):
+        if reach < 1:
+            raise ValueError(f"reach must be at least 1, so that every window holds a key; got {reach}")
+        super().__init__(query_width, key_width, dropout)
+        self.reach = reach
+        self.hidden = nn.Linear(query_width, query_width, bias=False)  # W_p
+        self.place = nn.Linear(query_width, 1, bias=False)  # v_p
+
+    def centre(self, query: Tensor, lengths: Tensor) -> Tensor:
+        """query (B, T, D), lengths (B, 1|T) -> p (B, T), a real number from 0 to the length."""
+        return lengths * torch.sigmoid(self.place(torch.tanh(self.hidden(query)))).squeeze(-1)
+
+    def read(self, query, prepared, values, mask=None):
+        size = values.shape[-2]
+        visible = torch.ones(1, 1, size, dtype=torch.bool, device=values.device) if mask is None else mask
+        lengths = visible.sum(dim=-1, dtype=torch.float32)  # and so p is: bfloat16 counts in halves from 64 on
+        gaussian, window = local_window(self.centre(query, lengths), size, self.reach)
+        scores = self.score(query, prepared) + gaussian.to(values.dtype)
+        return attend(scores, values, window & visible, self.dropout if self.training else 0.0)
 
 
 class Additive(Attention):
@@ -144,7 +188,7 @@ class Additive(Attention):
 
 
 class Concat(Attention):
-    """v . tanh(W [q; k]): one matrix over the two laid end to end. Luong et al. 2015, eq. 8, *concat*.
+    """v . tanh(W [q; k]): one matrix over the two laid end to end. Luong et al. 2015, sec. 3.1, *concat*.
 
     W [q; k] is W_q q + W_k k with W = [W_q, W_k], so the half that meets the keys is worked out once.
     """

@@ -1,11 +1,6 @@
 """What the commands of `python -m attnviz` do; `__main__` reads the command line and reports errors."""
 
-import gzip
 import json
-import os
-import shlex
-import sys
-import zlib
 from argparse import Namespace
 from pathlib import Path
 
@@ -14,10 +9,12 @@ import torch
 from attnviz import checkpoints, corpora, page, select, stats
 from attnviz.figures.labels import plain, width
 from attnviz.trace import Trace
+from attnviz.train_command import download, train
 from attnviz.translator import Translator, describe
 
-OUT = Path("trained")  # below the working directory
-_SCORES = (("bleu", "BLEU"), ("bleu_lc", "BLEU lower-cased"), ("chrf", "chrF"))
+__all__ = ["align", "download", "evaluate", "models", "trace", "train"]
+
+_FIRST = ("bleu_lc", "bleu_morphemes", "bleu_words", "bleu_char", "exact_match")  # the score that a list shows, where it is
 
 
 def models(args: Namespace) -> None:
@@ -30,7 +27,7 @@ def models(args: Namespace) -> None:
     if not found:
         print(f"no checkpoints in {root}")
         return
-    head = ("model", "mechanism", "parameters", "BLEU test 2016, lower-cased", "problem")
+    head = ("model", "mechanism", "parameters", "score", "problem")
     print(_table([head] + [_describe(entry) for entry in found], "<<>><"))
 
 
@@ -41,6 +38,8 @@ def trace(args: Namespace) -> None:
     translator = _load(args)
     found = translator.trace(args.text, args.target, 1 if args.beam is None else args.beam)
     if args.html:
+        if not found.maps:
+            raise ValueError(f"{found.model} has no attention that a page could show; leave out --html")
         _write(args.html, page.page(found))
     if args.json == "-":
         print(found.to_json())
@@ -52,6 +51,7 @@ def trace(args: Namespace) -> None:
 
 def evaluate(args: Namespace) -> None:
     """Score a model on two aligned files."""
+    from attnviz import metrics
     from attnviz.evaluate import score
 
     sources, references = _read(args.source), _read(args.reference)
@@ -63,64 +63,40 @@ def evaluate(args: Namespace) -> None:
         print(json.dumps(result))
         return
     rows = [("model", result["model"]), ("sentences", str(result["sentences"]))]
-    rows += [(title, f"{result[key]:.2f}   {result[f'{key}_signature']}") for key, title in _SCORES]
+    rows += [(metric.title, f"{result[metric.key]:.2f}   {result[f'{metric.key}_signature']}")
+             for metric in metrics.of(args.model.split("/")[0])]  # fmt: skip
     how = "greedy" if args.beam == 1 else f"beam {args.beam}"
     rows.append(("speed", f"{result['sentences_per_second']:.1f} sentences/s, {how}"))
-    rows.append(("entropy", f"{result['entropy_nats']:.4f} nats, mean of every cross-attention row, head and layer"))
-    rows.append(("maximum weight", f"{result['max_weight']:.4f}, mean of the same rows"))
+    if result["entropy_nats"] is not None:
+        rows.append(("entropy", f"{result['entropy_nats']:.4f} nats, mean of every cross-attention row, head and layer"))
+        rows.append(("maximum weight", f"{result['max_weight']:.4f}, mean of the same rows"))
     print(_table(rows, "<<"))
 
 
-def train(args: Namespace) -> None:
-    """Train a mechanism, or go on with it, then write its card."""
-    from attnviz import evaluate, training
+def align(args: Namespace) -> None:
+    """Alignment error rate of a model on linked pairs, with forced decoding."""
+    from attnviz import alignment, gold
 
-    data = args.data or os.environ.get("ATTNVIZ_DATA")
-    if not data:
-        raise ValueError("there is no data to train on; give the folder with --data DIR or set ATTNVIZ_DATA")
-    changes = {name: getattr(args, name) for name in ("epochs", "batch_tokens", "seed") if getattr(args, name) is not None}
-    plan = training.settings(args.mechanism, **changes)
-    if args.threads:
-        torch.set_num_threads(args.threads)
-    corpus = _corpus(args.pair, Path(data))
-    name = f"{args.pair}/{args.mechanism}"
-    root = _out(args, name)
-    if args.restart:
-        (root / name / "training.safetensors").unlink(missing_ok=True)
-    folder = training.train(plan, corpus, root, args.pair)
-    card = evaluate.card(root, name, corpus, _command(args, changes))
-    checkpoints.write_json(folder / "card.json", card)
-    scores = card["scores"]["test_2016_flickr"]
-    print(f"{folder} is ready: BLEU {scores['bleu']:.2f}, lower-cased {scores['bleu_lc']:.2f} on test_2016_flickr")
-
-
-def _out(args: Namespace, name: str) -> Path:
-    """The folder to train in. A model that is finished, and has no run to go on with, is not written over unasked."""
-    root = Path(args.out) if args.out else checkpoints.ROOT
-    finished = (root / name / "card.json").exists() and not (root / name / "training.safetensors").exists()
-    if args.restart or not finished:
-        return root
-    if args.out:
-        raise ValueError(f"{root / name} holds a finished model; choose another --out, or lose it with --restart")
-    print(f"{root / name} holds a finished model; training in {OUT / name} instead", file=sys.stderr)
-    return OUT
-
-
-def _command(args: Namespace, changes: dict) -> str:
-    """The command that does the same elsewhere; the data folder is the reader's."""
-    words = ["python", "-m", "attnviz", "train", "--pair", args.pair, "--mechanism", args.mechanism, "--data", "DIR"]
-    for option, value in {**changes, **({"threads": args.threads} if args.threads else {})}.items():
-        words += [f"--{option.replace('_', '-')}", str(value)]
-    return shlex.join(words)
-
-
-def _corpus(pair: str, data: Path) -> corpora.Corpus:
-    try:
-        return corpora.load(pair, data)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{data} holds a text that is not UTF-8: {error}") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{data} holds a gzipped file that is damaged: {error}") from None
+    translator = _load(args)
+    pairs = gold.read(args.gold) if args.gold else gold.shipped(args.model.split("/")[0])
+    if not pairs:
+        raise ValueError(f"there are no linked pairs for {args.model}; give a file of them with --gold")
+    rule = alignment.argmax if args.threshold is None else alignment.above(args.threshold)
+    found = alignment.report(translator, pairs, rule)
+    if found is None:
+        raise ValueError(f"{args.model} has no attention, so it aligns nothing")
+    if args.json:
+        print(json.dumps({"model": args.model, "threshold": args.threshold, **found}))
+        return
+    lines = [("best head, chosen on other sentences", found["best_head"]), ("diagonal", found["diagonal"])]
+    lines += [(f"rows shifted by {shift}", figures) for shift, figures in found["shifted"].items()]
+    lines += [("mean of all heads" if row["layer"] is None else f"layer {row['layer'] + 1}, mean of heads", row)
+              for row in found["means"]]  # fmt: skip
+    lines += [(f"layer {row['layer'] + 1}, head {row['head'] + 1}", row) for row in found["heads"]]
+    names = ("error_rate", "precision", "recall")
+    rows = [(title, *("–" if figures[name] is None else f"{figures[name]:.3f}" for name in names)) for title, figures in lines]
+    head = (f"{found['pairs']} pairs, {found['sure']} sure of {found['possible']} links", "error rate", "precision", "recall")
+    print(_table([head, *rows], "<>>>"))
 
 
 def _root(args: Namespace) -> Path:
@@ -139,15 +115,8 @@ def _load(args: Namespace) -> Translator:
 
 
 def _read(path: str) -> list[str]:
-    """The lines of a text file, each without the space around it; the file stands in every error."""
-    try:
-        return [line.strip() for line in corpora.read_lines(Path(path))]
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} is a damaged gzip file: {error}") from None
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    """The lines of a text file, each without the space around it."""
+    return [line.strip() for line in corpora.read_lines(Path(path))]
 
 
 def _write(path: str, content: bytes) -> None:
@@ -161,8 +130,18 @@ def _describe(entry: dict) -> tuple[str, ...]:
     """A row of the table of models, from a card that may lack anything."""
     if entry["problem"]:
         return entry["name"], "–", "–", "–", entry["problem"]
-    parameters, test = _number(entry, ",", "parameters"), _number(entry, ".2f", "scores", "test_2016_flickr", "bleu_lc")
-    return entry["name"], entry["title"], parameters, test, "none"
+    return entry["name"], entry["title"], _number(entry, ",", "parameters"), _score(entry), "none"
+
+
+def _score(entry: dict) -> str:
+    """The first score of the first test set, or of validation where there is none; a dash when the card has neither."""
+    scores = entry.get("scores")
+    scores = {split: found for split, found in scores.items() if isinstance(found, dict)} if isinstance(scores, dict) else {}
+    for split in [split for split in scores if split != "val"] or list(scores):
+        for key in _FIRST:
+            if (shown := _number(scores, ".2f", split, key)) != "–":
+                return f"{shown} {key}, {split}"
+    return "–"
 
 
 def _number(card: dict, form: str, *keys: str) -> str:
@@ -174,15 +153,19 @@ def _number(card: dict, form: str, *keys: str) -> str:
 
 
 def _show(found: Trace) -> str:
-    """The translation, its log-probability, and for each token of it where it looked most."""
-    frame = stats.of_grid(select.select(found))
-    rows = [(str(row.step + 1), plain(row.token), f"{chance:.2f}", plain(row.argmax_token), f"{row.max_weight:.2f}")
-            for row, chance in zip(frame.itertuples(), torch.tensor(found.log_probs).exp().tolist())]  # fmt: skip
-    head = [("step", "token", "probability", "looks most at", "weight")]
+    """The translation, its log-probability, and for each token of it where it looked most, if the model looks anywhere."""
+    chances = torch.tensor(found.log_probs).exp().tolist()
+    rows = [("step", "token", "probability")]
+    rows += [(str(t + 1), plain(token.text), f"{chance:.2f}") for t, (token, chance) in enumerate(zip(found.target, chances))]
+    attention = "none"
+    if any(m.kind == "cross" for m in found.maps):
+        attention = f"cross, {page.which(found)}"
+        looks = [(plain(row.argmax_token), f"{row.max_weight:.2f}") for row in stats.of_grid(select.select(found)).itertuples()]
+        rows = [row + more for row, more in zip(rows, [("looks most at", "weight"), *looks])]
     how = "target" if found.forced else "translation"
     cut = "" if found.complete else "\nthe length limit cut the translation short"
     return (f"{how}: {plain(found.translation)}\nlog-probability: {found.log_prob:.3f}{cut}\n"
-            f"attention: cross, {page.which(found)}\n\n{_table(head + rows, '><><>')}")  # fmt: skip
+            f"attention: {attention}\n\n{_table(rows, '><><>')}")  # fmt: skip
 
 
 def _table(rows: list[tuple[str, ...]], sides: str) -> str:

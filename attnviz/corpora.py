@@ -1,14 +1,23 @@
-"""Data folder to batches: parallel text read by path, plain or gzipped, in length-sorted batches."""
+"""Data folder to batches: parallel text read by path, plain or gzipped, in length-sorted batches.
+
+PAIRS says which corpora a pair is trained and measured on.
+"""
 
 import gzip
 import hashlib
 import random
+import re
+import string
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from attnviz.styles import UNSPACED
 from attnviz.text import PAD, Text
 
 Pairs = list[tuple[str, str]]
@@ -16,28 +25,41 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Corpus:
-    """Parallel sentences of a language pair and the files (name -> SHA-256) they came from."""
+    """Parallel sentences of a pair and the files (name -> SHA-256) they came from.
+
+    tests : name -> pairs. metric : what the best epoch is chosen by, one of metrics.METRICS. style : how the text is
+    written, one of styles.STYLES.
+    """
 
     train: Pairs
     val: Pairs
     tests: dict[str, Pairs]
     files: dict[str, str]
+    metric: str = "bleu_lc"
+    style: str = "written"
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of a UTF-8 text, plain or gzipped (by its first bytes, not its name)."""
-    data = Path(path).read_bytes()
-    if data[:2] == b"\x1f\x8b":
-        data = gzip.decompress(data)
-    return data.decode("utf-8").removesuffix("\n").split("\n")
+    """Lines of a UTF-8 text, plain or gzipped (by its first bytes, not its name). ValueError when it is neither."""
+    try:
+        return unpack(Path(path).read_bytes(), path).decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}") from None
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from None
 
 
-def find(folder: Path, name: str) -> Path:
-    """The file `name` or `name`.gz in a folder."""
-    for path in (folder / name, folder / f"{name}.gz"):
-        if path.is_file():
-            return path
-    raise FileNotFoundError(f"no {name} or {name}.gz in {folder}; point --data at the folder that holds the corpora")
+def unpack(content: bytes, name: str | Path) -> bytes:
+    """The content of a gzip file, and any other content as it is. ValueError, which says `name`, when it is damaged."""
+    try:
+        return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{name} is a damaged gzip file: {error}") from None
+
+
+def find(folder: Path, name: str) -> Path | None:
+    """The file `name` or `name`.gz in a folder, None when there is neither."""
+    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
 
 
 def read_parallel(source: Path, target: Path) -> Pairs:
@@ -55,27 +77,108 @@ def read_tsv(path: Path) -> Pairs:
     return [pair for pair in pairs if len(pair) == 2 and all(pair)]
 
 
-def load(pair: str, data: Path) -> Corpus:
-    """The corpora of a pair below the folder `data`: Multi30K, and Tatoeba for en-fr.
+class Folder:
+    """A folder of the data; notes the hash of every file that is read."""
 
-    A pair is `source-target`, such as en-fr. Folders: multi30k/{train,val,test_*}.LANG[.gz], tatoeba_enfr/pairs.tsv[.gz].
+    def __init__(self, data: Path, name: str):
+        self.path, self.files = Path(data) / name, {}
+
+    def _noted(self, name: str) -> Path:
+        path = find(self.path, name)
+        if path is None:
+            raise FileNotFoundError(f"no {name} or {name}.gz in {self.path}; point --data at the folder that holds the corpora, "
+                                    "or fetch them: python -m attnviz download")  # fmt: skip
+        self.files[f"{self.path.name}/{path.name}"] = sha256(path)
+        return path
+
+    def split(self, name: str, source: str, target: str) -> Pairs:
+        return read_parallel(self._noted(f"{name}.{source}"), self._noted(f"{name}.{target}"))
+
+    def table(self, name: str) -> Pairs:
+        return read_tsv(self._noted(name))
+
+
+def captions(source: str, target: str, data: Path) -> Corpus:
+    """Multi30K, and beside it the everyday sentences of Tatoeba where the data has them for the pair.
+
+    multi30k/{train,val,test_2016_flickr,test_2017_flickr}.LANG[.gz], tatoeba_SOURCETARGET/pairs.tsv[.gz]
     """
-    source, target = pair.split("-")
-    folder, files = Path(data) / "multi30k", {}
+    folder, everyday = Folder(data, "multi30k"), Folder(data, f"tatoeba_{source}{target}")
+    train, val = (folder.split(name, source, target) for name in ("train", "val"))
+    tests = {name: folder.split(name, source, target) for name in ("test_2016_flickr", "test_2017_flickr")}
+    more = everyday.table("pairs.tsv") if everyday.path.is_dir() else []
+    return Corpus(train + more, val, tests, folder.files | everyday.files)
 
-    def split(name: str) -> Pairs:
-        paths = [find(folder, f"{name}.{language}") for language in (source, target)]
-        files.update({f"multi30k/{path.name}": sha256(path) for path in paths})
-        return read_parallel(*paths)
 
-    train, val = split("train"), split("val")
-    tests = {name: split(name) for name in ("test_2016_flickr", "test_2017_flickr")}
-    everyday = Path(data) / f"tatoeba_{source}{target}"
-    if everyday.is_dir():
-        path = find(everyday, "pairs.tsv")
-        files[f"{everyday.name}/{path.name}"] = sha256(path)
-        train = train + read_tsv(path)
-    return Corpus(train, val, tests, files)
+def tanaka(data: Path) -> Corpus:
+    """English to Japanese of the Tanaka corpus, both sides tokenised, English lower-cased.
+
+    tanaka_enja/{train,dev,test}.{en,ja}[.gz]; scored on the morphemes as given.
+    """
+    folder = Folder(data, "tanaka_enja")
+    train, dev, test = (folder.split(name, "en", "ja") for name in ("train", "dev", "test"))
+    return Corpus(train, dev, {"test": test}, folder.files, "bleu_morphemes", "tokenised")
+
+
+def reverse(data: Path | None = None, count: int = 20_000, seed: int = 1) -> Corpus:
+    """Letters in reverse order, 1 to 20 of them, generated: `count` sequences, no two alike, so the shortest are few.
+
+    A fortieth is val, a twentieth test, the rest train.
+    """
+    chance, found = random.Random(f"reverse/{seed}"), {}
+    while len(found) < count:
+        letters = chance.choices(string.ascii_lowercase, k=chance.randint(1, 20))
+        found[" ".join(letters)] = " ".join(reversed(letters))
+    pairs = list(found.items())
+    chance.shuffle(pairs)
+    digest = hashlib.sha256("\n".join(source for source, _ in pairs).encode()).hexdigest()
+    held = count // 40
+    return Corpus(pairs[3 * held :], pairs[:held], {"test": pairs[held : 3 * held]}, {f"generated, seed {seed}": digest},
+                  "exact_match", "symbols")  # fmt: skip
+
+
+PAIRS: dict[str, Callable[[Path], Corpus]] = {
+    "en-fr": partial(captions, "en", "fr"),
+    "en-de": partial(captions, "en", "de"),
+    "en-ja": tanaka,
+    "reverse": reverse,
+}
+GENERATED = {"reverse"}  # need no data folder
+
+
+def own(pairs: Pairs, files: dict[str, str], val_size: int | None = None, style: str = "written") -> Corpus:
+    """A person's own sentences: `val_size` of them (a twentieth, at most 1,000) are val, the same ones every time.
+
+    No source sentence of val stays in train. ValueError when one of the two would be empty.
+    """
+    size = max(1, min(1000, len(pairs) // 20)) if val_size is None else val_size
+    if not 1 <= size < len(pairs):
+        raise ValueError(f"of {len(pairs)} pairs of sentences at least one must be for validation and one for training; "
+                         f"got {size} for validation")  # fmt: skip
+    val = [pairs[i] for i in sorted(random.Random(0).sample(range(len(pairs)), size))]
+    held = {source for source, _ in val}
+    train = [pair for pair in pairs if pair[0] not in held]
+    if not train:
+        raise ValueError("every source sentence is among those for validation; give more sentences that differ")
+    return Corpus(train, val, {}, files, _metric([b for _, b in val], style), style)
+
+
+def _metric(targets: list[str], style: str) -> str:
+    """What suits the targets: BLEU on words where spaces show them, else on characters."""
+    if style != "written":
+        return {"tokenised": "bleu_words", "symbols": "exact_match"}[style]
+    text = "".join(targets)
+    return "bleu_char" if len(re.findall(f"[{UNSPACED}]", text)) > len(text) / 2 else "bleu_lc"
+
+
+def load(pair: str, data: Path | None) -> Corpus:
+    """The corpora of a pair below the folder `data`; None will do for a pair that is generated.
+
+    Raises ValueError for a pair that has none, FileNotFoundError where the folder lacks a file.
+    """
+    if pair not in PAIRS:
+        raise ValueError(f"there are no corpora for {pair}; choose one of {', '.join(PAIRS)}, or give files of your own")
+    return PAIRS[pair](data)
 
 
 def sha256(path: Path) -> str:

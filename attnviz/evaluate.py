@@ -1,24 +1,25 @@
-"""How well a model translates and how it attends: sacreBLEU, chrF, entropy and maximum weight; and the model card.
-
-Letters: B batch, H heads, T target rows, S source positions.
-"""
+"""How well a model translates and how it attends: the metrics of its pair, entropy and maximum weight; and the model card."""
 
 import platform
 import random
+import statistics
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
-from sacrebleu.metrics import BLEU, CHRF
-from torch import Tensor, nn
+from torch import nn
 from tqdm import tqdm
 
-from attnviz import __version__, checkpoints, corpora, decode
+from attnviz import __version__, alignment, checkpoints, corpora, decode, gold, metrics
+from attnviz.tallies import AntiDiagonal, Spread
 from attnviz.text import PAD, Text
 from attnviz.translator import BEAMS, LONGEST, TextError, Translator
 
 BATCH = 3000  # source pieces decoded at once, padding included
+BEAM = 5  # hypotheses of the card's second score on every test, as papers have them
+TIMED = 100  # sentences that are timed for the card
+TALLIES = {"reverse": (AntiDiagonal,)}  # what of attention is measured beside `Spread`, by task
 
 # A batch: indices of its sentences, their steps, and how many of these each sentence has when it is alone.
 Decoded = Iterator[tuple[list[int], decode.Unrolled, list[int]]]
@@ -38,66 +39,72 @@ def score(
 ) -> dict:
     """Translate `sources`, compare with `references` (aligned), and measure the cross-attention on the way.
 
-    bleu, bleu_lc, chrf            sacreBLEU 13a cased, the same lower-cased, chrF; each with its `_signature`
-    sentences, beam, seconds       an empty source counts, and gets an empty translation
-    sentences_per_second           sentences with text / seconds of tokenising, decoding with the weights kept, and spelling
-    entropy_nats, max_weight       of every cross-attention row of the translations, <eos> row included, in every head
-                                   and layer; the mean of them all, that is of each head's own mean. None without a row.
+    sentences, beam     an empty source counts, and gets an empty translation
+    bleu, ...           the metrics of the model's pair (`metrics.of`), each with its `_signature`
+    and the figures of `translations`, whose errors it raises; ValueError too for texts that are not aligned.
+    """
+    if len(sources) != len(references):
+        raise ValueError(f"sources and references must be aligned; got {len(sources)} and {len(references)}")
+    found, beside = translations(translator, sources, beam, progress)
+    return _entry(translator, found, references, beam) | beside
+
+
+def translations(
+    translator: Translator, sources: Sequence[str], beam: int = 1, progress: bool = False
+) -> tuple[list[str], dict]:
+    """Translations of `sources`, words apart in every script, and what was measured on the way:
+
+    seconds                     of tokenising, decoding with the weights kept, and spelling
+    sentences_per_second, ms_per_sentence   of the sentences with text
+    entropy_nats, max_weight    of every cross-attention row of the translations, <eos> row included, in every head
+                                and layer; the mean of them all, that is of each head's own mean. None without attention.
+    antidiagonal                see `AntiDiagonal`; for the task of reversal only
 
     Greedy runs in batches; a beam of 2 or more goes sentence by sentence. progress : a bar on standard error.
-    Raises ValueError for texts that are not aligned, for none at all and for a beam out of range; TextError for a long one.
+    Raises ValueError for no text at all and for a beam out of range; TextError for a long one.
     """
     if not 1 <= beam <= BEAMS:
         raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam}")
-    if len(sources) != len(references):
-        raise ValueError(f"sources and references must be aligned; got {len(sources)} and {len(references)}")
     started = time.perf_counter()
     ids = translator.text.batch_ids(list(sources))
     seconds = time.perf_counter() - started
-    filled = _filled(ids)
+    filled, text = _filled(ids), translator.text.spaced()
     model, device = translator.model, next(translator.model.parameters()).device
     decoded = _greedy(model, ids, filled, device) if beam == 1 else _beam(model, ids, filled, device, beam)
-    found, sums = [""] * len(ids), torch.zeros(3, dtype=torch.float64)
+    found, tallies = [""] * len(ids), [kind() for kind in (Spread, *TALLIES.get(_pair(translator), ()))]
     with tqdm(total=len(filled), desc=translator.name, unit="sentence", disable=not progress) as bar:
         started = time.perf_counter()
         for chosen, unrolled, lengths in decoded:
-            for i, translation in zip(chosen, _spell(translator.text, unrolled, lengths)):
+            for i, translation in zip(chosen, _spell(text, unrolled, lengths)):
                 found[i] = translation
             seconds += time.perf_counter() - started
-            sums += attention_sums(unrolled.cross, lengths)
+            for tally in tallies:
+                tally.add(unrolled, lengths, [len(ids[i]) for i in chosen])
             bar.update(len(chosen))
             started = time.perf_counter()
-    entropy, largest, rows = sums.tolist()
-    return {
-        "model": translator.name, "sentences": len(ids), "beam": beam, **_overlap(found, references),
-        "seconds": round(seconds, 3), "sentences_per_second": round(len(filled) / seconds, 2),
-        "entropy_nats": entropy / rows, "max_weight": largest / rows,
-    }  # fmt: skip
+    speed = {"seconds": round(seconds, 3), "sentences_per_second": round(len(filled) / seconds, 2),
+             "ms_per_sentence": round(1000 * seconds / len(filled), 3)}  # fmt: skip
+    return found, {name: value for part in (speed, *(tally.figures() for tally in tallies)) for name, value in part.items()}
 
 
-def attention_sums(layers: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
-    """Entropy (nats) and maximum weight summed over the real rows of all heads and layers, and their number: (3,).
-
-    layers : weights (B, H, T, S) of each. lengths : rows of each sentence; what comes after them does not count.
-    """
-    weights = torch.stack(list(layers)).double().cpu()  # (layers, B, H, T, S)
-    real = torch.arange(weights.shape[3]) < torch.tensor(lengths).unsqueeze(1)  # (B, T)
-    weights = weights.movedim(2, -2)[:, real]  # (layers, real rows, H, S)
-    entropy = torch.special.entr(weights / weights.sum(-1, keepdim=True)).sum(-1)  # padding's 0 adds 0
-    return torch.stack([entropy.sum(), weights.amax(-1).sum(), torch.tensor(float(entropy.numel())).double()])
-
-
-def card(root: Path, name: str, corpus: corpora.Corpus, command: str) -> dict:
+def card(root: Path, name: str, corpus: corpora.Corpus, command: str, progress: bool = False) -> dict:
     """The card of the trained checkpoint `name` below `root`: what it was trained on, how, and what it scores.
 
     Reads what the run recorded in training.safetensors; what an earlier version did not record is None. The scores are
-    those of the weights as shipped, greedy. Raises CheckpointError.
+    those of the weights as shipped: greedy on every split, and with a beam of 5 on the tests (`..._beam_5`). `unseen` is
+    the score on those sentences of a test that are not among the training sources, where some are.
+    alignment : see `alignment.report`. ms_per_sentence : median of 100 of val, one at a time, greedy.
+    Raises CheckpointError.
     """
     pair, mechanism = name.split("/")
     state = checkpoints.load_metadata(Path(root) / name / "training.safetensors", "settings", "seconds", "history")
     history, settings = state["history"], state["settings"]
     translator = Translator.load(name, root)
-    splits = {"val": corpus.val, **corpus.tests}
+    seen = {source for source, _ in corpus.train}
+    scores = {"val": score(translator, *zip(*corpus.val), progress=progress)}
+    for split, pairs in corpus.tests.items():
+        for beam, suffix in ((1, ""), (BEAM, f"_beam_{BEAM}")):
+            scores[split + suffix] = _measured(translator, pairs, seen, beam, progress)
     peaks = [epoch["peak_memory_mb"] for epoch in history if epoch.get("peak_memory_mb")]
     return {
         "pair": pair, "mechanism": mechanism, "data": corpus.files, "seed": settings["seed"], "command": command,
@@ -108,10 +115,41 @@ def card(root: Path, name: str, corpus: corpora.Corpus, command: str) -> dict:
         "peak_memory_mb": max(peaks, default=None), "device": history[-1].get("device"),
         "precision": history[-1].get("precision"),
         "versions": {"attnviz": __version__, "python": platform.python_version(), "torch": torch.__version__},
-        "best": max(history, key=lambda epoch: epoch["val_bleu_lc"]),
-        "scores": {split: score(translator, *zip(*pairs)) for split, pairs in splits.items()},
-        "history": history,
+        "best": max(history, key=lambda epoch: epoch[f"val_{corpus.metric}"]),
+        "scores": scores, "ms_per_sentence": latency(translator, [source for source, _ in corpus.val[:TIMED]]),
+        "alignment": alignment.report(translator, gold.shipped(pair)), "history": history,
     }  # fmt: skip
+
+
+def latency(translator: Translator, sentences: Sequence[str]) -> float:
+    """Median time (ms) to translate one sentence, greedy, with the weights kept."""
+    times = []
+    for sentence in sentences:
+        started = time.perf_counter()
+        translations(translator, [sentence])
+        times.append(1000 * (time.perf_counter() - started))
+    return round(statistics.median(times), 2)
+
+
+def _pair(translator: Translator) -> str:
+    return translator.name.split("/")[0]
+
+
+def _entry(translator: Translator, found: Sequence[str], references: Sequence[str], beam: int) -> dict:
+    scores = metrics.score(_pair(translator), found, references)
+    return {"model": translator.name, "sentences": len(found), "beam": beam, **scores}
+
+
+def _measured(translator: Translator, pairs: corpora.Pairs, seen: set[str], beam: int, progress: bool) -> dict:
+    """`score` of a test, and its metrics on the sentences that training has not seen."""
+    sources, references = zip(*pairs)
+    found, beside = translations(translator, sources, beam, progress)
+    result = _entry(translator, found, references, beam) | beside
+    new = [i for i, source in enumerate(sources) if source not in seen]
+    if 0 < len(new) < len(pairs):
+        texts = ([side[i] for i in new] for side in (found, references))
+        result["unseen"] = {"sentences": len(new), **metrics.score(_pair(translator), *texts)}
+    return result
 
 
 def _filled(ids: list[list[int]]) -> list[int]:
@@ -147,12 +185,3 @@ def _beam(model: nn.Module, ids: list[list[int]], chosen: Sequence[int], device,
 def _spell(text: Text, unrolled: decode.Unrolled, lengths: list[int]) -> list[str]:
     """One text for each sentence of a batch."""
     return [text.decode(row[:length]) for row, length in zip(unrolled.tokens.tolist(), lengths)]
-
-
-def _overlap(found: list[str], references: Sequence[str]) -> dict:
-    """BLEU cased and lower-cased and chrF, each with its sacreBLEU signature."""
-    result = {}
-    for name, metric in (("bleu", BLEU()), ("bleu_lc", BLEU(lowercase=True)), ("chrf", CHRF())):
-        result[name] = round(metric.corpus_score(found, [list(references)]).score, 2)
-        result[f"{name}_signature"] = str(metric.get_signature())
-    return result

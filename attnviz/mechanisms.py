@@ -15,6 +15,14 @@ class Mechanism:
 
 
 MECHANISMS = {
+    "fixed-context": Mechanism(
+        "Fixed context · no attention",
+        r"c_t = c = \tanh(V [\overrightarrow{h}_S; \overleftarrow{h}_1])",
+        "Cho et al. 2014, section 2.2 and appendix A.1",
+        "No attention: the last states of the encoder, forwards and backwards, become one vector c, and every step of the "
+        "decoder gets that same vector, however long the sentence.",
+        kinds=(),
+    ),
     "bahdanau": Mechanism(
         "Bahdanau · additive",
         r"e_{tj} = v^\top \tanh(W s_{t-1} + U h_j)",
@@ -22,12 +30,41 @@ MECHANISMS = {
         "A small network compares the decoder's last state s with what the encoder made of each source token, h; softmax "
         "over the tokens j gives the weights.",
     ),
+    "luong-dot": Mechanism(
+        "Luong · dot",
+        r"e_{tj} = s_t^\top h_j",
+        "Luong, Pham & Manning 2015, section 3.1",
+        "The decoder steps first; its new state s is compared with each source token's h by their product alone, with "
+        "nothing to learn; softmax over the tokens j gives the weights.",
+    ),
     "luong-general": Mechanism(
         "Luong · general",
         r"e_{tj} = s_t^\top W h_j",
-        "Luong, Pham & Manning 2015, eq. 8",
+        "Luong, Pham & Manning 2015, section 3.1",
         "The decoder steps first; its new state s is compared with each source token's h by a product through a learned "
         "matrix W; softmax over the tokens j gives the weights.",
+    ),
+    "luong-concat": Mechanism(
+        "Luong · concat",
+        r"e_{tj} = v^\top \tanh(W [s_t; h_j])",
+        "Luong, Pham & Manning 2015, section 3.1",
+        "Bahdanau's small network, but asked with the decoder's new state s, laid end to end with each source token's h; "
+        "softmax over the tokens j gives the weights.",
+    ),
+    "luong-local": Mechanism(
+        "Luong · local",
+        r"a_{tj} \propto \exp\!\left(s_t^\top W h_j - \frac{(j - p_t)^2}{2 (D/2)^2}\right), \;"
+        r" |j - p_t| \le D, \; p_t = S\,\mathrm{sigmoid}(v_p^\top \tanh(W_p s_t))",
+        "Luong, Pham & Manning 2015, section 3.2, eq. 9 and 10",
+        "The decoder's new state s predicts a place p in the source and looks only at the D tokens on either side of it, "
+        "the nearer the more, by the product with a matrix W.",
+    ),
+    "scaled-dot": Mechanism(
+        "Scaled dot · recurrent",
+        r"e_{tj} = s_t^\top h_j / \sqrt{d}",
+        "Vaswani et al. 2017, eq. 1, in the decoder of Luong, Pham & Manning 2015",
+        "The decoder steps first; its new state s is compared with each source token's h by their product, divided by "
+        "the root of their width d, which keeps the softmax soft.",
     ),
     "transformer": Mechanism(
         "Transformer · multi-head",

@@ -2,11 +2,21 @@
 
 from torch import nn
 
+from attnviz.luong import LuongConcat, LuongDot, LuongGeneral, LuongLocal, ScaledDotRNN
 from attnviz.mechanisms import Config
-from attnviz.recurrent import Bahdanau, LuongGeneral
+from attnviz.recurrent import Bahdanau, FixedContext
 from attnviz.transformer import Transformer
 
-CLASSES = {"bahdanau": Bahdanau, "luong-general": LuongGeneral, "transformer": Transformer}
+CLASSES = {
+    "fixed-context": FixedContext,
+    "bahdanau": Bahdanau,
+    "luong-dot": LuongDot,
+    "luong-general": LuongGeneral,
+    "luong-concat": LuongConcat,
+    "luong-local": LuongLocal,
+    "scaled-dot": ScaledDotRNN,
+    "transformer": Transformer,
+}
 
 
 def build(config: Config) -> nn.Module:

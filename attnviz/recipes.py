@@ -29,10 +29,17 @@ class Settings:
 
 
 # What each mechanism is trained with where it differs from the settings above. Same data and vocabulary for all.
+_RECURRENT = {"epochs": 20, "options": {"dropout": 0.3}}
+# At the full rate the bilinear score saturates within an epoch: all weights 0 or 1, and little is learnt.
+_BILINEAR = _RECURRENT | {"rates": {"attention.key.weight": 0.1}}
 RECIPES = {
-    "bahdanau": {"epochs": 20, "options": {"dropout": 0.3}},
-    # At the full rate the bilinear score saturates within an epoch: all weights 0 or 1, and little is learnt.
-    "luong-general": {"epochs": 14, "rates": {"attention.key.weight": 0.1}, "options": {"dropout": 0.25}},
+    "fixed-context": _RECURRENT,
+    "bahdanau": _RECURRENT,
+    "luong-dot": _RECURRENT,
+    "luong-general": _BILINEAR,
+    "luong-concat": _RECURRENT,
+    "luong-local": _BILINEAR,
+    "scaled-dot": _RECURRENT,
     "transformer": {
         "epochs": 50,
         "learning_rate": 2e-3,

@@ -139,6 +139,8 @@ class Trace:
 
     def map(self, kind: str = "cross", layer: int = -1) -> AttentionMap:
         """The map of that kind and layer (0-based; -1 is the last layer of that kind)."""
+        if not self.maps:
+            raise ValueError(f"{self.model} has no attention, so it has no map to show; got {kind}")
         found = {m.layer: m for m in self.maps if m.kind == kind}
         if found and layer == -1:
             return found[max(found)]

@@ -1,161 +1,103 @@
-"""Training: parallel text to a checkpoint. Seeded, resumable where it stood, CPU or GPU by itself.
+"""Training: parallel text to a checkpoint. Seeded, resumable where it stood; the best epoch on validation ships."""
 
-Mixed precision: a copy of the model, in bfloat16 where the device computes in it, does the forward and backward passes;
-fp32 master weights take the steps (Micikevicius et al. 2018). The moving average of the master is validated and shipped.
-"""
-
-import copy
-import random
-import resource
-import shutil
 import time
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
-import sacrebleu
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from attnviz import checkpoints, corpora
+from attnviz import checkpoints, corpora, files, progress, recipes
 from attnviz.evaluate import translate
 from attnviz.mechanisms import Config
+from attnviz.metrics import METRICS
 from attnviz.models import build
-from attnviz.recipes import Settings, rate, settings
-from attnviz.text import BOS, PAD, Text, train_vocabulary
+from attnviz.run import Run, device_name, peak_memory_mb, token_loss
+from attnviz.text import BOS, PAD, SPECIALS, Text, train_vocabulary
 
-__all__ = ["Run", "Settings", "peak_memory_mb", "settings", "train", "validate"]
+# What a pair changes in the recipes: for every mechanism (""), and for one.
+PAIRS = {
+    "en-ja": {"": {"vocabulary": 6000}},
+    # One right answer, and as many sentences as one likes: small models, nothing to smooth or to drop.
+    "reverse": {
+        "": {"epochs": 10, "batch_tokens": 1000, "learning_rate": 3e-3, "warmup": 100, "label_smoothing": 0.0, "average": 0.99,
+             "rates": {}, "options": {"dropout": 0.0}},
+        **{name: {"options": {"width": 64, "embedding_width": 64}} for name in recipes.RECIPES},
+        "transformer": {"epochs": 12, "learning_rate": 2e-3, "warmup": 200,
+                        "options": {"width": 64, "hidden": 256, "layers": 2, "heads": 4}},
+    },
+}  # fmt: skip
 
 
-def token_loss(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
-    """logits (B, T, V), target (B, T) -> mean cross-entropy over real tokens, nats."""
-    flat = logits.float().flatten(0, 1)
-    return F.cross_entropy(flat, target.flatten(), ignore_index=PAD, label_smoothing=smoothing)
+def plan(pair: str, mechanism: str, options: dict | None = None, **changes) -> recipes.Settings:
+    """The mechanism's recipe, with what the pair changes in it, then `changes`; `options` of the model join its others.
 
-
-class Run:
-    """One training run: its model, optimizer, average and place in the data; saved and restored whole.
-
-    compile : fuse the loss over the vocabulary, which saves memory; it takes some seconds first, and needs a C++ compiler.
+    ValueError when there is no such recipe, or no such model.
     """
-
-    def __init__(self, plan: Settings, text: Text, pairs: corpora.Pairs, device: str, compile: bool = True):
-        torch.manual_seed(plan.seed)
-        self.plan, self.device = plan, device
-        self.config = Config(plan.mechanism, len(text), plan.options)
-        self.master = build(self.config).to(device)
-        self.precision = "bfloat16" if computes_bfloat16(device) else "float32"  # of the forward and backward passes
-        self.working = copy.deepcopy(self.master).to(getattr(torch, self.precision))
-        self.average = {key: value.clone() for key, value in self.master.state_dict().items()}
-        self.optimizer = torch.optim.AdamW(self._groups(), weight_decay=plan.weight_decay, fused=True)
-        self.data = corpora.encode(pairs, text)
-        self.loss = torch.compile(token_loss, dynamic=True) if compile and shutil.which("g++") else token_loss
-        self.epoch, self.batch, self.update, self.seconds = 0, 0, 0, 0.0
-        self.losses, self.counted = 0.0, 0  # sum over, and number of, the batches of this epoch
-        self.history: list[dict] = []
-        self.total = plan.epochs * len(self.order(0))
-
-    def _groups(self) -> list[dict]:
-        """The parameters by the factor on their learning rate. ValueError when `rates` names one that is not there."""
-        named, groups = dict(self.master.named_parameters()), {}
-        if unknown := self.plan.rates.keys() - named:
-            raise ValueError(f"rates must name parameters of {self.plan.mechanism}; got {', '.join(sorted(unknown))}")
-        for name, parameter in named.items():
-            groups.setdefault(self.plan.rates.get(name, 1.0), []).append(parameter)
-        return [{"params": parameters, "factor": factor} for factor, parameters in groups.items()]
-
-    def order(self, epoch: int) -> list[list[int]]:
-        """The epoch's batches: a function of seed and epoch, so that a resumed run goes on in the same order."""
-        lengths = [max(len(a), len(b)) for a, b in self.data]
-        return corpora.batches(lengths, self.plan.batch_tokens, random.Random(f"{self.plan.seed}/{epoch}"))
-
-    def learn(self, batch: list[int]) -> Tensor:
-        """One update on a batch of indices -> its loss."""
-        source = corpora.pad([self.data[i][0] for i in batch]).to(self.device)
-        target = corpora.pad([self.data[i][1] for i in batch]).to(self.device)
-        inputs = F.pad(target[:, :-1], (1, 0), value=BOS)
-        logits, _ = self.working(source, inputs, source != PAD)
-        loss = self.loss(logits, target, self.plan.label_smoothing)
-        loss.backward()
-        self._update()
-        return loss.detach()
-
-    def _update(self) -> None:
-        pairs = list(zip(self.master.parameters(), self.working.parameters()))
-        for full, half in pairs:
-            full.grad, half.grad = half.grad.float(), None
-        nn.utils.clip_grad_norm_(self.master.parameters(), self.plan.clip)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate(self.update, self.total, self.plan) * group["factor"]
-        self.optimizer.step()
-        self.update += 1
-        keep = min(self.plan.average, self.update / (self.update + 10))
-        with torch.no_grad():
-            for full, half in pairs:
-                half.copy_(full)
-            for key, value in self.master.state_dict().items():
-                self.average[key].lerp_(value, 1 - keep)
-
-    def averaged(self) -> nn.Module:
-        """The model of the moving average, fp32, in evaluation mode."""
-        model = build(self.config).to(self.device)
-        model.load_state_dict(self.average)
-        return model.eval()
-
-    def save(self, folder: Path) -> None:
-        """Everything that going on needs, in one file: training.safetensors."""
-        tensors = {f"average.{key}": value for key, value in self.average.items()}
-        for name, parameter in self.master.named_parameters():
-            tensors[f"master.{name}"] = parameter
-            for key, value in self.optimizer.state[parameter].items():
-                tensors[f"optimizer.{key}.{name}"] = value
-        tensors["rng"] = torch.get_rng_state()
-        if self.device == "cuda":
-            tensors["rng_cuda"] = torch.cuda.get_rng_state()
-        tensors["place"] = torch.tensor([self.epoch, self.batch, self.update])
-        beside = {"settings": asdict(self.plan), "seconds": self.seconds, "history": self.history,
-                  "losses": [self.losses, self.counted]}  # fmt: skip
-        checkpoints.save_tensors(folder / "training.safetensors", tensors, beside)
-
-    def restore(self, folder: Path) -> None:
-        """Go on from `save`. ValueError when the settings are not the same, CheckpointError when the file is damaged."""
-        path = folder / "training.safetensors"
-        state = checkpoints.load_metadata(path, "settings", "seconds", "history", "losses")
-        try:
-            same = Settings(**state["settings"]) == self.plan
-        except (TypeError, ValueError):  # settings that this version does not know
-            same = False
-        if not same:
-            raise ValueError(f"{folder} holds a run with other settings; finish it, use --restart, or choose another --out")
-        tensors = checkpoints.load_tensors(path)
-        try:
-            self._fill(tensors)
-        except (KeyError, RuntimeError) as error:
-            raise checkpoints.CheckpointError(f"{path} does not fit the model ({error}); use --restart") from None
-        self.seconds, self.history = state["seconds"], state["history"]
-        self.losses, self.counted = state["losses"]
-
-    def _fill(self, tensors: dict[str, Tensor]) -> None:
-        self.average = {key: tensors[f"average.{key}"].to(self.device) for key in self.average}
-        with torch.no_grad():
-            for (name, full), half in zip(self.master.named_parameters(), self.working.parameters()):
-                full.copy_(tensors[f"master.{name}"])
-                half.copy_(full)
-                kept = {key: tensors[f"optimizer.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
-                self.optimizer.state[full] = {key: value.to(self.device) for key, value in kept.items()}
-        torch.set_rng_state(tensors["rng"])
-        if self.device == "cuda" and "rng_cuda" in tensors:  # not in those of a run begun on the CPU
-            torch.cuda.set_rng_state(tensors["rng_cuda"])
-        self.epoch, self.batch, self.update = tensors["place"].tolist()
+    base = recipes.settings(mechanism)
+    fitted = [PAIRS.get(pair, {}).get(name, {}) for name in ("", mechanism)]
+    joined = {"options": {}}
+    for change in ({"options": base.options}, *fitted, changes, {"options": options or {}}):
+        joined = {**joined, **change, "options": {**joined["options"], **change.get("options", {})}}
+    try:
+        with torch.device("meta"):  # shapes without numbers: an error now rather than when the data is read
+            build(Config(mechanism, len(SPECIALS) + 1, joined["options"]))
+    except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises them all
+        raise ValueError(f"{mechanism} cannot be built with {joined['options']}: {error}") from None
+    return replace(base, **joined)
 
 
-def validate(run: Run, text: Text, val: corpora.Pairs) -> dict:
-    """Loss (nats a token) and greedy BLEU (sacreBLEU 13a, lower-cased) on the validation pairs."""
-    model = run.averaged()
-    found = translate(model, text, [a for a, _ in val], run.device)
-    bleu = sacrebleu.corpus_bleu(found, [[b for _, b in val]], lowercase=True).score
-    return {"epoch": run.epoch, "val_bleu_lc": round(bleu, 2), "val_loss": round(_loss(model, text, val, run.device), 4)}
+def train(
+    plan: recipes.Settings, corpus: corpora.Corpus, root: Path, pair: str, save_every: float = 60.0, compile: bool = True,
+    restart: bool = False,
+) -> Path:  # fmt: skip
+    """Train, resuming what `root/pair/mechanism` holds; returns that folder. The best epoch on validation ships.
+
+    save_every : seconds between saves within an epoch. compile : see `Run`. restart : begin again, whatever is there.
+    ValueError when a finished model is there without its run, or a run with other settings or data.
+    """
+    folder = Path(root) / pair / plan.mechanism
+    begun = folder / "training.safetensors"
+    if restart:
+        begun.unlink(missing_ok=True)
+    elif not begun.exists() and (folder / "card.json").exists():
+        raise ValueError(f"{folder} holds a finished model and no run to go on with; choose another --out, or --restart")
+    text = vocabulary(Path(root) / pair / "tokenizer.json", corpus, plan.vocabulary)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    run = Run(plan, text, corpus.train, device, compile)
+    if begun.exists():
+        run.restore(folder)
+    _best(run, corpus)
+    sentence = progress.example(corpus.val)
+    with tqdm(total=run.total, initial=run.update, desc=f"{pair}/{plan.mechanism}", unit="batch", smoothing=0.05) as bar:
+        while run.epoch < plan.epochs:
+            _epoch(run, folder, corpus, bar, save_every)
+            _finish(run, folder, text, corpus)
+            bar.write(progress.report(run, text, sentence))
+    return folder
+
+
+def vocabulary(path: Path, corpus: corpora.Corpus, size: int) -> Text:
+    """The tokenizer at `path`; learnt from the corpus and written there first when there is none."""
+    if not path.is_file():
+        text = train_vocabulary((side for pair in corpus.train for side in pair), size, corpus.style)
+        files.replace(path, text.save)
+    return Text.load(path)
+
+
+def score_key(corpus: corpora.Corpus) -> str:
+    """The name, in the history of a run, of what the best epoch is chosen by."""
+    return f"val_{corpus.metric}"
+
+
+def validate(run: Run, text: Text, corpus: corpora.Corpus) -> dict:
+    """Greedy score by the corpus' metric (per cent) and loss (nats a token) on the validation pairs."""
+    model, pairs = run.averaged(), corpus.val
+    found = translate(model, text.spaced(), [a for a, _ in pairs], run.device)
+    score = METRICS[corpus.metric](found, [b for _, b in pairs])
+    return {"epoch": run.epoch, score_key(corpus): round(score, 2), "val_loss": round(_loss(model, text, pairs, run.device), 4)}
 
 
 @torch.inference_mode()
@@ -170,45 +112,24 @@ def _loss(model: nn.Module, text: Text, pairs: corpora.Pairs, device: str, batch
     return total / count
 
 
-def vocabulary(path: Path, pairs: corpora.Pairs, size: int) -> Text:
-    """The tokenizer at `path`; learnt from the pairs and written there first when there is none."""
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        train_vocabulary((side for pair in pairs for side in pair), size).save(path)
-    return Text.load(path)
+def _best(run: Run, corpus: corpora.Corpus) -> float | None:
+    """The best score so far. ValueError when epochs were scored by something else."""
+    try:
+        return max((past[score_key(corpus)] for past in run.history), default=None)
+    except KeyError:
+        raise ValueError(f"the run was validated by another measure than {corpus.metric}; use --restart") from None
 
 
-def train(
-    plan: Settings, corpus: corpora.Corpus, root: Path, pair: str, save_every: float = 60.0, compile: bool = True
-) -> Path:
-    """Train, resuming what `root/pair/mechanism` holds; returns that folder. The best epoch by validation BLEU ships.
-
-    save_every : seconds between saves within an epoch. compile : see `Run`.
-    """
-    folder = Path(root) / pair / plan.mechanism
-    text = vocabulary(Path(root) / pair / "tokenizer.json", corpus.train, plan.vocabulary)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    run = Run(plan, text, corpus.train, device, compile)
-    if (folder / "training.safetensors").exists():
-        run.restore(folder)
-    with tqdm(total=run.total, initial=run.update, desc=f"{pair}/{plan.mechanism}", unit="batch", smoothing=0.05) as bar:
-        while run.epoch < plan.epochs:
-            _epoch(run, folder, bar, save_every)
-            _finish(run, folder, text, corpus.val)
-            bar.write(f"epoch {run.epoch}: {run.history[-1]}")
-    return folder
-
-
-def _epoch(run: Run, folder: Path, bar: tqdm, save_every: float) -> None:
+def _epoch(run: Run, folder: Path, corpus: corpora.Corpus, bar: tqdm, save_every: float) -> None:
     """What is left of the current epoch, saving the run now and then."""
     run.working.train()
     started = saved = time.monotonic()
-    best = max((past["val_bleu_lc"] for past in run.history), default="–")
+    best = {score_key(corpus): "–" if _best(run, corpus) is None else _best(run, corpus)}
     for batch in run.order(run.epoch)[run.batch :]:
         run.losses, run.counted = run.losses + float(run.learn(batch)), run.counted + 1
         run.batch += 1
         bar.update()
-        bar.set_postfix(epoch=run.epoch + 1, loss=f"{run.losses / run.counted:.3f}", val_bleu_lc=best, refresh=False)
+        bar.set_postfix(epoch=run.epoch + 1, loss=f"{run.losses / run.counted:.3f}", **best, refresh=False)
         now = time.monotonic()
         if now - saved > save_every:
             run.seconds, started, saved = run.seconds + now - started, now, now
@@ -216,12 +137,12 @@ def _epoch(run: Run, folder: Path, bar: tqdm, save_every: float) -> None:
     run.seconds += time.monotonic() - started
 
 
-def _finish(run: Run, folder: Path, text: Text, val: corpora.Pairs) -> None:
+def _finish(run: Run, folder: Path, text: Text, corpus: corpora.Corpus) -> None:
     """Validate after an epoch, keep the model if it is the best so far, and save the run."""
     started = time.monotonic()
     run.epoch, run.batch = run.epoch + 1, 0
-    score = validate(run, text, val)
-    if score["val_bleu_lc"] > max((past["val_bleu_lc"] for past in run.history), default=-1.0):
+    score, best = validate(run, text, corpus), _best(run, corpus)
+    if best is None or score[score_key(corpus)] > best:
         (folder / "card.json").unlink(missing_ok=True)  # it speaks of other weights
         checkpoints.save_model(folder, run.config, run.average)
     run.seconds += time.monotonic() - started
@@ -230,22 +151,3 @@ def _finish(run: Run, folder: Path, text: Text, val: corpora.Pairs) -> None:
                                 "device": device_name(run.device), "precision": run.precision})  # fmt: skip
     run.losses, run.counted = 0.0, 0
     run.save(folder)
-
-
-def computes_bfloat16(device: str) -> bool:
-    """Does the device multiply in bfloat16 itself? Where it emulates that, fp32 is faster."""
-    if device == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    return any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # x86, x86, ARM
-
-
-def device_name(device: str) -> str:
-    """What a run runs on, for its card."""
-    return torch.cuda.get_device_name() if device == "cuda" else f"cpu, {torch.get_num_threads()} thread(s)"
-
-
-def peak_memory_mb() -> int:
-    """Most memory the process has held (on a GPU: that its tensors held), MB."""
-    if torch.cuda.is_available():
-        return torch.cuda.max_memory_allocated() // 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -106,6 +106,15 @@ function moveTo(row) {
   document.querySelectorAll(".cells").forEach((cells) => cells.stepTo?.(row));
 }
 
+// A card closes like any pop-up: by a click elsewhere, or Escape, which gives the focus back.
+function closeCards(event) {
+  for (const card of document.querySelectorAll("details.card[open]")) {
+    if (event.type === "keydown" ? event.key !== "Escape" : card.contains(event.target)) continue;
+    if (card.contains(document.activeElement)) card.firstChild.focus();
+    card.open = false;
+  }
+}
+
 function scan() {
   readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
@@ -127,11 +136,13 @@ export default function ({ data, setTriggerValue }) {
   const observer = new MutationObserver(soon);
   observer.observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["class", "aria-valuetext"] });
   document.addEventListener("input", soon, true);
+  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, closeCards);
   const dark = matchMedia("(prefers-color-scheme: dark)"), later = () => setTimeout(soon, 300);
   dark.addEventListener("change", later);
   return () => {
     observer.disconnect();
     document.removeEventListener("input", soon, true);
+    for (const kind of ["pointerdown", "keydown"]) document.removeEventListener(kind, closeCards);
     dark.removeEventListener("change", later);
   };
 }

@@ -1,31 +1,30 @@
 """The widgets of the sidebar and the sentence. Every one is bound to the URL, so a link reopens the view."""
 
+import html
+
 import streamlit as st
 
+from dashboard import pairs, state
 from dashboard.settings import (
-    BEAMS, FROM, KINDS, LIMIT, OWN, PIECES, TYPED, head_title, number, target_title, title,
+    BEAMS, FROM, KINDS, LIMIT, MOST, OWN, PIECES, TYPED, head_title, model, number, target_title, title,
 )  # fmt: skip
 
-EXAMPLES = (
-    "The black dog is running across the green grass.",
-    "A young woman in a red dress sits on a bench.",
-    "Two boys play with a yellow ball.",
-    "I don't know where he lives.",
-)
 _MEAN = -1  # among the options of the head: a button group takes no None
+_OVER = "over_most"  # one mechanism too many was asked for
+_LEFT = "left_gold"  # the sentence is no longer the one with links that was chosen
 
 
-def sentence() -> str:
+def sentence(pair: str) -> str:
     """The sentence and the examples that are one click away."""
-    text = st.text_input(
-        "Your English sentence", EXAMPLES[0], key="text", bind="query-params",
-        placeholder="Type an English sentence and press Enter",
-    )  # fmt: skip
+    facts = pairs.of(pair)
+    text = st.text_input(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint, on_change=_leave_gold)
     over = ' over" role="status' if len(text) > LIMIT else ""
     st.html(f'<div class="count{over}" data-limit="{LIMIT}" data-pieces="{PIECES}">{counted(text)}</div>')
     with st.container(horizontal=True, gap="xxsmall", key="examples"):
-        for position, example in enumerate(EXAMPLES):
+        for position, example in enumerate(facts.examples):
             st.button(example, key=f"example{position}", type="tertiary", on_click=_use, args=(example,))
+    if st.session_state.pop(_LEFT, False):
+        st.rerun()  # this is a fragment, and the sidebar has changed
     return text
 
 
@@ -34,29 +33,110 @@ def counted(text: str) -> str:
     return f"{words} word{'' if words == 1 else 's'} · {len(text)} of at most {LIMIT} characters (and {PIECES} word pieces)"
 
 
-def sidebar(mechanisms: list[str], layers: int, heads: int) -> dict:
-    """Everything but the sentence -> fields of Settings. layers, heads : of the Transformer."""
-    st.html("<h1 class='brand'>attnviz</h1><p class='tag'>See how attention works: one sentence, three trained models.</p>")
-    chosen = st.pills(
-        "Mechanisms", mechanisms, selection_mode="multi", default=mechanisms[:3], format_func=title,
-        key="show", bind="query-params",
+def language_pair() -> str:
+    """The control of all others: which models there are, and what they read and write, follows from it."""
+    st.html("<h1 class='brand'>attnviz</h1><p class='tag'>See how attention works: one sentence, trained models side by side.</p>")
+    pair = st.selectbox(
+        "Language pair", list(state.offered()), format_func=lambda name: pairs.of(name).title, key="pair", bind="query-params",
+        on_change=_enter,
     )  # fmt: skip
+    if note := pairs.of(pair).note:
+        st.html(f'<p class="tag">{html.escape(note)}</p>')
+    return pair
+
+
+def sidebar(pair: str) -> dict:
+    """Everything but the sentence -> fields of Settings."""
+    mechanisms = state.offered()[pair]
+    chosen = _mechanisms(mechanisms)
+    marked = _gold(pair)
     options = [OWN, TYPED, *(FROM + name for name in mechanisms)]
+    output = pairs.of(pair).output
     target = st.selectbox(
-        "French text", options, format_func=target_title, key="target", bind="query-params",
-        help="Each model's own translation, or one text that all models are made to produce (forced decoding). "
+        output[0].upper() + output[1:], options, format_func=target_title, key="target", bind="query-params",
+        on_change=_other_target, help="Each model's own translation, or one text that all models are made to produce (forced decoding). "
         "Only with one text for all can two maps be subtracted.",
     )  # fmt: skip
     forced = st.text_input(
-        "Text for all models", key="force", bind="query-params", disabled=target != TYPED,
-        placeholder="Le chien noir court dans l'herbe verte.",
+        "Text for all models", key="force", bind="query-params", disabled=target != TYPED, placeholder=pairs.of(pair).forced,
+        on_change=_other_target,
     )  # fmt: skip
-    fields = {"mechanisms": tuple(chosen), "target": target, "forced": forced}
-    fields |= _reading() | _transformer("transformer" in chosen, layers, heads)
+    fields = {"pair": pair, "mechanisms": tuple(chosen), "target": target, "forced": forced} | marked
+    fields |= _reading() | _transformer("transformer" in chosen, *state.layers_and_heads(model(pair, "transformer")))
     tables = st.toggle(
         "Charts as tables too", key="tables", bind="query-params", help="Puts the numbers of each chart below it, as a table."
     )
     return fields | {"tables": tables}
+
+
+def _mechanisms(offered: list[str]) -> list[str]:
+    chosen = st.pills(
+        f"Mechanisms, up to {MOST}" if len(offered) > MOST else "Mechanisms", offered, selection_mode="multi",
+        default=pairs.first(offered), format_func=title, key="show", bind="query-params", on_change=_hold,
+    )  # fmt: skip
+    if st.session_state.pop(_OVER, False) or len(chosen) > MOST:  # more than that come with a link
+        st.html(f'<p class="over" role="status">{MOST} mechanisms fit side by side. Take one away to see another.</p>')
+    return chosen[:MOST]
+
+
+def _hold() -> None:
+    """The first MOST stay; the last choice comes last."""
+    chosen = st.session_state["show"]
+    st.session_state[_OVER] = len(chosen) > MOST
+    st.session_state["show"] = chosen[:MOST]
+
+
+def _gold(pair: str) -> dict:
+    """The way to sentences whose words were linked by hand, where the pair has some."""
+    sentences = [linked.source for linked in pairs.linked(pair)]
+    if not sentences:
+        return {}
+    chosen = st.selectbox(
+        "Gold alignments", ["", *sentences], format_func=lambda text: text or "none", key="gold", bind="query-params", on_change=_take,
+        help=f"{len(sentences)} sentences whose words were linked by hand. One that is chosen becomes the sentence, its translation "
+        "the text for all models, and its links are laid over the maps, with the alignment error rate.",
+    )  # fmt: skip
+    return {"gold": chosen, "links": st.toggle("Gold links over the maps", True, key="links", bind="query-params")}
+
+
+def _take() -> None:
+    """The chosen sentence and its translation; with none chosen, each model's own again."""
+    chosen = st.session_state["gold"]
+    found = next((linked for linked in pairs.linked(st.session_state["pair"]) if linked.source == chosen), None)
+    if found is None:
+        _each_its_own()
+    else:
+        st.session_state.update(text=found.source, target=TYPED, force=found.target)
+
+
+def _other_target() -> None:
+    st.session_state["gold"] = ""
+
+
+def _leave_gold() -> None:
+    """A sentence of one's own is not to be forced into the translation of the one that was chosen."""
+    if st.session_state.get("gold") not in ("", None, st.session_state["text"]):
+        st.session_state["gold"], st.session_state[_LEFT] = "", True
+        _each_its_own()
+
+
+def _each_its_own() -> None:
+    st.session_state.update(target=OWN, force="")
+
+
+def _enter() -> None:
+    """Into another pair goes what means something there: the mechanisms that it has, and a sentence of the same language
+    unless that was an example."""
+    pair = st.session_state["pair"]
+    facts, offered = pairs.of(pair), state.offered()[pair]
+    st.session_state["show"] = [name for name in st.session_state["show"] if name in offered] or pairs.first(offered)
+    last = state.last(st.session_state)
+    before = pairs.of(last.settings.pair) if last else facts
+    if before.source != facts.source or st.session_state["text"] in before.examples:
+        st.session_state["text"] = facts.first
+    if st.session_state["target"] == TYPED:
+        _each_its_own()
+    st.session_state["gold"] = ""
 
 
 def _reading() -> dict:
@@ -91,3 +171,4 @@ def _transformer(shown: bool, layers: int, heads: int) -> dict:
 
 def _use(example: str) -> None:
     st.session_state["text"] = example
+    _leave_gold()

@@ -10,7 +10,7 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
     sys.path.insert(0, ROOT)
 
-from dashboard import controls, state  # noqa: E402
+from dashboard import controls  # noqa: E402
 
 st.set_page_config(
     page_title="attnviz · see how attention works",
@@ -23,7 +23,7 @@ st.set_page_config(
 def main() -> None:
     st.html(Path(__file__).with_name("style.css"))
     with st.sidebar:
-        settings = controls.sidebar(state.mechanisms(), *state.layers_and_heads("transformer"))
+        settings = controls.sidebar(controls.language_pair())
     from dashboard.views import compare  # torch, pandas and plotly: once the browser has something to do
 
     compare.show(settings)

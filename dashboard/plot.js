@@ -26,14 +26,14 @@ function fill(row, cells) {
     if (text.written !== words) text.innerHTML = text.written = words; // escaped where it was made: views/parts.py
     draw(plot, figure);
   });
-  while (row.children.length > cells.length) discard(row.lastChild);
+  while (row.children.length > cells.length) discard(row, row.lastChild);
 }
 
 // The cells at one step: all steps are here, so moving among them asks nobody. A text that has ended shows words alone.
 function at(cells, step) {
   return cells.map(({ words, figure, ended, steps }) => {
     const found = steps[step];
-    if (!found) return { words: ended, figure: null };
+    if (!found || !figure) return { words: found?.words ?? ended, figure: null };
     const { data, layout } = JSON.parse(figure), [bars] = data;
     const most = Math.max(...found.weights.map((weight) => weight ?? -1));
     const best = most < 0 ? -1 : found.weights.indexOf(most);
@@ -47,7 +47,8 @@ function at(cells, step) {
   });
 }
 
-function discard(cell) {
+function discard(row, cell) {
+  row.watched.unobserve(cell.lastChild);
   window.Plotly?.purge(cell.lastChild);
   cell.remove();
 }
@@ -71,6 +72,7 @@ async function draw(plot, text) {
 // The colour scale as plain HTML: Plotly's own is a chart of its own and costs a third of a heatmap's time.
 function legend(plot, { colorscale, colorbar, zmin, zmax }) {
   plot.querySelector(":scope > .scale")?.remove();
+  if (!plot._fullLayout) return; // its cell was discarded while Plotly drew
   const { xaxis: x, yaxis: y } = plot._fullLayout;
   const scale = document.createElement("div"), band = document.createElement("div");
   scale.className = "scale";
@@ -95,14 +97,15 @@ async function resize(plot) {
 }
 
 export default function ({ data, parentElement }) {
-  const row = parentElement.querySelector(".cells");
-  row.watched ??= new ResizeObserver((changed) => changed.forEach(({ target }) => resize(target)));
+  const row = parentElement.querySelector(".cells"), first = !row.watched;
+  row.watched ??= new ResizeObserver((changes) => changes.forEach(({ target }) => resize(target)));
   row.stepTo = data.row === null ? null : (step) => fill(row, at(data.cells, step));
   if (row.stepTo) row.stepTo(window.__attnviz?.row ?? data.row);
   else fill(row, data.cells);
+  if (!first) return;
   return () => {
+    [...row.children].forEach((cell) => discard(row, cell));
     row.watched.disconnect();
     row.watched = null;
-    [...row.children].forEach(discard);
   };
 }

@@ -12,7 +12,7 @@ import streamlit as st
 from attnviz.export import figure_name
 from attnviz.figures.theme import palette
 
-Cell = tuple[str, go.Figure]  # words (HTML, escaped) and the figure below them
+Cell = tuple[str, go.Figure | None]  # words (HTML, escaped) and the figure below them, if there is one
 
 _component = st.components.v2.component(
     "attnviz_plot", html='<div class="cells"></div>', isolate_styles=False,
@@ -22,18 +22,23 @@ _component = st.components.v2.component(
 
 def plots(cells: Sequence[Cell], key: str) -> None:
     """Show figures side by side, each under its words; `layout.meta["description"]` is what a screen reader says of one."""
-    drawn = [{"words": words, "figure": figure.to_json(validate=False)} for words, figure in cells]
+    drawn = [{"words": words, "figure": _json(figure)} for words, figure in cells]
     _component(key=f"chart-{key}", data={"cells": drawn, "row": None})
 
 
 def stepped(cells: Sequence[dict], row: int, key: str) -> None:
     """Bars side by side that follow the step in the browser, without asking the server.
 
-    A cell holds `figure` (the bars of any step), `ended` (words for a step that this text does not have) and `steps`: for each
-    its `words`, `weights` (None: hidden), `hover` and `spoken`. row : the step, from 0, to begin with.
+    A cell holds `figure` (the bars of any step; None for words alone), `ended` (words for a step that this text does not have)
+    and `steps`: for each its `words`, and with a figure `weights` (None: hidden), `hover` and `spoken`. row : the step, from
+    0, to begin with.
     """
-    drawn = [cell | {"figure": cell["figure"].to_json(validate=False)} for cell in cells]
+    drawn = [cell | {"figure": _json(cell["figure"])} for cell in cells]
     _component(key=f"chart-{key}", data={"cells": drawn, "row": row})
+
+
+def _json(figure: go.Figure | None) -> str | None:
+    return figure and figure.to_json(validate=False)
 
 
 def named(figure: go.Figure, name: str, dark: bool, rows: bool = False) -> go.Figure:

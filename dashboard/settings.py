@@ -3,9 +3,11 @@
 from dataclasses import asdict, dataclass
 
 from attnviz.mechanisms import MECHANISMS
+from dashboard import pairs
 
 LIMIT = 500  # characters of a sentence
 PIECES = 200  # of a sentence: attnviz.translator.LONGEST, which this page must not wait for torch to know
+MOST = 4  # mechanisms side by side
 OWN, TYPED, FROM = "own", "typed", "from-"  # FROM + mechanism
 BEAMS = {1: "greedy", 5: "beam of 5"}
 KINDS = {"cross": "Cross-attention (to source)", "encoder": "Self-attention of the encoder",
@@ -18,6 +20,7 @@ class Settings:
 
     text: str
     mechanisms: tuple[str, ...]
+    pair: str = pairs.DEFAULT
     target: str = OWN  # OWN, TYPED or FROM + mechanism
     forced: str = ""  # the typed target
     beam: int = 1
@@ -27,6 +30,8 @@ class Settings:
     layer: int = -1  # from 0; -1: the last
     head: int | None = None  # from 0; None: the mean of heads
     tables: bool = False  # the numbers of each chart below it
+    gold: str = ""  # the sentence with links by hand that was chosen
+    links: bool = True  # laid over the maps, where text and target are those of such a sentence
 
     def to_dict(self) -> dict:
         return asdict(self)
@@ -34,16 +39,25 @@ class Settings:
     def query(self) -> dict[str, str | list[str]]:
         """The URL parameters that reopen this view: Streamlit writes options there in the words of the page."""
         chosen = {
-            "text": self.text, "show": [title(name) for name in self.mechanisms], "target": target_title(self.target),
-            "force": self.forced, "beam": BEAMS[self.beam], "units": "words" if self.words else "pieces",
+            "pair": pairs.of(self.pair).title, "text": self.text, "show": [title(name) for name in self.mechanisms], 
+            "target": target_title(self.target), "force": self.forced, "beam": BEAMS[self.beam], "units": "words" if self.words else "pieces",
             "special": str(self.special).lower(), "kind": KINDS[self.kind], "head": head_title(self.head),
-            "tables": str(self.tables).lower(),
+            "tables": str(self.tables).lower(), "links": str(self.links).lower(),
         }  # fmt: skip
-        return chosen if self.layer < 0 else chosen | {"layer": number(self.layer)}
+        some = {"layer": number(self.layer)} if self.layer >= 0 else {}
+        return chosen | some | ({"gold": self.gold} if self.gold else {})
+
+
+def model(pair: str, mechanism: str) -> str:
+    """The name of a checkpoint."""
+    return f"{pair}/{mechanism}"
 
 
 def title(mechanism: str) -> str:
-    return MECHANISMS[mechanism].title.split(" · ")[0]
+    """A mechanism's short name, its own alone: `Bahdanau`, but `Luong general`, for there are several of Luong's."""
+    family, _, variant = MECHANISMS[mechanism].title.partition(" · ")
+    alone = sum(other.title.partition(" · ")[0] == family for other in MECHANISMS.values()) == 1
+    return family if alone else f"{family} {variant}"
 
 
 def target_title(option: str) -> str:

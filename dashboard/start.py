@@ -20,12 +20,13 @@ async def lifespan(app) -> AsyncIterator[None]:
 def warm() -> None:
     """Import torch, read the models and trace the first example: the caches of state.py then hold what a first visit shows."""
     with _importing():
-        from dashboard import controls, scene, state
+        from dashboard import pairs, scene, state
         from dashboard.settings import Settings
         from dashboard.views import compare  # noqa: F401
 
         with suppress(scene.SceneError):  # no model can be read: the page says so
-            scene.compose(Settings(controls.EXAMPLES[0], tuple(state.mechanisms())), state.trace)
+            pair, mechanisms = next(iter(state.offered().items()))
+            scene.compose(Settings(pairs.of(pair).first, tuple(pairs.first(mechanisms)), pair), state.trace)
 
 
 @contextmanager

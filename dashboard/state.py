@@ -13,8 +13,8 @@ import streamlit as st
 
 from attnviz import files
 from attnviz.mechanisms import MECHANISMS
+from dashboard import pairs
 
-PAIR = "en-fr"
 _SCENE, _PLACE = "last_scene", "place"
 
 
@@ -32,29 +32,48 @@ def root() -> Path:
     return Path(os.environ.get("ATTNVIZ_CHECKPOINTS") or files.ROOT)
 
 
-def mechanisms() -> list[str]:
-    """What the page offers, in the order of the registry; a checkpoint may turn out to be missing or damaged."""
-    return list(MECHANISMS)
+def offered() -> dict[str, list[str]]:
+    """pair -> its mechanisms, in the order of the registry; a checkpoint may turn out to be damaged.
+
+    Where there is none at all, what ought to be there: the page then says that it is missing.
+    """
+    found: dict[str, list[str]] = {}
+    for name in files.names(root()):
+        pair, mechanism = name.split("/")
+        if pairs.translates(pair) and mechanism in MECHANISMS:
+            found.setdefault(pair, []).append(mechanism)
+    known = {pair: sorted(found[pair], key=list(MECHANISMS).index) for pair in pairs.ordered(found)}
+    return known or {pairs.DEFAULT: list(pairs.FIRST)}
 
 
-def layers_and_heads(mechanism: str) -> tuple[int, int]:
+def layers_and_heads(model: str) -> tuple[int, int]:
     """Of a Transformer, as it was trained; (1, 1) when it cannot be read: then it is not shown either."""
     try:
-        options = files.read_config(f"{PAIR}/{mechanism}", root()).options
+        options = files.read_config(model, root()).options
     except ValueError:
         return 1, 1
     counts = options.get("layers"), options.get("heads")
     return counts if all(type(count) is int and count > 0 for count in counts) else (1, 1)
 
 
-def trace(mechanism: str, text: str, target: str | None, beam: int):
-    """The trace of a text, worked out once. Raises CheckpointError, TextError."""
-    return _trace(*_checkpoint(mechanism), text, target, beam)
+def trace(model: str, text: str, target: str | None, beam: int):
+    """The trace of a text by a model (`pair/mechanism`), worked out once. Raises CheckpointError, TextError."""
+    return _trace(*_checkpoint(model), text, target, beam)
 
 
-def fingerprint(mechanism: str) -> str:
-    """SHA-256 of a mechanism's weights."""
-    return _fingerprint(*_checkpoint(mechanism))
+def fingerprint(model: str) -> str:
+    """SHA-256 of a model's weights."""
+    return _fingerprint(*_checkpoint(model))
+
+
+def context_width(model: str) -> int:
+    """Numbers in the one vector that stands for the sentence, of a model without attention."""
+    return _translator(*_checkpoint(model)).model.summary.out_features
+
+
+def card(model: str) -> dict:
+    """What is known of a model: its card, and `bytes` of its weights; {} when the card cannot be read."""
+    return _card(model, str(root()), _stamp(*(root() / model / name for name in ("card.json", "model.safetensors"))))
 
 
 def remember(scene, session: MutableMapping) -> None:
@@ -73,12 +92,14 @@ def place(session: MutableMapping) -> Place:
     return session[_PLACE]
 
 
-def _checkpoint(mechanism: str) -> tuple[str, str, tuple]:
+def _checkpoint(model: str) -> tuple[str, str, tuple]:
     """Name, root, and a stamp that changes when a file of the checkpoint does: then it is read again."""
-    name, folder = f"{PAIR}/{mechanism}", root() / PAIR / mechanism
-    files = [folder / "model.safetensors", folder / "config.json", folder.parent / "tokenizer.json"]
-    stamp = tuple((path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None for path in files)
-    return name, str(root()), stamp
+    folder = root() / model
+    return model, str(root()), _stamp(folder / "model.safetensors", folder / "config.json", folder.parent / "tokenizer.json")
+
+
+def _stamp(*paths: Path) -> tuple:
+    return tuple((path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None for path in paths)
 
 
 @st.cache_resource(show_spinner="Reading the trained models …", max_entries=32)
@@ -101,3 +122,13 @@ def _fingerprint(name: str, root: str, stamp: tuple) -> str:
     from attnviz import checkpoints
 
     return checkpoints.fingerprint(name, Path(root))
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _card(name: str, root: str, stamp: tuple) -> dict:
+    written, weights = stamp
+    try:
+        known = files.read_card(name, Path(root)) if written else {}
+    except files.CheckpointError:
+        known = {}
+    return known | ({"bytes": weights[1]} if weights else {})

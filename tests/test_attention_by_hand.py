@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from attnviz.attention import Additive, Concat, Dot, General, MultiHead, ScaledDot
+from attnviz.attention import Additive, Concat, Dot, General, Local, MultiHead, ScaledDot, local_window
 
 # The hand-worked case: two queries, three keys, width 2; values are one column, so a context is one number.
 Q = torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
@@ -74,6 +74,42 @@ def test_concat_by_hand():
     # (1,0): 2 tanh of 1 2 2; (0,2): 2 tanh of 0 1 1
     module = with_weights(Concat(2, 2, 1), joint=[[1.0, 0.0, 0.0, 1.0]], energy=[[2.0]])
     check_by_hand(module, [softmax([2 * T1, 2 * T2, 2 * T2]), softmax([0, 2 * T1, 2 * T1])])
+
+
+def test_local_window_by_hand():
+    # keys 0 1 2 3 from 1.5, D = 1.5: all but none further than 1.5; away^2 = 2.25 .25 .25 2.25
+    # sigma = .75, 2 sigma^2 = 1.125: logarithms -2 -.2222 -.2222 -2; from 3: the last two keys, -9/1.125 = -8 the first's
+    gaussian, window = local_window(torch.tensor([1.5, 3.0]), 4, 1.5)
+    np.testing.assert_allclose(gaussian, [[-2, -2 / 9, -2 / 9, -2], [-8, -32 / 9, -8 / 9, 0]], atol=1e-6)
+    assert window.tolist() == [[True] * 4, [False, False, True, True]]
+
+
+def test_local_by_hand():
+    # W swaps a key's parts, as above: scores 0 1 1 and 2 0 2. W_p = identity, v_p = (ln 2 / tanh 1, 0), S = 3:
+    # (1,0): p = 3 sigmoid(ln 2) = 3 * 2/3 = 2; (0,2): p = 3 sigmoid(0) = 1.5. D = 1.5, sigma = .75, 2 sigma^2 = 1.125
+    # p = 2 sees keys 1, 2: exp(1 - 1/1.125) = e^(1/9), e^1 -> 0 .2913 .7087
+    # p = 1.5 sees all, both ends being just within reach: exp(2 - 2) = 1, exp(-.25/1.125) = e^(-2/9), e^(2 - 2/9)
+    #   -> 1 .8007 5.9167 over 7.7174 = .1296 .1038 .7667
+    module = with_weights(Local(2, 2, reach=1.5), key=[[0.0, 1.0], [1.0, 0.0]], hidden=torch.eye(2),
+                          place=[[math.log(2) / T1, 0.0]])  # fmt: skip
+    np.testing.assert_allclose(module.centre(Q, torch.tensor([[3.0]])).detach(), [[2, 1.5]], atol=1e-6)
+    rows = [[0, math.exp(1 / 9) / (math.exp(1 / 9) + E), E / (math.exp(1 / 9) + E)]]
+    powers = [1, math.exp(-2 / 9), math.exp(16 / 9)]
+    rows.append([power / sum(powers) for power in powers])
+    assert [round(x, 4) for row in rows for x in row] == [0, 0.2913, 0.7087, 0.1296, 0.1038, 0.7667]
+    check_by_hand(module, rows)
+    assert module(Q, K, V)[1][0, 0, 0] == 0
+
+
+def test_local_by_hand_counts_the_visible_keys():
+    # The last key hidden: S = 2, p = 2 * 2/3 = 4/3 and 1. D = 1.5 reaches both keys from either
+    # from 4/3: exp(0 - (16/9)/1.125), exp(1 - (1/9)/1.125); from 1: exp(2 - 1/1.125), exp(0)
+    module = with_weights(Local(2, 2, reach=1.5), key=[[0.0, 1.0], [1.0, 0.0]], hidden=torch.eye(2),
+                          place=[[math.log(2) / T1, 0.0]])  # fmt: skip
+    weights = module(Q, K, V, torch.tensor([[[True, True, False]]]))[1][0].detach()
+    rows = [softmax([-16 / 9 / 1.125, 1 - 1 / 9 / 1.125]), softmax([2 - 1 / 1.125, 0])]
+    np.testing.assert_allclose(weights, [[*row, 0] for row in rows], atol=1e-6)
+    assert weights[:, 2].tolist() == [0, 0]
 
 
 def test_multi_head_by_hand():

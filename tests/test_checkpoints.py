@@ -33,7 +33,7 @@ def fails(root, name=NAME):
 
 
 def test_names(root):
-    assert attnviz.available(root) == ["en-fr/bahdanau", "en-fr/luong-general", "en-fr/transformer"]
+    assert attnviz.available(root) == sorted(f"en-fr/{name}" for name in tiny.WIDTHS)
     assert attnviz.available(root / "nowhere") == []
 
 
@@ -74,7 +74,7 @@ def test_saved_twice_is_the_same_file(root, tmp_path):
 
 def test_no_such_checkpoint(root):
     assert fails(root, "en-fr/telepathy") == (
-        "no checkpoint 'en-fr/telepathy'; available: en-fr/bahdanau, en-fr/luong-general, en-fr/transformer"
+        "no checkpoint 'en-fr/telepathy'; available: " + ", ".join(sorted(f"en-fr/{name}" for name in tiny.WIDTHS))
     )
 
 
@@ -164,7 +164,7 @@ def test_unknown_mechanism(copy):
     checkpoints.write_json(copy / NAME / "config.json", {"mechanism": "telepathy", "vocabulary": 50})
     assert fails(copy) == (
         f"{copy / NAME / 'config.json'} does not describe a model: "
-        "unknown mechanism 'telepathy'; choose one of bahdanau, luong-general, transformer"
+        f"unknown mechanism 'telepathy'; choose one of {', '.join(tiny.WIDTHS)}"
     )
 
 

@@ -2,10 +2,7 @@
 
 import gzip
 import json
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 import tiny
@@ -15,7 +12,8 @@ from attnviz import checkpoints, commands
 from attnviz.__main__ import main
 from attnviz.trace import Trace
 
-AVAILABLE = "en-fr/bahdanau, en-fr/luong-general, en-fr/transformer"
+AVAILABLE = ", ".join(sorted(f"en-fr/{mechanism}" for mechanism in tiny.WIDTHS))
+ATTENTIVE = [name for name in tiny.WIDTHS if name != "fixed-context"]
 MODEL = ("--model", "en-fr/bahdanau")
 SENTENCE = "The black dog runs."
 
@@ -25,9 +23,8 @@ def cli(root, capsys):
     """Run a command in this process on the tiny checkpoints -> status, output, errors."""
 
     def run(command, *arguments):
-        where = () if command == "train" else ("--root", str(root))
         try:
-            status = main([command, *map(str, arguments), *where])
+            status = main([command, *map(str, arguments), "--root", str(root)])
         except SystemExit as stop:  # argparse leaves this way
             status = stop.code
         captured = capsys.readouterr()
@@ -46,20 +43,26 @@ def files(tmp_path):
     return source, reference
 
 
-def shell(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "attnviz", *map(str, arguments)], capture_output=True, text=True, timeout=120,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment}, cwd=checkpoints.ROOT.parent,
-    )  # fmt: skip
-
-
 def test_models(cli):
     status, out, err = cli("models")
     assert (status, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0].split() == "model mechanism parameters BLEU test 2016, lower-cased problem".split()
+    assert lines[0].split() == "model mechanism parameters score problem".split()
     assert [line.split()[0] for line in lines[1:]] == AVAILABLE.split(", ")
-    assert "Bahdanau · additive" in lines[1] and "1,234" in lines[1] and "1.50" in lines[1] and lines[1].endswith("none")
+    assert all(re.search(r"  1,234  1\.50 bleu_lc, test_2016_flickr  none$", line) for line in lines[1:])
+    assert "Bahdanau · additive" in lines[1]
+
+
+def test_models_of_other_pairs_show_the_score_that_suits_them(tmp_path, capsys):
+    root = tiny.write_models(tmp_path / "other")
+    (root / "en-fr").rename(root / "en-ja")
+    for mechanism, scores in (("bahdanau", {"val": {"bleu_morphemes": 9.0}, "test": {"bleu_morphemes": 8.0, "chrf": 7.0}}),
+                              ("transformer", {"val": {"exact_match": 99.0}})):  # fmt: skip
+        checkpoints.write_json(root / "en-ja" / mechanism / "card.json", {"scores": scores})
+    assert main(["models", "--root", str(root)]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert re.search(r"  –  +8\.00 bleu_morphemes, test  none$", lines["en-ja/bahdanau"])
+    assert re.search(r"  –  +99\.00 exact_match, val +none$", lines["en-ja/transformer"])
 
 
 def test_models_json(cli):
@@ -77,12 +80,12 @@ def test_models_that_are_damaged_or_not_there(tmp_path, capsys):
     (root / "en-fr" / "luong-general" / "card.json").unlink()
     (root / "en-fr" / "transformer" / "model.safetensors").unlink()
     assert main(["models", "--root", str(root)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert f"{root / 'en-fr/bahdanau/config.json'} is damaged" in lines[1] and lines[2].endswith("none")
-    assert lines[3].endswith("transformer/model.safetensors is missing; restore it or train the model again")
+    lines = {line.split()[0].removeprefix("en-fr/"): line for line in capsys.readouterr().out.splitlines()}
+    assert f"{root / 'en-fr/bahdanau/config.json'} is damaged" in lines["bahdanau"] and lines["luong-general"].endswith("none")
+    assert lines["transformer"].endswith("transformer/model.safetensors is missing; restore it or train the model again")
 
 
-@pytest.mark.parametrize("mechanism", tiny.WIDTHS)
+@pytest.mark.parametrize("mechanism", ATTENTIVE)
 def test_trace_prints_a_table(cli, root, mechanism):
     trace = attnviz.load(f"en-fr/{mechanism}", root).trace(SENTENCE)
     status, out, err = cli("trace", SENTENCE, "--model", f"en-fr/{mechanism}")
@@ -97,6 +100,17 @@ def test_trace_prints_a_table(cli, root, mechanism):
     assert [line.split()[0] for line in table[1:]] == [str(i + 1) for i in range(len(trace.target))]
     assert [line.split()[-1] for line in table[1:]] == [f"{row.max():.2f}" for row in weights]
     assert [line.split()[-2] for line in table[1:]] == [trace.source[row.argmax()].text for row in weights]
+
+
+def test_without_attention_the_table_says_so(cli, root, tmp_path):
+    trace = attnviz.load("en-fr/fixed-context", root).trace(SENTENCE)
+    status, out, err = cli("trace", SENTENCE, "--model", "en-fr/fixed-context")
+    lines = out.splitlines()
+    assert (status, err) == (0, "") and lines[2] == "attention: none" or lines[3] == "attention: none"
+    table = lines[lines.index("") + 1 :]
+    assert table[0].split() == ["step", "token", "probability"] and len(table) == 1 + len(trace.target)
+    assert cli("trace", SENTENCE, "--model", "en-fr/fixed-context", "--html", tmp_path / "x") == (
+        2, "", "python -m attnviz trace: en-fr/fixed-context has no attention that a page could show; leave out --html\n")
 
 
 def test_trace_json(cli, root, tmp_path):
@@ -115,7 +129,7 @@ def test_trace_forced(cli):
     assert cli("trace", SENTENCE, *MODEL, "--target", "Le chien.")[1].startswith("target: Le chien.\n")
 
 
-@pytest.mark.parametrize("mechanism", tiny.WIDTHS)
+@pytest.mark.parametrize("mechanism", ["bahdanau", "luong-local", "transformer"])
 def test_trace_html(cli, tmp_path, mechanism):
     nasty = 'The </script><b>x</b> "dog" runs.'
     path = tmp_path / "page.html"
@@ -146,45 +160,19 @@ def test_evaluate(cli, files, beam):
     assert "nats" in lines["entropy"] and lines["maximum weight"].endswith("mean of the same rows")
 
 
+def test_evaluate_without_attention(cli, files):
+    source, reference = files
+    status, out, _ = cli("evaluate", "--model", "en-fr/fixed-context", "--source", source, "--reference", reference)
+    assert status == 0 and "BLEU" in out and "entropy" not in out and "maximum weight" not in out
+
+
 def test_evaluate_json(cli, files):
     status, out, _ = cli("evaluate", *MODEL, "--source", files[0], "--reference", files[1], "--json")
     found = json.loads(out)
     assert status == 0 and found["sentences"] == 6 and 0 < found["max_weight"] <= 1 and found["entropy_nats"] > 0
 
 
-def test_train_then_write_the_card(data, tmp_path, capsys, monkeypatch):
-    """Trained, started again when finished, then from the start; the data may come from the environment."""
-    monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")
-    monkeypatch.setattr("attnviz.training.shutil.which", lambda name: None)
-    monkeypatch.setitem(commands.os.environ, "ATTNVIZ_DATA", str(data))
-    monkeypatch.setattr(commands.torch, "set_num_threads", lambda threads: None)
-    monkeypatch.setattr("attnviz.recipes.RECIPES", {"bahdanau": {"options": tiny.WIDTHS["bahdanau"], "vocabulary": 120}})
-    command = ["train", "--pair", "en-fr", "--mechanism", "bahdanau", "--out", str(tmp_path), "--epochs", "1",
-               "--batch-tokens", "200", "--seed", "5", "--threads", "1"]  # fmt: skip
-    assert main(command) == 0
-    out = capsys.readouterr().out
-    folder = tmp_path / "en-fr" / "bahdanau"
-    card = checkpoints.read_json(folder / "card.json")
-    assert re.fullmatch(rf"{folder} is ready: BLEU [\d.]+, lower-cased [\d.]+ on test_2016_flickr", out.splitlines()[-1])
-    assert card["seed"] == 5 and card["settings"]["epochs"] == 1 and len(card["data"]) == 9
-    assert card["command"] == ("python -m attnviz train --pair en-fr --mechanism bahdanau --data DIR --epochs 1 "
-                               "--batch-tokens 200 --seed 5 --threads 1")  # fmt: skip
-    weights = checkpoints.fingerprint("en-fr/bahdanau", tmp_path)
-    (folder / "card.json").unlink()
-    assert main(command) == 0 and (folder / "card.json").is_file()
-    assert checkpoints.fingerprint("en-fr/bahdanau", tmp_path) == weights
-    capsys.readouterr()
-    other = [*command[:-4], "--seed", "6"]
-    assert main(other) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        f"python -m attnviz train: {folder} holds a run with other settings; finish it, use --restart, or choose another --out"
-    )
-    assert main([*other, "--restart"]) == 0
-    assert checkpoints.read_json(folder / "card.json")["seed"] == 6
-
-
 TRACE = ("trace", SENTENCE)
-TRAIN = ("train", "--pair", "en-fr", "--mechanism", "bahdanau")
 SEE = "see python -m attnviz"
 
 
@@ -211,16 +199,6 @@ SEE = "see python -m attnviz"
         (("evaluate", *MODEL, "--source", "/nowhere/a", "--reference", "/nowhere/b"),
          "evaluate: cannot read /nowhere/a: No such file or directory"),
         (("evaluate", *MODEL, "--source", "/", "--reference", "/"), "evaluate: cannot read /: Is a directory"),
-        (("train", "--pair", "enfr", "--mechanism", "bahdanau"),
-         f"train: argument --pair: must be two languages, such as en-fr; got 'enfr'; {SEE} train --help"),
-        (("train", "--pair", "en-fr", "--mechanism", "telepathy", "--data", "/nowhere"),
-         "train: unknown mechanism 'telepathy'; choose one of bahdanau, luong-general, transformer"),
-        ((*TRAIN, "--data", "/nowhere"),
-         "train: no train.en or train.en.gz in /nowhere/multi30k; point --data at the folder that holds the corpora"),
-        (TRAIN, "train: there is no data to train on; give the folder with --data DIR or set ATTNVIZ_DATA"),
-        ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "train: epochs must be positive; got 0"),
-        ((*TRAIN, "--threads", "0"),
-         f"train: argument --threads: must be a whole number of at least 1; got '0'; {SEE} train --help"),
     ],
 )  # fmt: skip
 def test_errors(cli, monkeypatch, command, message):
@@ -272,21 +250,12 @@ def test_a_damaged_checkpoint(tmp_path, capsys):
     )
 
 
-def test_damaged_data(tmp_path, capsys):
-    folder = tiny.write_data(tmp_path)
-    path = folder / "multi30k" / "train.fr.gz"
-    path.write_bytes(path.read_bytes()[:-12])
-    assert main([*TRAIN, "--data", str(folder), "--out", str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err.startswith(f"python -m attnviz train: {folder} holds a gzipped file that is damaged: ")
-    path.write_bytes(b"caf\xe9\n")
-    assert main([*TRAIN, "--data", str(folder), "--out", str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err.startswith(f"python -m attnviz train: {folder} holds a text that is not UTF-8: ")
-
-
 @pytest.mark.parametrize(
     ("command", "message"),
-    [(["models"], "models: interrupted"), ([*TRAIN], "train: interrupted; the same command goes on from the last save")],
-)
+    [(["models"], "models: interrupted"),
+     (["train", "--pair", "en-fr", "--mechanism", "bahdanau"],
+      "train: interrupted; the same command goes on from the last save")],
+)  # fmt: skip
 def test_interrupted(monkeypatch, capsys, command, message):
     def interrupt(args):
         raise KeyboardInterrupt
@@ -303,34 +272,3 @@ def test_torch_errors_are_one_line(monkeypatch, capsys):
     monkeypatch.setattr(commands, "models", explode)
     assert main(["models"]) == 2
     assert capsys.readouterr().err == "python -m attnviz models: out of memory: tried to allocate 9 GB\n"
-
-
-# In a process of its own: what only a real one can show.
-
-
-def test_process(root):
-    found = shell("trace", SENTENCE, "--model", "en-fr/luong-general", "--root", root, "--json", "-")
-    assert (found.returncode, found.stderr) == (0, "")
-    assert Trace.from_json(found.stdout) == attnviz.load("en-fr/luong-general", root).trace(SENTENCE)
-    found = shell("trace", SENTENCE, "--model", "nope", "--root", root)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr == f"python -m attnviz trace: no checkpoint 'nope'; available: {AVAILABLE}\n"
-
-
-def test_a_terminal_that_knows_only_ascii(root):
-    found = shell("trace", "garçon 日本", *MODEL, "--root", root, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert (found.returncode, found.stderr) == (0, "")
-
-
-def test_nobody_reads_the_output(root):
-    arguments = [sys.executable, "-m", "attnviz", "trace", "dog " * 100, *MODEL, "--root", str(root), "--json", "-"]
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=checkpoints.ROOT.parent)
-    process.stdout.close()
-    assert process.stderr.read() == b"" and process.wait(60) == 141
-
-
-def test_help_does_not_import_torch():
-    code = "import sys; from attnviz.__main__ import main\ntry: main(['--help'])\nfinally: assert 'torch' not in sys.modules"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=checkpoints.ROOT.parent)
-    assert (found.returncode, found.stderr) == (0, "")
-    assert all(name in found.stdout for name in ("models", "trace", "evaluate", "train"))

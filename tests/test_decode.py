@@ -14,18 +14,18 @@ from attnviz.models import build
 from attnviz.text import BOS, EOS, PAD, UNK
 
 V = 20
-SMALL = {
-    "bahdanau": {"width": 8, "embedding_width": 6},
-    "luong-general": {"width": 8, "embedding_width": 6},
+SMALL = {name: {"width": 8, "embedding_width": 6} for name in MECHANISMS} | {
+    "luong-local": {"width": 8, "embedding_width": 6, "reach": 2},
     "transformer": {"width": 8, "heads": 2, "layers": 2, "hidden": 12},
 }
+RECURRENT = [name for name in MECHANISMS if name != "transformer"]
 every = pytest.mark.parametrize("name", MECHANISMS)
 
 
-def made(name, seed=0, vocabulary=V, ending=0.0, spread=3.0):
+def made(name, seed=0, vocabulary=V, ending=0.0, spread=3.0, **options):
     """A random model with opinions. ending : how much it likes to say <eos>."""
     torch.manual_seed(seed)
-    model = build(Config(name, vocabulary, SMALL[name])).eval().requires_grad_(False)
+    model = build(Config(name, vocabulary, SMALL[name] | options)).eval().requires_grad_(False)
     model.embedding.weight.mul_(spread)
     if hasattr(model, "output_bias"):
         model.output_bias[EOS] = ending
@@ -73,8 +73,9 @@ def test_forced_is_stepwise_is_forward(name, length):
     assert torch.equal(unrolled.tokens, target)
     forward, weights = model(source, torch.cat([torch.tensor([[BOS]]), target[:, :-1]], 1))
     torch.testing.assert_close(unrolled.logits, forward, atol=1e-5, rtol=1e-5)
-    last = unrolled.cross[-1] if name == "transformer" else unrolled.cross[-1].squeeze(1)
-    torch.testing.assert_close(last, weights, atol=1e-6, rtol=1e-5)
+    assert (weights is None) == (not unrolled.cross)
+    if weights is not None:
+        torch.testing.assert_close(unrolled.cross[-1].view_as(weights), weights, atol=1e-6, rtol=1e-5)
     memory = model.encode(source)
     state, token = memory.state, torch.tensor([BOS])
     for t in range(length):
@@ -98,7 +99,7 @@ def test_forced_says_what_it_is_told_whatever_the_model_would_say(name):
 def test_shapes(name):
     model, source = made(name), ids(2, 5)
     unrolled = decode.unroll(model, source, None, decode.best, 3)
-    heads, layers = (2, 2) if name == "transformer" else (1, 1)
+    heads, layers = (2, 2) if name == "transformer" else (1, int(name != "fixed-context"))
     steps = unrolled.tokens.shape[1]
     assert unrolled.logits.shape == (2, steps, V)
     assert [w.shape for w in unrolled.cross] == [(2, heads, steps, 5)] * layers
@@ -194,14 +195,14 @@ def test_a_beam_of_one_is_greedy(name, seed, penalty):
     assert decode.beam(model, source, 1, penalty) == greedy_ids(model, source)
 
 
-@every
+@pytest.mark.parametrize("name, options", [(name, {}) for name in MECHANISMS] + [(name, {"cell": "lstm"}) for name in RECURRENT])
 @pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0])
-def test_a_wide_beam_finds_what_trying_everything_finds(name, penalty, monkeypatch):
+def test_a_wide_beam_finds_what_trying_everything_finds(name, options, penalty, monkeypatch):
     monkeypatch.setattr(decode, "limit", lambda length: 4)
     words = (4, 5, 6)  # all that may be said besides <eos>
     everything = [[*said, EOS] for length in range(4) for said in itertools.product(words, repeat=length)]
     for seed in range(5):
-        model, source = made(name, seed, vocabulary=7), ids(1, 3, seed=seed, vocabulary=7)
+        model, source = made(name, seed, vocabulary=7, **options), ids(1, 3, seed=seed, vocabulary=7)
         ranked = sorted(everything, key=lambda tokens: score(model, source, tokens, penalty), reverse=True)
         assert decode.beam(model, source, len(everything) + 1, penalty) == ranked[0]
 

@@ -1,4 +1,7 @@
-"""Scores: sacreBLEU's own numbers, and attention statistics that agree with attnviz.stats sentence by sentence."""
+"""Scores of a model: its pair's metrics on what it translates, and statistics that agree with attnviz.stats by sentence."""
+
+import json
+import shutil
 
 import numpy as np
 import pytest
@@ -6,15 +9,18 @@ import sacrebleu
 import tiny
 import torch
 
-from attnviz import corpora, decode, evaluate, stats
-from attnviz.text import PAD
+from attnviz import alignment, checkpoints, evaluate, gold, metrics, stats
+from attnviz.corpora import Corpus
+from attnviz.mechanisms import Config
+from attnviz.models import build
+from attnviz.text import train_vocabulary
 from attnviz.translator import TextError, Translator
 
 PAIRS = tiny.sentences(9, 7)
 SOURCES, REFERENCES = [a for a, _ in PAIRS], [b for _, b in PAIRS]
 
 
-@pytest.fixture(scope="module", params=tiny.WIDTHS)
+@pytest.fixture(scope="module", params=[name for name in tiny.WIDTHS if name != "fixed-context"])
 def translator(request, root):
     return Translator.load(f"en-fr/{request.param}", root)
 
@@ -33,10 +39,9 @@ def test_attention_is_what_stats_says_of_each_trace(translator, beam):
     assert found["max_weight"] == pytest.approx(rows[:, 1].mean(), abs=1e-5)
 
 
-def test_attention_sums_by_hand():
-    # one layer, one head; the first sentence has 2 rows, the second 1 row and one padded key
-    cross = torch.tensor([[[[0.5, 0.5], [1.0, 0.0]]], [[[1.0, 0.0], [0.3, 0.7]]]])
-    assert evaluate.attention_sums([cross], [2, 1]).tolist() == pytest.approx([np.log(2), 0.5 + 1 + 1, 3])
+def test_a_model_without_attention_has_no_figures_of_it(root):
+    found = evaluate.score(Translator.load("en-fr/fixed-context", root), SOURCES, REFERENCES)
+    assert found["entropy_nats"] is None and found["max_weight"] is None and found["bleu"] >= 0
 
 
 def test_overlap_is_sacrebleu_with_signatures(bahdanau):
@@ -50,7 +55,8 @@ def test_overlap_is_sacrebleu_with_signatures(bahdanau):
     assert found["bleu_lc_signature"] == f"nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:{version}"
     assert found["chrf_signature"] == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{version}"
     assert (found["model"], found["sentences"], found["beam"]) == ("en-fr/bahdanau", 9, 1)
-    assert found["sentences_per_second"] > 0
+    assert found["sentences_per_second"] * found["ms_per_sentence"] == pytest.approx(1000, rel=1e-2)
+    assert found["seconds"] == pytest.approx(9 / found["sentences_per_second"], abs=1e-3)
 
 
 def test_translate_gives_what_each_sentence_gives_alone(translator):
@@ -64,16 +70,11 @@ def test_nothing_to_translate(bahdanau):
 
 
 @pytest.mark.parametrize("beam", [1, 2])
-def test_an_empty_source_counts_and_gets_an_empty_translation(bahdanau, monkeypatch, beam):
-    seen = []
-    monkeypatch.setattr(evaluate, "_overlap", lambda found, references: seen.extend(found) or {})
-    found = evaluate.score(bahdanau, ["", SOURCES[0], "  "], ["", REFERENCES[0], ""], beam=beam)
-    assert seen == ["", bahdanau.trace(SOURCES[0], beam=beam).translation, ""]
-    assert found["sentences"] == 3
-
-
-def test_perfect_translations_score_100_with_empty_lines(bahdanau):
-    assert evaluate._overlap([*REFERENCES, ""], [*REFERENCES, ""])["bleu"] == 100
+def test_an_empty_source_counts_and_gets_an_empty_translation(bahdanau, beam):
+    sources = ["", SOURCES[0], "  "]
+    found, _ = evaluate.translations(bahdanau, sources, beam)
+    assert found == ["", bahdanau.trace(SOURCES[0], beam=beam).translation, ""]
+    assert evaluate.score(bahdanau, sources, ["", REFERENCES[0], ""], beam=beam)["sentences"] == 3
 
 
 @pytest.mark.parametrize(("beam", "shown"), [(1, "9/9"), (2, "9/9")])
@@ -114,9 +115,77 @@ def test_nothing_is_changed(translator):
     assert all(torch.equal(value, before[key]) for key, value in translator.model.state_dict().items())
 
 
-def test_padding_adds_nothing(translator):
-    ids = translator.text.batch_ids(["The dog runs.", "The black white dog sleeps."])
-    source = corpora.pad(ids)
-    together = evaluate.attention_sums(decode.greedy(translator.model, source, source != PAD).cross, [5, 5])
-    alone = [decode.greedy(translator.model, torch.tensor([row])).cross for row in ids]
-    assert together.tolist() == pytest.approx(sum(evaluate.attention_sums(cross, [5]) for cross in alone).tolist(), abs=1e-4)
+def untrained(pair, style, texts, mechanism):
+    """A model of another pair, seeded so that it says something."""
+    text = train_vocabulary(texts * 3, 100, style)
+    torch.manual_seed(3)
+    config = Config(mechanism, len(text), tiny.WIDTHS[mechanism])
+    return Translator(f"{pair}/{mechanism}", mechanism, build(config).eval(), text, {})
+
+
+def test_the_pair_says_which_metrics():
+    """Japanese is scored on words as given, which print does not show; reversal by sequences that are exactly right."""
+    sources, references = ["I ate an apple.", "Where is she?"], ["私 は リンゴ を 食べ た 。", "彼女 は どこ で す か 。"]
+    japanese = untrained("en-ja", "tokenised", [*sources, *references], "bahdanau")
+    found = evaluate.score(japanese, sources, references)
+    texts, _ = evaluate.translations(japanese, sources)
+    assert any(" " in text for text in texts)
+    shown = [japanese.trace(source).translation for source in sources]
+    assert [text.replace(" ", "") for text in texts] == [text.replace(" ", "") for text in shown]
+    assert {key: found[key] for key in metrics.score("en-ja", texts, references)} == metrics.score("en-ja", texts, references)
+    assert "bleu" not in found and "antidiagonal" not in found
+
+
+def test_reversal_is_measured_on_the_antidiagonal():
+    for mechanism, shape in (("transformer", (2, 2)), ("bahdanau", (1, 1))):
+        model = untrained("reverse", "symbols", ["a b c k", "k b a"], mechanism)
+        found = evaluate.score(model, ["a b c", "k b"], ["c b a", "b k"])
+        assert found["exact_match"] in (0, 50, 100) and "exact match" in found["exact_match_signature"]
+        assert np.shape(found["antidiagonal_heads"]) == shape and found["antidiagonal"] == np.max(found["antidiagonal_heads"])
+    without = evaluate.score(untrained("reverse", "symbols", ["a b c"], "fixed-context"), ["a b c"], ["c b a"])
+    assert without["antidiagonal"] is None and without["antidiagonal_heads"] is None
+
+
+# --- the card
+
+
+@pytest.fixture(scope="module")
+def card(root, tmp_path_factory):
+    """Of a model that did not train, on sentences of which training has seen the first."""
+    folder = tmp_path_factory.mktemp("run")
+    shutil.copytree(root / "en-fr", folder / "en-fr")
+    history = [{"epoch": 1, "val_bleu_lc": 2.0}, {"epoch": 2, "val_bleu_lc": 3.0}, {"epoch": 3, "val_bleu_lc": 1.0}]
+    beside = {"settings": {"seed": 4}, "seconds": 9.7, "history": history}
+    checkpoints.save_tensors(folder / "en-fr" / "transformer" / "training.safetensors", {"x": torch.zeros(1)}, beside)
+    corpus = Corpus([PAIRS[0]], PAIRS[:3], {"test": PAIRS[:1] + PAIRS[3:]}, {"file": "hash"})
+    return evaluate.card(folder, "en-fr/transformer", corpus, "command"), folder, corpus
+
+
+def test_the_card_scores_every_split_greedy_and_the_tests_with_a_beam_of_5(card):
+    found, folder, corpus = card
+    assert {name: (entry["sentences"], entry["beam"]) for name, entry in found["scores"].items()} == {
+        "val": (3, 1), "test": (7, 1), "test_beam_5": (7, 5)}
+    model = Translator.load("en-fr/transformer", folder)
+    for name, beam in (("test", 1), ("test_beam_5", 5)):
+        texts = [model.trace(source, beam=beam).translation for source, _ in corpus.tests["test"]]
+        wanted = metrics.score("en-fr", texts, [reference for _, reference in corpus.tests["test"]])
+        assert {key: found["scores"][name][key] for key in wanted} == wanted
+
+
+def test_the_card_scores_apart_what_training_has_not_seen(card):
+    found, folder, corpus = card
+    new = [(source, reference) for source, reference in corpus.tests["test"] if source != PAIRS[0][0]]
+    model = Translator.load("en-fr/transformer", folder)
+    wanted = metrics.score("en-fr", [model.trace(source).translation for source, _ in new], [reference for _, reference in new])
+    assert 0 < len(new) < 7 and found["scores"]["test"]["unseen"] == {"sentences": len(new), **wanted}
+    assert "unseen" not in found["scores"]["val"]
+
+
+def test_the_card_keeps_the_best_epoch_by_the_measure_of_the_corpus(card):
+    assert card[0]["best"] == {"epoch": 2, "val_bleu_lc": 3.0} and card[0]["epochs"] == 3 and card[0]["seconds"] == 10
+
+
+def test_the_card_has_the_error_of_alignment_and_the_time_of_a_sentence(card):
+    found, folder, _ = card
+    assert found["alignment"] == alignment.report(Translator.load("en-fr/transformer", folder), gold.shipped("en-fr"))
+    assert found["ms_per_sentence"] > 0 and json.loads(json.dumps(found, allow_nan=False)) == found

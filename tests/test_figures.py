@@ -1,92 +1,27 @@
-"""Figures as data: what they say, never how many pixels."""
+"""One map as a figure, as data: what it says, never how many pixels."""
 
-import html
-import json
 import math
+import re
 from dataclasses import replace
 
+import grids
 import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
 import pytest
+from grids import EOS, contrast, grid, words
 
 from attnviz import figures
-from attnviz.figures import labels, theme
-from attnviz.select import Grid
+from attnviz.alignment import Cells
 from attnviz.trace import Token
-
-EOS = Token("<eos>", 0, 0, special=True)
-
-
-def words(*texts):
-    return (*(Token(text, 0, len(text), word=i) for i, text in enumerate(texts)), EOS)
-
-
-def grid(queries, keys, weights=None, kind="cross", visible=None, removed=None, mechanism="bahdanau"):
-    shape = (len(queries), len(keys))
-    if weights is None:
-        weights = np.random.default_rng(0).dirichlet(np.full(shape[1], 0.3), shape[0])
-    visible = np.ones(shape, bool) if visible is None else visible
-    removed = np.zeros(shape[0]) if removed is None else removed
-    return Grid("en-fr/x", mechanism, kind, 0, None, tuple(queries), tuple(keys), np.asarray(weights), removed, visible)
 
 
 @pytest.fixture
 def dog():
-    weights = [[0.8, 0.1, 0.1], [0.05, 0.83, 0.12], [0.2, 0.2, 0.6]]
-    return grid(words("chien", "noir"), words("dog", "black"), weights)
-
-
-def frame(tokens, entropy=1.0):
-    n = len(tokens)
-    values = {"entropy_nats": entropy, "max_weight": 0.5, "effective_entropy": 2.7}
-    return pd.DataFrame({"step": range(n), "token": tokens, **values})
+    return grids.dog()
 
 
 def sentence(figure, query, key):
     """What the pointer reads over a cell."""
     return figure.data[0].hovertext[query][key]
-
-
-# --- labels
-
-
-@pytest.mark.parametrize("text, shown", [
-    (" ", "␣"), ("\t\n", "⇥⏎"), ("\u3000", "␣"), ("", "∅"), ("a\nb", "a b"), ("\x07\u202e\ud800", "���"),
-    ("שלום", "\u2068שלום\u2069"), ("👩\u200d🚀", "👩\u200d🚀"),
-])  # fmt: skip
-def test_no_character_stays_invisible(text, shown):
-    assert labels.plain(text) == shown
-
-
-@pytest.mark.parametrize("text", ["<eos>", "<b>x</b>", "</script>", "&amp;", '"', "'", "<a href='javascript:x'>"])
-def test_labels_are_escaped_and_nothing_is_lost(text):
-    label = labels.ticks([Token(text, 0, 0)], limit=40)[0]
-    assert "<" not in label and html.unescape(label) == text
-
-
-def test_a_pair_of_dollars_is_no_formula():
-    assert "$" not in labels.ticks([Token("$x$", 0, 3)])[0]
-
-
-def test_marks_of_pieces_unknown_and_special_tokens():
-    tokens = [Token("run", 0, 3, word=0), Token("ning", 3, 7, word=0), Token("zzq", 8, 11, word=1, unknown=True), EOS, EOS]
-    assert labels.ticks(tokens) == ["run", "·ning", "zzq⁇", "<i>&lt;eos&gt;</i>", "<i>&lt;eos&gt;</i>"]
-
-
-@pytest.mark.parametrize("text, limit, shown", [
-    ("anticonstitutionnellement", 12, "anticonstit…"), ("exactlytwelv", 12, "exactlytwelv"), ("日本語日本語", 6, "日本…"),
-    ("שלוםשלום", 4, "\u2068שלו…\u2069"), ("e\u0301e\u0301e\u0301", 2, "e\u0301…"),
-])  # fmt: skip
-def test_long_labels_are_cut_by_width(text, limit, shown):
-    assert labels.ticks([Token(text, 0, 1)], limit) == [shown]
-
-
-def test_thinning_keeps_the_chosen_position_and_distance():
-    assert labels.thin(5, 10) == [0, 1, 2, 3, 4]
-    assert labels.thin(10, 4) == [0, 3, 6, 9]
-    assert labels.thin(10, 4, keep=4) == [0, 4, 9]
-    assert labels.thin(0, 4) == []
 
 
 # --- heatmap
@@ -197,6 +132,64 @@ def test_the_heatmap_is_light(dog):
     assert len(figures.heatmap(twenty, step=3).to_json()) < 40_000
 
 
+# --- links laid over a heatmap
+
+
+def corners(path):
+    """The boxes of a path of squares, (x0, y0, x1, y1) of each."""
+    number = r"(-?[\d.]+)"
+    return [tuple(map(float, found)) for found in re.findall(f"M{number},{number}H{number}V{number}H{number}Z", path)]
+
+
+@pytest.fixture
+def links():
+    return Cells(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (1, 0)}))
+
+
+def test_links_are_squares_within_their_cells_solid_where_they_are_sure(dog, links):
+    layout = figures.heatmap(dog, links=links).layout
+    assert [(shape.name, shape.line.dash) for shape in layout.shapes] == [
+        ("sure links", "solid"), ("sure links", "solid"), ("possible links", "4px,3px"), ("possible links", "4px,3px")]
+    for shape in layout.shapes:
+        wanted = [(1, 0)] if shape.name == "possible links" else [(0, 0), (1, 1)]
+        boxes = [(x0, y0, x1, y1) for x0, y0, x1, y1, _ in corners(shape.path)]
+        assert boxes == [pytest.approx((key - 0.42, row - 0.42, key + 0.42, row + 0.42)) for row, key in wanted]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_one_line_of_a_link_stands_out_from_any_cell(dog, links, dark):
+    colors = [shape.line.color for shape in figures.heatmap(dog, dark=dark, links=links).layout.shapes[:2]]
+    scale = [color for _, color in figures.heatmap(dog, dark=dark).data[0].colorscale]
+    assert all(max(contrast(cell, line) for line in colors) > 3 for cell in scale)  # WCAG 2, 1.4.11
+
+
+def test_links_are_told_in_words_too(dog, links):
+    figure = figures.heatmap(dog, links=links)
+    assert figure.layout.meta["description"] == figures.describe(dog) + (
+        " Sure links, in solid outline: ‘chien’ with ‘dog’, ‘noir’ with ‘black’."
+        " Possible links, in dashed outline: ‘noir’ with ‘dog’.")
+    assert sentence(figure, 0, 0) == "‘chien’ looks at ‘dog’: 0.80, a sure link"
+    assert sentence(figure, 1, 0) == "‘noir’ looks at ‘dog’: 0.05, a possible link"
+    assert sentence(figure, 0, 1) == "‘chien’ looks at ‘black’: 0.10"
+
+
+def test_the_step_stays_the_last_outline_over_the_links(dog, links):
+    shapes = figures.heatmap(dog, step=1, links=links).layout.shapes
+    assert [shape.type for shape in shapes] == ["path"] * 4 + ["rect"]
+
+
+def test_no_links_are_said_and_draw_nothing(dog):
+    figure = figures.heatmap(dog, links=Cells(frozenset(), frozenset()))
+    assert not figure.layout.shapes and figure.layout.meta["description"].endswith(" No links.")
+
+
+@pytest.mark.parametrize("cell", [(3, 0), (0, 3), (-1, 0)])
+def test_a_link_outside_the_map_is_refused(dog, cell):
+    with pytest.raises(ValueError) as error:
+        figures.heatmap(dog, links=Cells(frozenset(), frozenset({cell})))
+    assert str(error.value) == f"links must be cells of the map, 3 by 3; got {cell}"
+
+
 # --- step bars
 
 
@@ -214,96 +207,7 @@ def test_bars_of_a_blank_step_say_why():
     assert "special tokens" in figure.layout.annotations[0].text and np.isnan(figure.data[0].y).all()
 
 
-# --- by step
-
-
-def test_by_step_has_a_line_a_mechanism_in_each_panel():
-    frames = {"bahdanau": frame(["le", "chien"], 1.5), "luong-general": frame(["un", "chien"])}
-    figure = figures.by_step(frames, keys=4)
-    assert [(line.name, line.yaxis) for line in figure.data] == [
-        (name, axis) for axis in ("y", "y2", "y3") for name in frames
-    ]
-    assert figure.data[0].y == (1.5, 1.5) and figure.data[0].x == (0, 1)
-    assert [line.showlegend for line in figure.data] == [True, True, False, False, False, False]
-    assert figure.data[0].text == ("step 1, ‘le’", "step 2, ‘chien’")
-
-
-def test_by_step_draws_uniform_attention_as_reference():
-    figure = figures.by_step({"bahdanau": frame(["a"])}, keys=4)
-    assert [shape.y0 for shape in figure.layout.shapes] == [math.log(4), 0.25, 4.0]
-    assert all(shape.line.dash == "dot" for shape in figure.layout.shapes)
-    axes = (figure.layout.yaxis, figure.layout.yaxis2, figure.layout.yaxis3)
-    assert all(axis.range[1] > shape.y0 for axis, shape in zip(axes, figure.layout.shapes, strict=True))
-
-
-def test_tokens_stand_under_the_axis_only_when_shared():
-    same = figures.by_step({"bahdanau": frame(["<s>", "b"]), "luong": frame(["<s>", "b"])}, keys=2)
-    assert same.layout.xaxis.ticktext == ("&lt;s&gt;", "b")
-    differ = figures.by_step({"bahdanau": frame(["a", "b"]), "luong": frame(["a", "c"])}, keys=2)
-    assert differ.layout.xaxis.ticktext == ("1", "2")
-
-
-def test_by_step_marks_the_step():
-    figure = figures.by_step({"bahdanau": frame(["a", "b"])}, keys=3, step=1, title="x")
-    bands = [shape for shape in figure.layout.shapes if shape.type == "rect"]
-    assert len(bands) == 3 and all((band.x0 + band.x1) / 2 == 1 for band in bands)
-
-
-@pytest.mark.parametrize("keys", [2, None])
-def test_by_step_shows_lines_whole_that_rise_above_uniform(keys):
-    figure = figures.by_step({"a": frame(["x"], np.nan), "b": frame(["x"], 3.1)}, keys)
-    assert figure.layout.yaxis.range[1] == pytest.approx(1.12 * 3.1)
-    assert figure.layout.yaxis3.range[1] == pytest.approx(1.12 * 2.7) and figure.layout.yaxis2.range[1] == 1.04
-    nothing = figures.by_step({"a": frame(["x"], np.nan)}, keys)
-    assert nothing.layout.yaxis.range[1] == pytest.approx(1.12 * math.log(2) if keys else 0.1)
-
-
-def test_by_step_without_common_keys_has_no_reference():
-    layout = figures.by_step({"bahdanau": frame(["a"])}, None).layout
-    assert layout.shapes == () and [note.text[:3] for note in layout.annotations] == ["<b>"] * 3
-    assert layout.meta["description"] == "Entropy, maximum weight and effective positions by step for bahdanau."
-
-
-def test_by_step_draws_uniform_attention_as_a_curve_where_each_step_sees_one_key_more():
-    figure = figures.by_step({"transformer": frame(["a", "b", "c"])}, keys=[1, 2, 3])
-    paths = [[tuple(map(float, point[1:].split(","))) for point in shape.path.split()] for shape in figure.layout.shapes]
-    expected = [[0, 0.6931, 1.0986], [1, 0.5, 0.3333], [1, 2, 3]]  # ln(t + 1), 1 / (t + 1), t + 1
-    assert paths == [list(enumerate(levels)) for levels in expected]
-    assert all(shape.type == "path" and shape.line.dash == "dot" and shape.path.count("M") == 1 for shape in figure.layout.shapes)
-    assert [note.y for note in figure.layout.annotations if note.text == "uniform"] == pytest.approx([math.log(3), 1 / 3, 3])
-    assert figure.layout.yaxis.range[1] == pytest.approx(1.12 * math.log(3)) and figure.layout.yaxis3.range[1] > 3
-    assert "curve is uniform attention over the keys that each step sees, up to 3" in figure.layout.meta["description"]
-
-
-@pytest.mark.parametrize("keys, path", [
-    ([0, 1, 2], "M1,1.0000 L2,2.0000"), ([2, 0, 1], "M0,2.0000 M2,1.0000"), ([0, 0, 1], "M2,1.0000"),
-])  # fmt: skip
-def test_the_curve_has_a_gap_where_a_step_sees_nothing(keys, path):
-    figure = figures.by_step({"transformer": frame(["a", "b", "c"])}, keys)
-    assert figure.layout.shapes[2].path == path
-
-
-def test_as_many_keys_in_each_step_are_one_number():
-    frames = {"transformer": frame(["a", "b"])}
-    assert figures.by_step(frames, [4, 4]).to_dict() == figures.by_step(frames, 4).to_dict()
-
-
-@pytest.mark.parametrize("frames, keys, message", [
-    ({"a": frame(["x", "y"])}, [1], "keys must be one number, or one for each of 2 steps; got 1"),
-    ({"a": frame(["x"])}, [0], "keys must be at least 1; got [0]"),
-    ({"a": frame(["x", "y"])}, [2, -1], "keys must be at least 1; got [2, -1]"),
-    ({}, 3, "frames must hold at least one mechanism; got none"),
-    ({"a": frame(["x"])}, 0, "keys must be at least 1; got 0"),
-    ({"a": frame(["x"]).drop(columns="max_weight")}, 3,
-     "the frame of a must have the columns step, token, entropy_nats, max_weight, effective_entropy; max_weight missing"),
-])  # fmt: skip
-def test_by_step_says_what_is_wrong(frames, keys, message):
-    with pytest.raises(ValueError) as error:
-        figures.by_step(frames, keys)
-    assert str(error.value) == message
-
-
-# --- difference, comparison
+# --- difference
 
 
 def test_difference_is_symmetric_around_zero_and_says_who_looks_more(dog):
@@ -323,25 +227,6 @@ def test_difference_refuses_another_shape(dog):
         figures.difference(np.zeros((2, 3)), dog)
 
 
-def test_comparison_is_a_table_of_mean_and_deviation():
-    tidy = pd.DataFrame(
-        [("bahdanau", "entropy_nats", 1.0248, 0.2153), ("bahdanau", "gini", 0.5, 0.1), ("<b>", "entropy_nats", np.nan, np.nan)],
-        columns=["mechanism", "statistic", "mean", "std"],
-    )
-    figure = figures.comparison(tidy)
-    table = figure.data[0]
-    assert table.header.values == ("", "<b>bahdanau</b>", "<b>&lt;b&gt;</b>")
-    assert contrast(table.header.font.color, table.header.fill.color) > 7
-    names, bahdanau, other = map(list, table.cells.values)
-    assert names == ["Entropy (nats)", "Gini coefficient"] and bahdanau == ["1.02 ± 0.22", "0.50 ± 0.10"] and other == ["–", "–"]
-    assert figure.layout.height == 3 * table.cells.height + 24
-
-
-def test_comparison_names_a_missing_column():
-    with pytest.raises(ValueError, match="^the frame must have the columns mechanism, statistic, mean, std; std missing$"):
-        figures.comparison(pd.DataFrame(columns=["mechanism", "statistic", "mean"]))
-
-
 # --- words for pictures
 
 
@@ -354,79 +239,3 @@ def test_describe_says_what_was_hidden():
     hidden = grid(words("a"), words("c"), [[0.7, 0.3], [np.nan, np.nan]], removed=[0.25, 1])
     assert "0.25 of its weight was on special tokens, which are hidden." in figures.describe(hidden, 0)
     assert "all its weight is on special tokens, which are hidden." in figures.describe(hidden, 1)
-
-
-@pytest.fixture
-def made(dog):
-    """One figure from every factory."""
-    return [
-        figures.heatmap(dog, 1, "<i>", dark=True),
-        figures.step_bars(dog, 1, "<i>", dark=True),
-        figures.difference(np.zeros((3, 3)), dog, title="<i>", dark=True),
-        figures.by_step({"a": frame(["x"], np.nan), "b": frame(["x"])}, 3, 0, "<i>", dark=True),
-        figures.by_step({"a": frame(["x", "y"])}, [1, 2], title="<i>", dark=True),
-        figures.comparison(pd.DataFrame({"mechanism": ["a"], "statistic": ["gini"], "mean": 1.0, "std": 0.0}), "<i>", dark=True),
-    ]  # fmt: skip
-
-
-def test_every_figure_passes_the_whole_check_of_plotly(made):
-    for figure in made:
-        checked, ours = (json.loads(one.to_json()) for one in (go.Figure(figure.to_dict()), figure))
-        for one in (checked, ours):
-            del one["layout"]["template"]  # an empty one; the check writes it out
-        assert checked == ours
-
-
-def test_figures_can_be_changed_like_any_other(made):
-    for figure in made:
-        figure.update_layout(title="new")
-        assert figure.layout.title.text == "new"
-        for wrong in (lambda: figure.update_layout(xaxis_nonsense=1), lambda: figure.data[0].update(nonsense=1)):  # noqa: B023
-            with pytest.raises(ValueError):
-                wrong()
-
-
-def test_every_figure_carries_its_description_and_theme(made):
-    for figure in made:
-        assert figure.layout.meta["description"] and figure.layout.meta["dark"] is True
-        assert figure.layout.font.color == theme.DARK.text and figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
-        assert figure.layout.title.text == "&lt;i&gt;"
-
-
-# --- colours
-
-
-def luminance(color):
-    """Relative luminance (WCAG 2) of #rrggbb."""
-    channels = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    return linear @ [0.2126, 0.7152, 0.0722]
-
-
-def contrast(one, other):
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("colors", [theme.LIGHT, theme.DARK])
-def test_scales_read_without_colour(colors):
-    steps = np.array([luminance(color) ** (1 / 3) for color in colors.sequential])
-    differences = np.diff(steps) * np.sign(steps[-1] - steps[0])
-    assert (differences > 0.03).all()
-    assert np.sign(steps[-1] - steps[0]) == np.sign(luminance(colors.text) - luminance(colors.page))
-    middle = luminance(colors.diverging[4])
-    assert all((luminance(color) - middle) * (luminance(colors.text) - middle) > 0 for color in colors.diverging[::8])
-
-
-@pytest.mark.parametrize("colors", [theme.LIGHT, theme.DARK])
-def test_text_and_lines_stand_out_from_the_page(colors):
-    assert contrast(colors.text, colors.page) > 7 and contrast(colors.muted, colors.page) > 4.5
-    assert all(contrast(color, colors.page) > 3 for color in (*colors.lines[:3], colors.outline))
-
-
-def test_mechanisms_differ_in_colour_dash_and_marker_and_keep_theirs():
-    several = theme.lines(["transformer", "own", "bahdanau", "luong-general", "luong-dot"])
-    for part in ("color", "dash", "marker"):
-        assert len({getattr(line, part) for line in several.values()}) == 5
-    assert theme.lines(["transformer"])["transformer"] == several["transformer"]
-    assert "dot" not in {line.dash for line in several.values()}

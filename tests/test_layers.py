@@ -14,15 +14,19 @@ LIBRARY = {
     "attention": "torch",
     "dropout": "torch",
     "recurrent": "torch",
+    "luong": "torch",
     "transformer": "torch",
     "mechanisms": "",
     "models": "torch",
     "files": "",
     "trace": "numpy",
+    "styles": "tokenizers",
     "text": "tokenizers",
     "decode": "torch",
+    "gold": "",
     "select": "numpy",
     "stats": "numpy pandas",
+    "alignment": "numpy pandas",
     "figures.theme": "plotly",
     "figures.labels": "",
     "figures.wording": "numpy",
@@ -34,9 +38,15 @@ LIBRARY = {
     "checkpoints": "torch safetensors",
     "translator": "torch",
     "corpora": "torch",
+    "download": "pooch",
+    "tallies": "torch",
+    "metrics": "pandas sacrebleu sacremoses",
+    "evaluate": "torch tqdm",
     "recipes": "",
-    "evaluate": "torch sacrebleu tqdm",
-    "training": "torch sacrebleu tqdm",
+    "run": "torch",
+    "progress": "",
+    "training": "torch tqdm",
+    "train_command": "torch",
     "commands": "torch",
     "__main__": "",
 }
@@ -109,7 +119,7 @@ def test_the_library_knows_no_page():
         assert not outer(path) & {"streamlit", "dashboard"}, path
 
 
-@pytest.mark.parametrize("name", ["trace", "select", "stats", "export", "page", *(n for n in ORDER if n.startswith("figures"))])
+@pytest.mark.parametrize("name", ["trace", "select", "stats", "gold", "alignment", "export", "page", *(n for n in ORDER if n.startswith("figures"))])
 def test_what_needs_no_model_reaches_no_torch(name):
     """Not by way of what it imports either: a notebook that draws a stored trace need not have torch."""
     seen, todo = set(), [name]

@@ -1,22 +1,42 @@
-"""recurrent.py: the papers' equations in NumPy, the order of looking and stepping, and batches that change nothing."""
+"""recurrent.py and luong.py: the papers' equations in NumPy, the order of looking and stepping, batches that change nothing."""
 
 import numpy as np
 import pytest
 import torch
+from equations import EQUATIONS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnviz.recurrent import Bahdanau, LuongGeneral, Recurrent
+from attnviz.luong import LuongLocal
+from attnviz.mechanisms import MECHANISMS, Config
+from attnviz.models import build
+from attnviz.recurrent import Recurrent
 from attnviz.text import BOS, PAD
 
 V, W, E = 30, 6, 4  # vocabulary, state width, embedding width
-both = pytest.mark.parametrize("build", [Bahdanau, LuongGeneral])
+RECURRENT = [name for name in MECHANISMS if name != "transformer"]
+ATTENDING = [name for name in RECURRENT if MECHANISMS[name].kinds]
+HALVED = ("luong-dot", "scaled-dot")  # encoders of half the width each way
+LUONG = [name for name in ATTENDING if name != "bahdanau"]
+every = pytest.mark.parametrize("name", RECURRENT)
+attending = pytest.mark.parametrize("name", ATTENDING)
+luong = pytest.mark.parametrize("name", LUONG)
+both_cells = pytest.mark.parametrize("cell", ["gru", "lstm"])
 
 
-def made(build, seed=0):
+def untouched(name, cell="gru", **options):
+    own = {"reach": 2} if name == "luong-local" else {}  # a window that leaves something out
+    return build(Config(name, V, {"width": W, "embedding_width": E, "cell": cell, **own, **options}))
+
+
+def made(name, cell="gru", seed=0, **options):
+    """A random model with opinions about where to look."""
     torch.manual_seed(seed)
-    model = build(V, W, E).eval().requires_grad_(False)
+    model = untouched(name, cell, **options).eval().requires_grad_(False)
     torch.nn.init.normal_(model.output_bias)
+    model.embedding.weight.mul_(2)
+    for parameter in getattr(model, "attention", torch.nn.Module()).parameters():
+        parameter.mul_(3)
     return model
 
 
@@ -32,210 +52,248 @@ def padded(sentences):
 
 
 def unrolled(model, source, target, mask=None):
-    """The decoder one step at a time: logits (B, T, V), weights (B, T, S)."""
+    """The decoder one step at a time: logits (B, T, V), weights (B, T, S) or None."""
     memory = model.encode(source, mask)
     state, logits, weights = memory.state, [], []
     for token in target.unbind(1):
         step = model.step(memory, state, token)
         state = step.state
         logits.append(step.logits)
-        weights.append(step.cross[0][:, 0])
-    return torch.stack(logits, 1), torch.stack(weights, 1)
+        weights += [layer[:, 0] for layer in step.cross]
+    return torch.stack(logits, 1), torch.stack(weights, 1) if weights else None
 
 
-# The oracle: NumPy, one sentence, one step, from the papers' equations.
+def close(a, b, atol=1e-5):
+    assert (a is None) == (b is None)
+    if a is not None:
+        torch.testing.assert_close(a, b, atol=atol, rtol=1e-5)
 
 
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def array(tensor):
-    return tensor.detach().double().numpy()
-
-
-def gru(x, h, w_x, w_h, b_x, b_h):
-    """r, z gates; n = tanh(W x + r * (U h)); h' = z h + (1 - z) n. Rows of the matrices: r, z, n (torch's order)."""
-    width = len(h)
-    a, b = array(w_x) @ x + array(b_x), array(w_h) @ h + array(b_h)
-    r, z = sigmoid(a[:width] + b[:width]), sigmoid(a[width : 2 * width] + b[width : 2 * width])
-    n = np.tanh(a[2 * width :] + r * b[2 * width :])
-    return z * h + (1 - z) * n
-
-
-def cell(model, x, h):
-    return gru(x, h, model.cell.weight_ih, model.cell.weight_hh, model.cell.bias_ih, model.cell.bias_hh)
-
-
-def embedded(model, token):
-    return array(model.embedding.weight)[token] * np.sqrt(E)
-
-
-def encoded(model, source):
-    """h_j = [forward; backward] of each word, and s_0 = tanh(W_s backward_1). Bahdanau et al. 2015, A.2.1 and A.2.2."""
-    rnn, annotations = model.encoder.rnn, np.zeros((len(source), 2 * W))
-    for suffix, order, part in (("l0", range(len(source)), slice(0, W)),
-                                ("l0_reverse", reversed(range(len(source))), slice(W, 2 * W))):
-        h = np.zeros(W)
-        for j in order:
-            h = gru(embedded(model, source[j]), h, *(getattr(rnn, f"{kind}_{suffix}")
-                                                     for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")))
-            annotations[j, part] = h
-    return annotations, np.tanh(array(model.start.weight) @ annotations[0, W:] + array(model.start.bias))
-
-
-def softmax(scores):
-    return np.exp(scores) / np.exp(scores).sum()
-
-
-def logits_of(model, readout):
-    return array(model.embedding.weight) @ readout + array(model.output_bias)
-
-
-def bahdanau(model, source, target):
-    """e_tj = v tanh(W s_{t-1} + U h_j); c_t; s_t = GRU([y; c_t], s_{t-1}); maxout of U_o s_t + C_o c_t + V_o y."""
-    memory, s = encoded(model, source)
-    look, logits, weights = model.attention, [], []
-    for token in target:
-        y = embedded(model, token)
-        e = [array(look.energy.weight)[0] @ np.tanh(array(look.query.weight) @ s + array(look.key.weight) @ h) for h in memory]
-        a = softmax(np.array(e))
-        c = sum(share * h for share, h in zip(a, memory))
-        s = cell(model, np.concatenate([y, c]), s)
-        t = array(model.deep.weight) @ np.concatenate([s, c, y]) + array(model.deep.bias)
-        logits.append(logits_of(model, np.array([max(t[2 * i], t[2 * i + 1]) for i in range(E)])))
-        weights.append(a)
-    return np.array(logits), np.array(weights)
-
-
-def luong(model, source, target):
-    """s_t = GRU([y; h~_{t-1}], s_{t-1}); a_tj from s_t W h_j; h~_t = tanh(W_c [c_t; s_t]); logits from h~_t."""
-    memory, s = encoded(model, source)
-    fed, logits, weights = np.zeros(E), [], []
-    for token in target:
-        s = cell(model, np.concatenate([embedded(model, token), fed]), s)
-        a = softmax(np.array([s @ array(model.attention.key.weight) @ h for h in memory]))
-        c = sum(share * h for share, h in zip(a, memory))
-        fed = np.tanh(array(model.attentional.weight) @ np.concatenate([c, s]))
-        logits.append(logits_of(model, fed))
-        weights.append(a)
-    return np.array(logits), np.array(weights)
-
-
-@pytest.mark.parametrize("build, equations", [(Bahdanau, bahdanau), (LuongGeneral, luong)])
-@pytest.mark.parametrize("length", [1, 5])
-def test_agrees_with_the_equations(build, equations, length):
-    model = made(build)
+@every
+@both_cells
+@pytest.mark.parametrize("length", [1, 9])
+def test_agrees_with_the_equations(name, cell, length):
+    model = made(name, cell)
     source, target = ids(1, length), torch.cat([torch.tensor([[BOS]]), ids(1, 3, seed=1)], 1)
     logits, weights = model(source, target)
-    wanted_logits, wanted_weights = equations(model, source[0].tolist(), target[0].tolist())
-    np.testing.assert_allclose(weights[0], wanted_weights, atol=1e-6)
-    np.testing.assert_allclose(logits[0], wanted_logits, atol=1e-5)
+    wanted_logits, wanted_weights = EQUATIONS[name](model, source[0].tolist(), target[0].tolist())
+    np.testing.assert_allclose(logits[0], wanted_logits, atol=2e-5)
+    assert (weights is None) == (wanted_weights is None)
+    if weights is not None:
+        np.testing.assert_allclose(weights[0], wanted_weights, atol=2e-6)
+        assert ((weights[0] == 0).numpy() == (wanted_weights == 0)).all()
 
 
 # The order that makes the mechanism.
 
 
-def first_rows(build, tokens):
+def first_rows(name, cell, tokens):
     """The weights of each step when the decoder reads these tokens."""
-    return made(build)(ids(1, 5), torch.tensor([tokens]))[1][0]
+    return made(name, cell)(ids(1, 5), torch.tensor([tokens]))[1][0]
 
 
-def test_bahdanau_looks_before_it_steps():
-    # Row t is made with s_{t-1}, which has read tokens up to t-2: a change of the token given at step t
-    # leaves row t as it is and changes the row after it.
-    one, other = first_rows(Bahdanau, [BOS, 5, 6, 7]), first_rows(Bahdanau, [BOS, 5, 9, 7])
+@both_cells
+def test_bahdanau_looks_before_it_steps(cell):
+    # Row t is made with s_{t-1}: a change of the token given at step t leaves row t as it is and changes the next.
+    one, other = (first_rows("bahdanau", cell, [BOS, 5, token, 7]) for token in (6, 9))
     assert torch.equal(one[:3], other[:3])
-    assert not torch.allclose(one[3], other[3], atol=1e-6)
+    assert not torch.allclose(one[3], other[3], atol=1e-5)
 
 
-def test_luong_steps_before_it_looks():
+@luong
+@both_cells
+def test_luong_steps_before_it_looks(name, cell):
     # Row t is made with s_t, which has read the token given at step t: that very row changes.
-    one, other = first_rows(LuongGeneral, [BOS, 5, 6, 7]), first_rows(LuongGeneral, [BOS, 5, 9, 7])
+    one, other = first_rows(name, cell, [BOS, 5, 6, 7]), first_rows(name, cell, [BOS, 5, 9, 7])
     assert torch.equal(one[:2], other[:2])
-    assert not torch.allclose(one[2], other[2], atol=1e-6)
+    assert not torch.allclose(one[2], other[2], atol=1e-5)
 
 
 def test_bahdanau_asks_with_the_previous_state_whatever_the_cell_makes_of_it():
-    model, source = made(Bahdanau), ids(1, 5)
+    model, source = made("bahdanau"), ids(1, 5)
     before = model.step(model.encode(source), model.encode(source).state, torch.tensor([BOS])).cross[0]
     torch.nn.init.normal_(model.cell.weight_ih, std=3)
     after = model.step(model.encode(source), model.encode(source).state, torch.tensor([BOS]))
     assert torch.equal(before, after.cross[0])
 
 
-def test_luong_feeds_the_attentional_vector_into_the_next_step():
-    model = made(LuongGeneral)
+@luong
+@both_cells
+def test_luong_feeds_the_attentional_vector_into_the_next_step(name, cell):
+    model = made(name, cell)
     memory = model.encode(ids(1, 5))
     first = model.step(memory, memory.state, torch.tensor([BOS]))
-    state, vector = first.state
+    *state, vector = first.state
     torch.testing.assert_close(first.logits, model.logits(vector))  # the logits are made from that vector
     fed = model.step(memory, first.state, torch.tensor([5]))
-    starved = model.step(memory, (state, torch.zeros_like(vector)), torch.tensor([5]))
-    assert not torch.allclose(fed.cross[0], starved.cross[0], atol=1e-6)
-    assert (memory.state[1] == 0).all()  # nothing has been attended to before the first step
+    starved = model.step(memory, (*state, torch.zeros_like(vector)), torch.tensor([5]))
+    assert not torch.allclose(fed.cross[0], starved.cross[0], atol=1e-5)
+    assert (memory.state[-1] == 0).all()  # nothing has been attended to before the first step
+
+
+# Without attention.
+
+
+@both_cells
+def test_a_fixed_context_is_the_same_at_every_step_and_all_there_is(cell):
+    model = made("fixed-context", cell)
+    memory = model.encode(ids(2, 7))
+    assert memory.values.shape == (2, 2 * W) and memory.prepared is memory.mask is None and memory.maps == ()
+    state = memory.state
+    for token in (BOS, 5, 6):
+        step = model.step(memory, state, torch.tensor([token, token]))
+        other = model.step(memory._replace(values=memory.values + 1), state, torch.tensor([token, token]))
+        assert step.cross == step.decoder == () and not torch.allclose(step.logits, other.logits, atol=1e-4)
+        state = step.state
+    assert model(ids(2, 7), ids(2, 3))[1] is None
+
+
+def test_a_fixed_context_is_dropped_in_training_and_the_first_state_is_not():
+    model, kept = untouched("fixed-context", dropout=0.5).train(), []
+    torch.nn.init.ones_(model.start.weight)  # every part of s_0 is tanh of the sum of c
+    torch.nn.init.zeros_(model.start.bias)
+    model.summary.register_forward_hook(lambda layer, args, out: kept.append(torch.tanh(out)))
+    memory = model.encode(ids(4, 6))
+    assert (memory.values == 0).any() and (memory.values[memory.values != 0] == 2 * kept[0][memory.values != 0]).all()
+    torch.testing.assert_close(memory.state[0], torch.tanh(kept[0].sum(-1, keepdim=True)).expand(4, W))
+
+
+def test_a_fixed_context_reads_both_ends():
+    model, source = made("fixed-context"), ids(1, 6)
+    whole = model.encode(source).values
+    for place in range(6):
+        changed = source.clone()
+        changed[0, place] = (changed[0, place] - 3) % (V - 4) + 4
+        assert not torch.allclose(model.encode(changed).values, whole, atol=1e-5)
 
 
 # Two paths agree.
 
-
-@both
-def test_forward_is_stepwise(build):
-    model, source, target = made(build), ids(3, 7), ids(3, 5, seed=1)
-    mask = torch.arange(7) < torch.tensor([[7], [3], [1]])
-    for visible in (None, mask):
-        for forward, stepwise in zip(model(source, target, visible), unrolled(model, source, target, visible)):
-            torch.testing.assert_close(forward, stepwise, atol=1e-6, rtol=1e-5)
+MASKS = (None, torch.arange(7) < torch.tensor([[7], [3], [1]]))
 
 
-@both
-@settings(max_examples=15, deadline=None)
+@every
+@both_cells
+@pytest.mark.parametrize("mask", MASKS)
+def test_forward_is_stepwise(name, cell, mask):
+    model, source, target = made(name, cell), ids(3, 7), ids(3, 5, seed=1)
+    for forward, stepwise in zip(model(source, target, mask), unrolled(model, source, target, mask)):
+        close(forward, stepwise, atol=2e-6)
+
+
+@every
+@both_cells
+@settings(max_examples=12, deadline=None)
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=5), seed=st.integers(0, 1000))
-def test_a_sentence_is_the_same_alone_and_in_a_batch(build, lengths, seed):
-    model, target = made(build, seed), ids(len(lengths), 4, seed=seed)
+def test_a_sentence_is_the_same_alone_and_in_a_batch(name, cell, lengths, seed):
+    model, target = made(name, cell, seed), ids(len(lengths), 4, seed=seed)
     sentences = [ids(length, seed=seed + i) for i, length in enumerate(lengths)]
     source = padded(sentences)
     logits, weights = model(source, target, source != PAD)
     for i, sentence in enumerate(sentences):
         alone, row = model(sentence[None], target[i : i + 1])
-        torch.testing.assert_close(logits[i], alone[0], atol=1e-5, rtol=0)
-        torch.testing.assert_close(weights[i, :, : len(sentence)], row[0], atol=1e-5, rtol=0)
-        assert (weights[i, :, len(sentence) :] == 0).all()
+        close(logits[i], alone[0])
+        if weights is not None:
+            close(weights[i, :, : len(sentence)], row[0])
+            assert (weights[i, :, len(sentence) :] == 0).all()
 
 
-@both
-def test_what_stands_in_the_padding_does_not_matter(build):
-    model, source, target = made(build), ids(2, 6), ids(2, 4, seed=1)
-    mask = torch.tensor([[True] * 6, [True] * 2 + [False] * 4])
-    other = torch.where(mask, source, 7)
-    for one, same in zip(model(source, target, mask), model(other, target, mask)):
-        assert torch.equal(one, same)
+@every
+@both_cells
+def test_what_stands_in_the_padding_does_not_matter(name, cell):
+    model, source, target, mask = made(name, cell), ids(2, 6), ids(2, 4, seed=1), torch.arange(6) < torch.tensor([[6], [2]])
+    (logits, weights), (other, same) = model(source, target, mask), model(torch.where(mask, source, 7), target, mask)
+    assert torch.equal(logits, other)
+    assert (weights is same is None) or torch.equal(weights, same)
 
 
-@both
-def test_rows_are_distributions_of_the_right_shape(build):
-    model = made(build)
+@attending
+@both_cells
+def test_rows_are_distributions_of_the_right_shape(name, cell):
+    model = made(name, cell)
     memory = model.encode(ids(2, 5))
     step = model.step(memory, memory.state, torch.tensor([BOS, BOS]))
-    assert memory.values.shape == (2, 5, 2 * W) and memory.maps == () and step.decoder == ()
+    wide = W if name in HALVED else 2 * W
+    assert memory.values.shape == (2, 5, wide) and memory.maps == () and step.decoder == ()
     assert step.logits.shape == (2, V) and len(step.cross) == 1 and step.cross[0].shape == (2, 1, 5)
     torch.testing.assert_close(step.cross[0].sum(-1), torch.ones(2, 1), atol=1e-5, rtol=0)
 
 
-@both
-def test_dropout_is_for_training_only(build):
+def test_an_lstms_state_has_a_memory_cell_and_attention_reads_the_other():
+    for name, rest in (("fixed-context", 0), ("bahdanau", 0), ("luong-general", 1)):
+        shapes = {cell: [tuple(part.shape) for part in made(name, cell).encode(ids(2, 5)).state] for cell in ("gru", "lstm")}
+        assert shapes == {"gru": [(2, W)] + [(2, E)] * rest, "lstm": [(2, W)] * 2 + [(2, E)] * rest}
+    model = made("bahdanau", "lstm")
+    memory = model.encode(ids(1, 5))
+    h, c = memory.state
+    states = ((h, c), (h, c + 1), (h + 1, c))
+    row, other_c, other_h = (model.step(memory, state, torch.tensor([BOS])).cross[0] for state in states)
+    assert torch.equal(row, other_c) and not torch.allclose(row, other_h, atol=1e-4)
+
+
+# Training.
+
+
+@attending
+def test_no_softmax_is_saturated_before_anything_is_learnt(name):
     torch.manual_seed(0)
-    model = build(V, W, E, dropout=0.5, attention_dropout=0.5).eval()
-    source, target = ids(1, 6), ids(1, 3, seed=1)
+    model = build(Config(name, 300, {"dropout": 0.3}))  # of the width that is trained
+    _, weights = model(*(torch.randint(4, 300, (8, 16)) for _ in range(2)))
+    assert torch.special.entr(weights).sum(-1).mean() > 0.95 * np.log(16)
+
+
+@every
+def test_dropout_is_for_training_only(name):
+    model, source, target = untouched(name, dropout=0.5).eval(), ids(1, 6), ids(1, 3, seed=1)
     assert torch.equal(model(source, target)[0], model(source, target)[0])
     model.train()
     assert not torch.equal(model(source, target)[0], model(source, target)[0])
 
 
-@both
-def test_gradients_reach_every_parameter(build):
-    model = build(V, W, E).train()
+@attending
+def test_attention_dropout_is_an_option_of_every_mechanism_that_attends(name):
+    model, source, target = untouched(name, attention_dropout=0.5).train(), ids(1, 6), torch.tensor([[BOS]])
+    runs = [model(source, target) for _ in range(8)]
+    assert any(not torch.equal(runs[0][0], logits) for logits, _ in runs)
+    for _, weights in runs:  # those of the first step come before what was dropped, and are shown undropped
+        assert torch.equal(weights, runs[0][1])
+
+
+@every
+@both_cells
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gradients_reach_every_parameter_and_are_finite(name, cell, dtype):
+    model = untouched(name, cell).train().to(dtype)
     logits, _ = model(ids(2, 5), ids(2, 4, seed=1), torch.tensor([[True] * 5, [True] * 3 + [False] * 2]))
-    logits.logsumexp(-1).sum().backward()
-    assert [name for name, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum()] == []
-    assert isinstance(model, Recurrent)
+    logits.float().logsumexp(-1).sum().backward()
+    assert isinstance(model, Recurrent) and logits.dtype == dtype
+    for which, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), which
+
+
+# What is refused.
+
+
+def refused(call, kind=ValueError):
+    with pytest.raises(kind) as error:
+        call()
+    return str(error.value)
+
+
+@every
+def test_unknown_cells(name):
+    assert refused(lambda: untouched(name, "elman")) == "cell must be one of gru, lstm; got 'elman'"
+
+
+@pytest.mark.parametrize("name", HALVED)
+def test_an_odd_width_has_no_half(name):
+    assert refused(lambda: untouched(name, width=7)) == "width must be even, half for each direction of the encoder; got 7"
+
+
+def test_a_fixed_context_has_no_attention_to_drop():
+    assert "attention_dropout" in refused(lambda: untouched("fixed-context", attention_dropout=0.1), TypeError)
+
+
+def test_a_window_reaches_a_key():
+    assert LuongLocal(V, W, E).attention.reach == 10  # the paper's
+    assert refused(lambda: LuongLocal(V, W, E, reach=0)) == "reach must be at least 1, so that every window holds a key; got 0"

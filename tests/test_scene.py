@@ -1,22 +1,31 @@
 """From settings to what the page shows, without a browser and without Streamlit."""
 
+import string
+
 import pytest
 import synthetic
 
+from attnviz import gold
+from attnviz.export import figure_name
+from attnviz.figures import theme
+from attnviz.mechanisms import MECHANISMS
 from attnviz.translator import TextError
+from dashboard import pairs
 from dashboard.scene import SceneError, compose
-from dashboard.settings import FROM, LIMIT, OWN, TYPED, Settings
+from dashboard.settings import FROM, LIMIT, OWN, TYPED, Settings, title
 
 BOTH = ("bahdanau", "luong-general")
 
 
-def tracer(mechanism, text, target, beam):
+def tracer(model, text, target, beam):
     """Synthetic traces; Luong translates in another word order."""
+    mechanism = model.partition("/")[2]
     if mechanism == "transformer":
         raise TextError("the text is too long: 300 pieces")
     own = "Le chien noir" if mechanism == "bahdanau" else "Le noir chien"
-    seed = BOTH.index(mechanism)
-    return synthetic.trace(text, target or own, seed=seed, model=f"en-fr/{mechanism}", mechanism=mechanism, forced=target is not None)
+    kinds = () if mechanism == "fixed-context" else ("cross",)
+    return synthetic.trace(text, target or own, seed=len(mechanism), kinds=kinds, model=model, mechanism=mechanism,
+                           forced=target is not None)  # fmt: skip
 
 
 def settings(text="The black dog", mechanisms=BOTH, **changes):
@@ -27,7 +36,7 @@ def test_a_part_for_each_mechanism_in_the_order_chosen():
     scene = compose(settings(mechanisms=BOTH[::-1]), tracer)
     assert [part.mechanism for part in scene.parts] == ["luong-general", "bahdanau"]
     assert scene.steps == 4 and scene.keys == 4  # three words and <eos>
-    assert set(scene.summary()["mechanism"]) == {"Bahdanau", "Luong"}
+    assert set(scene.summary()["mechanism"]) == {"Bahdanau", "Luong general"}
 
 
 def test_own_translations_are_not_shared_even_when_equal():
@@ -36,7 +45,7 @@ def test_own_translations_are_not_shared_even_when_equal():
 
 def test_a_typed_target_is_shared_and_forced():
     scene = compose(settings(target=TYPED, forced="Un chien"), tracer)
-    assert scene.pairs == [(0, 1), (1, 0)] and scene.difference_title((1, 0)) == "Luong minus Bahdanau"
+    assert scene.pairs == [(0, 1), (1, 0)] and scene.difference_title((1, 0)) == "Luong general minus Bahdanau"
     assert all(part.trace.forced and part.trace.translation == "Un chien" for part in scene.parts)
 
 
@@ -61,6 +70,7 @@ def test_a_mechanism_that_fails_leaves_the_others():
     (dict(mechanisms=()), "Choose at least one mechanism on the left."),
     (dict(target=TYPED), "Type the French text that all models should produce, or choose another French text, on the left."),
     (dict(target=TYPED, forced="a" * 600), "The French text has 600 characters; the models take at most 500. Shorten it."),
+    (dict(target=TYPED, pair="en-de"), "Type the German text that all models should produce, or choose another German text, on the left."),
     (dict(target=FROM + "transformer"), "Transformer can give no text for all: the text is too long: 300 pieces"),
     (dict(mechanisms=("transformer",)), "The text is too long: 300 pieces."),
 ])  # fmt: skip
@@ -79,7 +89,78 @@ def test_hidden_specials_change_keys_and_steps():
 def test_the_link_holds_every_setting():
     chosen = settings(target=TYPED, forced="Un <b>", beam=5, words=True, special=False, kind="encoder", layer=0, head=3)
     assert chosen.query() == {
-        "text": "The black dog", "show": ["Bahdanau", "Luong"], "target": "One text for all: typed", "force": "Un <b>",
+        "pair": "English → French", "text": "The black dog", "show": ["Bahdanau", "Luong general"], "target": "One text for all: typed", "force": "Un <b>",
         "beam": "beam of 5", "units": "words", "special": "false", "kind": "Self-attention of the encoder", "layer": "1",
-        "head": "4", "tables": "false",
+        "head": "4", "tables": "false", "links": "true",
     }  # fmt: skip
+
+
+def test_no_attention_no_map_and_no_statistics():
+    scene = compose(settings(mechanisms=("fixed-context", *BOTH), target=TYPED, forced="Un chien"), tracer)
+    alone, *others = scene.parts
+    assert alone.grid is None and alone.frame is None and scene.mapped == others
+    assert [token.text for token in alone.queries] == ["Un", "chien", "<eos>"]
+    assert scene.pairs == [(1, 2), (2, 1)] and scene.keys == 4
+    assert set(scene.frames()) == set(scene.summary()["mechanism"]) == {"Bahdanau", "Luong general"}
+
+
+def test_no_attention_alone_has_steps():
+    scene = compose(settings(mechanisms=("fixed-context",), special=False, words=True), tracer)
+    assert scene.steps == 3 and scene.mapped == [] and scene.frames() == {} and scene.keys is None
+
+
+def test_the_pair_says_which_models_are_asked():
+    asked = []
+    compose(settings(pair="en-de"), lambda model, *rest: asked.append(model) or tracer(model, *rest))
+    assert asked == ["en-de/bahdanau", "en-de/luong-general"]
+
+
+def test_short_names_tell_mechanisms_apart():
+    names = {mechanism: title(mechanism) for mechanism in MECHANISMS}
+    assert len({figure_name(name) for name in names.values()}) == len(MECHANISMS)
+    assert names["bahdanau"] == "Bahdanau" and names["luong-dot"] == "Luong dot" and names["luong-general"] == "Luong general"
+    colours = {line.color for line in theme.lines(names.values()).values()}
+    assert len(colours) == len(MECHANISMS)
+    for mechanism, name in names.items():  # alone or with others, by name or by key: the same line
+        assert theme.lines([name])[name] == theme.lines([mechanism])[mechanism] == theme.lines(names.values())[name]
+
+
+LINKED = gold.parse("The black dog\nLe chien noir\n0-0 1-2 2-1?")[0]
+
+
+@pytest.mark.parametrize("words, special, kept", [(False, True, 4), (True, False, 3)])
+def test_links_by_hand_where_text_and_target_are_theirs(monkeypatch, words, special, kept):
+    monkeypatch.setattr(pairs, "linked", lambda pair: (LINKED,))
+    given = settings(mechanisms=("fixed-context", *BOTH), target=TYPED, forced=LINKED.target, words=words, special=special)
+    alone, *others = compose(given, tracer).parts
+    assert alone.links is None
+    for part in others:
+        assert part.links.cells.sure == {(0, 0), (2, 1)} and part.links.cells.possible == {(0, 0), (2, 1), (1, 2)}
+        rows = part.trace.map().weights[0][:3, :3]  # without <eos>
+        found = {(int(row.argmax()), target) for target, row in enumerate(rows)}
+        right = len(found & {(0, 0), (1, 2)}) + len(found & {(0, 0), (1, 2), (2, 1)})
+        assert part.links.error == pytest.approx(1 - right / (3 + 2))
+        assert part.links.diagonal == pytest.approx(1 - (1 + 1) / (3 + 2))  # 0-0 is right twice, 1-1 and 2-2 are wrong
+        assert len(part.grid.queries) == kept
+
+
+@pytest.mark.parametrize("changes", [dict(links=False), dict(target=OWN), dict(forced="Le noir chien"), dict(text="The dog")])
+def test_no_links_where_they_are_not_meant(monkeypatch, changes):
+    monkeypatch.setattr(pairs, "linked", lambda pair: (LINKED,))
+    given = dict(text=LINKED.source, target=TYPED, forced=LINKED.target) | changes
+    assert [part.links for part in compose(settings(**given), tracer).parts] == [None, None]
+
+
+def test_pairs_are_named_and_other_tasks_left_out():
+    assert [name for name in ("sst2", "reverse", "en-fr", "nl-en") if pairs.translates(name)] == ["reverse", "en-fr", "nl-en"]
+    assert pairs.ordered(["nl-en", "reverse", "en-fr"]) == ["en-fr", "reverse", "nl-en"]
+    own = pairs.of("nl-en")
+    assert (own.title, own.source, own.target, own.examples) == ("nl → en", "nl", "en", ())
+    facts = pairs.PAIRS.values()
+    assert len({pair.title for pair in facts}) == len(facts) and all(len(pair.examples) == 4 for pair in facts)
+
+
+@pytest.mark.parametrize("example", pairs.PAIRS["reverse"].examples)
+def test_examples_of_the_made_task_are_within_it(example):
+    letters = example.split(" ")
+    assert len(letters) <= 20 and all(len(letter) == 1 and letter in string.ascii_lowercase for letter in letters)

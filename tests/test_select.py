@@ -163,6 +163,16 @@ def test_select_says_which_heads_there_are(head):
     assert message(error) == f"head must be None, for the mean, or one of 0 to 1; got {head}"
 
 
+def test_a_trace_without_attention_has_words_and_no_map():
+    trace = replace(synthetic.trace("The black dog", "Le chien", pieces=True), maps=())
+    words = select.words(trace)
+    assert texts(words.source) == ["The", "black", "dog", "<eos>"] and words.maps == ()
+    for level in (False, True):
+        with pytest.raises(ValueError) as error:
+            select.select(trace, words=level)
+        assert message(error) == "synthetic has no attention, so it has no map to show; got cross"
+
+
 @given(st.integers(0, 2**32), st.sampled_from(KINDS), st.sampled_from([None, 0, 1]), st.booleans(), st.booleans())
 def test_drawn_rows_sum_to_one_and_name_their_tokens(seed, kind, head, words, special):
     trace = synthetic.trace("The black dog runs", "Le chien noir court", heads=2, kinds=KINDS, seed=seed, pieces=True)

@@ -19,7 +19,7 @@ def root(tmp_path, monkeypatch):
 
 def test_layers_and_heads_are_the_models(root):
     options = files.read_config(NAME).options
-    assert state.layers_and_heads("transformer") == (options["layers"], options["heads"])
+    assert state.layers_and_heads(NAME) == (options["layers"], options["heads"])
 
 
 @pytest.mark.parametrize("options", [
@@ -29,9 +29,9 @@ def test_layers_and_heads_are_the_models(root):
 def test_a_damaged_config_takes_no_more_than_its_own_model(root, options):
     config = files.read_json(root / NAME / "config.json")
     files.write_json(root / NAME / "config.json", config | {"options": options})
-    assert state.layers_and_heads("transformer") == (1, 1)
+    assert state.layers_and_heads(NAME) == (1, 1)
 
 
 def test_no_checkpoint_at_all(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path))
-    assert state.layers_and_heads("transformer") == (1, 1)
+    assert state.layers_and_heads(NAME) == (1, 1)

@@ -54,8 +54,16 @@ def test_map_says_what_there_is(kind, layer, wanted):
 def test_a_trace_without_attention_says_so():
     trace = replace(synthetic.trace(), maps=())
     with pytest.raises(ValueError) as error:
-        trace.map()
-    assert message(error) == "map must be one that synthetic has at the level of pieces (none); got cross"
+        trace.map("cross")
+    assert message(error) == "synthetic has no attention, so it has no map to show; got cross"
+
+
+def test_a_trace_without_attention_is_whole_all_the_same():
+    with_maps = synthetic.trace("A dog", "Un chien")
+    trace = replace(with_maps, maps=())
+    assert trace.maps == () and trace.log_prob == with_maps.log_prob and trace.alternatives == with_maps.alternatives
+    assert Trace.from_json(trace.to_json()) == trace != with_maps
+    assert json.loads(trace.to_json())["maps"] == []
 
 
 def test_depth_and_heads_may_differ_between_kinds():

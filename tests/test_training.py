@@ -1,6 +1,7 @@
-"""Training: it learns, goes on exactly where it was killed, refuses other settings, and leaves a whole card."""
+"""Training: it learns what its plan says, ships the best epoch, and leaves a whole card."""
 
 import dataclasses
+import math
 import json
 import re
 import shutil
@@ -8,20 +9,12 @@ import shutil
 import pytest
 import tiny
 import torch
+from runs import finish, history, plan, rewrite
 
-from attnviz import checkpoints, corpora, evaluate, mechanisms, models, recipes, training
-from attnviz.text import Text
+from attnviz import checkpoints, corpora, evaluate, mechanisms, metrics, models, recipes, training
+from attnviz.run import Run, token_loss
+from attnviz.text import Text, train_vocabulary
 from attnviz.translator import Translator
-
-
-class Killed(BaseException):
-    """What a kill looks like from inside: nothing catches it."""
-
-
-def plan(mechanism="bahdanau", **changes):
-    settings = {"epochs": 3, "batch_tokens": 100, "vocabulary": 120, "warmup": 5, "learning_rate": 2e-2,
-                "options": {**tiny.WIDTHS[mechanism], "dropout": 0.1}}  # fmt: skip
-    return recipes.Settings(mechanism, **{**settings, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -31,144 +24,8 @@ def corpus(data):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory, corpus):
-    """A run of all mechanisms that nothing interrupted."""
-    root = tmp_path_factory.mktemp("finished")
-    for mechanism in tiny.WIDTHS:
-        training.train(plan(mechanism), corpus, root, "en-fr", compile=False)
-    return root
-
-
-def kill_after(monkeypatch, updates):
-    learn, count = training.Run.learn, iter(range(updates))
-
-    def mortal(run, batch):
-        if next(count, None) is None:
-            raise Killed
-        return learn(run, batch)
-
-    monkeypatch.setattr(training.Run, "learn", mortal)
-
-
-def history(folder):
-    """The history without what the clock and the machine say."""
-    entries = checkpoints.load_metadata(folder / "training.safetensors")["history"]
-    return [{k: v for k, v in entry.items() if k not in ("seconds", "peak_memory_mb")} for entry in entries]
-
-
-@pytest.mark.parametrize("mechanism", tiny.WIDTHS)
-@pytest.mark.parametrize("updates", [5, 20])  # within the first epoch, and within a later one
-def test_killed_and_resumed_is_as_if_never_killed(finished, corpus, tmp_path, monkeypatch, mechanism, updates):
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        kill_after(patch, updates)
-        training.train(plan(mechanism), corpus, tmp_path, "en-fr", save_every=0, compile=False)
-    torch.manual_seed(99)  # the second process knows nothing of the first
-    folder = training.train(plan(mechanism), corpus, tmp_path, "en-fr", compile=False)
-    whole = finished / "en-fr" / mechanism
-    for name in ("model.safetensors", "training.safetensors"):
-        assert checkpoints.same(checkpoints.load_tensors(folder / name), checkpoints.load_tensors(whole / name)), name
-    assert history(folder) == history(whole)
-
-
-def test_killed_between_saves_goes_on_from_the_last(finished, corpus, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        kill_after(patch, 20)
-        training.train(plan(), corpus, tmp_path, "en-fr", save_every=1e9, compile=False)
-    folder = training.train(plan(), corpus, tmp_path, "en-fr", compile=False)
-    ours, whole = (checkpoints.load_tensors(f / "model.safetensors") for f in (folder, finished / "en-fr" / "bahdanau"))
-    assert checkpoints.same(ours, whole)
-
-
-def test_killed_while_validating(finished, corpus, tmp_path, monkeypatch):
-    """All batches of the epoch are done and saved; its mean loss must not be lost."""
-    def die(*_):
-        raise Killed
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(training, "validate", die)
-        training.train(plan(), corpus, tmp_path, "en-fr", save_every=0, compile=False)
-    folder = training.train(plan(), corpus, tmp_path, "en-fr", compile=False)
-    assert history(folder) == history(finished / "en-fr" / "bahdanau")
-
-
-@pytest.mark.parametrize("write", [3, 4, 5])  # within the first epoch, at its end, and within the second
-def test_killed_while_writing_leaves_the_state_before_it_whole(finished, corpus, tmp_path, monkeypatch, write):
-    save_file, count = checkpoints.save_file, iter(range(write))
-
-    def half(tensors, path, metadata=None):
-        if metadata is None or next(count, None) is not None:  # only files with metadata are states of a run
-            return save_file(tensors, path, metadata)
-        save_file(tensors, path, metadata)
-        with open(path, "r+b") as file:
-            file.truncate(1000)
-        raise Killed
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(checkpoints, "save_file", half)
-        training.train(plan(), corpus, tmp_path, "en-fr", save_every=0, compile=False)
-    folder = training.train(plan(), corpus, tmp_path, "en-fr", compile=False)
-    whole = finished / "en-fr" / "bahdanau"
-    for name in ("model.safetensors", "training.safetensors"):
-        assert checkpoints.same(checkpoints.load_tensors(folder / name), checkpoints.load_tensors(whole / name)), name
-    assert history(folder) == history(whole)
-
-
-def test_another_seed_is_another_model(finished, corpus, tmp_path):
-    folder = training.train(plan(seed=2), corpus, tmp_path, "en-fr", compile=False)
-    ours, whole = (checkpoints.load_tensors(f / "model.safetensors") for f in (folder, finished / "en-fr" / "bahdanau"))
-    assert not checkpoints.same(ours, whole)
-
-
-def test_other_settings_are_refused(finished, corpus):
-    folder = finished / "en-fr" / "bahdanau"
-    with pytest.raises(ValueError) as caught:
-        training.train(plan(seed=2), corpus, finished, "en-fr", compile=False)
-    assert str(caught.value) == (
-        f"{folder} holds a run with other settings; finish it, use --restart, or choose another --out"
-    )
-
-
-def rewrite(folder, change):
-    """Change what a run's file says beside its tensors, or the tensors."""
-    path = folder / "training.safetensors"
-    tensors, beside = checkpoints.load_tensors(path), checkpoints.load_metadata(path)
-    change(tensors, beside)
-    checkpoints.save_tensors(path, tensors, beside)
-
-
-def test_a_run_begun_before_a_setting_was_added_goes_on(finished, corpus, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        kill_after(patch, 20)
-        training.train(plan(), corpus, tmp_path, "en-fr", save_every=0, compile=False)
-    rewrite(tmp_path / "en-fr" / "bahdanau", lambda tensors, beside: beside["settings"].pop("rates"))
-    folder = training.train(plan(), corpus, tmp_path, "en-fr", compile=False)
-    ours, whole = (checkpoints.load_tensors(f / "model.safetensors") for f in (folder, finished / "en-fr" / "bahdanau"))
-    assert checkpoints.same(ours, whole)
-
-
-@pytest.mark.parametrize("settings", [{"mechanism": "bahdanau", "colour": "red"}, [], {"mechanism": "bahdanau", "epochs": 0}])
-def test_settings_of_no_version_are_others(finished, corpus, tmp_path, settings):
-    folder = shutil.copytree(finished, tmp_path / "copy") / "en-fr" / "bahdanau"
-    rewrite(folder, lambda tensors, beside: beside.update(settings=settings))
-    with pytest.raises(ValueError, match="holds a run with other settings; finish it, use --restart, or choose another --out"):
-        training.train(plan(), corpus, tmp_path / "copy", "en-fr", compile=False)
-
-
-@pytest.mark.parametrize("change, message", [
-    (lambda tensors, beside: beside.pop("history"), "must say history beside its tensors; train the model again"),
-    (lambda tensors, beside: beside.clear(), "must say settings, seconds, history, losses beside its tensors; train"),
-    (lambda tensors, beside: tensors.pop("optimizer.step.start.bias"),
-     r"does not fit the model \('optimizer.step.start.bias'\); use --restart"),
-    (lambda tensors, beside: tensors.update({"master.start.bias": torch.zeros(3)}), "does not fit the model"),
-])  # fmt: skip
-def test_a_damaged_run_is_a_checkpoint_error(finished, corpus, tmp_path, change, message):
-    folder = shutil.copytree(finished, tmp_path / "copy") / "en-fr" / "bahdanau"
-    rewrite(folder, change)
-    with pytest.raises(checkpoints.CheckpointError, match=message) as caught:
-        training.train(plan(), corpus, tmp_path / "copy", "en-fr", compile=False)
-    assert str(caught.value).startswith(str(folder))
-    if "history" in message:
-        with pytest.raises(checkpoints.CheckpointError, match="must say"):
-            evaluate.card(tmp_path / "copy", "en-fr/bahdanau", corpus, "")
+    """A run of every mechanism that nothing interrupted."""
+    return finish(tmp_path_factory.mktemp("finished"), corpus, tiny.WIDTHS)
 
 
 def test_rates_must_name_parameters(corpus, tmp_path):
@@ -179,7 +36,7 @@ def test_rates_must_name_parameters(corpus, tmp_path):
 
 def test_rates_are_factors_on_the_learning_rate(finished, corpus):
     text = Text.load(finished / "en-fr" / "tokenizer.json")
-    run = training.Run(plan(rates={"start.bias": 0.5}), text, corpus.train, "cpu", compile=False)
+    run = Run(plan(rates={"start.bias": 0.5}), text, corpus.train, "cpu", compile=False)
     run.learn(run.order(0)[0])
     full = recipes.rate(0, run.total, run.plan)
     (slow,) = (group for group in run.optimizer.param_groups if group["factor"] == 0.5)
@@ -199,7 +56,7 @@ def test_every_recipe_names_parameters_of_its_model():
 ])  # fmt: skip
 def test_bfloat16_only_where_the_processor_computes_in_it(finished, corpus, monkeypatch, capabilities, precision):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
-    run = training.Run(plan(), Text.load(finished / "en-fr" / "tokenizer.json"), corpus.train, "cpu", compile=False)
+    run = Run(plan(), Text.load(finished / "en-fr" / "tokenizer.json"), corpus.train, "cpu", compile=False)
     assert run.precision == precision
     assert {parameter.dtype for parameter in run.working.parameters()} == {getattr(torch, precision)}
     losses = [float(run.learn(run.order(0)[0])) for _ in range(8)]
@@ -223,7 +80,7 @@ def test_token_loss_by_hand():
     torch.manual_seed(0)
     logits, target = torch.randn(2, 3, 9), torch.tensor([[4, 5, 2], [6, 2, 0]])
     by_hand = -torch.log_softmax(logits, -1).gather(2, target.unsqueeze(2)).squeeze(2)[target != 0].mean()
-    assert float(training.token_loss(logits, target, 0.0)) == pytest.approx(float(by_hand), abs=1e-6)
+    assert float(token_loss(logits, target, 0.0)) == pytest.approx(float(by_hand), abs=1e-6)
 
 
 def test_files_are_whole(finished):
@@ -240,11 +97,32 @@ def test_the_best_epoch_ships(corpus, tmp_path, monkeypatch):
     kept = []
     monkeypatch.setattr(training, "validate", lambda run, *_: {"epoch": run.epoch, "val_bleu_lc": next(scores), "val_loss": 1})
     monkeypatch.setattr(checkpoints, "save_model", lambda folder, config, weights: kept.append(dict(weights)))
+    monkeypatch.setattr(training.progress, "report", lambda *_: "")
     (tmp_path / "en-fr" / "bahdanau").mkdir(parents=True)
     (tmp_path / "en-fr" / "bahdanau" / "card.json").write_text("{}")
-    training.train(plan(), corpus, tmp_path, "en-fr", compile=False)
+    training.train(plan(), corpus, tmp_path, "en-fr", compile=False, restart=True)
     assert len(kept) == 2
     assert not (tmp_path / "en-fr" / "bahdanau" / "card.json").exists()  # it spoke of other weights
+
+
+def test_validation_scores_the_words_as_the_corpus_gives_them(finished, corpus, monkeypatch):
+    """Not as they are printed: the metric is given spaces also where a Japanese page has none."""
+    text = train_vocabulary(["a 私 は 犬 だ 。", "b 彼 は 猫 だ 。"] * 3, 60, "tokenised")
+    japanese = dataclasses.replace(corpus, val=[("a", "私 は 犬 だ 。"), ("b", "彼 は 猫 だ 。")], metric="bleu_morphemes")
+    run = Run(plan(), text, japanese.val, "cpu", compile=False)
+    seen = []
+    monkeypatch.setitem(training.METRICS, "bleu_morphemes", lambda *texts: seen.append(texts) or 12.345)
+    monkeypatch.setattr(training, "translate", lambda model, text, sources, device: [text.decode(text.ids("私は犬だ。"))] * 2)
+    entry = training.validate(run, text, japanese)
+    assert seen == [(["私 は 犬 だ 。"] * 2, ["私 は 犬 だ 。", "彼 は 猫 だ 。"])]
+    assert entry.keys() == {"epoch", "val_bleu_morphemes", "val_loss"} and entry["val_bleu_morphemes"] == 12.35
+    assert math.isfinite(entry["val_loss"])
+
+
+def test_every_corpus_is_scored_by_a_metric_that_there_is(corpus):
+    own = [corpora.own([("a", target)] * 2 + [("b", target)], {}, 1, style)
+           for style, target in (("written", "mot"), ("written", "犬だ"), ("tokenised", "mot"), ("symbols", "x"))]  # fmt: skip
+    assert {corpus.metric, *(found.metric for found in own)} <= metrics.METRICS.keys()
 
 
 def test_the_card_is_complete(finished, corpus):
@@ -261,11 +139,12 @@ def test_the_card_is_complete(finished, corpus):
     assert card["precision"] in ("bfloat16", "float32")
     assert set(card["versions"]) == {"attnviz", "python", "torch"}
     assert card["best"] == max(card["history"], key=lambda entry: entry["val_bleu_lc"])
-    assert {split: scores["sentences"] for split, scores in card["scores"].items()} == {
-        "val": 12, "test_2016_flickr": 10, "test_2017_flickr": 8,
+    assert {split: (scores["sentences"], scores["beam"]) for split, scores in card["scores"].items()} == {
+        "val": (12, 1), "test_2016_flickr": (10, 1), "test_2016_flickr_beam_5": (10, 5),
+        "test_2017_flickr": (8, 1), "test_2017_flickr_beam_5": (8, 5),
     }  # fmt: skip
     for scores in card["scores"].values():
-        assert scores["beam"] == 1 and "tok:13a" in scores["bleu_signature"] and "case:lc" in scores["bleu_lc_signature"]
+        assert "tok:13a" in scores["bleu_signature"] and "case:lc" in scores["bleu_lc_signature"]
 
 
 def test_the_card_says_nothing_of_what_was_not_recorded(finished, corpus, tmp_path):
@@ -280,7 +159,29 @@ def test_the_card_says_nothing_of_what_was_not_recorded(finished, corpus, tmp_pa
 
 def test_every_mechanism_has_a_recipe():
     assert recipes.RECIPES.keys() == mechanisms.MECHANISMS.keys()
-    assert all(training.settings(name).mechanism == name for name in recipes.RECIPES)
+    assert all(training.plan("en-fr", name) == recipes.settings(name) for name in recipes.RECIPES)
+
+
+def test_a_pair_changes_the_recipe_and_the_reader_both(monkeypatch):
+    monkeypatch.setattr(recipes, "RECIPES", {"bahdanau": {"epochs": 7, "options": {"dropout": 0.3, "width": 10}}})
+    monkeypatch.setattr(training, "PAIRS", {"xx-yy": {"": {"vocabulary": 50, "options": {"width": 20, "cell": "lstm"}},
+                                                      "bahdanau": {"epochs": 3, "options": {"width": 30}}}})  # fmt: skip
+    found = training.plan("xx-yy", "bahdanau", {"embedding_width": 40}, seed=9)
+    options = {"dropout": 0.3, "width": 30, "cell": "lstm", "embedding_width": 40}
+    assert found == recipes.Settings("bahdanau", epochs=3, vocabulary=50, seed=9, options=options)
+    asked = training.plan("xx-yy", "bahdanau", {"cell": "gru", "width": 5}, epochs=1, vocabulary=60)
+    assert (asked.epochs, asked.vocabulary, asked.options["cell"], asked.options["width"]) == (1, 60, "gru", 5)
+
+
+@pytest.mark.parametrize("options, reason", [
+    ({"colour": "red"}, "unexpected keyword argument 'colour'"), ({"width": "abc"}, "int"),
+    ({"cell": "elm"}, "cell must be one of"), ({"width": 0}, "hidden_size must be greater than zero"),
+])  # fmt: skip
+def test_a_model_that_cannot_be_built(options, reason):
+    before = torch.get_rng_state()
+    with pytest.raises(ValueError, match="^bahdanau cannot be built with {.*}: ") as caught:
+        training.plan("en-fr", "bahdanau", options)
+    assert reason in str(caught.value) and torch.equal(torch.get_rng_state(), before)
 
 
 def test_the_rate_warms_up_and_cools_down():
@@ -301,5 +202,5 @@ def test_settings_are_checked(name):
 
 def test_unknown_mechanism():
     with pytest.raises(ValueError) as caught:
-        training.settings("telepathy")
-    assert str(caught.value) == "unknown mechanism 'telepathy'; choose one of bahdanau, luong-general, transformer"
+        training.plan("en-fr", "telepathy")
+    assert str(caught.value) == f"unknown mechanism 'telepathy'; choose one of {', '.join(recipes.RECIPES)}"

@@ -7,18 +7,16 @@ from pathlib import Path
 import torch
 
 from attnviz import checkpoints
-from attnviz.mechanisms import Config
+from attnviz.mechanisms import MECHANISMS, Config
 from attnviz.models import build
 from attnviz.text import Text, train_vocabulary
 
 NOUNS = {"dog": "chien", "cat": "chat", "boy": "garçon", "horse": "cheval"}
 COLOURS = {"black": "noir", "white": "blanc", "grey": "gris"}
 VERBS = {"runs": "court", "sleeps": "dort", "jumps": "saute"}
-WIDTHS = {
-    "bahdanau": {"width": 16, "embedding_width": 16},
-    "luong-general": {"width": 16, "embedding_width": 16},
-    "transformer": {"width": 16, "hidden": 32, "layers": 2, "heads": 2},
-}
+WIDTHS = {name: {"width": 16, "embedding_width": 16} for name in MECHANISMS}
+WIDTHS["luong-local"] |= {"reach": 3}  # so that a short sentence is not all within reach
+WIDTHS["transformer"] = {"width": 16, "hidden": 32, "layers": 2, "heads": 2}
 
 
 def sentences(count: int, seed: int) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from attnviz.figures import labels
-from attnviz.figures.wording import BLANK, describe, row_sentence, strongest
+from attnviz.figures.wording import BLANK, describe, links_sentence, row_sentence, strongest
 from attnviz.figures.theme import CLEAR, build, colorscale, layout, lines, note, palette
 
 _TOP, _TITLE, _SCALE = 86, 30, 34  # px above the cells for tokens, for a title; below them for the colour scale
@@ -23,16 +23,22 @@ _COLUMN = 310  # px of the narrowest column we design for: three beside each oth
 _RIGHT = 56  # px of the widest right margin
 
 
-def heatmap(grid, step: int | None = None, title: str | None = None, *, dark: bool = False, scale: bool = True) -> go.Figure:
+def heatmap(
+    grid, step: int | None = None, title: str | None = None, *, dark: bool = False, scale: bool = True, links=None
+) -> go.Figure:
     """Weights [queries, keys] of a Grid on a fixed scale from 0 to 1; the row of `step` is outlined.
 
-    ValueError if `step` is not a row of the grid.
+    links : `alignment.Cells` to lay over it: sure links as solid squares, those that are only possible as dashed ones.
+    ValueError if `step` is not a row of the grid, or a link not a cell of it.
     """
     _check_step(grid, step)
     weights = np.where(grid.visible, grid.weights, np.nan)
     bar = _scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]) if scale else {}
     cells = _cells(weights, grid, _number, palette(dark).sequential, (0, 1), bar)
-    return build([cells], _frame(grid, step, title, dark, scale, describe(grid, step)))
+    frame = _frame(grid, step, title, dark, scale, describe(grid, step))
+    if links is not None:
+        _lay_over(cells, frame, grid, links, dark)
+    return build([cells], frame)
 
 
 def difference(
@@ -86,6 +92,27 @@ def step_bars(grid, step: int, title: str | None = None, *, dark: bool = False) 
     if best is None:
         frame["annotations"] = [note(BLANK, dark, x=0.5, y=0.5, xref="paper", yref="paper")]
     return build([trace], frame)
+
+
+def _lay_over(cells: dict, frame: dict, grid, links, dark: bool) -> None:
+    """Links as outlines, in what the pointer reads, and in the description."""
+    rows, columns = grid.weights.shape
+    for query, key in sorted(links.possible | links.sure):
+        if not (0 <= query < rows and 0 <= key < columns):
+            raise ValueError(f"links must be cells of the map, {rows} by {columns}; got ({query}, {key})")
+        cells["hovertext"][query][key] += f", a {'sure' if (query, key) in links.sure else 'possible'} link"
+    squares = (("sure", links.sure, "solid"), ("possible", links.possible - links.sure, "4px,3px"))
+    frame["shapes"] = [
+        dict(type="path", name=f"{name} links", path=_squares(chosen), line=dict(color=color, width=width, dash=dash))
+        for name, chosen, dash in squares if chosen
+        for color, width in ((palette(dark).page, 4), (palette(dark).text, 2))  # one of the two stands out from any cell
+    ] + frame.get("shapes", [])  # fmt: skip
+    frame["meta"]["description"] += f" {links_sentence(grid, links)}"
+
+
+def _squares(cells) -> str:
+    """One path around each cell (query, key), a little within it."""
+    return "".join(f"M{x - 0.42:.2f},{y - 0.42:.2f}H{x + 0.42:.2f}V{y + 0.42:.2f}H{x - 0.42:.2f}Z" for y, x in sorted(cells))
 
 
 def _check_step(grid, step: int | None) -> None:

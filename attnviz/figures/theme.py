@@ -1,17 +1,21 @@
 """Colours, fonts and the frame around every figure, for light and for dark pages.
 
 The sequential scale climbs evenly in lightness (OKLab) from the page towards its opposite, so it reads in grey and with
-every kind of colour blindness. Lines carry the Okabe-Ito colours and differ in dash and marker as well.
+every kind of colour blindness. Lines carry the Okabe-Ito colours, and where these are too pale for the page others that
+stay apart from them with every kind of colour blindness; they differ in dash and marker as well.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-FONT = '"Source Sans", "Source Sans 3", system-ui, -apple-system, "Segoe UI", "Noto Sans", sans-serif'
+# Latin first, then Japanese: without a name a browser may take the Chinese shape of a character that both write.
+_JAPANESE = '"Hiragino Sans", "Yu Gothic", Meiryo, "Noto Sans CJK JP", "Noto Sans JP", "IPAPGothic"'
+FONT = f'"Source Sans", "Source Sans 3", system-ui, -apple-system, "Segoe UI", "Noto Sans", {_JAPANESE}, sans-serif'
 CLEAR = "rgba(0,0,0,0)"
 
 
@@ -34,18 +38,19 @@ LIGHT = Theme(
     page="#ffffff", text="#262730", muted="#646a76", grid="#e4e7ec", panel="#f4f6f9", outline="#e0245e",
     sequential=("#ebf4f9", "#b9dbee", "#87c1e4", "#5ba5d7", "#3d87c5", "#2369b3", "#204c95", "#1e3172", "#161850"),
     diverging=("#9c470d", "#b5734c", "#cb9e82", "#e1c9b9", "#f3f4f6", "#bbcee3", "#86a8ce", "#5082b8", "#125ca1"),
-    lines=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
+    lines=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7a2a00", "#4b2e9e", "#1d1f26", "#6b7280"),
 )  # fmt: skip
 DARK = Theme(
     page="#0e1117", text="#fafafa", muted="#a3abb9", grid="#2b313c", panel="#1a1f29", outline="#ff6b8b",
     sequential=("#212633", "#2a3c5a", "#2b5582", "#0074a1", "#0094ac", "#21b5a4", "#82cd92", "#c1e198", "#f9f4ad"),
     diverging=("#feb766", "#c98d4e", "#916840", "#5c4531", "#23272c", "#364b5e", "#477293", "#549dcb", "#69caff"),
-    lines=("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442"),
+    lines=("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#2f7bf6", "#b9f0d8", "#8d96a6"),
 )  # fmt: skip
 
-_DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "5px,2px")  # "dot" belongs to the reference line
-_MARKERS = ("circle", "diamond", "square", "triangle-up", "x", "star")
-_FAMILIES = ("bahdanau", "luong", "transformer")
+# "dot" belongs to the reference line
+_DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "5px,2px", "8px,2px,2px,2px", "12px,3px")
+_MARKERS = ("circle", "diamond", "square", "triangle-up", "x", "star", "cross", "hexagon")
+_KNOWN = ("bahdanau", "luong-general", "transformer", "luong-dot", "luong-concat", "luong-local", "scaled-dot", "fixed-context")
 
 
 @dataclass(frozen=True)
@@ -62,14 +67,18 @@ def palette(dark: bool) -> Theme:
 
 
 def lines(names: Iterable[str], dark: bool = False) -> dict[str, Line]:
-    """name -> Line. The known mechanisms keep their colour whichever are shown together; others take what is free."""
+    """name -> Line. A known mechanism keeps its colour whichever are shown together; other names take what is free.
+
+    A name is known when it holds a mechanism's, in whatever spelling: `luong-dot`, `Luong dot`, `en-de/luong-dot`.
+    """
     names = list(dict.fromkeys(names))
     slots: dict[str, int] = {}
     for name in names:
-        family = next((i for i, known in enumerate(_FAMILIES) if known in name.lower()), None)
-        if family is not None and family not in slots.values():
-            slots[name] = family
-    free = [slot for slot in range(len(_DASHES)) if slot not in slots.values()] or [0]
+        plain = re.sub(r"[^a-z0-9]+", "-", name.lower())
+        slot = next((i for i, known in enumerate(_KNOWN) if known in plain), None)
+        if slot is not None and slot not in slots.values():
+            slots[name] = slot
+    free = [slot for slot in range(len(_KNOWN)) if slot not in slots.values()] or [0]
     for position, name in enumerate(name for name in names if name not in slots):
         slots[name] = free[position % len(free)]
     colors = palette(dark).lines

@@ -37,6 +37,16 @@ def row_sentence(grid, step: int, top: int = 3) -> str:
     return text if removed < 0.005 else f"{text} {removed:.2f} of its weight was on special tokens, which are hidden."
 
 
+def links_sentence(grid, links) -> str:
+    """Which cells are outlined as links (`alignment.Cells`), sure ones first, as query with key."""
+    parts = []
+    for name, look, cells in (("Sure", "solid", links.sure), ("Possible", "dashed", links.possible - links.sure)):
+        listed = [f"{labels.quoted(grid.queries[query])} with {labels.quoted(grid.keys[key])}" for query, key in sorted(cells)]
+        if listed:
+            parts.append(f"{name} links, in {look} outline: {', '.join(listed)}.")
+    return " ".join(parts) or "No links."
+
+
 def strongest(grid, step: int | None = None) -> int | None:
     """Flat position of the largest visible weight in the map, or in the row of `step`; None if there is none."""
     weights = np.where(grid.visible, grid.weights, np.nan)

@@ -1,8 +1,9 @@
-"""The page: one sentence through up to three mechanisms, side by side. Select, compute, draw, show."""
+"""The page: one sentence through up to four mechanisms, side by side. Select, compute, draw, show."""
 
 from collections.abc import Callable
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from attnviz import figures
@@ -14,7 +15,8 @@ from dashboard.bridge import bridge
 from dashboard.plot import named, plots, stepped
 from dashboard.scene import Part, Scene, SceneError
 from dashboard.settings import Settings, title
-from dashboard.views import downloads, parts, pictures
+from dashboard.views import card, downloads, parts, pictures
+
 
 @st.fragment
 def show(fields: dict) -> None:
@@ -22,7 +24,7 @@ def show(fields: dict) -> None:
 
     A fragment: a new sentence runs this again and leaves the sidebar alone.
     """
-    settings = Settings(controls.sentence(), **fields)
+    settings = Settings(controls.sentence(fields["pair"]), **fields)
     notice = st.container(key="notice")
     current = _compose(settings, notice)
     if current is None:
@@ -51,17 +53,28 @@ def _compose(settings: Settings, notice) -> Scene | None:
 
 
 def _maps(current: Scene, dark: bool) -> list:
-    """A column a mechanism: name, formula, translation, heatmap -> what the pointer is told over each cell of each map."""
-    ink = lines([part.title for part in current.parts], dark)
-    for column, part in zip(_columns(current), current.parts, strict=True):
-        with column:
-            st.html(parts.header(part, ink[part.title].color))
-            st.latex(MECHANISMS[part.mechanism].formula)
-    drawn = [named(figures.heatmap(part.grid, dark=dark), f"heatmap {part.title}", dark, rows=True) for part in current.parts]
-    words = [parts.whose(part, ink[part.title].color) + parts.translation(part) + parts.shown(part) for part in current.parts]
-    plots(list(zip(words, drawn)), "heatmaps")
-    _tables(current, parts.weights_table)
-    return [figure.data[0].hovertext for figure in drawn]
+    """A column a mechanism: name, card, formula, translation, heatmap -> what the pointer is told over each cell of each map."""
+    ink = _inks(current, dark)
+    with st.container(key="maps"):  # style.css lays its columns out: all in a row, or two and two
+        for column, part in zip(_columns(current), current.parts, strict=True):
+            with column:
+                st.html(parts.header(part, ink[part.title], card.show(state.card(part.trace.model))))
+                st.markdown(f"${MECHANISMS[part.mechanism].formula}$")
+        drawn = [_heatmap(part, dark) for part in current.parts]
+        words = [parts.translation(part) + _shown(part) for part in current.parts]
+        plots(list(zip(words, drawn, strict=True)), "heatmaps")
+        _tables(current, parts.weights_table)
+    return [figure and figure.data[0].hovertext for figure in drawn]
+
+
+def _heatmap(part: Part, dark: bool) -> go.Figure | None:
+    if part.grid is None:
+        return None
+    return named(pictures.heatmap(part, dark), f"heatmap {part.title}", dark, rows=True)
+
+
+def _shown(part: Part) -> str:
+    return parts.shown(part) if part.grid else parts.unattended(part, state.context_width(part.trace.model))
 
 
 @st.fragment
@@ -70,22 +83,28 @@ def _steps(current: Scene, hover: list, dark: bool) -> None:
     _step_control(current)
     index = state.place(st.session_state).step = st.session_state["step"] - 1
     bridge(index, current.steps, _go_to)
-    ink = lines([part.title for part in current.parts], dark)
-    stepped([_bars(part, told, ink[part.title].color, dark) for part, told in zip(current.parts, hover, strict=True)], index, "step")
+    ink = _inks(current, dark)
+    stepped([_bars(part, told, ink[part.title], dark) for part, told in zip(current.parts, hover, strict=True)], index, "step")
     _tables(current, lambda part: parts.bars_table(part, index))
 
 
-def _bars(part: Part, hover: list, ink: str, dark: bool) -> dict:
-    """The bars of every step, for `stepped`."""
+def _bars(part: Part, hover: list | None, ink: str, dark: bool) -> dict:
+    """The bars of every step, for `stepped`; where there is no attention, its words alone."""
     grid, name = part.grid, parts.whose(part, ink)
+    steps = [{"words": name + parts.step(part, i)} for i in range(len(part.queries))]
+    cell = {"figure": None, "ended": name + parts.step(part, len(steps)), "steps": steps}
+    if grid is None:
+        return cell
     weights = np.where(grid.visible & np.isfinite(grid.weights), grid.weights.round(4).astype(object), None).tolist()
-    steps = [
-        {"words": name + parts.step(part, i), "weights": weights[i], "hover": hover[i], "spoken": row_sentence(grid, i)}
-        for i in range(len(grid.queries))
-    ]
+    for i, found in enumerate(steps):
+        found |= {"weights": weights[i], "hover": hover[i], "spoken": row_sentence(grid, i)}
     blank = next((i for i, row in enumerate(weights) if not any(row)), 0)  # its note goes where it is not wanted
-    figure = named(figures.step_bars(grid, blank, dark=dark), part.title, dark)
-    return {"figure": figure, "ended": name + parts.step(part, len(steps)), "steps": steps}
+    return cell | {"figure": named(figures.step_bars(grid, blank, dark=dark), part.title, dark)}
+
+
+def _inks(current: Scene, dark: bool) -> dict[str, str]:
+    """The colour of each part, in all its charts."""
+    return {name: line.color for name, line in lines([part.title for part in current.parts], dark).items()}
 
 
 def _columns(current: Scene) -> list:
@@ -125,13 +144,17 @@ def _go_to(row: int) -> None:
 def _together(current: Scene, dark: bool) -> None:
     """What compares the mechanisms: statistics by step, their means, and the difference of two maps."""
     st.subheader("Side by side", divider="gray")
+    state.place(st.session_state).difference = None
+    left_out = parts.left_out(current)
+    if not current.mapped:
+        st.html(left_out)
+        return
     figure = figures.by_step(current.frames(), current.keys, tokens=False, dark=dark)
     plots([("", named(figure, "statistics by step", dark))], "by-step")
     if current.settings.tables:
-        st.html("".join(parts.steps_table(part) for part in current.parts))
+        st.html("".join(parts.steps_table(part) for part in current.mapped))
     left, right = st.columns([3, 2], gap="large") if current.pairs else (st.container(), None)
-    left.html(f'<p class="small">{parts.steps_note(current)}</p>{parts.comparison_table(current)}')
-    state.place(st.session_state).difference = None
+    left.html(f'{left_out}<p class="small">{parts.steps_note(current)}</p>{parts.comparison_table(current)}')
     if right is not None:
         with right:
             _difference(current, dark)

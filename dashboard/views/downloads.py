@@ -43,15 +43,16 @@ def page(current: Scene, dark: bool, place: Place, name: str) -> bytes:
 
 def bundle(current: Scene, dark: bool, place: Place) -> bytes:
     """The zip of the view."""
-    traces = [part.shown for part in current.parts]
+    mapped = [part.shown for part in current.mapped]
     frames = {
-        "statistics": pd.concat([stats.steps(trace) for trace in traces], ignore_index=True),
-        "statistics-on-screen": pd.concat(current.frames().values(), ignore_index=True),
-        "summary": pd.concat([stats.summary(trace) for trace in traces], ignore_index=True),
-        "weights": pd.concat([stats.weights(trace) for trace in traces], ignore_index=True),
+        "statistics": [stats.steps(trace) for trace in mapped],
+        "statistics-on-screen": list(current.frames().values()),
+        "summary": [stats.summary(trace) for trace in mapped],
+        "weights": [stats.weights(trace) for trace in mapped],
     }
+    tables = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items() if parts}
     drawn = {name: make() for name, make in makers(current, dark, place).items()}
-    return export.bundle(drawn, traces, frames, manifest(current, place))
+    return export.bundle(drawn, [part.shown for part in current.parts], tables, manifest(current, place))
 
 
 def manifest(current: Scene, place: Place) -> dict:
@@ -65,6 +66,6 @@ def manifest(current: Scene, place: Place) -> dict:
         "settings": current.settings.to_dict() | {"step": place.step, "difference": place.difference},
         "query": "?" + urlencode(chosen, doseq=True),
         "reopen": "start the dashboard and put `query` behind its address, such as http://localhost:8501/",
-        "models": {part.trace.model: {"sha256": state.fingerprint(part.mechanism)} for part in current.parts},
+        "models": {part.trace.model: {"sha256": state.fingerprint(part.trace.model)} for part in current.parts},
         "versions": {"attnviz": attnviz.__version__, "python": platform.python_version()} | {p: version(p) for p in packages},
     }

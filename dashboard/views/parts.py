@@ -10,7 +10,6 @@ from attnviz import select, stats
 from attnviz.figures import labels
 from attnviz.figures.charts import STATISTICS, name_of
 from attnviz.mechanisms import MECHANISMS
-from attnviz.select import Grid
 from dashboard.scene import Part, Scene
 from dashboard.settings import KINDS
 
@@ -20,31 +19,36 @@ def markdown(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()#+!$:~<>|-])", r"\\\1", text)
 
 
-def header(part: Part, ink: str) -> str:
-    """Name and source of a mechanism; `ink` is its colour in all charts."""
+def header(part: Part, ink: str, card: str) -> str:
+    """Name and source of a mechanism, and its card; `ink` is its colour in all charts."""
     mechanism = MECHANISMS[part.mechanism]
     return (
-        f'<div class="part" style="--ink:{ink}"><h3>{html.escape(mechanism.title)}</h3>'
+        f'<div class="part" style="--ink:{ink}"><h3>{html.escape(mechanism.title)}</h3>{card}'
         f'<p class="paper">{html.escape(mechanism.paper)}</p><p class="why">{html.escape(mechanism.words)}</p></div>'
     )
 
 
 def whose(part: Part, ink: str) -> str:
-    """The mechanism's name again, for windows so narrow that its charts no longer stand under its header."""
+    """The mechanism's name again, where its bars do not stand under its heatmap because the columns are not all in a row."""
     return f'<p class="whose" style="--ink:{ink}">{html.escape(part.title)}</p>'
 
 
 def translation(part: Part) -> str:
     """What the model said, or was made to say, and how probable that is to it."""
     trace = part.trace
-    said = html.escape(trace.translation) or "<i>nothing: it ended at once</i>"
+    said = _said(trace.translation, part.languages.target) if trace.translation else "<i>nothing: it ended at once</i>"
     how = "forced; " if trace.forced else ""
     cut = "" if trace.complete else " · cut at the length limit"
     mean = trace.log_prob / max(len(trace.log_probs), 1)
     return (
-        f'<p class="said" role="status"><span lang="fr" dir="auto">{said}</span><br><small>{how}log-probability {trace.log_prob:.2f} '
+        f'<p class="said" role="status">{said}<br><small>{how}log-probability {trace.log_prob:.2f} '
         f"({mean:.2f} a piece){cut}</small></p>"
     )
+
+
+def _said(text: str, language: str, tag: str = "span") -> str:
+    """A text of that language, escaped; its direction is its own."""
+    return f'<{tag} lang="{html.escape(language)}" dir="auto">{html.escape(text)}</{tag}>'
 
 
 def shown(part: Part) -> str:
@@ -52,11 +56,30 @@ def shown(part: Part) -> str:
     grid, text = part.grid, which(part)
     if grid.removed.any():
         text += f"; special tokens hidden, {100 * float(grid.removed.mean()):.0f} % of the weight removed on average"
+    return f'<p class="what">{text}.{_unknown(part)}{_linked(part)}</p>'
+
+
+def _linked(part: Part) -> str:
+    if part.links is None:
+        return ""
+    return (
+        f' <span class="linked">Outlined: links set by hand, dashed if only possible. Alignment error rate of this sentence '
+        f"<b>{part.links.error:.2f}</b>, of the diagonal {part.links.diagonal:.2f}.</span>"
+    )
+
+
+def unattended(part: Part, numbers: int) -> str:
+    """What stands where others have their heatmap; numbers : how wide the vector is."""
+    return (
+        f'<p class="unattended"><b>No attention:</b> the whole sentence is squeezed into one vector of {numbers} numbers, the same '
+        f"at every step. Nothing says where it looks.{_unknown(part)}</p>"
+    )
+
+
+def _unknown(part: Part) -> str:
     unknown = [token.text for token in part.trace.source if token.unknown]
-    if unknown:
-        listed = ", ".join(f"‘{html.escape(text)}’" for text in dict.fromkeys(unknown))
-        text += f". Not in the vocabulary, read as unknown: {listed}"
-    return f'<p class="what">{text}.</p>'
+    listed = ", ".join(f"‘{html.escape(text)}’" for text in dict.fromkeys(unknown))
+    return listed and f" Not in the vocabulary, read as unknown: {listed}."
 
 
 def which(part: Part) -> str:
@@ -71,7 +94,7 @@ def which(part: Part) -> str:
 
 def step_meaning(current: Scene) -> str:
     """What a step is: a query of a map is a source token in the encoder, a target token elsewhere."""
-    sources = {part.grid.kind == "encoder" for part in current.parts}
+    sources = {part.grid is not None and part.grid.kind == "encoder" for part in current.parts}
     if len(sources) > 1:
         return "which row of each map"
     return "which source token is looking" if sources.pop() else "which target token is produced"
@@ -80,7 +103,7 @@ def step_meaning(current: Scene) -> str:
 def steps_note(current: Scene) -> str:
     """What must be known to read the statistics by step: the dotted line, and what the maps do not have in common."""
     keys, kinds = current.keys, {}
-    for part in current.parts:
+    for part in current.mapped:
         kinds.setdefault(part.grid.kind, []).append(part.title)
     notes = []
     if len(kinds) > 1:
@@ -92,7 +115,7 @@ def steps_note(current: Scene) -> str:
         notes.append(f"Dotted: uniform attention over {keys} token{'' if keys == 1 else 's'}.")
     elif keys is not None:
         notes.append(f"Dotted: uniform attention over the tokens that each step may look at, up to {max(keys)}.")
-    elif len(current.parts) > 1:
+    elif len(current.mapped) > 1:
         notes.append("No dotted line for uniform attention: the maps differ in how many tokens a step may look at.")
     notes.append("Effective positions = exp(entropy): how many positions an even spread of the same entropy would cover.")
     return html.escape(" ".join(notes))
@@ -100,44 +123,51 @@ def steps_note(current: Scene) -> str:
 
 def step(part: Part, index: int) -> str:
     """The token of a row, its probability, and what else the model might have said."""
-    tokens = part.grid.queries
+    tokens, language = part.queries, part.languages.target
     if index >= len(tokens):
         return f'<p class="step">This text ends after {len(tokens)} steps.</p>'
-    token = f"<b dir='auto'>{html.escape(labels.plain(tokens[index].text))}</b>"
-    if part.grid.kind == "encoder":
-        return f'<p class="step">Source token {index + 1}: {token}</p>'
+    text = labels.plain(tokens[index].text)
+    if part.grid and part.grid.kind == "encoder":
+        return f'<p class="step">Source token {index + 1}: {_said(text, part.languages.source, "b")}</p>'
     chance = math.exp(part.shown.log_probs[index])  # <eos> is last, so hiding it moves no step
     others = " ".join(  # with a space, where the line may break
-        f"<i><span dir='auto'>{html.escape(labels.plain(other.text))}</span> {other.probability:.3f}</i>"
-        for other in part.shown.alternatives[index]
+        f"<i>{_said(labels.plain(other.text), language)} {other.probability:.3f}</i>" for other in part.shown.alternatives[index]
     ) or "for alternatives, which are pieces, show pieces"
-    return f'<p class="step">{token} with probability {chance:.3f}<span class="others">{others}</span></p>'
+    return f'<p class="step">{_said(text, language, "b")} with probability {chance:.3f}<span class="others">{others}</span></p>'
 
 
 def weights_table(part: Part) -> str:
-    """The text equivalent of a heatmap."""
-    return _grid_table(f"{part.title}: weights, one row a step", part.grid, part.grid.weights, ".2f")
+    """The text equivalent of a heatmap; nothing where there is none."""
+    return part.grid and _grid_table(f"{part.title}: weights, one row a step", part, part.grid.weights, ".2f")
 
 
 def difference_table(a: Part, b: Part) -> str:
     """The text equivalent of a difference of two maps."""
-    return _grid_table(f"Weights of {a.title} minus {b.title}", a.grid, select.difference(a.grid, b.grid), "+.2f")
+    return _grid_table(f"Weights of {a.title} minus {b.title}", a, select.difference(a.grid, b.grid), "+.2f")
 
 
-def _grid_table(caption: str, grid: Grid, values: np.ndarray, form: str) -> str:
+def _grid_table(caption: str, part: Part, values: np.ndarray, form: str) -> str:
+    grid = part.grid
     columns = [labels.plain(token.text) for token in grid.keys]
     rows = [(labels.plain(token.text), [_cell(value, form, seen) for value, seen in zip(row, visible)])
             for token, row, visible in zip(grid.queries, values.tolist(), grid.visible.tolist())]  # fmt: skip
-    return table(caption, columns, rows)
+    return table(caption, columns, rows, _tags(part))
+
+
+def _tags(part: Part) -> tuple[str, str]:
+    """Languages of a map's rows and columns."""
+    source, target = part.languages.source, part.languages.target
+    return (source if part.grid.kind == "encoder" else target, target if part.grid.kind == "decoder" else source)
 
 
 def bars_table(part: Part, index: int) -> str:
     grid = part.grid
-    if index >= len(grid.queries):
+    if grid is None or index >= len(grid.queries):
         return ""
     rows = [(labels.plain(token.text), [_cell(weight, ".4f", seen)])
             for token, weight, seen in zip(grid.keys, grid.weights[index].tolist(), grid.visible[index])]  # fmt: skip
-    return table(f"{part.title}: weights of step {index + 1}, {labels.plain(grid.queries[index].text)}", ["weight"], rows)
+    caption = f"{part.title}: weights of step {index + 1}, {labels.plain(grid.queries[index].text)}"
+    return table(caption, ["weight"], rows, (_tags(part)[1], "en"))
 
 
 def steps_table(part: Part) -> str:
@@ -145,7 +175,13 @@ def steps_table(part: Part) -> str:
     chosen = ["entropy_nats", "max_weight", "effective_entropy"]
     rows = [(f"{i + 1} {labels.plain(token)}", [_cell(value, ".3f") for value in row])
             for i, (token, row) in enumerate(zip(frame["token"], frame[chosen].to_numpy()))]  # fmt: skip
-    return table(f"{part.title}, by step", [STATISTICS[name] for name in chosen], rows)
+    return table(f"{part.title}, by step", [STATISTICS[name] for name in chosen], rows, (_tags(part)[0], "en"))
+
+
+def left_out(current: Scene) -> str:
+    """Who has no part in statistics and differences, because there is no attention to measure."""
+    names = [part.title for part in current.parts if part.grid is None]
+    return "".join(f'<p class="small">{html.escape(name)} has no attention: it has no statistics and no difference.</p>' for name in names)
 
 
 def comparison_table(current: Scene) -> str:
@@ -167,11 +203,12 @@ def _cell(value: float, form: str, seen: bool = True) -> str:
     return format(value, form) if seen and math.isfinite(value) else "–"
 
 
-def table(caption: str, columns: list[str], rows: list[tuple[str, list[str]]]) -> str:
-    """A plain table that screen readers can walk."""
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in columns)
+def table(caption: str, columns: list[str], rows: list[tuple[str, list[str]]], languages: tuple[str, str] = ("en", "en")) -> str:
+    """A plain table that screen readers can walk; languages : of the names of rows and of columns."""
+    row, column = map(html.escape, languages)
+    head = "".join(f'<th scope="col" lang="{column}">{html.escape(name)}</th>' for name in columns)
     body = "".join(
-        f'<tr><th scope="row">{html.escape(name)}</th>{"".join(f"<td>{html.escape(cell)}</td>" for cell in cells)}</tr>'
+        f'<tr><th scope="row" lang="{row}">{html.escape(name)}</th>{"".join(f"<td>{html.escape(cell)}</td>" for cell in cells)}</tr>'
         for name, cells in rows
     )
     return (

@@ -53,22 +53,44 @@ class Floor:
             product(a, b, out=out)
 
 
+# The matrices of each score: met by every key, once a sentence; by every query; and by every pair of query and key.
+# Without any of the last the score is the product of query and key itself.
+SCORES = {
+    "Additive": lambda score: ([score.key.weight], [score.query.weight], [score.energy.weight]),
+    "Concat": lambda score: ([score.joint.weight[:, score.query_width :]], [score.joint.weight[:, : score.query_width]],
+                             [score.energy.weight]),
+    "Dot": lambda score: ([], [], []),
+    "ScaledDot": lambda score: ([], [], []),
+    "General": lambda score: ([score.key.weight], [], []),
+    "Local": lambda score: ([score.key.weight], [score.hidden.weight, score.place.weight], []),
+}  # fmt: skip
+
+
+def looking(floor: Floor, score, pieces: int, steps: int, query: int, value: int) -> None:
+    """The products of an attention module over `pieces` keys in `steps` steps. query, value : their widths."""
+    keys, queries, pairs = SCORES[type(score).__name__](score)
+    floor.times(pieces, *keys)
+    for _ in range(steps):
+        floor.times(1, *queries)
+        floor.times(pieces, *pairs)
+        if pairs:
+            floor.todo.append((torch.mm, torch.rand(1, pieces), torch.randn(pieces, value), torch.empty(1, value)))
+        else:
+            floor.attend(1, 1, pieces, value, query)
+
+
 def recurrent_floor(model, pieces: int, steps: int) -> Floor:
-    """The products of `recurrent.Recurrent`: GRU both ways, then attention, GRU cell and output at each step."""
+    """The products of `recurrent.Recurrent`: encoder both ways, attention if there is any, then cell and output each step."""
     floor, rnn = Floor(), model.encoder.rnn
     for end in ("l0", "l0_reverse"):
         floor.times(pieces, getattr(rnn, f"weight_ih_{end}"))
         floor.times(1, getattr(rnn, f"weight_hh_{end}"), count=pieces)
     floor.times(1, model.start.weight)
-    floor.times(pieces, model.attention.key.weight)
-    width = model.cell.hidden_size
+    if hasattr(model, "attention"):
+        looking(floor, model.attention, pieces, steps, model.cell.hidden_size, 2 * rnn.hidden_size)
+    else:
+        floor.times(1, model.summary.weight)
     for _ in range(steps):
-        if hasattr(model.attention, "energy"):  # additive: W s, then v on S rows, then the weighted sum
-            floor.times(1, model.attention.query.weight)
-            floor.times(pieces, model.attention.energy.weight)
-            floor.todo.append((torch.mm, torch.rand(1, pieces), torch.randn(pieces, 2 * width), torch.empty(1, 2 * width)))
-        else:
-            floor.attend(1, 1, pieces, 2 * width, width)
         floor.times(1, model.cell.weight_ih, model.cell.weight_hh)
         floor.times(1, (model.deep if hasattr(model, "deep") else model.attentional).weight)
         floor.times(1, model.embedding.weight)

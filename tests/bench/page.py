@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 from serving import ROOT, browser, server  # noqa: E402
 
-from dashboard.controls import EXAMPLES  # noqa: E402
+from dashboard.pairs import DEFAULT, FIRST, PAIRS  # noqa: E402
 
 SUBJECTS = ("man", "woman", "boy", "girl", "dog")
 COLOURS = ("red", "blue", "green", "black", "white", "yellow", "brown")
@@ -88,8 +88,8 @@ def store(path: Path) -> None:
     import attnviz
 
     torch.set_num_threads(1)
-    models = [attnviz.load(name) for name in ("en-fr/bahdanau", "en-fr/luong-general", "en-fr/transformer")]
-    lines = [model.trace(sentence).to_json() for model in models for sentence in [EXAMPLES[0], *SENTENCES]]
+    models = [attnviz.load(f"{DEFAULT}/{mechanism}") for mechanism in FIRST]
+    lines = [model.trace(sentence).to_json() for model in models for sentence in [PAIRS[DEFAULT].first, *SENTENCES]]
     path.write_text("\n".join(lines), encoding="utf-8")
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from attnviz.trace import Trace
 
 _TRACES = {
-    (trace.mechanism, trace.text): trace
+    (trace.model, trace.text): trace
     for trace in map(Trace.from_json, Path(os.environ["ATTNVIZ_STORED"]).read_text(encoding="utf-8").splitlines())
 }
 
 
-def trace(mechanism: str, text: str, target: str | None, beam: int) -> Trace:
-    return _TRACES[mechanism, text]
+def trace(model: str, text: str, target: str | None, beam: int) -> Trace:
+    return _TRACES[model, text]

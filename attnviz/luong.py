@@ -1,0 +1,106 @@
+"""Luong et al. 2015: recurrent translators that step first and look second, one class for each score.
+
+Letters: B batch, S source positions, E embedding width, W state width, V vocabulary; the encoder is recurrent.py's.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.attention import Attention, Concat, Dot, General, Local, ScaledDot
+from attnviz.recurrent import Memory, Recurrent
+
+
+class Luong(Recurrent):
+    """Attention that steps first and looks second, with input feeding. Luong et al. 2015, sec. 3.1 and 3.3.
+
+    s_t = GRU([y_{t-1}; h~_{t-1}], s_{t-1})     a_tj = softmax_j(score(s_t, h_j))     h~_t = tanh(W_c [c_t; s_t]), eq. 5
+
+    attention : the score, for queries of `width` and keys of 2 * `each_way`, the encoder's width in each direction.
+    """
+
+    def __init__(self, vocabulary: int, attention: Attention, width: int, embedding_width: int, dropout: float, cell: str,
+                 each_way: int):
+        super().__init__(vocabulary, width, embedding_width, dropout, cell, each_way, each_way, extra=embedding_width)
+        self.attention = attention
+        self.attentional = nn.Linear(2 * each_way + width, embedding_width, bias=False)
+
+    def first(self, summary: Tensor) -> tuple:
+        """s_0 as in the other decoders, and an h~_0 of zeros: nothing has been attended to."""
+        return *super().first(summary), summary.new_zeros(summary.shape[0], self.embedding.embedding_dim)
+
+    def advance(self, memory: Memory, state: tuple, embedded: Tensor):
+        """state (s_{t-1}, h~_{t-1}), embedded y_{t-1} (B, E) -> h~_t (B, E), state (s_t, h~_t), weights (B, 1, S).
+
+        With an LSTM the state is (s, its c, h~).
+        """
+        *previous, fed = state
+        current = self.cell(torch.cat([embedded, fed], dim=-1), tuple(previous))
+        query = current[0].unsqueeze(1)
+        context, weights = self.attention.read(query, memory.prepared, memory.values, memory.mask)
+        vector = torch.tanh(self.attentional(torch.cat([context.squeeze(1), current[0]], dim=-1)))
+        return vector, (*current, vector), (weights,)
+
+    def readout(self, found: Tensor, embedded: Tensor) -> Tensor:
+        """h~_t goes to the output as it is, eq. 6."""
+        return found
+
+
+class LuongDot(Luong):
+    """s_t . h_j, sec. 3.1, *dot*. Annotations must be as wide as the state: the encoder has half of it in each direction.
+
+    A sum of so many products saturates the softmax before anything is learnt (at width 256 half the weight of 16 keys is
+    on one). So states and annotations begin smaller by width^(1/4) each, and their products by sqrt(width).
+    """
+
+    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
+                 attention_dropout: float = 0.0, cell: str = "gru"):
+        super().__init__(vocabulary, Dot(attention_dropout), width, embedding_width, dropout, cell, half(width))
+        with torch.no_grad():
+            for name, parameter in [*self.encoder.rnn.named_parameters(), *self.cell.named_parameters()]:
+                if "weight_hh" not in name:
+                    parameter.mul_(width**-0.25)
+
+
+class LuongGeneral(Luong):
+    """s_t . W h_j, sec. 3.1, *general*."""
+
+    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
+                 attention_dropout: float = 0.0, cell: str = "gru"):
+        attention = General(width, 2 * width, attention_dropout)
+        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell, width)
+
+
+class LuongConcat(Luong):
+    """v . tanh(W [s_t; h_j]), sec. 3.1, *concat*: Bahdanau's score, asked with the state after the step."""
+
+    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
+                 attention_dropout: float = 0.0, cell: str = "gru"):
+        attention = Concat(width, 2 * width, width, attention_dropout)
+        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell, width)
+
+
+class LuongLocal(Luong):
+    """*local-p*, sec. 3.2: the general score in a window of `reach` (the paper's D) either side of a predicted place.
+
+    Rows are divided by their sum, which the paper does not do: see attention.Local.
+    """
+
+    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
+                 attention_dropout: float = 0.0, cell: str = "gru", reach: float = 10):
+        attention = Local(width, 2 * width, reach, attention_dropout)
+        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell, width)
+
+
+class ScaledDotRNN(Luong):
+    """s_t . h_j / sqrt(W), the score of Vaswani et al. 2017, eq. 1, in this decoder; the encoder is LuongDot's."""
+
+    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
+                 attention_dropout: float = 0.0, cell: str = "gru"):
+        super().__init__(vocabulary, ScaledDot(attention_dropout), width, embedding_width, dropout, cell, half(width))
+
+
+def half(width: int) -> int:
+    """The encoder's width in each direction where annotations must be as wide as the state."""
+    if width % 2:
+        raise ValueError(f"width must be even, half for each direction of the encoder; got {width}")
+    return width // 2

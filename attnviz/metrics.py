@@ -1,0 +1,125 @@
+"""What translations are measured by: for each target language, or task, the figures that its papers print.
+
+Every figure comes with a signature that says how it was made (sacreBLEU, Post 2018).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import pandas as pd
+from sacrebleu.metrics import BLEU, CHRF
+from sacremoses import MosesTokenizer
+from sacremoses.corpus import NonbreakingPrefixes
+
+Texts = Sequence[str]
+Measure = Callable[[Texts, Texts], tuple[float, str]]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """key : its name in scores and cards. title : for readers. measure(found, references) -> 0 to 100, and its signature."""
+
+    key: str
+    title: str
+    measure: Measure
+
+    def __call__(self, found: Texts, references: Texts) -> float:
+        """The figure alone."""
+        return self.measure(found, references)[0]
+
+
+def _sacre(metric: BLEU | CHRF) -> Measure:
+    def measure(found: Texts, references: Texts) -> tuple[float, str]:
+        return metric.corpus_score(list(found), [list(references)]).score, str(metric.get_signature())
+
+    return measure
+
+
+def _moses(language: str) -> Measure:
+    """Lower-cased, then divided by the Moses tokenizer, then BLEU without a further one: "tok-lc" of the papers on Multi30K."""
+
+    def measure(found: Texts, references: Texts) -> tuple[float, str]:
+        divide, bleu = MosesTokenizer(language), BLEU(lowercase=True, tokenize="none", force=True)
+        texts = [[divide.tokenize(text.lower(), return_str=True, escape=False) for text in side] for side in (found, references)]
+        score = bleu.corpus_score(texts[0], [texts[1]]).score
+        return score, f"{bleu.get_signature()}|moses:{language}|sacremoses:{version('sacremoses')}"
+
+    return measure
+
+
+def _exact(found: Texts, references: Texts) -> tuple[float, str]:
+    same = ["".join(a.split()) == "".join(b.split()) for a, b in zip(found, references, strict=True)]
+    return 100 * sum(same) / len(same), "exact match, spaces apart"
+
+
+_GIVEN = _sacre(BLEU(tokenize="none", force=True))  # for texts that come with their words apart
+METRICS = {
+    metric.key: metric
+    for metric in (
+        Metric("bleu", "BLEU", _sacre(BLEU())),
+        Metric("bleu_lc", "BLEU lower-cased", _sacre(BLEU(lowercase=True))),
+        Metric("bleu_morphemes", "BLEU, given morphemes", _GIVEN),
+        Metric("bleu_words", "BLEU, given words", _GIVEN),
+        Metric("bleu_char", "BLEU, characters", _sacre(BLEU(tokenize="char"))),
+        Metric("chrf", "chrF", _sacre(CHRF())),
+        Metric("exact_match", "exactly right (%)", _exact),
+    )
+}
+# What differs from `written` below, by target language or task.
+_TARGETS = {
+    "ja": ("bleu_morphemes", "bleu_char", "chrf"),
+    "zh": ("bleu_words", "bleu_char", "chrf"),
+    "reverse": ("exact_match",),
+}
+
+
+def tok_lc(language: str) -> tuple[Metric, ...]:
+    """The figure that papers on Multi30K print, where Moses knows the language."""
+    known = language in NonbreakingPrefixes().available_langs.values()
+    return (Metric("bleu_tok_lc", "BLEU tok-lc (Moses)", _moses(language)),) if known else ()
+
+
+def written(language: str) -> tuple[Metric, ...]:
+    """BLEU on 13a words, cased and lower-cased, and by Moses' words; chrF."""
+    return METRICS["bleu"], METRICS["bleu_lc"], *tok_lc(language), METRICS["chrf"]
+
+
+def of(pair: str) -> tuple[Metric, ...]:
+    """The metrics of a language pair such as en-fr, or of a task such as reverse."""
+    target = pair.rpartition("-")[2]
+    return tuple(METRICS[key] for key in _TARGETS.get(target, ())) or written(target)
+
+
+def score(pair: str, found: Texts, references: Texts) -> dict:
+    """Every metric of the pair under its key, rounded to two digits, and its `_signature`."""
+    result = {}
+    for metric in of(pair):
+        value, signature = metric.measure(found, references)
+        result |= {metric.key: round(value, 2), f"{metric.key}_signature": signature}
+    return result
+
+
+def by_length(
+    sources: Texts, references: Texts, found: Texts, edges: Sequence[tuple[int, int]], pair: str = ""
+) -> pd.DataFrame:
+    """The metrics of the pair in buckets of source length, one row for each bucket and metric.
+
+    edges : the fewest and most words (between spaces) of each bucket, both among it; sentences in no bucket are left out.
+    Columns low, high, sentences, words (mean of the sources), metric (its key), score (NaN in a bucket without a sentence).
+    Raises ValueError for texts that are not aligned and for a bucket that can hold none.
+    """
+    if not len(sources) == len(references) == len(found):
+        raise ValueError(f"sources, references and found must be aligned; got {len(sources)}, {len(references)} and {len(found)}")
+    lengths = [len(source.split()) for source in sources]
+    rows = []
+    for low, high in edges:
+        if low > high:
+            raise ValueError(f"a bucket must go from fewest to most words; got {low} to {high}")
+        chosen = [i for i, length in enumerate(lengths) if low <= length <= high]
+        words = sum(lengths[i] for i in chosen) / len(chosen) if chosen else float("nan")
+        bucket = {"low": low, "high": high, "sentences": len(chosen), "words": words}
+        for metric in of(pair):
+            texts = ([side[i] for i in chosen] for side in (found, references))
+            rows.append({**bucket, "metric": metric.key, "score": metric.measure(*texts)[0] if chosen else float("nan")})
+    return pd.DataFrame(rows, columns=["low", "high", "sentences", "words", "metric", "score"])

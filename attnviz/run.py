@@ -1,0 +1,166 @@
+"""A run: a model that is learning, its optimizer and its place in the data; saved and restored whole. CPU or GPU by itself.
+
+Mixed precision: a copy of the model, in bfloat16 where the device computes in it, does the forward and backward passes;
+fp32 master weights take the steps (Micikevicius et al. 2018). Their moving average is what is validated and shipped.
+"""
+
+import copy
+import hashlib
+import random
+import resource
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attnviz import checkpoints, corpora
+from attnviz.mechanisms import Config
+from attnviz.models import build
+from attnviz.recipes import Settings, rate
+from attnviz.text import BOS, PAD, Text
+
+
+def token_loss(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
+    """logits (B, T, V), target (B, T) -> mean cross-entropy over real tokens, nats."""
+    flat = logits.float().flatten(0, 1)
+    return F.cross_entropy(flat, target.flatten(), ignore_index=PAD, label_smoothing=smoothing)
+
+
+class Run:
+    """One training run: its model, optimizer, average and place in the data; saved and restored whole.
+
+    compile : fuse the loss over the vocabulary, which saves memory; it takes some seconds first, and needs a C++ compiler.
+    """
+
+    def __init__(self, plan: Settings, text: Text, pairs: corpora.Pairs, device: str, compile: bool = True):
+        torch.manual_seed(plan.seed)
+        self.plan, self.device = plan, device
+        self.config = Config(plan.mechanism, len(text), plan.options)
+        self.master = build(self.config).to(device)
+        self.precision = "bfloat16" if computes_bfloat16(device) else "float32"  # of the forward and backward passes
+        self.working = copy.deepcopy(self.master).to(getattr(torch, self.precision))
+        self.average = {key: value.clone() for key, value in self.master.state_dict().items()}
+        self.optimizer = torch.optim.AdamW(self._groups(), weight_decay=plan.weight_decay, fused=True)
+        self.data = corpora.encode(pairs, text)
+        self.digest = hashlib.sha256(repr(self.data).encode()).hexdigest()  # of the data, that a resumed run goes on with it
+        self.loss = torch.compile(token_loss, dynamic=True) if compile and shutil.which("g++") else token_loss
+        self.epoch, self.batch, self.update, self.seconds = 0, 0, 0, 0.0
+        self.losses, self.counted = 0.0, 0  # sum over, and number of, the batches of this epoch
+        self.history: list[dict] = []
+        self.total = plan.epochs * len(self.order(0))
+
+    def _groups(self) -> list[dict]:
+        """The parameters by the factor on their learning rate. ValueError when `rates` names one that is not there."""
+        named, groups = dict(self.master.named_parameters()), {}
+        if unknown := self.plan.rates.keys() - named:
+            raise ValueError(f"rates must name parameters of {self.plan.mechanism}; got {', '.join(sorted(unknown))}")
+        for name, parameter in named.items():
+            groups.setdefault(self.plan.rates.get(name, 1.0), []).append(parameter)
+        return [{"params": parameters, "factor": factor} for factor, parameters in groups.items()]
+
+    def order(self, epoch: int) -> list[list[int]]:
+        """The epoch's batches: a function of seed and epoch, so that a resumed run goes on in the same order."""
+        lengths = [max(len(a), len(b)) for a, b in self.data]
+        return corpora.batches(lengths, self.plan.batch_tokens, random.Random(f"{self.plan.seed}/{epoch}"))
+
+    def learn(self, batch: list[int]) -> Tensor:
+        """One update on a batch of indices -> its loss."""
+        source = corpora.pad([self.data[i][0] for i in batch]).to(self.device)
+        target = corpora.pad([self.data[i][1] for i in batch]).to(self.device)
+        inputs = F.pad(target[:, :-1], (1, 0), value=BOS)
+        logits, _ = self.working(source, inputs, source != PAD)
+        loss = self.loss(logits, target, self.plan.label_smoothing)
+        loss.backward()
+        self._update()
+        return loss.detach()
+
+    def _update(self) -> None:
+        pairs = list(zip(self.master.parameters(), self.working.parameters()))
+        for full, half in pairs:
+            full.grad, half.grad = half.grad.float(), None
+        nn.utils.clip_grad_norm_(self.master.parameters(), self.plan.clip)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate(self.update, self.total, self.plan) * group["factor"]
+        self.optimizer.step()
+        self.update += 1
+        keep = min(self.plan.average, self.update / (self.update + 10))
+        with torch.no_grad():
+            for full, half in pairs:
+                half.copy_(full)
+            for key, value in self.master.state_dict().items():
+                self.average[key].lerp_(value, 1 - keep)
+
+    def averaged(self) -> nn.Module:
+        """The model of the moving average, fp32, in evaluation mode."""
+        model = copy.deepcopy(self.master)  # rather than built, which would draw random numbers
+        model.load_state_dict(self.average)
+        return model.eval()
+
+    def save(self, folder: Path) -> None:
+        """Everything that going on needs, in one file: training.safetensors."""
+        tensors = {f"average.{key}": value for key, value in self.average.items()}
+        for name, parameter in self.master.named_parameters():
+            tensors[f"master.{name}"] = parameter
+            for key, value in self.optimizer.state[parameter].items():
+                tensors[f"optimizer.{key}.{name}"] = value
+        tensors["rng"] = torch.get_rng_state()
+        if self.device == "cuda":
+            tensors["rng_cuda"] = torch.cuda.get_rng_state()
+        tensors["place"] = torch.tensor([self.epoch, self.batch, self.update])
+        beside = {"settings": asdict(self.plan), "seconds": self.seconds, "history": self.history,
+                  "losses": [self.losses, self.counted], "data": self.digest}  # fmt: skip
+        checkpoints.save_tensors(folder / "training.safetensors", tensors, beside)
+
+    def restore(self, folder: Path) -> None:
+        """Go on from `save`. ValueError when settings or data are not the same, CheckpointError when the file is damaged."""
+        path = folder / "training.safetensors"
+        state = checkpoints.load_metadata(path, "settings", "seconds", "history", "losses")
+        try:
+            same = Settings(**state["settings"]) == self.plan
+        except (TypeError, ValueError):  # settings that this version does not know
+            same = False
+        for what, agree in (("settings", same), ("data", state.get("data", self.digest) == self.digest)):
+            if not agree:
+                raise ValueError(f"{folder} holds a run with other {what}; finish it, use --restart, or choose another --out")
+        tensors = checkpoints.load_tensors(path)
+        try:
+            self._fill(tensors)
+        except (KeyError, RuntimeError) as error:
+            raise checkpoints.CheckpointError(f"{path} does not fit the model ({error}); use --restart") from None
+        self.seconds, self.history = state["seconds"], state["history"]
+        self.losses, self.counted = state["losses"]
+
+    def _fill(self, tensors: dict[str, Tensor]) -> None:
+        self.average = {key: tensors[f"average.{key}"].to(self.device) for key in self.average}
+        with torch.no_grad():
+            for (name, full), half in zip(self.master.named_parameters(), self.working.parameters()):
+                full.copy_(tensors[f"master.{name}"])
+                half.copy_(full)
+                kept = {key: tensors[f"optimizer.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
+                self.optimizer.state[full] = {key: value.to(self.device) for key, value in kept.items()}
+        torch.set_rng_state(tensors["rng"])
+        if self.device == "cuda" and "rng_cuda" in tensors:  # not in those of a run begun on the CPU
+            torch.cuda.set_rng_state(tensors["rng_cuda"])
+        self.epoch, self.batch, self.update = tensors["place"].tolist()
+
+
+def computes_bfloat16(device: str) -> bool:
+    """Does the device multiply in bfloat16 itself? Where it emulates that, fp32 is faster."""
+    if device == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # x86, x86, ARM
+
+
+def device_name(device: str) -> str:
+    """What a run runs on, for its card."""
+    return torch.cuda.get_device_name() if device == "cuda" else f"cpu, {torch.get_num_threads()} thread(s)"
+
+
+def peak_memory_mb() -> int:
+    """Most memory the process has held (on a GPU: that its tensors held), MB."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() // 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -1,0 +1,107 @@
+"""How a corpus is written, and so how its text is read: what the tokenizer takes to be the same, and where a word begins.
+
+written     as people write: spaces mean what they say, so that a translation is spaced as in print.
+tokenised   lower-cased, with a space before every word and mark ("don 't you ?"): spaces between them say nothing, so
+            that text as people type it ("Don't you?") reads the same. Chinese and Japanese keep their spaces, which say
+            where a word begins.
+symbols     every character is a word.
+
+Everything here ends up in the pair's tokenizer.json; a tokenizer that is loaded has forgotten its style.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
+SPACE = "▁"  # how a piece writes the space before a word
+# Chinese and Japanese: letters, marks and full-width forms. Their texts have no spaces, except in corpora.
+UNSPACED = "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uffef\U00020000-\U0003ffff"
+
+_SAME = {"[’‘‛ʼ`´]": "'", "[“”„«»]": '"', "[‐‑‒–—―]": "-", "…": "...", r"[\s\p{Z}\p{C}]+": " "}
+_CONTRACTED = r"'(?:t|s|re|ve|ll|d|m)(?![\p{L}\p{M}])"
+# A word keeps its apostrophe: English contractions whole ("don't"), French elisions on the left ("l'" + "homme").
+_WRITTEN = (
+    rf"{SPACE}?[\p{{L}}\p{{M}}]+{_CONTRACTED}"
+    rf"|{SPACE}?[\p{{L}}\p{{M}}]+'?|{SPACE}?\p{{N}}+|{SPACE}?[^\s\p{{L}}\p{{M}}\p{{N}}{SPACE}]"
+)
+_TOKENISED = (
+    rf"[{UNSPACED}]+|[\p{{L}}\p{{M}}&&[^{UNSPACED}]]+(?:{_CONTRACTED}|'clock)?"
+    rf"|[\p{{N}}&&[^{UNSPACED}]]+(?:[.,]\p{{N}}+)*|\S"
+)
+_TYPED = {"''": '"', r"(?<=\p{Latin})？": "?", r"(?<=\p{Latin})！": "!", rf" (?={_CONTRACTED}|'clock)": ""}
+
+
+@dataclass(frozen=True)
+class Style:
+    """The steps that a tokenizer takes before its model, and how the pieces of that model are learnt."""
+
+    normalizer: normalizers.Normalizer
+    pre_tokenizer: pre_tokenizers.PreTokenizer
+    learn: Callable[[Tokenizer, list[str], int], None]
+
+
+def _replace(table: dict[str, str]) -> list[normalizers.Normalizer]:
+    return [normalizers.Replace(Regex(pattern), plain) for pattern, plain in table.items()]
+
+
+def _each(word: str) -> pre_tokenizers.PreTokenizer:
+    """Every match of `word` is a word with its mark, whatever the space before it."""
+    return pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex(r"\s+"), behavior="removed"), pre_tokenizers.Split(Regex(word), behavior="isolated"),
+         pre_tokenizers.Metaspace(SPACE, prepend_scheme="always", split=False)]
+    )  # fmt: skip
+
+
+def byte_pairs(tokenizer: Tokenizer, texts: list[str], size: int) -> None:
+    """Byte-pair encoding (Sennrich et al. 2016), on characters."""
+    tokenizer.model = models.BPE(unk_token="<unk>", fuse_unk=True)
+    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=list(SPECIALS), show_progress=False, min_frequency=2)
+    tokenizer.train_from_iterator(texts, trainer)
+
+
+def weighed(tokenizer: Tokenizer, texts: list[str], size: int) -> None:
+    """The pieces of `byte_pairs`, with the log of their share of the texts: a unigram model (Kudo 2018).
+
+    It divides a word nearly as byte pairs do, and with the shares `Text` finds words where nobody typed spaces.
+    """
+    byte_pairs(tokenizer, texts, size)
+    counts = Counter(number for encoding in tokenizer.encode_batch(texts) for number in encoding.ids)
+    pieces = [tokenizer.id_to_token(number) for number in range(tokenizer.get_vocab_size())]
+    shares = [math.log(max(counts[number], 0.1) / counts.total()) for number in range(len(pieces))]
+    tokenizer.model = models.Unigram(list(zip(pieces, shares)), SPECIALS.index("<unk>"), False)
+
+
+def whole_words(tokenizer: Tokenizer, texts: list[str], size: int) -> None:
+    """Every word a piece."""
+    tokenizer.model = models.WordLevel(unk_token="<unk>")
+    trainer = trainers.WordLevelTrainer(vocab_size=size, special_tokens=list(SPECIALS), show_progress=False)
+    tokenizer.train_from_iterator(texts, trainer)
+
+
+STYLES = {
+    "written": Style(
+        normalizers.Sequence([normalizers.NFKC(), *_replace(_SAME), normalizers.Strip()]),
+        pre_tokenizers.Sequence(
+            [pre_tokenizers.Metaspace(SPACE, prepend_scheme="always", split=False),
+             pre_tokenizers.Split(Regex(_WRITTEN), behavior="isolated")]
+        ),  # fmt: skip
+        byte_pairs,
+    ),
+    # NFC, not NFKC: Japanese is printed with full-width marks and digits.
+    "tokenised": Style(
+        normalizers.Sequence(
+            [normalizers.NFC(), *_replace(_SAME), normalizers.Lowercase(), *_replace(_TYPED), normalizers.Strip()]
+        ),
+        _each(_TOKENISED),
+        weighed,
+    ),
+    "symbols": Style(
+        normalizers.Sequence([normalizers.NFKC(), *_replace(_SAME), normalizers.Lowercase(), normalizers.Strip()]),
+        _each("."),
+        whole_words,
+    ),
+}

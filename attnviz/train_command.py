@@ -1,0 +1,114 @@
+"""What `python -m attnviz train` and `download` do: from the command line to a run and its card."""
+
+import json
+import os
+import shlex
+import sys
+from argparse import Namespace
+from dataclasses import fields, replace
+from pathlib import Path
+
+import torch
+
+from attnviz import checkpoints, corpora
+from attnviz.recipes import Settings
+
+OUT = Path("trained")  # below the working directory
+# Options that change what is learnt, and so belong to the command on the card.
+_RECORDED = ("val_size", "style", "limit", "epochs", "batch_tokens", "seed", "threads")
+# What --set may name beside the options of a model, and whether it is a whole number.
+_SETTINGS = {field.name: field.type for field in fields(Settings) if field.type in (int, float)}
+
+
+def train(args: Namespace) -> None:
+    """Train a mechanism, or go on with it, then write its card."""
+    from attnviz import evaluate, training
+
+    given = {name: getattr(args, name) for name in ("epochs", "batch_tokens", "seed") if getattr(args, name) is not None}
+    options = {name: value for name, value in args.set if name not in _SETTINGS}
+    changes = {name: _number(name, value) for name, value in args.set if name in _SETTINGS}
+    plan = training.plan(args.pair, args.mechanism, options, **changes | given)
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    corpus = _corpus(args)
+    name = f"{args.pair}/{args.mechanism}"
+    root = _out(args, name)
+    folder = training.train(plan, corpus, root, args.pair, restart=args.restart)
+    card = evaluate.card(root, name, corpus, _command(args), progress=True)
+    checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)})
+    key = training.score_key(corpus)
+    print(f"{folder} is ready: {key} {card['best'][key]:.2f} in epoch {card['best']['epoch']}")
+
+
+def _out(args: Namespace, name: str) -> Path:
+    """The folder to train in. A model that is finished, and has no run to go on with, is not written over unasked."""
+    root = Path(args.out) if args.out else checkpoints.ROOT
+    finished = (root / name / "card.json").exists() and not (root / name / "training.safetensors").exists()
+    if args.restart or not finished:
+        return root
+    if args.out:
+        raise ValueError(f"{root / name} holds a finished model; choose another --out, or lose it with --restart")
+    print(f"{root / name} holds a finished model; training in {OUT / name} instead", file=sys.stderr)
+    return OUT
+
+
+def _number(name: str, value: int | float | str) -> int | float:
+    """The value of a setting. ValueError when it is no number, or a fraction where whole ones count."""
+    if isinstance(value, str) or (_SETTINGS[name] is int and not isinstance(value, int)):
+        raise ValueError(f"{name} must be a {'whole ' if _SETTINGS[name] is int else ''}number; got {value!r}")
+    return value
+
+
+def download(args: Namespace) -> None:
+    """Fetch the public corpora of a pair into the data folder."""
+    from attnviz.download import fetch
+
+    folder = _folder(args)
+    fetch(args.pair, folder, report=print)
+    print(f"{folder} holds the corpora of {args.pair}")
+
+
+def _folder(args: Namespace) -> Path:
+    folder = args.data or os.environ.get("ATTNVIZ_DATA")
+    if not folder:
+        raise ValueError("there is no data folder; give it with --data DIR or set ATTNVIZ_DATA")
+    return Path(folder)
+
+
+def _corpus(args: Namespace) -> corpora.Corpus:
+    """The person's own sentences, or the corpora of the pair; cut to --limit."""
+    corpus = _own(args) or corpora.load(args.pair, None if args.pair in corpora.GENERATED else _folder(args))
+    return replace(corpus, train=corpus.train[: args.limit])
+
+
+def _own(args: Namespace) -> corpora.Corpus | None:
+    """The sentences of --tsv, or of --source-file and --target-file; None when there are none."""
+    if bool(args.source_file) != bool(args.target_file):
+        raise ValueError("--source-file and --target-file must come together")
+    paths = [Path(path) for path in (args.tsv, args.source_file, args.target_file) if path]
+    if not paths:
+        if args.val_size or args.style:
+            raise ValueError("--val-size and --style are for files of your own; the corpora of a pair have theirs")
+        return None
+    if len(paths) == 3 or args.data:
+        raise ValueError("give one of --tsv, --source-file with --target-file, and --data")
+    pairs = corpora.read_tsv(paths[0]) if args.tsv else corpora.read_parallel(*paths)
+    if not pairs:
+        raise ValueError(f"{paths[0]} must have a source and its translation on some lines; got none")
+    hashes = {path.name: corpora.sha256(path) for path in paths}
+    return corpora.own(pairs, hashes, args.val_size, args.style or "written")
+
+
+def _command(args: Namespace) -> str:
+    """The command that does the same elsewhere; folders are the reader's."""
+    words = ["python", "-m", "attnviz", "train", "--pair", args.pair, "--mechanism", args.mechanism]
+    own = [name for name in ("tsv", "source_file", "target_file") if getattr(args, name)]
+    for name in own:
+        words += [f"--{name.replace('_', '-')}", Path(getattr(args, name)).name]
+    words += [] if own or args.pair in corpora.GENERATED else ["--data", "DIR"]
+    for name in _RECORDED:
+        if (value := getattr(args, name)) is not None:
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    for name, value in args.set:
+        words += ["--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
+    return shlex.join(words)

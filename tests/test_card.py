@@ -1,0 +1,65 @@
+"""The card of a model as the page shows it: everything that is known, nothing that is not, and no markup of others."""
+
+import html
+import re
+
+import pytest
+
+import attnviz
+from attnviz import files
+from dashboard.views import card
+
+FULL = {
+    "parameters": 3392928, "bytes": 6_800_000, "data": {"multi30k/train.en": "aa", "multi30k/val.en": "bb", "tanaka/x": "cc"},
+    "training_pairs": 29000, "seconds": 2506, "epochs": 11, "device": "cpu, 1 thread(s)", "best": {"epoch": 9}, "remark": "<b>slow</b>",
+    "command": "python -m attnviz train", "ms_per_sentence": 12.34,
+    "alignment": {"pairs": 40, "best_head": {"error_rate": 0.1234}, "diagonal": {"error_rate": 0.5}},
+    "scores": {
+        "val": {"beam": 1, "bleu": 52.21, "bleu_signature": "nrefs:1|case:mixed"},
+        "test_2016": {"beam": 1, "bleu": 53.91, "unseen": {"sentences": 990, "bleu": 50}},
+        "test_2016_beam_5": {"beam": 5, "bleu": 55.04, "bleu_tok_lc": 57.1},
+    },
+}  # fmt: skip
+
+
+def facts(shown: str) -> dict[str, str]:
+    return {name: html.unescape(text) for name, text in re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", shown)}
+
+
+def rows(shown: str) -> list[list[str]]:
+    return [re.findall(r">([^<>]+)</t[hd]>", row) for row in re.findall(r"<tr>.*?</tr>", shown)]
+
+
+def test_all_that_a_card_can_say():
+    shown = card.show(FULL)
+    assert facts(shown) == {
+        "Parameters": "3,392,928", "Weights": "6.8 MB on disk", "Trained on": "multi30k, tanaka · 29,000 sentence pairs",
+        "Training": "42 min · 11 epochs, the one of epoch 9 kept · cpu, 1 thread(s)", "Speed": "12.3 ms a sentence, greedy",
+        "Alignment error": "0.123, of the diagonal 0.500 (forced decoding, 40 sentences linked by hand)",
+        "Remark": "<b>slow</b>", "Command": "python -m attnviz train",
+    }  # fmt: skip
+    assert "<b>slow" not in shown
+    assert rows(shown) == [
+        ["BLEU", "tok-lc"], ["val, greedy", "52.2", "–"], ["test 2016, greedy", "53.9", "–"],
+        ["test 2016, greedy, 990 unseen", "50.0", "–"], ["test 2016, beam 5", "55.0", "57.1"],
+    ]  # fmt: skip
+    assert "<b>BLEU</b> nrefs:1|case:mixed" in shown
+
+
+@pytest.mark.parametrize("missing", FULL)
+def test_a_card_may_lack_anything(missing):
+    """Any field may be missing, null, or of another shape."""
+    whole = facts(card.show(FULL))
+    for known in ({k: v for k, v in FULL.items() if k != missing}, *({**FULL, missing: v} for v in (None, "text", []) if missing != "bytes")):
+        shown = facts(card.show(known))
+        assert set(shown) <= set(whole) and len(shown) >= len(whole) - 1
+
+
+def test_no_card_is_said():
+    assert "it has no card" in card.show({})
+
+
+@pytest.mark.parametrize("name", attnviz.available())
+def test_shipped_cards_say_what_is_asked_of_them(name):
+    shown = card.show(files.read_card(name))
+    assert {"Parameters", "Trained on", "Training"} <= set(facts(shown)) and len(rows(shown)) > 1

@@ -1,0 +1,79 @@
+"""What every figure shares: the check of plotly, description and theme; and the colours."""
+
+import json
+
+import grids
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from grids import contrast, frame, luminance
+
+from attnviz import figures
+from attnviz.alignment import Cells
+from attnviz.figures import theme
+
+
+@pytest.fixture
+def made():
+    """One figure from every factory."""
+    dog = grids.dog()
+    return [
+        figures.heatmap(dog, 1, "<i>", dark=True, links=Cells(frozenset({(0, 0)}), frozenset({(0, 0), (1, 0)}))),
+        figures.step_bars(dog, 1, "<i>", dark=True),
+        figures.difference(np.zeros((3, 3)), dog, title="<i>", dark=True),
+        figures.by_step({"a": frame(["x"], np.nan), "b": frame(["x"])}, 3, 0, "<i>", dark=True),
+        figures.by_step({"a": frame(["x", "y"])}, [1, 2], title="<i>", dark=True),
+        figures.comparison(pd.DataFrame({"mechanism": ["a"], "statistic": ["gini"], "mean": 1.0, "std": 0.0}), "<i>", dark=True),
+    ]  # fmt: skip
+
+
+def test_every_figure_passes_the_whole_check_of_plotly(made):
+    for figure in made:
+        checked, ours = (json.loads(one.to_json()) for one in (go.Figure(figure.to_dict()), figure))
+        for one in (checked, ours):
+            del one["layout"]["template"]  # an empty one; the check writes it out
+        assert checked == ours
+
+
+def test_figures_can_be_changed_like_any_other(made):
+    for figure in made:
+        figure.update_layout(title="new")
+        assert figure.layout.title.text == "new"
+        for wrong in (lambda: figure.update_layout(xaxis_nonsense=1), lambda: figure.data[0].update(nonsense=1)):  # noqa: B023
+            with pytest.raises(ValueError):
+                wrong()
+
+
+def test_every_figure_carries_its_description_and_theme(made):
+    for figure in made:
+        assert figure.layout.meta["description"] and figure.layout.meta["dark"] is True
+        assert figure.layout.font.color == theme.DARK.text and figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
+        assert figure.layout.title.text == "&lt;i&gt;"
+
+
+# --- colours
+
+
+@pytest.mark.parametrize("colors", [theme.LIGHT, theme.DARK])
+def test_scales_read_without_colour(colors):
+    steps = np.array([luminance(color) ** (1 / 3) for color in colors.sequential])
+    differences = np.diff(steps) * np.sign(steps[-1] - steps[0])
+    assert (differences > 0.03).all()
+    assert np.sign(steps[-1] - steps[0]) == np.sign(luminance(colors.text) - luminance(colors.page))
+    middle = luminance(colors.diverging[4])
+    assert all((luminance(color) - middle) * (luminance(colors.text) - middle) > 0 for color in colors.diverging[::8])
+
+
+@pytest.mark.parametrize("colors", [theme.LIGHT, theme.DARK])
+def test_text_and_lines_stand_out_from_the_page(colors):
+    assert contrast(colors.text, colors.page) > 7 and contrast(colors.muted, colors.page) > 4.5
+    assert all(contrast(color, colors.page) > 3 for color in (*colors.lines[:3], colors.outline))
+
+
+def test_mechanisms_differ_in_colour_dash_and_marker_and_keep_theirs():
+    several = theme.lines(["transformer", "own", "bahdanau", "luong-general", "luong-dot"])
+    for part in ("color", "dash", "marker"):
+        assert len({getattr(line, part) for line in several.values()}) == 5
+    assert theme.lines(["transformer"])["transformer"] == several["transformer"]
+    assert "dot" not in {line.dash for line in several.values()}
