@@ -63,6 +63,8 @@ def _add_train(commands) -> None:
     train.add_argument("--pair", required=True, type=_pair, help="source-target, such as en-fr, or reverse")
     train.add_argument("--mechanism", required=True, metavar="NAME", help="such as bahdanau, luong-general or transformer")
     train.add_argument("--out", metavar="DIR", help="folder of checkpoints to write to (default: those of this project)")
+    train.add_argument("--start", metavar="DIR", help="begin with the weights of this checkpoint, such as "
+                       "checkpoints/en-fr/bahdanau, rather than at random (fine-tuning)")  # fmt: skip
     train.add_argument("--restart", action="store_true", help="begin again, whatever the folder holds")
 
     data = train.add_argument_group("sentences", "UTF-8 text, plain or gzipped")

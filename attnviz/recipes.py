@@ -17,6 +17,8 @@ class Settings:
     weight_decay: float = 0.01
     clip: float = 1.0
     average: float = 0.999  # decay of the moving average, an update
+    consistency: float = 0.0  # how much two passes under dropout must agree: alpha of R-Drop; 0: one pass
+    start: str = ""  # SHA-256 of the weights that it begins with; "": random ones
     vocabulary: int = 4000
     seed: int = 1
     rates: dict = field(default_factory=dict)  # parameter name -> factor on the learning rate, where it is not 1

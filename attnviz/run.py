@@ -29,6 +29,13 @@ def token_loss(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
     return F.cross_entropy(flat, target.flatten(), ignore_index=PAD, label_smoothing=smoothing)
 
 
+def disagreement(logits: Tensor, target: Tensor) -> Tensor:
+    """logits (2 B, T, V), two passes one after the other, target (B, T) -> half of KL(p || q) + KL(q || p), the mean over
+    real tokens, nats. R-Drop, Liang et al. 2021, eq. 2."""
+    p, q = (torch.log_softmax(half.float()[target != PAD], dim=-1) for half in logits.chunk(2))
+    return ((p.exp() - q.exp()) * (p - q)).sum(dim=-1).mean() / 2
+
+
 class Run:
     """One training run: its model, optimizer, average and place in the data; saved and restored whole.
 
@@ -70,12 +77,23 @@ class Run:
         """One update on a batch of indices -> its loss."""
         source = corpora.pad([self.data[i][0] for i in batch]).to(self.device)
         target = corpora.pad([self.data[i][1] for i in batch]).to(self.device)
-        inputs = F.pad(target[:, :-1], (1, 0), value=BOS)
-        logits, _ = self.working(source, inputs, source != PAD)
-        loss = self.loss(logits, target, self.plan.label_smoothing)
+        loss = self._consistent(source, target) if self.plan.consistency else self._plain(source, target)
         loss.backward()
         self._update()
         return loss.detach()
+
+    def _logits(self, source: Tensor, target: Tensor) -> Tensor:
+        return self.working(source, F.pad(target[:, :-1], (1, 0), value=BOS), source != PAD)[0]
+
+    def _plain(self, source: Tensor, target: Tensor) -> Tensor:
+        return self.loss(self._logits(source, target), target, self.plan.label_smoothing)
+
+    def _consistent(self, source: Tensor, target: Tensor) -> Tensor:
+        """R-Drop, half of its eq. 4: the loss is the mean of two passes, each under a dropout of its own."""
+        source, twice = source.repeat(2, 1), target.repeat(2, 1)
+        logits = self._logits(source, twice)
+        apart = disagreement(logits, target)
+        return self.loss(logits, twice, self.plan.label_smoothing) + self.plan.consistency / 2 * apart
 
     def _update(self) -> None:
         pairs = list(zip(self.master.parameters(), self.working.parameters()))
@@ -92,6 +110,12 @@ class Run:
                 half.copy_(full)
             for key, value in self.master.state_dict().items():
                 self.average[key].lerp_(value, 1 - keep)
+
+    def begin(self, weights: dict[str, Tensor]) -> None:
+        """Take these weights instead of random ones. RuntimeError when they are another model's."""
+        self.master.load_state_dict({key: value.float() for key, value in weights.items()})
+        self.working.load_state_dict(self.master.state_dict())
+        self.average = {key: value.clone() for key, value in self.master.state_dict().items()}
 
     def averaged(self) -> nn.Module:
         """The model of the moving average, fp32, in evaluation mode."""

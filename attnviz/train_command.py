@@ -33,7 +33,7 @@ def train(args: Namespace) -> None:
     corpus = _corpus(args)
     name = f"{args.pair}/{args.mechanism}"
     root = _out(args, name)
-    folder = training.train(plan, corpus, root, args.pair, restart=args.restart)
+    folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=args.start and Path(args.start))
     card = evaluate.card(root, name, corpus, _command(args), progress=True)
     checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)})
     key = training.score_key(corpus)
@@ -106,6 +106,7 @@ def _command(args: Namespace) -> str:
     for name in own:
         words += [f"--{name.replace('_', '-')}", Path(getattr(args, name)).name]
     words += [] if own or args.pair in corpora.GENERATED else ["--data", "DIR"]
+    words += ["--start", args.start] if args.start else []
     for name in _RECORDED:
         if (value := getattr(args, name)) is not None:
             words += [f"--{name.replace('_', '-')}", str(value)]

@@ -51,24 +51,29 @@ def plan(pair: str, mechanism: str, options: dict | None = None, **changes) -> r
 
 def train(
     plan: recipes.Settings, corpus: corpora.Corpus, root: Path, pair: str, save_every: float = 60.0, compile: bool = True,
-    restart: bool = False,
+    restart: bool = False, start: Path | None = None,
 ) -> Path:  # fmt: skip
     """Train, resuming what `root/pair/mechanism` holds; returns that folder. The best epoch on validation ships.
 
     save_every : seconds between saves within an epoch. compile : see `Run`. restart : begin again, whatever is there.
-    ValueError when a finished model is there without its run, or a run with other settings or data.
+    start : folder of a checkpoint whose weights and tokenizer to begin with, rather than at random (fine-tuning).
+    ValueError when a finished model is there without its run, or a run with other settings or data; CheckpointError.
     """
+    plan = replace(plan, start=checkpoints.fingerprint(*_name(start))) if start else plan
     folder = Path(root) / pair / plan.mechanism
     begun = folder / "training.safetensors"
     if restart:
         begun.unlink(missing_ok=True)
     elif not begun.exists() and (folder / "card.json").exists():
         raise ValueError(f"{folder} holds a finished model and no run to go on with; choose another --out, or --restart")
-    text = vocabulary(Path(root) / pair / "tokenizer.json", corpus, plan.vocabulary)
+    tokenizer = Path(root) / pair / "tokenizer.json"
+    text = _taken(start, tokenizer) if start else vocabulary(tokenizer, corpus, plan.vocabulary)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     run = Run(plan, text, corpus.train, device, compile)
     if begun.exists():
         run.restore(folder)
+    elif start:
+        _begin(run, start)
     _best(run, corpus)
     sentence = progress.example(corpus.val)
     with tqdm(total=run.total, initial=run.update, desc=f"{pair}/{plan.mechanism}", unit="batch", smoothing=0.05) as bar:
@@ -77,6 +82,31 @@ def train(
             _finish(run, folder, text, corpus)
             bar.write(progress.report(run, text, sentence))
     return folder
+
+
+def _name(folder: Path) -> tuple[str, Path]:
+    """A checkpoint's folder -> its name and the folder of checkpoints."""
+    folder = Path(folder).resolve()
+    return f"{folder.parent.name}/{folder.name}", folder.parent.parent
+
+
+def _taken(start: Path, path: Path) -> Text:
+    """The tokenizer of the checkpoint to begin with, also put at `path`. ValueError when another one is there."""
+    name, root = _name(start)
+    text, taken = checkpoints.load_text(name.split("/")[0], root), (root / name).parent / "tokenizer.json"
+    if path.is_file() and path.read_bytes() != taken.read_bytes():
+        raise ValueError(f"{path} is not the tokenizer of {start}; choose another --out")
+    if not path.is_file():
+        files.replace(path, lambda temporary: temporary.write_bytes(taken.read_bytes()))
+    return text
+
+
+def _begin(run: Run, start: Path) -> None:
+    model, config = checkpoints.load_model(*_name(start))
+    try:
+        run.begin(model.state_dict())
+    except RuntimeError:
+        raise ValueError(f"{start} holds another model ({config}) than the one to be trained ({run.config.to_dict()})") from None
 
 
 def vocabulary(path: Path, corpus: corpora.Corpus, size: int) -> Text:
