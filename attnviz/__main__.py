@@ -78,7 +78,8 @@ def _add_train(commands) -> None:
                       "with spaces around every mark, or as symbols of one character")  # fmt: skip
     data.add_argument("--limit", type=_count, metavar="N", help="train on the first N pairs only")
 
-    settings = train.add_argument_group("settings", "default: the recipe of pair and mechanism")
+    settings = train.add_argument_group("settings", "default: the recipe of pair and mechanism; for fewer than 10,000 "
+                                        "pairs of your own, smaller batches and more passes")
     settings.add_argument("--epochs", type=int, metavar="N", help="passes over the data")
     settings.add_argument("--batch-tokens", type=int, metavar="N", help="pieces in a batch, padding included")
     settings.add_argument("--seed", type=int, metavar="N")

@@ -12,7 +12,7 @@ class Settings:
     epochs: int = 11
     batch_tokens: int = 2000
     learning_rate: float = 1e-3
-    warmup: int = 400  # updates
+    warmup: int = 400  # updates, at most a tenth of all
     label_smoothing: float = 0.1
     weight_decay: float = 0.01
     clip: float = 1.0
@@ -58,8 +58,9 @@ def settings(mechanism: str, **changes) -> Settings:
 
 
 def rate(update: int, total: int, plan: Settings) -> float:
-    """Learning rate: linear warm-up, then a cosine down to 2 % of the peak."""
-    if update < plan.warmup:
-        return plan.learning_rate * (update + 1) / plan.warmup
-    progress = (update - plan.warmup) / max(1, total - plan.warmup)
+    """Learning rate: linear warm-up, at most a tenth of the run, then a cosine down to 2 % of the peak."""
+    warmup = min(plan.warmup, total // 10)
+    if update < warmup:
+        return plan.learning_rate * (update + 1) / warmup
+    progress = (update - warmup) / max(1, total - warmup)
     return plan.learning_rate * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))

@@ -11,8 +11,9 @@ from pathlib import Path
 import torch
 
 from attnviz import checkpoints, corpora
-from attnviz.recipes import Settings
+from attnviz.recipes import Settings, settings
 
+FEW = 10_000  # pairs
 OUT = Path("trained")  # below the working directory
 # Options that change what is learnt, and so belong to the command on the card.
 _RECORDED = ("val_size", "style", "limit", "epochs", "batch_tokens", "seed", "threads")
@@ -27,10 +28,11 @@ def train(args: Namespace) -> None:
     given = {name: getattr(args, name) for name in ("epochs", "batch_tokens", "seed") if getattr(args, name) is not None}
     options = {name: value for name, value in args.set if name not in _SETTINGS}
     changes = {name: _number(name, value) for name, value in args.set if name in _SETTINGS}
-    plan = training.plan(args.pair, args.mechanism, options, **changes | given)
+    training.plan(args.pair, args.mechanism, options, **changes | given)  # what is wrong with it is said before data is read
+    corpus = _corpus(args)
+    plan = training.plan(args.pair, args.mechanism, options, **_few(args, corpus) | changes | given)
     if args.threads:
         torch.set_num_threads(args.threads)
-    corpus = _corpus(args)
     name = f"{args.pair}/{args.mechanism}"
     root = _out(args, name)
     folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=args.start and Path(args.start))
@@ -97,6 +99,13 @@ def _own(args: Namespace) -> corpora.Corpus | None:
         raise ValueError(f"{paths[0]} must have a source and its translation on some lines; got none")
     hashes = {path.name: corpora.sha256(path) for path in paths}
     return corpora.own(pairs, hashes, args.val_size, args.style or "written")
+
+
+def _few(args: Namespace, corpus: corpora.Corpus) -> dict:
+    """What a small corpus of one's own changes in the recipe: smaller batches and more passes, for as many updates as it takes."""
+    if not (args.tsv or args.source_file) or len(corpus.train) >= FEW:
+        return {}
+    return {"batch_tokens": 500, "epochs": 3 * settings(args.mechanism).epochs}
 
 
 def _command(args: Namespace) -> str:

@@ -96,7 +96,7 @@ def _gold(pair: str) -> dict:
         help=f"{len(sentences)} sentences whose words were linked by hand. One that is chosen becomes the sentence, its translation "
         "the text for all models, and its links are laid over the maps, with the alignment error rate.",
     )  # fmt: skip
-    return {"gold": chosen, "links": st.toggle("Gold links over the maps", True, key="links", bind="query-params")}
+    return {"gold": chosen, "links": not chosen or st.toggle("Gold links over the maps", True, key="links", bind="query-params")}
 
 
 def _take() -> None:

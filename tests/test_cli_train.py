@@ -3,13 +3,14 @@
 import gzip
 import json
 import re
+from argparse import Namespace
 from functools import partial
 
 import pytest
 import tiny
 
 import attnviz
-from attnviz import checkpoints, corpora
+from attnviz import checkpoints, corpora, recipes, train_command
 from attnviz.__main__ import main
 
 SMALL = ["--epochs", "1", "--batch-tokens", "200", "--set", "width=16", "--set", "embedding_width=16", "--set", "vocabulary=120"]
@@ -197,3 +198,17 @@ def test_the_parser_knows_the_styles():
     from attnviz import __main__, styles
 
     assert set(__main__.STYLES) == styles.STYLES.keys()
+
+
+@pytest.mark.parametrize("own, pairs, expected", [
+    (True, 9_999, {"batch_tokens": 500, "epochs": 60}), (True, 10_000, {}), (False, 100, {}),
+])  # fmt: skip
+def test_a_few_sentences_of_ones_own_get_smaller_batches_and_more_passes(own, pairs, expected):
+    args = Namespace(tsv="x" if own else None, source_file=None, mechanism="bahdanau")
+    assert train_command._few(args, corpora.Corpus([("a", "b")] * pairs, [], {}, {})) == expected
+
+
+def test_the_warm_up_of_a_short_run_is_a_tenth_of_it():
+    plan = recipes.Settings("bahdanau", warmup=400, learning_rate=1.0)
+    assert recipes.rate(9, 100, plan) == 1.0 and recipes.rate(0, 100, plan) == 0.1
+    assert recipes.rate(399, 10_000, plan) == 1.0 and recipes.rate(9, 10_000, plan) == 10 / 400
