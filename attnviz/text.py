@@ -73,6 +73,7 @@ class Text:
         if self.tokenizer.pre_tokenizer is None or self.tokenizer.normalizer is None:
             return "it has no normaliser or no pre-tokeniser"
         return None
+
     def spaced(self) -> "Text":
         """The same tokenizer, which shows the spaces between words also where print has none: for scores on given words."""
         return Text(self.tokenizer, marked=True)
