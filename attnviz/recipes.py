@@ -19,7 +19,7 @@ class Settings:
     average: float = 0.999  # decay of the moving average, an update
     consistency: float = 0.0  # how much two passes under dropout must agree: alpha of R-Drop; 0: one pass
     start: str = ""  # SHA-256 of the weights that it begins with; "": random ones
-    vocabulary: int = 4000
+    vocabulary: int = 8000
     seed: int = 1
     rates: dict = field(default_factory=dict)  # parameter name -> factor on the learning rate, where it is not 1
     options: dict = field(default_factory=dict)

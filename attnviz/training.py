@@ -19,12 +19,15 @@ from attnviz.text import BOS, PAD, SPECIALS, Text, train_vocabulary
 
 # What a pair changes in the recipes: for every mechanism (""), and for one.
 PAIRS = {
+    "en-de": {"": {"vocabulary": 6000}},
     "en-ja": {"": {"vocabulary": 6000}},
     # One right answer, and as many sentences as one likes: small models, nothing to smooth or to drop.
     "reverse": {
         "": {"epochs": 10, "batch_tokens": 1000, "learning_rate": 3e-3, "warmup": 100, "label_smoothing": 0.0, "average": 0.99,
              "rates": {}, "options": {"dropout": 0.0}},
         **{name: {"options": {"width": 64, "embedding_width": 64}} for name in recipes.RECIPES},
+        # At a higher rate it learns as well, and looks where it need not: at the neighbour of the letter that it says.
+        "bahdanau": {"epochs": 9, "learning_rate": 5e-4, "options": {"width": 64, "embedding_width": 64}},
         "transformer": {"epochs": 12, "learning_rate": 2e-3, "warmup": 200,
                         "options": {"width": 64, "hidden": 256, "layers": 2, "heads": 4}},
     },
