@@ -1,4 +1,4 @@
-"""The command line: `python -m attnviz models | trace | evaluate | align | train | download`.
+"""The command line: `python -m attnviz models | trace | evaluate | align | train | download | study`.
 
 An error is one line on standard error and exit status 2. torch is imported once a command starts, not for --help.
 """
@@ -10,6 +10,7 @@ import sys
 
 PROGRAM = "python -m attnviz"
 STYLES = ("written", "tokenised", "symbols")  # those of styles.py, which needs more than --help should wait for
+STUDIES = ("mechanisms", "length", "dropout", "order")  # those of studies/, likewise
 
 
 class Parser(argparse.ArgumentParser):
@@ -51,6 +52,7 @@ def parser() -> Parser:
         command.add_argument("--root", metavar="DIR", help="folder of checkpoints (default: those of this project)")
     _add_train(commands)
     _add_download(commands)
+    _add_study(commands)
     return top
 
 
@@ -95,6 +97,20 @@ def _add_download(commands) -> None:
     download.add_argument("--data", metavar="DIR", help="folder to put them in (default: environment variable ATTNVIZ_DATA)")
 
 
+def _add_study(commands) -> None:
+    study = commands.add_parser(
+        "study", help="measure the trained models: a table and a figure in the README of the checkpoints",
+        description="Measure the trained models of en-fr and write a section of README.md, a figure and the raw figures below the "
+        "folder of checkpoints. What a study trains goes to another folder; stopped at any time, the same command goes on.",
+    )  # fmt: skip
+    study.add_argument("name", choices=STUDIES, metavar="NAME", help=", ".join(STUDIES))
+    study.add_argument("--data", metavar="DIR", help="folder of the corpora (default: environment variable ATTNVIZ_DATA)")
+    study.add_argument("--root", metavar="DIR", help="folder of checkpoints (default: those of this project)")
+    study.add_argument("--seeds", type=_count, default=1, metavar="N", help="training runs of each model; those that do not ship "
+                       "are trained (default 1)")  # fmt: skip
+    study.add_argument("--out", metavar="DIR", help="folder to train in (default: trained/studies)")
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command -> exit status: 0, 2 after an error, 130 when interrupted, 141 when nobody reads the output."""
     args = parser().parse_args(arguments)
@@ -107,7 +123,7 @@ def main(arguments: list[str] | None = None) -> int:
         getattr(commands, args.command)(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        after = "; the same command goes on from the last save" if args.command == "train" else ""
+        after = "; the same command goes on from the last save" if args.command in ("train", "study") else ""
         print(f"{program}: interrupted{after}", file=sys.stderr)
         return 130
     except BrokenPipeError:

@@ -9,10 +9,10 @@ import torch
 from attnviz import checkpoints, corpora, page, select, stats
 from attnviz.figures.labels import plain, width
 from attnviz.trace import Trace
-from attnviz.train_command import download, train
+from attnviz.train_command import OUT, data_folder, download, train
 from attnviz.translator import Translator, describe
 
-__all__ = ["align", "download", "evaluate", "models", "trace", "train"]
+__all__ = ["align", "download", "evaluate", "models", "study", "trace", "train"]
 
 _FIRST = ("bleu_lc", "bleu_morphemes", "bleu_words", "bleu_char", "exact_match")  # the score that a list shows, where it is
 
@@ -97,6 +97,16 @@ def align(args: Namespace) -> None:
     rows = [(title, *("–" if figures[name] is None else f"{figures[name]:.3f}" for name in names)) for title, figures in lines]
     head = (f"{found['pairs']} pairs, {found['sure']} sure of {found['possible']} links", "error rate", "precision", "recall")
     print(_table([head, *rows], "<>>>"))
+
+
+def study(args: Namespace) -> None:
+    """Run a study, and write what it found below the folder of checkpoints."""
+    from attnviz import studies
+
+    root = _root(args)
+    setting = studies.Setting(root, Path(args.out or OUT / "studies"), corpora.load("en-fr", data_folder(args)), args.seeds)
+    studies.run(args.name, setting)
+    print(f"{root / 'README.md'} has the study of {args.name}; its figures are in {root / 'studies' / args.name}.json")
 
 
 def _root(args: Namespace) -> Path:

@@ -50,7 +50,7 @@ def score(
 
 
 def translations(
-    translator: Translator, sources: Sequence[str], beam: int = 1, progress: bool = False
+    translator: Translator, sources: Sequence[str], beam: int = 1, progress: bool = False, also: Sequence[type] = ()
 ) -> tuple[list[str], dict]:
     """Translations of `sources`, words apart in every script, and what was measured on the way:
 
@@ -59,6 +59,7 @@ def translations(
     entropy_nats, max_weight    of every cross-attention row of the translations, <eos> row included, in every head
                                 and layer; the mean of them all, that is of each head's own mean. None without attention.
     antidiagonal                see `AntiDiagonal`; for the task of reversal only
+    and the figures of `also`, kinds of tallies.
 
     Greedy runs in batches; a beam of 2 or more goes sentence by sentence. progress : a bar on standard error.
     Raises ValueError for no text at all and for a beam out of range; TextError for a long one.
@@ -71,7 +72,8 @@ def translations(
     filled, text = _filled(ids), translator.text.spaced()
     model, device = translator.model, next(translator.model.parameters()).device
     decoded = _greedy(model, ids, filled, device) if beam == 1 else _beam(model, ids, filled, device, beam)
-    found, tallies = [""] * len(ids), [kind() for kind in (Spread, *TALLIES.get(_pair(translator), ()))]
+    kinds = (Spread, *TALLIES.get(_pair(translator), ()), *also)
+    found, tallies = [""] * len(ids), [kind() for kind in kinds]
     with tqdm(total=len(filled), desc=translator.name, unit="sentence", disable=not progress) as bar:
         started = time.perf_counter()
         for chosen, unrolled, lengths in decoded:

@@ -40,6 +40,22 @@ class Spread:
         return {"entropy_nats": entropy / rows if rows else None, "max_weight": largest / rows if rows else None}
 
 
+class BySentence:
+    """by_sentence : (pieces of the source, <eos> included; mean entropy in nats of its rows in every head and layer) of each
+    sentence, in the order of decoding. None without attention."""
+
+    def __init__(self):
+        self.found: list[tuple[int, float]] = []
+
+    def add(self, unrolled: Unrolled, lengths: Sequence[int], sources: Sequence[int]) -> None:
+        for i, (length, pieces) in enumerate(zip(lengths, sources)) if unrolled.cross else ():
+            entropy, _, rows = attention_sums([layer[i : i + 1] for layer in unrolled.cross], [length]).tolist()
+            self.found.append((pieces, entropy / rows))
+
+    def figures(self) -> dict:
+        return {"by_sentence": self.found or None}
+
+
 class AntiDiagonal:
     """Share (%) of steps that look most at the piece they should when a sequence is reversed: step t of n at n - 1 - t.
 

@@ -65,12 +65,13 @@ def download(args: Namespace) -> None:
     """Fetch the public corpora of a pair into the data folder."""
     from attnviz.download import fetch
 
-    folder = _folder(args)
+    folder = data_folder(args)
     fetch(args.pair, folder, report=print)
     print(f"{folder} holds the corpora of {args.pair}")
 
 
-def _folder(args: Namespace) -> Path:
+def data_folder(args: Namespace) -> Path:
+    """The folder of --data or of the environment. ValueError when neither is given."""
     folder = args.data or os.environ.get("ATTNVIZ_DATA")
     if not folder:
         raise ValueError("there is no data folder; give it with --data DIR or set ATTNVIZ_DATA")
@@ -79,7 +80,7 @@ def _folder(args: Namespace) -> Path:
 
 def _corpus(args: Namespace) -> corpora.Corpus:
     """The person's own sentences, or the corpora of the pair; cut to --limit."""
-    corpus = _own(args) or corpora.load(args.pair, None if args.pair in corpora.GENERATED else _folder(args))
+    corpus = _own(args) or corpora.load(args.pair, None if args.pair in corpora.GENERATED else data_folder(args))
     return replace(corpus, train=corpus.train[: args.limit])
 
 

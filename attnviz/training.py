@@ -130,11 +130,12 @@ def validate(run: Run, text: Text, corpus: corpora.Corpus) -> dict:
     model, pairs = run.averaged(), corpus.val
     found = translate(model, text.spaced(), [a for a, _ in pairs], run.device)
     score = METRICS[corpus.metric](found, [b for _, b in pairs])
-    return {"epoch": run.epoch, score_key(corpus): round(score, 2), "val_loss": round(_loss(model, text, pairs, run.device), 4)}
+    return {"epoch": run.epoch, score_key(corpus): round(score, 2), "val_loss": round(loss(model, text, pairs, run.device), 4)}
 
 
 @torch.inference_mode()
-def _loss(model: nn.Module, text: Text, pairs: corpora.Pairs, device: str, batch: int = 128) -> float:
+def loss(model: nn.Module, text: Text, pairs: corpora.Pairs, device: str, batch: int = 128) -> float:
+    """Cross-entropy (nats a token) of a model in evaluation mode, without label smoothing."""
     data, total, count = sorted(corpora.encode(pairs, text), key=lambda pair: len(pair[1])), 0.0, 0
     for start in range(0, len(data), batch):
         chosen = data[start : start + batch]
@@ -179,8 +180,8 @@ def _finish(run: Run, folder: Path, text: Text, corpus: corpora.Corpus) -> None:
         (folder / "card.json").unlink(missing_ok=True)  # it speaks of other weights
         checkpoints.save_model(folder, run.config, run.average)
     run.seconds += time.monotonic() - started
-    loss = round(run.losses / max(run.counted, 1), 4)
-    run.history.append(score | {"train_loss": loss, "seconds": round(run.seconds), "peak_memory_mb": peak_memory_mb(),
+    mean = round(run.losses / max(run.counted, 1), 4)
+    run.history.append(score | {"train_loss": mean, "seconds": round(run.seconds), "peak_memory_mb": peak_memory_mb(),
                                 "device": device_name(run.device), "precision": run.precision})  # fmt: skip
     run.losses, run.counted = 0.0, 0
     run.save(folder)

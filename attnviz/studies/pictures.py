@@ -1,0 +1,125 @@
+"""Panels of points and lines -> one picture, SVG on white. matplotlib draws it: the extra `studies` of this project.
+
+Every mechanism has the colour it has on the page (Okabe-Ito, see figures/theme.py), and a dash and a marker of its own, so
+the picture reads in grey and with every kind of colour blindness.
+"""
+
+import importlib.util
+import io
+from dataclasses import dataclass
+
+from attnviz.figures.theme import LIGHT, Line, lines
+
+INSTALL = "matplotlib is missing, so there is no picture; install it (pip install 'attnviz[studies]') and run the study again"
+_DASHES = {"solid": "-", "dash": (0, (5, 2)), "dashdot": (0, (6, 2, 1, 2)), "longdash": (0, (9, 3)),
+           "longdashdot": (0, (9, 2, 2, 2))}  # fmt: skip
+_MARKERS = {"circle": "o", "diamond": "D", "square": "s", "triangle-up": "^", "x": "X", "star": "*", "cross": "P", "hexagon": "h"}
+_STYLE = {"svg.hashsalt": "attnviz", "svg.fonttype": "path", "font.size": 10, "text.color": LIGHT.text,
+          "axes.edgecolor": LIGHT.muted, "axes.labelcolor": LIGHT.text, "xtick.color": LIGHT.muted, "ytick.color": LIGHT.muted,
+          "xtick.labelcolor": LIGHT.text, "ytick.labelcolor": LIGHT.text, "axes.axisbelow": True}  # fmt: skip
+_PANEL = (3.9, 3.2)  # inches
+_NAME = (2.5, 0.25)  # inches of a name in the legend
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one name. low, high : ends of the bar at each point. marks, line : are points, and lines between them, drawn?"""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    marks: bool = True
+    line: bool = True
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Series on two axes. rows : names on the vertical axis, first at the top, whose series then go along the other one.
+
+    ticks : where the horizontal axis is labelled. reference : a dotted line, its name and its points.
+    """
+
+    title: str
+    series: tuple[Series, ...]
+    x: str = ""
+    y: str = ""
+    rows: tuple[str, ...] = ()
+    ticks: tuple[float, ...] = ()
+    log: bool = False
+    reference: tuple[str, tuple[float, ...], tuple[float, ...]] | None = None
+
+
+def available() -> bool:
+    """Is there what draws?"""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def draw(panels: list[Panel], columns: int, description: str) -> bytes:
+    """The picture, with one legend for all panels; the same panels give the same bytes. SVG in UTF-8."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    styles = lines(series.name for panel in panels for series in panel.series)
+    references = dict.fromkeys(panel.reference[0] for panel in panels if panel.reference)
+    beside = max(1, int(columns * _PANEL[0] / _NAME[0]))
+    above = _NAME[1] * -(-(len(styles) + len(references)) // beside)
+    count = -(-len(panels) // columns)
+    with rc_context(_STYLE):
+        figure = Figure((_PANEL[0] * columns, _PANEL[1] * count + above), layout="constrained", facecolor=LIGHT.page)
+        axes = list(figure.subplots(count, columns, squeeze=False).flat)
+        drawn: dict = {}
+        for place, (axis, panel) in enumerate(zip(axes, panels)):
+            drawn = _panel(axis, panel, styles, named=place % columns == 0) | drawn
+        for axis in axes[len(panels) :]:
+            axis.set_axis_off()
+        names = [*styles, *references]
+        figure.legend([drawn[name] for name in names], names, loc="outside upper left", ncols=beside, frameon=False, handlelength=3.4)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Title": description})
+    return buffer.getvalue()
+
+
+def _panel(axis, panel: Panel, styles: dict[str, Line], named: bool) -> dict:
+    """Draw a panel, with the names of its rows if `named`; what its legend has: name -> handle."""
+    drawn = {}
+    for series in panel.series:
+        handle = _series(axis, series, styles[series.name], bool(panel.rows))
+        drawn = {series.name: handle} | drawn  # the first of a name, which has its marks
+    if panel.reference:
+        name, x, y = panel.reference
+        drawn[name] = axis.plot(x, y, ":", color=LIGHT.muted, linewidth=1.6)[0]
+    axis.set_title(panel.title, loc="left", fontsize=10.5, fontweight="bold")
+    axis.set_xlabel(panel.x)
+    axis.set_ylabel(panel.y)
+    axis.grid(color=LIGHT.grid, axis="both")
+    axis.spines[["top", "right"]].set_visible(False)
+    if panel.log:
+        axis.set_xscale("log")
+    if panel.ticks:
+        axis.set_xticks(panel.ticks, [f"{tick:g}" for tick in panel.ticks], minor=False)
+        axis.minorticks_off()
+    if panel.rows:
+        axis.set_yticks(range(len(panel.rows)), panel.rows if named else ("",) * len(panel.rows))
+        axis.set_ylim(len(panel.rows) - 0.5, -0.5)
+        axis.margins(x=0.12)
+    return drawn
+
+
+def _series(axis, series: Series, style: Line, along: bool):
+    """Draw a series; `along` : its bars lie along the horizontal axis."""
+    look = {"color": style.color, "markersize": 7, "linewidth": 1.8, "capsize": 3, "elinewidth": 1.4}
+    bars = None
+    if series.low:
+        middle = series.x if along else series.y
+        bars = [[m - low for m, low in zip(middle, series.low)], [high - m for m, high in zip(middle, series.high)]]
+    return axis.errorbar(
+        series.x, series.y, xerr=bars if along else None, yerr=None if along else bars,
+        marker=_MARKERS[style.marker] if series.marks else "", linestyle=_dash(style.dash) if series.line else "", **look,
+    )  # fmt: skip
+
+
+def _dash(dash: str):
+    """A dash of the page's, as matplotlib writes it: a name, or lengths such as 5px,2px, there in half the unit."""
+    return _DASHES.get(dash) or (0, tuple(float(part.removesuffix("px")) / 2 for part in dash.split(",")))
