@@ -21,7 +21,10 @@ def available(root: str | Path | None = None) -> list[str]:
 
 
 def load(name: str, root: str | Path | None = None):
-    """The trained model `name` (see `available`) as a Translator. Raises ValueError when there is none, or it is damaged."""
-    from attnviz.translator import Translator
+    """The trained model `name` (see `available`) as a Translator, or a Classifier where it says a sentence's label.
 
-    return Translator.load(name, Path(root) if root else None)
+    Raises ValueError when there is none, or it is damaged.
+    """
+    from attnviz import loading
+
+    return loading.load(name, Path(root) if root else None)

@@ -9,7 +9,7 @@ import re
 import sys
 
 PROGRAM = "python -m attnviz"
-STYLES = ("written", "tokenised", "symbols")  # those of styles.py, which needs more than --help should wait for
+STYLES = ("written", "tokenised", "plain", "symbols")  # those of styles.py, which needs more than --help should wait for
 STUDIES = ("mechanisms", "length", "dropout", "order")  # those of studies/, likewise
 
 
@@ -27,7 +27,7 @@ def parser() -> Parser:
     models = commands.add_parser("models", help="list the trained models")
     models.add_argument("--json", action="store_true", help="cards as JSON")
 
-    trace = commands.add_parser("trace", help="translate one text and show what was attended to")
+    trace = commands.add_parser("trace", help="translate or classify one text and show what was attended to")
     trace.add_argument("text", metavar="TEXT")
     trace.add_argument("--model", required=True, help="as `models` lists it, such as en-fr/bahdanau")
     trace.add_argument("--target", help="force the model to produce this text")
@@ -35,10 +35,12 @@ def parser() -> Parser:
     trace.add_argument("--json", metavar="FILE", help="write the trace as JSON; - for standard output")
     trace.add_argument("--html", metavar="FILE", help="write a page with heatmaps, bars and statistics that opens offline")
 
-    evaluate = commands.add_parser("evaluate", help="BLEU, chrF, speed, entropy and maximum weight on two aligned files")
+    evaluate = commands.add_parser("evaluate", help="BLEU, chrF, speed, entropy and maximum weight on two aligned files; of a "
+                                   "classifier accuracy on one file of sentences with labels")  # fmt: skip
     evaluate.add_argument("--model", required=True, help="as `models` lists it, such as en-fr/bahdanau")
-    evaluate.add_argument("--source", required=True, metavar="FILE", help="a sentence a line, plain or gzipped")
-    evaluate.add_argument("--reference", required=True, metavar="FILE", help="its translations, line by line")
+    evaluate.add_argument("--source", required=True, metavar="FILE", help="a sentence a line, plain or gzipped; "
+                          "for a classifier sentence<TAB>0 or 1")  # fmt: skip
+    evaluate.add_argument("--reference", metavar="FILE", help="its translations, line by line")
     evaluate.add_argument("--beam", type=int, default=1, metavar="N", help="hypotheses kept (default 1: greedy, in batches)")
     evaluate.add_argument("--json", action="store_true", help="the figures as JSON")
 
@@ -62,8 +64,8 @@ def _add_train(commands) -> None:
         description="Train a model and write its checkpoint and card, on the corpora of a pair or on sentences of your own. "
         "Stopped at any time, the same command goes on.",
     )  # fmt: skip
-    train.add_argument("--pair", required=True, type=_pair, help="source-target, such as en-fr, or reverse")
-    train.add_argument("--mechanism", required=True, metavar="NAME", help="such as bahdanau, luong-general or transformer")
+    train.add_argument("--pair", required=True, type=_pair, help="source-target, such as en-fr, or reverse, or sst2 (labels)")
+    train.add_argument("--mechanism", required=True, metavar="NAME", help="such as bahdanau, luong-general or transformer; of sst2 self-attention")
     train.add_argument("--out", metavar="DIR", help="folder of checkpoints to write to (default: those of this project)")
     train.add_argument("--start", metavar="DIR", help="begin with the weights of this checkpoint, such as "
                        "checkpoints/en-fr/bahdanau, rather than at random (fine-tuning)")  # fmt: skip
@@ -77,7 +79,7 @@ def _add_train(commands) -> None:
     data.add_argument("--val-size", type=_count, metavar="N",
                       help="pairs of your own kept for validation (default: a twentieth, at most 1000)")  # fmt: skip
     data.add_argument("--style", choices=STYLES, help="how your own are written: as people do (the default), lower-cased "
-                      "with spaces around every mark, or as symbols of one character")  # fmt: skip
+                      "with spaces around every mark, the same without most marks, or as symbols of one character")  # fmt: skip
     data.add_argument("--limit", type=_count, metavar="N", help="train on the first N pairs only")
 
     settings = train.add_argument_group("settings", "default: the recipe of pair and mechanism; for fewer than 10,000 "
@@ -136,8 +138,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _pair(text: str) -> str:
-    if not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}|reverse", text):
-        raise argparse.ArgumentTypeError(f"must be two languages, such as en-fr, or reverse; got {text!r}")
+    if not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}|reverse|sst2", text):
+        raise argparse.ArgumentTypeError(f"must be two languages, such as en-fr, or reverse or sst2; got {text!r}")
     return text
 
 

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import torch
 
-from attnviz import checkpoints, corpora, page, select, stats
-from attnviz.figures.labels import plain, width
+from attnviz import checkpoints, corpora, label_command, loading, page, select, stats
+from attnviz.classify import Classifier
+from attnviz.figures.labels import plain
+from attnviz.table import table
 from attnviz.trace import Trace
 from attnviz.train_command import OUT, data_folder, download, train
-from attnviz.translator import Translator, describe
+from attnviz.trained import Trained, describe
+from attnviz.translator import Translator
 
 __all__ = ["align", "download", "evaluate", "models", "study", "trace", "train"]
 
-_FIRST = ("bleu_lc", "bleu_morphemes", "bleu_words", "bleu_char", "exact_match")  # the score that a list shows, where it is
+_FIRST = ("bleu_lc", "bleu_morphemes", "bleu_words", "bleu_char", "exact_match", "accuracy")  # the score that a list shows, where it is
 
 
 def models(args: Namespace) -> None:
@@ -28,15 +31,16 @@ def models(args: Namespace) -> None:
         print(f"no checkpoints in {root}")
         return
     head = ("model", "mechanism", "parameters", "score", "problem")
-    print(_table([head] + [_describe(entry) for entry in found], "<<>><"))
+    print(table([head] + [_describe(entry) for entry in found], "<<>><"))
 
 
 def trace(args: Namespace) -> None:
-    """Translate one text, or force a target, and show or write what was attended to."""
+    """Translate one text, or force a target, or classify one; show or write what was attended to."""
     if args.target is not None and args.beam is not None:
         raise ValueError("--beam chooses the translation and --target gives it; use one of them")
-    translator = _load(args)
-    found = translator.trace(args.text, args.target, 1 if args.beam is None else args.beam)
+    model = _load(args)
+    ask, show = _TRACED[type(model)]
+    found = ask(model, args)
     if args.html:
         if not found.maps:
             raise ValueError(f"{found.model} has no attention that a page could show; leave out --html")
@@ -46,11 +50,18 @@ def trace(args: Namespace) -> None:
     elif args.json:
         _write(args.json, found.to_json().encode("utf-8"))
     elif not args.html:
-        print(_show(found))
+        print(show(found))
 
 
 def evaluate(args: Namespace) -> None:
-    """Score a model on two aligned files."""
+    """Score a model on two aligned files, or on one file with labels."""
+    if not args.reference and args.model.split("/")[0] not in corpora.LABELLED:
+        raise ValueError("--reference must be the file of translations of --source; got none")
+    model = _load(args)
+    _SCORED[type(model)](model, args)
+
+
+def _score_translations(translator: Translator, args: Namespace) -> None:
     from attnviz import metrics
     from attnviz.evaluate import score
 
@@ -58,7 +69,7 @@ def evaluate(args: Namespace) -> None:
     if len(sources) != len(references):
         raise ValueError(f"{args.source} has {len(sources)} lines and {args.reference} has {len(references)}; "
                          "they must be aligned")  # fmt: skip
-    result = score(_load(args), sources, references, args.beam, progress=True)
+    result = score(translator, sources, references, args.beam, progress=True)
     if args.json:
         print(json.dumps(result))
         return
@@ -70,7 +81,7 @@ def evaluate(args: Namespace) -> None:
     if result["entropy_nats"] is not None:
         rows.append(("entropy", f"{result['entropy_nats']:.4f} nats, mean of every cross-attention row, head and layer"))
         rows.append(("maximum weight", f"{result['max_weight']:.4f}, mean of the same rows"))
-    print(_table(rows, "<<"))
+    print(table(rows, "<<"))
 
 
 def align(args: Namespace) -> None:
@@ -78,6 +89,8 @@ def align(args: Namespace) -> None:
     from attnviz import alignment, gold
 
     translator = _load(args)
+    if not isinstance(translator, Translator):
+        raise ValueError(f"{args.model} gives labels, so it aligns nothing")
     pairs = gold.read(args.gold) if args.gold else gold.shipped(args.model.split("/")[0])
     if not pairs:
         raise ValueError(f"there are no linked pairs for {args.model}; give a file of them with --gold")
@@ -96,7 +109,7 @@ def align(args: Namespace) -> None:
     names = ("error_rate", "precision", "recall")
     rows = [(title, *("–" if figures[name] is None else f"{figures[name]:.3f}" for name in names)) for title, figures in lines]
     head = (f"{found['pairs']} pairs, {found['sure']} sure of {found['possible']} links", "error rate", "precision", "recall")
-    print(_table([head, *rows], "<>>>"))
+    print(table([head, *rows], "<>>>"))
 
 
 def study(args: Namespace) -> None:
@@ -116,12 +129,12 @@ def _root(args: Namespace) -> Path:
     return root
 
 
-def _load(args: Namespace) -> Translator:
+def _load(args: Namespace) -> Trained:
     root = _root(args)
     known = checkpoints.names(root)
     if args.model not in known:
         raise ValueError(f"no checkpoint {args.model!r}; available: {', '.join(known) or 'none'}")
-    return Translator.load(args.model, root)
+    return loading.load(args.model, root)
 
 
 def _read(path: str) -> list[str]:
@@ -175,15 +188,13 @@ def _show(found: Trace) -> str:
     how = "target" if found.forced else "translation"
     cut = "" if found.complete else "\nthe length limit cut the translation short"
     return (f"{how}: {plain(found.translation)}\nlog-probability: {found.log_prob:.3f}{cut}\n"
-            f"attention: {attention}\n\n{_table(rows, '><><>')}")  # fmt: skip
+            f"attention: {attention}\n\n{table(rows, '><><>')}")  # fmt: skip
 
 
-def _table(rows: list[tuple[str, ...]], sides: str) -> str:
-    """Columns lined up, `<` left or `>` right, by the width that text takes in a terminal."""
-    widths = [max(map(width, column)) for column in zip(*rows)]
-    lines = []
-    for row in rows:
-        gaps = [" " * (most - width(cell)) for most, cell in zip(widths, row)]
-        cells = [gap + cell if side == ">" else cell + gap for cell, gap, side in zip(row, gaps, sides)]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+def _translate(translator: Translator, args: Namespace) -> Trace:
+    return translator.trace(args.text, args.target, 1 if args.beam is None else args.beam)
+
+
+# How each kind of model is asked for a trace, how that is shown, and how the model is scored.
+_TRACED = {Translator: (_translate, _show), Classifier: (label_command.trace, label_command.show)}
+_SCORED = {Translator: _score_translations, Classifier: label_command.evaluate}

@@ -10,13 +10,14 @@ import re
 import string
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from attnviz.mechanisms import LABELS
 from attnviz.styles import UNSPACED
 from attnviz.text import PAD, Text
 
@@ -25,7 +26,7 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Corpus:
-    """Parallel sentences of a pair and the files (name -> SHA-256) they came from.
+    """Parallel sentences of a pair, or sentences with their label, and the files (name -> SHA-256) they came from.
 
     tests : name -> pairs. metric : what the best epoch is chosen by, one of metrics.METRICS. style : how the text is
     written, one of styles.STYLES.
@@ -37,6 +38,11 @@ class Corpus:
     files: dict[str, str]
     metric: str = "bleu_lc"
     style: str = "written"
+    labelled: bool = False  # the second of a pair is no text but a label
+
+    def texts(self) -> list[str]:
+        """All texts of train, for a vocabulary."""
+        return [side for pair in self.train for side in (pair[:1] if self.labelled else pair)]
 
 
 def read_lines(path: Path) -> list[str]:
@@ -77,6 +83,23 @@ def read_tsv(path: Path) -> Pairs:
     return [pair for pair in pairs if len(pair) == 2 and all(pair)]
 
 
+def read_labelled(path: Path) -> Pairs:
+    """Sentences with one of LABELS, from lines of sentence<TAB>number of the label. Empty lines are left out.
+
+    ValueError, which says file and line, for a line without a label or with another one.
+    """
+    pairs = []
+    for number, line in enumerate(read_lines(path), start=1):
+        sentence, _, label = (field.strip() for field in line.partition("\t"))
+        if not (sentence or label):
+            continue
+        if not sentence or label not in map(str, range(len(LABELS))):
+            wanted = " or ".join(f"{i} ({name})" for i, name in enumerate(LABELS))
+            raise ValueError(f"{path} line {number} must be a sentence, a tab, and its label, {wanted}; got {line!r}")
+        pairs.append((sentence, LABELS[int(label)]))
+    return pairs
+
+
 class Folder:
     """A folder of the data; notes the hash of every file that is read."""
 
@@ -96,6 +119,9 @@ class Folder:
 
     def table(self, name: str) -> Pairs:
         return read_tsv(self._noted(name))
+
+    def labelled(self, name: str) -> Pairs:
+        return read_labelled(self._noted(name))
 
 
 def captions(source: str, target: str, data: Path) -> Corpus:
@@ -120,6 +146,16 @@ def tanaka(data: Path) -> Corpus:
     return Corpus(train, dev, {"test": test}, folder.files, "bleu_morphemes", "tokenised")
 
 
+def reviews(data: Path) -> Corpus:
+    """Sentences of film reviews, positive or negative: the Stanford Sentiment Treebank with two classes, whole sentences.
+
+    sst2/{train,dev}.tsv[.gz]. It comes without a test set: what dev chooses, dev also measures.
+    """
+    folder = Folder(data, "sst2")
+    train, dev = (folder.labelled(f"{name}.tsv") for name in ("train", "dev"))
+    return Corpus(train, dev, {}, folder.files, "accuracy", "plain", True)
+
+
 def reverse(data: Path | None = None, count: int = 20_000, seed: int = 1) -> Corpus:
     """Letters in reverse order, 1 to 20 of them, generated: `count` sequences, no two alike, so the shortest are few.
 
@@ -142,8 +178,10 @@ PAIRS: dict[str, Callable[[Path], Corpus]] = {
     "en-de": partial(captions, "en", "de"),
     "en-ja": tanaka,
     "reverse": reverse,
+    "sst2": reviews,
 }
 GENERATED = {"reverse"}  # need no data folder
+LABELLED = {"sst2"}  # sentences with a label rather than a translation
 
 
 def own(pairs: Pairs, files: dict[str, str], val_size: int | None = None, style: str = "written") -> Corpus:
@@ -163,10 +201,15 @@ def own(pairs: Pairs, files: dict[str, str], val_size: int | None = None, style:
     return Corpus(train, val, {}, files, _metric([b for _, b in val], style), style)
 
 
+def own_labelled(pairs: Pairs, files: dict[str, str], val_size: int | None = None, style: str = "plain") -> Corpus:
+    """`own`, of sentences with labels."""
+    return replace(own(pairs, files, val_size, style), metric="accuracy", labelled=True)
+
+
 def _metric(targets: list[str], style: str) -> str:
     """What suits the targets: BLEU on words where spaces show them, else on characters."""
     if style != "written":
-        return {"tokenised": "bleu_words", "symbols": "exact_match"}[style]
+        return {"tokenised": "bleu_words", "plain": "bleu_words", "symbols": "exact_match"}[style]
     text = "".join(targets)
     return "bleu_char" if len(re.findall(f"[{UNSPACED}]", text)) > len(text) / 2 else "bleu_lc"
 

@@ -11,10 +11,12 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from attnviz import __version__, alignment, checkpoints, corpora, decode, gold, metrics
+from attnviz import __version__, alignment, checkpoints, corpora, decode, evaluate_labels, gold, loading, metrics
+from attnviz.classify import Classifier
 from attnviz.tallies import AntiDiagonal, Spread
 from attnviz.text import PAD, Text
-from attnviz.translator import BEAMS, LONGEST, TextError, Translator
+from attnviz.trained import LONGEST, TextError
+from attnviz.translator import BEAMS, Translator
 
 BATCH = 3000  # source pieces decoded at once, padding included
 BEAM = 5  # hypotheses of the card's second score on every test, as papers have them
@@ -93,34 +95,44 @@ def card(root: Path, name: str, corpus: corpora.Corpus, command: str, progress: 
     """The card of the trained checkpoint `name` below `root`: what it was trained on, how, and what it scores.
 
     Reads what the run recorded in training.safetensors; what an earlier version did not record is None. The scores are
-    those of the weights as shipped: greedy on every split, and with a beam of 5 on the tests (`..._beam_5`). `unseen` is
-    the score on those sentences of a test that are not among the training sources, where some are.
-    alignment : see `alignment.report`. ms_per_sentence : median of 100 of val, one at a time, greedy.
-    Raises CheckpointError.
+    those of the weights as shipped, see `figures` and `evaluate_labels.figures`. Raises CheckpointError.
     """
     pair, mechanism = name.split("/")
     state = checkpoints.load_metadata(Path(root) / name / "training.safetensors", "settings", "seconds", "history")
     history, settings = state["history"], state["settings"]
-    translator = Translator.load(name, root)
-    seen = {source for source, _ in corpus.train}
-    scores = {"val": score(translator, *zip(*corpus.val), progress=progress)}
-    for split, pairs in corpus.tests.items():
-        for beam, suffix in ((1, ""), (BEAM, f"_beam_{BEAM}")):
-            scores[split + suffix] = _measured(translator, pairs, seen, beam, progress)
+    model = loading.load(name, root)
     peaks = [epoch["peak_memory_mb"] for epoch in history if epoch.get("peak_memory_mb")]
     return {
         "pair": pair, "mechanism": mechanism, "data": corpus.files, "seed": settings["seed"], "command": command,
         "settings": settings, "weights_sha256": checkpoints.fingerprint(name, root),
         "tokenizer_sha256": checkpoints.fingerprint_text(pair, root),
-        "parameters": sum(p.numel() for p in translator.model.parameters()),
+        "parameters": sum(p.numel() for p in model.model.parameters()),
         "epochs": len(history), "seconds": round(state["seconds"]),
         "peak_memory_mb": max(peaks, default=None), "device": history[-1].get("device"),
         "precision": history[-1].get("precision"),
         "versions": {"attnviz": __version__, "python": platform.python_version(), "torch": torch.__version__},
         "best": max(history, key=lambda epoch: epoch[f"val_{corpus.metric}"]),
-        "scores": scores, "ms_per_sentence": latency(translator, [source for source, _ in corpus.val[:TIMED]]),
-        "alignment": alignment.report(translator, gold.shipped(pair)), "history": history,
+        **FIGURES[type(model)](model, corpus, progress), "history": history,
     }  # fmt: skip
+
+
+def figures(translator: Translator, corpus: corpora.Corpus, progress: bool = False) -> dict:
+    """What the card says of a translator beside its run.
+
+    scores : greedy on every split, and with a beam of 5 on the tests (`..._beam_5`); `unseen` is the score on those
+    sentences of a test that are not among the training sources, where some are. alignment : see `alignment.report`.
+    ms_per_sentence : median of 100 of val, one at a time, greedy.
+    """
+    seen = {source for source, _ in corpus.train}
+    scores = {"val": score(translator, *zip(*corpus.val), progress=progress)}
+    for split, pairs in corpus.tests.items():
+        for beam, suffix in ((1, ""), (BEAM, f"_beam_{BEAM}")):
+            scores[split + suffix] = _measured(translator, pairs, seen, beam, progress)
+    return {"scores": scores, "ms_per_sentence": latency(translator, [source for source, _ in corpus.val[:TIMED]]),
+            "alignment": alignment.report(translator, gold.shipped(_pair(translator)))}  # fmt: skip
+
+
+FIGURES = {Translator: figures, Classifier: evaluate_labels.figures}
 
 
 def latency(translator: Translator, sentences: Sequence[str]) -> float:

@@ -14,6 +14,7 @@ class Mechanism:
     kinds: tuple[str, ...] = ("cross",)
 
 
+# Those that translate.
 MECHANISMS = {
     "fixed-context": Mechanism(
         "Fixed context · no attention",
@@ -75,6 +76,18 @@ MECHANISMS = {
         ("cross", "encoder", "decoder"),
     ),
 }
+# Those that say which label a sentence has.
+CLASSIFIERS = {
+    "self-attention": Mechanism(
+        "Self-attention · classifier",
+        r"A = \mathrm{softmax}\!\left(QK^\top / \sqrt{d}\right), \; \alpha_i \propto \exp(v^\top \tanh(W h_i + b))",
+        "Vaswani et al. 2017, eq. 1; Yang et al. 2016, eq. 8 to 10",
+        "Each token asks all tokens of the sentence, in every head; then one query, the same for all sentences, says how much "
+        "of each token's h goes into the vector that decides.",
+        ("cross", "encoder"),
+    ),
+}
+LABELS = ("negative", "positive")  # of a review, by their number in the data
 
 
 @dataclass(frozen=True)
@@ -86,8 +99,9 @@ class Config:
     options: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        if self.mechanism not in MECHANISMS:
-            raise ValueError(f"unknown mechanism {self.mechanism!r}; choose one of {', '.join(MECHANISMS)}")
+        known = (*MECHANISMS, *CLASSIFIERS)
+        if self.mechanism not in known:
+            raise ValueError(f"unknown mechanism {self.mechanism!r}; choose one of {', '.join(known)}")
         if not isinstance(self.options, dict):
             raise ValueError(f"options must be a dict of settings; got {type(self.options).__name__}")
         if self.vocabulary < 5:

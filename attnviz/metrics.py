@@ -53,6 +53,10 @@ def _exact(found: Texts, references: Texts) -> tuple[float, str]:
     return 100 * sum(same) / len(same), "exact match, spaces apart"
 
 
+def _accuracy(found: Texts, references: Texts) -> tuple[float, str]:
+    return 100 * sum(a == b for a, b in zip(found, references, strict=True)) / len(found), "share of right labels"
+
+
 _GIVEN = _sacre(BLEU(tokenize="none", force=True))  # for texts that come with their words apart
 METRICS = {
     metric.key: metric
@@ -64,6 +68,7 @@ METRICS = {
         Metric("bleu_char", "BLEU, characters", _sacre(BLEU(tokenize="char"))),
         Metric("chrf", "chrF", _sacre(CHRF())),
         Metric("exact_match", "exactly right (%)", _exact),
+        Metric("accuracy", "accuracy (%)", _accuracy),
     )
 }
 # What differs from `written` below, by target language or task.
@@ -71,6 +76,7 @@ _TARGETS = {
     "ja": ("bleu_morphemes", "bleu_char", "chrf"),
     "zh": ("bleu_words", "bleu_char", "chrf"),
     "reverse": ("exact_match",),
+    "sst2": ("accuracy",),
 }
 
 

@@ -2,6 +2,7 @@
 
 from torch import nn
 
+from attnviz.classifier import SelfAttention
 from attnviz.luong import LuongConcat, LuongDot, LuongGeneral, LuongLocal, ScaledDotRNN
 from attnviz.mechanisms import Config
 from attnviz.recurrent import Bahdanau, FixedContext
@@ -16,6 +17,7 @@ CLASSES = {
     "luong-local": LuongLocal,
     "scaled-dot": ScaledDotRNN,
     "transformer": Transformer,
+    "self-attention": SelfAttention,
 }
 
 

@@ -2,10 +2,10 @@
 
 from attnviz import corpora, select, stats
 from attnviz.figures.labels import plain
-from attnviz.mechanisms import MECHANISMS
+from attnviz.loading import READERS
 from attnviz.run import Run
 from attnviz.text import Text
-from attnviz.translator import TextError, Translator
+from attnviz.trained import TextError
 
 WORDS = 8  # of the sentence shown, or as near as there is
 
@@ -16,20 +16,20 @@ def example(val: corpora.Pairs) -> str:
 
 
 def report(run: Run, text: Text, sentence: str) -> str:
-    """The figures of the last epoch, the sentence, its translation, and [the source token] each token looked at most.
+    """The figures of the last epoch, the sentence, its translation or label, and [the source token] each token looked at most.
 
     Weights are those of the last layer, the mean of its heads; a mechanism without attention shows the translation alone.
     """
     last = run.history[-1]
     scores = ", ".join(f"{name} {last[name]}" for name in last if name.startswith("val_"))
     head = f"epoch {run.epoch} of {run.plan.epochs}: {scores}, train_loss {last['train_loss']}, {last['seconds']} s"
-    translator = Translator("", run.plan.mechanism, run.averaged().cpu(), text, {})
+    model = READERS[run.plan.mechanism]("", run.plan.mechanism, run.averaged().cpu(), text, {})
     try:
-        trace = translator.trace(sentence)
+        trace = model.trace(sentence)
     except TextError as error:
         return f"{head}\n  no sample: {error}"
     lines = [head, f"  {plain(sentence)}", f"  {plain(trace.translation)}"]
-    if "cross" in MECHANISMS[run.plan.mechanism].kinds:
+    if any(m.kind == "cross" for m in trace.maps):
         rows = stats.of_grid(select.select(trace)).itertuples()
         lines.append("  " + " ".join(f"{plain(row.token)} [{plain(row.argmax_token)}]" for row in rows))
     return "\n".join(lines)

@@ -18,6 +18,7 @@ class Settings:
     clip: float = 1.0
     average: float = 0.999  # decay of the moving average, an update
     consistency: float = 0.0  # how much two passes under dropout must agree: alpha of R-Drop; 0: one pass
+    word_dropout: float = 0.0  # share of a sentence's pieces that are read as unknown, in training
     start: str = ""  # SHA-256 of the weights that it begins with; "": random ones
     vocabulary: int = 8000
     seed: int = 1
@@ -46,6 +47,10 @@ RECIPES = {
         "epochs": 50,
         "learning_rate": 2e-3,
         "options": {"width": 192, "hidden": 768, "layers": 3, "heads": 4, "dropout": 0.25},
+    },
+    "self-attention": {
+        "epochs": 10,
+        "options": {},
     },
 }
 

@@ -17,30 +17,41 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz import checkpoints, corpora
+from attnviz.evaluate import translate
 from attnviz.mechanisms import Config
 from attnviz.models import build
 from attnviz.recipes import Settings, rate
-from attnviz.text import BOS, PAD, Text
+from attnviz.text import BOS, PAD, SPECIALS, UNK, Text
 
 
-def token_loss(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
-    """logits (B, T, V), target (B, T) -> mean cross-entropy over real tokens, nats."""
+def token_loss(logits: Tensor, target: Tensor, smoothing: float, padding: int = PAD) -> Tensor:
+    """logits (B, T, V), target (B, T) -> mean cross-entropy over real tokens, those that are not `padding`, nats."""
     flat = logits.float().flatten(0, 1)
-    return F.cross_entropy(flat, target.flatten(), ignore_index=PAD, label_smoothing=smoothing)
+    return F.cross_entropy(flat, target.flatten(), ignore_index=padding, label_smoothing=smoothing)
 
 
-def disagreement(logits: Tensor, target: Tensor) -> Tensor:
+def disagreement(logits: Tensor, target: Tensor, padding: int = PAD) -> Tensor:
     """logits (2 B, T, V), two passes one after the other, target (B, T) -> half of KL(p || q) + KL(q || p), the mean over
     real tokens, nats. R-Drop, Liang et al. 2021, eq. 2."""
-    p, q = (torch.log_softmax(half.float()[target != PAD], dim=-1) for half in logits.chunk(2))
+    p, q = (torch.log_softmax(half.float()[target != padding], dim=-1) for half in logits.chunk(2))
     return ((p.exp() - q.exp()) * (p - q)).sum(dim=-1).mean() / 2
+
+
+def drop_words(source: Tensor, share: float) -> Tensor:
+    """source (B, S) with that share of its pieces, drawn at random, made unknown; never <pad> or <eos>."""
+    if not share:
+        return source
+    return source.masked_fill((torch.rand(source.shape, device=source.device) < share) & (source >= len(SPECIALS)), UNK)
 
 
 class Run:
     """One training run: its model, optimizer, average and place in the data; saved and restored whole.
 
     compile : fuse the loss over the vocabulary, which saves memory; it takes some seconds first, and needs a C++ compiler.
+    What it learns is in `encode`, `logits` and `answers`; a subclass may learn something else.
     """
+
+    padding = PAD  # what in a target is no part of it
 
     def __init__(self, plan: Settings, text: Text, pairs: corpora.Pairs, device: str, compile: bool = True):
         torch.manual_seed(plan.seed)
@@ -51,7 +62,7 @@ class Run:
         self.working = copy.deepcopy(self.master).to(getattr(torch, self.precision))
         self.average = {key: value.clone() for key, value in self.master.state_dict().items()}
         self.optimizer = torch.optim.AdamW(self._groups(), weight_decay=plan.weight_decay, fused=True)
-        self.data = corpora.encode(pairs, text)
+        self.data = self.encode(pairs, text)
         self.digest = hashlib.sha256(repr(self.data).encode()).hexdigest()  # of the data, that a resumed run goes on with it
         self.loss = torch.compile(token_loss, dynamic=True) if compile and shutil.which("g++") else token_loss
         self.epoch, self.batch, self.update, self.seconds = 0, 0, 0, 0.0
@@ -75,25 +86,40 @@ class Run:
 
     def learn(self, batch: list[int]) -> Tensor:
         """One update on a batch of indices -> its loss."""
-        source = corpora.pad([self.data[i][0] for i in batch]).to(self.device)
+        source = drop_words(corpora.pad([self.data[i][0] for i in batch]).to(self.device), self.plan.word_dropout)
         target = corpora.pad([self.data[i][1] for i in batch]).to(self.device)
         loss = self._consistent(source, target) if self.plan.consistency else self._plain(source, target)
         loss.backward()
         self._update()
         return loss.detach()
 
+    @staticmethod
+    def encode(pairs: corpora.Pairs, text: Text) -> list[tuple[list[int], list[int]]]:
+        """Each pair as the ids that go in and those that should come out."""
+        return corpora.encode(pairs, text)
+
+    @staticmethod
+    def logits(model: nn.Module, source: Tensor, target: Tensor) -> Tensor:
+        """source (B, S), target (B, T) -> logits (B, T, V) of each target token, given those before it."""
+        return model(source, F.pad(target[:, :-1], (1, 0), value=BOS), source != PAD)[0]
+
+    @staticmethod
+    def answers(model: nn.Module, text: Text, sentences: list[str]) -> list[str]:
+        """What a model in evaluation mode says of each sentence."""
+        return translate(model, text.spaced(), sentences, next(model.parameters()).device)
+
     def _logits(self, source: Tensor, target: Tensor) -> Tensor:
-        return self.working(source, F.pad(target[:, :-1], (1, 0), value=BOS), source != PAD)[0]
+        return self.logits(self.working, source, target)
 
     def _plain(self, source: Tensor, target: Tensor) -> Tensor:
-        return self.loss(self._logits(source, target), target, self.plan.label_smoothing)
+        return self.loss(self._logits(source, target), target, self.plan.label_smoothing, self.padding)
 
     def _consistent(self, source: Tensor, target: Tensor) -> Tensor:
         """R-Drop, half of its eq. 4: the loss is the mean of two passes, each under a dropout of its own."""
         source, twice = source.repeat(2, 1), target.repeat(2, 1)
         logits = self._logits(source, twice)
-        apart = disagreement(logits, target)
-        return self.loss(logits, twice, self.plan.label_smoothing) + self.plan.consistency / 2 * apart
+        apart = disagreement(logits, target, self.padding)
+        return self.loss(logits, twice, self.plan.label_smoothing, self.padding) + self.plan.consistency / 2 * apart
 
     def _update(self) -> None:
         pairs = list(zip(self.master.parameters(), self.working.parameters()))

@@ -4,6 +4,8 @@ written     as people write: spaces mean what they say, so that a translation is
 tokenised   lower-cased, with a space before every word and mark ("don 't you ?"): spaces between them say nothing, so
             that text as people type it ("Don't you?") reads the same. Chinese and Japanese keep their spaces, which say
             where a word begins.
+plain       as tokenised, without accents and with no marks but , ' " ? and !: any other stands for a space. Of texts that
+            were cleaned so ("a must see", not "a must-see."), that text as people type it reads the same.
 symbols     every character is a word.
 
 Everything here ends up in the pair's tokenizer.json; a tokenizer that is loaded has forgotten its style.
@@ -32,6 +34,7 @@ _TOKENISED = (
     rf"[{UNSPACED}]+|[\p{{L}}\p{{M}}&&[^{UNSPACED}]]+(?:{_CONTRACTED}|'clock)?"
     rf"|[\p{{N}}&&[^{UNSPACED}]]+(?:[.,]\p{{N}}+)*|\S"
 )
+_BARE = {r"[^\p{L}\p{M}\p{N}\s,'\"?!]+": " ", r" (?=n't(?!\p{L}))": ""}  # "do n't"
 _TYPED = {"''": '"', r"(?<=\p{Latin})？": "?", r"(?<=\p{Latin})！": "!", rf" (?={_CONTRACTED}|'clock)": ""}
 
 
@@ -98,6 +101,14 @@ STYLES = {
         ),
         _each(_TOKENISED),
         weighed,
+    ),
+    "plain": Style(
+        normalizers.Sequence(
+            [normalizers.NFKD(), normalizers.StripAccents(), *_replace(_SAME), normalizers.Lowercase(), *_replace(_BARE),
+             *_replace(_TYPED), normalizers.Strip()]
+        ),  # fmt: skip
+        _each(_TOKENISED),
+        byte_pairs,
     ),
     "symbols": Style(
         normalizers.Sequence([normalizers.NFKC(), *_replace(_SAME), normalizers.Lowercase(), normalizers.Strip()]),

@@ -95,10 +95,14 @@ def _own(args: Namespace) -> corpora.Corpus | None:
         return None
     if len(paths) == 3 or args.data:
         raise ValueError("give one of --tsv, --source-file with --target-file, and --data")
+    hashes = {path.name: corpora.sha256(path) for path in paths if path.is_file()}
+    if args.pair in corpora.LABELLED:
+        if not args.tsv:
+            raise ValueError(f"{args.pair} takes sentences with their labels in one file; give it with --tsv")
+        return corpora.own_labelled(corpora.read_labelled(paths[0]), hashes, args.val_size, args.style or "plain")
     pairs = corpora.read_tsv(paths[0]) if args.tsv else corpora.read_parallel(*paths)
     if not pairs:
         raise ValueError(f"{paths[0]} must have a source and its translation on some lines; got none")
-    hashes = {path.name: corpora.sha256(path) for path in paths}
     return corpora.own(pairs, hashes, args.val_size, args.style or "written")
 
 

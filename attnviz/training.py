@@ -1,4 +1,4 @@
-"""Training: parallel text to a checkpoint. Seeded, resumable where it stood; the best epoch on validation ships."""
+"""Training: pairs of a corpus to a checkpoint. Seeded, resumable where it stood; the best epoch on validation ships."""
 
 import time
 from dataclasses import replace
@@ -6,16 +6,17 @@ from pathlib import Path
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 from tqdm import tqdm
 
 from attnviz import checkpoints, corpora, files, progress, recipes
-from attnviz.evaluate import translate
-from attnviz.mechanisms import Config
+from attnviz.label_run import LabelRun
+from attnviz.mechanisms import CLASSIFIERS, MECHANISMS, Config
 from attnviz.metrics import METRICS
 from attnviz.models import build
 from attnviz.run import Run, device_name, peak_memory_mb, token_loss
-from attnviz.text import BOS, PAD, SPECIALS, Text, train_vocabulary
+from attnviz.text import SPECIALS, Text, train_vocabulary
+
+RUNS = dict.fromkeys(MECHANISMS, Run) | dict.fromkeys(CLASSIFIERS, LabelRun)
 
 # What a pair changes in the recipes: for every mechanism (""), and for one.
 PAIRS = {
@@ -37,9 +38,12 @@ PAIRS = {
 def plan(pair: str, mechanism: str, options: dict | None = None, **changes) -> recipes.Settings:
     """The mechanism's recipe, with what the pair changes in it, then `changes`; `options` of the model join its others.
 
-    ValueError when there is no such recipe, or no such model.
+    ValueError when there is no such recipe, no such model, or a mechanism that is for another task.
     """
     base = recipes.settings(mechanism)
+    if (mechanism in CLASSIFIERS) != (pair in corpora.LABELLED):
+        fit = CLASSIFIERS if pair in corpora.LABELLED else MECHANISMS
+        raise ValueError(f"{mechanism} is not for {pair}; choose one of {', '.join(fit)}")
     fitted = [PAIRS.get(pair, {}).get(name, {}) for name in ("", mechanism)]
     joined = {"options": {}}
     for change in ({"options": base.options}, *fitted, changes, {"options": options or {}}):
@@ -72,7 +76,7 @@ def train(
     tokenizer = Path(root) / pair / "tokenizer.json"
     text = _taken(start, tokenizer) if start else vocabulary(tokenizer, corpus, plan.vocabulary)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    run = Run(plan, text, corpus.train, device, compile)
+    run = RUNS[plan.mechanism](plan, text, corpus.train, device, compile)
     if begun.exists():
         run.restore(folder)
     elif start:
@@ -115,7 +119,7 @@ def _begin(run: Run, start: Path) -> None:
 def vocabulary(path: Path, corpus: corpora.Corpus, size: int) -> Text:
     """The tokenizer at `path`; learnt from the corpus and written there first when there is none."""
     if not path.is_file():
-        text = train_vocabulary((side for pair in corpus.train for side in pair), size, corpus.style)
+        text = train_vocabulary(corpus.texts(), size, corpus.style)
         files.replace(path, text.save)
     return Text.load(path)
 
@@ -128,21 +132,21 @@ def score_key(corpus: corpora.Corpus) -> str:
 def validate(run: Run, text: Text, corpus: corpora.Corpus) -> dict:
     """Greedy score by the corpus' metric (per cent) and loss (nats a token) on the validation pairs."""
     model, pairs = run.averaged(), corpus.val
-    found = translate(model, text.spaced(), [a for a, _ in pairs], run.device)
+    found = run.answers(model, text, [a for a, _ in pairs])
     score = METRICS[corpus.metric](found, [b for _, b in pairs])
-    return {"epoch": run.epoch, score_key(corpus): round(score, 2), "val_loss": round(loss(model, text, pairs, run.device), 4)}
+    found_loss = loss(model, text, pairs, run.device, kind=type(run))
+    return {"epoch": run.epoch, score_key(corpus): round(score, 2), "val_loss": round(found_loss, 4)}
 
 
 @torch.inference_mode()
-def loss(model: nn.Module, text: Text, pairs: corpora.Pairs, device: str, batch: int = 128) -> float:
-    """Cross-entropy (nats a token) of a model in evaluation mode, without label smoothing."""
-    data, total, count = sorted(corpora.encode(pairs, text), key=lambda pair: len(pair[1])), 0.0, 0
+def loss(model: nn.Module, text: Text, pairs: corpora.Pairs, device: str, batch: int = 128, kind: type[Run] = Run) -> float:
+    """Cross-entropy (nats a token, or a label) of a model in evaluation mode, without label smoothing."""
+    data, total, count = sorted(kind.encode(pairs, text), key=lambda pair: len(pair[1])), 0.0, 0
     for start in range(0, len(data), batch):
         chosen = data[start : start + batch]
         source, target = (corpora.pad([pair[side] for pair in chosen]).to(device) for side in (0, 1))
-        logits, _ = model(source, F.pad(target[:, :-1], (1, 0), value=BOS), source != PAD)
-        real = int((target != PAD).sum())
-        total, count = total + float(token_loss(logits, target, 0.0)) * real, count + real
+        real = int((target != kind.padding).sum())
+        total, count = total + float(token_loss(kind.logits(model, source, target), target, 0.0, kind.padding)) * real, count + real
     return total / count
 
 

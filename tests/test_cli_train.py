@@ -159,14 +159,14 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
 
 @pytest.mark.parametrize("command, message", [
     (("train", "--pair", "enfr", "--mechanism", "bahdanau"),
-     f"argument --pair: must be two languages, such as en-fr, or reverse; got 'enfr'; {SEE}"),
+     f"argument --pair: must be two languages, such as en-fr, or reverse or sst2; got 'enfr'; {SEE}"),
     (("train", "--pair", "en-fr", "--mechanism", "telepathy", "--data", "/nowhere"),
-     f"unknown mechanism 'telepathy'; choose one of {', '.join(tiny.WIDTHS)}"),
+     f"unknown mechanism 'telepathy'; choose one of {', '.join(recipes.RECIPES)}"),
     ((*TRAIN, "--data", "/nowhere"), "no train.en or train.en.gz in /nowhere/multi30k; point --data at the folder that holds the "
      "corpora, or fetch them: python -m attnviz download"),
     (TRAIN, "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"),
     (("train", "--pair", "xx-yy", "--mechanism", "bahdanau", "--data", "/nowhere"),
-     "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, or give files of your own"),
+     "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, sst2, or give files of your own"),
     ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be positive; got 0"),
     ((*TRAIN, "--threads", "0"), f"argument --threads: must be a whole number of at least 1; got '0'; {SEE}"),
     ((*TRAIN, "--limit", "x"), f"argument --limit: must be a whole number of at least 1; got 'x'; {SEE}"),

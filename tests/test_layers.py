@@ -16,6 +16,7 @@ LIBRARY = {
     "recurrent": "torch",
     "luong": "torch",
     "transformer": "torch",
+    "classifier": "torch",
     "mechanisms": "",
     "models": "torch",
     "files": "",
@@ -29,6 +30,7 @@ LIBRARY = {
     "alignment": "numpy pandas",
     "figures.theme": "plotly",
     "figures.labels": "",
+    "table": "",
     "figures.wording": "numpy",
     "figures.maps": "numpy plotly",
     "figures.charts": "numpy pandas plotly",
@@ -36,14 +38,19 @@ LIBRARY = {
     "export": "numpy pandas plotly",
     "page": "pandas plotly",
     "checkpoints": "torch safetensors",
+    "trained": "torch",
     "translator": "torch",
     "corpora": "torch",
+    "classify": "torch",
+    "loading": "",
     "download": "pooch",
     "tallies": "torch",
     "metrics": "pandas sacrebleu sacremoses",
+    "evaluate_labels": "",
     "evaluate": "torch tqdm",
     "recipes": "",
     "run": "torch",
+    "label_run": "torch",
     "progress": "",
     "training": "torch tqdm",
     "studies.tables": "",
@@ -56,11 +63,12 @@ LIBRARY = {
     "studies.order": "numpy",
     "studies": "",
     "train_command": "torch",
+    "label_command": "",
     "commands": "torch",
     "__main__": "",
 }
 ORDER = list(LIBRARY)
-DOORS = {"": {"files", "translator"}}  # attnviz/__init__.py: what `available` and `load` open, when called
+DOORS = {"": {"files", "loading"}}  # attnviz/__init__.py: what `available` and `load` open, when called
 LINES, FUNCTION_LINES = 300, 50
 
 

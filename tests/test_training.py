@@ -46,7 +46,7 @@ def test_rates_are_factors_on_the_learning_rate(finished, corpus):
 
 def test_every_recipe_names_parameters_of_its_model():
     for mechanism, recipe in recipes.RECIPES.items():
-        names = {name for name, _ in models.build(mechanisms.Config(mechanism, 50, tiny.WIDTHS[mechanism])).named_parameters()}
+        names = {name for name, _ in models.build(mechanisms.Config(mechanism, 50, tiny.WIDTHS.get(mechanism, tiny.CLASSIFIER))).named_parameters()}
         assert set(recipe.get("rates", {})) <= names
 
 
@@ -112,7 +112,7 @@ def test_validation_scores_the_words_as_the_corpus_gives_them(finished, corpus, 
     run = Run(plan(), text, japanese.val, "cpu", compile=False)
     seen = []
     monkeypatch.setitem(training.METRICS, "bleu_morphemes", lambda *texts: seen.append(texts) or 12.345)
-    monkeypatch.setattr(training, "translate", lambda model, text, sources, device: [text.decode(text.ids("私は犬だ。"))] * 2)
+    monkeypatch.setattr("attnviz.run.translate", lambda model, text, sources, device: [text.decode(text.ids("私は犬だ。"))] * 2)
     entry = training.validate(run, text, japanese)
     assert seen == [(["私 は 犬 だ 。"] * 2, ["私 は 犬 だ 。", "彼 は 猫 だ 。"])]
     assert entry.keys() == {"epoch", "val_bleu_morphemes", "val_loss"} and entry["val_bleu_morphemes"] == 12.35
@@ -158,8 +158,9 @@ def test_the_card_says_nothing_of_what_was_not_recorded(finished, corpus, tmp_pa
 
 
 def test_every_mechanism_has_a_recipe():
-    assert recipes.RECIPES.keys() == mechanisms.MECHANISMS.keys()
-    assert all(training.plan("en-fr", name) == recipes.settings(name) for name in recipes.RECIPES)
+    assert recipes.RECIPES.keys() == mechanisms.MECHANISMS.keys() | mechanisms.CLASSIFIERS
+    assert all(training.plan("en-fr", name) == recipes.settings(name) for name in mechanisms.MECHANISMS)
+    assert all(training.plan("sst2", name) == recipes.settings(name) for name in mechanisms.CLASSIFIERS)
 
 
 def test_a_pair_changes_the_recipe_and_the_reader_both(monkeypatch):

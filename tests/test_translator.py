@@ -13,7 +13,8 @@ from attnviz import checkpoints, decode
 from attnviz.mechanisms import MECHANISMS
 from attnviz.text import BOS, EOS
 from attnviz.trace import Trace
-from attnviz.translator import BEAMS, LONGEST, TextError, Translator, describe, load
+from attnviz.loading import load
+from attnviz.translator import BEAMS, LONGEST, TextError, Translator, describe
 
 TYPED = "The black dog runs."
 every = pytest.mark.parametrize("mechanism", MECHANISMS)

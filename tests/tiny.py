@@ -17,6 +17,8 @@ VERBS = {"runs": "court", "sleeps": "dort", "jumps": "saute"}
 WIDTHS = {name: {"width": 16, "embedding_width": 16} for name in MECHANISMS}
 WIDTHS["luong-local"] |= {"reach": 3}  # so that a short sentence is not all within reach
 WIDTHS["transformer"] = {"width": 16, "hidden": 32, "layers": 2, "heads": 2}
+CLASSIFIER = {"width": 16, "hidden": 16, "layers": 2, "heads": 2}
+OPINIONS = {"0": ("dull", "awful", "wo n't please"), "1": ("lovely", "moving", "ca n't bore")}
 
 
 def sentences(count: int, seed: int) -> list[tuple[str, str]]:
@@ -41,6 +43,25 @@ def write_data(folder: Path, train: int = 120) -> Path:
         (flickr / f"{name}.en").write_text("".join(f"{a}\n" for a, _ in pairs), encoding="utf-8")
         (flickr / f"{name}.fr.gz").write_bytes(gzip.compress("".join(f"{b}\n" for _, b in pairs).encode()))
     (everyday / "pairs.tsv").write_text("Hi.\tSalut.\nRun!\tCours !\tCC-BY\n", encoding="utf-8")
+    return folder
+
+
+def reviews(count: int, seed: int) -> list[tuple[str, str]]:
+    """`the long film is dull , really` and `0`."""
+    chance, found = random.Random(seed), []
+    for _ in range(count):
+        label = chance.choice(list(OPINIONS))
+        words = ["the", *chance.sample(("long", "short", "french"), chance.randint(0, 2)), chance.choice(("film", "plot"))]
+        found.append((" ".join([*words, "is", chance.choice(OPINIONS[label]), *chance.sample((", really", "!"), 1)]), label))
+    return found
+
+
+def write_reviews(folder: Path, train: int = 150) -> Path:
+    """A data folder with the labelled sentences of sst2, one file gzipped."""
+    (folder / "sst2").mkdir(parents=True)
+    lines = ["".join(f"{sentence}\t{label}\n" for sentence, label in reviews(*size)) for size in ((train, 0), (40, 1))]
+    (folder / "sst2" / "train.tsv.gz").write_bytes(gzip.compress(lines[0].encode()))
+    (folder / "sst2" / "dev.tsv").write_text(lines[1], encoding="utf-8")
     return folder
 
 
