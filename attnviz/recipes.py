@@ -35,6 +35,7 @@ class Settings:
 _RECURRENT = {"epochs": 20, "options": {"dropout": 0.3}}
 # At the full rate the bilinear score saturates within an epoch: all weights 0 or 1, and little is learnt.
 _BILINEAR = _RECURRENT | {"rates": {"attention.key.weight": 0.1}}
+_PROJECTIONS = [f"{name}.{kind}" for name in ("query", "memory", "output") for kind in ("weight", "bias")]  # of a MultiHead
 RECIPES = {
     "fixed-context": _RECURRENT,
     "bahdanau": _RECURRENT,
@@ -48,9 +49,15 @@ RECIPES = {
         "learning_rate": 2e-3,
         "options": {"width": 192, "hidden": 768, "layers": 3, "heads": 4, "dropout": 0.25},
     },
+    # At the full rate self-attention learns the training sentences by heart: 77.5 % on dev, for 79.6.
     "self-attention": {
-        "epochs": 10,
-        "options": {},
+        "epochs": 8,
+        "learning_rate": 2e-3,
+        "warmup": 100,
+        "average": 0.98,
+        "word_dropout": 0.5,
+        "vocabulary": 8000,
+        "rates": {f"encoder.0.{part}": 0.05 for part in _PROJECTIONS},
     },
 }
 

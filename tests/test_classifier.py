@@ -40,21 +40,17 @@ def by_hand(model, tokens):
     width, heads = model.embedding.embedding_dim, tiny.CLASSIFIER["heads"]
     place, rate = np.arange(len(tokens))[:, None], 10_000.0 ** (-np.arange(0, width, 2) / width)
     sinusoids = np.stack([np.sin(place * rate), np.cos(place * rate)], -1).reshape(len(tokens), width)
-    x, maps, d = p["embedding.weight"][tokens] * np.sqrt(width) + sinusoids, [], width // heads
+    x, maps, d = p["embedding.weight"][tokens] * np.sqrt(width) + 0.1 * sinusoids, [], width // heads
     for layer in range(tiny.CLASSIFIER["layers"]):
-        name = f"encoder.{layer}"
-        normed = norm(x, f"{name}.norms.0")
-        query, memory = linear(normed, f"{name}.attention.query"), linear(normed, f"{name}.attention.memory")
+        name, normed = f"encoder.{layer}", norm(x, f"norms.{layer}")
+        query, memory = linear(normed, f"{name}.query"), linear(normed, f"{name}.memory")
         weights, mixed = [], []
         for head in range(heads):
             own = slice(head * d, (head + 1) * d)
             key, value = memory[:, :width][:, own], memory[:, width:][:, own]
             weights.append(softmax(query[:, own] @ key.T / np.sqrt(d)))
             mixed.append(weights[-1] @ value)
-        x = x + linear(np.concatenate(mixed, -1), f"{name}.attention.output")
-        hidden = np.maximum(linear(norm(x, f"{name}.norms.1"), f"{name}.feed.enter"), 0)
-        x, maps = x + linear(hidden, f"{name}.feed.leave"), [*maps, np.stack(weights)]
-    x = norm(x, "norm")
+        x, maps = x + linear(np.concatenate(mixed, -1), f"{name}.output"), [*maps, np.stack(weights)]
     pooling = softmax(np.tanh(x @ p["pooling.key.weight"].T + p["pooling.query.weight"][:, 0]) @ p["pooling.energy.weight"][0])
     return linear(pooling @ x, "output"), pooling, maps
 

@@ -191,4 +191,4 @@ def test_no_piece_is_a_broken_character(text):
 def test_unknown_style():
     with pytest.raises(ValueError) as caught:
         train_vocabulary(["a"], 100, "spoken")
-    assert str(caught.value) == "style must be one of written, tokenised, symbols; got 'spoken'"
+    assert str(caught.value) == "style must be one of written, tokenised, plain, symbols; got 'spoken'"

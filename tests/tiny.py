@@ -17,7 +17,7 @@ VERBS = {"runs": "court", "sleeps": "dort", "jumps": "saute"}
 WIDTHS = {name: {"width": 16, "embedding_width": 16} for name in MECHANISMS}
 WIDTHS["luong-local"] |= {"reach": 3}  # so that a short sentence is not all within reach
 WIDTHS["transformer"] = {"width": 16, "hidden": 32, "layers": 2, "heads": 2}
-CLASSIFIER = {"width": 16, "hidden": 16, "layers": 2, "heads": 2}
+CLASSIFIER = {"width": 16, "layers": 2, "heads": 2}
 OPINIONS = {"0": ("dull", "awful", "wo n't please"), "1": ("lovely", "moving", "ca n't bore")}
 
 
