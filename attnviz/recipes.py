@@ -49,7 +49,7 @@ RECIPES = {
         "learning_rate": 2e-3,
         "options": {"width": 192, "hidden": 768, "layers": 3, "heads": 4, "dropout": 0.25},
     },
-    # At the full rate self-attention learns the training sentences by heart: 77.5 % on dev, for 79.6.
+    # At the full rate self-attention learns the few training sentences by heart: the loss on dev rises from the second epoch on.
     "self-attention": {
         "epochs": 8,
         "learning_rate": 2e-3,

@@ -10,7 +10,7 @@ from dashboard.views.parts import table
 
 METRICS = {
     "bleu": "BLEU", "bleu_lc": "BLEU lc", "bleu_tok_lc": "tok-lc", "bleu_morphemes": "BLEU morphemes", "bleu_words": "BLEU words",
-    "bleu_char": "BLEU characters", "chrf": "chrF", "exact_match": "exact %", "antidiagonal": "anti-diagonal %",
+    "bleu_char": "BLEU characters", "chrf": "chrF", "exact_match": "exact %", "antidiagonal": "anti-diagonal %", "accuracy": "accuracy %",
 }  # fmt: skip  # attnviz.metrics and evaluate.py say what they are
 
 

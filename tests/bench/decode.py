@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from attnviz import checkpoints, decode  # noqa: E402
+from attnviz import checkpoints, corpora, decode  # noqa: E402
 from attnviz.mechanisms import MECHANISMS, Config  # noqa: E402
 from attnviz.models import build  # noqa: E402
 from attnviz.translator import Translator  # noqa: E402
@@ -164,6 +164,8 @@ def rows(untrained: bool, rounds: int):
             yield measure(f"untrained {name}", model, ids, STEPS, rounds)
         return
     for name in checkpoints.names():
+        if name.split("/")[0] in corpora.LABELLED:
+            continue
         try:
             translator = Translator.load(name)
         except checkpoints.CheckpointError as error:
