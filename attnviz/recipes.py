@@ -55,9 +55,12 @@ RECIPES = {
         "learning_rate": 2e-3,
         "warmup": 100,
         "average": 0.98,
-        "word_dropout": 0.5,
+        "weight_decay": 0.2,
+        "consistency": 6.0,
+        "word_dropout": 0.4,
         "vocabulary": 8000,
         "rates": {f"encoder.0.{part}": 0.05 for part in _PROJECTIONS},
+        "options": {"attention_dropout": 0.3},
     },
 }
 
