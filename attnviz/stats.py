@@ -76,6 +76,16 @@ def summary(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
     return summarise(steps(trace, threshold))
 
 
+def means(weights, visible, threshold: float = 0.1) -> dict[str, np.ndarray]:
+    """weights (H, Q, K), visible (Q, K) -> the mean of each statistic over the steps, (H,): what `summary` says.
+
+    One head at a time, so that it takes little memory at any length. A step without the statistic is skipped; NaN if all are.
+    """
+    _check_threshold(threshold)
+    heads = [_measure(head, visible, threshold) for head in weights]
+    return {name: np.array([_mean(measured[name]) for measured in heads]) for name in STATISTICS}
+
+
 def summarise(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame of `steps` or `of_grid` (or several, concatenated) -> mean and population standard deviation of each statistic.
 
@@ -112,19 +122,26 @@ def weights(trace: Trace) -> pd.DataFrame:
 def _measure(weights, visible, threshold):
     """weights (..., Q, K), visible (Q, K) -> {statistic: (..., Q)} of floats; a row of NaN gives NaN in all."""
     above = weights > np.asarray(threshold, dtype=weights.dtype)  # in their own precision: float32(.1) is not above .1
-    a = weights / weights.sum(-1, keepdims=True, dtype=np.float64)
+    sums = weights.sum(-1, keepdims=True, dtype=np.float64)
+    a = weights / sums
     n, size = visible.sum(-1), weights.shape[-1]
-    entropy = -(a * np.log(a, out=np.zeros_like(a), where=a > 0)).sum(-1) + 0.0  # + 0.0: no "-0.0"
+    entropy = -(a * np.log(np.where(a > 0, a, 1))).sum(-1) + 0.0  # + 0.0: no "-0.0"
     positions = np.arange(size)
     blank = np.isnan(a[..., 0])
     with np.errstate(divide="ignore", invalid="ignore"):
         normalised = np.where(n > 1, entropy / np.log(n), np.nan)
         # sum_i (2i - n - 1) a_(i) / n, ascending; masked zeros come first and shift the ranks by size - n
-        gini = (2 * (np.sort(a, -1) @ (positions + 1)) - 2 * (size - n) - n - 1) / n
+        ranked = np.sort(weights, -1) @ (positions + 1.0) / sums[..., 0]
+        gini = (2 * ranked - 2 * (size - n) - n - 1) / n
     largest, count, first = weights.max(-1).astype(np.float64), above.sum(-1), weights.argmax(-1)
     values = (entropy, entropy / np.log(2), normalised, largest, np.where(blank, np.nan, count), np.exp(entropy),
               1 / (a * a).sum(-1), np.maximum(gini, 0), np.where(blank, np.nan, first), a @ positions)
     return dict(zip(STATISTICS, values))
+
+
+def _mean(values):
+    there = values[~np.isnan(values)]
+    return there.mean() if there.size else np.nan
 
 
 def _integers(measured):

@@ -23,6 +23,8 @@ STATISTICS = {
     "expected_position": "Expected position",
     "special_mass": "Weight on special tokens",
     "removed_mass": "Weight on hidden tokens",
+    "distance": "Distance (tokens)",
+    "change": "Change in log-probability (nats)",
 }
 _PANELS = (
     ("entropy_nats", "Entropy (nats)", lambda keys: math.log(keys), 2),

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from attnviz.figures import labels
 from attnviz.figures.wording import BLANK, describe, links_sentence, row_sentence, strongest
-from attnviz.figures.theme import CLEAR, build, colorscale, layout, lines, note, palette
+from attnviz.figures.theme import CLEAR, build, colorscale, layout, lines, note, palette, scale_bar
 
 _TOP, _TITLE, _SCALE = 86, 30, 34  # px above the cells for tokens, for a title; below them for the colour scale
 _CELL = 24  # px a row, up to 20 rows; later rows get less and the picture grows slowly
@@ -33,7 +33,7 @@ def heatmap(
     """
     _check_step(grid, step)
     weights = np.where(grid.visible, grid.weights, np.nan)
-    bar = _scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]) if scale else {}
+    bar = scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]) if scale else {}
     cells = _cells(weights, grid, _number, palette(dark).sequential, (0, 1), bar)
     frame = _frame(grid, step, title, dark, scale, describe(grid, step))
     if links is not None:
@@ -53,7 +53,7 @@ def difference(
         raise ValueError(f"values must have the grid's shape {grid.weights.shape}; got {values.shape}")
     values = np.where(grid.visible, values, np.nan)
     first, second = (labels.escape(labels.plain(name)) for name in names)
-    bar = _scale_bar([-1, -0.5, 0, 0.5, 1], ["−1", f"◂ {second}", "0", f"{first} ▸", "1"])
+    bar = scale_bar([-1, -0.5, 0, 0.5, 1], ["−1", f"◂ {second}", "0", f"{first} ▸", "1"])
     cells = _cells(values, grid, lambda value: _more(value, first, second), palette(dark).diverging, (-1, 1), bar)
     summary = f"Weights of {names[0]} minus weights of {names[1]}, {values.shape[0]} rows by {values.shape[1]} columns."
     if np.isfinite(values).any():
@@ -142,14 +142,6 @@ def _hover(values: np.ndarray, grid, words) -> list[list[str]]:
         ]
         for query, row, visible in zip(_spoken(grid.queries), values.tolist(), grid.visible.tolist(), strict=True)
     ]  # fmt: skip
-
-
-def _scale_bar(values: list, texts: list) -> dict:
-    bar = dict(
-        orientation="h", thickness=7, len=1, y=0, yanchor="top", ypad=8, xpad=0, outlinewidth=0, ticklen=2,
-        tickvals=values, ticktext=texts, tickfont=dict(size=10),
-    )  # fmt: skip
-    return dict(showscale=True, colorbar=bar)
 
 
 def _frame(grid, step, title, dark: bool, scale: bool, description: str) -> dict:

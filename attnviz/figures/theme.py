@@ -112,6 +112,15 @@ def layout(dark: bool, height: int, margin: tuple[int, int, int, int], title: st
     return common
 
 
+def scale_bar(values: list, texts: list) -> dict:
+    """A colour scale under a heatmap, marked at `values` with `texts`."""
+    bar = dict(
+        orientation="h", thickness=7, len=1, y=0, yanchor="top", ypad=8, xpad=0, outlinewidth=0, ticklen=2,
+        tickvals=values, ticktext=texts, tickfont=dict(size=10),
+    )  # fmt: skip
+    return dict(showscale=True, colorbar=bar)
+
+
 def note(text: str, dark: bool, **place) -> dict:
     """One annotation in small quiet type; `place` takes plotly's x, y, xref, yref, anchors and shifts."""
     return dict(text=text, showarrow=False, font=dict(size=11, color=palette(dark).muted), **place)

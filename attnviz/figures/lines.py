@@ -1,0 +1,145 @@
+"""Token-to-token lines: queries on the left, keys on the right, and a line for each weight that is large enough to see.
+
+A line is as strong as its weight. Lines of one head and one strength are one path, so a picture holds a few paths, not a
+line a weight; those of the chosen query stand out. Up to four heads, in a colour each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from attnviz.figures import labels
+from attnviz.figures.theme import CLEAR, build, layout, note, palette
+from attnviz.figures.wording import row_sentence
+
+HEADS = 4  # as many colours as stay apart when they overlap
+_STRENGTHS = 6  # of lines
+_ROW, _TALLEST = 20, 1400  # px a token, of all tokens
+_TOP, _TITLE = 30, 30
+_SIDES = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "input")}
+
+
+def token_lines(
+    grids: Sequence, step: int | None = None, title: str | None = None, *, least: float = 0.05, dark: bool = False
+) -> go.Figure:
+    """Lines of one to four heads (Grids of the same tokens) for weights of at least `least`; the rest is not drawn.
+
+    step : the query whose lines stand out, the others faint. A click on a token on the left has its query as `customdata`.
+    ValueError when the grids have not the same tokens, or `step` is no query, or `least` is not above 0 and at most 1, as
+    below a share of 1 / least lines leave each query.
+    """
+    _check(grids, step, least)
+    colors, first = palette(dark), grids[0]
+    rows, columns = first.weights.shape
+    reach = rows / columns  # keys are spread over the height of the queries
+    data, drawn = [], 0
+    for grid, color in zip(grids, colors.lines):
+        queries, keys = np.nonzero(np.where(grid.visible, np.nan_to_num(grid.weights), 0) >= least)
+        drawn += len(queries)
+        data += _paths(grid, queries, keys, reach, color, step)
+    data += [_tokens(grids, 0, step, dark), _tokens(grids, 1, step, dark)]
+    share = np.mean([_kept(grid, least) for grid in grids])
+    names = " and ".join(_name(grid) for grid in grids)
+    said = (f"{drawn} lines from {rows} {_SIDES[first.kind][0]} tokens to {columns} {_SIDES[first.kind][1]} tokens for weights "
+            f"of at least {least:g}, which hold {share:.0%} of all weight: {names}.")  # fmt: skip
+    if step is not None:
+        said += f" {row_sentence(first, step)}"
+    return build(data, _frame(grids, step, title, dark, said))
+
+
+def _check(grids: Sequence, step: int | None, least: float) -> None:
+    if not 1 <= len(grids) <= HEADS:
+        raise ValueError(f"there must be 1 to {HEADS} grids; got {len(grids)}")
+    if any((grid.kind, grid.queries, grid.keys) != (grids[0].kind, grids[0].queries, grids[0].keys) for grid in grids):
+        raise ValueError("all grids must be of one kind and have the same queries and keys")
+    if step is not None and not 0 <= step < len(grids[0].queries):
+        raise ValueError(f"step must be a row of the map, 0 to {len(grids[0].queries) - 1}; got {step}")
+    if not 0 < least <= 1:
+        raise ValueError(f"least must be above 0 and at most 1; got {least}")
+
+
+def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, color: str, step: int | None) -> list[dict]:
+    """Lines in groups of like strength, the strong ones on top; x from 0 to 1, y in query positions."""
+    weights = grid.weights[queries, keys]
+    strength = np.ceil(weights * _STRENGTHS)
+    other = np.zeros(len(queries), dtype=bool) if step is None else queries != step
+    found = []
+    for faint in (True, False):
+        for level in range(1, _STRENGTHS + 1):
+            chosen = (strength == level) & (other == faint)
+            if not chosen.any():
+                continue
+            y = np.full((chosen.sum(), 3), np.nan, dtype=np.float32)  # a gap after each line
+            y[:, 0], y[:, 1] = queries[chosen], (keys[chosen] + 0.5) * reach - 0.5
+            share = level / _STRENGTHS
+            found.append(dict(
+                type="scatter", mode="lines", x=np.tile([0.0, 1.0, np.nan], len(y)).astype(np.float32), y=y.ravel(),
+                line=dict(color=color, width=0.8 + 2.4 * share), opacity=(0.1 if faint else 0.95) * share ** 0.8 + 0.04,
+                hoverinfo="skip", connectgaps=False,
+            ))  # fmt: skip
+    return found
+
+
+def _tokens(grids: Sequence, side: int, step: int | None, dark: bool) -> dict:
+    """A mark for each token, which the pointer finds; side : 0 for the queries, 1 for the keys."""
+    tokens, colors = (grids[0].queries, grids[0].keys)[side], palette(dark)
+    spoken = [_spoken(grids, side, i) for i in range(len(tokens))]
+    marks = [colors.outline if side == 0 and i == step else colors.muted for i in range(len(tokens))]
+    return dict(
+        type="scatter", mode="markers", x=[side] * len(tokens), y=list(range(len(tokens))), yaxis=("y", "y2")[side],
+        marker=dict(size=6, color=marks), hoverinfo="text", hovertext=spoken, cliponaxis=False,
+        **({"customdata": list(range(len(tokens)))} if side == 0 else {}),
+    )  # fmt: skip
+
+
+def _spoken(grids: Sequence, side: int, i: int) -> str:
+    """Where a query looks, or which query looks most at a key; a line a head."""
+    if side == 0:
+        return "<br>".join(f"{_name(grid).capitalize()}. {labels.escape(row_sentence(grid, i))}" for grid in grids)
+    lines = []
+    for grid in grids:
+        weights = np.where(grid.visible[:, i], np.nan_to_num(grid.weights[:, i]), 0)
+        query = labels.escape(labels.quoted(grid.queries[int(weights.argmax())]))
+        lines.append(f"{_name(grid).capitalize()}: {query} looks at it most, {weights.max():.2f}")
+    return f"{labels.escape(labels.quoted(grids[0].keys[i]))}<br>" + "<br>".join(lines)
+
+
+def _name(grid) -> str:
+    return f"layer {grid.layer + 1}, {'mean of heads' if grid.head is None else f'head {grid.head + 1}'}"
+
+
+def _kept(grid, least: float) -> float:
+    weights = np.nan_to_num(grid.weights)
+    return float(weights[weights >= least].sum() / max(weights.sum(), 1e-9))
+
+
+def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, said: str) -> dict:
+    first, several = grids[0], len(grids) > 1
+    above = _TOP + (_TITLE if title else 0) + 18 * several
+    height = min(_ROW * max(first.weights.shape), _TALLEST)
+    sides = [max(map(labels.width, labels.ticks(tokens)), default=0) for tokens in (first.queries, first.keys)]
+    left, right = (min(max(7 * widest + 14, 50), 110) for widest in sides)
+    frame = layout(dark, height + above + 8, (left, right, above, 8), title and labels.escape(title), said)
+    frame["xaxis"] = dict(range=[-0.02, 1.02], visible=False, fixedrange=True)
+    frame["yaxis"] = _axis(first.queries, height, step)
+    frame["yaxis2"] = _axis(first.keys, height, None) | dict(overlaying="y", side="right")
+    query, key = _SIDES[first.kind]
+    place = dict(xref="paper", yref="paper", y=1, yanchor="bottom", yshift=4)
+    frame["annotations"] = [note(query, dark, x=0, xanchor="right", xshift=-6, **place),
+                            note(key, dark, x=1, xanchor="left", xshift=6, **place)]  # fmt: skip
+    if several:
+        named = [f'<span style="color:{color}">▬</span> {_name(grid)}' for grid, color in zip(grids, palette(dark).lines)]
+        frame["annotations"].append(note("   ".join(named), dark, x=0.5, xanchor="center", **place))
+    return frame
+
+
+def _axis(tokens, height: int, step: int | None) -> dict:
+    texts, count = labels.ticks(tokens), len(tokens)
+    shown = labels.thin(count, max(1, height // 15), keep=step)
+    return dict(
+        range=[count - 0.5, -0.5], tickvals=shown, fixedrange=True, showgrid=False, zeroline=False, ticklen=3, tickcolor=CLEAR,
+        ticktext=[f"<b>{texts[i]}</b>" if i == step else texts[i] for i in shown], tickfont=dict(size=12),
+    )  # fmt: skip

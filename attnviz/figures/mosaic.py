@@ -1,0 +1,99 @@
+"""Many small maps in one PNG of 8-bit colours: what keeps 144 heads quick at any length.
+
+A screen has no room for more, so a long map is pooled: each of its cells then is the LARGEST weight of a block of tokens, which
+keeps a thin diagonal in sight. Hidden cells are hatched, not drawn as zero. H heads, Q queries, K keys.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Iterable
+
+import numpy as np
+
+from attnviz.figures.theme import Theme
+
+MOST = 64  # cells a side
+_SIDE = 96  # px a side up to which a small map is enlarged, so that its cells stay sharp
+_SHADES = 64  # of the scale of weights; palette entries 1 to 64
+_CLEAR, _PAGE, _HATCH = 0, _SHADES + 1, _SHADES + 2  # palette entries: between maps, and the two colours of hidden cells
+
+
+def block(queries: int, keys: int) -> tuple[int, int]:
+    """Tokens that a cell of a pooled map stands for, downwards and across; 1 by 1 up to 64 tokens."""
+    return -(-queries // MOST), -(-keys // MOST)
+
+
+def pool(weights: np.ndarray) -> np.ndarray:
+    """weights (H, Q, K) -> (H, at most 64, at most 64), the largest of each block; the last block may be smaller."""
+    rows, columns = block(*weights.shape[1:])
+    return _largest(_largest(weights, rows).swapaxes(1, 2), columns).swapaxes(1, 2)
+
+
+def _largest(weights: np.ndarray, every: int) -> np.ndarray:
+    """(H, Q, K) -> (H, ceil(Q / every), K): the largest of each `every` rows, whole rows at a time, which is fast."""
+    if every == 1:
+        return weights
+    pooled = weights[:, ::every].copy()
+    for start in range(1, every):
+        rows = weights[:, start::every]
+        np.maximum(pooled[:, : rows.shape[1]], rows, out=pooled[:, : rows.shape[1]])
+    return pooled
+
+
+def png(
+    maps: Iterable[Iterable[np.ndarray | None]], visible: np.ndarray, theme: Theme,
+    margins: tuple[float, float] = (0, 0), root: bool = False,
+) -> bytes:  # fmt: skip
+    """Rows of pooled maps (q, k), None for no map, as one picture in the colours of a theme; clear between and round them.
+
+    visible : bool (q, k), shared by all maps. margins : above each map, and on its other sides, as shares of its side.
+    root : shades follow the square root of a weight instead of the weight, which lets faint patterns show.
+    """
+    down, across = (max(1, _SIDE // size) for size in visible.shape)
+    seen = visible.repeat(down, 0).repeat(across, 1)
+    hatch = np.where(np.add.outer(*map(np.arange, seen.shape)) % 6 < 2, _HATCH, _PAGE)[~seen]
+    above, round_ = margins
+    height, width = seen.shape
+    edges = ((round(height * above), round(height * round_)), (round(width * round_),) * 2)
+
+    def tile(weights: np.ndarray | None) -> np.ndarray:
+        cells = np.full(visible.shape, _CLEAR, np.uint8) if weights is None else _shades(weights, root)
+        pixels = cells.repeat(down, 0).repeat(across, 1)
+        if weights is not None:
+            pixels[~seen] = hatch
+        return np.pad(pixels, edges)
+
+    pixels = np.vstack([np.hstack([tile(weights) for weights in row]) for row in maps])
+    scale = [_channels(color) for color in theme.sequential]
+    places = np.linspace(0, len(scale) - 1, _SHADES)
+    shades = np.stack([np.interp(places, range(len(scale)), channel) for channel in zip(*scale)], axis=1).round()
+    page, muted = (np.array(_channels(color)) for color in (theme.page, theme.muted))
+    return _encode(pixels, np.vstack([[[0, 0, 0]], shades, [page, (page + muted) // 2]]).astype(np.uint8))
+
+
+def address(picture: bytes) -> str:
+    """A PNG as the address of itself."""
+    return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+
+
+def _channels(color: str) -> list[int]:
+    """#rrggbb -> red, green, blue."""
+    return [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+
+
+def _shades(weights: np.ndarray, root: bool) -> np.ndarray:
+    return (np.clip(np.sqrt(weights) if root else weights, 0, 1) * (_SHADES - 1) + 1.5).astype(np.uint8)
+
+
+def _encode(pixels: np.ndarray, colors: np.ndarray) -> bytes:
+    """pixels (height, width) uint8, places in colors (n, 3); the first colour is clear. PNG, W3C 2003, sec. 10 and 11."""
+    height, width = pixels.shape
+    rows = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # each row begins with 0: not filtered
+    parts = ((b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)), (b"PLTE", colors.tobytes()),
+             (b"tRNS", b"\0"), (b"IDAT", zlib.compress(rows, 4)), (b"IEND", b""))  # fmt: skip
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in parts
+    )

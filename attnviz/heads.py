@@ -1,0 +1,115 @@
+"""Heads beside each other: a table of every head's statistics and patterns, and how far two heads are from one another.
+
+A number of a head is the mean over its steps. Axes: H heads, Q queries, K keys. Layers and heads count from 0.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from attnviz import patterns, stats
+from attnviz.patterns import PATTERNS, Layout, Pattern
+from attnviz.trace import AttentionMap, Trace
+
+COLUMNS = (*stats.STATISTICS, "special_mass", "distance")
+
+
+class Head(NamedTuple):
+    """One head of a model."""
+
+    kind: str
+    layer: int
+    head: int
+
+    def __str__(self):
+        return f"{self.kind} {self.layer}.{self.head}"
+
+
+def table(
+    trace: Trace, kind: str | None = None, only: Iterable[str] | None = None, *, scored: Iterable[Pattern] = PATTERNS.values(),
+    threshold: float = 0.1,
+) -> pd.DataFrame:  # fmt: skip
+    """One row a head: model, kind, layer, head, and the mean over its steps of every statistic of `stats`, then
+
+    special_mass   the weight on special keys
+    distance       sum_k a_qk |k - p_q| in keys, from the query's own place p (Vig & Belinkov 2019, eq. 3; see `patterns.Layout`)
+    and the score of every pattern (see `patterns`), those of `scored`.
+
+    kind : of those heads alone. only : of those columns alone, which takes less time. ValueError for an unknown column.
+    """
+    patterns_ = {pattern.name: pattern for pattern in scored}
+    known = (*COLUMNS, *patterns_)
+    names = known if only is None else tuple(only)
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"columns must be among {', '.join(known)}; got {', '.join(unknown)}")
+    wanted = [patterns_[name] for name in names if name in patterns_]
+    parts = [_part(trace, attention, names, wanted, threshold) for attention in trace.maps if kind in (None, attention.kind)]
+    columns = ["model", "kind", "layer", "head", *names]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def most_like(frame: pd.DataFrame, pattern: str, count: int = 5) -> pd.DataFrame:
+    """The rows of a `table` with the highest scores of a pattern, or highest values of any column, the highest first."""
+    if pattern not in frame:
+        raise ValueError(f"the table must have the column {pattern}; got {', '.join(frame)}")
+    there = frame[frame[pattern].notna()]
+    return there.sort_values(pattern, ascending=False, kind="stable").head(count)
+
+
+def jensen_shannon(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The Jensen-Shannon distance between distributions (..., K) -> (...): 0 for equal ones, 1 for those with no key in common.
+
+    sqrt(H((a + b) / 2) - (H(a) + H(b)) / 2) with entropies H in bits (Endres & Schindelin 2003). A row of NaN gives NaN.
+    """
+    a, b = (rows / rows.sum(-1, keepdims=True, dtype=np.float64) for rows in (np.asarray(a), np.asarray(b)))
+    divergence = _bits((a + b) / 2) - (_bits(a) + _bits(b)) / 2
+    return np.sqrt(np.clip(divergence, 0, 1))
+
+
+def distances(trace: Trace, heads: Sequence[Head]) -> pd.DataFrame:
+    """Mean over the queries of the Jensen-Shannon distance between each two of `heads`, 0 to 1; labelled by head both ways.
+
+    ValueError unless all heads are of one kind, so that they share queries and keys, and the trace has them.
+    """
+    if len({head.kind for head in heads}) != 1:
+        raise ValueError(f"heads must be of one kind to be compared; got {', '.join(map(str, heads)) or 'none'}")
+    weights = [weights_of(trace, head) for head in heads]
+    found = np.zeros((len(heads), len(heads)))
+    for i, j in zip(*np.triu_indices(len(heads), 1)):
+        found[i, j] = found[j, i] = jensen_shannon(weights[i], weights[j]).mean()
+    labels = [str(head) for head in heads]
+    return pd.DataFrame(found, labels, labels)
+
+
+def weights_of(trace: Trace, head: Head) -> np.ndarray:
+    """The weights (Q, K) of one head. ValueError if the trace has none such."""
+    attention = trace.map(head.kind, head.layer)
+    if not 0 <= head.head < len(attention.weights):
+        raise ValueError(f"head must be one of 0 to {len(attention.weights) - 1} of {attention.name}; got {head.head}")
+    return attention.weights[head.head]
+
+
+def _part(trace: Trace, attention: AttentionMap, names, wanted, threshold: float) -> pd.DataFrame:
+    """The rows of one map's heads."""
+    view = patterns.layout(trace, attention)
+    columns = stats.means(attention.weights, view.visible, threshold) if set(names) & set(stats.STATISTICS) else {}
+    columns |= {pattern.name: _scores(attention.weights, pattern, view) for pattern in wanted}
+    if "special_mass" in names:
+        special = [token.special for token in view.keys]
+        columns["special_mass"] = attention.weights[..., special].sum((1, 2), dtype=np.float64) / len(view.queries)
+    if "distance" in names:
+        away = np.abs(view.offset).astype(np.float32)
+        columns["distance"] = np.einsum("hqk,qk->h", attention.weights, away) / len(view.queries)
+    return pd.DataFrame({"model": trace.model, "kind": attention.kind, "layer": attention.layer,
+                         "head": np.arange(len(attention.weights)), **columns})  # fmt: skip
+
+
+def _scores(weights: np.ndarray, pattern: Pattern, view: Layout) -> np.ndarray:
+    ceiling = patterns.ceiling(pattern, view)
+    return np.array([patterns.score(head, ceiling) for head in weights])
+
+
+def _bits(rows: np.ndarray) -> np.ndarray:
+    return -(rows * np.log2(np.where(rows > 0, rows, 1))).sum(-1)

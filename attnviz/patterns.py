@@ -1,0 +1,126 @@
+"""Patterns that heads are known for, and how much of a head's weight lies where a pattern would have it.
+
+    score = mean over queries q of sum_k min(a_qk, u_qk)          0 to 1
+
+u (Q, K) is the most that the pattern takes up in each cell: 1 where it would look and 0 elsewhere, so that the score is the
+weight that lies there; 1 / n in every one of n visible keys for the broad pattern, so that it is the part of the weight that
+uniform attention would have had too. Hidden cells take up nothing. Queries that see a single key have no choice, and those
+for which the pattern has no visible key no chance: neither counts. A score without any query left is NaN.
+
+The patterns are those of Clark et al. 2019, sec. 3, Kovaleva et al. 2019, sec. 4.1 and Voita et al. 2019, sec. 5; `same` is
+the duplicate-token head of Wang et al. 2022, sec. 3. Q queries, K keys, H heads.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from attnviz.trace import AttentionMap, Token, Trace
+
+REACH = 2  # keys on either side that are local
+
+
+class Layout(NamedTuple):
+    """What a pattern may know of a map: its tokens and who sees whom, never its weights.
+
+    queries : the tokens whose positions the rows are. In a decoder map those are the tokens that go in, the map's keys, not
+        those that come out, after which the rows are named.
+    place : (Q,) the key that stands where each query does; in cross-attention the one on the diagonal, floor((q + 1/2) K / Q).
+    """
+
+    kind: str
+    queries: tuple[Token, ...]
+    keys: tuple[Token, ...]
+    visible: np.ndarray
+    place: np.ndarray
+
+    @property
+    def offset(self) -> np.ndarray:
+        """k - place(q), (Q, K): how many keys after its own place a query looks."""
+        return np.arange(len(self.keys)) - self.place[:, None]
+
+
+def layout(trace: Trace, attention: AttentionMap) -> Layout:
+    """The layout of a map of this trace."""
+    keys, rows = trace.keys(attention), len(trace.queries(attention))
+    queries = keys if attention.kind == "decoder" else trace.queries(attention)
+    place = (2 * np.arange(rows) + 1) * len(keys) // (2 * rows)
+    return Layout(attention.kind, queries, keys, trace.visible(attention), place)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """name : its column in a table. formula : u in LaTeX. words : the same in a sentence. cells : Layout -> u (Q, K)."""
+
+    name: str
+    title: str
+    formula: str
+    words: str
+    cells: Callable[[Layout], np.ndarray]
+
+
+def _same(view: Layout) -> np.ndarray:
+    queries, keys = (np.array([None if token.special else token.text for token in tokens], dtype=object)
+                     for tokens in (view.queries, view.keys))  # fmt: skip
+    equal = (queries[:, None] == keys) & (keys != None)  # noqa: E711  specials are no words
+    return equal if view.kind == "cross" else equal & (view.offset != 0)
+
+
+def _separator(view: Layout) -> np.ndarray:
+    return np.array([view.visible[:, k] * (token.special and k > 0) for k, token in enumerate(view.keys)]).T
+
+
+PATTERNS: Mapping[str, Pattern] = {pattern.name: pattern for pattern in (
+    Pattern("current", "Current token", r"u_{qk} = [k = p_q]",
+            "the query's own position p; in cross-attention the key on the diagonal", lambda view: view.offset == 0),
+    Pattern("previous", "Previous token", r"u_{qk} = [k = p_q - 1]", "the position before the query's own",
+            lambda view: view.offset == -1),
+    Pattern("next", "Next token", r"u_{qk} = [k = p_q + 1]", "the position after the query's own",
+            lambda view: view.offset == 1),
+    Pattern("local", "Local window", rf"u_{{qk}} = [\,|k - p_q| \le {REACH}\,]",
+            f"the query's own position and {REACH} on either side", lambda view: np.abs(view.offset) <= REACH),
+    Pattern("first", "First token", r"u_{qk} = [k = 0]", "the first key, whatever it is",
+            lambda view: np.broadcast_to(np.arange(len(view.keys)) == 0, view.visible.shape)),
+    Pattern("separator", "Separator", r"u_{qk} = [k > 0,\ k \text{ special}]",
+            "special tokens other than the first key, such as <eos> or [SEP]", _separator),
+    Pattern("same", "Same token", r"u_{qk} = [k \ne p_q,\ w_k = w_q]",
+            "other keys with the query's own text w; in cross-attention any key with that text", _same),
+    Pattern("broad", "Broad", r"u_{qk} = 1 / n_q",
+            "every key that the query sees, n of them, equally", lambda view: 1 / view.visible.sum(-1, keepdims=True)),
+)}  # fmt: skip
+
+
+def linked(name: str, title: str, links: Iterable[tuple[int, int]]) -> Pattern:
+    """A pattern of one's own annotation, a syntactic one for instance: `links` are (query word, key word), as `Token.word`.
+
+    >>> linked("subject", "Verb to its subject", {(3, 2)})
+    """
+    chosen = frozenset(links)
+
+    def cells(view: Layout) -> np.ndarray:
+        return np.array([[(query.word, key.word) in chosen for key in view.keys] for query in view.queries])
+
+    return Pattern(name, title, r"u_{qk} = [(q, k) \text{ is annotated}]", "the keys that an annotation links to the query", cells)
+
+
+def ceiling(pattern: Pattern, view: Layout) -> np.ndarray:
+    """u (Q, K) float32, 0 in hidden cells and in the rows of queries that see a single key."""
+    choice = view.visible.sum(-1, keepdims=True) > 1
+    return (pattern.cells(view) * view.visible * choice).astype(np.float32)
+
+
+def score(weights: np.ndarray, ceiling: np.ndarray) -> float:
+    """How much of weights (Q, K) lies under a ceiling (Q, K), see above: 0 to 1, NaN when the pattern has no chance."""
+    if weights.shape != ceiling.shape:
+        raise ValueError(f"weights must have the shape of the ceiling, {ceiling.shape}; got {weights.shape}")
+    rows = ceiling.any(-1).sum()
+    return min(1.0, float(np.minimum(weights, ceiling).sum()) / rows) if rows else np.nan
+
+
+def chance(trace: Trace, kind: str = "encoder", patterns: Iterable[Pattern] = PATTERNS.values()) -> dict[str, float]:
+    """What uniform attention over the visible keys would score: what a score is to be compared with. Short texts score high."""
+    view = layout(trace, trace.map(kind))
+    uniform = view.visible / view.visible.sum(-1, keepdims=True)
+    return {pattern.name: score(uniform, ceiling(pattern, view)) for pattern in patterns}

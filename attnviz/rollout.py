@@ -1,0 +1,70 @@
+"""Attention through the layers: rollout, and how far each layer looks.
+
+Rollout (Abnar & Zuidema 2020, sec. 3) follows the weights of self-attention from a layer down to the inputs:
+
+    A~_l = (A_l + I) / 2         A_l the mean of the heads, I for the residual connection beside them
+    R_l  = A~_l R_(l-1)          so R_L = A~_L ... A~_1: the last layer is on the left
+
+Row q of R_l says how much of each input position reaches position q after layer l, if attention and residual were all that
+a layer did: value projections, feed-forward layers and, in a decoder, what comes from the source are left out.
+Axes: L layers, H heads, Q queries, K keys.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from attnviz import patterns
+from attnviz.trace import AttentionMap, Trace
+
+SELF = ("encoder", "decoder")
+
+
+def matrices(maps: Sequence[np.ndarray]) -> np.ndarray:
+    """Weights (H, Q, Q) of each layer, the first layer first -> R (L, Q, Q), R[l] after layer l; rows sum to 1."""
+    if any(layer.ndim != 3 or layer.shape[1:] != maps[0].shape[:0:-1] for layer in maps):
+        raise ValueError(f"maps must be square, (H, Q, Q) with one Q in all layers; got {[layer.shape for layer in maps]}")
+    rolled = []
+    for heads in maps:
+        mixed = (heads.mean(0, dtype=np.float64) + np.eye(heads.shape[1])) / 2
+        rolled.append(mixed @ rolled[-1] if rolled else mixed)
+    return np.array(rolled)
+
+
+def rollout(trace: Trace, kind: str = "encoder") -> Trace:
+    """The same trace with the rollout up to each layer for maps, one head each: to be selected, measured and drawn as maps are.
+
+    In a decoder map row t is the position that token t came out of; its residual is what went in there, key t.
+    ValueError for cross-attention, whose queries are not its keys; at the level of words (roll out the pieces, then join
+    them with `select.words`); and when a layer is missing.
+    """
+    if kind not in SELF:
+        raise ValueError(f"kind must be encoder or decoder, where queries are keys too; got {kind!r}")
+    if trace.level != "pieces":
+        raise ValueError("the trace must be of pieces; roll out first, then join the pieces to words")
+    maps = sorted((m for m in trace.maps if m.kind == kind), key=lambda m: m.layer)
+    if [m.layer for m in maps] != list(range(len(maps))) or not maps:
+        have = ", ".join(str(m.layer) for m in maps) or "none"
+        raise ValueError(f"the trace must have the {kind} maps of every layer from 0 on; got {have}")
+    rolled = matrices([m.weights for m in maps])
+    return replace(trace, maps=tuple(AttentionMap(kind, layer, weights[None]) for layer, weights in enumerate(rolled)))
+
+
+def by_distance(trace: Trace, kind: str = "encoder") -> pd.DataFrame:
+    """Share of each layer's weight, all heads and queries together, that lies `distance` keys after the query's own place.
+
+    Columns kind, layer, distance (negative: before), weight; a layer's weights sum to 1. Of distances, those that occur.
+    For cross-attention the place is the key on the diagonal (see `patterns.Layout`).
+    """
+    maps = sorted((m for m in trace.maps if m.kind == kind), key=lambda m: m.layer) or [trace.map(kind)]
+    parts = []
+    for attention in maps:
+        view = patterns.layout(trace, attention)
+        there = view.offset[view.visible]
+        first = there.min()
+        shares = np.bincount(there - first, attention.weights.mean(0, dtype=np.float64)[view.visible]) / len(view.queries)
+        occurs = np.unique(there)
+        parts.append(pd.DataFrame({"kind": kind, "layer": attention.layer, "distance": occurs, "weight": shares[occurs - first]}))
+    return pd.concat(parts, ignore_index=True)
