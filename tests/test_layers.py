@@ -28,18 +28,26 @@ LIBRARY = {
     "select": "numpy",
     "stats": "numpy pandas",
     "alignment": "numpy pandas",
+    "patterns": "numpy",
+    "heads": "numpy pandas",
+    "rollout": "numpy pandas",
     "figures.theme": "plotly",
     "figures.labels": "",
     "table": "",
     "figures.wording": "numpy",
     "figures.maps": "numpy plotly",
     "figures.charts": "numpy pandas plotly",
+    "figures.mosaic": "numpy",
+    "figures.overview": "numpy pandas plotly",
+    "figures.lines": "numpy plotly",
+    "figures.depth": "numpy pandas plotly",
     "figures": "plotly",
     "export": "numpy pandas plotly",
     "page": "pandas plotly",
     "checkpoints": "torch safetensors",
     "trained": "torch",
     "translator": "torch",
+    "ablation": "pandas torch",
     "corpora": "torch",
     "classify": "torch",
     "loading": "",
@@ -136,7 +144,7 @@ def test_the_library_knows_no_page():
         assert not outer(path) & {"streamlit", "dashboard"}, path
 
 
-@pytest.mark.parametrize("name", ["trace", "select", "stats", "gold", "alignment", "export", "page", *(n for n in ORDER if n.startswith("figures"))])
+@pytest.mark.parametrize("name", ["trace", "select", "stats", "gold", "alignment", "patterns", "heads", "rollout", "export", "page", *(n for n in ORDER if n.startswith("figures"))])
 def test_what_needs_no_model_reaches_no_torch(name):
     """Not by way of what it imports either: a notebook that draws a stored trace need not have torch."""
     seen, todo = set(), [name]

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+import synthetic
 from grids import contrast, frame, luminance
 
-from attnviz import figures
+from attnviz import figures, heads, rollout
 from attnviz.alignment import Cells
 from attnviz.figures import theme
 
@@ -17,7 +18,8 @@ from attnviz.figures import theme
 @pytest.fixture
 def made():
     """One figure from every factory."""
-    dog = grids.dog()
+    dog, trace = grids.dog(), synthetic.trace(heads=2, kinds=("decoder",))
+    table = heads.table(trace)
     return [
         figures.heatmap(dog, 1, "<i>", dark=True, links=Cells(frozenset({(0, 0)}), frozenset({(0, 0), (1, 0)}))),
         figures.step_bars(dog, 1, "<i>", dark=True),
@@ -25,6 +27,10 @@ def made():
         figures.by_step({"a": frame(["x"], np.nan), "b": frame(["x"])}, 3, 0, "<i>", dark=True),
         figures.by_step({"a": frame(["x", "y"])}, [1, 2], title="<i>", dark=True),
         figures.comparison(pd.DataFrame({"mechanism": ["a"], "statistic": ["gini"], "mean": 1.0, "std": 0.0}), "<i>", dark=True),
+        figures.overview(trace, "decoder", table, "gini", "distance", "<i>", dark=True),
+        figures.head_map(table, "gini", "<i>", dark=True),
+        figures.token_lines([dog, dog], 1, "<i>", dark=True),
+        figures.by_distance(rollout.by_distance(trace, "decoder"), "<i>", dark=True),
     ]  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def head_map(frame: pd.DataFrame, column: str, title: str | None = None, *, dark
     across = max(head.head for head in values) + 1
     rows = [[head if (head := Head(kinds[0], layer, i)) in values else None for i in range(across)] for layer in layers]
     cells = _cells(rows, {column: values}, dark, column)
-    if len(layers) * across <= _FEW:
+    if len(layers) * across <= _FEW and not all(map(math.isnan, values.values())):
         cells |= dict(texttemplate="%{z:.2f}", textfont=dict(size=11))
     said = f"{_title(column)} of {_count(rows)} {kinds[0]} heads{_extremes(column, values)}."
     return build([cells], _frame(rows, False, True, title, dark, said))
@@ -120,9 +120,12 @@ def _cells(rows: list, columns: dict[str, dict[Head, float]], dark: bool, color:
     """A heatmap with a cell a head, in the colour of a column or clear; it takes pointer and click."""
     nan = math.nan
     z = np.array([[columns[color].get(head, nan) if color else nan for head in row] for row in rows], dtype=np.float32)
-    scale, span = _scale(z, dark)
-    near, far = (span[0] + share * (span[1] - span[0]) for share in (0.015, 0.985))  # so that no end is cut off
-    marks = scale_bar([near, sum(span) / 2, far], [f"{span[0]:.2g}", labels.escape(_title(color)), f"{span[1]:.2g}"]) if color else {}
+    (scale, span), bar = _scale(z, dark), dict(showscale=False)
+    if np.isnan(z).all():  # clear; but in a heatmap without one number plotly lets the pointer find no cell
+        z, scale = np.array([[nan if head is None else 0 for head in row] for row in rows], dtype=np.float32), (CLEAR, CLEAR)
+    else:
+        near, far = (span[0] + share * (span[1] - span[0]) for share in (0.015, 0.985))  # so that no end is cut off
+        bar = scale_bar([near, sum(span) / 2, far], [f"{span[0]:.2g}", labels.escape(_title(color)), f"{span[1]:.2g}"])
     spoken = [
         ["" if head is None else f"{_name(head).capitalize()}" + "".join(
             f"<br>{labels.escape(_title(name))}: {values.get(head, nan):.3g}" for name, values in columns.items()
@@ -131,7 +134,7 @@ def _cells(rows: list, columns: dict[str, dict[Head, float]], dark: bool, color:
     return dict(
         type="heatmap", z=z, zmin=span[0], zmax=span[1], colorscale=colorscale(scale), xgap=2, ygap=2, hoverongaps=True,
         hoverinfo="text", hovertext=spoken, customdata=[[head and [head.layer, head.head] for head in row] for row in rows],
-        **(marks or dict(showscale=False)),
+        **bar,
     )  # fmt: skip
 
 

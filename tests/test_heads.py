@@ -1,0 +1,134 @@
+"""heads.py: the table against stats and plain loops, distances between heads against scipy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.spatial.distance
+import synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from attnviz import heads, patterns, select, stats
+from attnviz.heads import Head
+from attnviz.trace import AttentionMap
+
+KINDS = ("cross", "encoder", "decoder")
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return synthetic.trace("The black dog sees the dog", "Le chien noir", heads=2, layers=3, kinds=KINDS, pieces=True)
+
+
+def row(frame, *head):
+    found = frame[(frame[["kind", "layer", "head"]] == list(head)).all(axis=1)]
+    assert len(found) == 1
+    return found.iloc[0]
+
+
+def test_one_row_a_head(trace):
+    frame = heads.table(trace)
+    assert list(frame) == ["model", "kind", "layer", "head", *stats.STATISTICS, "special_mass", "distance", *patterns.PATTERNS]
+    assert list(zip(frame.kind, frame.layer, frame["head"])) == [(k, l, h) for k in KINDS for l in range(3) for h in range(2)]
+    assert (frame.model == trace.model).all()
+
+
+def test_statistics_are_the_means_of_stats(trace):
+    frame, summary = heads.table(trace, threshold=0.3), stats.summary(trace, threshold=0.3)
+    for line in summary.itertuples():
+        assert row(frame, line.kind, line.layer, line.head)[line.statistic] == pytest.approx(line.mean, rel=1e-6)
+
+
+def test_distance_and_patterns_by_hand(trace):
+    frame = heads.table(trace)
+    for kind in KINDS:
+        attention = trace.map(kind, 1)
+        for head, weights in enumerate(attention.weights):
+            queries, keys = weights.shape
+            away = [sum(a * abs(k - int((q + 0.5) * keys / queries)) for k, a in enumerate(line)) for q, line in enumerate(weights)]
+            found = row(frame, kind, 1, head)
+            assert found.distance == pytest.approx(np.mean(away), rel=1e-5)
+            assert found["first"] == pytest.approx(weights[kind == "decoder" :, 0].mean(), rel=1e-5)
+
+
+def test_the_table_of_words(trace):
+    joined = select.words(trace)
+    pd.testing.assert_series_equal(heads.table(joined)["gini"], stats.summary(joined).query("statistic == 'gini'")["mean"],
+                                   check_names=False, check_index=False)
+
+
+def test_some_columns_of_one_kind(trace):
+    frame = heads.table(trace, "decoder", only=("previous", "gini"))
+    assert list(frame) == ["model", "kind", "layer", "head", "previous", "gini"] and set(frame.kind) == {"decoder"}
+    whole = heads.table(trace)
+    pd.testing.assert_frame_equal(frame, whole[whole.kind == "decoder"][list(frame)].reset_index(drop=True))
+
+
+def test_patterns_of_ones_own(trace):
+    subject = patterns.linked("subject", "Verb to subject", {(3, 2)})
+    frame = heads.table(trace, "encoder", scored=[subject])
+    assert "subject" in frame and "previous" not in frame and frame.subject.between(0, 1).all()
+
+
+def test_an_unknown_column(trace):
+    with pytest.raises(ValueError, match="^columns must be among entropy_nats, .*, broad; got entropie$"):
+        heads.table(trace, only=["entropie", "gini"])
+
+
+def test_no_attention_no_rows(trace):
+    assert heads.table(replace(trace, maps=())).empty and "broad" in heads.table(replace(trace, maps=()))
+
+
+def test_the_heads_most_like_a_pattern():
+    shifted = np.vstack([np.eye(5)[:1], np.eye(5)[:-1]])
+    maps = (AttentionMap("encoder", 0, [np.eye(5), shifted]), AttentionMap("encoder", 1, [(np.eye(5) + shifted) / 2]))
+    frame = heads.table(replace(synthetic.trace("a b c d", kinds=("encoder",)), maps=maps))
+    best = heads.most_like(frame, "previous", 2)
+    assert list(zip(best.layer, best["head"])) == [(0, 1), (1, 0)]
+    assert heads.most_like(frame, "same").empty  # no word twice: no score
+    with pytest.raises(ValueError, match="^the table must have the column nex; got model, "):
+        heads.most_like(frame, "nex")
+
+
+# -- how far heads are apart -------------------------------------------------------------------------------------------
+
+pairs = hnp.arrays(np.float64, st.tuples(st.just(2), st.integers(1, 4), st.integers(1, 7)), elements=st.floats(0, 1)).filter(
+    lambda a: (a.sum(-1) > 1e-3).all()).map(lambda a: a / a.sum(-1, keepdims=True))
+
+
+@given(pairs)
+def test_jensen_shannon_is_scipys(pair):
+    found = heads.jensen_shannon(*pair)
+    wanted = np.nan_to_num(scipy.spatial.distance.jensenshannon(*pair, base=2, axis=-1))  # scipy: root of -1e-17 is NaN
+    np.testing.assert_allclose(found, wanted, atol=1e-7)
+    assert ((found >= 0) & (found <= 1)).all()
+    np.testing.assert_array_equal(found, heads.jensen_shannon(*pair[::-1]))
+
+
+def test_equal_rows_and_rows_apart():
+    assert heads.jensen_shannon([1, 0], [0, 1]) == 1 and heads.jensen_shannon([0.3, 0.7], [0.3, 0.7]) == 0
+    assert np.isnan(heads.jensen_shannon([np.nan, np.nan], [0.5, 0.5]))
+
+
+def test_distances_between_chosen_heads(trace):
+    chosen = [Head("encoder", 0, 1), Head("encoder", 2, 0), Head("encoder", 2, 1)]
+    found = heads.distances(trace, chosen)
+    assert list(found) == list(found.index) == ["encoder 0.1", "encoder 2.0", "encoder 2.1"]
+    assert (np.diag(found) == 0).all() and (found.to_numpy() == found.to_numpy().T).all()
+    a, b = trace.map("encoder", 0).weights[1], trace.map("encoder", 2).weights[0]
+    wanted = scipy.spatial.distance.jensenshannon(a.astype(float), b.astype(float), base=2, axis=-1).mean()
+    assert found.iloc[0, 1] == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("chosen, message", [
+    ([Head("encoder", 0, 0), Head("cross", 0, 0)], "heads must be of one kind to be compared; got encoder 0.0, cross 0.0"),
+    ([], "heads must be of one kind to be compared; got none"),
+    ([Head("encoder", 0, 2)], "head must be one of 0 to 1 of the encoder map of layer 0; got 2"),
+])
+def test_heads_that_cannot_be_compared(trace, chosen, message):
+    with pytest.raises(ValueError) as error:
+        heads.distances(trace, chosen)
+    assert str(error.value) == message

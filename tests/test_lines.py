@@ -1,0 +1,124 @@
+"""figures/lines.py and figures/depth.py as data: which lines there are, how strong, and what is said of the rest."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import synthetic
+from grids import dog, grid, words
+
+from attnviz import figures, rollout, select
+from attnviz.figures.theme import DARK, LIGHT
+
+
+def drawn(figure):
+    """(y of the query, y of the key) of each line, in the order of drawing, and its path."""
+    found = []
+    for path in figure.data:
+        if path.mode == "lines":
+            ends = np.asarray(path.y).reshape(-1, 3)
+            assert np.isnan(ends[:, 2]).all() and np.isnan(np.asarray(path.x).reshape(-1, 3)[:, 2]).all()
+            found += [(round(float(a), 4), round(float(b), 4), path) for a, b, _ in ends]
+    return found
+
+
+def test_a_line_for_each_weight_that_is_large_enough():
+    """chien .8 .1 .1 / noir .05 .83 .12 / <eos> .2 .2 .6 with a limit of .15: five lines."""
+    found = drawn(figures.token_lines([dog()], least=0.15))
+    assert sorted((a, b) for a, b, _ in found) == [(0, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
+    wide = {(a, b): path for a, b, path in found}
+    assert wide[0, 0].line.width > wide[2, 2].line.width > wide[2, 0].line.width
+    assert wide[0, 0].opacity > wide[2, 2].opacity > wide[2, 0].opacity and wide[1, 1].line.color == LIGHT.lines[0]
+
+
+def test_few_paths_however_many_lines():
+    long = grid(words(*"abcdefgh" * 16), words(*"klmnopqr" * 16))
+    figure = figures.token_lines([long] * 4, step=3, least=0.001)
+    assert len(figure.data) <= 4 * 6 * 2 + 2 and len(drawn(figure)) > 4 * 129 * 10
+
+
+def test_keys_are_spread_over_the_height_of_the_queries():
+    one = grid(words("a", "b", "c"), words("k"), np.eye(2)[[0, 1, 0, 1]])
+    assert sorted((a, b) for a, b, _ in drawn(figures.token_lines([one]))) == [(0, 0.5), (1, 2.5), (2, 0.5), (3, 2.5)]
+    layout = figures.token_lines([one]).layout
+    assert layout.yaxis.range == (3.5, -0.5) and layout.yaxis2.range == (1.5, -0.5) and layout.yaxis2.side == "right"
+
+
+def test_the_chosen_query_stands_out():
+    figure = figures.token_lines([dog()], step=1, least=0.04)
+    opacity = {query: max(path.opacity for a, _, path in drawn(figure) if a == query) for query in range(3)}
+    assert opacity[1] > 0.8 > 0.3 > max(opacity[0], opacity[2])
+    assert figure.layout.yaxis.ticktext[1] == "<b>noir</b>" and "Step 2, ‘noir’: looks at ‘black’ 0.83" in figure.layout.meta["description"]
+    order = [a for a, _, _ in drawn(figure)]
+    assert order.index(1) > max(i for i, a in enumerate(order) if a != 1)  # on top
+
+
+def test_masked_and_blank_draw_nothing():
+    weights = np.array([[1, 0, 0], [np.nan] * 3, [0.2, 0.2, 0.6]])
+    figure = figures.token_lines([grid(words("a", "b"), words("c", "d"), weights, "decoder", np.tri(3, dtype=bool), [0, 1, 0])])
+    assert sorted((a, b) for a, b, _ in drawn(figure)) == [(0, 0), (2, 0), (2, 1), (2, 2)]
+
+
+def test_tokens_take_the_pointer_and_the_click():
+    figure = figures.token_lines([dog()])
+    left, right = [trace for trace in figure.data if trace.mode == "markers"]
+    assert list(left.customdata) == [0, 1, 2] and right.yaxis == "y2" and right.customdata is None
+    assert left.hovertext[0].startswith("Layer 1, mean of heads. Step 1, ‘chien’: looks at ‘dog’ 0.80")
+    assert right.hovertext[1] == "‘black’<br>Layer 1, mean of heads: ‘noir’ looks at it most, 0.83"
+
+
+def test_several_heads_have_their_colours():
+    trace = synthetic.trace(heads=3, kinds=("encoder",))
+    figure = figures.token_lines([select.select(trace, "encoder", head=head) for head in range(3)], dark=True)
+    assert {path.line.color for _, _, path in drawn(figure)} == set(DARK.lines[:3])
+    legend = figure.layout.annotations[-1].text
+    assert [f"layer 1, head {i}" in legend for i in (1, 2, 3)] == [True] * 3 and DARK.lines[2] in legend
+
+
+def test_how_much_is_left_out_is_said():
+    said = figures.token_lines([dog()], least=0.15).layout.meta["description"]
+    assert said.startswith("5 lines from 3 target tokens to 3 source tokens for weights of at least 0.15, which hold 88% of all weight")
+
+
+@pytest.mark.parametrize("ask, message", [
+    (dict(grids=[]), "there must be 1 to 4 grids; got 0"),
+    (dict(grids=[dog()] * 5), "there must be 1 to 4 grids; got 5"),
+    (dict(grids=[dog(), grid(words("a", "b"), words("c", "d"))]), "all grids must be of one kind and have the same queries and keys"),
+    (dict(grids=[dog()], step=3), "step must be a row of the map, 0 to 2; got 3"),
+    (dict(grids=[dog()], least=0), "least must be above 0 and at most 1; got 0"),
+])
+def test_lines_that_cannot_be_drawn(ask, message):
+    with pytest.raises(ValueError) as error:
+        figures.token_lines(**ask)
+    assert str(error.value) == message
+
+
+# -- by distance -------------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame({"layer": [0, 0, 1, 1], "distance": [-1, 0, -1, 0], "weight": [0.25, 0.75, 0.6, 0.4]})
+
+
+def test_a_line_a_layer(frame):
+    figure = figures.by_distance(frame, title="Far")
+    first, second = figure.data
+    assert (first.name, second.name) == ("layer 1", "layer 2") and list(first.x) == [-1, 0] and list(second.y) == [0.6, 0.4]
+    assert first.line.color != second.line.color
+    assert figure.layout.meta["description"].endswith(": layer 1 most at its own place, 75%; layer 2 most at 1 before, 60%.")
+
+
+def test_twelve_layers_keep_to_the_theme():
+    frame = rollout.by_distance(synthetic.trace(layers=12, kinds=("encoder",)))
+    figure = figures.by_distance(frame, dark=True)
+    assert len(figure.data) == 12 and {line.line.color for line in figure.data} <= set(DARK.sequential)
+
+
+def test_distances_may_be_cut(frame):
+    assert list(figures.by_distance(frame, reach=0).data[0].x) == [0]
+
+
+def test_a_frame_that_is_none(frame):
+    with pytest.raises(ValueError, match="^the frame must have the columns layer, distance, weight; weight missing$"):
+        figures.by_distance(frame.drop(columns="weight"))
+    with pytest.raises(ValueError, match="^the frame must hold at least one layer; got none$"):
+        figures.by_distance(frame[:0])
