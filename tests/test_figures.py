@@ -56,6 +56,15 @@ def test_hover_escapes_and_names_tiny_weights():
     assert sentence(figures.heatmap(tiny), 0, 1) == "‘&lt;b&gt;’ looks at &lt;eos&gt;: under 0.01"
 
 
+def test_a_very_long_map_says_where_the_pointer_is_in_numbers():
+    tokens = words(*"abcde" * 90)  # 451: a sentence a cell would weigh 12 MB
+    links = Cells(frozenset({(3, 4)}), frozenset({(3, 4)}))
+    figure = figures.heatmap(grid(tokens, tokens), links=links)
+    assert figure.data[0].hovertext is None and "query %{y:d}, key %{x:d}" in figure.data[0].hovertemplate
+    assert len(figure.to_json()) < 1_500_000 and len(figure.layout.shapes) == 2
+    assert figures.heatmap(grid(tokens[:440], tokens[:440])).data[0].hovertext is not None  # longer than any translation here
+
+
 def test_masked_cells_and_blank_rows_are_gaps():
     weights = np.array([[1, 0, 0], [np.nan] * 3, [0.2, 0.2, 0.6]])
     visible = np.tri(3, dtype=bool)

@@ -21,6 +21,7 @@ _BARS = 196  # px a bar chart is tall
 _LINE = 1.26  # height of a line of text, as a share of its size: Source Sans; most fonts take less
 _COLUMN = 310  # px of the narrowest column we design for: three beside each other on a screen of 1366 px
 _RIGHT = 56  # px of the widest right margin
+_SPOKEN = 200_000  # cells up to which each has a sentence for the pointer; more would weigh tens of MB
 
 
 def heatmap(
@@ -100,7 +101,8 @@ def _lay_over(cells: dict, frame: dict, grid, links, dark: bool) -> None:
     for query, key in sorted(links.possible | links.sure):
         if not (0 <= query < rows and 0 <= key < columns):
             raise ValueError(f"links must be cells of the map, {rows} by {columns}; got ({query}, {key})")
-        cells["hovertext"][query][key] += f", a {'sure' if (query, key) in links.sure else 'possible'} link"
+        if "hovertext" in cells:
+            cells["hovertext"][query][key] += f", a {'sure' if (query, key) in links.sure else 'possible'} link"
     squares = (("sure", links.sure, "solid"), ("possible", links.possible - links.sure, "4px,3px"))
     frame["shapes"] = [
         dict(type="path", name=f"{name} links", path=_squares(chosen), line=dict(color=color, width=width, dash=dash))
@@ -123,10 +125,12 @@ def _check_step(grid, step: int | None) -> None:
 
 def _cells(values: np.ndarray, grid, words, colors: tuple, span: tuple, bar: dict) -> dict:
     gap = 1 if max(values.shape) <= 64 else 0
+    hover = dict(hovertemplate="query %{y:d}, key %{x:d}, counted from 0: %{z:.2f}<extra></extra>")
+    if values.size <= _SPOKEN:
+        hover = dict(hovertext=_hover(values, grid, words), hoverinfo="text")
     return dict(
         type="heatmap", z=np.round(values, 4).astype(np.float32), zmin=span[0], zmax=span[1], xgap=gap, ygap=gap,
-        colorscale=colorscale(colors), hovertext=_hover(values, grid, words), hoverinfo="text", hoverongaps=True,
-        **(bar or dict(showscale=False)),
+        colorscale=colorscale(colors), hoverongaps=True, **hover, **(bar or dict(showscale=False)),
     )  # fmt: skip
 
 

@@ -1,0 +1,121 @@
+"""All heads of 12 layers × 12 heads: `python tests/bench/heads.py [--runs 5] [--bertviz FOLDER]`.
+
+For 32, 128 and 512 tokens of seeded random attention (the worst case for a packed picture): processor time of Python from
+Trace to JSON, bytes, and wall time from JSON to drawn in Chromium; for the overview, and for one head close up and as lines.
+FOLDER holds BertViz (`pip install --no-deps --target FOLDER bertviz`); its model view is then made beside, at 32 and 128 tokens:
+    python, bytes    overview / BertViz at 128 tokens                                              bar: 1 / 50 each
+    drawn            overview at 128 / BertViz at 128, overview at 512 / BertViz at 32              bars: 1 / 100, 1 / 5
+BertViz draws with scripts from the network, so its drawn times are those of another machine with two cores: 39 s and 2.6 s.
+The exit status is 1 when a bar is missed.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+import types
+from pathlib import Path
+
+import numpy as np
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+from serving import ROOT, browser  # noqa: E402
+
+from attnviz import figures  # noqa: E402
+from attnviz.select import select  # noqa: E402
+from attnviz.trace import AttentionMap, Token, Trace  # noqa: E402
+
+LAYERS = HEADS = 12
+DRAWN_BY_BERTVIZ = {32: 2600, 128: 39_000}  # ms
+PLOTLY = ROOT / "dashboard" / "vendor" / "plotly-cartesian.min.js"
+DRAW = """async (text) => {
+  window.Plotly ??= window.moduleName;
+  const plot = document.getElementById("plot"), start = performance.now();
+  Plotly.purge(plot);
+  const { data, layout } = JSON.parse(text);
+  await Plotly.newPlot(plot, data, layout);
+  await Promise.all([...plot.querySelectorAll("image")].map((one) => Object.assign(new Image(), { src: one.href.baseVal }).decode()));
+  await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+  return performance.now() - start;
+}"""
+DRAWINGS = {
+    "overview": lambda trace: figures.overview(trace),
+    "close-up": lambda trace: figures.heatmap(select(trace, "encoder", 0, 0)),
+    "lines": lambda trace: figures.token_lines([select(trace, "encoder", 0, 0)]),
+}
+
+
+def made(size: int) -> Trace:
+    chance = np.random.default_rng(0)
+    text = " ".join(f"w{i:03}" for i in range(size))
+    tokens = tuple(Token(f"w{i:03}", 5 * i, 5 * i + 4, word=i) for i in range(size))
+    maps = []
+    for layer in range(LAYERS):
+        weights = np.exp(2 * chance.standard_normal((HEADS, size, size), dtype=np.float32))
+        maps.append(AttentionMap("encoder", layer, weights / weights.sum(-1, keepdims=True, dtype=np.float64)))
+    eos = Token("<eos>", 0, 0, special=True)
+    return Trace("synthetic", "transformer", text, "", False, tokens, (eos,), (0.0,), (), tuple(maps))
+
+
+def timed(make, runs: int) -> tuple[float, str]:
+    """Median ms of processor time, and what was made."""
+    times = []
+    for _ in range(runs):
+        start = time.process_time()
+        text = make()
+        times.append(1000 * (time.process_time() - start))
+    return statistics.median(times), text
+
+
+def bertviz(folder: str):
+    """Its model view, Trace -> HTML. Of IPython it uses three names, which stand in here."""
+    sys.path.append(folder)
+    shim = types.ModuleType("IPython.display")
+    shim.display = shim.HTML = shim.Javascript = lambda text: types.SimpleNamespace(data=text)
+    sys.modules.setdefault("IPython", types.ModuleType("IPython"))
+    sys.modules["IPython.display"] = shim
+    import torch
+    from bertviz.model_view import model_view
+
+    def draw(trace: Trace) -> str:
+        attention = [torch.tensor(m.weights).unsqueeze(0) for m in trace.maps]
+        return model_view(attention, [token.text for token in trace.source], html_action="return").data
+
+    return draw
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--bertviz", metavar="FOLDER")
+    options = parser.parse_args()
+    python, size, drawn = {}, {}, {}
+    model_view = bertviz(options.bertviz) if options.bertviz else None
+    with browser() as chrome:
+        page = chrome.new_page(viewport={"width": 1000, "height": 900})
+        page.set_content("<div id=plot></div>")
+        page.add_script_tag(path=str(PLOTLY))
+        for tokens in (32, 128, 512):
+            trace = made(tokens)
+            for name, draw in DRAWINGS.items():
+                key = name, tokens
+                python[key], text = timed(lambda: draw(trace).to_json(), options.runs)  # noqa: B023
+                size[key] = len(text)
+                drawn[key] = statistics.median(page.evaluate(DRAW, text) for _ in range(options.runs))
+            if model_view and tokens < 512:
+                key = "BertViz", tokens
+                python[key], text = timed(lambda: model_view(trace), 1)  # noqa: B023
+                size[key], drawn[key] = len(text), DRAWN_BY_BERTVIZ[tokens]
+    for (name, tokens), ms in python.items():
+        print(f"{name:9} {tokens:4} tokens: python {ms:8.0f} ms, {size[name, tokens]:11,} bytes, drawn {drawn[name, tokens]:6.0f} ms")
+    ours, theirs, small = ("overview", 128), ("BertViz", 128), DRAWN_BY_BERTVIZ
+    shares = [("drawn at 128", drawn[ours] / small[128], 1 / 100), ("drawn at 512", drawn["overview", 512] / small[32], 1 / 5)]
+    if model_view:
+        shares += [("python at 128", python[ours] / python[theirs], 1 / 50), ("bytes at 128", size[ours] / size[theirs], 1 / 50)]
+    for name, share, bar in shares:
+        print(f"{name}: 1 / {1 / share:.0f} of BertViz, bar 1 / {1 / bar:.0f}{'' if share <= bar else ' MISSED'}")
+    return int(any(share > bar for _, share, bar in shares))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
