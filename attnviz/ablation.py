@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from attnviz.attention import MultiHead
 from attnviz.heads import Head
-from attnviz.text import BOS
 from attnviz.trace import Trace
-from attnviz.translator import Translator
+from attnviz.trained import Trained
 
 _PLACES = {"encoder": ("encoder", "attention"), "decoder": ("decoder", "attention"), "cross": ("decoder", "cross")}
 
@@ -49,26 +48,26 @@ def without(model: nn.Module, off: Iterable[Head]) -> nn.Module:
     return changed
 
 
-def switch_off(translator: Translator, off: Iterable[Head]) -> Translator:
-    """The same translator without some heads; its name says so. Their weights are still in its traces, but reach nothing."""
+def switch_off(trained: Trained, off: Iterable[Head]) -> Trained:
+    """The same Translator or Classifier without some heads; its name says so. Their weights are in its traces, but reach nothing."""
     off = sorted(set(off))
     if not off:
-        return translator
-    return replace(translator, name=f"{translator.name} without {_listed(off, 4)}", model=without(translator.model, off))
+        return trained
+    return replace(trained, name=f"{trained.name} without {_listed(off, 4)}", model=without(trained.model, off))
 
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """A sentence with and without some heads. All traces have the same source.
+    """A sentence with and without some heads.
 
     before : the original output, forced (so that `after` has the same pieces). after : that output without the heads.
-    translation : what the model says without the heads.
+    free : what the model says without the heads when nothing is forced. All three are of the same text.
     """
 
     off: tuple[Head, ...]
     before: Trace
     after: Trace
-    translation: Trace
+    free: Trace
 
     @property
     def change(self) -> float:
@@ -76,11 +75,12 @@ class Effect:
         return self.after.log_prob - self.before.log_prob
 
 
-def effect(translator: Translator, off: Sequence[Head], text: str, target: str | None = None) -> Effect:
-    """Switch heads off. The original output is `target`, or the model's own greedy translation; errors as of `trace`."""
-    changed = switch_off(translator, off)
-    target = translator.trace(text).translation if target is None else target
-    return Effect(tuple(off), translator.trace(text, target), changed.trace(text, target), changed.trace(text))
+def effect(trained: Trained, off: Sequence[Head], text: str, target: str | None = None) -> Effect:
+    """Switch heads off. The original output is `target`, or what the model says (a greedy translation, a label); errors as of
+    `trace`."""
+    changed = switch_off(trained, off)
+    target = trained.trace(text).translation if target is None else target
+    return Effect(tuple(off), trained.trace(text, target), changed.trace(text, target), changed.trace(text))
 
 
 class Importance(NamedTuple):
@@ -92,17 +92,15 @@ class Importance(NamedTuple):
     total: int
 
 
-def importance(translator: Translator, text: str, target: str, only: Sequence[Head] | None = None) -> Iterator[Importance]:
+def importance(trained: Trained, text: str, target: str, only: Sequence[Head] | None = None) -> Iterator[Importance]:
     """Each head switched off in turn (Michel et al. 2019, sec. 3.2), on the log-probability of one output; stop whenever.
 
-    target : the output, the model's own translation or another. only : those heads instead of all. Errors as of `trace`.
+    target : the output, the model's own or another. only : those heads instead of all. Errors as of `trace`, with the first.
     """
-    model, chosen = translator.model, list(heads(translator.model) if only is None else only)
-    translator.trace(text, target)  # says what is wrong with a text, if anything is
-    ids = [torch.tensor([translator.text.encode(side).ids]) for side in (text, target)]
-    before = _log_prob(model, *ids)
+    chosen = heads(trained.model) if only is None else list(only)
+    before = trained.log_prob(text, target)
     for done, head in enumerate(chosen, start=1):
-        yield Importance(head, _log_prob(without(model, [head]), *ids) - before, done, len(chosen))
+        yield Importance(head, switch_off(trained, [head]).log_prob(text, target) - before, done, len(chosen))
 
 
 def table(found: Iterable[Importance], known: Sequence[Head]) -> pd.DataFrame:
@@ -111,19 +109,11 @@ def table(found: Iterable[Importance], known: Sequence[Head]) -> pd.DataFrame:
     return pd.DataFrame([(*head, changes.get(head, math.nan)) for head in known], columns=[*Head._fields, "change"])
 
 
-@torch.inference_mode()
-def _log_prob(model: nn.Module, source: Tensor, target: Tensor) -> float:
-    """Natural log-probability of a target (1, T), all steps in one call; source (1, S)."""
-    inputs = torch.cat([target.new_tensor([[BOS]]), target[:, :-1]], dim=1)
-    logits, _ = model(source, inputs)
-    steps = torch.log_softmax(logits[0].double(), dim=-1).gather(1, target[0].unsqueeze(1))
-    return math.fsum(steps.flatten().tolist())
-
-
 def _blocks(model: nn.Module, kind: str) -> list[MultiHead]:
+    """The multi-head attention of each layer: the layer's own, or the layer itself."""
     stack, name = _PLACES[kind]
     layers = getattr(model, stack, ())
-    blocks = [getattr(layer, name, None) for layer in layers] if isinstance(layers, nn.ModuleList) else []
+    blocks = [getattr(layer, name, layer) for layer in layers] if isinstance(layers, nn.ModuleList) else []
     return [block for block in blocks if isinstance(block, MultiHead)]
 
 

@@ -67,6 +67,10 @@ class Trained:
             )
         return tokens
 
+    def log_prob(self, text: str, target: str) -> float:
+        """Natural log of the probability of `target`, as of `trace(text, target)`. Raises what that raises."""
+        return self.trace(text, target).log_prob
+
 
 def title(mechanism: str) -> str:
     """A mechanism's name for readers, whatever it is for."""

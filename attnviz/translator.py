@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from attnviz import decode
+from attnviz.text import BOS
 from attnviz.trace import Alternative, AttentionMap, Trace
 from attnviz.trained import LONGEST, TextError, Trained, describe
 
@@ -36,6 +37,14 @@ class Translator(Trained):
             unrolled = decode.greedy(self.model, ids)
         translation, tokens = self.text.spell(unrolled.tokens[0].tolist())
         return self._trace(text, source, translation, tokens, unrolled, forced=False)
+
+    @torch.inference_mode()
+    def log_prob(self, text: str, target: str) -> float:
+        """`trace(text, target).log_prob`, to rounding, of all steps in one call: sooner, and nothing is kept."""
+        source, wanted = torch.tensor([self.read(text).ids]), torch.tensor([self.read(target, "target").ids])
+        inputs = torch.cat([wanted.new_tensor([[BOS]]), wanted[:, :-1]], dim=1)
+        log_probs = torch.log_softmax(self.model(source, inputs)[0][0], dim=-1)  # (T, V)
+        return float(log_probs.gather(1, wanted[0].unsqueeze(1)).double().sum())
 
     def _trace(self, text, source, translation, target, unrolled: decode.Unrolled, forced: bool) -> Trace:
         log_probs = torch.log_softmax(unrolled.logits[0], dim=-1)  # (T, V)

@@ -9,8 +9,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnviz import ablation, translator
+import attnviz
+from attnviz import ablation
+from attnviz.classify import Classifier
 from attnviz.heads import Head
+from attnviz.mechanisms import Config
+from attnviz.models import build
+from attnviz.trained import TextError
 
 TEXT, TARGET = "The black dog runs.", "Le chien noir court."
 KINDS = {"encoder": ("encoder", "attention"), "decoder": ("decoder", "attention"), "cross": ("decoder", "cross")}
@@ -18,7 +23,7 @@ KINDS = {"encoder": ("encoder", "attention"), "decoder": ("decoder", "attention"
 
 @pytest.fixture(scope="module")
 def model(root):
-    return translator.load("en-fr/transformer", root)
+    return attnviz.load("en-fr/transformer", root)
 
 
 def all_heads():
@@ -69,7 +74,7 @@ def test_the_model_stays_as_it_is_and_is_shared(model):
 
 def test_every_head_of_a_model(model, root):
     assert ablation.heads(model.model) == all_heads()
-    assert ablation.heads(translator.load("en-fr/bahdanau", root).model) == []
+    assert ablation.heads(attnviz.load("en-fr/bahdanau", root).model) == []
 
 
 def test_a_head_that_is_not_there(model, root):
@@ -77,7 +82,7 @@ def test_a_head_that_is_not_there(model, root):
         ablation.without(model.model, [Head("cross", 2, 0)])
     assert str(error.value) == "heads must be heads of the model (encoder 0.0 and 11 more heads); got cross 2.0"
     with pytest.raises(ValueError, match=r"^heads must be heads of the model \(it has none\); got cross 0.0$"):
-        ablation.switch_off(translator.load("en-fr/luong-dot", root), [Head("cross", 0, 0)])
+        ablation.switch_off(attnviz.load("en-fr/luong-dot", root), [Head("cross", 0, 0)])
 
 
 def test_a_translator_without_heads_says_so(model):
@@ -101,7 +106,7 @@ def test_the_effect_on_a_given_output(model):
     changed = ablation.switch_off(model, off)
     assert found.off == tuple(off) and found.before.translation == found.after.translation == TARGET
     assert found.change == changed.trace(TEXT, TARGET).log_prob - model.trace(TEXT, TARGET).log_prob != 0
-    assert found.translation.translation == changed.trace(TEXT).translation and not found.translation.forced
+    assert found.free.translation == changed.trace(TEXT).translation and not found.free.forced
     assert found.after.alternatives != found.before.alternatives
 
 
@@ -134,10 +139,35 @@ def test_importance_of_some_heads(model):
     assert one.head == Head("cross", 0, 1) and (one.done, one.total) == (1, 1) and math.isfinite(one.change)
 
 
+@pytest.fixture(scope="module")
+def classifier():
+    """Untrained, of two layers and two heads."""
+    text = tiny.vocabulary()
+    torch.manual_seed(0)
+    model = build(Config("self-attention", len(text), tiny.CLASSIFIER)).eval().requires_grad_(False)
+    return Classifier("sst2/self-attention", "self-attention", model, text, {})
+
+
+def test_heads_of_a_classifier(classifier):
+    assert ablation.heads(classifier.model) == [Head("encoder", layer, head) for layer in range(2) for head in range(2)]
+    found = ablation.effect(classifier, [Head("encoder", 0, 1)], TEXT)
+    label = classifier.trace(TEXT).translation
+    chance = {choice.text: choice.probability for choice in found.free.alternatives[0]}[label]
+    assert found.after.translation == label and found.change == pytest.approx(math.log(chance) - classifier.trace(TEXT).log_prob)
+    assert found.change != 0 and found.before.alternatives == classifier.trace(TEXT).alternatives
+    changes = [one.change for one in ablation.importance(classifier, TEXT, label)]
+    assert len(changes) == 4 and changes[1] == pytest.approx(found.change)
+
+
+def test_a_label_that_there_is_not(classifier):
+    with pytest.raises(ValueError, match="^target must be one of negative, positive; got 'neutral'$"):
+        next(ablation.importance(classifier, TEXT, "neutral"))
+
+
 def test_a_text_that_no_model_takes(model):
-    with pytest.raises(translator.TextError, match="^the text is empty; type a sentence$"):
+    with pytest.raises(TextError, match="^the text is empty; type a sentence$"):
         next(ablation.importance(model, " ", TARGET))
-    with pytest.raises(translator.TextError, match="^the target is empty; type a sentence$"):
+    with pytest.raises(TextError, match="^the target is empty; type a sentence$"):
         ablation.effect(model, [], TEXT, " ")
 
 

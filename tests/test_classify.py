@@ -84,6 +84,16 @@ def test_a_trace_says_the_label_and_everything_that_was_looked_at(classifier):
     assert [token.text for token in trace.source if token.text in ("isn't", "LOVELY", "!")] and trace.source[-1].special
 
 
+def test_a_label_can_be_given(classifier):
+    own = classifier.trace(SENTENCE)
+    for choice in own.alternatives[0]:
+        given = classifier.trace(SENTENCE, choice.text)
+        assert given.forced and given.translation == choice.text and math.exp(given.log_prob) == pytest.approx(choice.probability)
+        assert classifier.log_prob(SENTENCE, choice.text) == given.log_prob and given.maps == own.maps
+    with pytest.raises(ValueError, match="^target must be one of negative, positive; got 'good'$"):
+        classifier.trace(SENTENCE, "good")
+
+
 def test_a_trace_goes_wherever_traces_go(classifier):
     trace = classifier.trace(SENTENCE)
     assert Trace.from_json(trace.to_json()) == trace

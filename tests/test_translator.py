@@ -98,6 +98,13 @@ def test_forced_says_so_and_spells_the_target_as_typed(translator):
 
 
 @every
+def test_the_log_probability_alone_is_that_of_the_trace(translator):
+    target = "Le chien noir court."
+    assert translator.log_prob(TYPED, target) == pytest.approx(translator.trace(TYPED, target).log_prob, abs=1e-4)
+    assert refused(lambda: translator.log_prob(TYPED, ""), TextError) == "the target is empty; type a sentence"
+
+
+@every
 def test_forcing_the_words_it_chose_gives_the_same_trace(translator, monkeypatch):
     words = "Le chien noir court."
     ids = translator.text.ids(words)
