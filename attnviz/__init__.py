@@ -1,8 +1,9 @@
-"""attnviz: see how attention works, in trained translation models.
+"""attnviz: see how attention works, in trained translation models and in models of your own.
 
     import attnviz
-    model = attnviz.load("en-fr/bahdanau")
+    model = attnviz.load("en-fr/bahdanau")  # or "hf:FOLDER", "hf:NAME": a model for the transformers library
     trace = model.trace("The black dog is running.")
+    trace = attnviz.from_arrays(weights, ["The", "dog"])  # attention that was computed elsewhere
 
 torch is imported when a model is first asked for, not before.
 """
@@ -10,7 +11,7 @@ torch is imported when a model is first asked for, not before.
 from pathlib import Path
 
 __version__ = "0.1.0"
-__all__ = ["available", "load"]
+__all__ = ["available", "from_arrays", "load"]
 
 
 def available(root: str | Path | None = None) -> list[str]:
@@ -23,8 +24,18 @@ def available(root: str | Path | None = None) -> list[str]:
 def load(name: str, root: str | Path | None = None):
     """The trained model `name` (see `available`) as a Translator, or a Classifier where it says a sentence's label.
 
+    `hf:` and a folder, or a name on the Hugging Face hub: that model, by the transformers library (see `hf.load`).
     Raises ValueError when there is none, or it is damaged.
     """
     from attnviz import loading
 
     return loading.load(name, Path(root) if root else None)
+
+
+def __getattr__(name: str):
+    """`from_arrays`, found when asked for: numpy is not imported before."""
+    if name == "from_arrays":
+        from attnviz.arrays import from_arrays
+
+        return from_arrays
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

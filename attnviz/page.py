@@ -1,6 +1,7 @@
 """One trace as one HTML page that opens offline: heatmaps, the bars of a step, statistics by step, and their table."""
 
 import html
+import re
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -10,7 +11,7 @@ from plotly.offline import get_plotlyjs
 from attnviz import export, figures, select, stats
 from attnviz.figures.labels import plain
 from attnviz.figures.theme import palette
-from attnviz.trace import Trace
+from attnviz.trace import KINDS, Trace
 
 _STYLE = """h1 {{ font-size: 22px; margin: 0; }}
 h2 {{ font-size: 17px; margin: 32px 0 0; }}
@@ -27,9 +28,7 @@ th:nth-child(-n+3), td:nth-child(-n+3) {{ text-align: left; }}
 _BODY = """<script>{plotly}</script>
 <h1>{title}</h1>
 <p lang="{source}" dir="auto">{sentence}</p>
-<p lang="{target}" dir="auto"><b>{translation}</b></p>
-<p class="quiet">{how}, log-probability {log_prob:.2f}</p>
-{sections}
+{translation}{sections}
 <script>
 const steps = {steps}, choose = document.getElementById("choose");
 function show(step) {{
@@ -38,32 +37,33 @@ function show(step) {{
   document.getElementById("caption").textContent = steps[step].layout.meta.description;
 }}
 choose.addEventListener("input", () => show(Number(choose.value)));
-document.getElementById("cross").on("plotly_click", event => show(event.points[0].y));
+document.getElementById("{main}").on("plotly_click", event => show(event.points[0].y));
 </script>"""
-_HEADINGS = {"cross": "Target looks at source", "encoder": "Source looks at source",
-             "decoder": "Target looks at the target so far"}  # fmt: skip
+_HEADINGS = {("target", "source"): "Target looks at source", ("source", "source"): "Source looks at source",
+             ("target", "input"): "Target looks at the target so far", ("input", "input"): "Text looks at the text so far"}  # fmt: skip
+_BY_STEP = {"cross": "Cross-attention", "encoder": "Self-attention", "decoder": "Self-attention"}
+_LANGUAGES = re.compile(r"([a-z]{2,3})-([a-z]{2,3})/")
 _COLUMNS = ("entropy_nats", "max_weight", "effective_entropy", "gini", "expected_position", "special_mass")
 
 
 def page(trace: Trace) -> bytes:
-    """The page of a trace, UTF-8, 5 MB of it plotly.js. Every map is of the last layer of its kind, the mean of its heads."""
-    grid = select.select(trace)
+    """The page of a trace, UTF-8, 5 MB of it plotly.js. Every map is of the last layer of its kind, the mean of its heads;
+    steps are the rows of the cross-attention, or of the self-attention of a model that has no other."""
+    grids = {kind: select.select(trace, kind) for kind in KINDS if any(m.kind == kind for m in trace.maps)}
+    main, grid = next(iter(grids.items()))
     frame = stats.of_grid(grid)
-    kinds = [kind for kind in _HEADINGS if any(m.kind == kind for m in trace.maps)]
-    sections = [_section(_heading(trace, kind, _HEADINGS[kind]), figures.heatmap(select.select(trace, kind)), kind)
-                for kind in kinds]  # fmt: skip
-    sections.insert(1, _bars(trace, grid))
-    by_step = figures.by_step({trace.mechanism: frame}, len(grid.keys))
-    sections.append(_section(_heading(trace, "cross", "Cross-attention by step"), by_step, "by-step"))
+    sections = [_section(_heading(trace, kind, _HEADINGS[one.sides]), figures.heatmap(one), kind) for kind, one in grids.items()]
+    sections.insert(1, _bars(grid))
+    by_step = figures.by_step({trace.mechanism: frame}, grid.visible.sum(axis=1).tolist())
+    sections.append(_section(_heading(trace, main, f"{_BY_STEP[main]} by step"), by_step, "by-step"))
     sections.append(_table(frame))
-    steps = f"[{','.join(_json(figures.step_bars(grid, step)) for step in range(len(trace.target)))}]"
-    languages = (*trace.model.split("/")[0].split("-"), "", "")
+    steps = f"[{','.join(_json(figures.step_bars(grid, step)) for step in range(len(grid.queries)))}]"
+    found = _LANGUAGES.match(trace.model)
+    source, target = found.groups() if found else ("", "")
     title, colors = f"Attention of {trace.model}", palette(False)
     body = _BODY.format(
-        title=html.escape(title), sentence=html.escape(trace.text), source=html.escape(languages[0]),
-        translation=html.escape(trace.translation), target=html.escape(languages[1]), log_prob=trace.log_prob,
-        how="target given" if trace.forced else "the model's translation", sections="\n".join(sections), steps=steps,
-        plotly=get_plotlyjs(),
+        title=html.escape(title), sentence=html.escape(trace.text), source=source, translation=_translation(trace, target),
+        sections="\n".join(sections), steps=steps, main=main, plotly=get_plotlyjs(),
     )  # fmt: skip
     return export.document(title, body, colors, 760, _STYLE.format(muted=colors.muted, grid=colors.grid))
 
@@ -80,17 +80,27 @@ def _heading(trace: Trace, kind: str, words: str) -> str:
     return words if one else f"{words}: {which(trace, kind)}"
 
 
+def _translation(trace: Trace, language: str) -> str:
+    """What was produced, and how probable it is; nothing when the model only read."""
+    if not trace.target:
+        return ""
+    how = "target given" if trace.forced else "the model's translation"
+    chance = "" if trace.log_prob is None else f", log-probability {trace.log_prob:.2f}"
+    return (f'<p lang="{language}" dir="auto"><b>{html.escape(trace.translation)}</b></p>\n'
+            f'<p class="quiet">{how}{chance}</p>\n')  # fmt: skip
+
+
 def _section(heading: str, figure: go.Figure, name: str) -> str:
     drawn = pio.to_html(figure, config=export.config(name), include_plotlyjs=False, full_html=False, div_id=name)
     caption = html.escape(figure.layout.meta["description"])
     return f"<h2>{html.escape(heading)}</h2>\n<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
 
 
-def _bars(trace: Trace, grid: select.Grid) -> str:
+def _bars(grid: select.Grid) -> str:
     first = figures.step_bars(grid, 0)
     drawn = pio.to_html(first, config=export.config("step"), include_plotlyjs=False, full_html=False, div_id="bars")
     caption = html.escape(first.layout.meta["description"])
-    last = len(trace.target) - 1
+    last = len(grid.queries) - 1
     return (f'<h2>One step</h2>\n<label>Step <input id="choose" type="range" min="0" max="{last}" value="0"></label>\n'
             f'<figure>{drawn}<figcaption id="caption">{caption}</figcaption></figure>')  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attnviz.trace import AttentionMap, Token, Trace
+from attnviz.trace import SIDES, AttentionMap, Token, Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +15,7 @@ class Grid:
     """One map as it is drawn: weights (Q, K) float32, visible (Q, K) bool, removed (Q,) mass hidden with special tokens.
 
     head : None for the mean of heads. A row of NaN is blank: all its mass was on hidden tokens (removed is 1 there).
-    All other rows sum to 1. The arrays are read-only.
+    All other rows sum to 1. The arrays are read-only. sides : what rows and columns are; as in a translation if not given.
     """
 
     model: str
@@ -28,8 +28,10 @@ class Grid:
     weights: np.ndarray
     removed: np.ndarray
     visible: np.ndarray
+    sides: tuple[str, str] | None = None
 
     def __post_init__(self):
+        object.__setattr__(self, "sides", self.sides or SIDES[self.kind])
         shape = (len(self.queries), len(self.keys))
         for name, wanted in (("weights", shape), ("visible", shape), ("removed", shape[:1])):
             array = np.array(getattr(self, name), dtype=bool if name == "visible" else np.float32)
@@ -46,18 +48,19 @@ def words(trace: Trace) -> Trace:
     Decoder keys are the inputs (<bos>, *target[:-1]) and are grouped as words too; a word of several pieces then attends
     to itself (see `Trace.visible`). When the last target word has several pieces and no <eos> follows (a target cut by
     the length limit), its own input is a part of a word, which no key can stand for: such a trace has no decoder maps
-    at the level of words.
+    at the level of words. Where the model only reads, the inputs are the source, and so are the words.
     """
     if trace.level == "words":
         return trace
     source, target = _starts(trace.source), _starts(trace.target)
-    cut = target[-1] < len(trace.target) - 1
-    inputs = np.concatenate([[0], target[:-1] + 1])
-    axes = {"cross": (target, source), "encoder": (source, source), "decoder": (target, inputs)}
+    cut = trace.target and target[-1] < len(trace.target) - 1
+    decoder = (target, np.concatenate([[0], target[:-1] + 1])) if trace.target else (source, source)
+    axes = {"cross": (target, source), "encoder": (source, source), "decoder": decoder}
     maps = tuple(AttentionMap(m.kind, m.layer, _pool(m.weights, *axes[m.kind]))
                  for m in trace.maps if not (cut and m.kind == "decoder"))
+    log_probs = tuple(np.add.reduceat(trace.log_probs, target).tolist()) if trace.log_probs else ()
     return replace(trace, source=_join(trace.source, source, trace.text), target=_join(trace.target, target, trace.translation),
-                   log_probs=tuple(np.add.reduceat(trace.log_probs, target).tolist()), alternatives=(), maps=maps, level="words")
+                   log_probs=log_probs, alternatives=(), maps=maps, level="words")
 
 
 _words = words  # `select` has a parameter of this name
@@ -66,7 +69,7 @@ _words = words  # `select` has a parameter of this name
 def _starts(tokens):
     """Index of the first piece of every word; a token without a word stands alone."""
     return np.array([i for i, token in enumerate(tokens)
-                     if i == 0 or token.word is None or token.word != tokens[i - 1].word])
+                     if i == 0 or token.word is None or token.word != tokens[i - 1].word], dtype=int)
 
 
 def _join(tokens, starts, text):
@@ -76,8 +79,9 @@ def _join(tokens, starts, text):
         if len(group) == 1:
             joined.append(group[0])
             continue
-        start, end = group[0].start, group[-1].end
-        joined.append(replace(group[0], text=text[start:end], start=start, end=end, pieces=len(group),
+        end = group[-1].end
+        word = text[group[0].start:end].lstrip() or text[group[0].start:end]  # the first piece may be a space
+        joined.append(replace(group[0], text=word, start=end - len(word), end=end, pieces=len(group),
                               unknown=any(token.unknown for token in group)))
     return tuple(joined)
 
@@ -93,8 +97,8 @@ def select(trace: Trace, kind: str = "cross", layer: int = -1, head: int | None 
     """One map as it is drawn. `head=None` is the mean of heads; `layer=-1` the last; `words` joins pieces (see `words`).
 
     `special=False` leaves out special tokens, rows and columns; the rest of each row is divided by its sum, and
-    `removed` says how much mass went. A row with nothing left is NaN, a blank row: the first of a decoder map, which
-    sees only <bos>, is always one. ValueError if no row or no column would be left, or there is no such map or head.
+    `removed` says how much mass went. A row with nothing left is NaN, a blank row: the first of a translation's decoder
+    map, which sees only <bos>, is always one. ValueError if no row or no column would be left, or there is no such map or head.
     """
     if words:
         trace = _words(trace)
@@ -104,7 +108,7 @@ def select(trace: Trace, kind: str = "cross", layer: int = -1, head: int | None 
         raise ValueError(f"head must be None, for the mean, or one of 0 to {heads - 1}; got {head}")
     weights = attention.weights.mean(0, dtype=np.float64) if head is None else attention.weights[head]
     grid = Grid(trace.model, trace.mechanism, kind, attention.layer, head, trace.queries(attention), trace.keys(attention),
-                weights, np.zeros(len(weights)), trace.visible(attention))
+                weights, np.zeros(len(weights)), trace.visible(attention), trace.sides(attention))
     return grid if special else _without_special(grid)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from attnviz.select import Grid
-from attnviz.trace import TOLERANCE, Trace
+from attnviz.checks import TOLERANCE
+from attnviz.trace import Trace
 
 STATISTICS = ("entropy_nats", "entropy_bits", "normalised_entropy", "max_weight", "effective_threshold",
               "effective_entropy", "effective_inverse", "gini", "argmax", "expected_position")

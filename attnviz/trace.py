@@ -1,9 +1,13 @@
-"""Trace: everything one model looked at while it translated one text, as plain values and NumPy arrays.
+"""Trace: everything one model looked at while it translated (or only read) one text, as plain values and NumPy arrays.
 
 Axes: H heads, Q queries (rows), K keys (columns). A map's weights are (H, Q, K), after the softmax and before dropout.
     cross     queries = target, keys = source; row t is the attention used to PRODUCE target token t, <eos> included
     encoder   queries = keys = source
-    decoder   queries = target (row t as above), keys = decoder inputs (<bos>, *target[:-1]), causal
+    decoder   queries = target (row t as above), keys = decoder inputs (start, *target[:-1]), causal
+A model that only reads has no target, and its self-attention is over the source:
+    encoder   queries = keys = source (BERT and its like)
+    decoder   queries = keys = source, causal (GPT and its like): row i is where the model looked with token i, the last
+              that it had read, before it says what follows. Beside a target the rows are named by what they produced.
 Everything is checked once, when it is made.
 """
 
@@ -12,9 +16,11 @@ from dataclasses import MISSING, asdict, dataclass, fields
 
 import numpy as np
 
+from attnviz import checks
+
 KINDS = ("cross", "encoder", "decoder")
+SIDES = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "input")}  # rows, columns
 LEVELS = ("pieces", "words")
-TOLERANCE = 1e-4  # how far from 1 the sum of a row, or a probability, may be
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class AttentionMap:
             raise ValueError(f"{name} must be numbers with axes [heads, queries, keys]") from None
         if weights.ndim != 3 or not weights.size:
             raise ValueError(f"{name} must have axes [heads, queries, keys], none empty; got shape {weights.shape}")
-        _check_rows(weights, name)
+        checks.rows(weights, name)
         weights.setflags(write=False)
         object.__setattr__(self, "weights", weights)
 
@@ -89,9 +95,10 @@ class AttentionMap:
 class Trace:
     """One text through one model. Raises ValueError, with a whole sentence, when its parts do not fit together.
 
-    log_probs : natural log, one a target token. alternatives : one tuple a target token, most probable first; () for none.
+    source : the tokens of `text`. target : those of `translation`; () when the model only reads.
+    log_probs : natural log, one a target token; () when not known. alternatives : one tuple a target token, most probable first; () for none.
     forced : the target was given, not chosen by the model. complete : False if a length limit cut the target short.
-    level : "pieces", or "words" (made by `select.words`).
+    level : "pieces", or "words" (made by `select.words`). start : what the decoder reads before the first target token.
     """
 
     model: str
@@ -106,6 +113,7 @@ class Trace:
     maps: tuple[AttentionMap, ...]
     level: str = "pieces"
     complete: bool = True
+    start: Token = BOS
 
     def __post_init__(self):
         steps = self.alternatives or ((),) * len(self.target)
@@ -115,26 +123,35 @@ class Trace:
             object.__setattr__(self, name, value)
         if self.level not in LEVELS:
             raise ValueError(f"level must be one of {', '.join(LEVELS)}; got {self.level!r}")
-        _check_tokens("source", self.source, self.text)
-        _check_tokens("target", self.target, self.translation)
-        _check_steps(self)
-        _check_maps(self)
+        if self.translation and not self.target:
+            raise ValueError(f"target must hold the tokens of the translation, {self.translation!r}; got none")
+        if not self.source:
+            raise ValueError("source must hold at least one token, if only <eos>; got none")
+        checks.tokens("source", self.source, self.text)
+        checks.tokens("target", self.target, self.translation)
+        checks.steps(self)
+        checks.maps(self)
 
     def queries(self, attention: AttentionMap) -> tuple[Token, ...]:
         """The tokens of the rows of a map of this trace."""
-        return self.source if attention.kind == "encoder" else self.target
+        return self.source if attention.kind == "encoder" or not self.target else self.target
 
     def keys(self, attention: AttentionMap) -> tuple[Token, ...]:
         """The tokens of the columns of a map of this trace."""
-        return (BOS, *self.target[:-1]) if attention.kind == "decoder" else self.source
+        return (self.start, *self.target[:-1]) if attention.kind == "decoder" and self.target else self.source
+
+    def sides(self, attention: AttentionMap) -> tuple[str, str]:
+        """What the rows and the columns of a map of this trace are, in a word each."""
+        return SIDES[attention.kind] if self.target or attention.kind == "encoder" else ("input", "input")
 
     def visible(self, attention: AttentionMap) -> np.ndarray:
-        """bool (Q, K): the keys that each query could attend to. In a decoder map row t sees keys 0..t, and a word of
-        several pieces key t+1 too: itself, for its later pieces see its earlier ones."""
-        rows, columns = len(self.queries(attention)), len(self.keys(attention))
+        """bool (Q, K): the keys that each query could attend to. In a decoder map row t sees keys 0..t, and a target word
+        of several pieces key t+1 too: itself, for its later pieces see its earlier ones."""
+        queries, columns = self.queries(attention), len(self.keys(attention))
         if attention.kind != "decoder":
-            return np.ones((rows, columns), dtype=bool)
-        last = np.array([t + (self.level == "words" and token.pieces > 1) for t, token in enumerate(self.target)])
+            return np.ones((len(queries), columns), dtype=bool)
+        shifted = self.level == "words" and bool(self.target)
+        last = np.array([t + (shifted and token.pieces > 1) for t, token in enumerate(queries)])
         return np.arange(columns) <= last[:, None]
 
     def map(self, kind: str = "cross", layer: int = -1) -> AttentionMap:
@@ -151,15 +168,16 @@ class Trace:
         return found[layer]
 
     @property
-    def log_prob(self) -> float:
-        """Natural log of the probability of the whole target."""
-        return sum(self.log_probs)
+    def log_prob(self) -> float | None:
+        """Natural log of the probability of the whole target; None when not known, or there is no target."""
+        return sum(self.log_probs) if self.log_probs else None
 
     def to_dict(self) -> dict:
         """Plain lists, strings and numbers; float32 weights become the same numbers in double precision."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in ("source", "target"):
             values[name] = [asdict(token) for token in values[name]]
+        values["start"] = asdict(self.start)
         values["alternatives"] = [[asdict(choice) for choice in step] for step in self.alternatives]
         values["maps"] = [{"kind": m.kind, "layer": m.layer, "weights": m.weights.tolist()} for m in self.maps]
         return {**values, "log_probs": list(self.log_probs)}
@@ -171,6 +189,8 @@ class Trace:
         try:
             for name in ("source", "target"):
                 known[name] = tuple(Token(**_known(Token, value, f"{name} token")) for value in known[name])
+            if "start" in known:
+                known["start"] = Token(**_known(Token, known["start"], "start token"))
             known["maps"] = tuple(AttentionMap(**_known(AttentionMap, value, "map")) for value in known["maps"])
             known["alternatives"] = tuple(tuple(Alternative(**_known(Alternative, choice, "alternative")) for choice in step)
                                           for step in known.get("alternatives", ()))
@@ -198,55 +218,3 @@ def _known(cls, values, what):
     if missing:
         raise ValueError(f"{what} must have the fields {', '.join(missing)} too; got {', '.join(values) or 'none'}")
     return {field.name: values[field.name] for field in fields(cls) if field.name in values}
-
-
-def _check_rows(weights, name):
-    if not np.isfinite(weights).all() or weights.min() < 0:
-        head, query, key = np.argwhere(~(weights >= 0) | np.isinf(weights))[0]
-        raise ValueError(f"{name} must be finite and at least 0; "
-                         f"got {weights[head, query, key]} in head {head}, query {query}, key {key}")
-    off = np.abs(weights.sum(-1, dtype=np.float64) - 1)
-    if off.max() > TOLERANCE:
-        head, query = np.unravel_index(off.argmax(), off.shape)
-        raise ValueError(f"{name} must sum to 1 over the keys of every row; "
-                         f"got {weights[head, query].sum():.4f} in head {head}, query {query}")
-
-
-def _check_tokens(name, tokens, text):
-    if not tokens:
-        raise ValueError(f"{name} must hold at least one token, if only <eos>; got none")
-    for i, token in enumerate(tokens):
-        if not 0 <= token.start <= token.end <= len(text):
-            raise ValueError(f"{name} token {i} must lie within the {len(text)} characters of its text; "
-                             f"got {token.start} to {token.end}")
-        if not token.special and text[token.start:token.end] != token.text:
-            raise ValueError(f"{name} token {i} must be its text from {token.start} to {token.end}, "
-                             f"{text[token.start:token.end]!r}; got {token.text!r}")
-
-
-def _check_steps(trace):
-    steps = len(trace.target)
-    for name in ("log_probs", "alternatives"):
-        if len(getattr(trace, name)) != steps:
-            raise ValueError(f"{name} must have one entry for each of the {steps} target tokens; got {len(getattr(trace, name))}")
-    for t, (log_prob, step) in enumerate(zip(trace.log_probs, trace.alternatives)):
-        if not -np.inf < log_prob <= TOLERANCE:
-            raise ValueError(f"log_probs must be finite and at most 0; got {log_prob} at step {t}")
-        chances = [choice.probability for choice in step]
-        if chances and not (1 + TOLERANCE >= chances[0] and chances[-1] >= 0 and chances == sorted(chances, reverse=True)):
-            raise ValueError(f"alternatives must be probabilities, most probable first; got {chances} at step {t}")
-
-
-def _check_maps(trace):
-    names = [m.name for m in trace.maps]
-    for i, attention in enumerate(trace.maps):
-        if attention.name in names[:i]:
-            raise ValueError(f"maps must differ in kind or layer; got {attention.name} twice")
-        wanted = (len(trace.queries(attention)), len(trace.keys(attention)))
-        if attention.weights.shape[1:] != wanted:
-            raise ValueError(f"weights of {attention.name} must have {wanted[0]} queries and {wanted[1]} keys, as the tokens do; "
-                             f"got shape {attention.weights.shape}")
-        if attention.kind == "decoder" and (hidden := attention.weights * ~trace.visible(attention)).any():
-            head, query, key = np.argwhere(hidden)[0]
-            raise ValueError(f"weights of {attention.name} must be 0 on tokens not yet produced; "
-                             f"got {hidden[head, query, key]} in head {head}, query {query}, key {key}")

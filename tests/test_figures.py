@@ -100,11 +100,15 @@ def test_long_axes_lose_labels_but_never_cells():
     assert 50 in figure.layout.yaxis.tickvals
 
 
-@pytest.mark.parametrize("kind, note", [
-    ("cross", "source →<br>target ↓"), ("encoder", "source →<br>source ↓"), ("decoder", "input →<br>target ↓"),
+@pytest.mark.parametrize("kind, sides, note", [
+    ("cross", None, "source →<br>target ↓"), ("encoder", None, "source →<br>source ↓"),
+    ("decoder", None, "input →<br>target ↓"), ("decoder", ("input", "input"), "input →<br>input ↓"),
 ])  # fmt: skip
-def test_the_corner_names_both_axes(dog, kind, note):
-    assert figures.heatmap(replace(dog, kind=kind)).layout.annotations[0].text == note
+def test_the_corner_names_both_axes(dog, kind, sides, note):
+    figure = figures.heatmap(replace(dog, kind=kind, sides=sides))
+    below, beside = note.split(" →<br>")
+    assert figure.layout.annotations[0].text == note
+    assert figure.layout.meta["description"].startswith(f"3 {beside.removesuffix(' ↓')} tokens by 3 {below} tokens")
 
 
 @pytest.mark.parametrize("rows", [1, 5, 20, 21, 40, 400])

@@ -60,6 +60,30 @@ def test_a_word_of_one_piece_does_not_see_itself():
     assert words.visible(words.map("decoder")).tolist() == [[True, False, False], [True, True, True], [True, True, True]]
 
 
+def test_words_of_a_model_that_only_reads_by_hand():
+    """Both axes are the source, no ir | un: the first word sees itself, the second both."""
+    source = (Token("no", 0, 2, word=0), Token("ir", 2, 4, word=0), Token("un", 5, 7, word=1))
+    maps = (AttentionMap("decoder", 0, [[[1, 0, 0], [.5, .5, 0], [.25, .25, .5]]]),)
+    trace = replace(synthetic.trace("a", ""), text="noir un", source=source, target=(), translation="", log_probs=(),
+                    alternatives=(), maps=maps)
+    words = select.words(trace)
+    assert texts(words.source) == ["noir", "un"] and words.target == () and words.log_probs == ()
+    assert words.map("decoder").weights.tolist() == [[[1, 0], [.5, .5]]]
+    assert words.visible(words.map("decoder")).tolist() == [[True, False], [True, True]]
+    assert select.select(trace, "decoder", words=True).sides == ("input", "input")
+
+
+def test_a_word_does_not_begin_with_the_space_before_it():
+    source = (Token("a", 0, 1, word=0), Token(" ", 1, 2, word=1), Token("b", 2, 3, word=1), Token("  ", 3, 5, word=2))
+    trace = replace(synthetic.trace("a", ""), text="a b  ", source=source, maps=())
+    assert select.words(trace).source[1:] == (Token("b", 2, 3, word=1, pieces=2), source[3])
+
+
+def test_words_without_probabilities():
+    trace = replace(synthetic.trace("a", "noir", pieces=True), log_probs=(), alternatives=())
+    assert select.words(trace).log_probs == () and texts(select.words(trace).target) == ["noir", "<eos>"]
+
+
 def test_a_target_cut_inside_a_word_has_no_decoder_map():
     whole = synthetic.trace("a", "le chat", kinds=KINDS, pieces=True)
     n = len(whole.target) - 1

@@ -36,6 +36,38 @@ def test_visible_is_causal_in_the_decoder_and_everything_elsewhere():
     assert trace.visible(trace.map("encoder")).all()
 
 
+def reads(kind, pieces=False):
+    """A trace without a target: its self-attention is over the source."""
+    trace = synthetic.trace("", "The black dog", kinds=("encoder", "decoder"), layers=2, heads=2, pieces=pieces)
+    maps = tuple(AttentionMap(kind, m.layer, m.weights) for m in trace.maps if m.kind == "decoder")
+    return replace(trace, text=trace.translation, source=trace.target, translation="", target=(), log_probs=(), alternatives=(), maps=maps)
+
+
+def test_the_axes_of_a_model_that_only_reads():
+    for kind, sides in (("encoder", ("source", "source")), ("decoder", ("input", "input"))):
+        trace = reads(kind)
+        assert all(trace.queries(m) == trace.keys(m) == trace.source and trace.sides(m) == sides for m in trace.maps)
+    assert trace.visible(trace.map("decoder")).tolist() == np.tri(4, dtype=bool).tolist()
+    assert reads("encoder").visible(reads("encoder").map("encoder")).all()
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+def test_a_trace_without_a_target_keeps_in_json(kind):
+    trace = reads(kind)
+    assert Trace.from_json(trace.to_json()) == trace and trace.log_prob is None and trace.alternatives == ()
+
+
+def test_what_the_decoder_starts_with():
+    trace = replace(synthetic.trace("A", "Un", kinds=("decoder",)), start=Token("<pad>", 0, 0, special=True))
+    assert [t.text for t in trace.keys(trace.map("decoder"))] == ["<pad>", "Un"]
+    assert Trace.from_json(trace.to_json()) == trace != synthetic.trace("A", "Un", kinds=("decoder",))
+
+
+def test_probabilities_need_not_be_known():
+    trace = replace(synthetic.trace("A", "Un"), log_probs=(), alternatives=())
+    assert trace.log_prob is None and trace.alternatives == ((), ()) and Trace.from_json(trace.to_json()) == trace
+
+
 def test_map_finds_by_kind_and_layer():
     trace = synthetic.trace(layers=3, heads=2, kinds=("cross", "encoder"))
     assert trace.map() is trace.map("cross", -1) is trace.map("cross", 2)
@@ -184,6 +216,20 @@ def test_a_trace_refuses_the_same_map_twice():
     assert message(error) == "maps must differ in kind or layer; got the cross map of layer 0 twice"
 
 
+@pytest.mark.parametrize("change, wanted", [
+    ({"maps": (AttentionMap("cross", 0, HALF),)}, "the cross map of layer 0 must have target tokens for its rows; got none"),
+    ({"translation": "Un"}, "target must hold the tokens of the translation, 'Un'; got none"),
+    ({"log_probs": (-1.0,)}, "log_probs must have one entry for each of the 0 target tokens; got 1"),
+    ({"maps": (AttentionMap("decoder", 0, np.full((1, 4, 4), 0.25)),)},
+     "weights of the decoder map of layer 0 must be 0 on tokens not yet read; got 0.25 in head 0, query 0, key 1"),
+    ({"source": ()}, "source must hold at least one token, if only <eos>; got none"),
+])
+def test_a_trace_without_a_target_refuses(change, wanted):
+    with pytest.raises(ValueError) as error:
+        replace(reads("decoder"), **change)
+    assert message(error) == wanted
+
+
 def test_a_decoder_cannot_see_the_future():
     trace = synthetic.trace("A", "Un chien", kinds=("decoder",))
     with pytest.raises(ValueError) as error:
@@ -198,7 +244,7 @@ def test_json_has_the_fixed_fields_with_offsets_into_the_text():
     trace = synthetic.trace("The black dog", "Le chien noir", heads=2, layers=2)
     values = json.loads(trace.to_json())
     assert list(values) == ["model", "mechanism", "text", "translation", "forced", "source", "target", "log_probs",
-                            "alternatives", "maps", "level", "complete"]
+                            "alternatives", "maps", "level", "complete", "start"]
     assert values["source"][1].items() >= {"text": "black", "start": 4, "end": 9, "special": False}.items()
     assert values["target"][3].items() >= {"text": "<eos>", "start": 13, "end": 13, "special": True}.items()
     assert [(m["kind"], m["layer"]) for m in values["maps"]] == [("cross", 0), ("cross", 1)]
@@ -214,7 +260,7 @@ def test_numpy_numbers_become_json():
 
 def test_the_fixed_fields_are_enough():
     trace = synthetic.trace()
-    values = {key: value for key, value in trace.to_dict().items() if key not in ("alternatives", "level", "complete")}
+    values = {key: value for key, value in trace.to_dict().items() if key not in ("alternatives", "level", "complete", "start")}
     for name in ("source", "target"):
         values[name] = [{key: t[key] for key in ("text", "start", "end", "special")} for t in values[name]]
     read = Trace.from_dict({**values, "somebody's": "own field"})
@@ -256,6 +302,7 @@ def test_bad_json(text, wanted):
 @pytest.mark.parametrize("name, value, wanted", [
     ("source", [{"text": "A"}], "source token must have the fields start, end too; got text"),
     ("target", ["Un"], "target token must be an object with named fields; got str"),
+    ("start", {"text": "<pad>"}, "start token must have the fields start, end too; got text"),
     ("maps", [{"kind": "cross", "layer": 0}], "map must have the fields weights too; got kind, layer"),
     ("alternatives", [[{}]], "alternative must have the fields text, probability too; got none"),
     ("log_probs", None, "trace must have values of the types that to_dict() writes; 'NoneType' object is not iterable"),

@@ -156,9 +156,8 @@ def _frame(grid, step, title, dark: bool, scale: bool, description: str) -> dict
     frame = layout(dark, height, (left, right, above, below), title and labels.escape(title), description)
     frame["xaxis"] = xaxis
     frame["yaxis"] = _query_axis(grid, step)
-    names = ("source", "source") if grid.kind == "encoder" else ("source" if grid.kind == "cross" else "input", "target")
     frame["annotations"] = [
-        note(f"{names[0]} →<br>{names[1]} ↓", dark, x=0, y=1, xref="paper", yref="paper", xanchor="right",
+        note(f"{grid.sides[1]} →<br>{grid.sides[0]} ↓", dark, x=0, y=1, xref="paper", yref="paper", xanchor="right",
              yanchor="bottom", xshift=-6, yshift=4, align="right")
     ]  # fmt: skip
     if step is not None:

@@ -7,13 +7,12 @@ import numpy as np
 from attnviz.figures import labels
 
 BLANK = "all its weight is on special tokens, which are hidden"
-_SIDES = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "input")}
 
 
 def describe(grid, step: int | None = None) -> str:
     """The size of the map, its strongest weight, and the row of `step` if one is chosen. Plain text, not escaped."""
     rows, columns = (f"{len(tokens)} {side} token{'s' if len(tokens) != 1 else ''}"
-                     for tokens, side in zip((grid.queries, grid.keys), _SIDES[grid.kind], strict=True))  # fmt: skip
+                     for tokens, side in zip((grid.queries, grid.keys), grid.sides, strict=True))  # fmt: skip
     text = f"{rows} by {columns}"
     best = strongest(grid)
     if best is not None:

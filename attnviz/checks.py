@@ -1,0 +1,62 @@
+"""What must hold for a Trace (trace.py): every check raises ValueError with a whole sentence."""
+
+import numpy as np
+
+TOLERANCE = 1e-4  # how far from 1 the sum of a row, or a probability, may be
+
+
+def rows(weights, name: str) -> None:
+    """weights (H, Q, K): finite, at least 0, each row sums to 1."""
+    if not np.isfinite(weights).all() or weights.min() < 0:
+        head, query, key = np.argwhere(~(weights >= 0) | np.isinf(weights))[0]
+        raise ValueError(f"{name} must be finite and at least 0; "
+                         f"got {weights[head, query, key]} in head {head}, query {query}, key {key}")
+    off = np.abs(weights.sum(-1, dtype=np.float64) - 1)
+    if off.max() > TOLERANCE:
+        head, query = np.unravel_index(off.argmax(), off.shape)
+        raise ValueError(f"{name} must sum to 1 over the keys of every row; "
+                         f"got {weights[head, query].sum():.4f} in head {head}, query {query}")
+
+
+def tokens(name: str, tokens, text: str) -> None:
+    """Every token lies within its text and, unless special, is a slice of it."""
+    for i, token in enumerate(tokens):
+        if not 0 <= token.start <= token.end <= len(text):
+            raise ValueError(f"{name} token {i} must lie within the {len(text)} characters of its text; "
+                             f"got {token.start} to {token.end}")
+        if not token.special and text[token.start:token.end] != token.text:
+            raise ValueError(f"{name} token {i} must be its text from {token.start} to {token.end}, "
+                             f"{text[token.start:token.end]!r}; got {token.text!r}")
+
+
+def steps(trace) -> None:
+    """One log-probability (or none at all) and one list of alternatives a target token."""
+    steps = len(trace.target)
+    for name, values in (("log_probs", trace.log_probs or trace.target), ("alternatives", trace.alternatives)):
+        if len(values) != steps:
+            raise ValueError(f"{name} must have one entry for each of the {steps} target tokens; got {len(values)}")
+    for t, log_prob in enumerate(trace.log_probs):
+        if not -np.inf < log_prob <= TOLERANCE:
+            raise ValueError(f"log_probs must be finite and at most 0; got {log_prob} at step {t}")
+    for t, step in enumerate(trace.alternatives):
+        chances = [choice.probability for choice in step]
+        if chances and not (1 + TOLERANCE >= chances[0] and chances[-1] >= 0 and chances == sorted(chances, reverse=True)):
+            raise ValueError(f"alternatives must be probabilities, most probable first; got {chances} at step {t}")
+
+
+def maps(trace) -> None:
+    """Maps differ, have the shape that the tokens give them, and see nothing that is hidden."""
+    names = [m.name for m in trace.maps]
+    for i, attention in enumerate(trace.maps):
+        if attention.name in names[:i]:
+            raise ValueError(f"maps must differ in kind or layer; got {attention.name} twice")
+        if attention.kind == "cross" and not trace.target:
+            raise ValueError(f"{attention.name} must have target tokens for its rows; got none")
+        wanted = (len(trace.queries(attention)), len(trace.keys(attention)))
+        if attention.weights.shape[1:] != wanted:
+            raise ValueError(f"weights of {attention.name} must have {wanted[0]} queries and {wanted[1]} keys, as the tokens do; "
+                             f"got shape {attention.weights.shape}")
+        if attention.kind == "decoder" and (hidden := attention.weights * ~trace.visible(attention)).any():
+            head, query, key = np.argwhere(hidden)[0]
+            raise ValueError(f"weights of {attention.name} must be 0 on tokens not yet {'produced' if trace.target else 'read'}; "
+                             f"got {hidden[head, query, key]} in head {head}, query {query}, key {key}")
