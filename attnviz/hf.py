@@ -1,0 +1,168 @@
+"""Models for the transformers library, from a folder or from the Hugging Face hub, which everybody can fill.
+
+Nothing that comes with a model is run: its own code is never loaded, and its weights are read from safetensors only.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from attnviz.pretrained import LONGEST, Reader, Writer
+
+REQUIREMENT = "transformers>=5.23,<6"
+FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.spm")  # of the hub's: no code, no pickles
+VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.spm", "*.bpe.*")
+SAFE = {"trust_remote_code": False, "local_files_only": True}  # wherever the transformers library reads a folder
+READS = {"encoder": "attentions"}
+WRITES = {"cross": "cross_attentions", "encoder": "encoder_attentions", "decoder": "decoder_attentions"}
+PROBE = 4  # tokens of the text that shows how a model attends
+
+
+class ModelError(ValueError):
+    """A model that cannot be shown; the message says why and, where there is a way, what to do."""
+
+
+def load(name: str) -> Reader | Writer:
+    """The model in the folder `name`, else that of this name on the hub (once fetched it is read without a network).
+
+    Any that reads text and returns its attention: encoders, decoders, and encoders with decoders. Raises ModelError.
+    """
+    library, known = _library(), f"hf:{name}"
+    folder = _folder(name)
+    with _quiet(library):
+        config = _read(known, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
+        tokenizer = _tokenizer(known, library, folder)
+        model = _model(known, library, folder, config)
+    if len(tokenizer) > (most := model.get_input_embeddings().weight.shape[0]):
+        raise ModelError(f"{known}: the model knows {most} pieces and the tokenizer {len(tokenizer)}; they do not belong together")
+    cls, kinds = (Writer, WRITES) if config.is_encoder_decoder else (Reader, READS)
+    return _probed(cls(known, config.model_type, model, tokenizer, kinds, _limit(model, tokenizer)))
+
+
+def _library() -> ModuleType:
+    """transformers, imported when it is needed: it takes seconds."""
+    try:
+        import transformers
+    except ImportError:
+        raise ModelError(f'models of the Hugging Face hub need the transformers library: pip install "{REQUIREMENT}"') from None
+    if not (5, 23) <= tuple(map(int, transformers.__version__.split(".")[:2])) < (6,):
+        raise ModelError(f'models of the Hugging Face hub need another version of the transformers library than '
+                         f'{transformers.__version__}: pip install "{REQUIREMENT}"')  # fmt: skip
+    return transformers
+
+
+def _folder(name: str) -> Path:
+    """The folder of a model, fetched if need be, once it holds what can be read here."""
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        from huggingface_hub import snapshot_download
+
+        try:
+            folder = Path(snapshot_download(name, allow_patterns=FILES, ignore_patterns=["*/*"]))
+        except (OSError, ValueError) as error:
+            raise ModelError(f"hf:{name}: no folder of that name, and none from the Hugging Face hub: {_line(error)}") from None
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"hf:{name}: config.json is missing; a folder must be as save_pretrained() writes it")
+    if not any(folder.glob("*.safetensors")):
+        raise ModelError(f"hf:{name}: weights are read from safetensors only, and there are none; "
+                         "save_pretrained() of the transformers library writes them")  # fmt: skip
+    if (folder / "adapter_config.json").is_file():
+        raise ModelError(f"hf:{name}: an adapter is not shown by itself; merge it into its model and save that")
+    return folder
+
+
+@contextlib.contextmanager
+def _quiet(library: ModuleType) -> Iterator[None]:
+    """Without the reports and progress bars of the library, for it has one line only to say here: its error."""
+    log = library.utils.logging
+    before, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity(log.CRITICAL)
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(before)
+        if bars:
+            log.enable_progress_bar()
+
+
+def _read(known: str, what: str, reader: Callable[[], Any]) -> Any:
+    try:
+        return reader()
+    except Exception as error:  # the library and those below it raise errors of many kinds, and plain Exception
+        if "trust_remote_code" in str(error):
+            raise ModelError(f"{known}: it needs code of its own, which is never run here; only models that the transformers "
+                             "library knows can be shown") from None  # fmt: skip
+        raise ModelError(f"{known}: {what} cannot be read: {_line(error)}") from None
+
+
+def _tokenizer(known: str, library: ModuleType, folder: Path) -> Any:
+    missing = ModelError(f"{known}: its tokenizer is missing; save it beside the model: tokenizer.save_pretrained(folder)")
+    if not any(any(folder.glob(pattern)) for pattern in VOCABULARIES):
+        raise missing
+    tokenizer = _read(known, "its tokenizer", lambda: library.AutoTokenizer.from_pretrained(folder, **SAFE))
+    names = {"tokenizer.json", *tokenizer.vocab_files_names.values()} - {"tokenizer_config.json"}
+    if not any((folder / name).is_file() for name in names):  # the library has made an empty one then
+        raise missing
+    if not tokenizer.is_fast:
+        raise ModelError(f"{known}: its tokenizer, {type(tokenizer).__name__}, does not say where in the text its pieces are; "
+                         "one with a tokenizer.json (a fast one) is needed")  # fmt: skip
+    return tokenizer
+
+
+def _model(known: str, library: ModuleType, folder: Path, config: Any) -> nn.Module:
+    """The model in evaluation mode, fp32, every weight that attention depends on from its files."""
+    config._attn_implementation = "eager"  # a config.json may name another, and has the last word if it is not told so
+    kind = library.AutoModelForSeq2SeqLM if config.is_encoder_decoder else library.AutoModel
+    model, report = _read(known, "the model", lambda: kind.from_pretrained(
+        folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **SAFE))  # fmt: skip
+    if missing := sorted(key for key in report["missing_keys"] if "pooler" not in key):  # behind the last attention
+        raise ModelError(f"{known}: its files lack {len(missing)} weights that it needs, {missing[0]} among them; what it "
+                         "attended to would be chance")  # fmt: skip
+    return model.eval().requires_grad_(False)
+
+
+def _limit(model: nn.Module, tokenizer: Any) -> int:
+    """Tokens that a model can be shown: its own limit, as its config, its positions and its tokenizer have it, or ours."""
+    tables = [module for name, module in model.named_modules() if isinstance(module, nn.Embedding) and "position" in name]
+    kept = [getattr(table, "offset", 0) + (0 if table.padding_idx is None else table.padding_idx + 1) for table in tables]
+    sizes = [table.num_embeddings - reserved for table, reserved in zip(tables, kept)]
+    claimed = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length, LONGEST)
+    return int(min(size for size in (*sizes, *claimed) if size and size > 0))
+
+
+def _probed(found: Reader | Writer) -> Reader | Writer:
+    """The model, once it has shown on a few tokens that all its attention can be read, and whether it looks ahead."""
+    if isinstance(found, Writer) and found.start is None:
+        raise ModelError(f"{found.name}: its config does not say which token its decoder starts with (decoder_start_token_id)")
+    ids = tuple(range(PROBE))
+    more = {"decoder_input_ids": torch.tensor([ids])} if isinstance(found, Writer) else {}
+    output = _read(found.name, "attention over a text", lambda: found.run(ids, output_hidden_states=True, **more))
+    for field in found.kinds.values():
+        stack = "decoder_" if field == "cross_attentions" else field.removesuffix("attentions")
+        layers = len(output.get(f"{stack}hidden_states") or ()) - 1
+        read = sum(weights is not None for weights in output.get(field) or ())
+        if not read or read != layers:
+            raise ModelError(f"{found.name}: {read} of its {layers} layers return {field.replace('_', ' ')}; only a model in which "
+                             "all do can be shown")  # fmt: skip
+    try:
+        maps = found.maps(output)
+    except ValueError as error:
+        raise ModelError(f"{found.name} cannot be shown: {error}") from None
+    if wrong := next((one for one in maps if one.weights.shape[1:] != (PROBE, PROBE)), None):
+        raise ModelError(f"{found.name} cannot be shown: {wrong.name} is {wrong.weights.shape[1:]} for {PROBE} tokens")
+    ahead = any(np.triu(one.weights, 1).any() for one in maps)
+    return found if ahead or isinstance(found, Writer) else replace(found, kinds={"decoder": "attentions"})
+
+
+def _line(error: Exception) -> str:
+    """An error in one line of at most 200 characters."""
+    text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    return text if len(text) <= 200 else f"{text[:199]}…"

@@ -1,0 +1,140 @@
+"""A model of the transformers library with its tokenizer: text in, Trace out.
+
+Two kinds, whatever the family is called: a Reader has one stack (BERT and GPT alike; which of them may look ahead is seen
+in what they attend to), a Writer an encoder and a decoder. Maps are those that the model computed with (eager attention).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnviz import pieces
+from attnviz.text import Tokens
+from attnviz.trace import Alternative, AttentionMap, Token, Trace
+from attnviz.trained import TextError
+from attnviz.translator import BEAMS
+
+LONGEST = 512  # tokens of a text, whatever the model could read: every layer and head keeps the square of it
+PRODUCED = 200  # tokens that a model may produce
+
+
+@dataclass(frozen=True, eq=False)
+class Pretrained:
+    """A model and its tokenizer, ready to trace.
+
+    name : `hf:` and the folder or the name on the hub. mechanism : its family, as the model says (`bert`, `t5`).
+    kinds : kind of map -> where the output of the model has its layers. limit : tokens that it can be shown.
+    """
+
+    name: str
+    mechanism: str
+    model: nn.Module
+    tokenizer: Any
+    kinds: dict[str, str]
+    limit: int
+
+    @property
+    def title(self) -> str:
+        """Its name for readers."""
+        return self.name
+
+    def read(self, text: str, target: bool = False) -> Tokens:
+        """The tokens of a text. Raises TextError for one that is empty, or longer than the model can be shown."""
+        what = "target" if target else "text"
+        if not text.strip():
+            raise TextError(f"the {what} is empty; type a sentence")
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise TextError(f"the {what} holds bytes that are no characters; type it again, in UTF-8")
+        tokens = pieces.encode(self.tokenizer, text, target)
+        if all(token.special for token in tokens.tokens):
+            raise TextError(f"the {what} holds no token but special ones; type a sentence")
+        if len(tokens.ids) > self.limit:
+            raise TextError(f"the {what} is too long: {len(tokens.ids)} tokens with those that {self.name} adds, and it can be shown "
+                            f"at most {self.limit}; shorten it or split it into sentences")
+        return tokens
+
+    @torch.inference_mode()
+    def run(self, ids: tuple[int, ...], **more: Tensor | bool) -> Any:
+        """The output of the model, its attention included, for one text."""
+        source = torch.tensor([ids])
+        return self.model(input_ids=source, attention_mask=torch.ones_like(source), output_attentions=True, **more)
+
+    def maps(self, output) -> tuple[AttentionMap, ...]:
+        """Every layer (1, H, Q, K) of every kind in an output of the model."""
+        return tuple(AttentionMap(kind, layer, weights[0].numpy())
+                     for kind, field in self.kinds.items() for layer, weights in enumerate(output[field]))  # fmt: skip
+
+
+class Reader(Pretrained):
+    """One stack, which reads a text: its maps are `encoder` where all tokens are seen, `decoder` where it is causal."""
+
+    def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
+        """Read a text, keeping everything that was attended to: a trace without a target, see trace.py.
+
+        Raises TextError for an empty or too long text, ValueError for a target or a beam: nothing is produced.
+        """
+        if target is not None or beam != 1:
+            raise ValueError(f"{self.name} reads a text and produces none: it takes no target and no beam")
+        source = self.read(text)
+        return Trace(
+            model=self.name, mechanism=self.mechanism, text=text, translation="", forced=False, source=source.tokens, target=(),
+            log_probs=(), alternatives=(), maps=self.maps(self.run(source.ids)),
+        )  # fmt: skip
+
+
+class Writer(Pretrained):
+    """An encoder that reads a text and a decoder that produces one."""
+
+    def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
+        """Produce a text from a text, or force the model to produce `target`, keeping everything it attended to.
+
+        The model generates as its own settings say, but for the length and for chance: greedily, or with a beam.
+        Raises TextError for an empty or too long text, ValueError for a beam out of range.
+        """
+        if not 1 <= beam <= BEAMS:
+            raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam}")
+        source = self.read(text)
+        if target is None:
+            ids = self._generate(source.ids, beam)
+            written, tokens = pieces.spell(self.tokenizer, ids)
+        else:
+            read = self.read(target, target=True)
+            ids, written, tokens = list(read.ids), target, read.tokens
+        output = self.run(source.ids, decoder_input_ids=torch.tensor([[self.start, *ids[:-1]]]))
+        log_probs = torch.log_softmax(output.logits[0], dim=-1)  # (T, V)
+        chosen = log_probs.gather(1, torch.tensor(ids).unsqueeze(1)).squeeze(1)
+        return Trace(
+            model=self.name, mechanism=self.mechanism, text=text, translation=written, forced=target is not None,
+            source=source.tokens, target=tokens, log_probs=tuple(chosen.clamp(max=0).tolist()),
+            alternatives=self._alternatives(log_probs), maps=self.maps(output), complete=target is not None or len(ids) < self.most,
+            start=Token(pieces.name(self.tokenizer, self.start), 0, 0, special=True),
+        )  # fmt: skip
+
+    @property
+    def start(self) -> int | None:
+        """What the decoder reads first; None when the model does not say (then it is not loaded)."""
+        settings = self.model.generation_config
+        return settings.bos_token_id if settings.decoder_start_token_id is None else settings.decoder_start_token_id
+
+    @property
+    def most(self) -> int:
+        """Tokens that it may produce; one that stops there was stopped, whatever it was made to close with."""
+        return min(PRODUCED, self.limit)
+
+    @torch.inference_mode()
+    def _generate(self, ids: tuple[int, ...], beam: int) -> list[int]:
+        source = torch.tensor([ids])
+        produced = self.model.generate(
+            input_ids=source, attention_mask=torch.ones_like(source), do_sample=False, num_beams=beam, num_return_sequences=1,
+            max_new_tokens=self.most, return_dict_in_generate=False,
+        )  # fmt: skip
+        return produced[0, 1:].tolist()
+
+    def _alternatives(self, log_probs: Tensor, count: int = 5) -> tuple[tuple[Alternative, ...], ...]:
+        values, ids = log_probs.topk(min(count, log_probs.shape[1]))
+        return tuple(
+            tuple(Alternative(pieces.name(self.tokenizer, i), p) for i, p in zip(*row))
+            for row in zip(ids.tolist(), values.exp().tolist())
+        )

@@ -1,0 +1,263 @@
+"""hf.py, pretrained.py: models for the transformers library, of each family, saved and loaded by the real path."""
+
+import json
+
+import families
+import numpy as np
+import pytest
+import torch
+import transformers
+from families import CAUSAL, FAMILIES, LIMIT, READERS, WRITERS
+
+import attnviz
+from attnviz import figures, page, select, stats
+from attnviz.trace import Trace
+from attnviz.trained import TextError
+
+pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
+TEXT, TARGET = "The black dogs are running.", "Le chien noir court."
+
+readers, writers = pytest.mark.parametrize("family", READERS), pytest.mark.parametrize("family", WRITERS)
+every = pytest.mark.parametrize("family", FAMILIES)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """family -> its folder, written once."""
+    root, written = tmp_path_factory.mktemp("hf"), {}
+    return lambda family: written.get(family) or written.setdefault(family, families.write(root / family, family))
+
+
+@pytest.fixture(scope="module")
+def load(folder):
+    """family -> the model by the real path, loaded once."""
+    loaded = {}
+    return lambda family: loaded.get(family) or loaded.setdefault(family, attnviz.load(f"hf:{folder(family)}"))
+
+
+def own(folder, family):
+    """The model and the tokenizer as the transformers library gives them, without attnviz."""
+    model = getattr(transformers, FAMILIES[family][1]).from_pretrained(folder(family), attn_implementation="eager")
+    return model.eval(), transformers.PreTrainedTokenizerFast.from_pretrained(folder(family))
+
+
+def same(trace, kind, attentions):
+    """Is every map of that kind the model's own, layer for layer and number for number?"""
+    maps = [m for m in trace.maps if m.kind == kind]
+    assert [m.layer for m in maps] == list(range(len(attentions)))
+    return all(np.array_equal(m.weights, own[0].numpy()) for m, own in zip(maps, attentions))
+
+
+# -- what is shown is what the model computed -----------------------------------------------------------------------
+
+@readers
+@torch.inference_mode()
+def test_the_maps_of_a_reader_are_its_own(folder, load, family):
+    model, tokenizer = own(folder, family)
+    output = model(**tokenizer(TEXT, return_tensors="pt", return_token_type_ids=False), output_attentions=True)
+    trace = load(family).trace(TEXT)
+    kind = "decoder" if family in CAUSAL else "encoder"
+    assert same(trace, kind, output.attentions) and {m.kind for m in trace.maps} == {kind}
+    assert len(trace.maps) == model.config.num_hidden_layers
+    assert {len(m.weights) for m in trace.maps} == {model.config.num_attention_heads}
+
+
+@writers
+@torch.inference_mode()
+def test_the_maps_of_a_writer_are_its_own_and_none_is_dropped(folder, load, family):
+    """The library shifts labels itself, and gives the mean negative log-probability as its loss."""
+    model, tokenizer = own(folder, family)
+    labels = tokenizer(text_target=TARGET, return_tensors="pt")["input_ids"]
+    output = model(**tokenizer(TEXT, return_tensors="pt", return_token_type_ids=False), labels=labels, output_attentions=True)
+    trace = load(family).trace(TEXT, TARGET)
+    assert same(trace, "encoder", output.encoder_attentions)
+    assert same(trace, "decoder", output.decoder_attentions) and same(trace, "cross", output.cross_attentions)
+    assert [len(output.encoder_attentions), len(output.decoder_attentions), len(output.cross_attentions)] == [3, 2, 2]
+    heads = {(m.kind, len(m.weights)) for m in trace.maps}
+    assert heads == {("encoder", 4), ("decoder", 4 if family == "t5" else 2), ("cross", 4 if family == "t5" else 2)}
+    assert trace.forced and trace.complete and trace.translation == TARGET
+    assert np.mean(trace.log_probs) == pytest.approx(-output.loss.item(), abs=1e-5)
+
+
+@writers
+@pytest.mark.parametrize("beam", [1, 3])
+@torch.inference_mode()
+def test_a_writer_writes_what_its_model_generates(folder, load, family, beam):
+    model, tokenizer = own(folder, family)
+    source = tokenizer(TEXT, return_tensors="pt", return_token_type_ids=False)
+    ids = model.generate(**source, num_beams=beam, do_sample=False, max_new_tokens=LIMIT)[0]
+    output = model(**source, decoder_input_ids=ids[None, :-1], output_attentions=True)
+    trace = load(family).trace(TEXT, beam=beam)
+    assert not trace.forced and len(trace.target) == len(ids) - 1
+    assert trace.translation == tokenizer.decode(ids, skip_special_tokens=True).lstrip()
+    assert same(trace, "cross", output.cross_attentions) and same(trace, "decoder", output.decoder_attentions)
+    chances = torch.log_softmax(output.logits[0], -1)
+    assert trace.log_probs == pytest.approx(chances[range(len(ids) - 1), ids[1:]].tolist(), abs=1e-5)
+    assert [step[0].probability for step in trace.alternatives] == pytest.approx(chances.exp().amax(-1).tolist(), abs=1e-5)
+    assert trace.complete == (len(trace.target) < LIMIT)
+
+
+def test_the_decoder_starts_with_the_token_of_its_model(load):
+    starts = {family: load(family).trace(TEXT, TARGET).start for family in WRITERS}
+    assert {family: (start.text, start.special) for family, start in starts.items()} == {
+        "t5": ("<pad>", True), "bart": ("</s>", True), "marian": ("<pad>", True)}
+    trace = load("bart").trace(TEXT, TARGET)
+    assert trace.keys(trace.map("decoder"))[0].text == "</s>" and trace.target[0].text == "<s>"
+
+
+def test_attention_is_eager_whatever_the_folder_asks_for(folder, load, tmp_path):
+    copy = families.write(tmp_path / "sdpa", "bert")
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps({**config, "attn_implementation": "sdpa", "_attn_implementation": "sdpa"}))
+    found = attnviz.load(f"hf:{copy}")
+    assert found.model.config._attn_implementation == "eager"
+    assert found.trace(TEXT).maps == load("bert").trace(TEXT).maps
+
+
+@every
+def test_a_trace_has_no_side_effects(load, family):
+    found = load(family)
+    state, before = torch.get_rng_state(), [parameter.clone() for parameter in found.model.parameters()]
+    assert found.trace(TEXT) == found.trace(TEXT)
+    assert not found.model.training and torch.equal(torch.get_rng_state(), state)
+    assert all(torch.equal(a, b) for a, b in zip(before, found.model.parameters()))
+
+
+# -- what the trace says of it ---------------------------------------------------------------------------------------
+
+@every
+def test_rows_sum_to_one_and_the_hidden_is_zero(load, family):
+    trace = load(family).trace(TEXT)
+    for m in trace.maps:
+        np.testing.assert_allclose(m.weights.sum(-1), 1, atol=1e-5)
+        visible = trace.visible(m)
+        assert np.array_equal(visible, np.tri(*visible.shape, dtype=bool) if m.kind == "decoder" else np.ones_like(visible))
+        assert not (m.weights * ~visible).any()
+
+
+@pytest.mark.parametrize("family", CAUSAL)
+def test_a_causal_reader_has_the_text_on_both_axes(load, family):
+    trace = load(family).trace(TEXT)
+    m = trace.map("decoder")
+    assert trace.queries(m) == trace.keys(m) == trace.source and trace.target == () and trace.log_prob is None
+    assert trace.sides(m) == ("input", "input")
+    drawn = np.array(figures.heatmap(select.select(trace, "decoder")).data[0].z)
+    assert np.array_equal(np.isnan(drawn), ~np.tri(len(trace.source), dtype=bool))  # masked, not zero
+
+
+@every
+@pytest.mark.parametrize("text", [TEXT, "dog", "  The  dog \n ran!", "naïve café, 犬 🙂🙂", "The [MASK] </s> dog"])
+def test_tokens_are_slices_of_the_text_as_typed(load, family, text):
+    """Checked once more by hand; Trace checks it too."""
+    trace = load(family).trace(text)
+    plain = [token for token in trace.source if not token.special]
+    assert plain and all(text[token.start : token.end] == token.text for token in plain)
+    assert [token.start for token in trace.source] == sorted(token.start for token in trace.source)
+    letters = [i for i, character in enumerate(text) if not character.isspace()]
+    shown = {i for token in trace.source for i in range(token.start, token.end)}
+    assert shown >= set(letters)
+
+
+def test_special_tokens_are_marked(load):
+    def special(family, **more):
+        trace = load(family).trace("dog", **more)
+        return [[token.text for token in side if token.special] for side in (trace.source, trace.target)]
+
+    assert special("bert") == special("distilbert") == [["[CLS]", "[SEP]"], []]
+    assert special("roberta") == [["<s>", "</s>"], []]
+    assert special("gpt2") == [[], []] and special("llama") == [["<s>"], []]
+    assert special("t5", target="le") == special("marian", target="le") == [["</s>"], ["</s>"]]
+    assert special("bart", target="le") == [["<s>", "</s>"], ["<s>", "</s>"]]
+
+
+def test_unknown_pieces_are_marked_and_are_not_special(load):
+    unknown = next(token for token in load("bert").trace("a 犬").source if token.text == "犬")
+    assert unknown.unknown and not unknown.special
+
+
+@every
+def test_words_are_those_of_the_text(load, family):
+    source = select.words(load(family).trace("The black dogs")).source
+    assert [token.text for token in source if not token.special] == ["The", "black", "dogs"]
+
+
+@every
+def test_everything_that_shows_a_trace_shows_it(load, family):
+    trace = load(family).trace(TEXT) if family in READERS else load(family).trace(TEXT, TARGET)
+    assert Trace.from_json(trace.to_json()) == trace
+    for shown in (trace, select.words(trace)):
+        for m in shown.maps:
+            grid = select.select(shown, m.kind, m.layer, 0)
+            assert figures.heatmap(grid, 0).data and figures.step_bars(grid, 0).data
+            select.select(shown, m.kind, special=False)
+        assert len(stats.summary(shown)) and len(stats.weights(shown)) == sum(m.weights.size for m in shown.maps)
+    assert TEXT.encode() in page.page(trace)
+
+
+def test_names(folder, load):
+    found = load("bert")
+    assert found.name == found.title == found.trace(TEXT).model == f"hf:{folder('bert')}" and found.mechanism == "bert"
+
+
+# -- texts that cannot be shown --------------------------------------------------------------------------------------
+
+@every
+@pytest.mark.parametrize("text, wanted", [
+    ("", "the text is empty; type a sentence"), (" \n", "the text is empty; type a sentence"),
+    ("\udcff", "the text holds bytes that are no characters; type it again, in UTF-8"),
+])
+def test_no_text(load, family, text, wanted):
+    with pytest.raises(TextError) as error:
+        load(family).trace(text)
+    assert str(error.value) == wanted
+
+
+def test_a_text_of_special_tokens_only(load):
+    with pytest.raises(TextError, match="^the text holds no token but special ones; type a sentence$"):
+        load("bert").trace("[SEP]")
+
+
+def test_one_token(load):
+    trace = load("gpt2").trace("n")
+    assert [token.text for token in trace.source] == ["n"] and trace.map("decoder").weights.tolist() == [[[1.0]], [[1.0]]]
+
+
+@every
+def test_the_limit_is_the_models(load, family):
+    """As many tokens as it has positions pass through it; of one more the message says how many there are and may be."""
+    found = load(family)
+    added = sum(token.special for token in found.trace("n").source)
+    assert len(found.trace(text(found, LIMIT)).source) == LIMIT and added == {"gpt2": 0, "llama": 1, "t5": 1, "marian": 1}.get(family, 2)
+    with pytest.raises(TextError) as error:
+        found.trace(text(found, LIMIT + 1))
+    assert str(error.value) == (f"the text is too long: {LIMIT + 1} tokens with those that {found.name} adds, and it can be shown at "
+                                f"most {LIMIT}; shorten it or split it into sentences")
+
+
+def text(found, count):
+    """A text of so many tokens, those that the tokenizer adds included."""
+    grown = "n"
+    while len(found.tokenizer(grown)["input_ids"]) < count:
+        grown += " n"
+    cut = grown if len(found.tokenizer(grown)["input_ids"]) == count else grown[:-2]
+    return cut if len(found.tokenizer(cut)["input_ids"]) == count else f"{cut}n"
+
+
+def test_a_model_that_reads_more_is_shown_what_can_be_drawn(tmp_path):
+    assert attnviz.load(f"hf:{families.write(tmp_path / 'long', 'llama', max_position_embeddings=4096)}").limit == 512
+
+
+@writers
+def test_a_target_is_checked_as_a_text_is(load, family):
+    with pytest.raises(TextError, match="^the target is empty; type a sentence$"):
+        load(family).trace(TEXT, " ")
+    with pytest.raises(TextError, match="^the target is too long: .* tokens with those that hf:.* adds, and it can be shown at most"):
+        load(family).trace(TEXT, "n " * 600)
+    with pytest.raises(ValueError, match="^beam must be from 1 to 20; got 0$"):
+        load(family).trace(TEXT, beam=0)
+
+
+@pytest.mark.parametrize("more", [{"target": "x"}, {"beam": 2}])
+def test_a_reader_produces_nothing(load, more):
+    with pytest.raises(ValueError, match="reads a text and produces none: it takes no target and no beam$"):
+        load("gpt2").trace(TEXT, **more)
