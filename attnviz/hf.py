@@ -111,9 +111,6 @@ def _tokenizer(known: str, library: ModuleType, folder: Path) -> Any:
     names = {"tokenizer.json", *tokenizer.vocab_files_names.values()} - {"tokenizer_config.json"}
     if not any((folder / name).is_file() for name in names):  # the library has made an empty one then
         raise missing
-    if not tokenizer.is_fast:
-        raise ModelError(f"{known}: its tokenizer, {type(tokenizer).__name__}, does not say where in the text its pieces are; "
-                         "one with a tokenizer.json (a fast one) is needed")  # fmt: skip
     return tokenizer
 
 

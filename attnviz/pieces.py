@@ -1,9 +1,11 @@
 """Text to tokens and back with the tokenizer that a model of the transformers library came with.
 
-A tokenizer here is a fast one, which knows where in the text as typed each of its pieces came from.
+A fast tokenizer knows where in the text as typed each of its pieces came from. With a slow one the text that its pieces
+spell is compared with what was typed.
 """
 
 import os.path
+from dataclasses import replace
 
 from attnviz.styles import SPACE
 from attnviz.text import Tokens
@@ -11,8 +13,14 @@ from attnviz.trace import Token
 
 
 def encode(tokenizer, text: str, target: bool = False) -> Tokens:
-    """Pieces of a text, with those that the tokenizer adds around it. target : the text is what the model is to produce."""
+    """Pieces of a text, with those that the tokenizer adds around it. target : the text is what the model is to produce.
+
+    ValueError when a slow tokenizer has changed more than the spaces: then nobody knows where its pieces are.
+    """
     given = {"text_target" if target else "text": text}
+    if not tokenizer.is_fast:
+        ids = tokenizer(**given, verbose=False)["input_ids"]
+        return Tokens(tuple(ids), _moved(text, *spell(tokenizer, ids)))
     encoding = tokenizer(**given, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
     ids, added = encoding["input_ids"], encoding["special_tokens_mask"]
     special = [mark == 1 or _is_special(tokenizer, number) for number, mark in zip(ids, added)]
@@ -25,7 +33,8 @@ def encode(tokenizer, text: str, target: bool = False) -> Tokens:
 def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
     """The text that produced ids spell, and its tokens with offsets into that text.
 
-    A piece ends where the text of the pieces up to it does. Words are those that the tokenizer finds in the text.
+    A piece ends where the text of the pieces up to it does. Words are those that the tokenizer finds in the text, if it
+    knows any.
     """
     text = _decode(tokenizer, ids)
     blank = len(text) - len(text.lstrip())
@@ -35,10 +44,12 @@ def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
         ends.append(max(ends[-1], len(shared)))
     special = [_is_special(tokenizer, number) for number in ids]
     spans = [None if mark else span for span, mark in zip(zip(ends, ends[1:]), special)]
-    found = tokenizer(text_target=text, add_special_tokens=False, verbose=False)
     names = tokenizer.convert_ids_to_tokens(ids)
-    starts = [None if span is None else _surface(text, *span, piece)[0] for span, piece in zip(spans, names)]
-    words = [None if start in (None, len(text)) else found.char_to_word(start) for start in starts]
+    words = [None] * len(ids)
+    if tokenizer.is_fast:
+        found = tokenizer(text_target=text, add_special_tokens=False, verbose=False)
+        starts = [None if span is None else _surface(text, *span, piece)[0] for span, piece in zip(spans, names)]
+        words = [None if start in (None, len(text)) else found.char_to_word(start) for start in starts]
     return text, _place(text, spans, words, names, special, [number == tokenizer.unk_token_id for number in ids])
 
 
@@ -53,18 +64,32 @@ def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...
 
     A word begins where the tokenizer says so, and after white space: some tokenizers know no words.
     """
-    tokens, word, before, end = [], -1, None, 0
+    tokens, word, before, end = [], -1, False, 0  # False: no word before
     for span, given, piece, mark, strange in zip(spans, words, names, special, unknown):
         start, after = (end, end) if span is None else _surface(text, *span, piece)
         if mark:
             tokens.append(Token(piece, start, after, special=True))
-            before = None
+            before = False
         else:
-            word += before is None or given != before or text[end:start].isspace()
+            word += before is False or given != before or text[end:start].isspace()
             tokens.append(Token(text[start:after], start, after, word=word, unknown=strange))
             before = given
         end = max(end, after)
     return tuple(tokens)
+
+
+def _moved(text: str, written: str, tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """Tokens of `written` as tokens of `text`, which may differ from it in white space only."""
+    places, letters = ([i for i, character in enumerate(one) if not character.isspace()] for one in (text, written))
+    if [text[i] for i in places] != [written[i] for i in letters]:
+        raise ValueError("the tokenizer changes the text and does not say where in it its pieces are")
+    place = dict(zip(letters, places))
+    moved, end = [], 0
+    for token in tokens:
+        shown = [place[i] for i in range(token.start, token.end) if i in place]
+        start, end = (shown[0], shown[-1] + 1) if shown else (end, end)
+        moved.append(replace(token, start=start, end=end, text=token.text if token.special else text[start:end]))
+    return tuple(moved)
 
 
 def _surface(text: str, start: int, end: int, piece: str) -> tuple[int, int]:

@@ -47,7 +47,10 @@ class Pretrained:
             raise TextError(f"the {what} is empty; type a sentence")
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise TextError(f"the {what} holds bytes that are no characters; type it again, in UTF-8")
-        tokens = pieces.encode(self.tokenizer, text, target)
+        try:
+            tokens = pieces.encode(self.tokenizer, text, target)
+        except ValueError as error:
+            raise TextError(f"{error}; {self.name} needs one with a tokenizer.json, a fast one, for this {what}") from None
         if all(token.special for token in tokens.tokens):
             raise TextError(f"the {what} holds no token but special ones; type a sentence")
         if len(tokens.ids) > self.limit:

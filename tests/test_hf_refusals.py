@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 
 import attnviz
 from attnviz import hf
+from attnviz.translator import TextError
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 ROOT = Path(__file__).resolve().parent.parent
@@ -144,12 +145,20 @@ def test_a_damaged_tokenizer(bert):
 
 
 def test_a_tokenizer_without_offsets(bert):
+    """A slow one: what its pieces spell is found in the text, or the text is refused."""
+    pieces = ["<unk>", "The", "d@@", "o@@", "g", "s"]
     (bert / "tokenizer.json").unlink()
-    (bert / "vocab.json").write_text(json.dumps({"<unk>": 0, "a</w>": 1}))
-    (bert / "merges.txt").write_text("#version\na b\n")
-    change(bert / "tokenizer_config.json", tokenizer_class="CTRLTokenizer")
-    assert refused(bert) == ("its tokenizer, CTRLTokenizer, does not say where in the text its pieces are; one with a tokenizer.json "
-                             "(a fast one) is needed")  # fmt: skip
+    (bert / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
+    (bert / "merges.txt").write_text("#version\nT h\nTh e</w>\n")
+    (bert / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "CTRLTokenizer", "unk_token": "<unk>"}))
+    found = attnviz.load(f"hf:{bert}")
+    tokens = found.trace("The  dog s").source
+    assert not found.tokenizer.is_fast and [(t.text, t.start, t.word) for t in tokens] == [
+        ("The", 0, 0), ("d", 5, 1), ("o", 6, 1), ("g", 7, 1), ("s", 9, 2)]
+    with pytest.raises(TextError) as error:
+        found.trace("The cat")
+    assert str(error.value) == (f"the tokenizer changes the text and does not say where in it its pieces are; {found.name} needs one "
+                                "with a tokenizer.json, a fast one, for this text")  # fmt: skip
 
 
 def test_the_tokenizer_of_another_model(bert):
