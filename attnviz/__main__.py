@@ -29,7 +29,8 @@ def parser() -> Parser:
 
     trace = commands.add_parser("trace", help="translate or classify one text and show what was attended to")
     trace.add_argument("text", metavar="TEXT")
-    trace.add_argument("--model", required=True, help="as `models` lists it, such as en-fr/bahdanau")
+    trace.add_argument("--model", required=True, help="as `models` lists it, such as en-fr/bahdanau; or hf: and a folder, or a "
+                       "name on the Hugging Face hub")  # fmt: skip
     trace.add_argument("--target", help="force the model to produce this text")
     trace.add_argument("--beam", type=int, metavar="N", help="hypotheses kept (default 1: greedy)")
     trace.add_argument("--json", metavar="FILE", help="write the trace as JSON; - for standard output")

@@ -9,6 +9,7 @@ import torch
 from attnviz import checkpoints, corpora, label_command, loading, page, select, stats
 from attnviz.classify import Classifier
 from attnviz.figures.labels import plain
+from attnviz.pretrained import Pretrained, Reader, Writer
 from attnviz.table import table
 from attnviz.trace import Trace
 from attnviz.train_command import OUT, data_folder, download, train
@@ -38,7 +39,7 @@ def trace(args: Namespace) -> None:
     """Translate one text, or force a target, or classify one; show or write what was attended to."""
     if args.target is not None and args.beam is not None:
         raise ValueError("--beam chooses the translation and --target gives it; use one of them")
-    model = _load(args)
+    model = loading.load(args.model) if args.model.startswith(loading.PREFIX) else _load(args)
     ask, show = _TRACED[type(model)]
     found = ask(model, args)
     if args.html:
@@ -191,10 +192,20 @@ def _show(found: Trace) -> str:
             f"attention: {attention}\n\n{table(rows, '><><>')}")  # fmt: skip
 
 
-def _translate(translator: Translator, args: Namespace) -> Trace:
+def _show_reading(found: Trace) -> str:
+    """For each token of a text that was only read where the model looked most."""
+    kind = found.maps[0].kind
+    rows = [("step", "token", "looks most at", "weight")]
+    rows += [(str(row.step + 1), plain(row.token), plain(row.argmax_token), f"{row.max_weight:.2f}")
+             for row in stats.of_grid(select.select(found, kind)).itertuples()]  # fmt: skip
+    return f"attention: {kind}, {page.which(found, kind)}\n\n{table(rows, '><<>')}"
+
+
+def _translate(translator: Translator | Pretrained, args: Namespace) -> Trace:
     return translator.trace(args.text, args.target, 1 if args.beam is None else args.beam)
 
 
 # How each kind of model is asked for a trace, how that is shown, and how the model is scored.
-_TRACED = {Translator: (_translate, _show), Classifier: (label_command.trace, label_command.show)}
+_TRACED = {Translator: (_translate, _show), Classifier: (label_command.trace, label_command.show),
+           Writer: (_translate, _show), Reader: (_translate, _show_reading)}  # fmt: skip
 _SCORED = {Translator: _score_translations, Classifier: label_command.evaluate}

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attnviz import pieces
 from attnviz.text import Tokens
 from attnviz.trace import Alternative, AttentionMap, Token, Trace
-from attnviz.trained import TextError
+from attnviz.trained import TextError, check
 from attnviz.translator import BEAMS
 
 LONGEST = 512  # tokens of a text, whatever the model could read: every layer and head keeps the square of it
@@ -43,10 +43,7 @@ class Pretrained:
     def read(self, text: str, target: bool = False) -> Tokens:
         """The tokens of a text. Raises TextError for one that is empty, or longer than the model can be shown."""
         what = "target" if target else "text"
-        if not text.strip():
-            raise TextError(f"the {what} is empty; type a sentence")
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            raise TextError(f"the {what} holds bytes that are no characters; type it again, in UTF-8")
+        check(text, what)
         try:
             tokens = pieces.encode(self.tokenizer, text, target)
         except ValueError as error:

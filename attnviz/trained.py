@@ -53,10 +53,7 @@ class Trained:
 
     def read(self, text: str, what: str = "text") -> Tokens:
         """The pieces of a text; `what` is its name in errors. Raises TextError for an empty or too long one."""
-        if not text.strip():
-            raise TextError(f"the {what} is empty; type a sentence")
-        if any("\ud800" <= character <= "\udfff" for character in text):  # bytes of the command line that are not UTF-8
-            raise TextError(f"the {what} holds bytes that are no characters; type it again, in UTF-8")
+        check(text, what)
         tokens = self.text.encode(text)
         if len(tokens.ids) == 1:
             raise TextError(f"the {what} holds no visible character; type a sentence")
@@ -70,6 +67,14 @@ class Trained:
     def log_prob(self, text: str, target: str) -> float:
         """Natural log of the probability of `target`, as of `trace(text, target)`. Raises what that raises."""
         return self.trace(text, target).log_prob
+
+
+def check(text: str, what: str) -> None:
+    """TextError for a text that no tokenizer can read; `what` is its name there."""
+    if not text.strip():
+        raise TextError(f"the {what} is empty; type a sentence")
+    if any("\ud800" <= character <= "\udfff" for character in text):  # bytes of the command line that are not UTF-8
+        raise TextError(f"the {what} holds bytes that are no characters; type it again, in UTF-8")
 
 
 def title(mechanism: str) -> str:
