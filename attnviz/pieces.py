@@ -55,8 +55,8 @@ def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
 
 def name(tokenizer, number: int) -> str:
     """A piece as a reader sees it."""
-    text = "" if _is_special(tokenizer, number) else _decode(tokenizer, [number]).strip()
-    return text or tokenizer.convert_ids_to_tokens(number) or f"#{number}"
+    text = "" if _is_special(tokenizer, number) else _decode(tokenizer, [number])
+    return text.strip() or (text and "␣") or tokenizer.convert_ids_to_tokens(number) or f"#{number}"
 
 
 def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...]:

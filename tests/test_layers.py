@@ -169,6 +169,14 @@ def test_importing_the_package_is_light():
 
 
 @house
+def test_the_transformers_library_is_imported_when_it_is_asked_for(path):
+    """It takes seconds, and most people do without."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [getattr(node, "module", None) or ""]
+        assert not {name.split(".")[0] for name in names} & {"transformers", "huggingface_hub"}, node.lineno
+
+
+@house
 def test_only_checkpoints_reads_and_writes_weights(path):
     text = path.read_text(encoding="utf-8")
     if path != ROOT / "attnviz/checkpoints.py":
