@@ -63,6 +63,14 @@ def test_the_maps_of_a_reader_are_its_own(folder, load, family):
     assert {len(m.weights) for m in trace.maps} == {model.config.num_attention_heads}
 
 
+def test_a_window_of_a_causal_reader_is_zero_outside(tmp_path, monkeypatch):
+    settings = {**families.STACK, "num_key_value_heads": 2, "sliding_window": 3}
+    monkeypatch.setitem(FAMILIES, "mistral", (families.byte_pairs, "MistralForCausalLM", settings))
+    trace = attnviz.load(f"hf:{families.write(tmp_path / 'mistral', 'mistral')}").trace(TEXT)
+    seen = np.tri(len(trace.source), dtype=bool) & ~np.tri(len(trace.source), k=-3, dtype=bool)
+    assert all(m.kind == "decoder" and np.array_equal(m.weights > 0, np.broadcast_to(seen, m.weights.shape)) for m in trace.maps)
+
+
 @writers
 @torch.inference_mode()
 def test_the_maps_of_a_writer_are_its_own_and_none_is_dropped(folder, load, family):
