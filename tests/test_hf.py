@@ -10,7 +10,7 @@ import transformers
 from families import CAUSAL, FAMILIES, LIMIT, READERS, WRITERS
 
 import attnviz
-from attnviz import figures, page, select, stats
+from attnviz import figures, heads, page, rollout, select, stats
 from attnviz.__main__ import main
 from attnviz.trace import Trace
 from attnviz.trained import TextError
@@ -82,8 +82,7 @@ def test_the_maps_of_a_writer_are_its_own_and_none_is_dropped(folder, load, fami
     assert same(trace, "encoder", output.encoder_attentions)
     assert same(trace, "decoder", output.decoder_attentions) and same(trace, "cross", output.cross_attentions)
     assert [len(output.encoder_attentions), len(output.decoder_attentions), len(output.cross_attentions)] == [3, 2, 2]
-    heads = {(m.kind, len(m.weights)) for m in trace.maps}
-    assert heads == {("encoder", 4), ("decoder", 4 if family == "t5" else 2), ("cross", 4 if family == "t5" else 2)}
+    assert {(m.kind, len(m.weights)) for m in trace.maps} == {("encoder", 4), ("decoder", 4 if family == "t5" else 2), ("cross", 4 if family == "t5" else 2)}
     assert trace.forced and trace.complete and trace.translation == TARGET
     assert np.mean(trace.log_probs) == pytest.approx(-output.loss.item(), abs=1e-5)
 
@@ -200,6 +199,14 @@ def test_everything_that_shows_a_trace_shows_it(load, family):
             assert figures.heatmap(grid, 0).data and figures.step_bars(grid, 0).data
             select.select(shown, m.kind, special=False)
         assert len(stats.summary(shown)) and len(stats.weights(shown)) == sum(m.weights.size for m in shown.maps)
+    for kind in {m.kind for m in trace.maps}:
+        sides = trace.sides(trace.map(kind))
+        grid = select.select(trace, kind)
+        for figure in (figures.overview(trace, kind), figures.token_lines([grid])):
+            assert all(f"{side} tokens" in figure.layout.meta["description"] for side in sides)
+        assert len(heads.table(trace, kind)) == sum(len(m.weights) for m in trace.maps if m.kind == kind)
+        if kind in rollout.SELF:
+            assert np.array_equal(rollout.rollout(trace, kind).visible(trace.map(kind)), trace.visible(trace.map(kind)))
     assert TEXT.encode() in page.page(trace)
 
 

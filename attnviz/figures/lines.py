@@ -19,7 +19,6 @@ HEADS = 4  # as many colours as stay apart when they overlap
 _STRENGTHS = 6  # of lines
 _ROW, _TALLEST = 20, 1400  # px a token, of all tokens
 _TOP, _TITLE = 30, 30
-_SIDES = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "input")}
 
 
 def token_lines(
@@ -43,7 +42,7 @@ def token_lines(
     data += [_tokens(grids, 0, step, dark), _tokens(grids, 1, step, dark)]
     share = np.mean([_kept(grid, least) for grid in grids])
     names = " and ".join(_name(grid) for grid in grids)
-    said = (f"{drawn} lines from {rows} {_SIDES[first.kind][0]} tokens to {columns} {_SIDES[first.kind][1]} tokens for weights "
+    said = (f"{drawn} lines from {rows} {first.sides[0]} tokens to {columns} {first.sides[1]} tokens for weights "
             f"of at least {least:g}, which hold {share:.0%} of all weight: {names}.")  # fmt: skip
     if step is not None:
         said += f" {row_sentence(first, step)}"
@@ -126,7 +125,7 @@ def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, sai
     frame["xaxis"] = dict(range=[-0.02, 1.02], visible=False, fixedrange=True)
     frame["yaxis"] = _axis(first.queries, height, step)
     frame["yaxis2"] = _axis(first.keys, height, None) | dict(overlaying="y", side="right")
-    query, key = _SIDES[first.kind]
+    query, key = first.sides
     place = dict(xref="paper", yref="paper", y=1, yanchor="bottom", yshift=4)
     frame["annotations"] = [note(query, dark, x=0, xanchor="right", xshift=-6, **place),
                             note(key, dark, x=1, xanchor="left", xshift=6, **place)]  # fmt: skip

@@ -19,7 +19,6 @@ from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.trace import Trace
 
-_SIDES = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "input")}
 _ROOM, _LEAST, _HIGHEST = 720, 44, 150  # px of all rows together, of the lowest and the highest row
 _TOP, _LEFT, _TITLE, _SCALE = 40, 62, 30, 34  # px above the cells and left of them; for a title; for the colour scale
 _GAP = 0.035  # round a map, as a share of its side; with a frame twice that
@@ -65,7 +64,7 @@ def overview(
                          mosaic.pool(visible[None])[0], palette(dark), edges, root)  # fmt: skip
     columns = {column: _values(table, kind, column) for column in dict.fromkeys((order, color)) if column}
     cells = _cells(rows, columns, dark, color)
-    said = _said(rows, visible.shape, kind, order and (order, columns[order]), color, root)
+    said = _said(rows, visible.shape, trace.sides(trace.map(kind)), kind, order and (order, columns[order]), color, root)
     frame = _frame(rows, bool(order), bool(color), title, dark, said)
     frame["images"] = [dict(
         source=mosaic.address(picture), xref="x", yref="y", x=-0.5, y=-0.5, sizex=len(rows[0]), sizey=len(rows),
@@ -177,9 +176,9 @@ def _frame(rows: list, ordered: bool, scale: bool, title: str | None, dark: bool
     return frame
 
 
-def _said(rows: list, shape: tuple[int, int], kind: str, order, color: str | None, root: bool) -> str:
+def _said(rows: list, shape: tuple[int, int], sides: tuple[str, str], kind: str, order, color: str | None, root: bool) -> str:
     """The overview in words; order : a column and its values."""
-    sides, blocks = _SIDES[kind], mosaic.block(*shape)
+    blocks = mosaic.block(*shape)
     text = f"{_count(rows)} {kind} heads, each a map of {shape[0]} {sides[0]} tokens by {shape[1]} {sides[1]} tokens"
     text += f", a cell the largest weight of {blocks[0]} by {blocks[1]} tokens" if max(blocks) > 1 else ""
     text += ", shaded by the square root of weights" if root else ""
