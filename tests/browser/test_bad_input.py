@@ -44,7 +44,7 @@ def test_a_picture(dashboard, model, text):
     dashboard.type(text)
     dashboard.page.wait_for_function("text => new URLSearchParams(location.search).get('text') === text", arg=text)
     pieces = len(model.trace(text).source)
-    dashboard.page.wait_for_function("n => document.querySelector('.plot')?.data?.[0].z?.[0].length === n", arg=pieces)
+    dashboard.page.wait_for_function("n => document.querySelector('.plot')?.data?.[0]?.z?.[0]?.length === n", arg=pieces)
     dashboard.drawn(5)
     healthy(dashboard)
     assert dashboard.notice == ""
