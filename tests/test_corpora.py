@@ -139,7 +139,7 @@ def test_lines_stay_aligned(tmp_path, pack, text, lines):
 
 @pytest.mark.parametrize("content, message", [
     (b"caf\xe9\n", "{path} must be UTF-8 text; got byte 0xe9 at 3"),
-    (gzip.compress(b"text")[:-6],
+    (gzip.compress(b"text", mtime=0)[:-6],
      "{path} is a damaged gzip file: Compressed file ended before the end-of-stream marker was reached"),
     (b"\x1f\x8bnot gzip", "{path} is a damaged gzip file: Unknown compression method"),
     (None, "cannot read {path}: No such file or directory"),
