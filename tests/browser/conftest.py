@@ -10,7 +10,7 @@ import serving
 READY = """n => {
   const charts = [...document.querySelectorAll('.plot')].filter((chart) => !chart.hidden && chart._fullLayout?.meta?.name);
   return charts.length === n && !document.querySelector('[data-stale=true]') && window.__attnviz
-    && !document.querySelector('[data-testid=stStatusWidget]');
+    && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning';
 }"""
 
 

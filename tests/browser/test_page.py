@@ -48,6 +48,7 @@ def test_an_example_is_one_click_away(dashboard):
     dashboard.open()
     dashboard.page.get_by_role("button", name="Two boys play with a yellow ball.").click()
     dashboard.page.wait_for_function("document.querySelector('.said').innerText.includes('garçons')")
+    dashboard.drawn()
     assert dashboard.sentence.input_value() == "Two boys play with a yellow ball."
     assert parse_qs(urlparse(dashboard.page.url).query)["text"] == ["Two boys play with a yellow ball."]
 
