@@ -35,4 +35,4 @@ async def _plotly(request: Request) -> Response:
     return _Whole(PLOTLY, media_type="text/javascript", headers=plain | {"Cache-Control": "public, max-age=86400"})
 
 
-routes = [Route("/", _index), Route(f"/{PLOTLY.name}", _plotly)]
+routes = [Route("/", _index), Route("/heads", _index), Route(f"/{PLOTLY.name}", _plotly)]

@@ -12,10 +12,11 @@ from pathlib import Path
 import streamlit as st
 
 from attnviz import files
-from attnviz.mechanisms import MECHANISMS
+from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from dashboard import pairs
 
 _SCENE, _PLACE = "last_scene", "place"
+GALLERY = "last_gallery"
 
 
 @dataclass
@@ -46,6 +47,13 @@ def offered() -> dict[str, list[str]]:
     return known or {pairs.DEFAULT: list(pairs.FIRST)}
 
 
+def many_headed() -> list[str]:
+    """The models with several heads in a layer, those that translate first."""
+    names = files.names(root())
+    translating = [f"{pair}/transformer" for pair, mechanisms in offered().items() if "transformer" in mechanisms]
+    return translating + [name for name in names if name.partition("/")[2] in CLASSIFIERS]
+
+
 def layers_and_heads(model: str) -> tuple[int, int]:
     """Of a Transformer, as it was trained; (1, 1) when it cannot be read: then it is not shown either."""
     try:
@@ -61,6 +69,11 @@ def trace(model: str, text: str, target: str | None, beam: int):
     return _trace(*_checkpoint(model), text, target, beam)
 
 
+def read(model: str, text: str):
+    """The trace of a text by any model, with its own output (translation or label)."""
+    return trace(model, text, None, 1)
+
+
 def fingerprint(model: str) -> str:
     """SHA-256 of a model's weights."""
     return _fingerprint(*_checkpoint(model))
@@ -68,7 +81,7 @@ def fingerprint(model: str) -> str:
 
 def context_width(model: str) -> int:
     """Numbers in the one vector that stands for the sentence, of a model without attention."""
-    return _translator(*_checkpoint(model)).model.summary.out_features
+    return _trained(*_checkpoint(model)).model.summary.out_features
 
 
 def card(model: str) -> dict:
@@ -76,13 +89,13 @@ def card(model: str) -> dict:
     return _card(model, str(root()), _stamp(*(root() / model / name for name in ("card.json", "model.safetensors"))))
 
 
-def remember(scene, session: MutableMapping) -> None:
-    session[_SCENE] = scene
+def remember(shown, session: MutableMapping, page: str = _SCENE) -> None:
+    session[page] = shown
 
 
-def last(session: MutableMapping):
-    """The last scene that was drawn in this session, or None."""
-    return session.get(_SCENE)
+def last(session: MutableMapping, page: str = _SCENE):
+    """What was drawn last on a page in this session, or None."""
+    return session.get(page)
 
 
 def place(session: MutableMapping) -> Place:
@@ -103,10 +116,12 @@ def _stamp(*paths: Path) -> tuple:
 
 
 @st.cache_resource(show_spinner="Reading the trained models …", max_entries=32)
-def _translator(name: str, root: str, stamp: tuple):
-    from attnviz.translator import Translator
-
-    return Translator.load(name, Path(root))
+def _trained(name: str, root: str, stamp: tuple):
+    if name.partition("/")[2] in CLASSIFIERS:
+        from attnviz.classify import Classifier as Kind
+    else:
+        from attnviz.translator import Translator as Kind
+    return Kind.load(name, Path(root))
 
 
 @st.cache_resource(show_spinner=False, max_entries=256)
@@ -114,7 +129,8 @@ def _trace(name: str, root: str, stamp: tuple, text: str, target: str | None, be
     import torch
 
     torch.set_num_threads(1)  # holds for the calling thread, and every rerun has its own; a second one only costs here
-    return _translator(name, root, stamp).trace(text, target, beam)
+    found = _trained(name, root, stamp)
+    return found.trace(text, target, beam) if beam > 1 else found.trace(text, target)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
