@@ -61,6 +61,13 @@ class Gallery:
         return [Head(kind, layer, head) for layer, head in zip(self.table["layer"].tolist(), self.table["head"].tolist())]
 
     @property
+    def every(self) -> list[Head]:
+        """The heads of all kinds, which are those that can be switched off."""
+        kinds_ = kinds(self.choice.model)
+        maps = sorted((m for m in self.trace.maps if m.kind in kinds_), key=lambda m: (kinds_.index(m.kind), m.layer))
+        return [Head(m.kind, m.layer, head) for m in maps for head in range(len(m.weights))]
+
+    @property
     def layers(self) -> int:
         return 1 + max(head.layer for head in self.heads)
 

@@ -15,7 +15,7 @@ from attnviz import files
 from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from dashboard import pairs
 
-_SCENE, _PLACE = "last_scene", "place"
+_SCENE, _PLACE, _FOUND = "last_scene", "place", "importance"
 GALLERY = "last_gallery"
 
 
@@ -72,6 +72,26 @@ def trace(model: str, text: str, target: str | None, beam: int):
 def read(model: str, text: str):
     """The trace of a text by any model, with its own output (translation or label)."""
     return trace(model, text, None, 1)
+
+
+def effect(model: str, text: str, off: tuple):
+    """What a model says of a text without some heads (`attnviz.heads.Head`), worked out once."""
+    return _effect(*_checkpoint(model), text, off)
+
+
+def importance(model: str, text: str, target: str, only: list):
+    """The heads of `only` switched off in turn: an iterator, to be stopped whenever."""
+    from attnviz import ablation
+
+    return ablation.importance(_trained(*_checkpoint(model)), text, target, only)
+
+
+def found(session: MutableMapping, model: str, text: str) -> list:
+    """What a session has found of the importance of heads: of one text at a time, to be added to."""
+    key = (*_checkpoint(model), text)
+    if session.get(_FOUND, (None,))[0] != key:
+        session[_FOUND] = (key, [])
+    return session[_FOUND][1]
 
 
 def fingerprint(model: str) -> str:
@@ -131,6 +151,13 @@ def _trace(name: str, root: str, stamp: tuple, text: str, target: str | None, be
     torch.set_num_threads(1)  # holds for the calling thread, and every rerun has its own; a second one only costs here
     found = _trained(name, root, stamp)
     return found.trace(text, target, beam) if beam > 1 else found.trace(text, target)
+
+
+@st.cache_resource(show_spinner="Asking again without them …", max_entries=32)
+def _effect(name: str, root: str, stamp: tuple, text: str, off: tuple):
+    from attnviz import ablation
+
+    return ablation.effect(_trained(name, root, stamp), off, text)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)

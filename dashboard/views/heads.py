@@ -2,11 +2,12 @@
 
 import streamlit as st
 
+from attnviz.mechanisms import CLASSIFIERS
 from dashboard import controls, gallery, pairs, state
 from dashboard.gallery import COLUMNS, Choice, Gallery, kinds, model_title
 from dashboard.scene import SceneError
 from dashboard.settings import KINDS
-from dashboard.views import closeup, overview, parts
+from dashboard.views import alike, closeup, compared, depth, overview, parts, switched_off, verdict
 
 
 def sidebar() -> dict:
@@ -59,9 +60,14 @@ def show(fields: dict) -> None:
     if current is None:
         return
     dark = st.context.theme.type == "dark"
-    st.html(parts.output(current.trace, current.choice.languages.target))
+    if current.choice.mechanism in CLASSIFIERS:
+        verdict.show(current, dark)
+    else:
+        st.html(parts.output(current.trace, current.choice.languages.target))
     overview.show(current, dark)
-    closeup.show(current, dark)
+    for panel in (closeup.show, compared.show, alike.show, depth.show, switched_off.show, switched_off.importance):
+        panel(current, dark)
+    compared.table(current)
 
 
 def _compose(choice: Choice, notice) -> Gallery | None:

@@ -214,13 +214,16 @@ def cell(value: float, form: str, seen: bool = True) -> str:
     return format(value, form) if seen and math.isfinite(value) else "–"
 
 
-def table(caption: str, columns: list[str], rows: list[tuple[str, list[str]]], languages: tuple[str, str] = ("en", "en")) -> str:
-    """A plain table that screen readers can walk; languages : of the names of rows and of columns."""
-    row, column = map(html.escape, languages)
+def table(
+    caption: str, columns: list[str], rows: list[tuple[str, list[str]]], languages: tuple[str, str] = ("en", "en"), cells: str = "en"
+) -> str:  # fmt: skip
+    """A plain table that screen readers can walk; languages : of the names of rows and of columns; cells : of the cells."""
+    row, column, inner = map(html.escape, (*languages, cells))
     head = "".join(f'<th scope="col" lang="{column}">{html.escape(name)}</th>' for name in columns)
+    told = "" if cells == "en" else f' lang="{inner}" dir="auto"'
     body = "".join(
-        f'<tr><th scope="row" lang="{row}">{html.escape(name)}</th>{"".join(f"<td>{html.escape(cell)}</td>" for cell in cells)}</tr>'
-        for name, cells in rows
+        f'<tr><th scope="row" lang="{row}">{html.escape(name)}</th>{"".join(f"<td{told}>{html.escape(text)}</td>" for text in texts)}</tr>'
+        for name, texts in rows
     )
     return (
         f'<div class="scroll" tabindex="0"><table class="numbers"><caption>{html.escape(caption)}</caption>'

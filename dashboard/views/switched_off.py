@@ -1,0 +1,84 @@
+"""Heads switched off: what the model then says, and how much it minds each one."""
+
+import html
+
+import streamlit as st
+
+from attnviz import ablation, figures
+from attnviz.ablation import Effect, Importance
+from dashboard import state
+from dashboard.gallery import Gallery, head_name
+from dashboard.plot import named, plots
+from dashboard.settings import KINDS
+from dashboard.views import parts
+
+_SHOWN = 5  # heads that are missed most
+
+
+@st.fragment
+def show(current: Gallery, dark: bool) -> None:
+    st.subheader("Switch off", divider="gray")
+    off = st.multiselect(
+        "Heads that are switched off", current.every, format_func=lambda head: head_name(head, kind=True), key="off",
+        bind="query-params", help="What such a head finds is multiplied by 0 before it goes on (Michel et al. 2019).",
+    )  # fmt: skip
+    if off:
+        _effect(current, state.effect(current.choice.model, current.trace.text, tuple(sorted(off))), dark)
+    else:
+        st.html('<p class="small" role="status">Choose heads above, or measure what each of them matters below.</p>')
+
+
+def _effect(current: Gallery, effect: Effect, dark: bool) -> None:
+    language, kind = current.choice.languages.target, current.choice.kind
+    same = "It says the same." if effect.free.translation == effect.before.translation else "It says something else."
+    rows = [
+        ("With all heads", [effect.before.translation, f"{effect.before.log_prob:.2f}"]),
+        ("Without them", [effect.free.translation, f"{effect.free.log_prob:.2f}"]),
+        ("Without them, the original text forced", [effect.after.translation, f"{effect.after.log_prob:.2f}"]),
+    ]
+    st.html(
+        f'<p class="what" role="status">{same} Log-probability of the original text: <b>{effect.change:+.2f}</b> nats.</p>'
+        + parts.table("What the model says", ["text", "log-probability"], rows, languages=("en", "en"), cells=language)
+    )
+    figure = figures.overview(effect.after, kind, root=current.choice.root, dark=dark)
+    words = f'<p class="what">{html.escape(KINDS[kind].split(" (")[0])} without them, the original text forced.</p>'
+    plots([(words, named(figure, f"heads without some {kind}", dark))], "without")
+
+
+@st.fragment
+def importance(current: Gallery, dark: bool) -> None:
+    """Each head switched off in turn. What was found stays when it is stopped, and the next run goes on from there."""
+    st.subheader("What each head matters", divider="gray")
+    st.caption("Each head is switched off alone: the change in the log-probability of the model's own text, in nats. Below 0, it is missed.")
+    found = state.found(st.session_state, current.choice.model, current.trace.text)
+    start, running = st.button("Measure each head", key="measure"), st.empty()
+    if start:
+        with running.container(horizontal=True, vertical_alignment="center"):
+            st.button("Stop", key="stop", help="What was found so far stays.")
+            _measure(current, found)
+        running.empty()
+    if found:
+        _found(current, found, dark)
+
+
+def _measure(current: Gallery, found: list[Importance]) -> None:
+    """A press on Stop ends this where it next tells how far it is."""
+    every = current.every
+    bar = st.progress(len(found) / len(every), f"{len(found)} of {len(every)} heads")
+    if len(found) < len(every):
+        for one in state.importance(current.choice.model, current.trace.text, current.trace.translation, every[len(found) :]):
+            found.append(one)
+            bar.progress(len(found) / len(every), f"{len(found)} of {len(every)} heads: {head_name(one.head, kind=True)}")
+
+
+def _found(current: Gallery, found: list[Importance], dark: bool) -> None:
+    frame = ablation.table(found, current.every)
+    left, right = st.columns([3, 2], gap="large")
+    shown = frame[frame["kind"] == current.choice.kind]
+    with left:
+        if shown["change"].notna().any():
+            plots([("", named(figures.head_map(shown, "change", dark=dark), f"importance {current.choice.kind}", dark, heads=True))], "importance")
+    missed = sorted(found, key=lambda one: one.change)
+    rows = [(head_name(one.head, kind=True), [f"{one.change:+.3f}"]) for one in (missed if current.choice.tables else missed[:_SHOWN])]
+    some = "" if len(found) == len(frame) else f", of {len(found)} of {len(frame)} heads so far"
+    right.html(parts.table(f"Missed most{some}", ["change, nats"], rows))
