@@ -86,8 +86,9 @@ function wire(chart) {
   chart.on("plotly_click", (event) => {
     const point = event.points?.[0];
     if (!point) return;
-    if (meta(chart).rows) state.pick?.(point.y);
-    else if (meta(chart).heads && point.customdata) state.pickHead?.(point.customdata);
+    const row = point.data.type === "heatmap" ? point.y : point.customdata; // of the tokens at lines, those that are queries
+    if (meta(chart).rows && row !== undefined) state.pick?.(row);
+    if (meta(chart).heads && point.customdata) state.pickHead?.(point.customdata);
   });
 }
 
@@ -130,6 +131,12 @@ function closeCards(event) {
   }
 }
 
+// A head is opened below the picture of all heads: it comes into sight.
+function open() {
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  document.querySelector(".st-key-chart-closeup")?.scrollIntoView({ block: "nearest", behavior: calm ? "auto" : "smooth" });
+}
+
 function scan() {
   readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
@@ -141,7 +148,7 @@ export default function ({ data, setTriggerValue }) {
   if (state.page !== location.pathname) Object.assign(state, { page: location.pathname, row: null, slider: null });
   if (state.row === null || data.steps === 1) moveTo(data.row);
   state.head = data.head;
-  state.pickHead = (head) => { state.head = head; scan(); setTriggerValue("head", [...head]); };
+  state.pickHead = (head) => { state.head = head; scan(); open(); setTriggerValue("head", [...head]); };
   state.pick = (row) => { moveTo(row); scan(); setTriggerValue("row", row); };
   state.onTheme = (theme) => setTriggerValue("theme", theme);
   scan();

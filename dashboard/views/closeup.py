@@ -29,7 +29,6 @@ def show(current: Gallery, dark: bool) -> None:
     name = f"layer {layer + 1} {'mean' if head is None else f'head {head + 1}'}"
     heatmap = named(figures.heatmap(grid, dark=dark), f"heatmap {current.choice.kind} {name}", dark, rows=True)
     lines = named(figures.token_lines([grid], row, dark=dark), f"lines {current.choice.kind} {name}", dark, rows=True)
-    lines.layout.meta["outlined"] = False
     plots([(_measured(current, grid), heatmap), (_looks(grid, row), lines)], "closeup")
     if current.choice.tables:
         st.html(parts.grid_table(f"Weights of {name}", grid, current.choice.languages, grid.weights, ".2f"))
