@@ -5,7 +5,6 @@ import html
 import streamlit as st
 
 from attnviz import figures
-from attnviz.figures import labels
 from attnviz.figures.wording import row_sentence
 from attnviz.select import Grid
 from dashboard.bridge import bridge
@@ -50,11 +49,9 @@ def _which(current: Gallery) -> tuple[int, int | None]:
 
 def _row(grid: Grid) -> int | None:
     """The query whose lines stand out, if one is chosen."""
-    tokens = [labels.plain(token.text) for token in grid.queries]
-    st.session_state["row"] = min(max(int(st.session_state.get("row", _asked())), 0), len(tokens))
-    if len(tokens) > 1:
-        st.select_slider("Row", range(len(tokens) + 1), key="row",
-                         format_func=lambda row: f"{row} {tokens[row - 1]}" if row else "all rows")  # fmt: skip
+    rows = len(grid.queries)
+    st.session_state["row"] = min(max(int(st.session_state.get("row", _asked())), 0), rows)
+    st.slider(f"Row (1 to {rows}; 0 for all)", 0, rows, key="row", bind="query-params")
     return st.session_state["row"] - 1 if st.session_state["row"] else None
 
 

@@ -65,9 +65,11 @@ def show(fields: dict) -> None:
     else:
         st.html(parts.output(current.trace, current.choice.languages.target))
     overview.show(current, dark)
-    for panel in (closeup.show, compared.show, alike.show, depth.show, switched_off.show, switched_off.importance):
-        panel(current, dark)
+    closeup.show(current, dark)
+    compared.show(current, dark)
     compared.table(current)
+    for panel in (alike.show, depth.show, switched_off.show, switched_off.importance):
+        panel(current, dark)
 
 
 def _compose(choice: Choice, notice) -> Gallery | None:
