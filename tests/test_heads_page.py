@@ -90,7 +90,7 @@ def test_a_map_that_words_cannot_have_is_said():
     """This untrained model never ends, so that its last word may be a part of one: see `select.words`."""
     app = sound(run(kind=KINDS["decoder"]))
     [units] = [group for group in app.get("button_group") if group.key == "units"]
-    units.set_value(["words"]).run()
+    units.set_value("words").run()
     assert not app.exception and "decoder" in app.error[0].value and not gallery(app).choice.words and cells(app, "overview")
 
 
