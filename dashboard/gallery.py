@@ -16,6 +16,7 @@ from dashboard import pairs
 from dashboard.scene import SceneError, check_text, sentence
 
 Reader = Callable[[str, str], Trace]  # model, text
+Measurer = Callable[["Choice", Trace], pd.DataFrame]  # the trace at the level shown -> `heads.table` of the kind
 COLUMNS = {name: name_of(name) for name in heads.COLUMNS if name != "argmax"}
 COLUMNS |= {pattern.name: pattern.title for pattern in PATTERNS.values()}  # column of `heads.table` -> its name on the page
 MOST = 4  # heads beside each other
@@ -80,15 +81,21 @@ class Gallery:
         return select.select(self.shown, self.choice.kind, layer, head)
 
 
-def compose(choice: Choice, reader: Reader) -> Gallery:
+def compose(choice: Choice, reader: Reader, measurer: Measurer) -> Gallery:
     """Trace the text and measure its heads. Raises SceneError, in a sentence, when nothing can be shown."""
     check_text(choice.text)
     try:
         trace = reader(choice.model, choice.text)
         shown = select.words(trace) if choice.words else trace
-        return Gallery(choice, trace, shown, heads.table(shown, shown.map(choice.kind).kind))
+        shown.map(choice.kind)  # says which kinds there are
+        return Gallery(choice, trace, shown, measurer(choice, shown))
     except ValueError as error:  # what attnviz raises for a text, a checkpoint or a choice that cannot be shown
         raise SceneError(sentence(str(error))) from None
+
+
+def measure(choice: Choice, shown: Trace) -> pd.DataFrame:
+    """Statistics and pattern scores of every head of the kind."""
+    return heads.table(shown, choice.kind)
 
 
 def kinds(model: str) -> tuple[str, ...]:

@@ -74,6 +74,11 @@ def read(model: str, text: str):
     return trace(model, text, None, 1)
 
 
+def measure(choice, shown):
+    """The table of heads of a gallery (`gallery.Choice` and its trace at the level shown), worked out once; not to be written to."""
+    return _table(*_checkpoint(choice.model), choice.text, choice.kind, choice.words, choice, shown)
+
+
 def effect(model: str, text: str, off: tuple):
     """What a model says of a text without some heads (`attnviz.heads.Head`), worked out once."""
     return _effect(*_checkpoint(model), text, off)
@@ -151,6 +156,13 @@ def _trace(name: str, root: str, stamp: tuple, text: str, target: str | None, be
     torch.set_num_threads(1)  # holds for the calling thread, and every rerun has its own; a second one only costs here
     found = _trained(name, root, stamp)
     return found.trace(text, target, beam) if beam > 1 else found.trace(text, target)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _table(name: str, root: str, stamp: tuple, text: str, kind: str, words: bool, _choice, _shown):
+    from dashboard import gallery
+
+    return gallery.measure(_choice, _shown)
 
 
 @st.cache_resource(show_spinner="Asking again without them …", max_entries=32)

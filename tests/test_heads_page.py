@@ -139,6 +139,16 @@ def test_the_table_of_heads_counts_from_one():
     assert set(COLUMNS) <= set(frame.columns)
 
 
+def test_the_table_is_worked_out_once_for_each_text_and_kind(monkeypatch):
+    asked = []
+    monkeypatch.setattr("attnviz.heads.table", lambda trace, kind, real=heads.table: asked.append(kind) or real(trace, kind))
+    app = run(text="The horse jumps.")
+    app.selectbox(key="order").set_value("max_weight").run()
+    app.selectbox(key="kind").set_value("cross").run()
+    sound(app)
+    assert asked == ["encoder", "cross"]
+
+
 def test_the_heads_most_like_a_pattern():
     app = sound(run(pattern="Previous token"))
     best = heads.most_like(gallery(app).table, "previous").iloc[0]

@@ -74,7 +74,7 @@ def show(fields: dict) -> None:
 
 def _compose(choice: Choice, notice) -> Gallery | None:
     try:
-        current = gallery.compose(choice, state.read)
+        current = gallery.compose(choice, state.read, state.measure)
     except SceneError as error:
         notice.error(parts.markdown(str(error)), icon=":material/info:")
         last = state.last(st.session_state, state.GALLERY)

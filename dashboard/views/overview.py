@@ -31,7 +31,7 @@ def _figure(current: Gallery, dark: bool) -> go.Figure:
 def _words(current: Gallery) -> str:
     order = COLUMNS.get(current.choice.order, "")
     sorted_ = f" Sorted by {html.escape(order[0].lower() + order[1:])}, the highest first; layer·head above each." if order else ""
-    return f'<p class="small">A row is a query, a column a key, dark is much weight. A click opens a head below.{sorted_}</p>'
+    return f'<p class="small">In each map a row is a query and a column a key; the stronger the colour, the more weight. A click opens the head below.{sorted_}</p>'
 
 
 def _table(current: Gallery) -> str:

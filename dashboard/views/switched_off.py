@@ -29,19 +29,19 @@ def show(current: Gallery, dark: bool) -> None:
 
 
 def _effect(current: Gallery, effect: Effect, dark: bool) -> None:
-    language, kind = current.choice.languages.target, current.choice.kind
+    languages, kind = current.choice.languages, current.choice.kind
     same = "It says the same." if effect.free.translation == effect.before.translation else "It says something else."
     rows = [
         ("With all heads", [effect.before.translation, f"{effect.before.log_prob:.2f}"]),
         ("Without them", [effect.free.translation, f"{effect.free.log_prob:.2f}"]),
-        ("Without them, the original text forced", [effect.after.translation, f"{effect.after.log_prob:.2f}"]),
+        (f"Without them, the original {languages.output} forced", [effect.after.translation, f"{effect.after.log_prob:.2f}"]),
     ]
     st.html(
-        f'<p class="what" role="status">{same} Log-probability of the original text: <b>{effect.change:+.2f}</b> nats.</p>'
-        + parts.table("What the model says", ["text", "log-probability"], rows, languages=("en", "en"), cells=language)
+        f'<p class="what" role="status">{same} Log-probability of the original {html.escape(languages.output)}: <b>{effect.change:+.2f}</b> nats.</p>'
+        + parts.table("What the model says", [languages.output, "log-probability"], rows, cells=languages.target)
     )
     figure = figures.overview(effect.after, kind, root=current.choice.root, dark=dark)
-    words = f'<p class="what">{html.escape(KINDS[kind].split(" (")[0])} without them, the original text forced.</p>'
+    words = f'<p class="what">{html.escape(KINDS[kind].split(" (")[0])} without them, the original {html.escape(languages.output)} forced.</p>'
     plots([(words, named(figure, f"heads without some {kind}", dark))], "without")
 
 
@@ -49,7 +49,7 @@ def _effect(current: Gallery, effect: Effect, dark: bool) -> None:
 def importance(current: Gallery, dark: bool) -> None:
     """Each head switched off in turn. What was found stays when it is stopped, and the next run goes on from there."""
     st.subheader("What each head matters", divider="gray")
-    st.caption("Each head is switched off alone: the change in the log-probability of the model's own text, in nats. Below 0, it is missed.")
+    st.caption("Each head is switched off alone: the change in the log-probability of the model's own output, in nats. Below 0, it is missed.")
     found = state.found(st.session_state, current.choice.model, current.trace.text)
     start, running = st.button("Measure each head", key="measure"), st.empty()
     if start:
