@@ -1,8 +1,10 @@
 """Heads switched off: what the model then says, and how much it minds each one."""
 
 import html
+import time
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from attnviz import ablation, figures
 from attnviz.ablation import Effect, Importance
@@ -13,6 +15,8 @@ from dashboard.settings import KINDS
 from dashboard.views import parts
 
 _SHOWN = 5  # heads that are missed most
+_SLICE = 0.4  # s between two looks at what was pressed
+_MEASURING = "measuring"
 
 
 @st.fragment
@@ -47,28 +51,43 @@ def _effect(current: Gallery, effect: Effect, dark: bool) -> None:
 
 @st.fragment
 def importance(current: Gallery, dark: bool) -> None:
-    """Each head switched off in turn. What was found stays when it is stopped, and the next run goes on from there."""
+    """Each head switched off in turn. What was found stays when it is stopped, and the next run goes on from there.
+
+    A slice at a time: a run of a fragment is not interrupted by a press on one of its own buttons, which waits for its end.
+    """
     st.subheader("What each head matters", divider="gray")
     st.caption("Each head is switched off alone: the change in the log-probability of the model's own output, in nats. Below 0, it is missed.")
-    found = state.found(st.session_state, current.choice.model, current.trace.text)
-    start, running = st.button("Measure each head", key="measure"), st.empty()
-    if start:
-        with running.container(horizontal=True, vertical_alignment="center"):
-            st.button("Stop", key="stop", help="What was found so far stays.")
-            _measure(current, found)
-        running.empty()
+    asked, every = (current.choice.model, current.trace.text), current.every
+    found = state.found(st.session_state, *asked)
+    measuring = st.session_state.get(_MEASURING) == asked and len(found) < len(every)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if measuring:
+            st.button("Stop", key="stop", on_click=_measure, args=(None,), help="What was found so far stays.")
+            st.progress(len(found) / len(every), f"{len(found)} of {len(every)} heads")
+        else:
+            st.button("Measure each head", key="measure", on_click=_measure, args=(asked,), disabled=len(found) == len(every))
     if found:
         _found(current, found, dark)
+    if measuring:
+        _go_on(current, found)
 
 
-def _measure(current: Gallery, found: list[Importance]) -> None:
-    """A press on Stop ends this where it next tells how far it is."""
-    every = current.every
-    bar = st.progress(len(found) / len(every), f"{len(found)} of {len(every)} heads")
-    if len(found) < len(every):
-        for one in state.importance(current.choice.model, current.trace.text, current.trace.translation, every[len(found) :]):
-            found.append(one)
-            bar.progress(len(found) / len(every), f"{len(found)} of {len(every)} heads: {head_name(one.head, kind=True)}")
+def _measure(asked: tuple[str, str] | None) -> None:
+    """The model and text whose heads are being measured from now on; None: none any more."""
+    st.session_state[_MEASURING] = asked
+
+
+def _go_on(current: Gallery, found: list[Importance]) -> None:
+    """Some more heads, then show them."""
+    end = time.monotonic() + _SLICE
+    for one in state.importance(current.choice.model, current.trace.text, current.trace.translation, current.every[len(found) :]):
+        found.append(one)
+        if time.monotonic() > end:
+            break
+    try:
+        st.rerun(scope="fragment")
+    except StreamlitAPIException:  # the whole page was run
+        st.rerun()
 
 
 def _found(current: Gallery, found: list[Importance], dark: bool) -> None:
