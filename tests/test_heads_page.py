@@ -205,6 +205,18 @@ def test_what_was_stopped_goes_on_from_there(monkeypatch):
     assert asked == every[5:] and sound(app).button(key="measure").disabled
 
 
+def test_an_output_that_cannot_be_forced_is_said(monkeypatch):
+    def refuse(*_):
+        raise ValueError("the target is too long")
+
+    for name in ("importance", "effect"):
+        monkeypatch.setattr(state, name, refuse)
+    app = run(off="encoder layer 1, head 1")
+    app.button(key="measure").click().run()
+    assert not app.exception and cells(app, "overview")
+    assert [error.value for error in app.error] == ["The output cannot be measured. The target is too long."] * 2
+
+
 def test_the_classifier_says_its_label(models):
     app = sound(run(**SENTIMENT, text="A moving film"))
     trace = loading.load("sst2/self-attention", models).trace("A moving film")

@@ -11,6 +11,7 @@ from attnviz.ablation import Effect, Importance
 from dashboard import state
 from dashboard.gallery import Gallery, head_name
 from dashboard.plot import named, plots
+from dashboard.scene import sentence
 from dashboard.settings import KINDS
 from dashboard.views import parts
 
@@ -27,9 +28,16 @@ def show(current: Gallery, dark: bool) -> None:
         bind="query-params", help="What such a head finds is multiplied by 0 before it goes on (Michel et al. 2019).",
     )  # fmt: skip
     if off:
-        _effect(current, state.effect(current.choice.model, current.trace.text, tuple(sorted(off))), dark)
+        try:
+            _effect(current, state.effect(current.choice.model, current.trace.text, tuple(sorted(off))), dark)
+        except ValueError as error:  # an output so long that it cannot be forced
+            _refused(error)
     else:
         st.html('<p class="small" role="status">Choose heads above, or measure what each of them matters below.</p>')
+
+
+def _refused(error: ValueError) -> None:
+    st.error(parts.markdown(f"The output cannot be measured. {sentence(str(error))}"), icon=":material/info:")
 
 
 def _effect(current: Gallery, effect: Effect, dark: bool) -> None:
@@ -80,10 +88,15 @@ def _measure(asked: tuple[str, str] | None) -> None:
 def _go_on(current: Gallery, found: list[Importance]) -> None:
     """Some more heads, then show them."""
     end = time.monotonic() + _SLICE
-    for one in state.importance(current.choice.model, current.trace.text, current.trace.translation, current.every[len(found) :]):
-        found.append(one)
-        if time.monotonic() > end:
-            break
+    try:
+        for one in state.importance(current.choice.model, current.trace.text, current.trace.translation, current.every[len(found) :]):
+            found.append(one)
+            if time.monotonic() > end:
+                break
+    except ValueError as error:
+        _measure(None)
+        _refused(error)
+        return
     try:
         st.rerun(scope="fragment")
     except StreamlitAPIException:  # the whole page was run
