@@ -5,7 +5,7 @@ import streamlit as st
 from attnviz import figures, rollout, select
 from attnviz.select import Grid
 from dashboard.gallery import Gallery
-from dashboard.plot import Cell, named, plots
+from dashboard.plot import named, plots
 from dashboard.settings import number
 from dashboard.views import parts
 
