@@ -1,6 +1,8 @@
 // The page's own work in the browser: outline the chosen row without redrawing, report clicks on rows, save charts as
 // PNG and SVG with the Plotly that Streamlit has loaded, count characters while typing, report a change of theme.
-const state = (window.__attnviz ??= { wired: new WeakSet(), row: null, slider: null, pick: null, onTheme: null, theme: null });
+const state = (window.__attnviz ??= {
+  wired: new WeakSet(), page: null, row: null, slider: null, pick: null, head: null, pickHead: null, onTheme: null, theme: null,
+});
 
 const meta = (chart) => chart._fullLayout?.meta ?? {};
 const rows = (chart) => chart.data?.[0]?.z?.length ?? chart._fullData?.[0]?.z?.length ?? 0;
@@ -46,20 +48,31 @@ function addButtons(chart) {
   host.appendChild(group);
 }
 
+// What is chosen, as a span of the chart's axes: a row of a map, or a cell of an overview of heads.
+function chosen(chart) {
+  if (meta(chart).rows) return 0 <= state.row && state.row < rows(chart) && [...chart._fullLayout.xaxis.range, state.row - 0.5, state.row + 0.5];
+  const heads = (chart._fullData?.[0] ?? {}).customdata ?? [], wanted = String(state.head);
+  const y = heads.findIndex((row) => row.some((head) => String(head) === wanted));
+  const x = y < 0 ? -1 : heads[y].findIndex((head) => String(head) === wanted);
+  return y >= 0 && [x - 0.5, x + 0.5, y - 0.5, y + 0.5];
+}
+
 function outline(chart) {
   const host = chart.querySelector(".svg-container");
-  if (!host || !meta(chart).rows) return;
+  if (!host || !(meta(chart).rows || meta(chart).heads)) return;
   let box = host.querySelector(":scope > .row-outline");
   if (!box) {
     box = document.createElement("div");
     box.className = "row-outline";
     host.appendChild(box);
   }
-  const { xaxis: x, yaxis: y } = chart._fullLayout;
-  const a = y._offset + y.l2p(state.row - 0.5), b = y._offset + y.l2p(state.row + 0.5);
+  const { xaxis: x, yaxis: y } = chart._fullLayout, span = chosen(chart);
+  box.style.display = span ? "block" : "none";
+  if (!span) return;
+  const [left, right] = [span[0], span[1]].map((value) => x._offset + x.l2p(value)), [a, b] = [span[2], span[3]].map((value) => y._offset + y.l2p(value));
   Object.assign(box.style, {
-    display: state.row < rows(chart) ? "block" : "none", border: `2px solid ${meta(chart).outline}`, left: `${x._offset - 1}px`,
-    width: `${x._length + 2}px`, top: `${Math.min(a, b) - 1}px`, height: `${Math.abs(b - a) + 2}px`,
+    border: `2px solid ${meta(chart).outline}`, left: `${left - 1}px`, width: `${right - left + 2}px`,
+    top: `${Math.min(a, b) - 1}px`, height: `${Math.abs(b - a) + 2}px`,
   });
 }
 
@@ -72,7 +85,10 @@ function wire(chart) {
   chart.on("plotly_afterplot", () => { addButtons(chart); outline(chart); });
   chart.on("plotly_click", (event) => {
     const point = event.points?.[0];
-    if (meta(chart).rows && point && state.pick) state.pick(point.y);
+    if (!point) return;
+    const row = point.data.type === "heatmap" ? point.y : point.customdata; // of the tokens at lines, those that are queries
+    if (meta(chart).rows && row !== undefined) state.pick?.(row);
+    if (meta(chart).heads && point.customdata) state.pickHead?.(point.customdata);
   });
 }
 
@@ -115,6 +131,12 @@ function closeCards(event) {
   }
 }
 
+// A head is opened below the picture of all heads: it comes into sight.
+function open() {
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  document.querySelector(".st-key-chart-closeup")?.scrollIntoView({ block: "nearest", behavior: calm ? "auto" : "smooth" });
+}
+
 function scan() {
   readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
@@ -123,7 +145,10 @@ function scan() {
 }
 
 export default function ({ data, setTriggerValue }) {
+  if (state.page !== location.pathname) Object.assign(state, { page: location.pathname, row: null, slider: null });
   if (state.row === null || data.steps === 1) moveTo(data.row);
+  state.head = data.head;
+  state.pickHead = (head) => { state.head = head; scan(); open(); setTriggerValue("head", [...head]); };
   state.pick = (row) => { moveTo(row); scan(); setTriggerValue("row", row); };
   state.onTheme = (theme) => setTriggerValue("theme", theme);
   scan();

@@ -10,17 +10,29 @@ _component = st.components.v2.component(
 )
 
 
-def bridge(row: int, steps: int, on_row: Callable[[int], None]) -> None:
+def bridge(
+    row: int, steps: int, on_row: Callable[[int], None], head: tuple[int, int] | None = None,
+    on_head: Callable[[int, int], None] | None = None,
+) -> None:  # fmt: skip
     """Outline the step on the heatmaps; call `on_row` when a heatmap row is clicked; rerun when the theme changes.
 
-    row : the step, from 0, until the slider of key `step` says otherwise; with one step there is no slider.
+    row : the step, from 0, until the slider of key `step` says otherwise; with one step there is no slider. -1: none.
+    head : layer and head, outlined in the pictures of heads, where a click calls `on_head` with the two.
     """
 
-    def clicked() -> None:
+    def row_clicked() -> None:
         picked = st.session_state["bridge"].get("row")
         if picked is not None:
             on_row(int(picked))
 
-    result = _component(key="bridge", data={"row": row, "steps": steps}, on_row_change=clicked, on_theme_change=lambda: None)
+    def head_clicked() -> None:
+        picked = st.session_state["bridge"].get("head")
+        if picked is not None and on_head is not None:
+            on_head(*map(int, picked))
+
+    result = _component(
+        key="bridge", data={"row": row, "steps": steps, "head": head},
+        on_row_change=row_clicked, on_head_change=head_clicked, on_theme_change=lambda: None,
+    )  # fmt: skip
     if result.get("theme"):
         st.rerun()

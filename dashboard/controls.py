@@ -35,7 +35,7 @@ def counted(text: str) -> str:
 
 def language_pair() -> str:
     """The control of all others: which models there are, and what they read and write, follows from it."""
-    st.html("<h1 class='brand'>attnviz</h1><p class='tag'>See how attention works: one sentence, trained models side by side.</p>")
+    brand("See how attention works: one sentence, trained models side by side.")
     pair = st.selectbox(
         "Language pair", list(state.offered()), format_func=lambda name: pairs.of(name).title, key="pair", bind="query-params",
         on_change=_enter,
@@ -43,6 +43,11 @@ def language_pair() -> str:
     if note := pairs.of(pair).note:
         st.html(f'<p class="tag">{html.escape(note)}</p>')
     return pair
+
+
+def brand(tag: str) -> None:
+    """The name above the controls, and what the page is for."""
+    st.html(f"<h1 class='brand'>attnviz</h1><p class='tag'>{html.escape(tag)}</p>")
 
 
 def sidebar(pair: str) -> dict:

@@ -19,6 +19,8 @@ with PLOTLY.open(encoding="utf-8") as _file:
     VERSION = re.search(r" v([\d.]+)\n", _file.read(200))[1]
 ADDRESS = f"{PLOTLY.name}?v={VERSION}"  # a browser that holds another version asks again
 SCRIPT = f'<script async src="./{ADDRESS}"></script>'
+# Where the server of a page with a name is: else the browser asks below that name first, in vain, and complains of it.
+HERE = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'
 
 
 class _Whole(FileResponse):
@@ -26,7 +28,8 @@ class _Whole(FileResponse):
 
 
 async def _index(request: Request) -> Response:
-    page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{SCRIPT}</head>", 1)
+    added = SCRIPT if request.url.path.endswith("/") else HERE + SCRIPT
+    page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{added}</head>", 1)
     return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
 
 
@@ -35,4 +38,4 @@ async def _plotly(request: Request) -> Response:
     return _Whole(PLOTLY, media_type="text/javascript", headers=plain | {"Cache-Control": "public, max-age=86400"})
 
 
-routes = [Route("/", _index), Route(f"/{PLOTLY.name}", _plotly)]
+routes = [Route("/", _index), Route("/heads", _index), Route(f"/{PLOTLY.name}", _plotly)]

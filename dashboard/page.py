@@ -20,13 +20,31 @@ st.set_page_config(
 )
 
 
-def main() -> None:
-    st.html(Path(__file__).with_name("style.css"))
+def sentence() -> None:
+    """One sentence through several models."""
     with st.sidebar:
         settings = controls.sidebar(controls.language_pair())
     from dashboard.views import compare  # torch, pandas and plotly: once the browser has something to do
 
     compare.show(settings)
+
+
+def heads() -> None:
+    """Every head of one model."""
+    from dashboard.views import heads
+
+    heads.show(heads.sidebar())
+
+
+PAGES = [
+    st.Page(sentence, title="One sentence, several models", default=True),
+    st.Page(heads, title="Heads and layers", url_path="heads"),
+]
+
+
+def main() -> None:
+    st.html(Path(__file__).with_name("style.css"))
+    st.navigation(PAGES, position="top").run()
 
 
 try:

@@ -69,12 +69,24 @@ PAIRS = {
         "left, and <eos> last: check it by eye.",
     ),
 }  # fmt: skip
+TASKS = {
+    "sst2": Pair(
+        "Sentiment of a sentence", "label", "en", "en",
+        (
+            "A funny, moving film that never gets dull.",
+            "The plot is thin and the jokes are not funny.",
+            "It is not without charm.",
+            "An hour of beautiful pictures and not one idea.",
+        ),
+        ask="Your sentence about a film", hint="Type a sentence about a film and press Enter",
+    ),
+}  # fmt: skip  # what models do that are no pair of languages
 
 
 def of(name: str) -> Pair:
     """The facts of a pair; of one that a person trained (`nl-en`), what its name says."""
-    if name in PAIRS:
-        return PAIRS[name]
+    if name in PAIRS or name in TASKS:
+        return (PAIRS | TASKS)[name]
     source, _, target = name.partition("-")
     return Pair(f"{source} → {target}", f"text in “{target}”", source, target,
                 ask="Your sentence", hint="Type a sentence and press Enter")  # fmt: skip

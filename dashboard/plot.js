@@ -61,7 +61,7 @@ async function draw(plot, text) {
   const { data, layout } = JSON.parse(text);
   plot.style.height = `${layout.height}px`;
   plot.setAttribute("aria-label", layout.meta.description);
-  plot.classList.toggle("picks", Boolean(layout.meta.rows)); // a click on a row goes there: see bridge.js
+  plot.classList.toggle("picks", Boolean(layout.meta.rows || layout.meta.heads)); // a click goes there: see bridge.js
   const Plotly = await plotly();
   if (plot.figure !== text) return; // a newer one came meanwhile
   const [first] = data;

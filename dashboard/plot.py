@@ -41,8 +41,9 @@ def _json(figure: go.Figure | None) -> str | None:
     return figure and figure.to_json(validate=False)
 
 
-def named(figure: go.Figure, name: str, dark: bool, rows: bool = False) -> go.Figure:
-    """The figure with what bridge.js wants to know: its name in saved files; rows : a click on a row goes to that step."""
-    meta = {"name": figure_name(name), "label": name, "rows": rows, "outline": palette(dark).outline}
+def named(figure: go.Figure, name: str, dark: bool, rows: bool = False, heads: bool = False) -> go.Figure:
+    """The figure with what bridge.js wants to know: its name in saved files; rows : a click on a row goes to that step;
+    heads : its cells are heads, and a click opens one."""
+    meta = {"name": figure_name(name), "label": name, "rows": rows, "heads": heads, "outline": palette(dark).outline}
     figure.layout.meta = meta | figure.layout.meta
     return figure

@@ -102,13 +102,7 @@ class Scene:
 
 def compose(settings: Settings, tracer: Tracer) -> Scene:
     """Trace the sentence with every chosen mechanism. Raises SceneError when nothing can be drawn."""
-    if not settings.text.strip():
-        raise SceneError("There is no sentence yet. Type one, or take an example.")
-    if len(settings.text) > LIMIT:
-        raise SceneError(
-            f"The sentence has {len(settings.text):,} characters and the models take at most {LIMIT}. "
-            "Shorten it, or show one sentence at a time."
-        )
+    check_text(settings.text)
     if not settings.mechanisms:
         raise SceneError("Choose at least one mechanism on the left.")
     parts, problems = [], {}
@@ -119,10 +113,21 @@ def compose(settings: Settings, tracer: Tracer) -> Scene:
             trace = tracer(model(settings.pair, mechanism), settings.text, target, settings.beam)
             parts.append(_part(mechanism, trace, settings, linked))
         except ValueError as error:  # what attnviz raises for a text, a checkpoint or a choice that cannot be shown
-            problems[mechanism] = _sentence(str(error))
+            problems[mechanism] = sentence(str(error))
     if not parts:
         raise SceneError(" ".join(dict.fromkeys(problems.values())))
     return Scene(settings, tuple(parts), problems)
+
+
+def check_text(text: str) -> None:
+    """Raises SceneError when there is no sentence, or far too much of it."""
+    if not text.strip():
+        raise SceneError("There is no sentence yet. Type one, or take an example.")
+    if len(text) > LIMIT:
+        raise SceneError(
+            f"The sentence has {len(text):,} characters and the models take at most {LIMIT}. "
+            "Shorten it, or show one sentence at a time."
+        )
 
 
 def _target(settings: Settings, tracer: Tracer) -> str | None:
@@ -169,5 +174,6 @@ def _links(trace: Trace, grid: Grid, pair: gold.Pair) -> Links:
     return Links(alignment.cells(grid, pair), error, diagonal)
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """What a library says, as a sentence of the page."""
     return f"{text[0].upper()}{text[1:]}." if text else "Unknown problem."

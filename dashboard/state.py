@@ -12,10 +12,11 @@ from pathlib import Path
 import streamlit as st
 
 from attnviz import files
-from attnviz.mechanisms import MECHANISMS
+from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from dashboard import pairs
 
-_SCENE, _PLACE = "last_scene", "place"
+_SCENE, _PLACE, _FOUND = "last_scene", "place", "importance"
+GALLERY = "last_gallery"
 
 
 @dataclass
@@ -46,6 +47,13 @@ def offered() -> dict[str, list[str]]:
     return known or {pairs.DEFAULT: list(pairs.FIRST)}
 
 
+def many_headed() -> list[str]:
+    """The models with several heads in a layer, those that translate first."""
+    names = files.names(root())
+    translating = [f"{pair}/transformer" for pair, mechanisms in offered().items() if "transformer" in mechanisms]
+    return translating + [name for name in names if name.partition("/")[2] in CLASSIFIERS]
+
+
 def layers_and_heads(model: str) -> tuple[int, int]:
     """Of a Transformer, as it was trained; (1, 1) when it cannot be read: then it is not shown either."""
     try:
@@ -61,6 +69,36 @@ def trace(model: str, text: str, target: str | None, beam: int):
     return _trace(*_checkpoint(model), text, target, beam)
 
 
+def read(model: str, text: str):
+    """The trace of a text by any model, with its own output (translation or label)."""
+    return trace(model, text, None, 1)
+
+
+def measure(choice, shown):
+    """The table of heads of a gallery (`gallery.Choice` and its trace at the level shown), worked out once; not to be written to."""
+    return _table(*_checkpoint(choice.model), choice.text, choice.kind, choice.words, choice, shown)
+
+
+def effect(model: str, text: str, off: tuple):
+    """What a model says of a text without some heads (`attnviz.heads.Head`), worked out once."""
+    return _effect(*_checkpoint(model), text, off)
+
+
+def importance(model: str, text: str, target: str, only: list):
+    """The heads of `only` switched off in turn: an iterator, to be stopped whenever."""
+    from attnviz import ablation
+
+    return ablation.importance(_trained(*_checkpoint(model)), text, target, only)
+
+
+def found(session: MutableMapping, model: str, text: str) -> list:
+    """What a session has found of the importance of heads: of one text at a time, to be added to."""
+    key = (*_checkpoint(model), text)
+    if session.get(_FOUND, (None,))[0] != key:
+        session[_FOUND] = (key, [])
+    return session[_FOUND][1]
+
+
 def fingerprint(model: str) -> str:
     """SHA-256 of a model's weights."""
     return _fingerprint(*_checkpoint(model))
@@ -68,7 +106,7 @@ def fingerprint(model: str) -> str:
 
 def context_width(model: str) -> int:
     """Numbers in the one vector that stands for the sentence, of a model without attention."""
-    return _translator(*_checkpoint(model)).model.summary.out_features
+    return _trained(*_checkpoint(model)).model.summary.out_features
 
 
 def card(model: str) -> dict:
@@ -76,13 +114,13 @@ def card(model: str) -> dict:
     return _card(model, str(root()), _stamp(*(root() / model / name for name in ("card.json", "model.safetensors"))))
 
 
-def remember(scene, session: MutableMapping) -> None:
-    session[_SCENE] = scene
+def remember(shown, session: MutableMapping, page: str = _SCENE) -> None:
+    session[page] = shown
 
 
-def last(session: MutableMapping):
-    """The last scene that was drawn in this session, or None."""
-    return session.get(_SCENE)
+def last(session: MutableMapping, page: str = _SCENE):
+    """What was drawn last on a page in this session, or None."""
+    return session.get(page)
 
 
 def place(session: MutableMapping) -> Place:
@@ -103,10 +141,12 @@ def _stamp(*paths: Path) -> tuple:
 
 
 @st.cache_resource(show_spinner="Reading the trained models …", max_entries=32)
-def _translator(name: str, root: str, stamp: tuple):
-    from attnviz.translator import Translator
-
-    return Translator.load(name, Path(root))
+def _trained(name: str, root: str, stamp: tuple):
+    if name.partition("/")[2] in CLASSIFIERS:
+        from attnviz.classify import Classifier as Kind
+    else:
+        from attnviz.translator import Translator as Kind
+    return Kind.load(name, Path(root))
 
 
 @st.cache_resource(show_spinner=False, max_entries=256)
@@ -114,7 +154,22 @@ def _trace(name: str, root: str, stamp: tuple, text: str, target: str | None, be
     import torch
 
     torch.set_num_threads(1)  # holds for the calling thread, and every rerun has its own; a second one only costs here
-    return _translator(name, root, stamp).trace(text, target, beam)
+    found = _trained(name, root, stamp)
+    return found.trace(text, target, beam) if beam > 1 else found.trace(text, target)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _table(name: str, root: str, stamp: tuple, text: str, kind: str, words: bool, _choice, _shown):
+    from dashboard import gallery
+
+    return gallery.measure(_choice, _shown)
+
+
+@st.cache_resource(show_spinner="Asking again without them …", max_entries=32)
+def _effect(name: str, root: str, stamp: tuple, text: str, off: tuple):
+    from attnviz import ablation
+
+    return ablation.effect(_trained(name, root, stamp), off, text)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)

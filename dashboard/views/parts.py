@@ -10,6 +10,9 @@ from attnviz import select, stats
 from attnviz.figures import labels
 from attnviz.figures.charts import STATISTICS, name_of
 from attnviz.mechanisms import MECHANISMS
+from attnviz.select import Grid
+from attnviz.trace import Trace
+from dashboard.pairs import Pair
 from dashboard.scene import Part, Scene
 from dashboard.settings import KINDS
 
@@ -35,8 +38,12 @@ def whose(part: Part, ink: str) -> str:
 
 def translation(part: Part) -> str:
     """What the model said, or was made to say, and how probable that is to it."""
-    trace = part.trace
-    said = _said(trace.translation, part.languages.target) if trace.translation else "<i>nothing: it ended at once</i>"
+    return output(part.trace, part.languages.target)
+
+
+def output(trace: Trace, language: str) -> str:
+    """The same of a trace alone."""
+    said = _said(trace.translation, language) if trace.translation else "<i>nothing: it ended at once</i>"
     how = "forced; " if trace.forced else ""
     cut = "" if trace.complete else " · cut at the length limit"
     mean = trace.log_prob / max(len(trace.log_probs), 1)
@@ -147,35 +154,39 @@ def difference_table(a: Part, b: Part) -> str:
 
 
 def _grid_table(caption: str, part: Part, values: np.ndarray, form: str) -> str:
-    grid = part.grid
+    return grid_table(caption, part.grid, part.languages, values, form)
+
+
+def grid_table(caption: str, grid: Grid, languages: Pair, values: np.ndarray, form: str) -> str:
+    """Values (Q, K) on the tokens of a map."""
     columns = [labels.plain(token.text) for token in grid.keys]
-    rows = [(labels.plain(token.text), [_cell(value, form, seen) for value, seen in zip(row, visible)])
+    rows = [(labels.plain(token.text), [cell(value, form, seen) for value, seen in zip(row, visible)])
             for token, row, visible in zip(grid.queries, values.tolist(), grid.visible.tolist())]  # fmt: skip
-    return table(caption, columns, rows, _tags(part))
+    return table(caption, columns, rows, _tags(grid, languages))
 
 
-def _tags(part: Part) -> tuple[str, str]:
+def _tags(grid: Grid, languages: Pair) -> tuple[str, str]:
     """Languages of a map's rows and columns."""
-    source, target = part.languages.source, part.languages.target
-    return (source if part.grid.kind == "encoder" else target, target if part.grid.kind == "decoder" else source)
+    source, target = languages.source, languages.target
+    return (source if grid.kind == "encoder" else target, target if grid.kind == "decoder" else source)
 
 
 def bars_table(part: Part, index: int) -> str:
     grid = part.grid
     if grid is None or index >= len(grid.queries):
         return ""
-    rows = [(labels.plain(token.text), [_cell(weight, ".4f", seen)])
+    rows = [(labels.plain(token.text), [cell(weight, ".4f", seen)])
             for token, weight, seen in zip(grid.keys, grid.weights[index].tolist(), grid.visible[index])]  # fmt: skip
     caption = f"{part.title}: weights of step {index + 1}, {labels.plain(grid.queries[index].text)}"
-    return table(caption, ["weight"], rows, (_tags(part)[1], "en"))
+    return table(caption, ["weight"], rows, (_tags(part.grid, part.languages)[1], "en"))
 
 
 def steps_table(part: Part) -> str:
     frame = part.frame
     chosen = ["entropy_nats", "max_weight", "effective_entropy"]
-    rows = [(f"{i + 1} {labels.plain(token)}", [_cell(value, ".3f") for value in row])
+    rows = [(f"{i + 1} {labels.plain(token)}", [cell(value, ".3f") for value in row])
             for i, (token, row) in enumerate(zip(frame["token"], frame[chosen].to_numpy()))]  # fmt: skip
-    return table(f"{part.title}, by step", [STATISTICS[name] for name in chosen], rows, (_tags(part)[0], "en"))
+    return table(f"{part.title}, by step", [STATISTICS[name] for name in chosen], rows, (_tags(part.grid, part.languages)[0], "en"))
 
 
 def left_out(current: Scene) -> str:
@@ -198,18 +209,21 @@ def comparison_table(current: Scene) -> str:
     return table(caption, mechanisms, rows)
 
 
-def _cell(value: float, form: str, seen: bool = True) -> str:
+def cell(value: float, form: str, seen: bool = True) -> str:
     """A number; a dash for what cannot be seen or is undefined."""
     return format(value, form) if seen and math.isfinite(value) else "–"
 
 
-def table(caption: str, columns: list[str], rows: list[tuple[str, list[str]]], languages: tuple[str, str] = ("en", "en")) -> str:
-    """A plain table that screen readers can walk; languages : of the names of rows and of columns."""
-    row, column = map(html.escape, languages)
+def table(
+    caption: str, columns: list[str], rows: list[tuple[str, list[str]]], languages: tuple[str, str] = ("en", "en"), cells: str = "en"
+) -> str:  # fmt: skip
+    """A plain table that screen readers can walk; languages : of the names of rows and of columns; cells : of the cells."""
+    row, column, inner = map(html.escape, (*languages, cells))
     head = "".join(f'<th scope="col" lang="{column}">{html.escape(name)}</th>' for name in columns)
+    told = "" if cells == "en" else f' lang="{inner}" dir="auto"'
     body = "".join(
-        f'<tr><th scope="row" lang="{row}">{html.escape(name)}</th>{"".join(f"<td>{html.escape(cell)}</td>" for cell in cells)}</tr>'
-        for name, cells in rows
+        f'<tr><th scope="row" lang="{row}">{html.escape(name)}</th>{"".join(f"<td{told}>{html.escape(text)}</td>" for text in texts)}</tr>'
+        for name, texts in rows
     )
     return (
         f'<div class="scroll" tabindex="0"><table class="numbers"><caption>{html.escape(caption)}</caption>'

@@ -1,0 +1,87 @@
+"""One head, or the mean of a layer's heads: as a heatmap and as lines from token to token."""
+
+import html
+
+import streamlit as st
+
+from attnviz import figures
+from attnviz.figures.wording import row_sentence
+from attnviz.select import Grid
+from dashboard.bridge import bridge
+from dashboard.gallery import COLUMNS, Gallery
+from dashboard.plot import named, plots
+from dashboard.settings import head_title, number
+from dashboard.views import parts
+
+_MEAN = -1  # among the options of the head: a button group takes no None
+_SAID = ("entropy_nats", "max_weight", "distance", "special_mass")
+
+
+@st.fragment
+def show(current: Gallery, dark: bool) -> None:
+    """A fragment: another head is drawn without the overview. It holds the bridge, so a click on the overview runs this alone."""
+    st.subheader("Close-up", divider="gray")
+    layer, head = _which(current)
+    grid = current.grid(layer, head)
+    row = _row(grid)
+    bridge(-1 if row is None else row, 1, _to_row, None if head is None else (layer, head), _to_head)
+    name = f"layer {layer + 1} {'mean' if head is None else f'head {head + 1}'}"
+    heatmap = named(figures.heatmap(grid, dark=dark), f"heatmap {current.choice.kind} {name}", dark, rows=True)
+    lines = named(figures.token_lines([grid], row, dark=dark), f"lines {current.choice.kind} {name}", dark, rows=True)
+    plots([(_measured(current, grid), heatmap), (_looks(grid, row), lines)], "closeup")
+    if current.choice.tables:
+        st.html(parts.grid_table(f"Weights of {name}", grid, current.choice.languages, grid.weights, ".2f"))
+
+
+def _which(current: Gallery) -> tuple[int, int | None]:
+    """The layer and head on show; None for the mean of heads."""
+    common = {"required": True, "bind": "query-params"}
+    left, right = st.columns([1, 2])
+    with left:
+        layer = st.segmented_control("Layer", range(current.layers), default=current.layers - 1, format_func=number, key="layer", **common)
+    with right:
+        head = st.segmented_control(
+            "Head", [_MEAN, *range(current.beside(layer))], default=0, key="head",
+            format_func=lambda head: head_title(None if head == _MEAN else head), **common,
+        )  # fmt: skip
+    return layer, None if head == _MEAN else head
+
+
+def _row(grid: Grid) -> int | None:
+    """The query whose lines stand out, if one is chosen."""
+    rows = len(grid.queries)
+    st.session_state["row"] = min(max(int(st.session_state.get("row", _asked())), 0), rows)
+    st.slider(f"Row (1 to {rows}; 0 for all)", 0, rows, key="row", bind="query-params")
+    return st.session_state["row"] - 1 if st.session_state["row"] else None
+
+
+def _asked() -> int:
+    """The row of the link that opened the page."""
+    try:
+        return int(st.query_params.get("row", 0))
+    except ValueError:
+        return 0
+
+
+def _to_row(row: int) -> None:
+    """A second click on the row shows all again."""
+    st.session_state["row"] = 0 if st.session_state.get("row") == row + 1 else row + 1
+
+
+def _to_head(layer: int, head: int) -> None:
+    st.session_state.update(layer=layer, head=head)
+
+
+def _measured(current: Gallery, grid: Grid) -> str:
+    """Statistics of the head, as in the table; of the mean of heads none: its statistics are not the mean of theirs."""
+    if grid.head is None:
+        return f'<p class="what">The mean of the {current.beside(grid.layer)} heads of layer {grid.layer + 1}.</p>'
+    found = current.table[(current.table["layer"] == grid.layer) & (current.table["head"] == grid.head)].iloc[0]
+    said = ", ".join(f"{COLUMNS[name][0].lower()}{COLUMNS[name][1:]} {found[name]:.2f}" for name in _SAID)
+    return f'<p class="what">Means over the rows: {said}.</p>'
+
+
+def _looks(grid: Grid, row: int | None) -> str:
+    if row is None:
+        return '<p class="what">Lines for weights of at least 0.05. A click on a token on the left, or on a row, brings out its lines.</p>'
+    return f'<p class="what">{html.escape(row_sentence(grid, row))}</p>'

@@ -1,0 +1,75 @@
+"""Two to four heads beside each other, how far they are from one another, and the numbers of every head."""
+
+import pandas as pd
+import streamlit as st
+
+from attnviz import figures, heads
+from attnviz.heads import Head
+from attnviz.select import Grid
+from dashboard.gallery import COLUMNS, MOST, Gallery, head_name
+from dashboard.plot import named, plots
+from dashboard.views import parts
+
+_NAMES = {"layer": "Layer", "head": "Head"} | COLUMNS
+
+
+@st.fragment
+def show(current: Gallery, dark: bool) -> None:
+    st.subheader("Heads compared", divider="gray")
+    chosen = st.multiselect(
+        f"Heads, 2 to {MOST}", current.heads, default=current.heads[:2], format_func=head_name, key="compare", bind="query-params",
+        max_selections=MOST,
+    )  # fmt: skip
+    if len(chosen) < 2:
+        st.html('<p class="small" role="status">Choose at least two heads to compare them.</p>')
+        return
+    grids = [current.grid(head.layer, head.head) for head in chosen]
+    plots([(f"<h4>{head_name(head).capitalize()}</h4>", _map(head, grid, dark)) for head, grid in zip(chosen, grids)], "compared")
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        lines = named(figures.token_lines(grids, dark=dark), "lines of heads compared", dark)
+        plots([("", lines)], "compared-lines")
+    right.html(_distances(current, chosen) + _statistics(current, chosen))
+    if current.choice.tables:
+        for head, grid in zip(chosen, grids):
+            st.html(parts.grid_table(f"Weights of {head_name(head)}", grid, current.choice.languages, grid.weights, ".2f"))
+
+
+def _map(head: Head, grid: Grid, dark: bool):
+    return named(figures.heatmap(grid, dark=dark), f"heatmap {head_name(head, kind=True)}", dark)
+
+
+def _distances(current: Gallery, chosen: list[Head]) -> str:
+    found = heads.distances(current.shown, chosen)
+    names = [head_name(head) for head in chosen]
+    rows = [(name, [parts.cell(value, ".3f") for value in row]) for name, row in zip(names, found.to_numpy())]
+    return parts.table("Jensen–Shannon distance, mean over the rows: 0 for equal heads, 1 for heads that share no key", names, rows)
+
+
+def _statistics(current: Gallery, chosen: list[Head]) -> str:
+    frame = current.table.set_index(["layer", "head"])
+    rows = [(title, [parts.cell(frame.loc[(head.layer, head.head), name], ".3f") for head in chosen])
+            for name, title in COLUMNS.items()]  # fmt: skip
+    return parts.table("Means over the rows", [head_name(head) for head in chosen], rows)
+
+
+@st.fragment
+def table(current: Gallery) -> None:
+    """Every head and every number, to be sorted and taken away."""
+    st.subheader("Every head in numbers", divider="gray")
+    st.caption("Means over the rows of each map; a click on a column's name sorts by it.")
+    st.dataframe(
+        _counted(current.table), hide_index=True, key="heads_table",
+        column_config={name: st.column_config.NumberColumn(title, format="%.3f") for name, title in COLUMNS.items()},
+        alt=f"Statistics and pattern scores of {len(current.table)} heads",
+    )  # fmt: skip
+    st.download_button(
+        "All of it as CSV", lambda: current.table.to_csv(index=False).encode(), f"heads-{current.choice.kind}.csv", "text/csv",
+        on_click="ignore", key="heads_csv", help="Layers and heads are counted from 0 there, as in Python.",
+    )  # fmt: skip
+
+
+def _counted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Layers and heads from 1, as everywhere on the page."""
+    shown = frame[[name for name in _NAMES if name in frame]].assign(layer=frame["layer"] + 1, head=frame["head"] + 1)
+    return shown.rename(columns={name: _NAMES[name] for name in ("layer", "head")})

@@ -1,0 +1,52 @@
+"""Attention through the layers: rollout, and how far each layer looks."""
+
+import streamlit as st
+
+from attnviz import figures, rollout, select
+from attnviz.select import Grid
+from dashboard.gallery import Gallery
+from dashboard.plot import named, plots
+from dashboard.settings import number
+from dashboard.views import parts
+
+
+@st.fragment
+def show(current: Gallery, dark: bool) -> None:
+    st.subheader("Through the layers", divider="gray")
+    cells, grid = [], None
+    if current.choice.kind in rollout.SELF:
+        layer = st.segmented_control(
+            "Rollout up to layer", range(current.layers), default=current.layers - 1, required=True, format_func=number, key="depth",
+            bind="query-params", help="How much of each input reaches each position after this layer, if attention and the residual "
+            "connections beside it were all that the layers did (Abnar & Zuidema 2020).",
+        )  # fmt: skip
+        grid = _rolled(current, layer)
+        cells.append((_said(current, layer), named(figures.heatmap(grid, dark=dark), f"rollout layer {layer + 1}", dark)))
+    frame = rollout.by_distance(current.shown, current.choice.kind)
+    figure = named(figures.by_distance(frame, dark=dark), f"distance {current.choice.kind}", dark)
+    plots([*cells, (_far(current), figure)], "depth")
+    if current.choice.tables:
+        if grid is not None:
+            st.html(parts.grid_table(f"Rollout up to layer {layer + 1}", grid, current.choice.languages, grid.weights, ".2f"))
+        st.html(_distances(frame))
+
+
+def _rolled(current: Gallery, layer: int) -> Grid:
+    """Rolled out in pieces; joined to words after that."""
+    return select.select(rollout.rollout(current.trace, current.choice.kind), current.choice.kind, layer, words=current.choice.words)
+
+
+def _said(current: Gallery, layer: int) -> str:
+    layers = "layer 1" if layer == 0 else f"layers 1 to {layer + 1}"
+    return f'<p class="what">Rollout of {layers}: mean of the heads and the residual, half and half, multiplied layer by layer.</p>'
+
+
+def _far(current: Gallery) -> str:
+    place = "the diagonal" if current.choice.kind == "cross" else "the query's own place"
+    return f'<p class="what">Share of each layer\'s weight by how far from {place} it looks, all heads together.</p>'
+
+
+def _distances(frame) -> str:
+    wide = frame.pivot(index="distance", columns="layer", values="weight")
+    rows = [(f"{distance:+d}", [parts.cell(value, ".3f") for value in row]) for distance, row in zip(wide.index, wide.to_numpy())]
+    return parts.table("Share of a layer's weight by distance", [f"layer {layer + 1}" for layer in wide.columns], rows)

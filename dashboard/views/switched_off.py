@@ -1,0 +1,116 @@
+"""Heads switched off: what the model then says, and how much it minds each one."""
+
+import html
+import time
+
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
+
+from attnviz import ablation, figures
+from attnviz.ablation import Effect, Importance
+from dashboard import state
+from dashboard.gallery import Gallery, head_name
+from dashboard.plot import named, plots
+from dashboard.scene import sentence
+from dashboard.settings import KINDS
+from dashboard.views import parts
+
+_SHOWN = 5  # heads that are missed most
+_SLICE = 0.4  # s between two looks at what was pressed
+_MEASURING = "measuring"
+
+
+@st.fragment
+def show(current: Gallery, dark: bool) -> None:
+    st.subheader("Switch off", divider="gray")
+    off = st.multiselect(
+        "Heads that are switched off", current.every, format_func=lambda head: head_name(head, kind=True), key="off",
+        bind="query-params", help="What such a head finds is multiplied by 0 before it goes on (Michel et al. 2019).",
+    )  # fmt: skip
+    if off:
+        try:
+            _effect(current, state.effect(current.choice.model, current.trace.text, tuple(sorted(off))), dark)
+        except ValueError as error:  # an output so long that it cannot be forced
+            _refused(error)
+    else:
+        st.html('<p class="small" role="status">Choose heads above, or measure what each of them matters below.</p>')
+
+
+def _refused(error: ValueError) -> None:
+    st.error(parts.markdown(f"The output cannot be measured. {sentence(str(error))}"), icon=":material/info:")
+
+
+def _effect(current: Gallery, effect: Effect, dark: bool) -> None:
+    languages, kind = current.choice.languages, current.choice.kind
+    same = "It says the same." if effect.free.translation == effect.before.translation else "It says something else."
+    rows = [
+        ("With all heads", [effect.before.translation, f"{effect.before.log_prob:.2f}"]),
+        ("Without them", [effect.free.translation, f"{effect.free.log_prob:.2f}"]),
+        (f"Without them, the original {languages.output} forced", [effect.after.translation, f"{effect.after.log_prob:.2f}"]),
+    ]
+    st.html(
+        f'<p class="what" role="status">{same} Log-probability of the original {html.escape(languages.output)}: <b>{effect.change:+.2f}</b> nats.</p>'
+        + parts.table("What the model says", [languages.output, "log-probability"], rows, cells=languages.target)
+    )
+    figure = figures.overview(effect.after, kind, root=current.choice.root, dark=dark)
+    words = f'<p class="what">{html.escape(KINDS[kind].split(" (")[0])} without them, the original {html.escape(languages.output)} forced.</p>'
+    plots([(words, named(figure, f"heads without some {kind}", dark))], "without")
+
+
+@st.fragment
+def importance(current: Gallery, dark: bool) -> None:
+    """Each head switched off in turn. What was found stays when it is stopped, and the next run goes on from there.
+
+    A slice at a time: a run of a fragment is not interrupted by a press on one of its own buttons, which waits for its end.
+    """
+    st.subheader("What each head matters", divider="gray")
+    st.caption("Each head is switched off alone: the change in the log-probability of the model's own output, in nats. Below 0, it is missed.")
+    asked, every = (current.choice.model, current.trace.text), current.every
+    found = state.found(st.session_state, *asked)
+    measuring = st.session_state.get(_MEASURING) == asked and len(found) < len(every)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if measuring:
+            st.button("Stop", key="stop", on_click=_measure, args=(None,), help="What was found so far stays.")
+            st.progress(len(found) / len(every), f"{len(found)} of {len(every)} heads")
+        else:
+            st.button("Measure each head", key="measure", on_click=_measure, args=(asked,), disabled=len(found) == len(every))
+    if found:
+        _found(current, found, dark)
+    if measuring:
+        _go_on(current, found)
+
+
+def _measure(asked: tuple[str, str] | None) -> None:
+    """The model and text whose heads are being measured from now on; None: none any more."""
+    st.session_state[_MEASURING] = asked
+
+
+def _go_on(current: Gallery, found: list[Importance]) -> None:
+    """Some more heads, then show them."""
+    end = time.monotonic() + _SLICE
+    try:
+        for one in state.importance(current.choice.model, current.trace.text, current.trace.translation, current.every[len(found) :]):
+            found.append(one)
+            if time.monotonic() > end:
+                break
+    except ValueError as error:
+        _measure(None)
+        _refused(error)
+        return
+    try:
+        st.rerun(scope="fragment")
+    except StreamlitAPIException:  # the whole page was run
+        st.rerun()
+
+
+def _found(current: Gallery, found: list[Importance], dark: bool) -> None:
+    frame = ablation.table(found, current.every)
+    left, right = st.columns([3, 2], gap="large")
+    shown = frame[frame["kind"] == current.choice.kind]
+    with left:
+        if shown["change"].notna().any():
+            plots([("", named(figures.head_map(shown, "change", dark=dark), f"importance {current.choice.kind}", dark, heads=True))], "importance")
+    missed = sorted(found, key=lambda one: one.change)
+    rows = [(head_name(one.head, kind=True), [f"{one.change:+.3f}"]) for one in (missed if current.choice.tables else missed[:_SHOWN])]
+    some = "" if len(found) == len(frame) else f", of {len(found)} of {len(frame)} heads so far"
+    right.html(parts.table(f"Missed most{some}", ["change, nats"], rows))
