@@ -1,0 +1,13 @@
+"""The server of bare_head_page.py; its sockets and its Plotly are those of the page."""
+
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+from bare_app import lifespan  # noqa: E402
+
+from dashboard import front  # noqa: E402
+
+app = st.App("bare_head_page.py", lifespan=lifespan, routes=front.routes)
