@@ -18,6 +18,7 @@ from attnviz.text import SPECIALS, Text, train_vocabulary
 
 RUNS = dict.fromkeys(MECHANISMS, Run) | dict.fromkeys(CLASSIFIERS, LabelRun)
 
+_SMALL = {"width": 128, "embedding_width": 64}
 # What a pair changes in the recipes: for every mechanism (""), and for one.
 PAIRS = {
     "en-de": {"": {"vocabulary": 6000}},
@@ -26,9 +27,10 @@ PAIRS = {
     "reverse": {
         "": {"epochs": 10, "batch_tokens": 1000, "learning_rate": 3e-3, "warmup": 100, "label_smoothing": 0.0, "average": 0.99,
              "rates": {}, "options": {"dropout": 0.0}},
-        **{name: {"options": {"width": 64, "embedding_width": 64}} for name in recipes.RECIPES},
+        **{name: {"options": _SMALL} for name in recipes.RECIPES},
         # At a higher rate it learns as well, and looks where it need not: at the neighbour of the letter that it says.
-        "bahdanau": {"epochs": 9, "learning_rate": 5e-4, "options": {"width": 64, "embedding_width": 64}},
+        "bahdanau": {"epochs": 6, "learning_rate": 5e-4, "options": _SMALL},
+        "luong-general": {"epochs": 8, "learning_rate": 2e-3, "options": _SMALL},
         "transformer": {"epochs": 12, "learning_rate": 2e-3, "warmup": 200,
                         "options": {"width": 64, "hidden": 256, "layers": 2, "heads": 4}},
     },
