@@ -22,6 +22,7 @@ VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.spm", "*.bpe.*")
 SAFE = {"trust_remote_code": False, "local_files_only": True}  # wherever the transformers library reads a folder
 READS = {"encoder": "attentions"}
 WRITES = {"cross": "cross_attentions", "encoder": "encoder_attentions", "decoder": "decoder_attentions"}
+HEADS = {"ForMaskedLM": "AutoModelForMaskedLM", "ForCausalLM": "AutoModelForCausalLM", "LMHeadModel": "AutoModelForCausalLM"}
 PROBE = 4  # tokens of the text that shows how a model attends
 
 
@@ -115,15 +116,19 @@ def _tokenizer(known: str, library: ModuleType, folder: Path) -> Any:
 
 
 def _model(known: str, library: ModuleType, folder: Path, config: Any) -> nn.Module:
-    """The model in evaluation mode, fp32, every weight that attention depends on from its files."""
+    """The model in evaluation mode, fp32, every weight that attention depends on from its files; with its head for the next
+    or the masked token, when it was saved with a whole one."""
     config._attn_implementation = "eager"  # a config.json may name another, and has the last word if it is not told so
-    kind = library.AutoModelForSeq2SeqLM if config.is_encoder_decoder else library.AutoModel
-    model, report = _read(known, "the model", lambda: kind.from_pretrained(
-        folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **SAFE))  # fmt: skip
-    if missing := sorted(key for key in report["missing_keys"] if "pooler" not in key):  # behind the last attention
-        raise ModelError(f"{known}: its files lack {len(missing)} weights that it needs, {missing[0]} among them; what it "
-                         "attended to would be chance")  # fmt: skip
-    return model.eval().requires_grad_(False)
+    headed = next((kind for end, kind in HEADS.items() if f"{end}'" in str(config.architectures)), None)
+    kinds = ["AutoModelForSeq2SeqLM"] if config.is_encoder_decoder else [headed, "AutoModel"] if headed else ["AutoModel"]
+    for kind in kinds:
+        model, report = _read(known, "the model", lambda: getattr(library, kind).from_pretrained(
+            folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **SAFE))  # fmt: skip
+        missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)  # behind the last attention
+        if not missing:
+            return model.eval().requires_grad_(False)
+    raise ModelError(f"{known}: its files lack {len(missing)} weights that it needs, {missing[0]} among them; what it "
+                     "attended to would be chance")  # fmt: skip
 
 
 def _limit(model: nn.Module, tokenizer: Any) -> int:
@@ -155,8 +160,9 @@ def _probed(found: Reader | Writer) -> Reader | Writer:
         raise ModelError(f"{found.name} cannot be shown: {error}") from None
     if wrong := next((one for one in maps if one.weights.shape[1:] != (PROBE, PROBE)), None):
         raise ModelError(f"{found.name} cannot be shown: {wrong.name} is {wrong.weights.shape[1:]} for {PROBE} tokens")
-    ahead = any(np.triu(one.weights, 1).any() for one in maps)
-    return found if ahead or isinstance(found, Writer) else replace(found, kinds={"decoder": "attentions"})
+    if isinstance(found, Reader) and not any(np.triu(one.weights, 1).any() for one in maps):  # it does not look ahead
+        found = replace(found, kinds={"decoder": "attentions"})
+    return replace(found, counts={kind: tuple(weights.shape[1] for weights in output[field]) for kind, field in found.kinds.items()})
 
 
 def _line(error: Exception) -> str:

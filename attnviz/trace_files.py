@@ -1,0 +1,96 @@
+"""Traces in files: safetensors for any size, JSON for what people read. Nothing in either can run when it is read.
+
+In a safetensors file each map is a tensor of fp32, `encoder.0` (kind and layer), with axes [heads, queries, keys]; beside
+them, in the metadata, `trace` holds the JSON of all the rest, as `Trace.to_dict` has it.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from attnviz import files
+from attnviz.trace import KINDS, Trace
+
+FORMATS = (".safetensors", ".json")
+_NAME = re.compile(rf"({'|'.join(KINDS)})\.(0|[1-9]\d{{0,5}})", re.ASCII)
+
+
+def save_trace(trace: Trace, path: str | Path) -> None:
+    """Write a trace, whole or not at all; as JSON where the path ends in .json. ValueError for any end but .safetensors or that."""
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"path must end in {' or '.join(FORMATS)}; got {path.name!r}")
+    content = pack(trace) if path.suffix.lower() == ".safetensors" else trace.to_json().encode("utf-8", "backslashreplace")
+    files.replace(path, lambda temporary: temporary.write_bytes(content))
+
+
+def load_trace(path: str | Path) -> Trace:
+    """The trace that `save_trace` or `Trace.to_json` wrote. ValueError when it cannot be read, or makes no trace."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
+    return unpack(content, Path(path).name)
+
+
+def pack(trace: Trace) -> bytes:
+    """A trace as the content of a safetensors file."""
+    tensors = {f"{m.kind}.{m.layer}": m.weights for m in trace.maps}
+    return save(tensors, {"trace": json.dumps(trace.to_dict(weights=False), allow_nan=False)})
+
+
+def unpack(content: bytes, name: str) -> Trace:
+    """The trace in the content of a file, of either format; name : of the file, in errors. Raises ValueError."""
+    if not content:
+        raise ValueError(f"{name} is empty")
+    try:
+        return Trace.from_json(_text(content)) if content.lstrip()[:1] == b"{" else _from_safetensors(content)
+    except ValueError as error:
+        raise ValueError(f"{name} holds no trace that can be shown: {error}") from None
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("it is neither JSON in UTF-8 nor safetensors") from None
+
+
+def _from_safetensors(content: bytes) -> Trace:
+    try:
+        tensors = load(content)
+    except SafetensorError:
+        raise ValueError("it is neither JSON nor whole safetensors") from None
+    except (KeyError, TypeError, AttributeError):  # a type of numbers that numpy has not
+        raise ValueError("its weights are numbers of a kind that no trace has") from None
+    written = _header(content).get("trace")
+    if not isinstance(written, str):
+        raise ValueError("its weights are those of something else; a trace is written by attnviz.save_trace()")
+    return Trace.from_dict(_object(written) | {"maps": [_map(*one) for one in tensors.items()]})
+
+
+def _header(content: bytes) -> Mapping[str, str]:
+    """The metadata, which `load` drops: the first 8 bytes are the length of the JSON that follows."""
+    return json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")]).get("__metadata__") or {}
+
+
+def _object(text: str) -> dict:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"what stands beside its weights must be JSON; {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"what stands beside its weights must be an object; got {type(found).__name__}")
+    return found
+
+
+def _map(name: str, weights: np.ndarray) -> dict:
+    found = _NAME.fullmatch(name)
+    if not found:
+        raise ValueError(f"its weights must be named by kind and layer, such as encoder.0; got {name[:60]!r}")
+    return {"kind": found[1], "layer": int(found[2]), "weights": weights}
