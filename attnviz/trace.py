@@ -176,14 +176,14 @@ class Trace:
     def to_dict(self, weights: bool = True) -> dict:
         """Plain lists, strings and numbers; float32 weights become the same numbers in double precision.
 
-        weights : with the maps; without them the rest is small.
+        weights : those of the maps too; all the rest is small.
         """
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in ("source", "target"):
             values[name] = [asdict(token) for token in values[name]]
         values["start"] = asdict(self.start)
         values["alternatives"] = [[asdict(choice) for choice in step] for step in self.alternatives]
-        values["maps"] = [{"kind": m.kind, "layer": m.layer, "weights": m.weights.tolist()} for m in self.maps if weights]
+        values["maps"] = [{"kind": m.kind, "layer": m.layer} | ({"weights": m.weights.tolist()} if weights else {}) for m in self.maps]
         return {**values, "log_probs": list(self.log_probs)}
 
     @classmethod

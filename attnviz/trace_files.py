@@ -1,23 +1,22 @@
 """Traces in files: safetensors for any size, JSON for what people read. Nothing in either can run when it is read.
 
 In a safetensors file each map is a tensor of fp32, `encoder.0` (kind and layer), with axes [heads, queries, keys]; beside
-them, in the metadata, `trace` holds the JSON of all the rest, as `Trace.to_dict` has it.
+them, in the metadata, `trace` holds the JSON of all but the weights, as `Trace.to_dict` has it.
 """
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from attnviz import files
-from attnviz.trace import KINDS, Trace
+from attnviz.trace import Trace
 
 FORMATS = (".safetensors", ".json")
-_NAME = re.compile(rf"({'|'.join(KINDS)})\.(0|[1-9]\d{{0,5}})", re.ASCII)
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
@@ -71,7 +70,8 @@ def _from_safetensors(content: bytes) -> Trace:
     written = _header(content).get("trace")
     if not isinstance(written, str):
         raise ValueError("its weights are those of something else; a trace is written by attnviz.save_trace()")
-    return Trace.from_dict(_object(written) | {"maps": [_map(*one) for one in tensors.items()]})
+    values = _object(written)
+    return Trace.from_dict(values | {"maps": [_map(one, tensors) for one in values["maps"]]})
 
 
 def _header(content: bytes) -> Mapping[str, str]:
@@ -84,13 +84,14 @@ def _object(text: str) -> dict:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"what stands beside its weights must be JSON; {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"what stands beside its weights must be an object; got {type(found).__name__}")
+    if not isinstance(found, dict) or not isinstance(found.get("maps"), list):
+        raise ValueError("what stands beside its weights must be an object with a list of maps")
     return found
 
 
-def _map(name: str, weights: np.ndarray) -> dict:
-    found = _NAME.fullmatch(name)
-    if not found:
-        raise ValueError(f"its weights must be named by kind and layer, such as encoder.0; got {name[:60]!r}")
-    return {"kind": found[1], "layer": int(found[2]), "weights": weights}
+def _map(listed: Any, tensors: Mapping[str, np.ndarray]) -> dict:
+    """A map as `Trace.from_dict` takes it."""
+    name = f"{listed.get('kind')}.{listed.get('layer')}" if isinstance(listed, dict) else None
+    if name not in tensors:
+        raise ValueError(f"weights must be there for each of its maps; got none for {str(name or listed):.60}")
+    return {**listed, "weights": tensors[name]}
