@@ -64,9 +64,12 @@ def _folder(name: str) -> Path:
     folder = Path(name).expanduser()
     if not folder.is_dir():
         from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HFValidationError
 
         try:
             folder = Path(snapshot_download(name, allow_patterns=FILES, ignore_patterns=["*/*"]))
+        except HFValidationError:
+            raise ModelError(f"hf:{name}: no folder of that name, and no name that a model on the Hugging Face hub could have") from None
         except (OSError, ValueError) as error:
             raise ModelError(f"hf:{name}: no folder of that name, and none from the Hugging Face hub: {_line(error)}") from None
     if not (folder / "config.json").is_file():

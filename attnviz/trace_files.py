@@ -17,6 +17,7 @@ from attnviz import files
 from attnviz.trace import Trace
 
 FORMATS = (".safetensors", ".json")
+LONGEST = 300  # characters of what is wrong with a file, which may quote it
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
@@ -46,25 +47,33 @@ def pack(trace: Trace) -> bytes:
 def unpack(content: bytes, name: str) -> Trace:
     """The trace in the content of a file, of either format; name : of the file, in errors. Raises ValueError."""
     if not content:
-        raise ValueError(f"{name} is empty")
+        raise ValueError(f"the file {name} is empty")
     try:
-        return Trace.from_json(_text(content)) if content.lstrip()[:1] == b"{" else _from_safetensors(content)
+        binary = content[4:9] == b"\0\0\0\0{"  # the length of a header, 8 bytes, and its beginning
+        return _from_safetensors(content) if binary else Trace.from_json(_text(content))
     except ValueError as error:
-        raise ValueError(f"{name} holds no trace that can be shown: {error}") from None
+        raise ValueError(f"the file {name} holds no trace that can be shown: {_short(str(error))}") from None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _text(content: bytes) -> str:
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError("it is neither JSON in UTF-8 nor safetensors") from None
+        text = ""
+    if not text.lstrip().startswith("{"):
+        raise ValueError("it is neither safetensors nor a JSON object in UTF-8")
+    return text
 
 
 def _from_safetensors(content: bytes) -> Trace:
     try:
         tensors = load(content)
     except SafetensorError:
-        raise ValueError("it is neither JSON nor whole safetensors") from None
+        raise ValueError("its safetensors are damaged, or not whole") from None
     except (KeyError, TypeError, AttributeError):  # a type of numbers that numpy has not
         raise ValueError("its weights are numbers of a kind that no trace has") from None
     written = _header(content).get("trace")

@@ -84,7 +84,7 @@ class Own:
     def silent(self) -> str:
         model = state.model(self.name)
         return "" if getattr(model, "predicts", True) else (
-            "This model has no text of its own, and its files hold no head that predicts tokens: nothing says how much it minds a head.")
+            "This model writes no text, and its files hold nothing that predicts tokens: no number says how much it minds a head.")
 
     def trace(self, text: str) -> Trace:
         if not text.strip():
@@ -105,7 +105,7 @@ class Saved:
 
     def __post_init__(self):
         if not self.found.maps:
-            raise ValueError(f"{self.file} is a trace without attention, so there are no heads to show")
+            raise ValueError(f"the file {self.file} holds a trace without attention, so there are no heads to show")
 
     @property
     def name(self) -> str:

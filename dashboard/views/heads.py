@@ -42,7 +42,8 @@ def _source(model: str) -> tuple[Source | None, SceneError | None]:
     except SceneError as error:
         return None, error
     except ValueError as error:  # what attnviz raises for a model or a file that cannot be shown
-        return None, SceneError(sentence(str(error)))
+        text = str(error)  # one that begins with the name of a model leaves it as it is
+        return None, SceneError(f"{text.removeprefix(state.LIBRARY)}." if text.startswith(state.LIBRARY) else sentence(text))
 
 
 def _own() -> Source:

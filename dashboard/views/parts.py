@@ -48,7 +48,7 @@ def output(trace: Trace, language: str) -> str:
     said = _said(trace.translation, language) if trace.translation else "<i>nothing: it ended at once</i>"
     how = "forced; " if trace.forced else ""
     cut = "" if trace.complete else " · cut at the length limit"
-    chance = "how probable it is, is not known"
+    chance = "its probability is not known"
     if trace.log_probs:
         chance = f"log-probability {trace.log_prob:.2f} ({trace.log_prob / len(trace.log_probs):.2f} a piece)"
     return f'<p class="said" role="status">{said}<br><small>{how}{chance}{cut}</small></p>'
