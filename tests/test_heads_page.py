@@ -61,7 +61,7 @@ def cells(app: AppTest, key: str) -> list[dict]:
     for element in app.get("bidi_component"):
         if f"chart-{key}" in element.proto.id:
             found = json.loads(element.proto.json)
-            return [cell | {"figure": json.loads(cell["figure"])} for cell in found["cells"]]
+            return [cell | {"figure": cell["figure"] and json.loads(cell["figure"])} for cell in found["cells"]]
     return []
 
 
