@@ -4,6 +4,7 @@ Nothing that comes with a model is run: its own code is never loaded, and its we
 """
 
 import contextlib
+import os.path
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -61,8 +62,8 @@ def _library() -> ModuleType:
 
 def _folder(name: str) -> Path:
     """The folder of a model, fetched if need be, once it holds what can be read here."""
-    folder = Path(name).expanduser()
-    if not folder.is_dir():
+    folder = Path(os.path.expanduser(name))
+    if not os.path.isdir(folder):  # False, where Path.is_dir() raises, for what no file can be called
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HFValidationError
 

@@ -149,8 +149,9 @@ def place(session: MutableMapping) -> Place:
 def key(model: str) -> tuple[str, str, tuple]:
     """Name, root, and a stamp that changes when a file of the model does: then it is read again."""
     if model.startswith(LIBRARY):
-        found = Path(model.removeprefix(LIBRARY)).expanduser()
-        return model, str(found.absolute()), _stamp(*sorted(found.glob("*.json")), *sorted(found.glob("*.safetensors")))
+        folder = Path(os.path.expanduser(model.removeprefix(LIBRARY)))
+        files_ = [path for end in ("json", "safetensors") for path in sorted(folder.glob(f"*.{end}"))] if os.path.isdir(folder) else []
+        return model, os.path.abspath(folder), _stamp(*files_)
     folder = root() / model
     return model, str(root()), _stamp(folder / "model.safetensors", folder / "config.json", folder.parent / "tokenizer.json")
 

@@ -129,7 +129,8 @@ def test_one_token(folder):
 
 def test_a_model_that_cannot_be_read_leaves_picture_and_text(folder, tmp_path, monkeypatch):
     app = own(folder, "bert")
-    for name, wanted in (("/no/such", "/no/such: no folder of that name, and no name that"), (str(tmp_path), "config.json is missing")):
+    for name, wanted in (("/no/such", "/no/such: no folder of that name, and no name that"), (str(tmp_path), "config.json is missing"),
+                         ("~nobody/x", "no folder of that name"), ("x" * 5000, "no folder of that name"), ("\0", "")):  # fmt: skip
         app.text_input(key="own").set_value(name).run()
         assert not app.exception and wanted in app.error[0].value.replace("\\", "")
         assert gallery(app).choice.source.title == str(folder("bert")) and cells(app, "overview") and app.text_input(key="text").value == TEXT

@@ -41,7 +41,7 @@ def _source(model: str) -> tuple[Source | None, SceneError | None]:
         return {OWN: _own, SAVED: _saved}.get(model, lambda: sources.Shipped(model))(), None
     except SceneError as error:
         return None, error
-    except ValueError as error:  # what attnviz raises for a model or a file that cannot be shown
+    except (ValueError, OSError) as error:  # what attnviz raises for a model or a file that cannot be shown; a folder not to be read
         text = str(error)  # one that begins with the name of a model leaves it as it is
         return None, SceneError(f"{text.removeprefix(state.LIBRARY)}." if text.startswith(state.LIBRARY) else sentence(text))
 
