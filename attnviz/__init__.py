@@ -4,6 +4,7 @@
     model = attnviz.load("en-fr/bahdanau")  # or "hf:FOLDER", "hf:NAME": a model for the transformers library
     trace = model.trace("The black dog is running.")
     trace = attnviz.from_arrays(weights, ["The", "dog"])  # attention that was computed elsewhere
+    attnviz.save_trace(trace, "trace.safetensors")  # to be opened on the page Heads and layers, or by load_trace
 
 torch is imported when a model is first asked for, not before.
 """
@@ -11,7 +12,7 @@ torch is imported when a model is first asked for, not before.
 from pathlib import Path
 
 __version__ = "0.1.0"
-__all__ = ["available", "from_arrays", "load"]
+__all__ = ["available", "from_arrays", "load", "load_trace", "save_trace"]
 
 
 def available(root: str | Path | None = None) -> list[str]:
@@ -33,9 +34,13 @@ def load(name: str, root: str | Path | None = None):
 
 
 def __getattr__(name: str):
-    """`from_arrays`, found when asked for: numpy is not imported before."""
+    """What works on arrays, found when asked for: numpy is not imported before."""
     if name == "from_arrays":
         from attnviz.arrays import from_arrays
 
         return from_arrays
+    if name in ("load_trace", "save_trace"):
+        from attnviz import trace_files
+
+        return getattr(trace_files, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

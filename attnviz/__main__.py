@@ -34,6 +34,8 @@ def parser() -> Parser:
     trace.add_argument("--target", help="force the model to produce this text")
     trace.add_argument("--beam", type=int, metavar="N", help="hypotheses kept (default 1: greedy)")
     trace.add_argument("--json", metavar="FILE", help="write the trace as JSON; - for standard output")
+    trace.add_argument("--save", metavar="FILE", help="write the trace as safetensors, or as JSON to FILE.json: for "
+                       "attnviz.load_trace, and for the page Heads and layers")  # fmt: skip
     trace.add_argument("--html", metavar="FILE", help="write a page with heatmaps, bars and statistics that opens offline")
 
     evaluate = commands.add_parser("evaluate", help="BLEU, chrF, speed, entropy and maximum weight on two aligned files; of a "

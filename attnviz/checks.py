@@ -18,6 +18,19 @@ def rows(weights, name: str) -> None:
                          f"got {weights[head, query].sum():.4f} in head {head}, query {query}")
 
 
+def strings(trace) -> None:
+    """What is written in a trace is text, whatever the file says that it came from."""
+    for name in ("model", "mechanism", "text", "translation"):
+        if not isinstance(getattr(trace, name), str):
+            raise ValueError(f"{name} must be text; got {getattr(trace, name)!r:.60}")
+    for name in ("source", "target"):
+        for i, token in enumerate(getattr(trace, name)):
+            if not isinstance(token.text, str) or not isinstance(token.word, int | None) or not isinstance(token.pieces, int):
+                raise ValueError(f"{name} token {i} must have a text, the index of its word or none, and a count of pieces; got {token!r:.120}")
+    if not isinstance(trace.start.text, str) or not all(isinstance(choice.text, str) for step in trace.alternatives for choice in step):
+        raise ValueError("the start token and the alternatives must have texts")
+
+
 def tokens(name: str, tokens, text: str) -> None:
     """Every token lies within its text and, unless special, is a slice of it."""
     for i, token in enumerate(tokens):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from attnviz import checkpoints, corpora, label_command, loading, page, select, stats
+from attnviz import checkpoints, corpora, label_command, loading, page, select, stats, trace_files
 from attnviz.classify import Classifier
 from attnviz.figures.labels import plain
 from attnviz.pretrained import Pretrained, Reader, Writer
@@ -46,11 +46,13 @@ def trace(args: Namespace) -> None:
         if not found.maps:
             raise ValueError(f"{found.model} has no attention that a page could show; leave out --html")
         _write(args.html, page.page(found))
+    if args.save:
+        trace_files.save_trace(found, args.save)
     if args.json == "-":
         print(found.to_json())
     elif args.json:
         _write(args.json, found.to_json().encode("utf-8"))
-    elif not args.html:
+    elif not args.html and not args.save:
         print(show(found))
 
 

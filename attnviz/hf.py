@@ -4,6 +4,7 @@ Nothing that comes with a model is run: its own code is never loaded, and its we
 """
 
 import contextlib
+import os.path
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.spm", "*.bpe.*")
 SAFE = {"trust_remote_code": False, "local_files_only": True}  # wherever the transformers library reads a folder
 READS = {"encoder": "attentions"}
 WRITES = {"cross": "cross_attentions", "encoder": "encoder_attentions", "decoder": "decoder_attentions"}
+HEADS = {"ForMaskedLM": "AutoModelForMaskedLM", "ForCausalLM": "AutoModelForCausalLM", "LMHeadModel": "AutoModelForCausalLM"}
 PROBE = 4  # tokens of the text that shows how a model attends
 
 
@@ -60,12 +62,15 @@ def _library() -> ModuleType:
 
 def _folder(name: str) -> Path:
     """The folder of a model, fetched if need be, once it holds what can be read here."""
-    folder = Path(name).expanduser()
-    if not folder.is_dir():
+    folder = Path(os.path.expanduser(name))
+    if not os.path.isdir(folder):  # False, where Path.is_dir() raises, for what no file can be called
         from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HFValidationError
 
         try:
             folder = Path(snapshot_download(name, allow_patterns=FILES, ignore_patterns=["*/*"]))
+        except HFValidationError:
+            raise ModelError(f"hf:{name}: no folder of that name, and no name that a model on the Hugging Face hub could have") from None
         except (OSError, ValueError) as error:
             raise ModelError(f"hf:{name}: no folder of that name, and none from the Hugging Face hub: {_line(error)}") from None
     if not (folder / "config.json").is_file():
@@ -115,15 +120,19 @@ def _tokenizer(known: str, library: ModuleType, folder: Path) -> Any:
 
 
 def _model(known: str, library: ModuleType, folder: Path, config: Any) -> nn.Module:
-    """The model in evaluation mode, fp32, every weight that attention depends on from its files."""
+    """The model in evaluation mode, fp32, every weight that attention depends on from its files; with its head for the next
+    or the masked token, when it was saved with a whole one."""
     config._attn_implementation = "eager"  # a config.json may name another, and has the last word if it is not told so
-    kind = library.AutoModelForSeq2SeqLM if config.is_encoder_decoder else library.AutoModel
-    model, report = _read(known, "the model", lambda: kind.from_pretrained(
-        folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **SAFE))  # fmt: skip
-    if missing := sorted(key for key in report["missing_keys"] if "pooler" not in key):  # behind the last attention
-        raise ModelError(f"{known}: its files lack {len(missing)} weights that it needs, {missing[0]} among them; what it "
-                         "attended to would be chance")  # fmt: skip
-    return model.eval().requires_grad_(False)
+    headed = next((kind for end, kind in HEADS.items() if f"{end}'" in str(config.architectures)), None)
+    kinds = ["AutoModelForSeq2SeqLM"] if config.is_encoder_decoder else [headed, "AutoModel"] if headed else ["AutoModel"]
+    for kind in kinds:
+        model, report = _read(known, "the model", lambda: getattr(library, kind).from_pretrained(
+            folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **SAFE))  # fmt: skip
+        missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)  # behind the last attention
+        if not missing:
+            return model.eval().requires_grad_(False)
+    raise ModelError(f"{known}: its files lack {len(missing)} weights that it needs, {missing[0]} among them; what it "
+                     "attended to would be chance")  # fmt: skip
 
 
 def _limit(model: nn.Module, tokenizer: Any) -> int:
@@ -155,8 +164,9 @@ def _probed(found: Reader | Writer) -> Reader | Writer:
         raise ModelError(f"{found.name} cannot be shown: {error}") from None
     if wrong := next((one for one in maps if one.weights.shape[1:] != (PROBE, PROBE)), None):
         raise ModelError(f"{found.name} cannot be shown: {wrong.name} is {wrong.weights.shape[1:]} for {PROBE} tokens")
-    ahead = any(np.triu(one.weights, 1).any() for one in maps)
-    return found if ahead or isinstance(found, Writer) else replace(found, kinds={"decoder": "attentions"})
+    if isinstance(found, Reader) and not any(np.triu(one.weights, 1).any() for one in maps):  # it does not look ahead
+        found = replace(found, kinds={"decoder": "attentions"})
+    return replace(found, counts={kind: tuple(weights.shape[1] for weights in output[field]) for kind, field in found.kinds.items()})
 
 
 def _line(error: Exception) -> str:

@@ -4,13 +4,15 @@ Two kinds, whatever the family is called: a Reader has one stack (BERT and GPT a
 in what they attend to), a Writer an encoder and a decoder. Maps are those that the model computed with (eager attention).
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attnviz import pieces
+from attnviz import pieces, projections
+from attnviz.projections import Projection
 from attnviz.text import Tokens
 from attnviz.trace import Alternative, AttentionMap, Token, Trace
 from attnviz.trained import TextError, check
@@ -18,6 +20,9 @@ from attnviz.translator import BEAMS
 
 LONGEST = 512  # tokens of a text, whatever the model could read: every layer and head keeps the square of it
 PRODUCED = 200  # tokens that a model may produce
+MASKED = 64  # tokens of a text of which each is masked in turn, for the model reads all of it each time
+BATCH = 8  # of these readings at once
+CHOICES = 5  # the most probable tokens that are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +31,7 @@ class Pretrained:
 
     name : `hf:` and the folder or the name on the hub. mechanism : its family, as the model says (`bert`, `t5`).
     kinds : kind of map -> where the output of the model has its layers. limit : tokens that it can be shown.
+    counts : kind -> heads of each layer.
     """
 
     name: str
@@ -34,6 +40,7 @@ class Pretrained:
     tokenizer: Any
     kinds: dict[str, str]
     limit: int
+    counts: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -55,16 +62,38 @@ class Pretrained:
                             f"at most {self.limit}; shorten it or split it into sentences")
         return tokens
 
+    def projections(self) -> list[Projection]:
+        """Where its heads can be switched off. ValueError, with a whole sentence, when that is not known of its family."""
+        try:
+            return projections.named(self.model, self.counts)
+        except ValueError as error:
+            raise ValueError(f"{self.name} ({self.mechanism}): {error}") from None
+
     @torch.inference_mode()
     def run(self, ids: tuple[int, ...], **more: Tensor | bool) -> Any:
         """The output of the model, its attention included, for one text."""
         source = torch.tensor([ids])
-        return self.model(input_ids=source, attention_mask=torch.ones_like(source), output_attentions=True, **more)
+        return self.body(input_ids=source, attention_mask=torch.ones_like(source), output_attentions=True, **more)
+
+    @property
+    def body(self) -> nn.Module:
+        """The part of the model that attends."""
+        return self.model
 
     def maps(self, output) -> tuple[AttentionMap, ...]:
         """Every layer (1, H, Q, K) of every kind in an output of the model."""
         return tuple(AttentionMap(kind, layer, weights[0].numpy())
                      for kind, field in self.kinds.items() for layer, weights in enumerate(output[field]))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model that only reads makes of a token from the others. place : in the text's tokens. log_prob : natural, of the
+    token that stands there. alternatives : the most probable ones."""
+
+    place: int
+    log_prob: float
+    alternatives: tuple[Alternative, ...]
 
 
 class Reader(Pretrained):
@@ -75,13 +104,69 @@ class Reader(Pretrained):
 
         Raises TextError for an empty or too long text, ValueError for a target or a beam: nothing is produced.
         """
-        if target is not None or beam != 1:
-            raise ValueError(f"{self.name} reads a text and produces none: it takes no target and no beam")
+        self._alone(target, beam)
         source = self.read(text)
         return Trace(
             model=self.name, mechanism=self.mechanism, text=text, translation="", forced=False, source=source.tokens, target=(),
             log_probs=(), alternatives=(), maps=self.maps(self.run(source.ids)),
         )  # fmt: skip
+
+    @property
+    def body(self) -> nn.Module:
+        return self.model.base_model  # without what it predicts with: that is many numbers, which no map needs
+
+    @property
+    def causal(self) -> bool:
+        return "decoder" in self.kinds
+
+    @property
+    def predicts(self) -> bool:
+        """Has it something to predict tokens with: a head for the next one, or for one that is masked?"""
+        return self.body is not self.model and (self.causal or self.tokenizer.mask_token_id is not None)
+
+    @torch.inference_mode()
+    def predictions(self, text: str) -> tuple[Prediction, ...]:
+        """Of each token that can be predicted: a causal model's of the token after those before it; else of a token that is
+        masked, one after the other, and all others seen (Salazar et al. 2020). () when it predicts nothing.
+
+        Raises TextError as `trace` does, and for a text that is too long to mask each token.
+        """
+        source = self.read(text)
+        if not self.predicts:
+            return ()
+        return tuple(Prediction(place, float(row[source.ids[place]].clamp(max=0)), alternatives(self.tokenizer, row, CHOICES))
+                     for place, row in (self._next if self.causal else self._masked)(source))  # fmt: skip
+
+    def log_prob(self, text: str, target: None = None) -> float:
+        """Natural log-probability of the tokens of the text, each as in `predictions`: a pseudo-log-likelihood where they were
+        masked. Raises what that raises, and TextError when nothing is predicted."""
+        self._alone(target)
+        found = self.predictions(text)
+        if not found:
+            raise TextError(f"{self.name} predicts nothing of this text: " + ("one token has none before it" if self.predicts else
+                            "its files hold no head for that"))  # fmt: skip
+        return sum(one.log_prob for one in found)
+
+    def _next(self, source: Tokens) -> Iterator[tuple[int, Tensor]]:
+        """Place and log-probabilities (V)."""
+        ids = torch.tensor([source.ids])
+        logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, :-1]
+        yield from enumerate(torch.log_softmax(logits, -1), start=1)
+
+    def _masked(self, source: Tokens) -> Iterator[tuple[int, Tensor]]:
+        places = [place for place, token in enumerate(source.tokens) if not token.special]
+        if len(places) > MASKED:
+            raise TextError(f"the text has {len(places)} tokens, and each is masked in turn; that is done for at most {MASKED}, so "
+                            "shorten it")  # fmt: skip
+        for some in (places[first : first + BATCH] for first in range(0, len(places), BATCH)):
+            rows, ids = range(len(some)), torch.tensor([source.ids] * len(some))
+            ids[rows, some] = self.tokenizer.mask_token_id
+            logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[rows, some]
+            yield from zip(some, torch.log_softmax(logits, -1))
+
+    def _alone(self, target: str | None, beam: int = 1) -> None:
+        if target is not None or beam != 1:
+            raise ValueError(f"{self.name} reads a text and produces none: it takes no target and no beam")
 
 
 class Writer(Pretrained):
@@ -108,7 +193,7 @@ class Writer(Pretrained):
         return Trace(
             model=self.name, mechanism=self.mechanism, text=text, translation=written, forced=target is not None,
             source=source.tokens, target=tokens, log_probs=tuple(chosen.clamp(max=0).tolist()),
-            alternatives=self._alternatives(log_probs), maps=self.maps(output), complete=target is not None or len(ids) < self.most,
+            alternatives=tuple(alternatives(self.tokenizer, row, CHOICES) for row in log_probs), maps=self.maps(output), complete=target is not None or len(ids) < self.most,
             start=Token(pieces.name(self.tokenizer, self.start), 0, 0, special=True),
         )  # fmt: skip
 
@@ -132,9 +217,17 @@ class Writer(Pretrained):
         )  # fmt: skip
         return produced[0, 1:].tolist()
 
-    def _alternatives(self, log_probs: Tensor, count: int = 5) -> tuple[tuple[Alternative, ...], ...]:
-        values, ids = log_probs.topk(min(count, log_probs.shape[1]))
-        return tuple(
-            tuple(Alternative(pieces.name(self.tokenizer, i), p) for i, p in zip(*row))
-            for row in zip(ids.tolist(), values.exp().tolist())
-        )
+    @torch.inference_mode()
+    def log_prob(self, text: str, target: str) -> float:
+        """`trace(text, target).log_prob`, to rounding; nothing is kept. Raises what that raises."""
+        source, wanted = torch.tensor([self.read(text).ids]), self.read(target, target=True).ids
+        logits = self.model(
+            input_ids=source, attention_mask=torch.ones_like(source), decoder_input_ids=torch.tensor([[self.start, *wanted[:-1]]])
+        ).logits[0]
+        return float(torch.log_softmax(logits, -1).gather(1, torch.tensor(wanted).unsqueeze(1)).clamp(max=0).double().sum())
+
+
+def alternatives(tokenizer: Any, log_probs: Tensor, count: int) -> tuple[Alternative, ...]:
+    """The most probable tokens of log-probabilities (V)."""
+    values, ids = log_probs.topk(min(count, len(log_probs)))
+    return tuple(Alternative(pieces.name(tokenizer, number), p) for number, p in zip(ids.tolist(), values.exp().tolist()))

@@ -121,6 +121,7 @@ class Trace:
                   "log_probs": tuple(map(float, self.log_probs)), "alternatives": tuple(map(tuple, steps))}
         for name, value in frozen.items():
             object.__setattr__(self, name, value)
+        checks.strings(self)
         if self.level not in LEVELS:
             raise ValueError(f"level must be one of {', '.join(LEVELS)}; got {self.level!r}")
         if self.translation and not self.target:
@@ -172,14 +173,17 @@ class Trace:
         """Natural log of the probability of the whole target; None when not known, or there is no target."""
         return sum(self.log_probs) if self.log_probs else None
 
-    def to_dict(self) -> dict:
-        """Plain lists, strings and numbers; float32 weights become the same numbers in double precision."""
+    def to_dict(self, weights: bool = True) -> dict:
+        """Plain lists, strings and numbers; float32 weights become the same numbers in double precision.
+
+        weights : those of the maps too; all the rest is small.
+        """
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in ("source", "target"):
             values[name] = [asdict(token) for token in values[name]]
         values["start"] = asdict(self.start)
         values["alternatives"] = [[asdict(choice) for choice in step] for step in self.alternatives]
-        values["maps"] = [{"kind": m.kind, "layer": m.layer, "weights": m.weights.tolist()} for m in self.maps]
+        values["maps"] = [{"kind": m.kind, "layer": m.layer} | ({"weights": m.weights.tolist()} if weights else {}) for m in self.maps]
         return {**values, "log_probs": list(self.log_probs)}
 
     @classmethod
@@ -205,7 +209,7 @@ class Trace:
     def from_json(cls, text: str) -> "Trace":
         try:
             values = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # ValueError: bad JSON, or a number of thousands of digits
             raise ValueError(f"trace must be JSON; {error}") from None
         return cls.from_dict(values)
 

@@ -6,8 +6,9 @@ from typing import Self
 
 from torch import nn
 
-from attnviz import checkpoints
+from attnviz import checkpoints, projections
 from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
+from attnviz.projections import Projection
 from attnviz.text import Text, Tokens
 
 LONGEST = 200  # pieces of a text, <eos> included
@@ -63,6 +64,10 @@ class Trained:
                 f"{LONGEST}; shorten it or split it into sentences"
             )
         return tokens
+
+    def projections(self) -> list[Projection]:
+        """Where its heads can be switched off."""
+        return projections.own(self.model)
 
     def log_prob(self, text: str, target: str) -> float:
         """Natural log of the probability of `target`, as of `trace(text, target)`. Raises what that raises."""

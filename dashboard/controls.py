@@ -28,6 +28,15 @@ def sentence(pair: str) -> str:
     return text
 
 
+def own_text(limit: int | None) -> str:
+    """The text for a model of one's own, which counts it in tokens; limit : how many it takes, None when there is no model yet."""
+    facts = pairs.ANY
+    text = st.text_input(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint)
+    if limit:
+        st.html(f'<div class="tokens">at most {limit} tokens, as this model counts</div>')
+    return text
+
+
 def counted(text: str) -> str:
     words = len(text.split())
     return f"{words} word{'' if words == 1 else 's'} · {len(text)} of at most {LIMIT} characters (and {PIECES} word pieces)"

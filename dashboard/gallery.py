@@ -1,25 +1,46 @@
 """What the page of heads shows, worked out before anything is drawn. No Streamlit here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import pandas as pd
 
 from attnviz import heads, select
 from attnviz.figures.charts import name_of
 from attnviz.heads import Head
-from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from attnviz.patterns import PATTERNS
 from attnviz.select import Grid
 from attnviz.trace import Trace
 from dashboard import pairs
-from dashboard.scene import SceneError, check_text, sentence
+from dashboard.scene import SceneError, sentence
 
-Reader = Callable[[str, str], Trace]  # model, text
 Measurer = Callable[["Choice", Trace], pd.DataFrame]  # the trace at the level shown -> `heads.table` of the kind
 COLUMNS = {name: name_of(name) for name in heads.COLUMNS if name != "argmax"}
 COLUMNS |= {pattern.name: pattern.title for pattern in PATTERNS.values()}  # column of `heads.table` -> its name on the page
 MOST = 4  # heads beside each other
+ORDER = ("encoder", "decoder", "cross")
+
+
+class Source(Protocol):
+    """Where traces come from: see sources.py.
+
+    name : of the model. title : for readers. key : tells it from others, and from itself once its files have changed.
+    mechanism : of the tables of mechanisms; "" for a model that is in none. kinds : those of which heads are shown, in ORDER.
+    fixed : why no head can be switched off. silent : why nothing says how much the model minds a head. Sentences, or "".
+    """
+
+    name: str
+    title: str
+    key: tuple
+    mechanism: str
+    languages: pairs.Pair
+    kinds: tuple[str, ...]
+    fixed: str
+    silent: str
+
+    def trace(self, text: str) -> Trace:
+        """Raises ValueError for a text that cannot be shown."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +51,7 @@ class Choice:
     """
 
     text: str
-    model: str
+    source: Source
     kind: str = "encoder"
     order: str = ""
     color: str = ""
@@ -40,11 +61,11 @@ class Choice:
 
     @property
     def mechanism(self) -> str:
-        return self.model.partition("/")[2]
+        return self.source.mechanism
 
     @property
     def languages(self) -> pairs.Pair:
-        return pairs.of(self.model.partition("/")[0])
+        return self.source.languages
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +85,19 @@ class Gallery:
     @property
     def every(self) -> list[Head]:
         """The heads of all kinds, which are those that can be switched off."""
-        kinds_ = kinds(self.choice.model)
-        maps = sorted((m for m in self.trace.maps if m.kind in kinds_), key=lambda m: (kinds_.index(m.kind), m.layer))
+        kinds = self.choice.source.kinds
+        maps = sorted((m for m in self.trace.maps if m.kind in kinds), key=lambda m: (kinds.index(m.kind), m.layer))
         return [Head(m.kind, m.layer, head) for m in maps for head in range(len(m.weights))]
 
     @property
-    def layers(self) -> int:
-        return 1 + max(head.layer for head in self.heads)
+    def target(self) -> str | None:
+        """The model's own output; None of a model that only reads."""
+        return self.trace.translation if self.trace.target else None
+
+    @property
+    def layers(self) -> list[int]:
+        """Those that are there: a trace from elsewhere may have some only."""
+        return sorted(set(self.table["layer"].tolist()))
 
     def beside(self, layer: int) -> int:
         """How many heads a layer has."""
@@ -81,14 +108,15 @@ class Gallery:
         return select.select(self.shown, self.choice.kind, layer, head)
 
 
-def compose(choice: Choice, reader: Reader, measurer: Measurer) -> Gallery:
+def compose(choice: Choice, measurer: Measurer) -> Gallery:
     """Trace the text and measure its heads. Raises SceneError, in a sentence, when nothing can be shown."""
-    check_text(choice.text)
     try:
-        trace = reader(choice.model, choice.text)
+        trace = choice.source.trace(choice.text)
         shown = select.words(trace) if choice.words else trace
         shown.map(choice.kind)  # says which kinds there are
         return Gallery(choice, trace, shown, measurer(choice, shown))
+    except SceneError:
+        raise
     except ValueError as error:  # what attnviz raises for a text, a checkpoint or a choice that cannot be shown
         raise SceneError(sentence(str(error))) from None
 
@@ -98,15 +126,9 @@ def measure(choice: Choice, shown: Trace) -> pd.DataFrame:
     return heads.table(shown, choice.kind)
 
 
-def kinds(model: str) -> tuple[str, ...]:
-    """The kinds of attention of which a model has several heads, self-attention first."""
-    mechanism = model.partition("/")[2]
-    return ("encoder",) if mechanism in CLASSIFIERS else tuple(sorted(MECHANISMS[mechanism].kinds, key=("encoder", "decoder", "cross").index))
-
-
-def model_title(model: str) -> str:
-    pair, _, mechanism = model.partition("/")
-    return f"{pairs.of(pair).title} · {(MECHANISMS | CLASSIFIERS)[mechanism].title.partition(' · ')[0]}"
+def ordered(kinds: Iterable[str]) -> tuple[str, ...]:
+    """Kinds of attention, self-attention first."""
+    return tuple(sorted(kinds, key=ORDER.index))
 
 
 def head_name(head: Head, kind: bool = False) -> str:

@@ -83,6 +83,11 @@ TASKS = {
 }  # fmt: skip  # what models do that are no pair of languages
 
 
+ANY = Pair(  # of a model of one's own: nobody knows which languages
+    "", "text", "", "", PAIRS[DEFAULT].examples[:1], ask="Your text", hint="Type a text and press Enter",
+)  # fmt: skip
+
+
 def of(name: str) -> Pair:
     """The facts of a pair; of one that a person trained (`nl-en`), what its name says."""
     if name in PAIRS or name in TASKS:

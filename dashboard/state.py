@@ -16,7 +16,9 @@ from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from dashboard import pairs
 
 _SCENE, _PLACE, _FOUND = "last_scene", "place", "importance"
+_SAVED = "saved_trace"
 GALLERY = "last_gallery"
+LIBRARY = "hf:"  # before the name of a model for the transformers library: attnviz.loading.PREFIX, which waits for torch
 
 
 @dataclass
@@ -66,47 +68,61 @@ def layers_and_heads(model: str) -> tuple[int, int]:
 
 def trace(model: str, text: str, target: str | None, beam: int):
     """The trace of a text by a model (`pair/mechanism`), worked out once. Raises CheckpointError, TextError."""
-    return _trace(*_checkpoint(model), text, target, beam)
+    return _trace(*key(model), text, target, beam)
+
+
+def model(name: str):
+    """Any model, ready to trace: a checkpoint, or after `hf:` one for the transformers library. Raises ValueError."""
+    return _own(*key(name)) if name.startswith(LIBRARY) else _trained(*key(name))
 
 
 def read(model: str, text: str):
-    """The trace of a text by any model, with its own output (translation or label)."""
-    return trace(model, text, None, 1)
+    """The trace of a text by any model, with its own output (translation, label, or none). Raises ValueError."""
+    return _own_trace(*key(model), text) if model.startswith(LIBRARY) else trace(model, text, None, 1)
+
+
+def saved(session: MutableMapping, file):
+    """The trace in a file that was uploaded (Streamlit's), read once; of one file at a time. Raises ValueError."""
+    if session.get(_SAVED, (None,))[0] != file.file_id:
+        from attnviz import trace_files
+
+        session[_SAVED] = (file.file_id, trace_files.unpack(file.getvalue(), file.name))
+    return session[_SAVED][1]
 
 
 def measure(choice, shown):
     """The table of heads of a gallery (`gallery.Choice` and its trace at the level shown), worked out once; not to be written to."""
-    return _table(*_checkpoint(choice.model), choice.text, choice.kind, choice.words, choice, shown)
+    return _table(choice.source.key, choice.text, choice.kind, choice.words, choice, shown)
 
 
 def effect(model: str, text: str, off: tuple):
     """What a model says of a text without some heads (`attnviz.heads.Head`), worked out once."""
-    return _effect(*_checkpoint(model), text, off)
+    return (_own_effect if model.startswith(LIBRARY) else _effect)(key(model), model, text, off)
 
 
-def importance(model: str, text: str, target: str, only: list):
+def importance(name: str, text: str, target: str | None, only: list):
     """The heads of `only` switched off in turn: an iterator, to be stopped whenever."""
     from attnviz import ablation
 
-    return ablation.importance(_trained(*_checkpoint(model)), text, target, only)
+    return ablation.importance(model(name), text, target, only)
 
 
 def found(session: MutableMapping, model: str, text: str) -> list:
     """What a session has found of the importance of heads: of one text at a time, to be added to."""
-    key = (*_checkpoint(model), text)
-    if session.get(_FOUND, (None,))[0] != key:
-        session[_FOUND] = (key, [])
+    asked = (*key(model), text)
+    if session.get(_FOUND, (None,))[0] != asked:
+        session[_FOUND] = (asked, [])
     return session[_FOUND][1]
 
 
 def fingerprint(model: str) -> str:
     """SHA-256 of a model's weights."""
-    return _fingerprint(*_checkpoint(model))
+    return _fingerprint(*key(model))
 
 
 def context_width(model: str) -> int:
     """Numbers in the one vector that stands for the sentence, of a model without attention."""
-    return _trained(*_checkpoint(model)).model.summary.out_features
+    return _trained(*key(model)).model.summary.out_features
 
 
 def card(model: str) -> dict:
@@ -130,8 +146,12 @@ def place(session: MutableMapping) -> Place:
     return session[_PLACE]
 
 
-def _checkpoint(model: str) -> tuple[str, str, tuple]:
-    """Name, root, and a stamp that changes when a file of the checkpoint does: then it is read again."""
+def key(model: str) -> tuple[str, str, tuple]:
+    """Name, root, and a stamp that changes when a file of the model does: then it is read again."""
+    if model.startswith(LIBRARY):
+        folder = Path(os.path.expanduser(model.removeprefix(LIBRARY)))
+        files_ = [path for end in ("json", "safetensors") for path in sorted(folder.glob(f"*.{end}"))] if os.path.isdir(folder) else []
+        return model, os.path.abspath(folder), _stamp(*files_)
     folder = root() / model
     return model, str(root()), _stamp(folder / "model.safetensors", folder / "config.json", folder.parent / "tokenizer.json")
 
@@ -158,18 +178,34 @@ def _trace(name: str, root: str, stamp: tuple, text: str, target: str | None, be
     return found.trace(text, target, beam) if beam > 1 else found.trace(text, target)
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
-def _table(name: str, root: str, stamp: tuple, text: str, kind: str, words: bool, _choice, _shown):
+# Models that people bring, and their traces, are large: 12 layers of 12 heads on 512 tokens are 150 MB. Few are kept.
+@st.cache_resource(show_spinner="Reading the model …", max_entries=2)
+def _own(name: str, root: str, stamp: tuple):
+    from attnviz import loading
+
+    return loading.load(name)
+
+
+@st.cache_resource(show_spinner="Reading the text …", max_entries=4)
+def _own_trace(name: str, root: str, stamp: tuple, text: str):
+    return _own(name, root, stamp).trace(text)
+
+
+@st.cache_resource(show_spinner="Measuring every head …", max_entries=64)
+def _table(source: tuple, text: str, kind: str, words: bool, _choice, _shown):
     from dashboard import gallery
 
     return gallery.measure(_choice, _shown)
 
 
-@st.cache_resource(show_spinner="Asking again without them …", max_entries=32)
-def _effect(name: str, root: str, stamp: tuple, text: str, off: tuple):
+def _without(key: tuple, name: str, text: str, off: tuple):
     from attnviz import ablation
 
-    return ablation.effect(_trained(name, root, stamp), off, text)
+    return ablation.effect(model(name), off, text)
+
+
+_effect = st.cache_resource(_without, show_spinner="Asking again without them …", max_entries=32)
+_own_effect = st.cache_resource(_without, show_spinner="Asking again without them …", max_entries=1)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)

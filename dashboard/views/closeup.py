@@ -38,7 +38,7 @@ def _which(current: Gallery) -> tuple[int, int | None]:
     common = {"required": True, "bind": "query-params"}
     left, right = st.columns([1, 2])
     with left:
-        layer = st.segmented_control("Layer", range(current.layers), default=current.layers - 1, format_func=number, key="layer", **common)
+        layer = st.segmented_control("Layer", current.layers, default=current.layers[-1], format_func=number, key="layer", **common)
     with right:
         head = st.segmented_control(
             "Head", [_MEAN, *range(current.beside(layer))], default=0, key="head",

@@ -20,6 +20,7 @@ def show(current: Gallery, dark: bool) -> None:
         f"Heads, 2 to {MOST}", current.heads, default=current.heads[:2], format_func=head_name, key="compare", bind="query-params",
         max_selections=MOST,
     )  # fmt: skip
+    chosen = [head._replace(kind=current.choice.kind) for head in chosen]  # their names, which are what is kept, have none
     if len(chosen) < 2:
         st.html('<p class="small" role="status">Choose at least two heads to compare them.</p>')
         return

@@ -1,5 +1,7 @@
 """Attention through the layers: rollout, and how far each layer looks."""
 
+import html
+
 import streamlit as st
 
 from attnviz import figures, rollout, select
@@ -16,12 +18,15 @@ def show(current: Gallery, dark: bool) -> None:
     cells, grid = [], None
     if current.choice.kind in rollout.SELF:
         layer = st.segmented_control(
-            "Rollout up to layer", range(current.layers), default=current.layers - 1, required=True, format_func=number, key="depth",
+            "Rollout up to layer", current.layers, default=current.layers[-1], required=True, format_func=number, key="depth",
             bind="query-params", help="How much of each input reaches each position after this layer, if attention and the residual "
             "connections beside it were all that the layers did (Abnar & Zuidema 2020).",
         )  # fmt: skip
-        grid = _rolled(current, layer)
-        cells.append((_said(current, layer), named(figures.heatmap(grid, dark=dark), f"rollout layer {layer + 1}", dark)))
+        try:
+            grid = _rolled(current, layer)
+            cells.append((_said(current, layer), named(figures.heatmap(grid, dark=dark), f"rollout layer {layer + 1}", dark)))
+        except ValueError as error:  # a trace from elsewhere that lacks a layer, or is of words
+            cells.append((f'<p class="what" role="status">There is no rollout: {html.escape(str(error))}.</p>', None))
     frame = rollout.by_distance(current.shown, current.choice.kind)
     figure = named(figures.by_distance(frame, dark=dark), f"distance {current.choice.kind}", dark)
     plots([*cells, (_far(current), figure)], "depth")

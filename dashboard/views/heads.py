@@ -1,25 +1,70 @@
-"""The page of heads: every layer and head of one model on one sentence; at a glance, up close, measured and switched off."""
+"""The page of heads: every layer and head of one model on one text; at a glance, up close, measured and switched off."""
 
 import streamlit as st
 
+from attnviz import trace_files
 from attnviz.mechanisms import CLASSIFIERS
-from dashboard import controls, gallery, pairs, state
-from dashboard.gallery import COLUMNS, Choice, Gallery, kinds, model_title
-from dashboard.scene import SceneError
+from dashboard import controls, gallery, pairs, sources, state
+from dashboard.gallery import COLUMNS, ORDER, Choice, Gallery, Source
+from dashboard.scene import SceneError, sentence
 from dashboard.settings import KINDS
 from dashboard.views import alike, closeup, compared, depth, overview, parts, switched_off, verdict
 
+OWN, SAVED = "own model", "saved trace"  # among the models, the trained ones by their names
+_TITLES = {OWN: "A Hugging Face model", SAVED: "A saved trace"}
+
+
+class Waiting(SceneError):
+    """Nothing is wrong: what is to be shown has not been named yet."""
+
 
 def sidebar() -> dict:
-    """What holds for all panels but the sentence -> fields of Choice."""
+    """What holds for all panels but the text: fields of Choice, `source` None where there is a `problem`; model : of the control."""
     with st.sidebar:
-        controls.brand("Every layer and head of one trained model: at a glance, up close, measured and switched off.")
-        models = state.many_headed()
-        if not models:
-            return {}
-        model = st.selectbox("Model", models, format_func=model_title, key="model", bind="query-params", on_change=_enter)
-        kind = st.selectbox("Which attention", kinds(model), format_func=KINDS.get, key="kind", bind="query-params")
-        return {"model": model, "kind": kind} | _overview()
+        controls.brand("Every layer and head of one model: at a glance, up close, measured and switched off.")
+        model = st.selectbox(
+            "Model", [*state.many_headed(), OWN, SAVED], format_func=_title, key="model", bind="query-params", on_change=_enter
+        )
+        source, problem = _source(model)
+        kinds = source.kinds if source else ORDER
+        kind = st.selectbox("Which attention", kinds, format_func=KINDS.get, key="kind", bind="query-params")
+        return {"model": model, "problem": problem, "source": source, "kind": kind} | _overview()
+
+
+def _title(model: str) -> str:
+    return _TITLES.get(model) or sources.Shipped(model).title
+
+
+def _source(model: str) -> tuple[Source | None, SceneError | None]:
+    """What the control says, made ready; else why not."""
+    try:
+        return {OWN: _own, SAVED: _saved}.get(model, lambda: sources.Shipped(model))(), None
+    except SceneError as error:
+        return None, error
+    except (ValueError, OSError) as error:  # what attnviz raises for a model or a file that cannot be shown; a folder not to be read
+        text = str(error)  # one that begins with the name of a model leaves it as it is
+        return None, SceneError(f"{text.removeprefix(state.LIBRARY)}." if text.startswith(state.LIBRARY) else sentence(text))
+
+
+def _own() -> Source:
+    name = st.text_input(
+        "Folder, or name on the hub", key="own", bind="query-params", placeholder="./my-bert or openai-community/gpt2",
+        help="A model for the transformers library, as save_pretrained() writes it, with its tokenizer: like BERT, GPT, T5, BART or "
+        "Marian. Weights are read from safetensors only, and code that comes with a model is never run.",
+    ).strip()  # fmt: skip
+    if not name:
+        raise Waiting("Type the folder of a model on the left, or its name on the Hugging Face hub.")
+    return sources.Own(state.LIBRARY + name)
+
+
+def _saved() -> Source:
+    file = st.file_uploader(
+        "File of the trace", [ending.removeprefix(".") for ending in trace_files.FORMATS], key="file",
+        help="As attnviz.save_trace() and Trace.to_json() write it: of any model here, or of attnviz.from_arrays().",
+    )  # fmt: skip
+    if file is None:
+        raise Waiting("Choose the file of a trace on the left: one that attnviz.save_trace() has written.")
+    return sources.Saved(("trace", file.file_id), file.name, state.saved(st.session_state, file))
 
 
 def _overview() -> dict:
@@ -39,10 +84,12 @@ def _overview() -> dict:
 
 def _enter() -> None:
     """Another model is asked the same, unless it reads another language or the sentence was an example."""
-    facts = pairs.of(st.session_state["model"].partition("/")[0])
+    model, text = st.session_state["model"], st.session_state.get("text")
+    facts = pairs.ANY if model in _TITLES else sources.Shipped(model).languages
     last: Gallery | None = state.last(st.session_state, state.GALLERY)
     before = last.choice.languages if last else facts
-    if before.source != facts.source or st.session_state["text"] in before.examples:
+    other = before.source and facts.source and before.source != facts.source
+    if text is not None and (other or text in before.examples):
         st.session_state["text"] = facts.first
 
 
@@ -52,11 +99,8 @@ def show(fields: dict) -> None:
 
     A fragment, and each panel that has controls is one: what is chosen there draws that panel again and nothing else.
     """
-    if not fields:
-        st.error("There is no model with several heads here: a Transformer or a classifier is needed.", icon=":material/info:")
-        return
-    text = controls.sentence(fields["model"].partition("/")[0])
-    current = _compose(Choice(text, **fields), st.container(key="notice"))
+    text, notice = _text(fields), st.container(key="notice")
+    current = _compose(fields, text, notice)
     if current is None:
         return
     dark = st.context.theme.type == "dark"
@@ -68,19 +112,45 @@ def show(fields: dict) -> None:
     closeup.show(current, dark)
     compared.show(current, dark)
     compared.table(current)
+    _keep(current)
     for panel in (alike.show, depth.show, switched_off.show, switched_off.importance):
         panel(current, dark)
 
 
-def _compose(choice: Choice, notice) -> Gallery | None:
+def _text(fields: dict) -> str:
+    """What is to be read: typed, or that of the saved trace."""
+    model, source = fields["model"], fields["source"]
+    if model == OWN:
+        return controls.own_text(source and source.limit)
+    if model == SAVED:
+        if source:
+            st.html(parts.source(source.found, source.file))
+        return source.found.text if source else ""
+    return controls.sentence(model.partition("/")[0])
+
+
+def _compose(fields: dict, text: str, notice) -> Gallery | None:
     try:
-        current = gallery.compose(choice, state.read, state.measure)
+        if fields["problem"]:
+            raise fields["problem"]
+        chosen = {name: value for name, value in fields.items() if name not in ("model", "problem")}
+        current = gallery.compose(Choice(text, **chosen), state.measure)
+    except Waiting as error:
+        notice.info(parts.markdown(str(error)), icon=":material/info:")
     except SceneError as error:
         notice.error(parts.markdown(str(error)), icon=":material/info:")
-        last = state.last(st.session_state, state.GALLERY)
-        if last is not None:
-            notice.caption("Below is the last sentence that could be shown:")
-            notice.text(last.choice.text)
-        return last
-    state.remember(current, st.session_state, state.GALLERY)
-    return current
+    else:
+        state.remember(current, st.session_state, state.GALLERY)
+        return current
+    last = state.last(st.session_state, state.GALLERY)
+    if last is not None:
+        notice.caption("Below is the last text that could be shown:")
+        notice.text(last.choice.text)
+    return last
+
+
+def _keep(current: Gallery) -> None:
+    st.download_button(
+        "The whole trace (safetensors)", lambda: trace_files.pack(current.trace), "trace.safetensors", on_click="ignore", key="keep",
+        help="Everything that is shown here: to be opened again as “A saved trace”, or in Python with attnviz.load_trace().",
+    )  # fmt: skip

@@ -43,13 +43,22 @@ def translation(part: Part) -> str:
 
 def output(trace: Trace, language: str) -> str:
     """The same of a trace alone."""
+    if not trace.target:
+        return f'<p class="what" role="status">The model reads these {len(trace.source)} tokens and writes no text of its own.</p>'
     said = _said(trace.translation, language) if trace.translation else "<i>nothing: it ended at once</i>"
     how = "forced; " if trace.forced else ""
     cut = "" if trace.complete else " · cut at the length limit"
-    mean = trace.log_prob / max(len(trace.log_probs), 1)
+    chance = "its probability is not known"
+    if trace.log_probs:
+        chance = f"log-probability {trace.log_prob:.2f} ({trace.log_prob / len(trace.log_probs):.2f} a piece)"
+    return f'<p class="said" role="status">{said}<br><small>{how}{chance}{cut}</small></p>'
+
+
+def source(trace: Trace, file: str) -> str:
+    """The text of a trace that nobody typed here."""
     return (
-        f'<p class="said" role="status">{said}<br><small>{how}log-probability {trace.log_prob:.2f} '
-        f"({mean:.2f} a piece){cut}</small></p>"
+        f'<p class="said">{_said(trace.text, "")}<br><small>from {html.escape(file)} · {html.escape(trace.model)} · '
+        f"{len(trace.source)} tokens</small></p>"
     )
 
 
@@ -136,11 +145,12 @@ def step(part: Part, index: int) -> str:
     text = labels.plain(tokens[index].text)
     if part.grid and part.grid.kind == "encoder":
         return f'<p class="step">Source token {index + 1}: {_said(text, part.languages.source, "b")}</p>'
-    chance = math.exp(part.shown.log_probs[index])  # <eos> is last, so hiding it moves no step
+    known = part.shown.log_probs  # <eos> is last, so hiding it moves no step
+    chance = f" with probability {math.exp(known[index]):.3f}" if known else ""
     others = " ".join(  # with a space, where the line may break
         f"<i>{_said(labels.plain(other.text), language)} {other.probability:.3f}</i>" for other in part.shown.alternatives[index]
-    ) or "for alternatives, which are pieces, show pieces"
-    return f'<p class="step">{_said(text, language, "b")} with probability {chance:.3f}<span class="others">{others}</span></p>'
+    ) or ("for alternatives, which are pieces, show pieces" if any(part.trace.alternatives) else "")
+    return f'<p class="step">{_said(text, language, "b")}{chance}<span class="others">{others}</span></p>'
 
 
 def weights_table(part: Part) -> str:

@@ -1,6 +1,7 @@
 """Heads switched off: what the model then says, and how much it minds each one."""
 
 import html
+import math
 import time
 
 import streamlit as st
@@ -8,14 +9,18 @@ from streamlit.errors import StreamlitAPIException
 
 from attnviz import ablation, figures
 from attnviz.ablation import Effect, Importance
+from attnviz.figures import labels
+from attnviz.pretrained import Prediction
 from dashboard import state
 from dashboard.gallery import Gallery, head_name
+from dashboard.pairs import Pair
 from dashboard.plot import named, plots
 from dashboard.scene import sentence
 from dashboard.settings import KINDS
 from dashboard.views import parts
 
 _SHOWN = 5  # heads that are missed most
+_TOKENS = 10  # tokens of which a model that only reads thinks most differently
 _SLICE = 0.4  # s between two looks at what was pressed
 _MEASURING = "measuring"
 
@@ -23,17 +28,26 @@ _MEASURING = "measuring"
 @st.fragment
 def show(current: Gallery, dark: bool) -> None:
     st.subheader("Switch off", divider="gray")
+    if _said(current.choice.source.fixed):
+        return
     off = st.multiselect(
         "Heads that are switched off", current.every, format_func=lambda head: head_name(head, kind=True), key="off",
         bind="query-params", help="What such a head finds is multiplied by 0 before it goes on (Michel et al. 2019).",
     )  # fmt: skip
     if off:
         try:
-            _effect(current, state.effect(current.choice.model, current.trace.text, tuple(sorted(off))), dark)
+            _effect(current, state.effect(current.choice.source.name, current.trace.text, tuple(sorted(off))), dark)
         except ValueError as error:  # an output so long that it cannot be forced
             _refused(error)
     else:
         st.html('<p class="small" role="status">Choose heads above, or measure what each of them matters below.</p>')
+
+
+def _said(problem: str) -> bool:
+    """Say why a panel has nothing, if there is a reason."""
+    if problem:
+        st.html(f'<p class="small" role="status">{html.escape(problem)}</p>')
+    return bool(problem)
 
 
 def _refused(error: ValueError) -> None:
@@ -42,19 +56,59 @@ def _refused(error: ValueError) -> None:
 
 def _effect(current: Gallery, effect: Effect, dark: bool) -> None:
     languages, kind = current.choice.languages, current.choice.kind
+    wrote, forced = current.target is not None, ""
+    if wrote:
+        st.html(_written(effect, languages))
+        forced = f", the original {html.escape(languages.output)} forced"
+    elif not _said(current.choice.source.silent):
+        st.html(_predicted(current, effect))
+    figure = figures.overview(effect.after, kind, root=current.choice.root, dark=dark)
+    words = f'<p class="what">{html.escape(KINDS[kind].split(" (")[0])} without them{forced}.</p>'
+    plots([(words, named(figure, f"heads without some {kind}", dark))], "without")
+
+
+def _written(effect: Effect, languages: Pair) -> str:
+    """What a model writes or says with and without the heads."""
     same = "It says the same." if effect.free.translation == effect.before.translation else "It says something else."
     rows = [
         ("With all heads", [effect.before.translation, f"{effect.before.log_prob:.2f}"]),
         ("Without them", [effect.free.translation, f"{effect.free.log_prob:.2f}"]),
         (f"Without them, the original {languages.output} forced", [effect.after.translation, f"{effect.after.log_prob:.2f}"]),
     ]
-    st.html(
+    return (
         f'<p class="what" role="status">{same} Log-probability of the original {html.escape(languages.output)}: <b>{effect.change:+.2f}</b> nats.</p>'
         + parts.table("What the model says", [languages.output, "log-probability"], rows, cells=languages.target)
     )
-    figure = figures.overview(effect.after, kind, root=current.choice.root, dark=dark)
-    words = f'<p class="what">{html.escape(KINDS[kind].split(" (")[0])} without them, the original {html.escape(languages.output)} forced.</p>'
-    plots([(words, named(figure, f"heads without some {kind}", dark))], "without")
+
+
+def _predicted(current: Gallery, effect: Effect) -> str:
+    """What a model that only reads predicts of the tokens, those first of which it thinks most differently."""
+    pairs = sorted(zip(*effect.predictions), key=lambda pair: -abs(pair[1].log_prob - pair[0].log_prob))
+    if not pairs:
+        return '<p class="small" role="status">Nothing is predicted of one token: none stands before it.</p>'
+    shown = pairs if current.choice.tables else pairs[:_TOKENS]
+    tokens = current.trace.source
+    rows = [(f"{before.place + 1} {labels.plain(tokens[before.place].text)}",
+             [*(f"{math.exp(one.log_prob):.3f}" for one in (before, after)), *map(_likeliest, (before, after))])
+            for before, after in shown]  # fmt: skip
+    some = "" if len(shown) == len(pairs) else f", the {len(shown)} of {len(pairs)} that change most"
+    before, after = effect.log_probs
+    return (
+        f'<p class="what" role="status">It writes no text of its own, so this is what it predicts of yours, {_how(current)}: log-probability '
+        f"of its tokens {before:.2f} with all heads, {after:.2f} without them: <b>{effect.change:+.2f}</b> nats.</p>"
+        + parts.table(f"Probability of each token{some}", ["with all heads", "without them", "most probable", "without them"], rows)
+    )
+
+
+def _how(current: Gallery) -> str:
+    causal = any(m.kind == "decoder" for m in current.trace.maps)
+    return "each token from those before it" if causal else (
+        "each token masked in turn and read from all others (Salazar et al. 2020)")
+
+
+def _likeliest(one: Prediction) -> str:
+    best = one.alternatives[0]
+    return f"{labels.plain(best.text)} {best.probability:.3f}"
 
 
 @st.fragment
@@ -64,8 +118,11 @@ def importance(current: Gallery, dark: bool) -> None:
     A slice at a time: a run of a fragment is not interrupted by a press on one of its own buttons, which waits for its end.
     """
     st.subheader("What each head matters", divider="gray")
-    st.caption("Each head is switched off alone: the change in the log-probability of the model's own output, in nats. Below 0, it is missed.")
-    asked, every = (current.choice.model, current.trace.text), current.every
+    if _said(current.choice.source.fixed or current.choice.source.silent):
+        return
+    output = "the tokens of the text" if current.target is None else "the model's own output"
+    st.caption(f"Each head is switched off alone: the change in the log-probability of {output}, in nats. Below 0, it is missed.")
+    asked, every = (current.choice.source.name, current.trace.text), current.every
     found = state.found(st.session_state, *asked)
     measuring = st.session_state.get(_MEASURING) == asked and len(found) < len(every)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -89,7 +146,7 @@ def _go_on(current: Gallery, found: list[Importance]) -> None:
     """Some more heads, then show them."""
     end = time.monotonic() + _SLICE
     try:
-        for one in state.importance(current.choice.model, current.trace.text, current.trace.translation, current.every[len(found) :]):
+        for one in state.importance(current.choice.source.name, current.trace.text, current.target, current.every[len(found) :]):
             found.append(one)
             if time.monotonic() > end:
                 break

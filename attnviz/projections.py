@@ -1,0 +1,76 @@
+"""Output projections: what reads the contexts of all heads of a layer side by side, (B, Q, H*d), found in a model.
+
+In models of this project it is that of attention.MultiHead. Families of the transformers library each have a name of their own
+for it; in those of ENDS it is the last step of attention, and a head is a slice of its input.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from torch import nn
+
+from attnviz.attention import MultiHead
+
+_PLACES = {"encoder": ("encoder", "attention"), "decoder": ("decoder", "attention"), "cross": ("decoder", "cross")}
+ENDS = {  # how the name of such a module ends -> is it of cross-attention
+    "attention.output.dense": False, "crossattention.output.dense": True,  # BERT, RoBERTa, ELECTRA and their like
+    "attention.out_lin": False,  # DistilBERT
+    "attn.c_proj": False, "crossattention.c_proj": True,  # GPT-2
+    "attn.out_proj": False, "attn.attention.out_proj": False,  # GPT-J, GPT-Neo
+    "attention.dense": False,  # GPT-NeoX, Pythia
+    "self_attn.o_proj": False,  # Llama, Mistral, Qwen, Gemma
+    "self_attn.out_proj": False, "encoder_attn.out_proj": True,  # BART, Marian, Pegasus, OPT
+    "SelfAttention.o": False, "EncDecAttention.o": True,  # T5
+}  # fmt: skip
+
+
+class Projection(NamedTuple):
+    """path : of the module, below the model. heads : of its layer."""
+
+    kind: str
+    layer: int
+    path: str
+    heads: int
+
+
+def own(model: nn.Module) -> list[Projection]:
+    """Of a model of this project, kind by kind and layer by layer; none without multi-head attention."""
+    found = []
+    for kind, (stack, name) in _PLACES.items():
+        layers = getattr(model, stack, ())
+        for layer, block in enumerate(layers if isinstance(layers, nn.ModuleList) else ()):
+            path = f"{stack}.{layer}.{name}" if hasattr(block, name) else f"{stack}.{layer}"  # the layer's own, or the layer itself
+            attention = model.get_submodule(path)
+            if isinstance(attention, MultiHead):
+                found.append(Projection(kind, layer, f"{path}.output", attention.heads))
+    return found
+
+
+def named(model: nn.Module, counts: Mapping[str, Sequence[int]]) -> list[Projection]:
+    """Of a model of the transformers library; counts : kind -> heads of each layer, as its attention has them.
+
+    ValueError unless there is just one for each layer, wide enough for its heads: then nobody knows what to switch off.
+    """
+    paths = defaultdict(list)
+    for path, module in model.named_modules():
+        if (end := next((end for end in ENDS if f".{path}".endswith(f".{end}")), None)) and _width(module):
+            paths[_kind(path.split("."), ENDS[end], counts)].append(path)
+    found = [Projection(kind, layer, path, heads) for kind, of_layers in counts.items()
+             for layer, (path, heads) in enumerate(zip(paths[kind], of_layers))]  # fmt: skip
+    fit = all(len(paths[kind]) == len(of_layers) for kind, of_layers in counts.items())
+    if not fit or any(_width(model.get_submodule(one.path)) % one.heads for one in found):
+        raise ValueError("heads of its family cannot be switched off: it is not known here where in its layers they end")
+    return found
+
+
+def _kind(path: list[str], cross: bool, counts: Mapping[str, Sequence[int]]) -> str:
+    """Of a model with one stack all attention is of its one kind."""
+    if len(counts) == 1:
+        return next(iter(counts))
+    return "cross" if cross else "decoder" if "decoder" in path else "encoder"
+
+
+def _width(module: nn.Module) -> int:
+    """Numbers that a linear layer reads for each token; 0 of another module. GPT-2's are of a class with names of its own."""
+    return getattr(module, "in_features", None) or getattr(module, "nx", 0)

@@ -1,0 +1,77 @@
+"""Models of one's own and saved traces on the page of heads, in a real browser."""
+
+from urllib.parse import quote_plus
+
+import families
+import numpy as np
+import pytest
+
+import attnviz
+
+pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
+CLOSE_UP = "() => [...document.querySelector('.st-key-chart-closeup .plot')._fullData[0].z].map((row) => [...row])"
+CHARTS = 9  # overview, close-up (2), compared (2) and their lines, pattern, rollout, distance
+TEXT = "The black dogs."
+
+
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory):
+    """3 layers of 4 heads in the encoder, 2 in the decoder."""
+    return families.write(tmp_path_factory.mktemp("hf") / "t5", "t5")
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A file of attention from elsewhere, and the trace in it."""
+    weights = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 3, 4))
+    trace = attnviz.from_arrays(weights, ["[CLS]", "a", "<b>dog</b>", "!"], special=["[CLS]"], name="mine")
+    attnviz.save_trace(trace, tmp_path / "mine.safetensors")
+    return tmp_path / "mine.safetensors", trace
+
+
+def test_a_model_of_ones_own_is_named_and_looked_at(dashboard, t5):
+    dashboard.open(f"/heads?text={quote_plus(TEXT)}", charts=CHARTS)
+    dashboard.choose("model", "A Hugging Face model")
+    dashboard.page.get_by_text("Type the folder of a model on the left").wait_for()
+    assert dashboard.sentence.input_value() == TEXT and dashboard.page.locator(".st-key-chart-overview .plot").is_visible()
+    name = dashboard.page.locator(".st-key-own input")
+    name.fill(str(t5))
+    name.press("Enter")
+    dashboard.page.wait_for_function("location.search.includes('own=')", timeout=60_000)
+    dashboard.drawn(CHARTS)
+    trace = attnviz.load(f"hf:{t5}").trace(TEXT)
+    assert np.allclose(dashboard.page.evaluate(CLOSE_UP), trace.map("encoder", 2).weights[0], atol=1e-4)
+    dashboard.choose("kind", "Self-attention of the decoder")
+    dashboard.drawn(CHARTS)
+    area = dashboard.page.locator(".st-key-chart-overview .nsewdrag").first
+    box = area.bounding_box()
+    area.click(position={"x": box["width"] * 0.375, "y": box["height"] * 0.25})  # layer 1 of 2, head 2 of 4
+    dashboard.page.wait_for_function("location.search.includes('layer=1') && location.search.includes('head=2')")
+    dashboard.drawn(CHARTS)
+    shown = np.array([[np.nan if weight is None else weight for weight in row] for row in dashboard.page.evaluate(CLOSE_UP)])
+    assert np.allclose(np.nan_to_num(shown), trace.map("decoder", 0).weights[1], atol=1e-4)
+
+
+def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5):
+    path, trace = saved
+    dashboard.page.goto(f"{dashboard.address}/heads?model=A+saved+trace")
+    file = dashboard.page.locator(".st-key-file input[type=file]")
+    file.set_input_files(path)
+    dashboard.drawn(CHARTS)
+    assert np.allclose(dashboard.page.evaluate(CLOSE_UP), trace.map("encoder", 1).weights[0], atol=1e-4)
+    assert not dashboard.sentence.count() and "a <b>dog</b> !" in dashboard.translations
+    assert dashboard.page.get_by_text("A saved trace comes without its model").count() == 2
+    file.set_input_files(t5 / "model.safetensors")
+    dashboard.page.locator(".st-key-notice").get_by_text("its weights are those of something else").wait_for()
+    dashboard.drawn(CHARTS)
+    with dashboard.page.expect_download() as download:
+        dashboard.page.get_by_role("button", name="The whole trace").click()
+    assert attnviz.load_trace(download.value.path()) == trace
+
+
+def test_a_link_opens_a_model_of_ones_own_with_a_head_switched_off(dashboard, t5):
+    dashboard.open(f"/heads?text={quote_plus(TEXT)}&model=A+Hugging+Face+model&own={quote_plus(str(t5))}&off=cross+layer+2%2C+head+1", charts=CHARTS + 1)
+    assert "Log-probability of the original text" in dashboard.page.get_by_text("Log-probability of the original text").inner_text()
+    dashboard.type("n " * 50)
+    dashboard.page.locator(".st-key-notice").get_by_text("The text is too long: 102 tokens").wait_for()
+    assert dashboard.sentence.input_value() == "n " * 50 and TEXT in dashboard.notice
