@@ -23,6 +23,13 @@ def chromium() -> str | None:
 @contextlib.contextmanager
 def server(script: Path = ROOT / "dashboard" / "app.py", **environment: str) -> Iterator[str]:
     """Run a Streamlit script on a free port of this machine -> its address."""
+    with running(script, **environment) as (address, _):
+        yield address
+
+
+@contextlib.contextmanager
+def running(script: Path = ROOT / "dashboard" / "app.py", **environment: str) -> Iterator[tuple[str, int]]:
+    """The same -> its address, and the number of its process."""
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
@@ -34,7 +41,7 @@ def server(script: Path = ROOT / "dashboard" / "app.py", **environment: str) -> 
     address = f"http://localhost:{port}"
     try:
         _wait(address, process)
-        yield address
+        yield address, process.pid
     finally:
         process.terminate()
         process.wait(20)
