@@ -79,6 +79,11 @@ def measure(choice, shown):
     return _table(*_checkpoint(choice.model), choice.text, choice.kind, choice.words, choice, shown)
 
 
+def nearest(choice, shown, head):
+    """The other heads by their distance from one head, of the trace at the level shown; worked out once; not to be written to."""
+    return _nearest(*_checkpoint(choice.model), choice.text, choice.words, head, shown)
+
+
 def effect(model: str, text: str, off: tuple):
     """What a model says of a text without some heads (`attnviz.heads.Head`), worked out once."""
     return _effect(*_checkpoint(model), text, off)
@@ -163,6 +168,13 @@ def _table(name: str, root: str, stamp: tuple, text: str, kind: str, words: bool
     from dashboard import gallery
 
     return gallery.measure(_choice, _shown)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _nearest(name: str, root: str, stamp: tuple, text: str, words: bool, head, _shown):
+    from attnviz import heads
+
+    return heads.nearest(_shown, head)
 
 
 @st.cache_resource(show_spinner="Asking again without them …", max_entries=32)

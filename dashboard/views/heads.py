@@ -33,8 +33,13 @@ def _overview() -> dict:
         "Tokens", ["pieces", "words"], default="pieces", required=True, key="units", bind="query-params",
         help="For whole words, weights are summed over the pieces of a key and averaged over those of a query.",
     )  # fmt: skip
+    special = st.toggle(
+        "Show special tokens", True, key="special", bind="query-params",
+        help="In the close-up and in the heads compared. Hidden, the other weights are scaled up to sum to 1, and the page says how "
+        "much was removed. Overview, statistics, patterns and rollout are as computed.",
+    )  # fmt: skip
     tables = st.toggle("Charts as tables too", key="tables", bind="query-params", help="Puts the numbers of each chart below it.")
-    return {"order": order, "color": color, "root": root, "words": units == "words", "tables": tables}
+    return {"order": order, "color": color, "root": root, "words": units == "words", "special": special, "tables": tables}
 
 
 def _enter() -> None:

@@ -3,19 +3,21 @@
 import html
 import time
 
+import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from attnviz import ablation, figures
+from attnviz import ablation, figures, heads, select
 from attnviz.ablation import Effect, Importance
 from dashboard import state
-from dashboard.gallery import Gallery, head_name
+from dashboard.gallery import COLUMNS, Gallery, head_name
 from dashboard.plot import named, plots
 from dashboard.scene import sentence
 from dashboard.settings import KINDS
 from dashboard.views import parts
 
 _SHOWN = 5  # heads that are missed most
+_TOLD = ("entropy_nats", "max_weight", "distance")  # of each head, before and without
 _SLICE = 0.4  # s between two looks at what was pressed
 _MEASURING = "measuring"
 
@@ -52,9 +54,23 @@ def _effect(current: Gallery, effect: Effect, dark: bool) -> None:
         f'<p class="what" role="status">{same} Log-probability of the original {html.escape(languages.output)}: <b>{effect.change:+.2f}</b> nats.</p>'
         + parts.table("What the model says", [languages.output, "log-probability"], rows, cells=languages.target)
     )
-    figure = figures.overview(effect.after, kind, root=current.choice.root, dark=dark)
-    words = f'<p class="what">{html.escape(KINDS[kind].split(" (")[0])} without them, the original {html.escape(languages.output)} forced.</p>'
+    after = select.words(effect.after) if current.choice.words else effect.after
+    figure = figures.overview(after, kind, root=current.choice.root, off=effect.off, dark=dark)
+    words = (f'<p class="what">{html.escape(KINDS[kind].split(" (")[0])} without them, the original {html.escape(languages.output)} forced; '
+             "those that are switched off are crossed out: nothing of what they find goes on.</p>")  # fmt: skip
     plots([(words, named(figure, f"heads without some {kind}", dark))], "without")
+    if current.choice.tables:
+        st.html(_weights(current, effect, heads.table(after, kind, _TOLD)))
+
+
+def _weights(current: Gallery, effect: Effect, after: pd.DataFrame) -> str:
+    """The text equivalent of the maps: what changed in the weights of the heads that remain."""
+    columns = [f"{COLUMNS[name]}, {when}" for name in _TOLD for when in ("before", "without them")]
+    rows = []
+    for head, old, new in zip(current.heads, current.table[[*_TOLD]].to_numpy(), after[[*_TOLD]].to_numpy()):
+        off = " (switched off)" if head in effect.off else ""
+        rows.append((head_name(head) + off, [parts.cell(value, ".3f") for pair in zip(old, new) for value in pair]))
+    return parts.table("Every head: mean over the rows of its map", columns, rows)
 
 
 @st.fragment
