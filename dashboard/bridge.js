@@ -86,13 +86,13 @@ function tokenAt(chart, { clientX, clientY }) {
   return 0 <= place && place < meta(chart).tokens[side] ? [side, place] : null;
 }
 
-// Its lines over all others, and what is told of it; without asking the server, and without Plotly's drawing anything again.
+// Its lines, over all others, which fade; without asking the server, and without Plotly's drawing anything again.
 function light(chart, token) {
   if (String(chart.lit ?? "") === String(token ?? "")) return;
   chart.lit = token;
   chart.classList.toggle("lit", Boolean(token));
   chart.querySelector(".lit-lines")?.remove();
-  if (!token) return window.Plotly.Fx.unhover(chart);
+  if (!token) return;
   const [side, place] = token, { xaxis: x, yaxis: y, width, height } = chart._fullLayout, [queries, keys] = meta(chart).tokens;
   const wanted = side ? ((place + 0.5) * queries) / keys - 0.5 : place, [from, to] = [0, 1].map((end) => x._offset + x.l2p(end));
   const paths = chart._fullData.filter(({ mode }) => mode === "lines").map((group) => {
@@ -102,7 +102,6 @@ function light(chart, token) {
     return path && `<path d="${path}" stroke="${group.line.color}" stroke-width="${group.line.width + 0.8}"/>`;
   });
   chart.querySelector(".main-svg").insertAdjacentHTML("afterend", `<svg class="lit-lines" width="${width}" height="${height}" fill="none">${paths.join("")}</svg>`);
-  window.Plotly.Fx.hover(chart, [{ curveNumber: chart._fullData.length - 2 + side, pointNumber: place }]);
 }
 
 function wireTokens(chart) {

@@ -98,7 +98,7 @@ def _tokens(grids: Sequence, side: int, step: int | None, dark: bool) -> dict:
 def _spoken(grids: Sequence, side: int, i: int) -> str:
     """Where a query looks, or which query looks most at a key; a line a head."""
     if side == 0:
-        return "<br>".join(f"{_name(grid).capitalize()}. {labels.escape(row_sentence(grid, i))}" for grid in grids)
+        return "<br>".join(f"{_name(grid).capitalize()}<br>{labels.escape(row_sentence(grid, i))}" for grid in grids)
     lines = []
     for grid in grids:
         weights = np.where(grid.visible[:, i], np.nan_to_num(grid.weights[:, i]), 0)
@@ -134,7 +134,7 @@ def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, sai
     frame["annotations"] = [note(query, dark, x=0, xanchor="right", xshift=-6, **place),
                             note(key, dark, x=1, xanchor="left", xshift=6, **place)]  # fmt: skip
     if several:
-        named = [f'<span style="color:{color}">▬</span> {_name(grid)}' for grid, color in zip(grids, palette(dark).lines)]
+        named = [f'<span style="color:{color}"><b>━━</b></span> {_name(grid)}' for grid, color in zip(grids, palette(dark).lines)]
         legend = "<br>".join("   ".join(named[i : i + _NAMED]) for i in range(0, len(named), _NAMED))
         frame["annotations"].append(note(legend, dark, x=0.5, xanchor="center", **place | dict(yshift=4 + _LINE)))
     return frame

@@ -27,7 +27,7 @@ def show(current: Gallery, dark: bool) -> None:
     maps = {head_name(head): current.grid(head.layer, head.head) for head in chosen}
     lines = named(figures.token_lines(list(maps.values()), dark=dark), "lines of heads compared", dark)
     if st.toggle("And their mean", key="mean", bind="query-params", help="The mean of the chosen heads, as one map."):
-        maps["mean of them"] = current.mean(chosen)
+        maps["their mean"] = current.mean(chosen)
     plots([_map(current, name, grid, dark) for name, grid in maps.items()], "compared")
     left, right = st.columns(2, gap="large")
     with left:
