@@ -83,6 +83,19 @@ def distances(trace: Trace, heads: Sequence[Head]) -> pd.DataFrame:
     return pd.DataFrame(found, labels, labels)
 
 
+def nearest(trace: Trace, head: Head) -> pd.DataFrame:
+    """The other heads of its kind by their distance from a head, as of `distances`, the nearest first.
+
+    Columns model, kind, layer, head, jensen_shannon. ValueError if the trace has no such head.
+    """
+    own = weights_of(trace, head)
+    rows = [(trace.model, *other, float(jensen_shannon(own, attention.weights[other.head]).mean()))
+            for attention in trace.maps if attention.kind == head.kind
+            for other in (Head(head.kind, attention.layer, i) for i in range(len(attention.weights))) if other != head]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["model", "kind", "layer", "head", "jensen_shannon"])
+    return frame.sort_values("jensen_shannon", kind="stable", ignore_index=True)
+
+
 def weights_of(trace: Trace, head: Head) -> np.ndarray:
     """The weights (Q, K) of one head. ValueError if the trace has none such."""
     attention = trace.map(head.kind, head.layer)

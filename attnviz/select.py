@@ -3,6 +3,7 @@
 Axes: Q queries (rows), K keys (columns). Nothing is drawn here and no statistic is computed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,14 +15,14 @@ from attnviz.trace import SIDES, AttentionMap, Token, Trace
 class Grid:
     """One map as it is drawn: weights (Q, K) float32, visible (Q, K) bool, removed (Q,) mass hidden with special tokens.
 
-    head : None for the mean of heads. A row of NaN is blank: all its mass was on hidden tokens (removed is 1 there).
+    head : None for the mean of heads; layer : None for that of heads of several layers. A row of NaN is blank: all its mass was on hidden tokens (removed is 1 there).
     All other rows sum to 1. The arrays are read-only. sides : what rows and columns are; as in a translation if not given.
     """
 
     model: str
     mechanism: str
     kind: str
-    layer: int
+    layer: int | None
     head: int | None
     queries: tuple[Token, ...]
     keys: tuple[Token, ...]
@@ -109,6 +110,20 @@ def select(trace: Trace, kind: str = "cross", layer: int = -1, head: int | None 
     weights = attention.weights.mean(0, dtype=np.float64) if head is None else attention.weights[head]
     grid = Grid(trace.model, trace.mechanism, kind, attention.layer, head, trace.queries(attention), trace.keys(attention),
                 weights, np.zeros(len(weights)), trace.visible(attention), trace.sides(attention))
+    return grid if special else _without_special(grid)
+
+
+def mean(trace: Trace, kind: str, heads: Sequence[tuple[int, int]], words: bool = False, special: bool = True) -> Grid:
+    """The mean of chosen heads, each (layer, head), as one map; words, special and errors as of `select`.
+
+    A statistic of it is not the mean of theirs.
+    """
+    if not heads:
+        raise ValueError("heads must hold at least one (layer, head); got none")
+    grids = [select(trace, kind, layer, head, words) for layer, head in heads]
+    layers = {grid.layer for grid in grids}
+    weights = np.mean([grid.weights for grid in grids], axis=0, dtype=np.float64)
+    grid = replace(grids[0], layer=layers.pop() if len(layers) == 1 else None, head=None, weights=weights)
     return grid if special else _without_special(grid)
 
 

@@ -4,6 +4,7 @@ const state = (window.__attnviz ??= {
   wired: new WeakSet(), page: null, row: null, slider: null, pick: null, head: null, pickHead: null, onTheme: null, theme: null,
 });
 
+const NEAR = 24; // px from a mark at which its token is meant
 const meta = (chart) => chart._fullLayout?.meta ?? {};
 const rows = (chart) => chart.data?.[0]?.z?.length ?? chart._fullData?.[0]?.z?.length ?? 0;
 
@@ -76,13 +77,53 @@ function outline(chart) {
   });
 }
 
+// The token at the side of a picture of lines that the pointer is at: [0 for queries or 1 for keys, its place], or null.
+function tokenAt(chart, { clientX, clientY }) {
+  const box = chart.getBoundingClientRect(), { xaxis: x, yaxis, yaxis2 } = chart._fullLayout;
+  const left = clientX - box.left - x._offset - x.l2p(0), right = x.l2p(1) - x.l2p(0) - left;
+  const side = left < NEAR ? 0 : right < NEAR ? 1 : -1, y = [yaxis, yaxis2][side];
+  const place = y ? Math.round(y.p2l(clientY - box.top - y._offset)) : -1;
+  return 0 <= place && place < meta(chart).tokens[side] ? [side, place] : null;
+}
+
+// Its lines, over all others, which fade; without asking the server, and without Plotly's drawing anything again.
+function light(chart, token) {
+  if (String(chart.lit ?? "") === String(token ?? "")) return;
+  chart.lit = token;
+  chart.classList.toggle("lit", Boolean(token));
+  chart.querySelector(".lit-lines")?.remove();
+  if (!token) return;
+  const [side, place] = token, { xaxis: x, yaxis: y, width, height } = chart._fullLayout, [queries, keys] = meta(chart).tokens;
+  const wanted = side ? ((place + 0.5) * queries) / keys - 0.5 : place, [from, to] = [0, 1].map((end) => x._offset + x.l2p(end));
+  const groups = chart._fullData.filter(({ mode }) => mode === "lines"), colours = [...new Set(groups.map(({ line }) => line.color))];
+  const paths = groups.map((group) => {
+    const aside = y._offset + 3 * (colours.indexOf(group.line.color) - (colours.length - 1) / 2); // heads that agree: side by side
+    let path = "";
+    for (let i = 0; i < group.y.length; i += 3)
+      if (Math.abs(group.y[i + side] - wanted) < 0.01) path += `M${from},${aside + y.l2p(group.y[i])}L${to},${aside + y.l2p(group.y[i + 1])}`;
+    return path && `<path d="${path}" stroke="${group.line.color}" stroke-width="${group.line.width + 0.8}"/>`;
+  });
+  chart.querySelector(".main-svg").insertAdjacentHTML("afterend", `<svg class="lit-lines" width="${width}" height="${height}" fill="none">${paths.join("")}</svg>`);
+}
+
+function wireTokens(chart) {
+  const here = (event) => meta(chart).tokens && tokenAt(chart, event);
+  chart.addEventListener("mousemove", (event) => light(chart, here(event)));
+  chart.addEventListener("mouseleave", () => meta(chart).tokens && light(chart, null));
+  chart.addEventListener("click", (event) => { // on the token's text; a click on its mark is Plotly's
+    const [side, place] = here(event) ?? [];
+    if (side === 0 && meta(chart).rows) state.pick?.(place);
+  });
+}
+
 function wire(chart) {
   if (!chart.on || !chart._fullLayout || !window.Plotly) return;
   addButtons(chart);
   outline(chart);
   if (state.wired.has(chart)) return;
   state.wired.add(chart);
-  chart.on("plotly_afterplot", () => { addButtons(chart); outline(chart); });
+  wireTokens(chart);
+  chart.on("plotly_afterplot", () => { addButtons(chart); outline(chart); if (chart.lit) light(chart, null); });
   chart.on("plotly_click", (event) => {
     const point = event.points?.[0];
     if (!point) return;

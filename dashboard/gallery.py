@@ -57,6 +57,7 @@ class Choice:
     color: str = ""
     root: bool = False
     words: bool = False
+    special: bool = True  # in the maps of single heads and their means; all else is as computed
     tables: bool = False
 
     @property
@@ -105,7 +106,11 @@ class Gallery:
 
     def grid(self, layer: int, head: int | None) -> Grid:
         """The map of a head; None for the mean of its layer's."""
-        return select.select(self.shown, self.choice.kind, layer, head)
+        return select.select(self.shown, self.choice.kind, layer, head, special=self.choice.special)
+
+    def mean(self, chosen: list[Head]) -> Grid:
+        """The mean of chosen heads."""
+        return select.mean(self.shown, self.choice.kind, [(head.layer, head.head) for head in chosen], special=self.choice.special)
 
 
 def compose(choice: Choice, measurer: Measurer) -> Gallery:
@@ -113,7 +118,7 @@ def compose(choice: Choice, measurer: Measurer) -> Gallery:
     try:
         trace = choice.source.trace(choice.text)
         shown = select.words(trace) if choice.words else trace
-        shown.map(choice.kind)  # says which kinds there are
+        select.select(shown, choice.kind, special=choice.special)  # says which kinds there are, and when nothing is left to show
         return Gallery(choice, trace, shown, measurer(choice, shown))
     except SceneError:
         raise

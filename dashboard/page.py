@@ -10,7 +10,7 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
     sys.path.insert(0, ROOT)
 
-from dashboard import controls  # noqa: E402
+from dashboard import carry, controls  # noqa: E402
 
 st.set_page_config(
     page_title="attnviz · see how attention works",
@@ -44,7 +44,9 @@ PAGES = [
 
 def main() -> None:
     st.html(Path(__file__).with_name("style.css"))
-    st.navigation(PAGES, position="top").run()
+    page = st.navigation(PAGES, position="top")
+    st.query_params.update(carry.arrive(page.url_path, st.session_state))
+    page.run()
 
 
 try:

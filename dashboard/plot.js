@@ -64,8 +64,8 @@ async function draw(plot, text) {
   plot.classList.toggle("picks", Boolean(layout.meta.rows || layout.meta.heads)); // a click goes there: see bridge.js
   const Plotly = await plotly();
   if (plot.figure !== text) return; // a newer one came meanwhile
-  const [first] = data;
-  await Plotly.react(plot, first.colorbar ? [{ ...first, showscale: false }] : data, layout, CONFIG);
+  const [first, ...others] = data;
+  await Plotly.react(plot, first.colorbar ? [{ ...first, showscale: false }, ...others] : data, layout, CONFIG);
   if (first.colorbar) legend(plot, first);
 }
 

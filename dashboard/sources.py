@@ -9,6 +9,8 @@ from dashboard import pairs, state
 from dashboard.gallery import ordered
 from dashboard.scene import SceneError, check_text, sentence
 
+OWN, SAVED = "own model", "saved trace"  # among the models of the page, the trained ones by their names
+_TITLES = {OWN: "A Hugging Face model", SAVED: "A saved trace"}
 _NO_MODEL = "A saved trace comes without its model, so there is nothing here to switch heads off in. In Python, attnviz.ablation does it."
 
 
@@ -121,3 +123,8 @@ class Saved:
 
     def trace(self, text: str) -> Trace:
         return self.found
+
+
+def title(model: str) -> str:
+    """Of one of the models of the page."""
+    return _TITLES.get(model) or Shipped(model).title

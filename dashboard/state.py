@@ -95,6 +95,11 @@ def measure(choice, shown):
     return _table(choice.source.key, choice.text, choice.kind, choice.words, choice, shown)
 
 
+def nearest(choice, shown, head):
+    """The other heads by their distance from one head, of the trace at the level shown; worked out once; not to be written to."""
+    return _nearest(choice.source.key, choice.text, choice.words, head, shown)
+
+
 def effect(model: str, text: str, off: tuple):
     """What a model says of a text without some heads (`attnviz.heads.Head`), worked out once."""
     return (_own_effect if model.startswith(LIBRARY) else _effect)(key(model), model, text, off)
@@ -196,6 +201,13 @@ def _table(source: tuple, text: str, kind: str, words: bool, _choice, _shown):
     from dashboard import gallery
 
     return gallery.measure(_choice, _shown)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _nearest(source: tuple, text: str, words: bool, head, _shown):
+    from attnviz import heads
+
+    return heads.nearest(_shown, head)
 
 
 def _without(key: tuple, name: str, text: str, off: tuple):

@@ -112,6 +112,24 @@ def test_a_link_opens_a_head_and_its_row():
     assert np.array_equal(grid.weights, weights) and "Means over the rows: entropy (nats)" in heatmap["words"]
 
 
+def test_special_tokens_can_be_hidden_and_how_much_is_said():
+    app = sound(run(special="false", compare=["layer 1, head 1", "layer 2, head 2"], mean="true"))
+    heatmap, lines = cells(app, "closeup")
+    eos = float(gallery(app).grid(1, 0).removed.mean())
+    assert f"{100 * eos:.0f} % of the weight removed" in heatmap["words"] and "These are of all tokens" in heatmap["words"]
+    every = len(gallery(app).trace.source)
+    assert f"from {every - 1} source tokens" in described(lines) and f"a map of {every} source tokens" in described(cells(app, "overview")[0])
+    assert all("Special tokens hidden" in cell["words"] for cell in cells(app, "compared")) and len(cells(app, "compared")) == 3
+
+
+def test_the_heads_most_like_a_head():
+    app = sound(run(pattern="layer 1, head 2", tables="true"))
+    nearest = heads.nearest(gallery(app).trace, Head("encoder", 0, 1))
+    best = nearest.iloc[0]
+    assert f'>layer {best["layer"] + 1}, head {best["head"] + 1}</th><td>{best["jensen_shannon"]:.3f}</td>' in page(app)
+    assert "Distance of every head from layer 1, head 2" in page(app) and cells(app, "pattern")
+
+
 def test_the_mean_of_heads_has_no_statistics_of_heads():
     heatmap, lines = cells(sound(run(head="mean of heads")), "closeup")
     assert "The mean of the 2 heads of layer 2." in heatmap["words"] and "mean of heads" in described(lines)
@@ -225,6 +243,7 @@ def test_the_classifier_says_its_label(models):
     assert all(f"{label.text} {label.probability:.3f}" in verdict["words"] for label in trace.alternatives[0])
     assert described(verdict).startswith(f"Step 1, ‘{trace.translation}’: looks at")
     assert app.selectbox(key="kind").options == [KINDS["encoder"]]
+    assert "The heads that it used" in page(app) and len(state.found(app.session_state, "sst2/self-attention", "A moving film")) == 4
 
 
 @pytest.mark.parametrize("text, message", [

@@ -38,6 +38,7 @@ LIBRARY = {
     "figures.labels": "",
     "table": "",
     "figures.wording": "numpy",
+    "figures.marks": "numpy",
     "figures.maps": "numpy plotly",
     "figures.charts": "numpy pandas plotly",
     "figures.mosaic": "numpy",

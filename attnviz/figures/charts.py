@@ -25,6 +25,7 @@ STATISTICS = {
     "removed_mass": "Weight on hidden tokens",
     "distance": "Distance (tokens)",
     "change": "Change in log-probability (nats)",
+    "jensen_shannon": "Jensen–Shannon distance",
 }
 _PANELS = (
     ("entropy_nats", "Entropy (nats)", lambda keys: math.log(keys), 2),

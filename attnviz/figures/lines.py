@@ -16,9 +16,10 @@ from attnviz.figures.theme import CLEAR, build, layout, note, palette
 from attnviz.figures.wording import row_sentence
 
 HEADS = 4  # as many colours as stay apart when they overlap
+_NAMED = 2  # heads a row of the legend
 _STRENGTHS = 6  # of lines
-_ROW, _TALLEST = 20, 1400  # px a token, of all tokens
-_TOP, _TITLE = 30, 30
+_ROW, _TALLEST, _LEAST, _MOST = 20, 1400, 15, 1950  # px a token, of all tokens while they have no less than _LEAST each, of all
+_TOP, _TITLE, _LINE = 30, 30, 18
 
 
 def token_lines(
@@ -97,7 +98,7 @@ def _tokens(grids: Sequence, side: int, step: int | None, dark: bool) -> dict:
 def _spoken(grids: Sequence, side: int, i: int) -> str:
     """Where a query looks, or which query looks most at a key; a line a head."""
     if side == 0:
-        return "<br>".join(f"{_name(grid).capitalize()}. {labels.escape(row_sentence(grid, i))}" for grid in grids)
+        return "<br>".join(f"{_name(grid).capitalize()}<br>{labels.escape(row_sentence(grid, i))}" for grid in grids)
     lines = []
     for grid in grids:
         weights = np.where(grid.visible[:, i], np.nan_to_num(grid.weights[:, i]), 0)
@@ -107,7 +108,8 @@ def _spoken(grids: Sequence, side: int, i: int) -> str:
 
 
 def _name(grid) -> str:
-    return f"layer {grid.layer + 1}, {'mean of heads' if grid.head is None else f'head {grid.head + 1}'}"
+    of = "" if grid.layer is None else f"layer {grid.layer + 1}, "
+    return of + ("mean of heads" if grid.head is None else f"head {grid.head + 1}")
 
 
 def _kept(grid, least: float) -> float:
@@ -117,11 +119,13 @@ def _kept(grid, least: float) -> float:
 
 def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, said: str) -> dict:
     first, several = grids[0], len(grids) > 1
-    above = _TOP + (_TITLE if title else 0) + 18 * several
-    height = min(_ROW * max(first.weights.shape), _TALLEST)
+    above = _TOP + (_TITLE if title else 0) + _LINE * several * -(-len(grids) // _NAMED)
+    most = max(first.weights.shape)
+    height = max(min(_ROW * most, _TALLEST), min(_LEAST * most, _MOST))
     sides = [max(map(labels.width, labels.ticks(tokens)), default=0) for tokens in (first.queries, first.keys)]
     left, right = (min(max(7 * widest + 14, 50), 110) for widest in sides)
     frame = layout(dark, height + above + 8, (left, right, above, 8), title and labels.escape(title), said)
+    frame["meta"]["tokens"] = list(first.weights.shape)  # on either side: what the pointer finds there is for the page
     frame["xaxis"] = dict(range=[-0.02, 1.02], visible=False, fixedrange=True)
     frame["yaxis"] = _axis(first.queries, height, step)
     frame["yaxis2"] = _axis(first.keys, height, None) | dict(overlaying="y", side="right")
@@ -130,14 +134,15 @@ def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, sai
     frame["annotations"] = [note(query, dark, x=0, xanchor="right", xshift=-6, **place),
                             note(key, dark, x=1, xanchor="left", xshift=6, **place)]  # fmt: skip
     if several:
-        named = [f'<span style="color:{color}">▬</span> {_name(grid)}' for grid, color in zip(grids, palette(dark).lines)]
-        frame["annotations"].append(note("   ".join(named), dark, x=0.5, xanchor="center", **place))
+        named = [f'<span style="color:{color}"><b>━━</b></span> {_name(grid)}' for grid, color in zip(grids, palette(dark).lines)]
+        legend = "<br>".join("   ".join(named[i : i + _NAMED]) for i in range(0, len(named), _NAMED))
+        frame["annotations"].append(note(legend, dark, x=0.5, xanchor="center", **place | dict(yshift=4 + _LINE)))
     return frame
 
 
 def _axis(tokens, height: int, step: int | None) -> dict:
     texts, count = labels.ticks(tokens), len(tokens)
-    shown = labels.thin(count, max(1, height // 15), keep=step)
+    shown = labels.thin(count, max(1, height // _LEAST), keep=step)
     return dict(
         range=[count - 0.5, -0.5], tickvals=shown, fixedrange=True, showgrid=False, zeroline=False, ticklen=3, tickcolor=CLEAR,
         ticktext=[f"<b>{texts[i]}</b>" if i == step else texts[i] for i in shown], tickfont=dict(size=12),

@@ -1,7 +1,7 @@
 """One attention map as a picture: rows are queries from top to bottom, columns keys with their tokens along the top.
 
 Axes hold positions, tokens sit in `ticktext`, so repeated tokens never merge and a click gives (key, query) as (x, y).
-Cells that a query cannot see and rows without weights are gaps. Steps are counted from 0 in data, from 1 in words.
+Cells that a query cannot see are hatched gaps, rows without weights gaps. Steps are counted from 0 in data, from 1 in words.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import numpy as np
 import plotly.graph_objects as go
 
-from attnviz.figures import labels
+from attnviz.figures import labels, marks
 from attnviz.figures.wording import BLANK, describe, links_sentence, row_sentence, strongest
 from attnviz.figures.theme import CLEAR, build, colorscale, layout, lines, note, palette, scale_bar
 
@@ -105,16 +105,11 @@ def _lay_over(cells: dict, frame: dict, grid, links, dark: bool) -> None:
             cells["hovertext"][query][key] += f", a {'sure' if (query, key) in links.sure else 'possible'} link"
     squares = (("sure", links.sure, "solid"), ("possible", links.possible - links.sure, "4px,3px"))
     frame["shapes"] = [
-        dict(type="path", name=f"{name} links", path=_squares(chosen), line=dict(color=color, width=width, dash=dash))
+        dict(type="path", name=f"{name} links", path=marks.squares(chosen), line=dict(color=color, width=width, dash=dash))
         for name, chosen, dash in squares if chosen
         for color, width in ((palette(dark).page, 4), (palette(dark).text, 2))  # one of the two stands out from any cell
     ] + frame.get("shapes", [])  # fmt: skip
     frame["meta"]["description"] += f" {links_sentence(grid, links)}"
-
-
-def _squares(cells) -> str:
-    """One path around each cell (query, key), a little within it."""
-    return "".join(f"M{x - 0.42:.2f},{y - 0.42:.2f}H{x + 0.42:.2f}V{y + 0.42:.2f}H{x - 0.42:.2f}Z" for y, x in sorted(cells))
 
 
 def _check_step(grid, step: int | None) -> None:
@@ -160,8 +155,11 @@ def _frame(grid, step, title, dark: bool, scale: bool, description: str) -> dict
         note(f"{grid.sides[1]} →<br>{grid.sides[0]} ↓", dark, x=0, y=1, xref="paper", yref="paper", xanchor="right",
              yanchor="bottom", xshift=-6, yshift=4, align="right")
     ]  # fmt: skip
+    if not grid.visible.all():
+        frame["meta"]["description"] += " What a query cannot see is hatched."
+        frame["shapes"] = [dict(type="path", name="hidden", path=marks.hatched(~grid.visible), opacity=0.55, line=dict(color=colors.muted, width=1))]
     if step is not None:
-        frame["shapes"] = [
+        frame["shapes"] = frame.get("shapes", []) + [
             dict(type="rect", x0=-0.5, x1=columns - 0.5, y0=step - 0.5, y1=step + 0.5, line=dict(color=colors.outline, width=2))
         ]
     return frame

@@ -7,12 +7,13 @@ words layers and heads count from 1. The maps lie over the cells as one picture 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from attnviz.figures import labels, mosaic
+from attnviz.figures import labels, marks, mosaic
 from attnviz.figures.charts import name_of
 from attnviz.figures.theme import CLEAR, build, colorscale, layout, note, palette, scale_bar
 from attnviz.heads import Head
@@ -45,12 +46,13 @@ def arranged(trace: Trace, kind: str, table: pd.DataFrame | None = None, order: 
 
 def overview(
     trace: Trace, kind: str | None = None, table: pd.DataFrame | None = None, order: str | None = None,
-    color: str | None = None, title: str | None = None, *, root: bool = False, dark: bool = False,
+    color: str | None = None, title: str | None = None, *, root: bool = False, off: Collection[Head] = (), dark: bool = False,
 ) -> go.Figure:  # fmt: skip
     """All heads of a kind (that of the first map, unless given) as small maps, weights from 0 to 1.
 
     table : of `heads.table`; order : the column that heads are sorted by, highest first; color : the column that frames show.
-    root : shades follow the square root of weights, which lets faint patterns show.
+    root : shades follow the square root of weights, which lets faint patterns show. off : heads that are switched off, which
+    are greyed and crossed out.
     A map of more than 64 tokens a side is pooled, each cell the largest weight of its block; what a query cannot see is
     hatched. ValueError when the table lacks the column, or the trace the kind.
     """
@@ -70,6 +72,8 @@ def overview(
         source=mosaic.address(picture), xref="x", yref="y", x=-0.5, y=-0.5, sizex=len(rows[0]), sizey=len(rows),
         sizing="stretch", layer="above", xanchor="left", yanchor="top",
     )]  # fmt: skip
+    if here := [(y, x) for y, row in enumerate(rows) for x, head in enumerate(row) if head in off]:
+        _cross_out(here, rows, cells, frame, dark)
     return build([cells, *([_names(rows, dark)] if order else [])], frame)
 
 
@@ -147,6 +151,16 @@ def _scale(z: np.ndarray, dark: bool) -> tuple[tuple[str, ...], tuple[float, flo
         return colors.diverging, (-most, most)
     low, high = float(there.min()), float(there.max())
     return colors.diverging[4:1:-1], (low, high) if high > low else (low - 0.5, low + 0.5)
+
+
+def _cross_out(off: list[tuple[int, int]], rows: list, cells: dict, frame: dict, dark: bool) -> None:
+    """Heads that are switched off, by place: as marks, in what the pointer reads, and in the description."""
+    colors = palette(dark)
+    frame["shapes"] = [dict(type="path", name="switched off", path=marks.crossed(off), opacity=0.75, fillcolor=colors.page,
+                            line=dict(color=colors.text, width=1.5))]  # fmt: skip
+    for y, x in off:
+        cells["hovertext"][y][x] += "<br>Switched off"
+    frame["meta"]["description"] += f" Switched off, crossed out: {'; '.join(_name(rows[y][x]) for y, x in off)}."
 
 
 def _names(rows: list, dark: bool) -> dict:

@@ -74,14 +74,16 @@ def _to_head(layer: int, head: int) -> None:
 
 def _measured(current: Gallery, grid: Grid) -> str:
     """Statistics of the head, as in the table; of the mean of heads none: its statistics are not the mean of theirs."""
+    hidden = parts.removed(grid)
     if grid.head is None:
-        return f'<p class="what">The mean of the {current.beside(grid.layer)} heads of layer {grid.layer + 1}.</p>'
+        return f'<p class="what">The mean of the {current.beside(grid.layer)} heads of layer {grid.layer + 1}{hidden and "; "}{hidden}.</p>'
     found = current.table[(current.table["layer"] == grid.layer) & (current.table["head"] == grid.head)].iloc[0]
     said = ", ".join(f"{COLUMNS[name][0].lower()}{COLUMNS[name][1:]} {found[name]:.2f}" for name in _SAID)
-    return f'<p class="what">Means over the rows: {said}.</p>'
+    as_computed = f" These are of all tokens; below, {hidden}." if hidden else ""
+    return f'<p class="what">Means over the rows: {said}.{as_computed}</p>'
 
 
 def _looks(grid: Grid, row: int | None) -> str:
     if row is None:
-        return '<p class="what">Lines for weights of at least 0.05. A click on a token on the left, or on a row, brings out its lines.</p>'
+        return '<p class="what">Lines for weights of at least 0.05. Point at a token on the left for its row, on the right for its column; a click on the left keeps the row.</p>'
     return f'<p class="what">{html.escape(row_sentence(grid, row))}</p>'

@@ -7,9 +7,10 @@ from attnviz import figures, heads
 from attnviz.heads import Head
 from attnviz.select import Grid
 from dashboard.gallery import COLUMNS, MOST, Gallery, head_name
-from dashboard.plot import named, plots
+from dashboard.plot import Cell, named, plots
 from dashboard.views import parts
 
+_LINES = '<p class="what">Lines for weights of at least 0.05. Point at a token on the left for its row, on the right for its column.</p>'
 _NAMES = {"layer": "Layer", "head": "Head"} | COLUMNS
 
 
@@ -24,34 +25,39 @@ def show(current: Gallery, dark: bool) -> None:
     if len(chosen) < 2:
         st.html('<p class="small" role="status">Choose at least two heads to compare them.</p>')
         return
-    grids = [current.grid(head.layer, head.head) for head in chosen]
-    plots([(f"<h4>{head_name(head).capitalize()}</h4>", _map(head, grid, dark)) for head, grid in zip(chosen, grids)], "compared")
-    left, right = st.columns([2, 3], gap="large")
+    maps = {head_name(head): current.grid(head.layer, head.head) for head in chosen}
+    lines = named(figures.token_lines(list(maps.values()), dark=dark), "lines of heads compared", dark)
+    if st.toggle("And their mean", key="mean", bind="query-params", help="The mean of the chosen heads, as one map."):
+        maps["their mean"] = current.mean(chosen)
+    plots([_map(current, name, grid, dark) for name, grid in maps.items()], "compared")
+    left, right = st.columns(2, gap="large")
     with left:
-        lines = named(figures.token_lines(grids, dark=dark), "lines of heads compared", dark)
-        plots([("", lines)], "compared-lines")
+        plots([(_LINES, lines)], "compared-lines")
     right.html(_distances(current, chosen) + _statistics(current, chosen))
     if current.choice.tables:
-        for head, grid in zip(chosen, grids):
-            st.html(parts.grid_table(f"Weights of {head_name(head)}", grid, current.choice.languages, grid.weights, ".2f"))
+        for name, grid in maps.items():
+            st.html(parts.grid_table(f"Weights of {name}", grid, current.choice.languages, grid.weights, ".2f"))
 
 
-def _map(head: Head, grid: Grid, dark: bool):
-    return named(figures.heatmap(grid, dark=dark), f"heatmap {head_name(head, kind=True)}", dark)
+def _map(current: Gallery, name: str, grid: Grid, dark: bool) -> Cell:
+    """A map under its name; hidden weight is said, and what a mean is not."""
+    said = [parts.removed(grid), "its statistics would not be the mean of theirs" if grid.head is None else ""]
+    note = f'<p class="what">{"; ".join(filter(None, said)).capitalize()}.</p>' if any(said) else ""
+    return f"<h4>{name.capitalize()}</h4>{note}", named(figures.heatmap(grid, dark=dark), f"heatmap {current.choice.kind} {name}", dark)
 
 
 def _distances(current: Gallery, chosen: list[Head]) -> str:
     found = heads.distances(current.shown, chosen)
     names = [head_name(head) for head in chosen]
     rows = [(name, [parts.cell(value, ".3f") for value in row]) for name, row in zip(names, found.to_numpy())]
-    return parts.table("Jensen–Shannon distance, mean over the rows: 0 for equal heads, 1 for heads that share no key", names, rows)
+    return parts.table("Jensen–Shannon distance, mean over the rows: 0 for equal heads, 1 for heads that share no key; of all tokens", names, rows)
 
 
 def _statistics(current: Gallery, chosen: list[Head]) -> str:
     frame = current.table.set_index(["layer", "head"])
     rows = [(title, [parts.cell(frame.loc[(head.layer, head.head), name], ".3f") for head in chosen])
             for name, title in COLUMNS.items()]  # fmt: skip
-    return parts.table("Means over the rows", [head_name(head) for head in chosen], rows)
+    return parts.table("Means over the rows, of all tokens", [head_name(head) for head in chosen], rows)
 
 
 @st.fragment

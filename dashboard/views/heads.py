@@ -8,10 +8,8 @@ from dashboard import controls, gallery, pairs, sources, state
 from dashboard.gallery import COLUMNS, ORDER, Choice, Gallery, Source
 from dashboard.scene import SceneError, sentence
 from dashboard.settings import KINDS
+from dashboard.sources import OWN, SAVED
 from dashboard.views import alike, closeup, compared, depth, overview, parts, switched_off, verdict
-
-OWN, SAVED = "own model", "saved trace"  # among the models, the trained ones by their names
-_TITLES = {OWN: "A Hugging Face model", SAVED: "A saved trace"}
 
 
 class Waiting(SceneError):
@@ -23,16 +21,12 @@ def sidebar() -> dict:
     with st.sidebar:
         controls.brand("Every layer and head of one model: at a glance, up close, measured and switched off.")
         model = st.selectbox(
-            "Model", [*state.many_headed(), OWN, SAVED], format_func=_title, key="model", bind="query-params", on_change=_enter
+            "Model", [*state.many_headed(), OWN, SAVED], format_func=sources.title, key="model", bind="query-params", on_change=_enter
         )
         source, problem = _source(model)
         kinds = source.kinds if source else ORDER
         kind = st.selectbox("Which attention", kinds, format_func=KINDS.get, key="kind", bind="query-params")
         return {"model": model, "problem": problem, "source": source, "kind": kind} | _overview()
-
-
-def _title(model: str) -> str:
-    return _TITLES.get(model) or sources.Shipped(model).title
 
 
 def _source(model: str) -> tuple[Source | None, SceneError | None]:
@@ -78,14 +72,19 @@ def _overview() -> dict:
         "Tokens", ["pieces", "words"], default="pieces", required=True, key="units", bind="query-params",
         help="For whole words, weights are summed over the pieces of a key and averaged over those of a query.",
     )  # fmt: skip
+    special = st.toggle(
+        "Show special tokens", True, key="special", bind="query-params",
+        help="In the close-up and in the heads compared. Hidden, the other weights are scaled up to sum to 1, and the page says how "
+        "much was removed. Overview, statistics, patterns and rollout are as computed.",
+    )  # fmt: skip
     tables = st.toggle("Charts as tables too", key="tables", bind="query-params", help="Puts the numbers of each chart below it.")
-    return {"order": order, "color": color, "root": root, "words": units == "words", "tables": tables}
+    return {"order": order, "color": color, "root": root, "words": units == "words", "special": special, "tables": tables}
 
 
 def _enter() -> None:
     """Another model is asked the same, unless it reads another language or the sentence was an example."""
     model, text = st.session_state["model"], st.session_state.get("text")
-    facts = pairs.ANY if model in _TITLES else sources.Shipped(model).languages
+    facts = pairs.ANY if model in (OWN, SAVED) else sources.Shipped(model).languages
     last: Gallery | None = state.last(st.session_state, state.GALLERY)
     before = last.choice.languages if last else facts
     other = before.source and facts.source and before.source != facts.source

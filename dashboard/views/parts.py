@@ -70,9 +70,15 @@ def _said(text: str, language: str, tag: str = "span") -> str:
 def shown(part: Part) -> str:
     """Which map is drawn, said plainly, and what was hidden of it."""
     grid, text = part.grid, which(part)
-    if grid.removed.any():
-        text += f"; special tokens hidden, {100 * float(grid.removed.mean()):.0f} % of the weight removed on average"
+    if hidden := removed(grid):
+        text += f"; {hidden}"
     return f'<p class="what">{text}.{_unknown(part)}{_linked(part)}</p>'
+
+
+def removed(grid: Grid) -> str:
+    """What was hidden of a map, in words; nothing when nothing was."""
+    share = 100 * float(grid.removed.mean())
+    return f"special tokens hidden, {share:.0f} % of the weight removed on average" if grid.removed.any() else ""
 
 
 def _linked(part: Part) -> str:

@@ -4,15 +4,16 @@ import html
 import math
 import time
 
+import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from attnviz import ablation, figures
+from attnviz import ablation, figures, heads, select
 from attnviz.ablation import Effect, Importance
 from attnviz.figures import labels
 from attnviz.pretrained import Prediction
 from dashboard import state
-from dashboard.gallery import Gallery, head_name
+from dashboard.gallery import COLUMNS, Gallery, head_name
 from dashboard.pairs import Pair
 from dashboard.plot import named, plots
 from dashboard.scene import sentence
@@ -21,6 +22,7 @@ from dashboard.views import parts
 
 _SHOWN = 5  # heads that are missed most
 _TOKENS = 10  # tokens of which a model that only reads thinks most differently
+_TOLD = ("entropy_nats", "max_weight", "distance")  # of each head, before and without
 _SLICE = 0.4  # s between two looks at what was pressed
 _MEASURING = "measuring"
 
@@ -62,9 +64,13 @@ def _effect(current: Gallery, effect: Effect, dark: bool) -> None:
         forced = f", the original {html.escape(languages.output)} forced"
     elif not _said(current.choice.source.silent):
         st.html(_predicted(current, effect))
-    figure = figures.overview(effect.after, kind, root=current.choice.root, dark=dark)
-    words = f'<p class="what">{html.escape(KINDS[kind].split(" (")[0])} without them{forced}.</p>'
+    after = select.words(effect.after) if current.choice.words else effect.after
+    figure = figures.overview(after, kind, root=current.choice.root, off=effect.off, dark=dark)
+    words = (f'<p class="what">{html.escape(KINDS[kind].split(" (")[0])} without them{forced}; '
+             "those that are switched off are crossed out: nothing of what they find goes on.</p>")  # fmt: skip
     plots([(words, named(figure, f"heads without some {kind}", dark))], "without")
+    if current.choice.tables:
+        st.html(_weights(current, effect, heads.table(after, kind, _TOLD)))
 
 
 def _written(effect: Effect, languages: Pair) -> str:
@@ -79,6 +85,16 @@ def _written(effect: Effect, languages: Pair) -> str:
         f'<p class="what" role="status">{same} Log-probability of the original {html.escape(languages.output)}: <b>{effect.change:+.2f}</b> nats.</p>'
         + parts.table("What the model says", [languages.output, "log-probability"], rows, cells=languages.target)
     )
+
+
+def _weights(current: Gallery, effect: Effect, after: pd.DataFrame) -> str:
+    """The text equivalent of the maps: what changed in the weights of the heads that remain."""
+    columns = [f"{COLUMNS[name]}, {when}" for name in _TOLD for when in ("before", "without them")]
+    rows = []
+    for head, old, new in zip(current.heads, current.table[[*_TOLD]].to_numpy(), after[[*_TOLD]].to_numpy()):
+        off = " (switched off)" if head in effect.off else ""
+        rows.append((head_name(head) + off, [parts.cell(value, ".3f") for pair in zip(old, new) for value in pair]))
+    return parts.table("Every head: mean over the rows of its map", columns, rows)
 
 
 def _predicted(current: Gallery, effect: Effect) -> str:

@@ -1,0 +1,34 @@
+"""Marks over cells, as one SVG path each however many cells there are; x to the right, y downwards, a cell 1 wide around its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+_STRIPES = 48  # diagonals hatched at most: more would be grey
+
+
+def hatched(hidden: np.ndarray) -> str:
+    """Diagonal stripes through the cells (Q, K) that are True, a stripe through all neighbours at once."""
+    rows, columns = hidden.shape
+    every, parts = -(-(rows + columns - 1) // (2 * _STRIPES)), []
+    for diagonal in range(0, rows + columns - 1, every):
+        y = np.arange(max(0, diagonal - columns + 1), min(rows, diagonal + 1))
+        ends = np.flatnonzero(np.diff(np.pad(hidden[y, diagonal - y], 1).astype(np.int8)))
+        for first, after in zip(y[0] + ends[::2], y[0] + ends[1::2]):
+            parts.append(f"M{diagonal - first + 0.5},{first - 0.5}L{diagonal - after + 0.5},{after - 0.5}")
+    return "".join(parts)
+
+
+def crossed(cells: Iterable[tuple[int, int]]) -> str:
+    """A frame round each cell (y, x), and a cross in it."""
+    return "".join(
+        f"M{x - 0.48},{y - 0.48}H{x + 0.48}V{y + 0.48}H{x - 0.48}ZL{x + 0.48},{y + 0.48}M{x + 0.48},{y - 0.48}L{x - 0.48},{y + 0.48}"
+        for y, x in cells
+    )
+
+
+def squares(cells: Iterable[tuple[int, int]]) -> str:
+    """A square in each cell (y, x), a little within it."""
+    return "".join(f"M{x - 0.42:.2f},{y - 0.42:.2f}H{x + 0.42:.2f}V{y + 0.42:.2f}H{x - 0.42:.2f}Z" for y, x in sorted(cells))

@@ -1,0 +1,225 @@
+"""Each panel of the page of heads in a real browser: its control, and the data of what is then drawn."""
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz import heads, rollout, select
+from attnviz.heads import Head
+
+TEXT = "Two boys play with a yellow ball."
+OPEN = "/heads?text=Two+boys+play+with+a+yellow+ball."
+CHARTS = 9  # overview, close-up (2), compared (2) and their lines, pattern, rollout, distance
+DECODER = "&kind=Self-attention+of+the+decoder"
+COUNT_SENT = """() => { window.__sent = 0; const send = WebSocket.prototype.send;
+  WebSocket.prototype.send = function (...rest) { __sent += 1; return send.apply(this, rest); }; }"""
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return attnviz.load("en-fr/transformer").trace(TEXT)
+
+
+def charts(dashboard, panel: str) -> list[dict]:
+    """What is drawn in a panel: values of the first trace, names of shapes, tokens, and what is told to those who do not see it."""
+    return dashboard.page.evaluate(
+        """(panel) => [...document.querySelectorAll(`.st-key-chart-${panel} .plot`)].map((chart) => ({
+          z: [...(chart._fullData[0].z ?? [])].map((row) => [...row].map((value) => value ?? NaN)), told: chart.ariaLabel,
+          shapes: (chart._fullLayout.shapes ?? []).map((shape) => shape.name), keys: chart._fullLayout.xaxis.ticktext,
+          heads: chart._fullData[0].customdata, names: chart._fullData[1]?.text }))""", panel,
+    )  # fmt: skip
+
+
+def drawn(dashboard, panel: str, wanted) -> list[dict]:
+    """The charts of a panel once `wanted` is true of them: the answer to what was pressed takes its time."""
+    found = charts(dashboard, panel)
+    for _ in range(600):
+        if wanted(found):
+            break
+        dashboard.page.wait_for_timeout(50)
+        found = charts(dashboard, panel)
+    return found
+
+
+def near(values, expected) -> bool:
+    """Do the values of a chart become those expected? NaN stands for a gap."""
+    return np.shape(values) == np.shape(expected) and np.allclose(np.nan_to_num(values), np.nan_to_num(expected), atol=1e-4)
+
+
+def pick(dashboard, key: str, option: str) -> None:
+    """Take an option of a long list, of which the page holds only what is in sight."""
+    field = dashboard.page.locator(f".st-key-{key} input").first
+    field.click()
+    field.fill(option)
+    dashboard.page.get_by_role("option", name=option, exact=True).click()
+
+
+def switch(dashboard, key: str) -> None:
+    dashboard.page.locator(f".st-key-{key} label").first.click()
+
+
+def point(dashboard, panel: str, side: int, place: int, count: int) -> list[str]:
+    """Point at the text of a token beside lines -> the colour of each line that stands out then."""
+    chart = dashboard.page.locator(f".st-key-chart-{panel} .plot").last
+    chart.scroll_into_view_if_needed()
+    box = chart.locator(".nsewdrag").first.bounding_box()
+    dashboard.page.mouse.move(box["x"] + (box["width"] + 30 if side else -30), box["y"] + box["height"] * (place + 0.5) / count)
+    return dashboard.page.evaluate("""() => [...document.querySelectorAll('.lit-lines path')].flatMap(
+      (path) => path.getAttribute('d').split('M').slice(1).map(() => path.getAttribute('stroke')))""")
+
+
+def test_the_overview_takes_an_order_and_colours(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    pick(dashboard, "order", "Previous token")
+    dashboard.drawn(CHARTS)
+    pick(dashboard, "color", "Weight on special tokens")
+    dashboard.drawn(CHARTS)
+    table = heads.table(trace, "encoder")
+    best = heads.most_like(table, "previous", 12)
+    names = [f"{layer + 1}·{head + 1}" for layer, head in zip(best.layer, best["head"])]
+    [overview] = drawn(dashboard, "overview", lambda found: found[0]["names"] == names and near(np.ravel(found[0]["z"]), best.special_mass))
+    assert overview["names"] == names and near(np.ravel(overview["z"]), best.special_mass)
+
+
+def test_a_head_is_opened_by_keys_and_special_tokens_can_be_hidden(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    dashboard.page.locator(".st-key-head").get_by_role("radio", name="1", exact=True).or_(
+        dashboard.page.locator(".st-key-head").get_by_role("button", name="1", exact=True)).first.focus()  # fmt: skip
+    dashboard.page.keyboard.press("ArrowRight")
+    dashboard.page.keyboard.press("Enter")
+    dashboard.page.wait_for_function("location.search.includes('head=2')")
+    switch(dashboard, "special")
+    dashboard.page.wait_for_function("location.search.includes('special=false')")
+    dashboard.drawn(CHARTS)
+    grid = select.select(trace, "encoder", -1, 1, special=False)
+    closeup = drawn(dashboard, "closeup", lambda found: near(found[0]["z"], grid.weights))[0]
+    assert near(closeup["z"], grid.weights) and not any("eos" in key for key in closeup["keys"])
+    said = dashboard.page.locator(".st-key-chart-closeup").inner_text()
+    assert f"special tokens hidden, {100 * grid.removed.mean():.0f} % of the weight removed" in said
+
+
+def test_the_pointer_brings_out_a_row_and_a_column_and_asks_nobody(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    weights = trace.map("encoder").weights[0]
+    dashboard.page.evaluate(COUNT_SENT)
+    for side, place in ((0, 1), (1, 6), (0, 8)):
+        expected = (weights[:, place] if side else weights[place]) >= 0.05
+        assert len(point(dashboard, "closeup", side, place, len(weights))) == expected.sum()
+    several = point(dashboard, "compared-lines", 1, 2, len(weights))
+    assert len(set(several)) == 2  # a colour a head
+    dashboard.page.mouse.move(2, 2)
+    assert dashboard.page.locator(".lit-lines").count() == 0 and dashboard.page.evaluate("__sent") == 0
+
+
+def test_a_click_on_a_token_keeps_its_row(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    point(dashboard, "closeup", 0, 2, len(trace.source))
+    dashboard.page.mouse.down()
+    dashboard.page.mouse.up()
+    dashboard.page.wait_for_function("location.search.includes('row=3')")
+    dashboard.drawn(CHARTS)
+    assert "Step 3, ‘play’: looks at" in dashboard.page.locator(".st-key-chart-closeup").inner_text()
+
+
+def test_heads_compared_and_their_mean(dashboard, trace):
+    dashboard.open(OPEN + DECODER, CHARTS)
+    pick(dashboard, "compare", "layer 3, head 4")
+    dashboard.drawn(CHARTS + 1)
+    dashboard.page.keyboard.press("Escape")
+    switch(dashboard, "mean")
+    dashboard.drawn(CHARTS + 2)
+    chosen = [(0, 0), (0, 1), (2, 3)]
+    expected = select.mean(trace, "decoder", chosen).weights
+    *maps, mean = drawn(dashboard, "compared", lambda found: len(found) == 4 and near(found[-1]["z"], expected))
+    assert len(maps) == 3 and near(mean["z"], expected)
+    assert all(chart["shapes"] == ["hidden"] and np.isnan(chart["z"][0][1]) for chart in (*maps, mean))  # masked is not zero
+    assert "its statistics would not be the mean of theirs" in dashboard.page.locator(".st-key-chart-compared").inner_text().lower()
+    far = heads.distances(trace, [Head("decoder", *head) for head in chosen]).iloc[0, 2]
+    assert dashboard.page.get_by_role("cell", name=f"{far:.3f}", exact=True).count()
+
+
+def test_the_heads_most_like_a_pattern_and_most_like_a_head(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    table = heads.table(trace, "encoder")
+    pick(dashboard, "pattern", "Next token")
+    dashboard.drawn(CHARTS)
+    [scores] = drawn(dashboard, "pattern", lambda found: near(np.ravel(found[0]["z"]), table["next"]))
+    assert near(np.ravel(scores["z"]), table["next"])
+    pick(dashboard, "pattern", "layer 2, head 3")
+    dashboard.drawn(CHARTS)
+    nearest = heads.nearest(trace, Head("encoder", 1, 2))
+    expected = nearest.pivot(index="layer", columns="head", values="jensen_shannon")
+    [distances] = drawn(dashboard, "pattern", lambda found: near(found[0]["z"], expected))
+    assert near(distances["z"], expected) and np.isnan(distances["z"][1][2])
+    best = nearest.iloc[0]
+    row = dashboard.page.get_by_role("row", name=f"layer {best.layer + 1}, head {best['head'] + 1} {best.jensen_shannon:.3f}", exact=True)
+    assert row.count() == 1
+
+
+def test_rollout_up_to_a_layer(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    dashboard.press("depth", "2")
+    dashboard.page.wait_for_function("location.search.includes('depth=2')")
+    dashboard.drawn(CHARTS)
+    expected = rollout.rollout(trace).map("encoder", 1).weights[0]
+    rolled, far = drawn(dashboard, "depth", lambda found: near(found[0]["z"], expected))
+    assert near(rolled["z"], expected) and "layer 3 most at" in far["told"]
+
+
+def test_heads_are_switched_off_and_every_chart_has_a_table(dashboard, trace):
+    dashboard.open(OPEN + "&tables=true", CHARTS)
+    pick(dashboard, "off", "encoder layer 2, head 1")
+    dashboard.drawn(CHARTS + 1)
+    [without] = charts(dashboard, "without")
+    assert without["shapes"] == ["switched off"] and without["told"].endswith("Switched off, crossed out: layer 2, head 1.")
+    dashboard.page.get_by_text("layer 2, head 1 (switched off)", exact=True).wait_for()
+    tables = dashboard.page.locator("table.numbers caption").all_inner_texts()
+    for caption in ("Every head: mean", "Weights of layer 3 head 1", "Weights of layer 1, head 1", "Weights of layer 1, head 2", "Jensen",
+                    "Scores of every head", "Rollout up to layer 3", "Share of a layer's weight by distance"):  # fmt: skip
+        assert any(table.startswith(caption) for table in tables), caption
+    assert all(dashboard.page.locator(".plot[role=figure]").evaluate_all("all => all.map((one) => one.ariaLabel?.length > 20)"))
+
+
+def test_the_table_of_heads_sorts_whole_rows(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    frame = dashboard.page.locator("[data-testid=stDataFrame]")
+    frame.scroll_into_view_if_needed()
+    cells = """() => [...document.querySelectorAll('[data-testid=stDataFrame] canvas tbody tr')]
+      .map((row) => [...row.querySelectorAll('td')].slice(0, 3).map((cell) => cell.innerText))"""
+    dashboard.page.wait_for_function(f"({cells})().length > 3")
+    box = frame.locator("canvas").first.bounding_box()
+    dashboard.page.mouse.move(box["x"] + 150, box["y"] + 16, steps=4)  # the name of the third column, entropy
+    dashboard.page.wait_for_timeout(200)
+    dashboard.page.mouse.down()
+    dashboard.page.wait_for_timeout(100)
+    dashboard.page.mouse.up()
+    table = heads.table(trace, "encoder").sort_values("entropy_nats")
+    expected = (table[["layer", "head"]] + 1).to_numpy().tolist()
+    dashboard.page.wait_for_function(f"first => ({cells})()[0].slice(0, 2).join() === first", arg=",".join(map(str, expected[0])))
+    shown = dashboard.page.evaluate(cells)
+    assert [[int(layer), int(head)] for layer, head, _ in shown] == expected[: len(shown)]
+    assert [float(entropy) for *_, entropy in shown] == pytest.approx(table["entropy_nats"][: len(shown)].tolist())
+
+
+def test_the_sentence_goes_along_to_the_other_page_and_back(dashboard):
+    dashboard.open("/?text=A+cat+sleeps.&show=Transformer", 3)
+    link = dashboard.page.get_by_role("link", name="Heads and layers")
+    link.click()
+    dashboard.page.wait_for_selector(".st-key-chart-overview")
+    dashboard.drawn(CHARTS)
+    assert dashboard.sentence.input_value() == "A cat sleeps." and dashboard.translations == ["Un chat dort."]
+    assert "text=A+cat+sleeps." in dashboard.page.url
+    dashboard.type("A dog sleeps.")
+    dashboard.page.wait_for_function("location.search.includes('dog')")
+    dashboard.drawn(CHARTS)
+    dashboard.page.get_by_role("link", name="One sentence, several models").click()
+    dashboard.page.wait_for_selector(".st-key-chart-heatmaps")
+    dashboard.page.wait_for_function("document.querySelector('.said')?.innerText.startsWith('Un chien dort.')")
+    assert dashboard.sentence.input_value() == "A dog sleeps." and "text=A+dog+sleeps." in dashboard.page.url
+
+
+def test_the_label_of_a_sentence_and_the_heads_that_it_used(dashboard):
+    dashboard.open("/heads?model=Sentiment+of+a+sentence+%C2%B7+Self-attention&text=A+funny%2C+moving+film.", 11)
+    assert dashboard.translations == ["positive"] and len(charts(dashboard, "verdict")) == 1
+    used = dashboard.page.locator("table.numbers", has_text="The heads that it used").locator("td").all_inner_texts()
+    assert len(used) == 4 and [float(change) for change in used] == sorted(map(float, used)) and float(used[0]) < 0
