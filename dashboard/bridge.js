@@ -95,12 +95,12 @@ function light(chart, token) {
   if (!token) return;
   const [side, place] = token, { xaxis: x, yaxis: y, width, height } = chart._fullLayout, [queries, keys] = meta(chart).tokens;
   const wanted = side ? ((place + 0.5) * queries) / keys - 0.5 : place, [from, to] = [0, 1].map((end) => x._offset + x.l2p(end));
-  const groups = chart._fullData.filter(({ mode }) => mode === "lines"), colours = [...new Set(groups.map(({ line }) => line.color))];
+  const groups = chart._fullLayout.shapes ?? [], colours = [...new Set(groups.map(({ line }) => line.color))];
   const paths = groups.map((group) => {
     const aside = y._offset + 3 * (colours.indexOf(group.line.color) - (colours.length - 1) / 2); // heads that agree: side by side
-    let path = "";
-    for (let i = 0; i < group.y.length; i += 3)
-      if (Math.abs(group.y[i + side] - wanted) < 0.01) path += `M${from},${aside + y.l2p(group.y[i])}L${to},${aside + y.l2p(group.y[i + 1])}`;
+    const ends = group.path.slice(1).split("M").map((line) => line.split("L").map((end) => +end.split(",")[1])); // M0,query L1,key
+    const path = ends.filter((end) => Math.abs(end[side] - wanted) < 0.01)
+      .map(([query, key]) => `M${from},${aside + y.l2p(query)}L${to},${aside + y.l2p(key)}`).join("");
     return path && `<path d="${path}" stroke="${group.line.color}" stroke-width="${group.line.width + 0.8}"/>`;
   });
   chart.querySelector(".main-svg").insertAdjacentHTML("afterend", `<svg class="lit-lines" width="${width}" height="${height}" fill="none">${paths.join("")}</svg>`);

@@ -1,5 +1,7 @@
 """figures/lines.py and figures/depth.py as data: which lines there are, how strong, and what is said of the rest."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,11 +15,10 @@ from attnviz.figures.theme import DARK, LIGHT
 def drawn(figure):
     """(y of the query, y of the key) of each line, in the order of drawing, and its path."""
     found = []
-    for path in figure.data:
-        if path.mode == "lines":
-            ends = np.asarray(path.y).reshape(-1, 3)
-            assert np.isnan(ends[:, 2]).all() and np.isnan(np.asarray(path.x).reshape(-1, 3)[:, 2]).all()
-            found += [(round(float(a), 4), round(float(b), 4), path) for a, b, _ in ends]
+    for path in figure.layout.shapes:
+        ends = re.fullmatch(r"(?:M0,([^ML]+)L1,([^ML]+))+", path.path)
+        assert ends and path.layer == "below"
+        found += [(float(a), float(b), path) for a, b in re.findall(r"M0,([^ML]+)L1,([^ML]+)", path.path)]
     return found
 
 
@@ -33,7 +34,7 @@ def test_a_line_for_each_weight_that_is_large_enough():
 def test_few_paths_however_many_lines():
     long = grid(words(*"abcdefgh" * 16), words(*"klmnopqr" * 16))
     figure = figures.token_lines([long] * 4, step=3, least=0.001)
-    assert len(figure.data) <= 4 * 6 * 2 + 2 and len(drawn(figure)) > 4 * 129 * 10
+    assert len(figure.data) == 2 and len(figure.layout.shapes) <= 4 * 6 * 2 and len(drawn(figure)) > 4 * 129 * 10
 
 
 def test_keys_are_spread_over_the_height_of_the_queries():
@@ -60,7 +61,7 @@ def test_masked_and_blank_draw_nothing():
 
 def test_tokens_take_the_pointer_and_the_click():
     figure = figures.token_lines([dog()])
-    left, right = [trace for trace in figure.data if trace.mode == "markers"]
+    left, right = figure.data
     assert list(left.customdata) == [0, 1, 2] and right.yaxis == "y2" and right.customdata is None
     assert left.hovertext[0].startswith("Layer 1, mean of heads<br>Step 1, ‘chien’: looks at ‘dog’ 0.80")
     assert right.hovertext[1] == "‘black’<br>Layer 1, mean of heads: ‘noir’ looks at it most, 0.83"

@@ -27,8 +27,8 @@ st.set_page_config(layout="wide")
 def show() -> None:
     st.button("Next head", on_click=lambda: st.session_state.update(head=st.session_state.get("head", 0) + 1))
     trace = stored()
-    layers, heads = len(trace.maps), len(trace.maps[0].weights)
-    layer, head = divmod(st.session_state.get("head", 0) % (layers * heads), heads)
+    counts = [len(one.weights) for one in trace.maps if one.kind == "encoder"]
+    layer, head = divmod(st.session_state.get("head", 0) % sum(counts), counts[0])
     grid = select.select(trace, "encoder", layer, head)
     plots([("", named(figures.heatmap(grid), f"heatmap {layer} {head}", False))], "alone")
 
