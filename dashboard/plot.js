@@ -92,8 +92,8 @@ function legend(plot, { colorscale, colorbar, zmin, zmax }) {
 async function resize(plot) {
   if (!plot.figure || !plot.clientWidth || !plot._fullLayout || plot._fullLayout.width === plot.clientWidth) return;
   await window.Plotly.Plots.resize(plot);
-  const [first] = JSON.parse(plot.figure).data;
-  if (first.colorbar) legend(plot, first);
+  const [first] = plot.figure ? JSON.parse(plot.figure).data : []; // it may have been taken away meanwhile
+  if (first?.colorbar) legend(plot, first);
 }
 
 export default function ({ data, parentElement }) {

@@ -28,9 +28,9 @@ class Dashboard:
 
     def drawn(self, charts: int = 7) -> "Dashboard":
         """Wait until the page shows this many charts and is at rest."""
-        self.page.wait_for_timeout(300)
+        self.page.wait_for_timeout(120)
         self.page.wait_for_function(READY, arg=charts, timeout=60_000)
-        self.page.wait_for_timeout(150)
+        self.page.wait_for_timeout(60)
         return self
 
     def type(self, text: str) -> None:
