@@ -62,7 +62,8 @@ class Run:
         self.working = copy.deepcopy(self.master).to(getattr(torch, self.precision))
         self.average = {key: value.clone() for key, value in self.master.state_dict().items()}
         self.optimizer = torch.optim.AdamW(self._groups(), weight_decay=plan.weight_decay, fused=True)
-        self.data = self.encode(pairs, text)
+        self.pairs, self.data = pairs, self.encode(pairs, text)
+        self.loose = text.loosened(plan.piece_dropout) if plan.piece_dropout else None  # reads the pairs anew
         self.digest = hashlib.sha256(repr(self.data).encode()).hexdigest()  # of the data, that a resumed run goes on with it
         self.loss = torch.compile(token_loss, dynamic=True) if compile and shutil.which("g++") else token_loss
         self.epoch, self.batch, self.update, self.seconds = 0, 0, 0, 0.0
@@ -80,14 +81,19 @@ class Run:
         return [{"params": parameters, "factor": factor} for factor, parameters in groups.items()]
 
     def order(self, epoch: int) -> list[list[int]]:
-        """The epoch's batches: a function of seed and epoch, so that a resumed run goes on in the same order."""
+        """The epoch's batches: a function of seed and epoch, so that a resumed run goes on in the same order.
+
+        Under piece dropout the data is read anew for each epoch, which no seed rules: there the order is about the same.
+        """
+        if self.loose:
+            self.data = self.encode(self.pairs, self.loose)
         lengths = [max(len(a), len(b)) for a, b in self.data]
         return corpora.batches(lengths, self.plan.batch_tokens, random.Random(f"{self.plan.seed}/{epoch}"))
 
     def learn(self, batch: list[int]) -> Tensor:
         """One update on a batch of indices -> its loss."""
-        source = drop_words(corpora.pad([self.data[i][0] for i in batch]).to(self.device), self.plan.word_dropout)
-        target = corpora.pad([self.data[i][1] for i in batch]).to(self.device)
+        source, target = (corpora.pad([self.data[i][side] for i in batch]).to(self.device) for side in (0, 1))
+        source = drop_words(source, self.plan.word_dropout)
         loss = self._consistent(source, target) if self.plan.consistency else self._plain(source, target)
         loss.backward()
         self._update()

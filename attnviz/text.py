@@ -78,6 +78,17 @@ class Text:
         """The same tokenizer, which shows the spaces between words also where print has none: for scores on given words."""
         return Text(self.tokenizer, marked=True)
 
+    def loosened(self, share: float) -> "Text":
+        """A copy that leaves out that share of the merges of pieces, at random: BPE-dropout, Provilkov et al. 2020.
+
+        Its chance is the library's own and takes no seed. ValueError when the vocabulary was not made by merging.
+        """
+        tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
+        if not isinstance(tokenizer.model, models.BPE):
+            raise ValueError("piece_dropout needs a vocabulary of byte-pair merges, and this one has none; leave it at 0")
+        tokenizer.model.dropout = share
+        return Text(tokenizer, self.marked)
+
     def __len__(self) -> int:
         return self.tokenizer.get_vocab_size()
 

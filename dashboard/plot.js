@@ -65,8 +65,19 @@ async function draw(plot, text) {
   const Plotly = await plotly();
   if (plot.figure !== text) return; // a newer one came meanwhile
   const [first, ...others] = data;
+  if (layout.meta.cells) first.hovertext = sentences(layout.meta.cells);
   await Plotly.react(plot, first.colorbar ? [{ ...first, showscale: false }, ...others] : data, layout, CONFIG);
   if (first.colorbar) legend(plot, first);
+}
+
+// What the pointer reads in each cell, written out here: hover.py has it in short, for it would be most of what is sent.
+function sentences({ queries, keys, said, which }) {
+  const bytes = Uint8Array.from(atob(which.bdata), (byte) => byte.charCodeAt(0));
+  const places = new Uint16Array(bytes.buffer);
+  return queries.map((query, i) => keys.map((key, j) => {
+    const [between, after] = said[places[i * keys.length + j]];
+    return after === null ? query + between : query + between + key + after;
+  }));
 }
 
 // The colour scale as plain HTML: Plotly's own is a chart of its own and costs a third of a heatmap's time.

@@ -11,6 +11,7 @@ from grids import EOS, contrast, grid, words
 
 from attnviz import figures
 from attnviz.alignment import Cells
+from attnviz.figures import hover
 from attnviz.trace import Token
 
 
@@ -54,6 +55,16 @@ def test_hover_escapes_and_names_tiny_weights():
     tiny = grid(words("<b>"), words("</script>"), [[0.999, 0.001], [1, 0]])
     assert sentence(figures.heatmap(tiny), 0, 0) == "‘&lt;b&gt;’ looks at ‘&lt;/script&gt;’: 1.00"
     assert sentence(figures.heatmap(tiny), 0, 1) == "‘&lt;b&gt;’ looks at &lt;eos&gt;: under 0.01"
+
+
+def test_what_the_pointer_reads_in_short_is_the_same(dog):
+    visible, weights = np.tri(3, dtype=bool), np.array([[1, 0, 0], [np.nan] * 3, [0.2, 0.201, 0.599]])
+    masked = grid(words("<b>", "b"), words("c", "d"), weights, "decoder", visible, [0, 1, 0])
+    links = Cells(frozenset({(0, 0)}), frozenset({(0, 0), (1, 1)}))
+    for one in (dog, masked):
+        short = figures.heatmap(one, links=links, written=False)
+        assert short.data[0].hovertext is None and len(short.layout.meta["cells"]["said"]) <= short.data[0].z.size
+        assert hover.sentences(short.layout.meta["cells"]) == [list(row) for row in figures.heatmap(one, links=links).data[0].hovertext]
 
 
 def test_a_very_long_map_says_where_the_pointer_is_in_numbers():

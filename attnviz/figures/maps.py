@@ -11,7 +11,7 @@ import math
 import numpy as np
 import plotly.graph_objects as go
 
-from attnviz.figures import labels, marks
+from attnviz.figures import hover, labels, marks
 from attnviz.figures.wording import BLANK, describe, links_sentence, row_sentence, strongest
 from attnviz.figures.theme import CLEAR, build, colorscale, layout, lines, note, palette, scale_bar
 
@@ -25,21 +25,24 @@ _SPOKEN = 200_000  # cells up to which each has a sentence for the pointer; more
 
 
 def heatmap(
-    grid, step: int | None = None, title: str | None = None, *, dark: bool = False, scale: bool = True, links=None
-) -> go.Figure:
+    grid, step: int | None = None, title: str | None = None, *, dark: bool = False, scale: bool = True, links=None,
+    written: bool = True,
+) -> go.Figure:  # fmt: skip
     """Weights [queries, keys] of a Grid on a fixed scale from 0 to 1; the row of `step` is outlined.
 
     links : `alignment.Cells` to lay over it: sure links as solid squares, those that are only possible as dashed ones.
+    written : False leaves what the pointer reads in short, as `layout.meta["cells"]` (see hover.py), for who writes it out.
     ValueError if `step` is not a row of the grid, or a link not a cell of it.
     """
     _check_step(grid, step)
     weights = np.where(grid.visible, grid.weights, np.nan)
     bar = scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]) if scale else {}
-    cells = _cells(weights, grid, _number, palette(dark).sequential, (0, 1), bar)
+    said = _said(weights, grid, _number)
     frame = _frame(grid, step, title, dark, scale, describe(grid, step))
     if links is not None:
-        _lay_over(cells, frame, grid, links, dark)
-    return build([cells], frame)
+        _lay_over(said, frame, grid, links, dark)
+    cells = _cells(weights, palette(dark).sequential, (0, 1), bar)
+    return build([cells | _hover(said, written, frame)], frame)
 
 
 def difference(
@@ -55,13 +58,15 @@ def difference(
     values = np.where(grid.visible, values, np.nan)
     first, second = (labels.escape(labels.plain(name)) for name in names)
     bar = scale_bar([-1, -0.5, 0, 0.5, 1], ["−1", f"◂ {second}", "0", f"{first} ▸", "1"])
-    cells = _cells(values, grid, lambda value: _more(value, first, second), palette(dark).diverging, (-1, 1), bar)
+    cells = _cells(values, palette(dark).diverging, (-1, 1), bar)
+    said = _said(values, grid, lambda value: _more(value, first, second))
     summary = f"Weights of {names[0]} minus weights of {names[1]}, {values.shape[0]} rows by {values.shape[1]} columns."
     if np.isfinite(values).any():
         row, column = np.unravel_index(np.nanargmax(np.abs(values)), values.shape)
         query, key = labels.quoted(grid.queries[row]), labels.quoted(grid.keys[column])
         summary += f" Largest: {query} looks at {key}, {_more(float(values[row, column]), *names)}."
-    return build([cells], _frame(grid, None, title, dark, True, summary))
+    frame = _frame(grid, None, title, dark, True, summary)
+    return build([cells | _hover(said, True, frame)], frame)
 
 
 def step_bars(grid, step: int, title: str | None = None, *, dark: bool = False) -> go.Figure:
@@ -79,7 +84,7 @@ def step_bars(grid, step: int, title: str | None = None, *, dark: bool = False) 
         type="bar", y=np.round(weights, 4).astype(np.float32), width=0.82, marker=dict(color=color, line=dict(width=0)),
         text=[f"{weight:.2f}" if i == best else "" for i, weight in enumerate(shown)],
         textposition="outside", textangle=0, cliponaxis=False, constraintext="none", textfont=dict(size=12), hoverinfo="text",
-        hovertext=[f"{query} looks at {key}: {_number(w)}" for key, w in zip(_spoken(grid.keys), shown, strict=True)],
+        hovertext=[f"{query} looks at {key}: {_number(w)}" for key, w in zip(hover.spoken(grid.keys), shown, strict=True)],
     )  # fmt: skip
     left, right, xaxis = _keys(grid, "bottom")
     above = _TITLE if title else 0
@@ -95,14 +100,14 @@ def step_bars(grid, step: int, title: str | None = None, *, dark: bool = False) 
     return build([trace], frame)
 
 
-def _lay_over(cells: dict, frame: dict, grid, links, dark: bool) -> None:
+def _lay_over(said: dict | None, frame: dict, grid, links, dark: bool) -> None:
     """Links as outlines, in what the pointer reads, and in the description."""
     rows, columns = grid.weights.shape
     for query, key in sorted(links.possible | links.sure):
         if not (0 <= query < rows and 0 <= key < columns):
             raise ValueError(f"links must be cells of the map, {rows} by {columns}; got ({query}, {key})")
-        if "hovertext" in cells:
-            cells["hovertext"][query][key] += f", a {'sure' if (query, key) in links.sure else 'possible'} link"
+        if said:
+            hover.add(said, query, key, f", a {'sure' if (query, key) in links.sure else 'possible'} link")
     squares = (("sure", links.sure, "solid"), ("possible", links.possible - links.sure, "4px,3px"))
     frame["shapes"] = [
         dict(type="path", name=f"{name} links", path=marks.squares(chosen), line=dict(color=color, width=width, dash=dash))
@@ -118,29 +123,27 @@ def _check_step(grid, step: int | None) -> None:
         raise ValueError(f"step must be a row of the map, 0 to {rows - 1}; got {step}")
 
 
-def _cells(values: np.ndarray, grid, words, colors: tuple, span: tuple, bar: dict) -> dict:
+def _cells(values: np.ndarray, colors: tuple, span: tuple, bar: dict) -> dict:
     gap = 1 if max(values.shape) <= 64 else 0
-    hover = dict(hovertemplate="query %{y:d}, key %{x:d}, counted from 0: %{z:.2f}<extra></extra>")
-    if values.size <= _SPOKEN:
-        hover = dict(hovertext=_hover(values, grid, words), hoverinfo="text")
     return dict(
         type="heatmap", z=np.round(values, 4).astype(np.float32), zmin=span[0], zmax=span[1], xgap=gap, ygap=gap,
-        colorscale=colorscale(colors), hoverongaps=True, **hover, **(bar or dict(showscale=False)),
+        colorscale=colorscale(colors), hoverongaps=True, **(bar or dict(showscale=False)),
     )  # fmt: skip
 
 
-def _hover(values: np.ndarray, grid, words) -> list[list[str]]:
-    """A sentence a cell; words(value) says the number. Gaps speak too, and so take a click as other cells do."""
-    keys = _spoken(grid.keys)
-    return [
-        [
-            f"{query} cannot see {key}" if not seen
-            else f"{query}: {BLANK}" if math.isnan(value)
-            else f"{query} looks at {key}: {words(value)}"
-            for key, value, seen in zip(keys, row, visible, strict=True)
-        ]
-        for query, row, visible in zip(_spoken(grid.queries), values.tolist(), grid.visible.tolist(), strict=True)
-    ]  # fmt: skip
+def _said(values: np.ndarray, grid, words) -> dict | None:
+    """What the pointer reads, in short; None in a map so large that it has no sentences."""
+    return hover.short(values, grid, words) if values.size <= _SPOKEN else None
+
+
+def _hover(said: dict | None, written: bool, frame: dict) -> dict:
+    """What of it the trace has; when it is not to be written out, `frame` gets it in short."""
+    if said is None:
+        return dict(hovertemplate="query %{y:d}, key %{x:d}, counted from 0: %{z:.2f}<extra></extra>")
+    if written:
+        return dict(hovertext=hover.sentences(said), hoverinfo="text")
+    frame["meta"]["cells"] = said
+    return dict(hoverinfo="text")
 
 
 def _frame(grid, step, title, dark: bool, scale: bool, description: str) -> dict:
@@ -205,10 +208,6 @@ def _query_axis(grid, step: int | None) -> dict:
 
 def _rows_height(n_rows: int) -> int:
     return _CELL * n_rows if n_rows <= 20 else min(_CELL * 20 + 3 * (n_rows - 20), 900)
-
-
-def _spoken(tokens) -> list[str]:
-    return [labels.escape(labels.quoted(token)) for token in tokens]
 
 
 def _number(weight: float) -> str:

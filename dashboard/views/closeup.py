@@ -26,7 +26,7 @@ def show(current: Gallery, dark: bool) -> None:
     row = _row(grid)
     bridge(-1 if row is None else row, 1, _to_row, None if head is None else (layer, head), _to_head)
     name = f"layer {layer + 1} {'mean' if head is None else f'head {head + 1}'}"
-    heatmap = named(figures.heatmap(grid, dark=dark), f"heatmap {current.choice.kind} {name}", dark, rows=True)
+    heatmap = named(figures.heatmap(grid, dark=dark, written=False), f"heatmap {current.choice.kind} {name}", dark, rows=True)
     lines = named(figures.token_lines([grid], row, dark=dark), f"lines {current.choice.kind} {name}", dark, rows=True)
     plots([(_measured(current, grid), heatmap), (_looks(grid, row), lines)], "closeup")
     if current.choice.tables:

@@ -43,7 +43,7 @@ def _map(current: Gallery, name: str, grid: Grid, dark: bool) -> Cell:
     """A map under its name; hidden weight is said, and what a mean is not."""
     said = [parts.removed(grid), "its statistics would not be the mean of theirs" if grid.head is None else ""]
     note = f'<p class="what">{"; ".join(filter(None, said)).capitalize()}.</p>' if any(said) else ""
-    return f"<h4>{name.capitalize()}</h4>{note}", named(figures.heatmap(grid, dark=dark), f"heatmap {current.choice.kind} {name}", dark)
+    return f"<h4>{name.capitalize()}</h4>{note}", named(figures.heatmap(grid, dark=dark, written=False), f"heatmap {current.choice.kind} {name}", dark)
 
 
 def _distances(current: Gallery, chosen: list[Head]) -> str:

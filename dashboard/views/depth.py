@@ -24,7 +24,7 @@ def show(current: Gallery, dark: bool) -> None:
         )  # fmt: skip
         try:
             grid = _rolled(current, layer)
-            cells.append((_said(current, layer), named(figures.heatmap(grid, dark=dark), f"rollout layer {layer + 1}", dark)))
+            cells.append((_said(current, layer), named(figures.heatmap(grid, dark=dark, written=False), f"rollout layer {layer + 1}", dark)))
         except ValueError as error:  # a trace from elsewhere that lacks a layer, or is of words
             cells.append((f'<p class="what" role="status">There is no rollout: {html.escape(str(error))}.</p>', None))
     frame = rollout.by_distance(current.shown, current.choice.kind)

@@ -1,6 +1,8 @@
-"""The floor of tests/bench/closeup.py: a button that draws the heatmap of the next head, and nothing else on the page."""
+"""The floor of tests/bench/closeup.py: a button that draws the heatmap of the next head, and nothing else on the page.
 
-import json
+With ATTNVIZ_LEAN set, by the dashboard's own component rather than by `st.plotly_chart`.
+"""
+
 import os
 import sys
 from pathlib import Path
@@ -16,8 +18,10 @@ from dashboard.plot import named, plots  # noqa: E402
 
 
 @st.cache_resource
-def stored() -> Trace:
-    return Trace.from_dict(json.loads(Path(os.environ["ATTNVIZ_STORED"]).read_text(encoding="utf-8")))
+def grids() -> list:
+    trace = Trace.from_json(Path(os.environ["ATTNVIZ_STORED"]).read_text(encoding="utf-8"))
+    encoder = enumerate(one for one in trace.maps if one.kind == "encoder")
+    return [select.select(trace, "encoder", layer, head) for layer, one in encoder for head in range(len(one.weights))]
 
 
 st.set_page_config(layout="wide")
@@ -26,11 +30,14 @@ st.set_page_config(layout="wide")
 @st.fragment
 def show() -> None:
     st.button("Next head", on_click=lambda: st.session_state.update(head=st.session_state.get("head", 0) + 1))
-    trace = stored()
-    counts = [len(one.weights) for one in trace.maps if one.kind == "encoder"]
-    layer, head = divmod(st.session_state.get("head", 0) % sum(counts), counts[0])
-    grid = select.select(trace, "encoder", layer, head)
-    plots([("", named(figures.heatmap(grid), f"heatmap {layer} {head}", False))], "alone")
+    number = st.session_state.get("head", 0) % len(grids())
+    lean = bool(os.environ.get("ATTNVIZ_LEAN"))
+    figure = figures.heatmap(grids()[number], written=not lean)
+    if lean:
+        plots([("", named(figure, f"heatmap {number}", False))], "alone")
+    else:
+        with st.container(key="chart-alone"):
+            st.plotly_chart(figure, theme=None, key="heatmap")
 
 
 show()

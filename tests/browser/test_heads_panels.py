@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attnviz
-from attnviz import heads, rollout, select
+from attnviz import figures, heads, rollout, select
 from attnviz.heads import Head
 
 TEXT = "Two boys play with a yellow ball."
@@ -26,7 +26,7 @@ def charts(dashboard, panel: str) -> list[dict]:
         """(panel) => [...document.querySelectorAll(`.st-key-chart-${panel} .plot`)].map((chart) => ({
           z: [...(chart._fullData[0].z ?? [])].map((row) => [...row].map((value) => value ?? NaN)), told: chart.ariaLabel,
           shapes: (chart._fullLayout.shapes ?? []).map((shape) => shape.name), keys: chart._fullLayout.xaxis.ticktext,
-          heads: chart._fullData[0].customdata, names: chart._fullData[1]?.text }))""", panel,
+          hover: chart._fullData[0].hovertext, heads: chart._fullData[0].customdata, names: chart._fullData[1]?.text }))""", panel,
     )  # fmt: skip
 
 
@@ -133,6 +133,8 @@ def test_heads_compared_and_their_mean(dashboard, trace):
     *maps, mean = drawn(dashboard, "compared", lambda found: len(found) == 4 and near(found[-1]["z"], expected))
     assert len(maps) == 3 and near(mean["z"], expected)
     assert all(chart["shapes"] == ["hidden"] and np.isnan(chart["z"][0][1]) for chart in (*maps, mean))  # masked is not zero
+    said = figures.heatmap(select.mean(trace, "decoder", chosen)).data[0].hovertext  # which the page writes out by itself
+    assert mean["hover"] == [list(row) for row in said]
     assert "its statistics would not be the mean of theirs" in dashboard.page.locator(".st-key-chart-compared").inner_text().lower()
     far = heads.distances(trace, [Head("decoder", *head) for head in chosen]).iloc[0, 2]
     assert dashboard.page.get_by_role("cell", name=f"{far:.3f}", exact=True).count()
