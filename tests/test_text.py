@@ -176,3 +176,16 @@ def test_save_then_load(tmp_path, text):
     assert len(again) == len(text)
     for typed in (*sentences.ENGLISH, *sentences.FRENCH, "<eos> l’été 👍"):
         assert again.encode(typed) == text.encode(typed)
+
+
+def test_a_loosened_vocabulary_reads_the_same_text_in_more_pieces(text):
+    loose = text.loosened(0.5)
+    for typed in (*sentences.ENGLISH, *sentences.FRENCH):
+        assert loose.decode(loose.ids(typed)) == text.decode(text.ids(typed))
+    count = [sum(map(len, reader.batch_ids(sentences.ENGLISH * 5))) for reader in (text, loose)]
+    assert count[1] > count[0] and text.ids(typed) == text.ids(typed)
+
+
+def test_a_vocabulary_without_merges_cannot_be_loosened():
+    with pytest.raises(ValueError, match="piece_dropout needs a vocabulary of byte-pair merges"):
+        train_vocabulary(sentences.ENGLISH * 3, 60, "tokenised").loosened(0.1)

@@ -44,6 +44,16 @@ def test_rates_are_factors_on_the_learning_rate(finished, corpus):
     assert {group["lr"] for group in run.optimizer.param_groups} == {full, full / 2}
 
 
+def test_piece_dropout_reads_the_same_sentences_anew_in_each_epoch(finished, corpus):
+    text = Text.load(finished / "en-fr" / "tokenizer.json")
+    run, plain = (Run(plan(piece_dropout=share), text, corpus.train, "cpu", compile=False) for share in (0.3, 0.0))
+    first, _ = run.data, run.order(1)
+    assert first != run.data and run.digest == plain.digest
+    for again in (first, run.data):
+        assert [text.decode(target) for _, target in again] == [text.decode(target) for _, target in plain.data]
+    assert math.isfinite(run.learn(run.order(2)[0]))
+
+
 def test_every_recipe_names_parameters_of_its_model():
     for mechanism, recipe in recipes.RECIPES.items():
         names = {name for name, _ in models.build(mechanisms.Config(mechanism, 50, tiny.WIDTHS.get(mechanism, tiny.CLASSIFIER))).named_parameters()}
