@@ -53,6 +53,17 @@ def test_the_chosen_query_stands_out():
     assert order.index(1) > max(i for i, a in enumerate(order) if a != 1)  # on top
 
 
+def test_long_tokens_are_on_two_lines_where_there_is_room():
+    long = words("supercalifragilistic", "<b>Donaudampfschifffahrtskapitän", "مستشفياتهمالكبيرة", "日本語の長い単語です", "a")
+    layout = figures.token_lines([grid(long, long)]).layout
+    assert layout.yaxis.ticktext[:5] == layout.yaxis2.ticktext[:5] == (
+        "supercalifra<br>gilistic", "&lt;b&gt;Donaudamp<br>fschifffahr…", "\u2068مستشفياتهمال\u2069<br>\u2068كبيرة\u2069", "日本語の長い<br>単語です", "a")
+    many = words("supercalifragilistic", *"abcdefgh" * 16)
+    assert figures.token_lines([grid(many, many)]).layout.yaxis.ticktext[0] == "supercalifr…"  # rows too low for two lines
+    short = words(*"abcd")
+    assert figures.token_lines([grid(short, short)]).layout.height < layout.height
+
+
 def test_masked_and_blank_draw_nothing():
     weights = np.array([[1, 0, 0], [np.nan] * 3, [0.2, 0.2, 0.6]])
     figure = figures.token_lines([grid(words("a", "b"), words("c", "d"), weights, "decoder", np.tri(3, dtype=bool), [0, 1, 0])])

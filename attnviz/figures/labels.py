@@ -11,10 +11,12 @@ import html
 import math
 import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate
 
 _SPACES = {" ": "␣", "\t": "⇥", "\n": "⏎", "\r": "⏎"}
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them; other format characters could reorder a label
 _ISOLATE, _POP = "\u2068", "\u2069"
+_BREAK = "<br>"
 
 
 def plain(text: str) -> str:
@@ -38,10 +40,10 @@ def escape(text: str) -> str:
     return html.escape(text, quote=False).replace("$", "&#36;")
 
 
-def ticks(tokens: Sequence, limit: int = 12) -> list[str]:
-    """One escaped label a token, cut to `limit` columns of text."""
+def ticks(tokens: Sequence, limit: int = 12, lines: int = 1) -> list[str]:
+    """One escaped label a token, wrapped after `limit` columns of text and cut after as many `lines`."""
     before = (None, *tokens)[: len(tokens)]
-    return [_tick(token, previous, limit) for token, previous in zip(tokens, before, strict=True)]
+    return [_tick(token, previous, limit, lines) for token, previous in zip(tokens, before, strict=True)]
 
 
 def thin(count: int, room: int, keep: int | None = None) -> list[int]:
@@ -54,16 +56,28 @@ def thin(count: int, room: int, keep: int | None = None) -> list[int]:
 
 def width(label: str) -> int:
     """Columns of text a label takes: 2 for wide (CJK, emoji) characters, 0 for combining marks; tags do not count."""
-    bare = html.unescape(label.replace("<i>", "").replace("</i>", ""))
-    return sum(_columns(character) for character in bare)
+    lines = label.replace("<i>", "").replace("</i>", "").split(_BREAK)
+    return max(sum(map(_columns, html.unescape(line))) for line in lines)
 
 
-def _tick(token, previous, limit: int) -> str:
-    text = _cut(plain(token.text), limit)
+def _tick(token, previous, limit: int, lines: int) -> str:
+    text = _BREAK.join(map(escape, _wrapped(plain(token.text), limit, lines)))
     if token.special:
-        return f"<i>{escape(text)}</i>"
+        return f"<i>{text}</i>"
     continues = previous is not None and token.word is not None and token.word == previous.word
-    return escape(f"{'·' if continues else ''}{text}{'⁇' if token.unknown else ''}")
+    return f"{'·' if continues else ''}{text}{'⁇' if token.unknown else ''}"
+
+
+def _wrapped(text: str, limit: int, lines: int) -> list[str]:
+    """The text in lines of `limit` columns, the last one cut; each line of a right-to-left one is isolated by itself."""
+    if lines == 1 or sum(map(_columns, text)) <= limit:
+        return [_cut(text, limit)]
+    isolated = text.endswith(_POP)
+    bare = text[1:-1] if isolated else text
+    columns = list(accumulate(map(_columns, bare)))
+    end = next((i for i, used in enumerate(columns) if used > limit), len(bare))
+    first, rest = ((f"{_ISOLATE}{part}{_POP}" if isolated else part) for part in (bare[:end], bare[end:]))
+    return [first, *_wrapped(rest, limit, lines - 1)]
 
 
 def _visible(character: str) -> str:

@@ -19,6 +19,7 @@ HEADS = 4  # as many colours as stay apart when they overlap
 _NAMED = 2  # heads a row of the legend
 _STRENGTHS = 6  # of lines
 _ROW, _TALLEST, _LEAST, _MOST = 20, 1400, 15, 1950  # px a token, of all tokens while they have no less than _LEAST each, of all
+_WRAPPED, _WIDEST = 32, 12  # px a token where one is wrapped, which it is after as many columns of text
 _TOP, _TITLE, _LINE = 30, 30, 18
 
 
@@ -118,15 +119,14 @@ def _kept(grid, least: float) -> float:
 def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, said: str) -> dict:
     first, several = grids[0], len(grids) > 1
     above = _TOP + (_TITLE if title else 0) + _LINE * several * -(-len(grids) // _NAMED)
-    most = max(first.weights.shape)
-    height = max(min(_ROW * most, _TALLEST), min(_LEAST * most, _MOST))
-    sides = [max(map(labels.width, labels.ticks(tokens)), default=0) for tokens in (first.queries, first.keys)]
-    left, right = (min(max(7 * widest + 14, 50), 110) for widest in sides)
+    height, texts = _labelled(first)
+    sides = [max(map(labels.width, side), default=0) for side in texts]
+    left, right = (min(max(8 * widest + 14, 50), 120) for widest in sides)
     frame = layout(dark, height + above + 8, (left, right, above, 8), title and labels.escape(title), said)
     frame["meta"]["tokens"] = list(first.weights.shape)  # on either side: what the pointer finds there is for the page
     frame["xaxis"] = dict(range=[-0.02, 1.02], visible=False, fixedrange=True)
-    frame["yaxis"] = _axis(first.queries, height, step)
-    frame["yaxis2"] = _axis(first.keys, height, None) | dict(overlaying="y", side="right")
+    frame["yaxis"] = _axis(texts[0], height, step)
+    frame["yaxis2"] = _axis(texts[1], height, None) | dict(overlaying="y", side="right")
     query, key = first.sides
     place = dict(xref="paper", yref="paper", y=1, yanchor="bottom", yshift=4)
     frame["annotations"] = [note(query, dark, x=0, xanchor="right", xshift=-6, **place),
@@ -138,8 +138,18 @@ def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, sai
     return frame
 
 
-def _axis(tokens, height: int, step: int | None) -> dict:
-    texts, count = labels.ticks(tokens), len(tokens)
+def _labelled(grid) -> tuple[int, list[list[str]]]:
+    """Height of all tokens in px, and the labels of queries and of keys: long ones on two lines where there is room for it."""
+    most, sides = max(grid.weights.shape), (grid.queries, grid.keys)
+    wrapped = [labels.ticks(tokens, _WIDEST, lines=2) for tokens in sides]
+    cut = [labels.ticks(tokens, _WIDEST) for tokens in sides]
+    if wrapped != cut and _WRAPPED * most <= _TALLEST:
+        return _WRAPPED * most, wrapped
+    return max(min(_ROW * most, _TALLEST), min(_LEAST * most, _MOST)), cut
+
+
+def _axis(texts: list[str], height: int, step: int | None) -> dict:
+    count = len(texts)
     shown = labels.thin(count, max(1, height // _LEAST), keep=step)
     return dict(
         tickangle=0, ticklabeloverflow="allow",  # or Plotly measures each label, three quarters of the picture's time
