@@ -33,3 +33,12 @@ def root(tmp_path_factory):
     import tiny
 
     return tiny.write_models(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """family of the transformers library -> the folder of a small model of it, written once, not to be changed."""
+    import families
+
+    root, written = tmp_path_factory.mktemp("hf"), {}
+    return lambda family: written.get(family) or written.setdefault(family, families.write(root / family, family))

@@ -1,12 +1,13 @@
 """The page of heads run by Streamlit's own test driver: every panel, every kind of attention, for a translator and a classifier."""
 
-import json
 import shutil
 
+import heads_app
 import numpy as np
 import pytest
 import tiny
 import torch
+from heads_app import cells, gallery, page, sound
 from streamlit.testing.v1 import AppTest
 
 from attnviz import ablation, checkpoints, heads, loading
@@ -41,33 +42,7 @@ def here(models, monkeypatch):
 
 
 def run(**query) -> AppTest:
-    app = AppTest.from_string("from dashboard.views import heads\nheads.show(heads.sidebar())", default_timeout=60)
-    for key, value in {"text": TEXT, **query}.items():
-        app.query_params[key] = value
-    return app.run()
-
-
-def sound(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error, (app.exception, app.error)
-    return app
-
-
-def gallery(app: AppTest):
-    return app.session_state[state.GALLERY]
-
-
-def cells(app: AppTest, key: str) -> list[dict]:
-    """The words and figures of a row of figures; [] when it is not on the page."""
-    for element in app.get("bidi_component"):
-        if f"chart-{key}" in element.proto.id:
-            found = json.loads(element.proto.json)
-            return [cell | {"figure": cell["figure"] and json.loads(cell["figure"])} for cell in found["cells"]]
-    return []
-
-
-def page(app: AppTest) -> str:
-    """All that is written as HTML."""
-    return "".join(element.proto.body for element in app.get("html"))
+    return heads_app.run(**{"text": TEXT, **query})
 
 
 def described(cell: dict) -> str:

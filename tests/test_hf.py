@@ -23,13 +23,6 @@ every = pytest.mark.parametrize("family", FAMILIES)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """family -> its folder, written once."""
-    root, written = tmp_path_factory.mktemp("hf"), {}
-    return lambda family: written.get(family) or written.setdefault(family, families.write(root / family, family))
-
-
-@pytest.fixture(scope="module")
 def load(folder):
     """family -> the model by the real path, loaded once."""
     loaded = {}

@@ -3,11 +3,12 @@
 import sys
 
 import families
+import heads_app
 import numpy as np
 import pytest
 import tiny
+from heads_app import cells, gallery, page, sound
 from streamlit.testing.v1 import AppTest
-from test_heads_page import cells, gallery, page, sound
 
 import attnviz
 from attnviz import ablation, trace_files
@@ -16,15 +17,8 @@ from dashboard import state
 from dashboard.settings import KINDS
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
-OWN, SAVED = "A Hugging Face model", "A saved trace"
+HUB, SAVED = "A Hugging Face model", "A saved trace"
 TEXT = "The black dogs."
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """family -> its folder, written once."""
-    root, written = tmp_path_factory.mktemp("hf"), {}
-    return lambda family: written.get(family) or written.setdefault(family, families.write(root / family, family))
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +32,11 @@ def here(checkpoints, monkeypatch):
 
 
 def run(**query) -> AppTest:
-    app = AppTest.from_string("from dashboard.views import heads\nheads.show(heads.sidebar())", default_timeout=60)
-    for key, value in {"text": TEXT, **query}.items():
-        app.query_params[key] = value
-    return app.run()
+    return heads_app.run(**{"text": TEXT, **query})
 
 
 def own(folder, family, **query) -> AppTest:
-    return run(model=OWN, own=str(folder(family)), **query)
+    return run(model=HUB, own=str(folder(family)), **query)
 
 
 def upload(app: AppTest, content: bytes, name: str = "mine.safetensors") -> AppTest:
@@ -104,7 +95,7 @@ def test_a_reader_that_predicts_nothing_says_so(folder):
 
 def test_heads_of_a_family_that_is_not_known(tmp_path, monkeypatch):
     monkeypatch.setitem(families.FAMILIES, "albert", (families.wordpiece, "AlbertForMaskedLM", {**families.STACK, "embedding_size": 8}))
-    app = run(model=OWN, own=str(families.write(tmp_path / "albert", "albert")))
+    app = run(model=HUB, own=str(families.write(tmp_path / "albert", "albert")))
     drawn(app)
     assert page(app).count("(albert): heads of its family cannot be switched off") == 2
 
@@ -151,7 +142,7 @@ def test_a_trained_model_and_one_of_ones_own_are_asked_the_same(folder):
 
 def test_a_model_whose_files_changed_is_read_again(tmp_path):
     folder = families.write(tmp_path / "bert", "bert")
-    app = run(model=OWN, own=str(folder))
+    app = run(model=HUB, own=str(folder))
     families.write(folder, "bert", num_hidden_layers=3)
     app.button_group(key="units").set_value("words").run()
     assert gallery(sound(app)).layers == [0, 1, 2]
