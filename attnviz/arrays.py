@@ -3,11 +3,13 @@
 Axes: L layers, H heads, Q queries (rows), K keys (columns).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from attnviz.trace import AttentionMap, Token, Trace
+
+_HALF = {"float16": 2**-10, "bfloat16": 2**-7}  # how far from 1 the numbers of a row may sum: twice what rounding each can do
 
 
 def from_arrays(weights, tokens: Sequence[str], target: Sequence[str] = (), *, kind: str | None = None, special: Collection[str] = (),
@@ -15,7 +17,8 @@ def from_arrays(weights, tokens: Sequence[str], target: Sequence[str] = (), *, k
     """A Trace of attention weights, after the softmax, and the tokens that they are between.
 
     weights : (L, H, Q, K), or one (H, Q, K) a layer, which may differ in heads; (1, H, Q, K), a batch of one, will do too.
-        Or a dict, kind -> such weights, for a model that has several kinds.
+        Or a dict, kind -> such weights, for a model that has several kinds. NumPy arrays, tensors, or lists; rows that sum to
+        1 as nearly as half precision can are scaled to sum to 1.
     tokens : of the source, which are the columns of cross-attention, and both axes of self-attention without a target.
     target : the tokens produced, one a row of cross-attention; () for a model that only reads.
     kind : of weights that are no dict: `cross` (which is meant with a target), `encoder` (without one), or `decoder`, which is
@@ -29,8 +32,12 @@ def from_arrays(weights, tokens: Sequence[str], target: Sequence[str] = (), *, k
     _check("tokens", tokens)
     _check("target", target)
     kind = kind or ("cross" if len(target) else "encoder")
+    if isinstance(special, str):
+        raise ValueError(f"special must be a list of tokens; got {special!r:.60}")
     layers = weights if isinstance(weights, Mapping) else {kind: weights}
-    maps = [AttentionMap(of, layer, _unbatched(one)) for of, given in layers.items() for layer, one in enumerate(given)]
+    for given in layers.values():
+        _check_layers(given)
+    maps = [_map(of, layer, _unbatched(one)) for of, given in layers.items() for layer, one in enumerate(given)]
     if not maps:
         raise ValueError("weights must hold at least one layer; got none")
     source, text = _tokens(tokens, special)
@@ -41,8 +48,24 @@ def from_arrays(weights, tokens: Sequence[str], target: Sequence[str] = (), *, k
     )  # fmt: skip
 
 
+def _map(kind: str, layer: int, weights) -> AttentionMap:
+    try:
+        return AttentionMap(kind, layer, weights)
+    except ValueError as error:
+        advice = "; give them as they are after the softmax and before dropout" if "sum to 1" in str(error) else ""
+        raise ValueError(f"{error}{advice}") from None
+
+
+def _check_layers(weights) -> None:
+    if not isinstance(weights, Iterable) or isinstance(weights, str):
+        raise ValueError(f"weights must be one array of axes [heads, queries, keys] a layer; got {weights!r:.60}")
+    if getattr(weights, "ndim", 0) == 3:
+        raise ValueError(f"weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape "
+                         f"{tuple(weights.shape)}: is it one layer? Then put it in a list, [weights]")  # fmt: skip
+
+
 def _check(name: str, tokens) -> None:
-    if isinstance(tokens, str) or not all(isinstance(token, str) for token in tokens):
+    if isinstance(tokens, str) or not isinstance(tokens, Iterable) or not all(isinstance(token, str) for token in tokens):
         raise ValueError(f"{name} must be a list of strings, one a token; got {tokens!r:.60}")
 
 
@@ -50,8 +73,13 @@ def _unbatched(weights):
     """One layer, out of its batch of one if it is in one; AttentionMap says what else is wrong with it."""
     if not hasattr(weights, "shape"):  # lists
         return weights
-    weights = np.asarray(weights)
-    return weights[0] if weights.ndim == 4 and len(weights) == 1 else weights
+    rounding = _HALF.get(str(weights.dtype).removeprefix("torch."), 0)
+    weights = np.asarray(weights.detach().cpu().float() if hasattr(weights, "detach") else weights)
+    weights = weights[0] if weights.ndim == 4 and len(weights) == 1 else weights
+    if rounding and weights.ndim == 3:
+        sums = weights.astype(np.float32).sum(-1, keepdims=True)
+        return weights / sums if (np.abs(sums - 1) <= rounding).all() else weights
+    return weights
 
 
 def _tokens(texts: Sequence[str], special: Collection[str]) -> tuple[tuple[Token, ...], str]:

@@ -25,8 +25,10 @@ def strings(trace) -> None:
             raise ValueError(f"{name} must be text; got {getattr(trace, name)!r:.60}")
     for name in ("source", "target"):
         for i, token in enumerate(getattr(trace, name)):
-            if not isinstance(token.text, str) or not isinstance(token.word, int | None) or not isinstance(token.pieces, int):
-                raise ValueError(f"{name} token {i} must have a text, the index of its word or none, and a count of pieces; got {token!r:.120}")
+            if not isinstance(token.text, str) or not isinstance(token.word, int | None) or not isinstance(token.pieces, int) \
+                    or not isinstance(token.piece, str | None):
+                raise ValueError(f"{name} token {i} must have a text, the index of its word or none, a count of pieces, and a piece or none; "
+                                 f"got {token!r:.120}")
     if not isinstance(trace.start.text, str) or not all(isinstance(choice.text, str) for step in trace.alternatives for choice in step):
         raise ValueError("the start token and the alternatives must have texts")
 

@@ -5,6 +5,7 @@ Nothing that comes with a model is run: its own code is never loaded, and its we
 
 import contextlib
 import os.path
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,8 @@ def load(name: str) -> Reader | Writer:
 
     Any that reads text and returns its attention: encoders, decoders, and encoders with decoders. Raises ModelError.
     """
+    if not name.strip():
+        raise ModelError("hf: must be followed by the folder of a model, or by its name on the Hugging Face hub")
     library, known = _library(), f"hf:{name}"
     folder = _folder(name)
     with _quiet(library):
@@ -65,12 +68,15 @@ def _folder(name: str) -> Path:
     folder = Path(os.path.expanduser(name))
     if not os.path.isdir(folder):  # False, where Path.is_dir() raises, for what no file can be called
         from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HFValidationError
+        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
         try:
             folder = Path(snapshot_download(name, allow_patterns=FILES, ignore_patterns=["*/*"]))
         except HFValidationError:
             raise ModelError(f"hf:{name}: no folder of that name, and no name that a model on the Hugging Face hub could have") from None
+        except LocalEntryNotFoundError:
+            raise ModelError(f"hf:{name}: no folder of that name, and the Hugging Face hub cannot be reached; check the path, or the "
+                             "connection (a model that was fetched once needs none)") from None  # fmt: skip
         except (OSError, ValueError) as error:
             raise ModelError(f"hf:{name}: no folder of that name, and none from the Hugging Face hub: {_line(error)}") from None
     if not (folder / "config.json").is_file():
@@ -105,6 +111,10 @@ def _read(known: str, what: str, reader: Callable[[], Any]) -> Any:
         if "trust_remote_code" in str(error):
             raise ModelError(f"{known}: it needs code of its own, which is never run here; only models that the transformers "
                              "library knows can be shown") from None  # fmt: skip
+        if "ignore_mismatched_sizes" in str(error):
+            raise ModelError(f"{known}: its config.json and its weights disagree on the sizes of the model; they do not belong together") from None
+        if unknown := re.search(r"model type `([^`]+)`", str(error)):
+            raise ModelError(f"{known}: the transformers library here knows no models of type {unknown[1]}; a newer one may") from None
         raise ModelError(f"{known}: {what} cannot be read: {_line(error)}") from None
 
 
@@ -171,5 +181,6 @@ def _probed(found: Reader | Writer) -> Reader | Writer:
 
 def _line(error: Exception) -> str:
     """An error in one line of at most 200 characters."""
-    text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    text = f"{error} is missing in it" if isinstance(error, KeyError) else str(error)
+    text = " ".join(text.split()).rstrip(".") or type(error).__name__
     return text if len(text) <= 200 else f"{text[:199]}…"

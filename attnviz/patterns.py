@@ -62,7 +62,7 @@ class Pattern:
 
 
 def _same(view: Layout) -> np.ndarray:
-    queries, keys = (np.array([None if token.special else token.text for token in tokens], dtype=object)
+    queries, keys = (np.array([None if token.special else token.piece or token.text for token in tokens], dtype=object)
                      for tokens in (view.queries, view.keys))  # fmt: skip
     equal = (queries[:, None] == keys) & (keys != None)  # noqa: E711  specials are no words
     return equal if view.kind == "cross" else equal & (view.offset != 0)

@@ -11,6 +11,8 @@ from attnviz.styles import SPACE
 from attnviz.text import Tokens
 from attnviz.trace import Token
 
+_BLANKS = f"{SPACE}Ġ"  # what stands for a space before a piece, in the two ways that vocabularies have
+
 
 def encode(tokenizer, text: str, target: bool = False) -> Tokens:
     """Pieces of a text, with those that the tokenizer adds around it. target : the text is what the model is to produce.
@@ -72,7 +74,7 @@ def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...
             before = False
         else:
             word += before is False or given != before or text[end:start].isspace()
-            tokens.append(Token(text[start:after], start, after, word=word, unknown=strange))
+            tokens.append(Token(text[start:after], start, after, word=word, unknown=strange, piece=piece.lstrip(_BLANKS) or piece))
             before = given
         end = max(end, after)
     return tuple(tokens)

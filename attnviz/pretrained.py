@@ -20,7 +20,7 @@ from attnviz.translator import BEAMS
 
 LONGEST = 512  # tokens of a text, whatever the model could read: every layer and head keeps the square of it
 PRODUCED = 200  # tokens that a model may produce
-MASKED = 64  # tokens of a text of which each is masked in turn, for the model reads all of it each time
+MASKED = 64  # tokens of a text that are masked in turn, at most, for the model reads all of it each time
 BATCH = 8  # of these readings at once
 CHOICES = 5  # the most probable tokens that are kept
 
@@ -127,9 +127,10 @@ class Reader(Pretrained):
     @torch.inference_mode()
     def predictions(self, text: str) -> tuple[Prediction, ...]:
         """Of each token that can be predicted: a causal model's of the token after those before it; else of a token that is
-        masked, one after the other, and all others seen (Salazar et al. 2020). () when it predicts nothing.
+        masked, one after the other, and all others seen (Salazar et al. 2020); in a text of more than `MASKED` tokens of every
+        second, third, … one, so that they are no more. () when it predicts nothing.
 
-        Raises TextError as `trace` does, and for a text that is too long to mask each token.
+        Raises TextError as `trace` does.
         """
         source = self.read(text)
         if not self.predicts:
@@ -155,9 +156,7 @@ class Reader(Pretrained):
 
     def _masked(self, source: Tokens) -> Iterator[tuple[int, Tensor]]:
         places = [place for place, token in enumerate(source.tokens) if not token.special]
-        if len(places) > MASKED:
-            raise TextError(f"the text has {len(places)} tokens, and each is masked in turn; that is done for at most {MASKED}, so "
-                            "shorten it")  # fmt: skip
+        places = places[:: -(-len(places) // MASKED)] if places else []
         for some in (places[first : first + BATCH] for first in range(0, len(places), BATCH)):
             rows, ids = range(len(some)), torch.tensor([source.ids] * len(some))
             ids[rows, some] = self.tokenizer.mask_token_id

@@ -82,9 +82,14 @@ def _join(tokens, starts, text):
             continue
         end = group[-1].end
         word = text[group[0].start:end].lstrip() or text[group[0].start:end]  # the first piece may be a space
-        joined.append(replace(group[0], text=word, start=end - len(word), end=end, pieces=len(group),
+        joined.append(replace(group[0], text=word, start=end - len(word), end=end, pieces=len(group), piece=_spelt(group),
                               unknown=any(token.unknown for token in group)))
     return tuple(joined)
+
+
+def _spelt(group) -> str | None:
+    """A word as the vocabulary spells it, if that may not be as the text does."""
+    return "".join((token.piece or token.text).removeprefix("##") for token in group) if any(token.piece for token in group) else None
 
 
 def _pool(weights, queries, keys):

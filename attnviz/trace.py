@@ -29,6 +29,8 @@ class Token:
 
     word : index of the word that the piece belongs to; None for a special token, which stands alone.
     pieces : how many pieces it stands for; 1 unless the trace is at the level of words.
+    piece : as the vocabulary has it, without a mark for the space before it, where that may not be the text: a lower-cased
+        word, or a part of a character. None: the text says it all.
     """
 
     text: str
@@ -38,6 +40,7 @@ class Token:
     word: int | None = None
     unknown: bool = False
     pieces: int = 1
+    piece: str | None = None
 
 
 BOS = Token("<bos>", 0, 0, special=True)

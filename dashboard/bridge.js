@@ -175,7 +175,7 @@ function closeCards(event) {
 // A head is opened below the picture of all heads: it comes into sight.
 function open() {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  document.querySelector(".st-key-chart-closeup")?.scrollIntoView({ block: "nearest", behavior: calm ? "auto" : "smooth" });
+  document.querySelector(".st-key-chart-closeup")?.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
 }
 
 function scan() {

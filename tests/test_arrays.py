@@ -73,6 +73,23 @@ def test_everything_that_shows_a_trace_shows_it(weights, target):
     assert len(stats.summary(trace)) and b"<h2>One step</h2>" in page.page(trace)
 
 
+def test_sums_to_one_says_what_to_give():
+    with pytest.raises(ValueError, match="; give them as they are after the softmax and before dropout$"):
+        attnviz.from_arrays([draw(1, 4, 4) * 0.5], SOURCE)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
+def test_tensors_of_any_precision_with_or_without_a_gradient(kind):
+    exact = torch.from_numpy(draw(2, 200, 200)).double()
+    given = exact.clone().to(kind).requires_grad_()
+    tokens = [f"w{i}" for i in range(200)]
+    for layer in (given, given.detach()[None]):
+        weights = attnviz.from_arrays([layer], tokens).map("encoder").weights
+        assert np.allclose(weights, exact.numpy(), rtol=0.01) and np.allclose(weights.sum(-1), 1, atol=1e-5)
+    if kind is torch.float16:
+        assert np.array_equal(attnviz.from_arrays([given.detach().numpy()], tokens).map("encoder").weights, weights)
+
+
 @pytest.mark.parametrize("tokens", [["a"], ["<eos>"]])
 def test_one_token(tokens):
     trace = attnviz.from_arrays([[[[1.0]]]], tokens, special=["<eos>"])
@@ -81,6 +98,11 @@ def test_one_token(tokens):
 
 @pytest.mark.parametrize("weights, tokens, more, wanted", [
     ([draw(1, 4, 4) * 0.5], SOURCE, {}, "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.5000 in head 0, query "),
+    (None, SOURCE, {}, "weights must be one array of axes [heads, queries, keys] a layer; got None"),
+    (5, SOURCE, {}, "weights must be one array of axes [heads, queries, keys] a layer; got 5"),
+    ([draw(1, 4, 4)], None, {}, "tokens must be a list of strings, one a token; got None"),
+    ([draw(1, 4, 4)], SOURCE, {"special": "[CLS]"}, "special must be a list of tokens; got '[CLS]'"),
+    ([(draw(1, 4, 4) * 0.99).astype(np.float16)], SOURCE, {}, "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.9"),
     ([draw(1, 4, 4), draw(1, 4, 3)], SOURCE, {},
      "weights of the encoder map of layer 1 must have 4 queries and 4 keys, as the tokens do; got shape (1, 4, 3)"),
     ([draw(1, 4, 4)], SOURCE[:3], {}, "weights of the encoder map of layer 0 must have 3 queries and 3 keys, as the tokens do; got shape (1, 4, 4)"),
@@ -90,7 +112,7 @@ def test_one_token(tokens):
     ([draw(1, 2, 4)], SOURCE, {"target": "ab"}, "target must be a list of strings, one a token; got 'ab'"),
     ([], SOURCE, {}, "weights must hold at least one layer; got none"),
     ({}, SOURCE, {}, "weights must hold at least one layer; got none"),
-    (draw(4, 4, 4), SOURCE, {}, "weights of the encoder map of layer 0 must have axes [heads, queries, keys], none empty; got shape (4, 4)"),
+    (draw(4, 4, 4), SOURCE, {}, "weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape (4, 4, 4)"),
     ([draw(1, 4, 4)[None].repeat(2, 0)], SOURCE, {},
      "weights of the encoder map of layer 0 must have axes [heads, queries, keys], none empty; got shape (2, 1, 4, 4)"),
     ([draw(1, 4, 4)], SOURCE, {"kind": "self"}, "kind must be one of cross, encoder, decoder; got 'self'"),

@@ -67,6 +67,18 @@ def test_what_the_pointer_reads_in_short_is_the_same(dog):
         assert hover.sentences(short.layout.meta["cells"]) == [list(row) for row in figures.heatmap(one, links=links).data[0].hovertext]
 
 
+def test_names_of_columns_are_left_out_only_where_they_would_meet():
+    tokens = words(*"abcdefghijklmnopqrstu")
+    narrow, wide = (len(figures.heatmap(grid(tokens, tokens), **room).layout.xaxis.tickvals) for room in ({}, {"room": 440}))
+    assert narrow < wide == 22
+
+
+def test_pieces_of_one_character_are_numbered():
+    parts = [Token("م", 0, 1, word=0), Token("م", 0, 1, word=0), Token("ر", 1, 2, word=0), Token("م", 2, 3, word=1)]
+    text = "\u2068م\u2069"
+    assert figures.heatmap(grid(parts, parts)).layout.xaxis.ticktext == (f"{text}₁", f"·{text}₂", "·\u2068ر\u2069", text)
+
+
 def test_a_very_long_map_says_where_the_pointer_is_in_numbers():
     tokens = words(*"abcde" * 90)  # 451: a sentence a cell would weigh 12 MB
     links = Cells(frozenset({(3, 4)}), frozenset({(3, 4)}))

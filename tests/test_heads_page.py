@@ -1,5 +1,6 @@
 """The page of heads run by Streamlit's own test driver: every panel, every kind of attention, for a translator and a classifier."""
 
+import html
 import shutil
 
 import heads_app
@@ -84,7 +85,7 @@ def test_a_link_opens_a_head_and_its_row():
     grid = gallery(app).grid(0, 1)
     assert "layer 1, head 2" in described(lines) and "Step 3," in lines["words"]
     weights = np.array(gallery(app).trace.map("encoder", 0).weights[1])
-    assert np.array_equal(grid.weights, weights) and "Means over the rows: entropy (nats)" in heatmap["words"]
+    assert np.array_equal(grid.weights, weights) and "<b>Layer 1, head 2</b>, means over the rows: entropy (nats)" in heatmap["words"]
 
 
 def test_special_tokens_can_be_hidden_and_how_much_is_said():
@@ -107,7 +108,7 @@ def test_the_heads_most_like_a_head():
 
 def test_the_mean_of_heads_has_no_statistics_of_heads():
     heatmap, lines = cells(sound(run(head="mean of heads")), "closeup")
-    assert "The mean of the 2 heads of layer 2." in heatmap["words"] and "mean of heads" in described(lines)
+    assert "<b>Layer 2</b>, the mean of its 2 heads." in heatmap["words"] and "mean of heads" in described(lines)
 
 
 @pytest.mark.parametrize("row, shown", [("99", "last"), ("0", 0), ("-2", 0), ("abc", 0), ("2", 2)])
@@ -157,7 +158,19 @@ def test_a_pattern_without_a_chance_is_said():
 def test_rollout_is_for_self_attention():
     rolled, far = cells(sound(run(depth="1")), "depth")
     assert "Rollout of layer 1" in rolled["words"] and "distance" in described(far)
-    assert len(cells(sound(run(kind=KINDS["cross"])), "depth")) == 1
+    why, far = cells(sound(run(kind=KINDS["cross"])), "depth")
+    assert why["figure"] is None and "Rollout is for self-attention" in why["words"]
+
+
+def test_a_large_map_as_a_table_has_the_largest_of_each_row(models):
+    app = sound(run(text="The dog sleeps. " * 20, tables="true", layer="1", head="1"))
+    trace = gallery(app).trace
+    weights = trace.map("encoder", 0).weights[0]
+    assert weights.size > 2500 and page(app).count("<td") < 10 * 5 * len(trace.source)
+    for row in (0, 7):
+        keys = np.argsort(-weights[row], kind="stable")[:5]
+        written = "".join(f"<td>{html.escape(trace.source[key].text)} {weights[row, key]:.2f}</td>" for key in keys)
+        assert f"{row + 1} {trace.source[row].text}</th>{written}" in page(app)
 
 
 def test_heads_switched_off(models):

@@ -150,14 +150,19 @@ def test_a_reader_with_nothing_to_predict_with(load):
         found.log_prob(TEXT)
 
 
-def test_texts_of_which_nothing_is_predicted(load, tmp_path):
+def test_texts_of_which_nothing_is_predicted(load):
     with pytest.raises(TextError, match="predicts nothing of this text: one token has none before it$"):
         load("gpt2").log_prob("n")
-    long = attnviz.load(f"hf:{families.write(tmp_path / 'long', 'bert', max_position_embeddings=100)}")
-    with pytest.raises(TextError, match="^the text has 65 tokens, and each is masked in turn; that is done for at most 64, so shorten it$"):
-        long.log_prob("n " * 65)
     with pytest.raises(ValueError, match="takes no target and no beam$"):
         load("bert").log_prob(TEXT, TARGET)
+
+
+def test_of_a_long_text_some_tokens_are_masked_evenly_spread(tmp_path):
+    long = attnviz.load(f"hf:{families.write(tmp_path / 'long', 'bert', max_position_embeddings=200)}")
+    for count, every in ((64, 1), (65, 2), (129, 3)):
+        assert [one.place for one in long.predictions("n " * count)] == list(range(1, count + 1, every))
+    whole = ablation.effect(long, [Head("encoder", 0, 0)], "n " * 65)
+    assert len(whole.after.source) == 67 and len(whole.predictions[1]) == 33 and whole.change is not None
 
 
 def test_a_model_saved_without_its_head_is_read_without(tmp_path):

@@ -12,6 +12,7 @@ import families
 import pytest
 import transformers
 from families import FAMILIES
+from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors.torch import load_file, save_file
 
 import attnviz
@@ -59,6 +60,8 @@ def test_another_version_of_the_library(monkeypatch, version):
 def test_no_folder_and_no_such_model(monkeypatch):
     monkeypatch.setattr("huggingface_hub.snapshot_download", fails(FileNotFoundError("No network.\nMore of it.")))
     assert refused("some/model") == "no folder of that name, and none from the Hugging Face hub: No network. More of it"
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fails(LocalEntryNotFoundError("Long, and of no use.")))
+    assert refused("some/model").startswith("no folder of that name, and the Hugging Face hub cannot be reached; check the path")
 
 
 def test_a_path_is_no_name():
@@ -81,10 +84,15 @@ def test_no_config(bert):
     assert refused(bert) == "config.json is missing; a folder must be as save_pretrained() writes it"
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"model_type": "no-such"}', '{"model_type": "bert", "hidden_size": "wide"}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"model_type": "bert", "hidden_size": "wide"}'])
 def test_a_damaged_config(bert, text):
     (bert / "config.json").write_text(text)
     assert "its config.json cannot be read: " in refused(bert)
+
+
+def test_a_model_of_no_known_type(bert):
+    change(bert / "config.json", model_type="no-such")
+    assert refused(bert) == "the transformers library here knows no models of type no-such; a newer one may"
 
 
 def test_weights_in_pickles_are_not_read(bert):
@@ -107,7 +115,18 @@ def test_weights_that_are_missing_are_not_made_up(bert):
 
 def test_weights_of_another_size(bert):
     change(bert / "config.json", intermediate_size=24)
-    assert refused(bert).startswith("the model cannot be read: ")
+    assert refused(bert) == "its config.json and its weights disagree on the sizes of the model; they do not belong together"
+
+
+def test_a_tokenizer_that_is_none(bert):
+    (bert / "tokenizer.json").write_text("{}")
+    assert refused(bert) == "its tokenizer cannot be read: 'added_tokens' is missing in it"
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_no_name(name):
+    with pytest.raises(ValueError, match="^hf: must be followed by the folder of a model, or by its name on the Hugging Face hub$"):
+        attnviz.load(f"hf:{name}")
 
 
 def test_an_adapter(bert):

@@ -39,6 +39,7 @@ LIBRARY = {
     "table": "",
     "figures.wording": "numpy",
     "figures.marks": "numpy",
+    "figures.hover": "numpy",
     "figures.maps": "numpy plotly",
     "figures.charts": "numpy pandas plotly",
     "figures.mosaic": "numpy",

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from attnviz import patterns
 from attnviz.patterns import PATTERNS
-from attnviz.trace import AttentionMap
+from attnviz.trace import AttentionMap, Token, Trace
 
 N = 5  # tokens of "a b c d": four words and <eos>
 
@@ -77,6 +77,16 @@ def test_the_same_word_elsewhere():
     assert scores(np.eye(5)[[2, 3, 0, 1, 4]], **text)["same"] == 1
     assert scores(np.eye(5), **text)["same"] == 0
     assert np.isnan(scores(np.eye(N))["same"])  # no word twice
+
+
+def test_the_same_word_is_what_the_vocabulary_takes_to_be_the_same():
+    """Two capitals of one word; two halves of a letter."""
+    text = "The the aa"
+    tokens = [Token("The", 0, 3, word=0, piece="the"), Token("the", 4, 7, word=1, piece="the"),
+              Token("a", 8, 9, word=2, piece="1"), Token("a", 8, 9, word=2, piece="2")]  # fmt: skip
+    trace = Trace("m", "m", text, "", False, tuple(tokens), (), (), (), (AttentionMap("encoder", 0, np.full((1, 4, 4), 0.25)),))
+    view = patterns.layout(trace, trace.map("encoder"))
+    assert np.argwhere(patterns.ceiling(PATTERNS["same"], view)).tolist() == [[0, 1], [1, 0]]
 
 
 def test_the_same_word_on_both_sides_of_a_cross_map():

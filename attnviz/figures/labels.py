@@ -2,7 +2,7 @@
 
 Plotly reads every text as pseudo-HTML (`<s>` strikes through, `<eos>` vanishes), so each label is escaped here, once.
 Marks: `·ning` continues the word of the token before it · `⁇` after a token unknown to the vocabulary · `␣`, `⇥`, `⏎`
-for tokens made of white space · `∅` for an empty one · italics for special tokens · `…` where a label was cut.
+for tokens made of white space · `☺₁ ☺₂` pieces that are parts of one character · `∅` for an empty one · italics for special tokens · `…` where a label was cut.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import html
 import math
 import unicodedata
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 
 _SPACES = {" ": "␣", "\t": "⇥", "\n": "⏎", "\r": "⏎"}
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them; other format characters could reorder a label
 _ISOLATE, _POP = "\u2068", "\u2069"
 _BREAK = "<br>"
+_SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def plain(text: str) -> str:
@@ -43,7 +44,18 @@ def escape(text: str) -> str:
 def ticks(tokens: Sequence, limit: int = 12, lines: int = 1) -> list[str]:
     """One escaped label a token, wrapped after `limit` columns of text and cut after as many `lines`."""
     before = (None, *tokens)[: len(tokens)]
-    return [_tick(token, previous, limit, lines) for token, previous in zip(tokens, before, strict=True)]
+    made = [_tick(token, previous, limit, lines) for token, previous in zip(tokens, before, strict=True)]
+    return [f"{label}{part and str(part).translate(_SMALL)}" for label, part in zip(made, _parts(tokens))]
+
+
+def _parts(tokens: Sequence) -> list[int | str]:
+    """Of pieces that are the bytes of one character, which one each is, from 1; "" for all others."""
+    spans = [None if token.word is None or token.start == token.end else (token.word, token.start, token.end) for token in tokens]
+    parts: list[int | str] = []
+    for span, run in groupby(spans):
+        count = len(list(run))
+        parts += [""] * count if span is None or count == 1 else range(1, count + 1)
+    return parts
 
 
 def thin(count: int, room: int, keep: int | None = None) -> list[int]:

@@ -18,21 +18,24 @@ from attnviz.figures.wording import row_sentence
 HEADS = 4  # as many colours as stay apart when they overlap
 _NAMED = 2  # heads a row of the legend
 _STRENGTHS = 6  # of lines
+_LIMITS, _SEEN = (0.05, 0.02, 0.01, 0.005), 1500  # weights from which on lines are drawn; lines that can be told apart
 _ROW, _TALLEST, _LEAST, _MOST = 20, 1400, 15, 1950  # px a token, of all tokens while they have no less than _LEAST each, of all
 _WRAPPED, _WIDEST = 32, 12  # px a token where one is wrapped, which it is after as many columns of text
 _TOP, _TITLE, _LINE = 30, 30, 18
 
 
 def token_lines(
-    grids: Sequence, step: int | None = None, title: str | None = None, *, least: float = 0.05, dark: bool = False
+    grids: Sequence, step: int | None = None, title: str | None = None, *, least: float | None = None, dark: bool = False
 ) -> go.Figure:
     """Lines of one to four heads (Grids of the same tokens) for weights of at least `least`; the rest is not drawn.
 
+    least : None for what `least_shown` says of these grids.
     step : the query whose lines stand out, the others faint. A click on a token on the left has its query as `customdata`.
     ValueError when the grids have not the same tokens, or `step` is no query, or `least` is not above 0 and at most 1, as
     below a share of 1 / least lines leave each query.
     """
-    _check(grids, step, least)
+    _check(grids, step, 1 if least is None else least)
+    least = least_shown(grids) if least is None else least
     colors, first = palette(dark), grids[0]
     rows, columns = first.weights.shape
     reach = rows / columns  # keys are spread over the height of the queries
@@ -43,12 +46,28 @@ def token_lines(
         paths += _paths(grid, queries, keys, reach, color, step)
     share = np.mean([_kept(grid, least) for grid in grids])
     names = " and ".join(_name(grid) for grid in grids)
-    said = (f"{drawn} lines from {rows} {first.sides[0]} tokens to {columns} {first.sides[1]} tokens for weights "
-            f"of at least {least:g}, which hold {share:.0%} of all weight: {names}.")  # fmt: skip
+    said = (f"{_counted(drawn, 'line')} from {_counted(rows, f'{first.sides[0]} token')} to {_counted(columns, f'{first.sides[1]} token')} "
+            f"for weights of at least {least:g}, which hold {share:.0%} of all weight: {names}.")  # fmt: skip
     if step is not None:
         said += f" {row_sentence(first, step)}"
     frame = _frame(grids, step, title, dark, said) | {"shapes": sorted(paths, key=lambda path: path["opacity"])}
     return build([_tokens(grids, side, step, dark) for side in (0, 1)], frame)
+
+
+def least_shown(grids: Sequence) -> float:
+    """The weight from which on lines are drawn: 0.05, or less where attention is spread so thin that most queries would have no
+    line; 0.05 again where that would be more lines than one can tell apart."""
+    weights = [np.where(grid.visible, np.nan_to_num(grid.weights), 0) for grid in grids]
+    for least in _LIMITS:
+        if sum(int((one >= least).sum()) for one in weights) > _SEEN:
+            break
+        if all((one >= least).any(-1).mean() >= 0.5 for one in weights):
+            return least
+    return _LIMITS[0]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _check(grids: Sequence, step: int | None, least: float) -> None:

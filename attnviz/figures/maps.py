@@ -26,11 +26,12 @@ _SPOKEN = 200_000  # cells up to which each has a sentence for the pointer; more
 
 def heatmap(
     grid, step: int | None = None, title: str | None = None, *, dark: bool = False, scale: bool = True, links=None,
-    written: bool = True,
+    written: bool = True, room: int = _COLUMN,
 ) -> go.Figure:  # fmt: skip
     """Weights [queries, keys] of a Grid on a fixed scale from 0 to 1; the row of `step` is outlined.
 
     links : `alignment.Cells` to lay over it: sure links as solid squares, those that are only possible as dashed ones.
+    room : px of the narrowest column that it may stand in: names of columns are left out where they would meet there.
     written : False leaves what the pointer reads in short, as `layout.meta["cells"]` (see hover.py), for who writes it out.
     ValueError if `step` is not a row of the grid, or a link not a cell of it.
     """
@@ -38,7 +39,7 @@ def heatmap(
     weights = np.where(grid.visible, grid.weights, np.nan)
     bar = scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]) if scale else {}
     said = _said(weights, grid, _number)
-    frame = _frame(grid, step, title, dark, scale, describe(grid, step))
+    frame = _frame(grid, step, title, dark, scale, describe(grid, step), room)
     if links is not None:
         _lay_over(said, frame, grid, links, dark)
     cells = _cells(weights, palette(dark).sequential, (0, 1), bar)
@@ -146,9 +147,9 @@ def _hover(said: dict | None, written: bool, frame: dict) -> dict:
     return dict(hoverinfo="text")
 
 
-def _frame(grid, step, title, dark: bool, scale: bool, description: str) -> dict:
+def _frame(grid, step, title, dark: bool, scale: bool, description: str, room: int = _COLUMN) -> dict:
     colors, (rows, columns) = palette(dark), grid.weights.shape
-    left, right, xaxis = _keys(grid, "top")
+    left, right, xaxis = _keys(grid, "top", room)
     above, below = _TOP + (_TITLE if title else 0), _SCALE if scale else 8
     height = above + _rows_height(rows) + below
     frame = layout(dark, height, (left, right, above, below), title and labels.escape(title), description)
@@ -168,7 +169,7 @@ def _frame(grid, step, title, dark: bool, scale: bool, description: str) -> dict
     return frame
 
 
-def _keys(grid, side: str) -> tuple[int, int, dict]:
+def _keys(grid, side: str, room: int = _COLUMN) -> tuple[int, int, dict]:
     """Left and right margin in px, and the axis of the keys: the same for a heatmap and its bars.
 
     The margins leave room for the rows' labels and for slanted last columns. In the narrowest column no two labels meet:
@@ -177,15 +178,15 @@ def _keys(grid, side: str) -> tuple[int, int, dict]:
     texts, count = labels.ticks(grid.keys), len(grid.keys)
     widest = max(map(labels.width, labels.ticks(grid.queries)), default=0)
     left = min(max(7 * widest + 12, 66), 104)
-    cell = (_COLUMN - left - _RIGHT) / max(count, 1)
+    cell = (room - left - _RIGHT) / max(count, 1)
     for angle, size in ((50, 12), (90, 11), (90, 10)):
         lean, rise = math.cos(math.radians(angle)), math.sin(math.radians(angle))
         reach = [lean * 7 * labels.width(text) - (count - i - 0.5) * cell for i, text in enumerate(texts)]
         right = min(max(int(max(reach, default=0)) + 10, 10), _RIGHT)
-        room = int((_COLUMN - left - right) * rise / (_LINE * size))
-        if room >= count:
+        most = int((room - left - right) * rise / (_LINE * size))
+        if most >= count:
             break
-    shown = labels.thin(count, room)
+    shown = labels.thin(count, most)
     return left, right, dict(
         side=side, range=[-0.5, count - 0.5], tickvals=shown, ticktext=[texts[i] for i in shown], fixedrange=True,
         showgrid=False, zeroline=False, tickangle=-angle, ticklabeloverflow="allow", ticklen=3, tickcolor=CLEAR,

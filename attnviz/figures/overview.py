@@ -25,6 +25,7 @@ _TOP, _LEFT, _TITLE, _SCALE = 40, 62, 30, 34  # px above the cells and left of t
 _GAP = 0.035  # round a map, as a share of its side; with a frame twice that
 _LABEL = 0.22  # above a map that says which head it is
 _FEW = 50  # cells up to which a number is written into each
+_NEAR = 0.05  # numbers that lie closer together have a third digit
 
 
 def arranged(trace: Trace, kind: str, table: pd.DataFrame | None = None, order: str | None = None) -> list[list[Head | None]]:
@@ -77,9 +78,12 @@ def overview(
     return build([cells, *([_names(rows, dark)] if order else [])], frame)
 
 
-def head_map(frame: pd.DataFrame, column: str, title: str | None = None, *, dark: bool = False) -> go.Figure:
+def head_map(
+    frame: pd.DataFrame, column: str, title: str | None = None, *, dark: bool = False, span: tuple[float, float] | None = None
+) -> go.Figure:
     """One number a head, layers downwards and heads across; around 0 in two colours when some are below 0.
 
+    span : what the colours go from and to; else from the lowest number to the highest.
     frame : with columns kind, of which there must be one, layer, head and `column`; a head with NaN is a gap.
     """
     kinds = list(dict.fromkeys(frame["kind"])) if "kind" in frame else []
@@ -89,9 +93,11 @@ def head_map(frame: pd.DataFrame, column: str, title: str | None = None, *, dark
     layers = sorted({head.layer for head in values})
     across = max(head.head for head in values) + 1
     rows = [[head if (head := Head(kinds[0], layer, i)) in values else None for i in range(across)] for layer in layers]
-    cells = _cells(rows, {column: values}, dark, column)
-    if len(layers) * across <= _FEW and not all(map(math.isnan, values.values())):
-        cells |= dict(texttemplate="%{z:.2f}", textfont=dict(size=11))
+    cells = _cells(rows, {column: values}, dark, column, span)
+    there = [value for value in values.values() if not math.isnan(value)]
+    if there and len(layers) * across <= _FEW:
+        digits = 2 if max(there) - min(there) >= _NEAR or len(there) == 1 else 3
+        cells |= dict(texttemplate=f"%{{z:.{digits}f}}", textfont=dict(size=11))
     said = f"{_title(column)} of {_count(rows)} {kinds[0]} heads{_extremes(column, values)}."
     return build([cells], _frame(rows, False, True, title, dark, said))
 
@@ -119,11 +125,12 @@ def _count(rows: list) -> int:
     return sum(head is not None for row in rows for head in row)
 
 
-def _cells(rows: list, columns: dict[str, dict[Head, float]], dark: bool, color: str | None) -> dict:
+def _cells(rows: list, columns: dict[str, dict[Head, float]], dark: bool, color: str | None, span: tuple | None = None) -> dict:
     """A heatmap with a cell a head, in the colour of a column or clear; it takes pointer and click."""
     nan = math.nan
     z = np.array([[columns[color].get(head, nan) if color else nan for head in row] for row in rows], dtype=np.float32)
-    (scale, span), bar = _scale(z, dark), dict(showscale=False)
+    (scale, found), bar = _scale(z, dark), dict(showscale=False)
+    span = span or found
     if np.isnan(z).all():  # clear; but in a heatmap without one number plotly lets the pointer find no cell
         z, scale = np.array([[nan if head is None else 0 for head in row] for row in rows], dtype=np.float32), (CLEAR, CLEAR)
     else:

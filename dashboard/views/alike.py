@@ -11,7 +11,7 @@ from attnviz.patterns import PATTERNS
 from dashboard import state
 from dashboard.gallery import Gallery, head_name
 from dashboard.plot import named, plots
-from dashboard.views import parts
+from dashboard.views import tables
 
 _SHOWN = 5  # heads most like what was chosen
 
@@ -29,7 +29,7 @@ def show(current: Gallery, dark: bool) -> None:
         _pattern(current, like) if like in PATTERNS else _head(current, like, frame)
     with right:
         if frame[column].notna().any():
-            figure = figures.head_map(frame, column, dark=dark)
+            figure = figures.head_map(frame, column, dark=dark, span=(0, 1))
             plots([("", named(figure, f"{_name(like)} {current.choice.kind}", dark, heads=True))], "pattern")
     if current.choice.tables:
         st.html(_scores(current) if like in PATTERNS else _ranked(frame, column, f"Distance of every head from {_name(like)}", "0 to 1"))
@@ -60,17 +60,17 @@ def _head(current: Gallery, head: Head, nearest: pd.DataFrame) -> None:
 
 
 def _ranked(frame: pd.DataFrame, column: str, caption: str, unit: str) -> str:
-    rows = [(head_name(Head(row.kind, row.layer, row.head)), [parts.cell(getattr(row, column), ".3f")]) for row in frame.itertuples()]
-    return parts.table(caption, [unit], rows)
+    rows = [(head_name(Head(row.kind, row.layer, row.head)), [tables.cell(getattr(row, column), ".3f")]) for row in frame.itertuples()]
+    return tables.table(caption, [unit], rows)
 
 
 def _chance(current: Gallery, name: str) -> str:
     chance = patterns.chance(current.shown, current.choice.kind, [PATTERNS[name]])[name]
-    return f'<p class="small">Uniform attention would score {parts.cell(chance, ".3f")} in this sentence.</p>'
+    return f'<p class="small">Uniform attention would score {tables.cell(chance, ".3f")} in this sentence.</p>'
 
 
 def _scores(current: Gallery) -> str:
     """The text equivalent: every head on every pattern."""
-    rows = [(head_name(head), [parts.cell(value, ".2f") for value in values])
+    rows = [(head_name(head), [tables.cell(value, ".2f") for value in values])
             for head, values in zip(current.heads, current.table[list(PATTERNS)].to_numpy())]  # fmt: skip
-    return parts.table("Scores of every head", [pattern.title for pattern in PATTERNS.values()], rows)
+    return tables.table("Scores of every head", [pattern.title for pattern in PATTERNS.values()], rows)

@@ -6,7 +6,7 @@ A `details` element: the browser opens it, so that the page asks the server for 
 import html
 from collections.abc import Iterator
 
-from dashboard.views.parts import table
+from dashboard.views.tables import table
 
 METRICS = {
     "bleu": "BLEU", "bleu_lc": "BLEU lc", "bleu_tok_lc": "tok-lc", "bleu_morphemes": "BLEU morphemes", "bleu_words": "BLEU words",

@@ -11,7 +11,7 @@ from dashboard.bridge import bridge
 from dashboard.gallery import COLUMNS, Gallery
 from dashboard.plot import named, plots
 from dashboard.settings import head_title, number
-from dashboard.views import parts
+from dashboard.views import parts, tables
 
 _MEAN = -1  # among the options of the head: a button group takes no None
 _SAID = ("entropy_nats", "max_weight", "distance", "special_mass")
@@ -26,11 +26,12 @@ def show(current: Gallery, dark: bool) -> None:
     row = _row(grid)
     bridge(-1 if row is None else row, 1, _to_row, None if head is None else (layer, head), _to_head)
     name = f"layer {layer + 1} {'mean' if head is None else f'head {head + 1}'}"
-    heatmap = named(figures.heatmap(grid, dark=dark, written=False), f"heatmap {current.choice.kind} {name}", dark, rows=True)
-    lines = named(figures.token_lines([grid], row, dark=dark), f"lines {current.choice.kind} {name}", dark, rows=True)
-    plots([(_measured(current, grid), heatmap), (_looks(grid, row), lines)], "closeup")
+    heatmap = named(figures.heatmap(grid, dark=dark, written=False, room=parts.HALF), f"heatmap {current.choice.kind} {name}", dark, rows=True)
+    least = figures.least_shown([grid])
+    lines = named(figures.token_lines([grid], row, least=least, dark=dark), f"lines {current.choice.kind} {name}", dark, rows=True)
+    plots([(_measured(current, grid), heatmap), (_looks(grid, row, parts.lines(lines, least)), lines)], "closeup")
     if current.choice.tables:
-        st.html(parts.grid_table(f"Weights of {name}", grid, current.choice.languages, grid.weights, ".2f"))
+        st.html(tables.grid_table(f"Weights of {name}", grid, current.choice.languages, grid.weights, ".2f"))
 
 
 def _which(current: Gallery) -> tuple[int, int | None]:
@@ -76,14 +77,14 @@ def _measured(current: Gallery, grid: Grid) -> str:
     """Statistics of the head, as in the table; of the mean of heads none: its statistics are not the mean of theirs."""
     hidden = parts.removed(grid)
     if grid.head is None:
-        return f'<p class="what">The mean of the {current.beside(grid.layer)} heads of layer {grid.layer + 1}{hidden and "; "}{hidden}.</p>'
+        return f'<p class="what"><b>Layer {grid.layer + 1}</b>, the mean of its {current.beside(grid.layer)} heads{hidden and "; "}{hidden}.</p>'
     found = current.table[(current.table["layer"] == grid.layer) & (current.table["head"] == grid.head)].iloc[0]
     said = ", ".join(f"{COLUMNS[name][0].lower()}{COLUMNS[name][1:]} {found[name]:.2f}" for name in _SAID)
     as_computed = f" These are of all tokens; below, {hidden}." if hidden else ""
-    return f'<p class="what">Means over the rows: {said}.{as_computed}</p>'
+    return f'<p class="what"><b>Layer {grid.layer + 1}, head {grid.head + 1}</b>, means over the rows: {said}.{as_computed}</p>'
 
 
-def _looks(grid: Grid, row: int | None) -> str:
+def _looks(grid: Grid, row: int | None, lines: str) -> str:
     if row is None:
-        return '<p class="what">Lines for weights of at least 0.05. Point at a token on the left for its row, on the right for its column; a click on the left keeps the row.</p>'
+        return f'<p class="what">{lines}; a click on the left keeps the row.</p>'
     return f'<p class="what">{html.escape(row_sentence(grid, row))}</p>'

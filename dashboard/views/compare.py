@@ -15,7 +15,7 @@ from dashboard.bridge import bridge
 from dashboard.plot import named, plots, stepped
 from dashboard.scene import Part, Scene, SceneError
 from dashboard.settings import Settings, title
-from dashboard.views import card, downloads, parts, pictures
+from dashboard.views import card, downloads, parts, pictures, tables
 
 
 @st.fragment
@@ -63,7 +63,7 @@ def _maps(current: Scene, dark: bool) -> list:
         drawn = [_heatmap(part, dark) for part in current.parts]
         words = [parts.translation(part) + _shown(part) for part in current.parts]
         plots(list(zip(words, drawn, strict=True)), "heatmaps")
-        _tables(current, parts.weights_table)
+        _tables(current, tables.weights_table)
     return [figure and figure.data[0].hovertext for figure in drawn]
 
 
@@ -85,7 +85,7 @@ def _steps(current: Scene, hover: list, dark: bool) -> None:
     bridge(index, current.steps, _go_to)
     ink = _inks(current, dark)
     stepped([_bars(part, told, ink[part.title], dark) for part, told in zip(current.parts, hover, strict=True)], index, "step")
-    _tables(current, lambda part: parts.bars_table(part, index))
+    _tables(current, lambda part: tables.bars_table(part, index))
 
 
 def _bars(part: Part, hover: list | None, ink: str, dark: bool) -> dict:
@@ -152,9 +152,9 @@ def _together(current: Scene, dark: bool) -> None:
     figure = figures.by_step(current.frames(), current.keys, tokens=False, dark=dark)
     plots([("", named(figure, "statistics by step", dark))], "by-step")
     if current.settings.tables:
-        st.html("".join(parts.steps_table(part) for part in current.mapped))
+        st.html("".join(tables.steps_table(part) for part in current.mapped))
     left, right = st.columns([3, 2], gap="large") if current.pairs else (st.container(), None)
-    left.html(f'{left_out}<p class="small">{parts.steps_note(current)}</p>{parts.comparison_table(current)}')
+    left.html(f'{left_out}<p class="small">{parts.steps_note(current)}</p>{tables.comparison_table(current)}')
     if right is not None:
         with right:
             _difference(current, dark)
@@ -168,4 +168,4 @@ def _difference(current: Scene, dark: bool) -> None:
     a, b = (current.parts[i] for i in pair)
     plots([("", named(pictures.difference(a, b, dark), f"difference {current.difference_title(pair)}", dark))], "difference")
     if current.settings.tables:
-        st.html(parts.difference_table(a, b))
+        st.html(tables.difference_table(a, b))

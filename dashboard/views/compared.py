@@ -8,9 +8,8 @@ from attnviz.heads import Head
 from attnviz.select import Grid
 from dashboard.gallery import COLUMNS, MOST, Gallery, head_name
 from dashboard.plot import Cell, named, plots
-from dashboard.views import parts
+from dashboard.views import parts, tables
 
-_LINES = '<p class="what">Lines for weights of at least 0.05. Point at a token on the left for its row, on the right for its column.</p>'
 _NAMES = {"layer": "Layer", "head": "Head"} | COLUMNS
 
 
@@ -26,17 +25,18 @@ def show(current: Gallery, dark: bool) -> None:
         st.html('<p class="small" role="status">Choose at least two heads to compare them.</p>')
         return
     maps = {head_name(head): current.grid(head.layer, head.head) for head in chosen}
-    lines = named(figures.token_lines(list(maps.values()), dark=dark), "lines of heads compared", dark)
+    least = figures.least_shown(list(maps.values()))
+    lines = named(figures.token_lines(list(maps.values()), least=least, dark=dark), "lines of heads compared", dark)
     if st.toggle("And their mean", key="mean", bind="query-params", help="The mean of the chosen heads, as one map."):
         maps["their mean"] = current.mean(chosen)
     plots([_map(current, name, grid, dark) for name, grid in maps.items()], "compared")
     left, right = st.columns(2, gap="large")
     with left:
-        plots([(_LINES, lines)], "compared-lines")
+        plots([(f'<p class="what">{parts.lines(lines, least)}.</p>', lines)], "compared-lines")
     right.html(_distances(current, chosen) + _statistics(current, chosen))
     if current.choice.tables:
         for name, grid in maps.items():
-            st.html(parts.grid_table(f"Weights of {name}", grid, current.choice.languages, grid.weights, ".2f"))
+            st.html(tables.grid_table(f"Weights of {name}", grid, current.choice.languages, grid.weights, ".2f"))
 
 
 def _map(current: Gallery, name: str, grid: Grid, dark: bool) -> Cell:
@@ -49,15 +49,15 @@ def _map(current: Gallery, name: str, grid: Grid, dark: bool) -> Cell:
 def _distances(current: Gallery, chosen: list[Head]) -> str:
     found = heads.distances(current.shown, chosen)
     names = [head_name(head) for head in chosen]
-    rows = [(name, [parts.cell(value, ".3f") for value in row]) for name, row in zip(names, found.to_numpy())]
-    return parts.table("Jensen–Shannon distance, mean over the rows: 0 for equal heads, 1 for heads that share no key; of all tokens", names, rows)
+    rows = [(name, [tables.cell(value, ".3f") for value in row]) for name, row in zip(names, found.to_numpy())]
+    return tables.table("Jensen–Shannon distance, mean over the rows: 0 for equal heads, 1 for heads that share no key; of all tokens", names, rows)
 
 
 def _statistics(current: Gallery, chosen: list[Head]) -> str:
     frame = current.table.set_index(["layer", "head"])
-    rows = [(title, [parts.cell(frame.loc[(head.layer, head.head), name], ".3f") for head in chosen])
+    rows = [(title, [tables.cell(frame.loc[(head.layer, head.head), name], ".3f") for head in chosen])
             for name, title in COLUMNS.items()]  # fmt: skip
-    return parts.table("Means over the rows, of all tokens", [head_name(head) for head in chosen], rows)
+    return tables.table("Means over the rows, of all tokens", [head_name(head) for head in chosen], rows)
 
 
 @st.fragment

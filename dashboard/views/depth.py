@@ -9,7 +9,7 @@ from attnviz.select import Grid
 from dashboard.gallery import Gallery
 from dashboard.plot import named, plots
 from dashboard.settings import number
-from dashboard.views import parts
+from dashboard.views import parts, tables
 
 
 @st.fragment
@@ -24,15 +24,17 @@ def show(current: Gallery, dark: bool) -> None:
         )  # fmt: skip
         try:
             grid = _rolled(current, layer)
-            cells.append((_said(current, layer), named(figures.heatmap(grid, dark=dark, written=False), f"rollout layer {layer + 1}", dark)))
+            cells.append((_said(current, layer), named(figures.heatmap(grid, dark=dark, written=False, room=parts.HALF), f"rollout layer {layer + 1}", dark)))
         except ValueError as error:  # a trace from elsewhere that lacks a layer, or is of words
             cells.append((f'<p class="what" role="status">There is no rollout: {html.escape(str(error))}.</p>', None))
+    else:
+        cells.append(('<p class="what" role="status">Rollout is for self-attention, whose layers stand on one another: choose the encoder or the decoder for it.</p>', None))
     frame = rollout.by_distance(current.shown, current.choice.kind)
     figure = named(figures.by_distance(frame, dark=dark), f"distance {current.choice.kind}", dark)
     plots([*cells, (_far(current), figure)], "depth")
     if current.choice.tables:
         if grid is not None:
-            st.html(parts.grid_table(f"Rollout up to layer {layer + 1}", grid, current.choice.languages, grid.weights, ".2f"))
+            st.html(tables.grid_table(f"Rollout up to layer {layer + 1}", grid, current.choice.languages, grid.weights, ".2f"))
         st.html(_distances(frame))
 
 
@@ -53,5 +55,5 @@ def _far(current: Gallery) -> str:
 
 def _distances(frame) -> str:
     wide = frame.pivot(index="distance", columns="layer", values="weight")
-    rows = [(f"{distance:+d}", [parts.cell(value, ".3f") for value in row]) for distance, row in zip(wide.index, wide.to_numpy())]
-    return parts.table("Share of a layer's weight by distance", [f"layer {layer + 1}" for layer in wide.columns], rows)
+    rows = [(f"{distance:+d}", [tables.cell(value, ".3f") for value in row]) for distance, row in zip(wide.index, wide.to_numpy())]
+    return tables.table("Share of a layer's weight by distance", [f"layer {layer + 1}" for layer in wide.columns], rows)

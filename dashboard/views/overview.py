@@ -9,7 +9,7 @@ from attnviz import figures
 from dashboard.gallery import COLUMNS, Gallery, head_name
 from dashboard.plot import named, plots
 from dashboard.settings import KINDS
-from dashboard.views import parts
+from dashboard.views import tables
 
 
 def show(current: Gallery, dark: bool) -> None:
@@ -38,6 +38,6 @@ def _table(current: Gallery) -> str:
     """The text equivalent: the numbers that order and colour the heads, or those that say most."""
     chosen = [name for name in dict.fromkeys((current.choice.order, current.choice.color)) if name]
     chosen = chosen or ["entropy_nats", "max_weight", "distance"]
-    rows = [(head_name(head), [parts.cell(value, ".3f") for value in values])
+    rows = [(head_name(head), [tables.cell(value, ".3f") for value in values])
             for head, values in zip(current.heads, current.table[chosen].to_numpy())]  # fmt: skip
-    return parts.table("Every head: mean over the rows of its map", [COLUMNS[name] for name in chosen], rows)
+    return tables.table("Every head: mean over the rows of its map", [COLUMNS[name] for name in chosen], rows)

@@ -18,7 +18,7 @@ from dashboard.pairs import Pair
 from dashboard.plot import named, plots
 from dashboard.scene import sentence
 from dashboard.settings import KINDS
-from dashboard.views import parts
+from dashboard.views import parts, tables
 
 _SHOWN = 5  # heads that are missed most
 _TOKENS = 10  # tokens of which a model that only reads thinks most differently
@@ -83,7 +83,7 @@ def _written(effect: Effect, languages: Pair) -> str:
     ]
     return (
         f'<p class="what" role="status">{same} Log-probability of the original {html.escape(languages.output)}: <b>{effect.change:+.2f}</b> nats.</p>'
-        + parts.table("What the model says", [languages.output, "log-probability"], rows, cells=languages.target)
+        + tables.table("What the model says", [languages.output, "log-probability"], rows, cells=languages.target)
     )
 
 
@@ -93,8 +93,8 @@ def _weights(current: Gallery, effect: Effect, after: pd.DataFrame) -> str:
     rows = []
     for head, old, new in zip(current.heads, current.table[[*_TOLD]].to_numpy(), after[[*_TOLD]].to_numpy()):
         off = " (switched off)" if head in effect.off else ""
-        rows.append((head_name(head) + off, [parts.cell(value, ".3f") for pair in zip(old, new) for value in pair]))
-    return parts.table("Every head: mean over the rows of its map", columns, rows)
+        rows.append((head_name(head) + off, [tables.cell(value, ".3f") for pair in zip(old, new) for value in pair]))
+    return tables.table("Every head: mean over the rows of its map", columns, rows)
 
 
 def _predicted(current: Gallery, effect: Effect) -> str:
@@ -110,16 +110,18 @@ def _predicted(current: Gallery, effect: Effect) -> str:
     some = "" if len(shown) == len(pairs) else f", the {len(shown)} of {len(pairs)} that change most"
     before, after = effect.log_probs
     return (
-        f'<p class="what" role="status">It writes no text of its own, so this is what it predicts of yours, {_how(current)}: log-probability '
+        f'<p class="what" role="status">It writes no text of its own, so this is what it predicts of yours, {_how(current, len(pairs))}: log-probability '
         f"of its tokens {before:.2f} with all heads, {after:.2f} without them: <b>{effect.change:+.2f}</b> nats.</p>"
-        + parts.table(f"Probability of each token{some}", ["with all heads", "without them", "most probable", "without them"], rows)
+        + tables.table(f"Probability of each token{some}", ["with all heads", "without them", "most probable", "without them"], rows)
     )
 
 
-def _how(current: Gallery) -> str:
-    causal = any(m.kind == "decoder" for m in current.trace.maps)
-    return "each token from those before it" if causal else (
-        "each token masked in turn and read from all others (Salazar et al. 2020)")
+def _how(current: Gallery, count: int) -> str:
+    if any(m.kind == "decoder" for m in current.trace.maps):
+        return "each token from those before it"
+    there = sum(not token.special for token in current.trace.source)
+    which = "each token" if count == there else f"{count} of its {there} tokens, evenly spread, each"
+    return f"{which} masked in turn and read from all others (Salazar et al. 2020)"
 
 
 def _likeliest(one: Prediction) -> str:
@@ -142,11 +144,12 @@ def importance(current: Gallery, dark: bool) -> None:
     found = state.found(st.session_state, *asked)
     measuring = st.session_state.get(_MEASURING) == asked and len(found) < len(every)
     with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(  # one button, whose words change: two would stand beside each other until the last head
+            "Stop" if measuring else "Measure each head", key="measure", on_click=_measure, args=(None if measuring else asked,),
+            disabled=len(found) == len(every), help="What was found so far stays." if measuring else None,
+        )  # fmt: skip
         if measuring:
-            st.button("Stop", key="stop", on_click=_measure, args=(None,), help="What was found so far stays.")
             st.progress(len(found) / len(every), f"{len(found)} of {len(every)} heads")
-        else:
-            st.button("Measure each head", key="measure", on_click=_measure, args=(asked,), disabled=len(found) == len(every))
     if found:
         _found(current, found, dark)
     if measuring:
@@ -186,4 +189,4 @@ def _found(current: Gallery, found: list[Importance], dark: bool) -> None:
     missed = sorted(found, key=lambda one: one.change)
     rows = [(head_name(one.head, kind=True), [f"{one.change:+.3f}"]) for one in (missed if current.choice.tables else missed[:_SHOWN])]
     some = "" if len(found) == len(frame) else f", of {len(found)} of {len(frame)} heads so far"
-    right.html(parts.table(f"Missed most{some}", ["change, nats"], rows))
+    right.html(tables.table(f"Missed most{some}", ["change, nats"], rows))

@@ -9,7 +9,7 @@ from attnviz.mechanisms import CLASSIFIERS
 from dashboard import state
 from dashboard.gallery import Gallery, head_name
 from dashboard.plot import named, plots
-from dashboard.views import parts
+from dashboard.views import tables
 
 
 def show(current: Gallery, dark: bool) -> None:
@@ -23,7 +23,7 @@ def show(current: Gallery, dark: bool) -> None:
         plots([(words, named(figures.step_bars(grid, 0, dark=dark), "pooling", dark))], "verdict")
     right.html(_used(current))
     if current.choice.tables:
-        st.html(parts.grid_table("How much of each token decides", grid, current.choice.languages, grid.weights, ".3f"))
+        st.html(tables.grid_table("How much of each token decides", grid, current.choice.languages, grid.weights, ".3f"))
 
 
 def _used(current: Gallery) -> str:
@@ -32,4 +32,4 @@ def _used(current: Gallery) -> str:
     found += state.importance(current.choice.source.name, current.trace.text, label, current.every[len(found) :])
     rows = [(head_name(one.head), [f"{one.change:+.3f}"]) for one in sorted(found, key=lambda one: one.change)]
     caption = f"The heads that it used: change in the log-probability of “{label}” when one is switched off, in nats; below 0, it spoke for it"
-    return parts.table(caption, ["change, nats"], rows)
+    return tables.table(caption, ["change, nats"], rows)
