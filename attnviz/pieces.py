@@ -58,6 +58,8 @@ def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
 def name(tokenizer, number: int) -> str:
     """A piece as a reader sees it."""
     text = "" if _is_special(tokenizer, number) else _decode(tokenizer, [number])
+    if text.startswith("##") and len(text) > 2:  # of a vocabulary of word pieces: it goes on with a word
+        return f"·{text[2:]}"
     return text.strip() or (text and "␣") or tokenizer.convert_ids_to_tokens(number) or f"#{number}"
 
 
