@@ -20,11 +20,19 @@ class Dashboard:
 
     page: Page
     address: str
+    opened: str | None = None  # by `show`
     errors: list[str] = field(default_factory=list)  # of the console, of scripts, and requests that left this machine
 
     def open(self, query: str = "", charts: int = 7) -> "Dashboard":
         self.page.goto(self.address + query)
         return self.drawn(charts)
+
+    def show(self, query: str = "", charts: int = 7) -> "Dashboard":
+        """Open a view, unless it has been opened already: what was done there since is still there."""
+        if query != self.opened:
+            self.open(query, charts)
+        self.opened = query
+        return self
 
     def drawn(self, charts: int = 7) -> "Dashboard":
         """Wait until the page shows this many charts and is at rest."""
@@ -101,6 +109,15 @@ def _visit(chrome, address: str, **options) -> Dashboard:
 
 def _leaves(url: str) -> bool:
     return url.startswith(("http", "ws")) and "//localhost:" not in url
+
+
+@pytest.fixture(scope="module")
+def shared(chrome, address):
+    """One page for those tests of a file that only look, or that change nothing which another one looks at: a page costs seconds."""
+    dashboard = _visit(chrome, address)
+    yield dashboard
+    dashboard.page.close()
+    assert dashboard.errors == []
 
 
 @pytest.fixture

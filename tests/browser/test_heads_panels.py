@@ -68,16 +68,16 @@ def point(dashboard, panel: str, side: int, place: int, count: int) -> list[str]
       (path) => path.getAttribute('d').split('M').slice(1).map(() => path.getAttribute('stroke')))""")
 
 
-def test_the_overview_takes_an_order_and_colours(dashboard, trace):
-    dashboard.open(OPEN, CHARTS)
-    pick(dashboard, "order", "Previous token")
-    dashboard.drawn(CHARTS)
-    pick(dashboard, "color", "Weight on special tokens")
-    dashboard.drawn(CHARTS)
+def test_the_overview_takes_an_order_and_colours(shared, trace):
+    shared.show(OPEN, CHARTS)
+    pick(shared, "order", "Previous token")
+    shared.drawn(CHARTS)
+    pick(shared, "color", "Weight on special tokens")
+    shared.drawn(CHARTS)
     table = heads.table(trace, "encoder")
     best = heads.most_like(table, "previous", 12)
     names = [f"{layer + 1}·{head + 1}" for layer, head in zip(best.layer, best["head"])]
-    [overview] = drawn(dashboard, "overview", lambda found: found[0]["names"] == names and near(np.ravel(found[0]["z"]), best.special_mass))
+    [overview] = drawn(shared, "overview", lambda found: found[0]["names"] == names and near(np.ravel(found[0]["z"]), best.special_mass))
     assert overview["names"] == names and near(np.ravel(overview["z"]), best.special_mass)
 
 
@@ -98,17 +98,17 @@ def test_a_head_is_opened_by_keys_and_special_tokens_can_be_hidden(dashboard, tr
     assert f"special tokens hidden, {100 * grid.removed.mean():.0f} % of the weight removed" in said
 
 
-def test_the_pointer_brings_out_a_row_and_a_column_and_asks_nobody(dashboard, trace):
-    dashboard.open(OPEN, CHARTS)
+def test_the_pointer_brings_out_a_row_and_a_column_and_asks_nobody(shared, trace):
+    shared.show(OPEN, CHARTS)
     weights = trace.map("encoder").weights[0]
-    dashboard.page.evaluate(COUNT_SENT)
+    shared.page.evaluate(COUNT_SENT)
     for side, place in ((0, 1), (1, 6), (0, 8)):
         expected = (weights[:, place] if side else weights[place]) >= 0.05
-        assert len(point(dashboard, "closeup", side, place, len(weights))) == expected.sum()
-    several = point(dashboard, "compared-lines", 1, 2, len(weights))
+        assert len(point(shared, "closeup", side, place, len(weights))) == expected.sum()
+    several = point(shared, "compared-lines", 1, 2, len(weights))
     assert len(set(several)) == 2  # a colour a head
-    dashboard.page.mouse.move(2, 2)
-    assert dashboard.page.locator(".lit-lines").count() == 0 and dashboard.page.evaluate("__sent") == 0
+    shared.page.mouse.move(2, 2)
+    assert shared.page.locator(".lit-lines").count() == 0 and shared.page.evaluate("__sent") == 0
 
 
 def test_a_click_on_a_token_keeps_its_row(dashboard, trace):
@@ -140,31 +140,31 @@ def test_heads_compared_and_their_mean(dashboard, trace):
     assert dashboard.page.get_by_role("cell", name=f"{far:.3f}", exact=True).count()
 
 
-def test_the_heads_most_like_a_pattern_and_most_like_a_head(dashboard, trace):
-    dashboard.open(OPEN, CHARTS)
+def test_the_heads_most_like_a_pattern_and_most_like_a_head(shared, trace):
+    shared.show(OPEN, CHARTS)
     table = heads.table(trace, "encoder")
-    pick(dashboard, "pattern", "Next token")
-    dashboard.drawn(CHARTS)
-    [scores] = drawn(dashboard, "pattern", lambda found: near(np.ravel(found[0]["z"]), table["next"]))
+    pick(shared, "pattern", "Next token")
+    shared.drawn(CHARTS)
+    [scores] = drawn(shared, "pattern", lambda found: near(np.ravel(found[0]["z"]), table["next"]))
     assert near(np.ravel(scores["z"]), table["next"])
-    pick(dashboard, "pattern", "layer 2, head 3")
-    dashboard.drawn(CHARTS)
+    pick(shared, "pattern", "layer 2, head 3")
+    shared.drawn(CHARTS)
     nearest = heads.nearest(trace, Head("encoder", 1, 2))
     expected = nearest.pivot(index="layer", columns="head", values="jensen_shannon")
-    [distances] = drawn(dashboard, "pattern", lambda found: near(found[0]["z"], expected))
+    [distances] = drawn(shared, "pattern", lambda found: near(found[0]["z"], expected))
     assert near(distances["z"], expected) and np.isnan(distances["z"][1][2])
     best = nearest.iloc[0]
-    row = dashboard.page.get_by_role("row", name=f"layer {best.layer + 1}, head {best['head'] + 1} {best.jensen_shannon:.3f}", exact=True)
+    row = shared.page.get_by_role("row", name=f"layer {best.layer + 1}, head {best['head'] + 1} {best.jensen_shannon:.3f}", exact=True)
     assert row.count() == 1
 
 
-def test_rollout_up_to_a_layer(dashboard, trace):
-    dashboard.open(OPEN, CHARTS)
-    dashboard.press("depth", "2")
-    dashboard.page.wait_for_function("location.search.includes('depth=2')")
-    dashboard.drawn(CHARTS)
+def test_rollout_up_to_a_layer(shared, trace):
+    shared.show(OPEN, CHARTS)
+    shared.press("depth", "2")
+    shared.page.wait_for_function("location.search.includes('depth=2')")
+    shared.drawn(CHARTS)
     expected = rollout.rollout(trace).map("encoder", 1).weights[0]
-    rolled, far = drawn(dashboard, "depth", lambda found: near(found[0]["z"], expected))
+    rolled, far = drawn(shared, "depth", lambda found: near(found[0]["z"], expected))
     assert near(rolled["z"], expected) and "layer 3 most at" in far["told"]
 
 
@@ -182,23 +182,23 @@ def test_heads_are_switched_off_and_every_chart_has_a_table(dashboard, trace):
     assert all(dashboard.page.locator(".plot[role=figure]").evaluate_all("all => all.map((one) => one.ariaLabel?.length > 20)"))
 
 
-def test_the_table_of_heads_sorts_whole_rows(dashboard, trace):
-    dashboard.open(OPEN, CHARTS)
-    frame = dashboard.page.locator("[data-testid=stDataFrame]")
+def test_the_table_of_heads_sorts_whole_rows(shared, trace):
+    shared.show(OPEN, CHARTS)
+    frame = shared.page.locator("[data-testid=stDataFrame]")
     frame.scroll_into_view_if_needed()
     cells = """() => [...document.querySelectorAll('[data-testid=stDataFrame] canvas tbody tr')]
       .map((row) => [...row.querySelectorAll('td')].slice(0, 3).map((cell) => cell.innerText))"""
-    dashboard.page.wait_for_function(f"({cells})().length > 3")
+    shared.page.wait_for_function(f"({cells})().length > 3")
     box = frame.locator("canvas").first.bounding_box()
-    dashboard.page.mouse.move(box["x"] + 150, box["y"] + 16, steps=4)  # the name of the third column, entropy
-    dashboard.page.wait_for_timeout(200)
-    dashboard.page.mouse.down()
-    dashboard.page.wait_for_timeout(100)
-    dashboard.page.mouse.up()
+    shared.page.mouse.move(box["x"] + 150, box["y"] + 16, steps=4)  # the name of the third column, entropy
+    shared.page.wait_for_timeout(200)
+    shared.page.mouse.down()
+    shared.page.wait_for_timeout(100)
+    shared.page.mouse.up()
     table = heads.table(trace, "encoder").sort_values("entropy_nats")
     expected = (table[["layer", "head"]] + 1).to_numpy().tolist()
-    dashboard.page.wait_for_function(f"first => ({cells})()[0].slice(0, 2).join() === first", arg=",".join(map(str, expected[0])))
-    shown = dashboard.page.evaluate(cells)
+    shared.page.wait_for_function(f"first => ({cells})()[0].slice(0, 2).join() === first", arg=",".join(map(str, expected[0])))
+    shown = shared.page.evaluate(cells)
     assert [[int(layer), int(head)] for layer, head, _ in shown] == expected[: len(shown)]
     assert [float(entropy) for *_, entropy in shown] == pytest.approx(table["entropy_nats"][: len(shown)].tolist())
 
