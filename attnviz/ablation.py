@@ -115,13 +115,14 @@ class Importance(NamedTuple):
     total: int
 
 
-def importance(model: Model, text: str, target: str | None, only: Sequence[Head] | None = None) -> Iterator[Importance]:
+def importance(model: Model, text: str, target: str | None = None, only: Sequence[Head] | None = None) -> Iterator[Importance]:
     """Each head switched off in turn (Michel et al. 2019, sec. 3.2), on the log-probability of one output; stop whenever.
 
-    target : the output, the model's own or another; None for a model that only reads, of whose text the predictions count.
+    target : the output; None: what the model says by itself, or, of a model that only reads, its predictions of the text.
     only : those heads instead of all. Errors as of `log_prob`, with the first.
     """
     chosen = heads(model) if only is None else list(only)
+    target = target or model.trace(text).translation or None
     before = model.log_prob(text, target)
     for done, head in enumerate(chosen, start=1):
         yield Importance(head, switch_off(model, [head]).log_prob(text, target) - before, done, len(chosen))

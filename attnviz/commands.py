@@ -1,6 +1,7 @@
 """What the commands of `python -m attnviz` do; `__main__` reads the command line and reports errors."""
 
 import json
+import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def trace(args: Namespace) -> None:
         _write(args.html, page.page(found))
     if args.save:
         trace_files.save_trace(found, args.save)
+        _wrote(args.save)
     if args.json == "-":
         print(found.to_json())
     elif args.json:
@@ -135,7 +137,7 @@ def _root(args: Namespace) -> Path:
 def _load(args: Namespace) -> Trained:
     root = _root(args)
     known = checkpoints.names(root)
-    if args.model not in known:
+    if args.model not in known and not (Path(args.model) / "config.json").is_file():
         raise ValueError(f"no checkpoint {args.model!r}; available: {', '.join(known) or 'none'}")
     return loading.load(args.model, root)
 
@@ -150,6 +152,11 @@ def _write(path: str, content: bytes) -> None:
         Path(path).write_bytes(content)
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror}") from None
+    _wrote(path)
+
+
+def _wrote(path: str) -> None:
+    print(f"{path} is written", file=sys.stderr)
 
 
 def _describe(entry: dict) -> tuple[str, ...]:

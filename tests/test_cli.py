@@ -118,7 +118,7 @@ def test_trace_json(cli, root, tmp_path):
     arguments = ("trace", SENTENCE, "--model", "en-fr/transformer", "--beam", "3", "--json")
     status, out, err = cli(*arguments, "-")
     assert (status, err) == (0, "") and Trace.from_json(out) == expected
-    assert cli(*arguments, tmp_path / "trace.json") == (0, "", "")
+    assert cli(*arguments, tmp_path / "trace.json") == (0, "", f"{tmp_path / 'trace.json'} is written\n")
     assert Trace.from_json((tmp_path / "trace.json").read_text()) == expected
 
 
@@ -133,7 +133,7 @@ def test_trace_forced(cli):
 def test_trace_html(cli, tmp_path, mechanism):
     nasty = 'The </script><b>x</b> "dog" runs.'
     path = tmp_path / "page.html"
-    assert cli("trace", nasty, "--model", f"en-fr/{mechanism}", "--target", nasty, "--html", path) == (0, "", "")
+    assert cli("trace", nasty, "--model", f"en-fr/{mechanism}", "--target", nasty, "--html", path) == (0, "", f"{path} is written\n")
     page = path.read_text(encoding="utf-8")
     ids = ["cross", "bars", "by-step"] + (["encoder", "decoder"] if mechanism == "transformer" else [])
     assert set(ids) <= set(re.findall(r'<div id="([a-z-]+)"', page))

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 
 import attnviz
 from attnviz import hf
+from attnviz.__main__ import main
 from attnviz.translator import TextError
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
@@ -225,3 +226,9 @@ def fails(error):
     def raises(*args, **kwargs):
         raise error
     return raises
+
+
+def test_a_folder_without_the_prefix(bert, capsys):
+    with pytest.raises(ValueError, match=f"but a folder; a model for the transformers library is hf:{re.escape(str(bert))}$"):
+        attnviz.load(str(bert))
+    assert main(["trace", TEXT, "--model", str(bert)]) != 0 and f"hf:{bert}" in capsys.readouterr().err

@@ -36,7 +36,7 @@ def by_distance(frame: pd.DataFrame, title: str | None = None, *, reach: int | N
     frame_ |= dict(
         xaxis=axis | dict(showgrid=False, tickcolor=CLEAR), yaxis=axis | dict(rangemode="tozero", tickformat=".0%"),
         showlegend=True, hovermode="x unified", legend=dict(orientation="h", x=0, y=1, yanchor="bottom", font=dict(size=12)),
-        annotations=[note("keys before the query ◂ 0 ▸ after it", dark, x=0.5, y=0, xref="paper", yref="paper", yanchor="top", yshift=-24)],
+        annotations=[note("← keys before the query · 0 · after it →", dark, x=0.5, y=0, xref="paper", yref="paper", yanchor="top", yshift=-24)],
     )  # fmt: skip
     return build(data, frame_)
 

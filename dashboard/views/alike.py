@@ -29,7 +29,7 @@ def show(current: Gallery, dark: bool) -> None:
         _pattern(current, like) if like in PATTERNS else _head(current, like, frame)
     with right:
         if frame[column].notna().any():
-            figure = figures.head_map(frame, column, dark=dark, span=(0, 1))
+            figure = figures.head_map(frame, column, dark=dark, span=(0, float(frame[column].max()) or 1))
             plots([("", named(figure, f"{_name(like)} {current.choice.kind}", dark, heads=True))], "pattern")
     if current.choice.tables:
         st.html(_scores(current) if like in PATTERNS else _ranked(frame, column, f"Distance of every head from {_name(like)}", "0 to 1"))
@@ -42,7 +42,8 @@ def _name(like: str | Head) -> str:
 def _pattern(current: Gallery, name: str) -> None:
     pattern = PATTERNS[name]
     st.html(f'<p class="what">Looks at {html.escape(pattern.words)}.</p>')
-    st.markdown(rf"$\mathrm{{score}} = \frac{{1}}{{Q}} \sum_q \sum_k \min(a_{{qk}}, u_{{qk}}), \quad {pattern.formula}$")
+    st.markdown(rf"$\mathrm{{score}} = \frac{{1}}{{Q}} \sum_q \sum_k \min(a_{{qk}}, u_{{qk}})$")
+    st.markdown(f"${pattern.formula}$")
     best = heads.most_like(current.table, name, _SHOWN)
     if best.empty:
         st.html('<p class="small" role="status">No head could follow this pattern in this sentence: nothing in it fits.</p>')

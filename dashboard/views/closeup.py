@@ -36,13 +36,18 @@ def show(current: Gallery, dark: bool) -> None:
 
 def _which(current: Gallery) -> tuple[int, int | None]:
     """The layer and head on show; None for the mean of heads."""
-    common = {"required": True, "bind": "query-params"}
+    known = st.session_state  # what is there already needs no default: Streamlit warns of two
+    common = {"required": True, "wrap": True, "bind": "query-params"}
     left, right = st.columns([1, 2])
     with left:
-        layer = st.segmented_control("Layer", current.layers, default=current.layers[-1], format_func=number, key="layer", **common)
+        layer = st.segmented_control(
+            "Layer", current.layers, default=None if known.get("layer") in current.layers else current.layers[-1], format_func=number,
+            key="layer", **common,
+        )  # fmt: skip
     with right:
+        heads = [_MEAN, *range(current.beside(layer))]
         head = st.segmented_control(
-            "Head", [_MEAN, *range(current.beside(layer))], default=0, key="head",
+            "Head", heads, default=None if known.get("head") in heads else 0, key="head",
             format_func=lambda head: head_title(None if head == _MEAN else head), **common,
         )  # fmt: skip
     return layer, None if head == _MEAN else head

@@ -45,7 +45,7 @@ def _own() -> Source:
         "Folder, or name on the hub", key="own", bind="query-params", placeholder="./my-bert or openai-community/gpt2",
         help="A model for the transformers library, as save_pretrained() writes it, with its tokenizer: like BERT, GPT, T5, BART or "
         "Marian. Weights are read from safetensors only, and code that comes with a model is never run.",
-    ).strip()  # fmt: skip
+    ).strip().removeprefix(state.LIBRARY)  # fmt: skip
     if not name:
         raise Waiting("Type the folder of a model on the left, or its name on the Hugging Face hub.")
     return sources.Own(state.LIBRARY + name)
@@ -57,7 +57,7 @@ def _saved() -> Source:
         help="As attnviz.save_trace() and Trace.to_json() write it: of any model here, or of attnviz.from_arrays().",
     )  # fmt: skip
     if file is None:
-        raise Waiting("Choose the file of a trace on the left: one that attnviz.save_trace() has written.")
+        raise Waiting("Choose the file of a trace on the left: one that attnviz.save_trace() has written. (A link to this page cannot hold it.)")
     return sources.Saved(("trace", file.file_id), file.name, state.saved(st.session_state, file))
 
 
@@ -143,7 +143,7 @@ def _compose(fields: dict, text: str, notice) -> Gallery | None:
         return current
     last = state.last(st.session_state, state.GALLERY)
     if last is not None:
-        notice.caption("Below is the last text that could be shown:")
+        notice.caption(f"Below is still what {parts.markdown(last.choice.source.title)} made of the last text that could be shown:")
         notice.text(last.choice.text)
     return last
 

@@ -107,12 +107,12 @@ def _predicted(current: Gallery, effect: Effect) -> str:
     rows = [(f"{before.place + 1} {labels.plain(tokens[before.place].text)}",
              [*(f"{math.exp(one.log_prob):.3f}" for one in (before, after)), *map(_likeliest, (before, after))])
             for before, after in shown]  # fmt: skip
-    some = "" if len(shown) == len(pairs) else f", the {len(shown)} of {len(pairs)} that change most"
+    some = ", those that change most first" if len(shown) == len(pairs) else f", the {len(shown)} of {len(pairs)} that change most"
     before, after = effect.log_probs
     return (
         f'<p class="what" role="status">It writes no text of its own, so this is what it predicts of yours, {_how(current, len(pairs))}: log-probability '
         f"of its tokens {before:.2f} with all heads, {after:.2f} without them: <b>{effect.change:+.2f}</b> nats.</p>"
-        + tables.table(f"Probability of each token{some}", ["with all heads", "without them", "most probable", "without them"], rows)
+        + tables.table(f"Probability of each token{some}", ["with all heads", "without them", "most probable with all", "most probable without"], rows)
     )
 
 
@@ -185,7 +185,13 @@ def _found(current: Gallery, found: list[Importance], dark: bool) -> None:
     shown = frame[frame["kind"] == current.choice.kind]
     with left:
         if shown["change"].notna().any():
-            plots([("", named(figures.head_map(shown, "change", dark=dark), f"importance {current.choice.kind}", dark, heads=True))], "importance")
+            words = f'<p class="what">{html.escape(KINDS[current.choice.kind].split(" (")[0])}; beside it the heads of every kind.</p>'
+            several = frame["kind"].nunique() > 1
+            plots([(words if several else "", named(figures.head_map(shown, "change", dark=dark), f"importance {current.choice.kind}", dark, heads=True))], "importance")
+    st.download_button(
+        "All of it as CSV", lambda: frame.to_csv(index=False).encode(), "importance.csv", "text/csv", on_click="ignore",
+        key="importance_csv", help="Layers and heads are counted from 0 there, as in Python.",
+    )  # fmt: skip
     missed = sorted(found, key=lambda one: one.change)
     rows = [(head_name(one.head, kind=True), [f"{one.change:+.3f}"]) for one in (missed if current.choice.tables else missed[:_SHOWN])]
     some = "" if len(found) == len(frame) else f", of {len(found)} of {len(frame)} heads so far"
