@@ -42,7 +42,7 @@ def _name(like: str | Head) -> str:
 def _pattern(current: Gallery, name: str) -> None:
     pattern = PATTERNS[name]
     st.html(f'<p class="what">Looks at {html.escape(pattern.words)}.</p>')
-    st.markdown(rf"$\mathrm{{score}} = \frac{{1}}{{Q}} \sum_q \sum_k \min(a_{{qk}}, u_{{qk}})$")
+    st.markdown(r"$\mathrm{score} = \frac{1}{Q} \sum_q \sum_k \min(a_{qk}, u_{qk})$")
     st.markdown(f"${pattern.formula}$")
     best = heads.most_like(current.table, name, _SHOWN)
     if best.empty:
