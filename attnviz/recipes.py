@@ -19,7 +19,7 @@ class Settings:
     average: float = 0.999  # decay of the moving average, an update
     consistency: float = 0.0  # how much two passes under dropout must agree: alpha of R-Drop; 0: one pass
     word_dropout: float = 0.0  # share of a sentence's pieces that are read as unknown, in training
-    piece_dropout: float = 0.0  # share of the merges of pieces that are left out, anew at each reading, in training
+    piece_dropout: float = 0.0  # share of the merges of pieces that are left out, anew at each reading, in the first four fifths
     start: str = ""  # SHA-256 of the weights that it begins with; "": random ones
     vocabulary: int = 8000
     seed: int = 1

@@ -62,14 +62,15 @@ class Run:
         self.working = copy.deepcopy(self.master).to(getattr(torch, self.precision))
         self.average = {key: value.clone() for key, value in self.master.state_dict().items()}
         self.optimizer = torch.optim.AdamW(self._groups(), weight_decay=plan.weight_decay, fused=True)
-        self.pairs, self.data = pairs, self.encode(pairs, text)
+        self.pairs, self.whole = pairs, self.encode(pairs, text)
+        self.data = self.whole  # as the current epoch reads it
         self.loose = text.loosened(plan.piece_dropout) if plan.piece_dropout else None  # reads the pairs anew
         self.digest = hashlib.sha256(repr(self.data).encode()).hexdigest()  # of the data, that a resumed run goes on with it
         self.loss = torch.compile(token_loss, dynamic=True) if compile and shutil.which("g++") else token_loss
         self.epoch, self.batch, self.update, self.seconds = 0, 0, 0, 0.0
         self.losses, self.counted = 0.0, 0  # sum over, and number of, the batches of this epoch
         self.history: list[dict] = []
-        self.total = plan.epochs * len(self.order(0))
+        self.total = self._loose_epochs * len(self.order(0)) + (plan.epochs - self._loose_epochs) * len(self.order(plan.epochs))
 
     def _groups(self) -> list[dict]:
         """The parameters by the factor on their learning rate. ValueError when `rates` names one that is not there."""
@@ -83,12 +84,17 @@ class Run:
     def order(self, epoch: int) -> list[list[int]]:
         """The epoch's batches: a function of seed and epoch, so that a resumed run goes on in the same order.
 
-        Under piece dropout the data is read anew for each epoch, which no seed rules: there the order is about the same.
+        Under piece dropout the data is read anew for each epoch, which no seed rules: there the order is about the same. The
+        last fifth of the epochs reads pieces whole, as they will be read ever after; without these a model is worse.
         """
-        if self.loose:
-            self.data = self.encode(self.pairs, self.loose)
+        self.data = self.encode(self.pairs, self.loose) if epoch < self._loose_epochs else self.whole
         lengths = [max(len(a), len(b)) for a, b in self.data]
         return corpora.batches(lengths, self.plan.batch_tokens, random.Random(f"{self.plan.seed}/{epoch}"))
+
+    @property
+    def _loose_epochs(self) -> int:
+        """The epochs under piece dropout, which come first."""
+        return round(self.plan.epochs * 0.8) if self.loose else 0
 
     def learn(self, batch: list[int]) -> Tensor:
         """One update on a batch of indices -> its loss."""
