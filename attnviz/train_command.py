@@ -120,7 +120,7 @@ def _command(args: Namespace) -> str:
     for name in own:
         words += [f"--{name.replace('_', '-')}", Path(getattr(args, name)).name]
     words += [] if own or args.pair in corpora.GENERATED else ["--data", "DIR"]
-    words += ["--start", args.start] if args.start else []
+    words += ["--start", "/".join(Path(args.start).parts[-2:])] if args.start else []  # pair/mechanism, of whatever folder
     for name in _RECORDED:
         if (value := getattr(args, name)) is not None:
             words += [f"--{name.replace('_', '-')}", str(value)]
