@@ -230,7 +230,7 @@ def test_on_the_command_line_a_writer(folder, load, capsys, tmp_path):
     status, out, err = run(capsys, *wanted)
     assert (status, err) == (0, "") and out.startswith(f"target: {TARGET}\nlog-probability: ")
     assert "\nattention: cross, layer 2 of 2, mean of 2 heads\n" in out
-    assert run(capsys, *wanted, "--json", tmp_path / "trace.json") == (0, "", "")
+    assert run(capsys, *wanted, "--json", tmp_path / "trace.json") == (0, "", f"{tmp_path / 'trace.json'} is written\n")
     assert Trace.from_json((tmp_path / "trace.json").read_text(encoding="utf-8")) == load("bart").trace(TEXT, TARGET)
 
 

@@ -150,14 +150,16 @@ def test_layer_head_and_kind_of_the_transformer(dashboard):
     mean = dashboard.heatmaps()
     dashboard.press("head", "2")
     dashboard.press("layer", "1")
+    note.filter(has_text="layer 1, head 2 of 4").wait_for()
     dashboard.drawn(3)
-    assert "layer 1, head 2 of 4" in note.inner_text()
     assert dashboard.heatmaps() != mean
     dashboard.choose("kind", "Self-attention of the encoder")
+    note.filter(has_text="Self-attention of the encoder").wait_for()
     dashboard.drawn(3)
     [heatmap] = dashboard.heatmaps()
     assert heatmap["queries"] == heatmap["keys"]
     dashboard.choose("kind", "Self-attention of the decoder")
+    note.filter(has_text="Self-attention of the decoder").wait_for()
     dashboard.drawn(3)
     [heatmap] = dashboard.heatmaps()
     assert heatmap["keys"][0] == "<i>&lt;bos&gt;</i>"
