@@ -209,6 +209,7 @@ def test_names(folder, load):
 
 
 def run(capsys, *arguments):
+    capsys.readouterr()  # what the library says when it writes a model is not asked for
     status = main(list(map(str, arguments)))
     return (status, *capsys.readouterr())
 
