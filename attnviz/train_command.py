@@ -37,9 +37,16 @@ def train(args: Namespace) -> None:
     root = _out(args, name)
     folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=args.start and Path(args.start))
     card = evaluate.card(root, name, corpus, _command(args), progress=True)
-    checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)})
+    start = {"start": _start(Path(args.start))} if args.start else {}
+    checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)} | start)
     key = training.score_key(corpus)
     print(f"{folder} is ready: {key} {card['best'][key]:.2f} in epoch {card['best']['epoch']}")
+
+
+def _start(folder: Path) -> dict:
+    """What the card of the checkpoint that a run began with says of its training, which is part of this one's."""
+    known = checkpoints.read_card("/".join(folder.resolve().parts[-2:]), folder.resolve().parent.parent)
+    return {key: known.get(key) for key in ("command", "epochs", "seconds", "weights_sha256")}
 
 
 def _out(args: Namespace, name: str) -> Path:

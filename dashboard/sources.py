@@ -9,8 +9,8 @@ from dashboard import pairs, state
 from dashboard.gallery import ordered
 from dashboard.scene import SceneError, check_text, sentence
 
-HUB, SAVED = "own model", "saved trace"  # among the models of the page, the trained ones by their names
-_TITLES = {HUB: "A Hugging Face model", SAVED: "A saved trace"}
+HF, SAVED = "own model", "saved trace"  # among the models of the page, the trained ones by their names
+_TITLES = {HF: "A Hugging Face model", SAVED: "A saved trace"}
 _NO_MODEL = "A saved trace comes without its model, so there is nothing here to switch heads off in. In Python, attnviz.ablation does it."
 
 

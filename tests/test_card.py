@@ -46,6 +46,13 @@ def test_all_that_a_card_can_say():
     assert "<b>BLEU</b> nrefs:1|case:mixed" in shown
 
 
+def test_a_model_that_began_with_another_says_how_long_that_took():
+    start = {"command": "python -m attnviz train --epochs 40", "epochs": 40, "seconds": 6000, "weights_sha256": "0" * 64}
+    found = facts(card.show(FULL | {"start": start}))
+    assert found["Training"].startswith("begun with weights of 100 min and 40 epochs · 42 min · 11 epochs")
+    assert found["Begun by"] == "python -m attnviz train --epochs 40"
+
+
 @pytest.mark.parametrize("missing", FULL)
 def test_a_card_may_lack_anything(missing):
     """Any field may be missing, null, or of another shape."""

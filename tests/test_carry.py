@@ -3,7 +3,7 @@
 import pytest
 
 from dashboard import carry, state
-from dashboard.sources import HUB
+from dashboard.sources import HF
 
 PAIRS = {"en-fr": ["bahdanau", "transformer"], "en-de": ["transformer"], "en-ja": ["bahdanau"], "reverse": ["transformer"]}
 MODELS = ["en-fr/transformer", "en-de/transformer", "reverse/transformer", "sst2/self-attention"]
@@ -59,8 +59,8 @@ def test_the_address_says_what_went_along():
 
 
 def test_the_sentence_goes_to_a_model_that_a_person_brought_too():
-    session = go(SENTENCE, HEADS, text="a dog", pair="en-fr", model=HUB)
-    assert (session["text"], session["model"]) == ("a dog", HUB)
+    session = go(SENTENCE, HEADS, text="a dog", pair="en-fr", model=HF)
+    assert (session["text"], session["model"]) == ("a dog", HF)
     carry.arrive(SENTENCE, session)
     assert (session["text"], session["pair"]) == ("a dog", "en-fr")
 
@@ -80,6 +80,6 @@ def test_each_page_keeps_its_own_head_and_shares_what_is_the_same_question():
 
 
 def test_the_name_of_a_model_that_a_person_brought_is_kept():
-    session = go(HEADS, SENTENCE, model=HUB, own="./my-bert", text="a dog")
+    session = go(HEADS, SENTENCE, model=HF, own="./my-bert", text="a dog")
     assert "own" not in session
     assert carry.arrive(HEADS, session)["own"] == "./my-bert" and session["own"] == "./my-bert"

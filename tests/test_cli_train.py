@@ -57,6 +57,16 @@ def card_of(tmp_path, name="en-fr/bahdanau"):
     return checkpoints.read_json(tmp_path / "out" / name / "card.json")
 
 
+def test_a_card_says_what_its_run_began_with(train, data, tmp_path):
+    assert train("--data", data, "--limit", 80)[0] == 0
+    folder, two = tmp_path / "out" / "en-fr" / "bahdanau", tmp_path / "two"
+    assert train("--data", data, "--limit", 80, "--start", folder, "--out", two)[0] == 0
+    first, second = card_of(tmp_path), checkpoints.read_json(two / "en-fr" / "bahdanau" / "card.json")
+    assert second["start"] == {key: first[key] for key in ("command", "epochs", "seconds", "weights_sha256")}
+    assert second["settings"]["start"] == first["weights_sha256"] and "start" not in first
+    assert "--start en-fr/bahdanau" in second["command"] and str(tmp_path) not in second["command"]
+
+
 def test_the_corpora_of_a_pair(train, data, tmp_path, monkeypatch):
     """Trained, started again when finished, refused with other settings, then from the start; data from the environment."""
     monkeypatch.setenv("ATTNVIZ_DATA", str(data))

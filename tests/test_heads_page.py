@@ -251,7 +251,8 @@ def test_markup_is_text():
 
 
 def test_a_word_is_enough():
-    sound(run(text="dog", tables="true", off="encoder layer 1, head 1"))
+    app = sound(run(text="dog", tables="true", off="encoder layer 1, head 1"))
+    assert gallery(app).choice.text == "dog" and all(cells(app, key) for key in ("overview", "closeup", "compared", "without"))
 
 
 def test_without_a_trained_model_one_of_ones_own_is_asked_for(tmp_path, monkeypatch):

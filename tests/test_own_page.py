@@ -17,7 +17,7 @@ from dashboard import state
 from dashboard.settings import KINDS
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
-HUB, SAVED = "A Hugging Face model", "A saved trace"
+HF, SAVED = "A Hugging Face model", "A saved trace"
 TEXT = "The black dogs."
 
 
@@ -36,7 +36,7 @@ def run(**query) -> AppTest:
 
 
 def own(folder, family, **query) -> AppTest:
-    return run(model=HUB, own=str(folder(family)), **query)
+    return run(model=HF, own=str(folder(family)), **query)
 
 
 def upload(app: AppTest, content: bytes, name: str = "mine.safetensors") -> AppTest:
@@ -95,7 +95,7 @@ def test_a_reader_that_predicts_nothing_says_so(folder):
 
 def test_heads_of_a_family_that_is_not_known(tmp_path, monkeypatch):
     monkeypatch.setitem(families.FAMILIES, "albert", (families.wordpiece, "AlbertForMaskedLM", {**families.STACK, "embedding_size": 8}))
-    app = run(model=HUB, own=str(families.write(tmp_path / "albert", "albert")))
+    app = run(model=HF, own=str(families.write(tmp_path / "albert", "albert")))
     drawn(app)
     assert page(app).count("(albert): heads of its family cannot be switched off") == 2
 
@@ -142,7 +142,7 @@ def test_a_trained_model_and_one_of_ones_own_are_asked_the_same(folder):
 
 def test_a_model_whose_files_changed_is_read_again(tmp_path):
     folder = families.write(tmp_path / "bert", "bert")
-    app = run(model=HUB, own=str(folder))
+    app = run(model=HF, own=str(folder))
     families.write(folder, "bert", num_hidden_layers=3)
     app.button_group(key="units").set_value("words").run()
     assert gallery(sound(app)).layers == [0, 1, 2]

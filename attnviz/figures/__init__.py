@@ -8,12 +8,11 @@ what the figure shows.
 
 from attnviz.figures.charts import by_step, comparison
 from attnviz.figures.depth import by_distance
-from attnviz.figures.lines import least_shown, token_lines
+from attnviz.figures.lines import token_lines
 from attnviz.figures.maps import difference, heatmap, step_bars
 from attnviz.figures.overview import head_map, overview
 from attnviz.figures.wording import describe
 
 __all__ = [
-    "by_distance", "by_step", "comparison", "describe", "difference", "head_map", "heatmap", "least_shown", "overview",
-    "step_bars", "token_lines",
+    "by_distance", "by_step", "comparison", "describe", "difference", "head_map", "heatmap", "overview", "step_bars", "token_lines",
 ]  # fmt: skip

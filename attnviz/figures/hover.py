@@ -6,6 +6,7 @@ wording a cell has; `sentences` writes them out, and so does plot.js of the dash
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -32,7 +33,7 @@ def short(values: np.ndarray, grid, words: Callable[[float], str]) -> dict:
 def _pair(number: float, seen: bool, words: Callable[[float], str]) -> tuple[str, str | None]:
     if not seen:
         return _UNSEEN
-    return _BLANK if number != number else (" looks at ", f": {words(number)}")
+    return _BLANK if math.isnan(number) else (" looks at ", f": {words(number)}")
 
 
 def add(cells: dict, query: int, key: int, text: str) -> None:

@@ -29,13 +29,13 @@ def token_lines(
 ) -> go.Figure:
     """Lines of one to four heads (Grids of the same tokens) for weights of at least `least`; the rest is not drawn.
 
-    least : None for what `least_shown` says of these grids.
+    least : None for 0.05, or less where attention is spread thin; `layout.meta["least"]` says which.
     step : the query whose lines stand out, the others faint. A click on a token on the left has its query as `customdata`.
     ValueError when the grids have not the same tokens, or `step` is no query, or `least` is not above 0 and at most 1, as
     below a share of 1 / least lines leave each query.
     """
     _check(grids, step, 1 if least is None else least)
-    least = least_shown(grids) if least is None else least
+    least = _least(grids) if least is None else least
     colors, first = palette(dark), grids[0]
     rows, columns = first.weights.shape
     reach = rows / columns  # keys are spread over the height of the queries
@@ -51,10 +51,11 @@ def token_lines(
     if step is not None:
         said += f" {row_sentence(first, step)}"
     frame = _frame(grids, step, title, dark, said) | {"shapes": sorted(paths, key=lambda path: path["opacity"])}
+    frame["meta"]["least"] = least
     return build([_tokens(grids, side, step, dark) for side in (0, 1)], frame)
 
 
-def least_shown(grids: Sequence) -> float:
+def _least(grids: Sequence) -> float:
     """The weight from which on lines are drawn: 0.05, or less where attention is spread so thin that most queries would have no
     line; 0.05 again where that would be more lines than one can tell apart."""
     weights = [np.where(grid.visible, np.nan_to_num(grid.weights), 0) for grid in grids]

@@ -28,6 +28,7 @@ def _facts(known: dict) -> Iterator[tuple[str, str]]:
     corpora = dict.fromkeys(name.split("/")[0] for name in _dict(known, "data"))
     yield "Trained on", " · ".join(filter(None, [", ".join(corpora), _number(known, "training_pairs", "{:,.0f} sentence pairs")]))
     yield "Training", _training(known)
+    yield "Begun by", str(_dict(known, "start").get("command") or "")
     yield "Speed", _number(known, "ms_per_sentence", "{:.1f} ms a sentence, greedy")
     yield "Alignment error", _alignment(_dict(known, "alignment"))
     for name in ("remark", "command"):
@@ -37,7 +38,9 @@ def _facts(known: dict) -> Iterator[tuple[str, str]]:
 def _training(known: dict) -> str:
     best = _number(_dict(known, "best"), "epoch", ", the one of epoch {:.0f} kept")
     epochs = _number(known, "epochs", "{:.0f} epochs") + best
-    return " · ".join(filter(None, [_number(known, "seconds", "{:,.0f} min", 60), epochs, str(known.get("device") or "")]))
+    start = _dict(known, "start")
+    before = _number(start, "seconds", "begun with weights of {:,.0f} min", 60) + _number(start, "epochs", " and {:.0f} epochs")
+    return " · ".join(filter(None, [before, _number(known, "seconds", "{:,.0f} min", 60), epochs, str(known.get("device") or "")]))
 
 
 def _alignment(report: dict) -> str:

@@ -27,9 +27,8 @@ def show(current: Gallery, dark: bool) -> None:
     bridge(-1 if row is None else row, 1, _to_row, None if head is None else (layer, head), _to_head)
     name = f"layer {layer + 1} {'mean' if head is None else f'head {head + 1}'}"
     heatmap = named(figures.heatmap(grid, dark=dark, written=False, room=parts.HALF), f"heatmap {current.choice.kind} {name}", dark, rows=True)
-    least = figures.least_shown([grid])
-    lines = named(figures.token_lines([grid], row, least=least, dark=dark), f"lines {current.choice.kind} {name}", dark, rows=True)
-    plots([(_measured(current, grid), heatmap), (_looks(grid, row, parts.lines(lines, least)), lines)], "closeup")
+    lines = named(figures.token_lines([grid], row, dark=dark), f"lines {current.choice.kind} {name}", dark, rows=True)
+    plots([(_measured(current, grid), heatmap), (_looks(grid, row, parts.lines(lines)), lines)], "closeup")
     if current.choice.tables:
         st.html(tables.grid_table(f"Weights of {name}", grid, current.choice.languages, grid.weights, ".2f"))
 

@@ -25,14 +25,13 @@ def show(current: Gallery, dark: bool) -> None:
         st.html('<p class="small" role="status">Choose at least two heads to compare them.</p>')
         return
     maps = {head_name(head): current.grid(head.layer, head.head) for head in chosen}
-    least = figures.least_shown(list(maps.values()))
-    lines = named(figures.token_lines(list(maps.values()), least=least, dark=dark), "lines of heads compared", dark)
+    lines = named(figures.token_lines(list(maps.values()), dark=dark), "lines of heads compared", dark)
     if st.toggle("And their mean", key="mean", bind="query-params", help="The mean of the chosen heads, as one map."):
         maps["their mean"] = current.mean(chosen)
     plots([_map(current, name, grid, dark) for name, grid in maps.items()], "compared")
     left, right = st.columns(2, gap="large")
     with left:
-        plots([(f'<p class="what">{parts.lines(lines, least)}.</p>', lines)], "compared-lines")
+        plots([(f'<p class="what">{parts.lines(lines)}.</p>', lines)], "compared-lines")
     right.html(_distances(current, chosen) + _statistics(current, chosen))
     if current.choice.tables:
         for name, grid in maps.items():

@@ -8,7 +8,7 @@ from dashboard import controls, gallery, pairs, sources, state
 from dashboard.gallery import COLUMNS, ORDER, Choice, Gallery, Source
 from dashboard.scene import SceneError, sentence
 from dashboard.settings import KINDS
-from dashboard.sources import HUB, SAVED
+from dashboard.sources import HF, SAVED
 from dashboard.views import alike, closeup, compared, depth, overview, parts, switched_off, verdict
 
 
@@ -21,7 +21,7 @@ def sidebar() -> dict:
     with st.sidebar:
         controls.brand("Every layer and head of one model: at a glance, up close, measured and switched off.")
         model = st.selectbox(
-            "Model", [*state.many_headed(), HUB, SAVED], format_func=sources.title, key="model", bind="query-params", on_change=_enter
+            "Model", [*state.many_headed(), HF, SAVED], format_func=sources.title, key="model", bind="query-params", on_change=_enter
         )
         source, problem = _source(model)
         kinds = source.kinds if source else ORDER
@@ -32,7 +32,7 @@ def sidebar() -> dict:
 def _source(model: str) -> tuple[Source | None, SceneError | None]:
     """What the control says, made ready; else why not."""
     try:
-        return {HUB: _own, SAVED: _saved}.get(model, lambda: sources.Shipped(model))(), None
+        return {HF: _own, SAVED: _saved}.get(model, lambda: sources.Shipped(model))(), None
     except SceneError as error:
         return None, error
     except (ValueError, OSError) as error:  # what attnviz raises for a model or a file that cannot be shown; a folder not to be read
@@ -84,7 +84,7 @@ def _overview() -> dict:
 def _enter() -> None:
     """Another model is asked the same, unless it reads another language or the sentence was an example."""
     model, text = st.session_state["model"], st.session_state.get("text")
-    facts = pairs.ANY if model in (HUB, SAVED) else sources.Shipped(model).languages
+    facts = pairs.ANY if model in (HF, SAVED) else sources.Shipped(model).languages
     last: Gallery | None = state.last(st.session_state, state.GALLERY)
     before = last.choice.languages if last else facts
     other = before.source and facts.source and before.source != facts.source
@@ -119,7 +119,7 @@ def show(fields: dict) -> None:
 def _text(fields: dict) -> str:
     """What is to be read: typed, or that of the saved trace."""
     model, source = fields["model"], fields["source"]
-    if model == HUB:
+    if model == HF:
         return controls.own_text(source and source.limit)
     if model == SAVED:
         if source:

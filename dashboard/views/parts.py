@@ -158,8 +158,9 @@ def step(part: Part, index: int) -> str:
     return f'<p class="step">{_said(text, language, "b")}{chance}<span class="others">{others}</span></p>'
 
 
-def lines(figure: Figure, least: float) -> str:
+def lines(figure: Figure) -> str:
     """What a picture of lines has lines for, and how it is read."""
+    least = figure.layout.meta["least"]
     if not figure.layout.shapes:
         return f"No weight reaches {least:g}, so there is no line: these rows look at everything about alike"
     return f"Lines for weights of at least {least:g}. Point at a token on the left for its row, on the right for its column"

@@ -1,6 +1,6 @@
 """The floor of tests/bench/closeup.py: a button that draws the heatmap of the next head, and nothing else on the page.
 
-With ATTNVIZ_LEAN set, by the dashboard's own component rather than by `st.plotly_chart`.
+With ATTNVIZ_STREAMLIT set, by `st.plotly_chart` rather than by the dashboard's own component.
 """
 
 import os
@@ -31,13 +31,13 @@ st.set_page_config(layout="wide")
 def show() -> None:
     st.button("Next head", on_click=lambda: st.session_state.update(head=st.session_state.get("head", 0) + 1))
     number = st.session_state.get("head", 0) % len(grids())
-    lean = bool(os.environ.get("ATTNVIZ_LEAN"))
-    figure = figures.heatmap(grids()[number], written=not lean)
-    if lean:
-        plots([("", named(figure, f"heatmap {number}", False))], "alone")
-    else:
+    plain = bool(os.environ.get("ATTNVIZ_STREAMLIT"))
+    figure = figures.heatmap(grids()[number], written=plain)
+    if plain:
         with st.container(key="chart-alone"):
             st.plotly_chart(figure, theme=None, key="heatmap")
+    else:
+        plots([("", named(figure, f"heatmap {number}", False))], "alone")
 
 
 show()
