@@ -1,11 +1,11 @@
 // The page's own work in the browser: outline the chosen row without redrawing, report clicks on rows, save charts as
 // PNG and SVG with the Plotly that Streamlit has loaded, count characters while typing, report a change of theme.
 const state = (window.__attnviz ??= {
-  wired: new WeakSet(), page: null, row: null, slider: null, pick: null, head: null, pickHead: null, onTheme: null, theme: null,
+  wired: new WeakSet(), page: null, row: null, slider: null, pick: null, head: null, pickHead: null, opening: false, onTheme: null, theme: null,
 });
 
 const NEAR = 24; // px from a mark at which its token is meant
-const meta = (chart) => chart._fullLayout?.meta ?? {};
+const meta = (chart) => chart.meta ?? {};
 const rows = (chart) => chart.data?.[0]?.z?.length ?? chart._fullData?.[0]?.z?.length ?? 0;
 
 function picture(chart) {
@@ -86,16 +86,16 @@ function tokenAt(chart, { clientX, clientY }) {
   return 0 <= place && place < meta(chart).tokens[side] ? [side, place] : null;
 }
 
-// Its lines, over all others, which fade; without asking the server, and without Plotly's drawing anything again.
+// Its lines, over all others, which fade, and what is said of it; without asking the server, and without Plotly's drawing anything again.
 function light(chart, token) {
   if (String(chart.lit ?? "") === String(token ?? "")) return;
   chart.lit = token;
   chart.classList.toggle("lit", Boolean(token));
-  chart.querySelector(".lit-lines")?.remove();
+  chart.querySelectorAll(".lit-lines, .tip").forEach((old) => old.remove());
   if (!token) return;
   const [side, place] = token, { xaxis: x, yaxis: y, width, height } = chart._fullLayout, [queries, keys] = meta(chart).tokens;
   const wanted = side ? ((place + 0.5) * queries) / keys - 0.5 : place, [from, to] = [0, 1].map((end) => x._offset + x.l2p(end));
-  const groups = chart._fullLayout.shapes ?? [], colours = [...new Set(groups.map(({ line }) => line.color))];
+  const groups = chart.lines ?? [], colours = [...new Set(groups.map(({ line }) => line.color))];
   const paths = groups.map((group) => {
     const aside = y._offset + 3 * (colours.indexOf(group.line.color) - (colours.length - 1) / 2); // heads that agree: side by side
     const ends = group.path.slice(1).split("M").map((line) => line.split("L").map((end) => +end.split(",")[1])); // M0,query L1,key
@@ -104,13 +104,24 @@ function light(chart, token) {
     return path && `<path d="${path}" stroke="${group.line.color}" stroke-width="${group.line.width + 0.8}"/>`;
   });
   chart.querySelector(".main-svg").insertAdjacentHTML("afterend", `<svg class="lit-lines" width="${width}" height="${height}" fill="none">${paths.join("")}</svg>`);
+  tip(chart, token, y._offset + y.l2p(wanted), side ? { right: `${width - to + 10}px` } : { left: `${from + 10}px` });
+}
+
+// What is said of a token, below or above it: the words of the figure, escaped where they were made.
+function tip(chart, [side, place], y, where) {
+  const note = document.createElement("div"), { bgcolor, bordercolor } = chart._fullLayout.hoverlabel;
+  note.className = "tip";
+  note.innerHTML = chart.spoken[side][place];
+  const beside = y < chart.clientHeight / 2 ? { top: `${y + 12}px` } : { bottom: `${chart.clientHeight - y + 12}px` }; // its lines are in sight
+  Object.assign(note.style, where, beside, { background: bgcolor, borderColor: bordercolor });
+  chart.append(note);
 }
 
 function wireTokens(chart) {
   const here = (event) => meta(chart).tokens && tokenAt(chart, event);
   chart.addEventListener("mousemove", (event) => light(chart, here(event)));
   chart.addEventListener("mouseleave", () => meta(chart).tokens && light(chart, null));
-  chart.addEventListener("click", (event) => { // on the token's text; a click on its mark is Plotly's
+  chart.addEventListener("click", (event) => {
     const [side, place] = here(event) ?? [];
     if (side === 0 && meta(chart).rows) state.pick?.(place);
   });
@@ -127,8 +138,7 @@ function wire(chart) {
   chart.on("plotly_click", (event) => {
     const point = event.points?.[0];
     if (!point) return;
-    const row = point.data.type === "heatmap" ? point.y : point.customdata; // of the tokens at lines, those that are queries
-    if (meta(chart).rows && row !== undefined) state.pick?.(row);
+    if (meta(chart).rows) state.pick?.(point.y);
     if (meta(chart).heads && point.customdata) state.pickHead?.(point.customdata);
   });
 }
@@ -172,10 +182,12 @@ function closeCards(event) {
   }
 }
 
-// A head is opened below the picture of all heads: it comes into sight.
-function open() {
-  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  document.querySelector(".st-key-chart-closeup")?.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
+// A head is opened below the picture of all heads: once drawn there it comes into sight, for scrolling costs drawing time.
+function open({ target }) {
+  const closeup = document.querySelector(".st-key-chart-closeup");
+  if (!state.opening || !closeup?.contains(target)) return;
+  state.opening = false;
+  requestAnimationFrame(() => closeup.scrollIntoView({ block: "start" }));
 }
 
 function scan() {
@@ -189,7 +201,13 @@ export default function ({ data, setTriggerValue }) {
   if (state.page !== location.pathname) Object.assign(state, { page: location.pathname, row: null, slider: null });
   if (state.row === null || data.steps === 1) moveTo(data.row);
   state.head = data.head;
-  state.pickHead = (head) => { state.head = head; scan(); open(); setTriggerValue("head", [...head]); };
+  state.pickHead = (head) => {
+    setTriggerValue("head", [...head]);
+    state.opening = true;
+    if (String(head) === String(state.head)) open({ target: document.querySelector(".st-key-chart-closeup .plot") });
+    state.head = head;
+    scan();
+  };
   state.pick = (row) => { moveTo(row); scan(); setTriggerValue("row", row); };
   state.onTheme = (theme) => setTriggerValue("theme", theme);
   scan();
@@ -202,12 +220,14 @@ export default function ({ data, setTriggerValue }) {
   const observer = new MutationObserver(soon);
   observer.observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["class", "aria-valuetext"] });
   document.addEventListener("input", soon, true);
+  document.addEventListener("drawn", open);
   for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, closeCards);
   const dark = matchMedia("(prefers-color-scheme: dark)"), later = () => setTimeout(soon, 300);
   dark.addEventListener("change", later);
   return () => {
     observer.disconnect();
     document.removeEventListener("input", soon, true);
+    document.removeEventListener("drawn", open);
     for (const kind of ["pointerdown", "keydown"]) document.removeEventListener(kind, closeCards);
     dark.removeEventListener("change", later);
   };

@@ -4,7 +4,6 @@ const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, s
 
 async function plotly() {
   while (!window.Plotly) await new Promise((next) => setTimeout(next, 10)); // front.py has the page load it
-  return window.Plotly;
 }
 
 function cellAt(row, index) {
@@ -58,16 +57,42 @@ async function draw(plot, text) {
   plot.figure = text;
   plot.hidden = !text;
   if (!text) return;
-  const { data, layout } = JSON.parse(text);
+  const { data, layout: { meta, ...layout } } = JSON.parse(text);
+  plot.meta = meta; // ours: Plotly would draw all again when a name changes
   plot.style.height = `${layout.height}px`;
-  plot.setAttribute("aria-label", layout.meta.description);
-  plot.classList.toggle("picks", Boolean(layout.meta.rows || layout.meta.heads)); // a click goes there: see bridge.js
-  const Plotly = await plotly();
+  plot.setAttribute("aria-label", meta.description);
+  plot.classList.toggle("picks", Boolean(meta.rows || meta.heads)); // a click goes there: see bridge.js
+  await plotly();
   if (plot.figure !== text) return; // a newer one came meanwhile
-  const [first, ...others] = data;
-  if (layout.meta.cells) first.hovertext = sentences(layout.meta.cells);
-  await Plotly.react(plot, first.colorbar ? [{ ...first, showscale: false }, ...others] : data, layout, CONFIG);
+  await (meta.tokens ? lines(plot, data, layout) : chart(plot, data, layout));
+  plot.dispatchEvent(new Event("drawn", { bubbles: true }));
+}
+
+async function chart(plot, [first, ...others], layout) {
+  if (plot.meta.cells) first.hovertext = sentences(plot.meta.cells);
+  await window.Plotly.react(plot, [first.colorbar ? { ...first, showscale: false } : first, ...others], layout, CONFIG);
   if (first.colorbar) legend(plot, first);
+}
+
+// Tokens and the lines between them. While the tokens stay, only the lines and what the pointer reads (bridge.js) are new.
+async function lines(plot, data, { shapes = [], ...layout }) {
+  Object.assign(plot, { lines: shapes, spoken: data.map(({ hovertext }) => hovertext) });
+  const tokens = data.map(({ hovertext, ...side }) => side), frame = JSON.stringify([tokens, layout]);
+  if (plot.frame !== frame) await window.Plotly.react(plot, tokens, layout, { ...CONFIG, staticPlot: true });
+  plot.frame = frame;
+  thread(plot);
+}
+
+// The lines as plain SVG below the chart, in the units of its axes: as Plotly's own they cost a drawing of the whole chart.
+function thread(plot) {
+  plot.querySelector(".lines")?.remove();
+  if (!plot._fullLayout) return; // its cell was discarded while Plotly drew
+  const { xaxis: x, yaxis: y, width, height } = plot._fullLayout;
+  const [left, top] = [x._offset + x.l2p(0), y._offset + y.l2p(0)], [wide, high] = [x.l2p(1) - x.l2p(0), y.l2p(1) - y.l2p(0)];
+  const paths = plot.lines.map(({ path, line, opacity }) => `<path d="${path}" stroke="${line.color}" stroke-width="${line.width}" opacity="${opacity}"/>`);
+  plot.querySelector(".main-svg").insertAdjacentHTML(
+    "beforebegin", `<svg class="lines" width="${width}" height="${height}"><g transform="matrix(${wide} 0 0 ${high} ${left} ${top})">${paths.join("")}</g></svg>`,
+  );
 }
 
 // What the pointer reads in each cell, written out here: hover.py has it in short, for it would be most of what is sent.
@@ -103,6 +128,7 @@ function legend(plot, { colorscale, colorbar, zmin, zmax }) {
 async function resize(plot) {
   if (!plot.figure || !plot.clientWidth || !plot._fullLayout || plot._fullLayout.width === plot.clientWidth) return;
   await window.Plotly.Plots.resize(plot);
+  if (plot.meta.tokens) return thread(plot);
   const [first] = plot.figure ? JSON.parse(plot.figure).data : []; // it may have been taken away meanwhile
   if (first?.colorbar) legend(plot, first);
 }

@@ -7,6 +7,7 @@ for tokens made of white space · `☺₁ ☺₂` pieces that are parts of one c
 
 from __future__ import annotations
 
+import functools
 import html
 import math
 import unicodedata
@@ -20,6 +21,7 @@ _BREAK = "<br>"
 _SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
+@functools.lru_cache(4096)  # a picture says each of its tokens many times
 def plain(text: str) -> str:
     """The text of a token with every character visible; not escaped. Control characters become `�`."""
     if not text:

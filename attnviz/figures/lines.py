@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from attnviz.figures import labels
 from attnviz.figures.theme import CLEAR, build, layout, note, palette
-from attnviz.figures.wording import row_sentence
+from attnviz.figures.wording import row_sentence, row_sentences
 
 HEADS = 4  # as many colours as stay apart when they overlap
 _NAMED = 2  # heads a row of the legend
@@ -105,7 +105,7 @@ def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, color: str
 def _tokens(grids: Sequence, side: int, step: int | None, dark: bool) -> dict:
     """A mark for each token, which the pointer finds; side : 0 for the queries, 1 for the keys."""
     tokens, colors = (grids[0].queries, grids[0].keys)[side], palette(dark)
-    spoken = [_spoken(grids, side, i) for i in range(len(tokens))]
+    spoken = (_spoken_queries, _spoken_keys)[side](grids)
     marks = [colors.outline if side == 0 and i == step else colors.muted for i in range(len(tokens))]
     return dict(
         type="scatter", mode="markers", x=[side] * len(tokens), y=list(range(len(tokens))), yaxis=("y", "y2")[side],
@@ -114,16 +114,22 @@ def _tokens(grids: Sequence, side: int, step: int | None, dark: bool) -> dict:
     )  # fmt: skip
 
 
-def _spoken(grids: Sequence, side: int, i: int) -> str:
-    """Where a query looks, or which query looks most at a key; a line a head."""
-    if side == 0:
-        return "<br>".join(f"{_name(grid).capitalize()}<br>{labels.escape(row_sentence(grid, i))}" for grid in grids)
-    lines = []
+def _spoken_queries(grids: Sequence) -> list[str]:
+    """Where each query looks, a line a head."""
+    steps = range(len(grids[0].queries))
+    said = [[f"{_name(grid).capitalize()}<br>{labels.escape(text)}" for text in row_sentences(grid, steps)] for grid in grids]
+    return ["<br>".join(heads) for heads in zip(*said)]
+
+
+def _spoken_keys(grids: Sequence) -> list[str]:
+    """Which query looks most at each key, a line a head."""
+    spoken = [labels.escape(labels.quoted(token)) for token in grids[0].keys]
+    queries = [labels.escape(labels.quoted(token)) for token in grids[0].queries]
     for grid in grids:
-        weights = np.where(grid.visible[:, i], np.nan_to_num(grid.weights[:, i]), 0)
-        query = labels.escape(labels.quoted(grid.queries[int(weights.argmax())]))
-        lines.append(f"{_name(grid).capitalize()}: {query} looks at it most, {weights.max():.2f}")
-    return f"{labels.escape(labels.quoted(grids[0].keys[i]))}<br>" + "<br>".join(lines)
+        name, weights = _name(grid).capitalize(), np.where(grid.visible, np.nan_to_num(grid.weights), 0)
+        for key, (best, most) in enumerate(zip(weights.argmax(0), weights.max(0))):
+            spoken[key] += f"<br>{name}: {queries[best]} looks at it most, {most:.2f}"
+    return spoken
 
 
 def _name(grid) -> str:

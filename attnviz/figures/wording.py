@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from attnviz.figures import labels
@@ -22,18 +24,27 @@ def describe(grid, step: int | None = None) -> str:
     return f"{text}." if step is None else f"{text}. {row_sentence(grid, step)}"
 
 
-def row_sentence(grid, step: int, top: int = 3) -> str:
-    """Where one query looks, its `top` keys in order."""
-    query = labels.quoted(grid.queries[step])
-    best = strongest(grid, step)
-    if best is None:
-        return f"Step {step + 1}, {query}: {BLANK}."
-    weights = np.where(grid.visible[step], grid.weights[step], -1)
-    order = [int(key) for key in np.argsort(-weights, kind="stable")[:top] if weights[key] >= 0.005]
-    seen = ", ".join(f"{labels.quoted(grid.keys[key])} {weights[key]:.2f}" for key in order)
-    text = f"Step {step + 1}, {query}: looks at {seen}."
+def row_sentence(grid, step: int) -> str:
+    """Where one query looks."""
+    return row_sentences(grid, [step])[0]
+
+
+def row_sentences(grid, steps: Sequence[int], top: int = 3) -> list[str]:
+    """Where each of these queries looks, its `top` keys in order."""
+    weights = np.where(grid.visible[steps], np.nan_to_num(grid.weights[steps], nan=-1), -1)
+    order = np.argsort(-weights, axis=-1, kind="stable")[:, :top]
+    found = np.take_along_axis(weights, order, -1)
+    return [_row_sentence(grid, *row) for row in zip(steps, order.tolist(), found.tolist())]
+
+
+def _row_sentence(grid, step: int, keys: list[int], weights: list[float]) -> str:
+    said = f"Step {step + 1}, {labels.quoted(grid.queries[step])}: "
+    if not keys or weights[0] < 0:
+        return f"{said}{BLANK}."
+    seen = ", ".join(f"{labels.quoted(grid.keys[key])} {weight:.2f}" for key, weight in zip(keys, weights) if weight >= 0.005)
     removed = float(grid.removed[step])
-    return text if removed < 0.005 else f"{text} {removed:.2f} of its weight was on special tokens, which are hidden."
+    hidden = f" {removed:.2f} of its weight was on special tokens, which are hidden."
+    return f"{said}looks at {seen}.{hidden if removed >= 0.005 else ''}"
 
 
 def links_sentence(grid, links) -> str:
@@ -48,6 +59,6 @@ def links_sentence(grid, links) -> str:
 
 def strongest(grid, step: int | None = None) -> int | None:
     """Flat position of the largest visible weight in the map, or in the row of `step`; None if there is none."""
-    weights = np.where(grid.visible, grid.weights, np.nan)
-    weights = weights if step is None else weights[step]
+    place = slice(None) if step is None else step
+    weights = np.where(grid.visible[place], grid.weights[place], np.nan)
     return int(np.nanargmax(weights)) if np.isfinite(weights).any() else None

@@ -17,15 +17,33 @@ _MEAN = -1  # among the options of the head: a button group takes no None
 _SAID = ("entropy_nats", "max_weight", "distance", "special_mass")
 
 
-@st.fragment
 def show(current: Gallery, dark: bool) -> None:
-    """A fragment: another head is drawn without the overview. It holds the bridge, so a click on the overview runs this alone."""
     st.subheader("Close-up", divider="gray")
-    layer, head = _which(current)
-    grid = current.grid(layer, head)
-    row = _row(grid)
+    _opened(current, dark)
+
+
+@st.fragment
+def _opened(current: Gallery, dark: bool) -> None:
+    """A fragment: another head is drawn without the overview. It holds the bridge, so a click on the overview runs this alone.
+
+    Pictures come before the controls where these are known to say something: each control takes the browser some milliseconds.
+    """
+    controls, pictures = st.container(horizontal=True, gap="large"), st.container()
+    known = _known(current)
+    if known:
+        with pictures:
+            _draw(current, *known, dark)
+    with controls:
+        layer, head = _which(current)
+        row = _row(current.grid(layer, head))
     bridge(-1 if row is None else row, 1, _to_row, None if head is None else (layer, head), _to_head)
-    name = f"layer {layer + 1} {'mean' if head is None else f'head {head + 1}'}"
+    if not known:
+        with pictures:
+            _draw(current, layer, head, row, dark)
+
+
+def _draw(current: Gallery, layer: int, head: int | None, row: int | None, dark: bool) -> None:
+    grid, name = current.grid(layer, head), f"layer {layer + 1} {'mean' if head is None else f'head {head + 1}'}"
     heatmap = named(figures.heatmap(grid, dark=dark, written=False, room=parts.HALF), f"heatmap {current.choice.kind} {name}", dark, rows=True)
     lines = named(figures.token_lines([grid], row, dark=dark), f"lines {current.choice.kind} {name}", dark, rows=True)
     plots([(_measured(current, grid), heatmap), (_looks(grid, row, parts.lines(lines)), lines)], "closeup")
@@ -33,22 +51,32 @@ def show(current: Gallery, dark: bool) -> None:
         st.html(tables.grid_table(f"Weights of {name}", grid, current.choice.languages, grid.weights, ".2f"))
 
 
+def _known(current: Gallery) -> tuple[int, int | None, int | None] | None:
+    """Layer, head and row that the controls have, if all can be shown; None before there are controls, and for another model."""
+    layer, head, row = (st.session_state.get(name) for name in ("layer", "head", "row"))
+    if layer not in current.layers or head not in _heads(current, layer) or row is None:
+        return None
+    head = None if head == _MEAN else head
+    return (layer, head, row - 1 if row else None) if row <= len(current.grid(layer, head).queries) else None
+
+
+def _heads(current: Gallery, layer: int) -> list[int]:
+    return [_MEAN, *range(current.beside(layer))]
+
+
 def _which(current: Gallery) -> tuple[int, int | None]:
     """The layer and head on show; None for the mean of heads."""
     known = st.session_state  # what is there already needs no default: Streamlit warns of two
     common = {"required": True, "wrap": True, "bind": "query-params"}
-    left, right = st.columns([1, 2])
-    with left:
-        layer = st.segmented_control(
-            "Layer", current.layers, default=None if known.get("layer") in current.layers else current.layers[-1], format_func=number,
-            key="layer", **common,
-        )  # fmt: skip
-    with right:
-        heads = [_MEAN, *range(current.beside(layer))]
-        head = st.segmented_control(
-            "Head", heads, default=None if known.get("head") in heads else 0, key="head",
-            format_func=lambda head: head_title(None if head == _MEAN else head), **common,
-        )  # fmt: skip
+    layer = st.segmented_control(
+        "Layer", current.layers, default=None if known.get("layer") in current.layers else current.layers[-1], format_func=number,
+        key="layer", **common,
+    )  # fmt: skip
+    heads = _heads(current, layer)
+    head = st.segmented_control(
+        "Head", heads, default=None if known.get("head") in heads else 0, key="head",
+        format_func=lambda head: head_title(None if head == _MEAN else head), **common,
+    )  # fmt: skip
     return layer, None if head == _MEAN else head
 
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page
 import serving
 
 READY = """n => {
-  const charts = [...document.querySelectorAll('.plot')].filter((chart) => !chart.hidden && chart._fullLayout?.meta?.name);
+  const charts = [...document.querySelectorAll('.plot')].filter((chart) => !chart.hidden && chart._fullLayout && chart.meta?.name);
   return charts.length === n && !document.querySelector('[data-stale=true]') && window.__attnviz
     && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning';
 }"""
@@ -79,7 +79,7 @@ class Dashboard:
     def heatmaps(self) -> list[dict]:
         """Tokens and weights of each heatmap, as Plotly holds them."""
         return self.page.evaluate("""() => [...document.querySelectorAll('.plot')]
-          .filter((chart) => !chart.hidden && chart._fullLayout?.meta?.rows)
+          .filter((chart) => !chart.hidden && chart._fullLayout && chart.meta.rows)
           .map((chart) => ({
             queries: chart._fullLayout.yaxis.ticktext, keys: chart._fullLayout.xaxis.ticktext,
             weights: [...chart._fullData[0].z].map((row) => [...row]),

@@ -62,8 +62,11 @@ def point(dashboard, panel: str, side: int, place: int, count: int) -> list[str]
     """Point at the text of a token beside lines -> the colour of each line that stands out then."""
     chart = dashboard.page.locator(f".st-key-chart-{panel} .plot").last
     chart.scroll_into_view_if_needed()
-    box = chart.locator(".nsewdrag").first.bounding_box()
-    dashboard.page.mouse.move(box["x"] + (box["width"] + 30 if side else -30), box["y"] + box["height"] * (place + 0.5) / count)
+    left, top, width, height = chart.evaluate("""(chart) => {
+      const box = chart.getBoundingClientRect(), { xaxis: x, yaxis: y } = chart._fullLayout;
+      return [box.left + x._offset, box.top + y._offset, x._length, y._length];
+    }""")
+    dashboard.page.mouse.move(left + (width + 30 if side else -30), top + height * (place + 0.5) / count)
     return dashboard.page.evaluate("""() => [...document.querySelectorAll('.lit-lines path')].flatMap(
       (path) => path.getAttribute('d').split('M').slice(1).map(() => path.getAttribute('stroke')))""")
 
@@ -105,10 +108,47 @@ def test_the_pointer_brings_out_a_row_and_a_column_and_asks_nobody(shared, trace
     for side, place in ((0, 1), (1, 6), (0, 8)):
         expected = (weights[:, place] if side else weights[place]) >= 0.05
         assert len(point(shared, "closeup", side, place, len(weights))) == expected.sum()
+        tip, best = shared.page.locator(".tip").inner_text(), weights[:, place].max() if side else weights[place].max()
+        assert f"{best:.2f}" in tip and ("looks at it most" in tip) == bool(side)
     several = point(shared, "compared-lines", 1, 2, len(weights))
     assert len(set(several)) == 2  # a colour a head
     shared.page.mouse.move(2, 2)
     assert shared.page.locator(".lit-lines").count() == 0 and shared.page.evaluate("__sent") == 0
+
+
+LINES = """() => [...document.querySelectorAll('.st-key-chart-closeup .lines path')].map((path) => {
+  const { width, height, x, y } = path.getBoundingClientRect(), chart = path.closest('.plot'), box = chart.getBoundingClientRect();
+  const { xaxis, yaxis } = chart._fullLayout;
+  return { count: path.getAttribute('d').split('M').length - 1, left: x - box.left - xaxis._offset - xaxis.l2p(0),
+    right: x + width - box.left - xaxis._offset - xaxis.l2p(1), over: y - box.top - yaxis._offset, under: y + height - box.top - yaxis._offset - yaxis._length };
+})"""
+
+
+def test_lines_of_another_head_are_drawn_between_the_same_tokens(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    dashboard.page.evaluate("""() => {
+      const react = Plotly.react;
+      window.__drawn = [];
+      Plotly.react = (chart, ...rest) => { __drawn.push(chart.meta.label); return react(chart, ...rest); };
+    }""")
+    pick_head(dashboard, 1)
+    assert dashboard.page.evaluate("__drawn") == ["heatmap encoder layer 1 head 2"]  # Plotly is not asked for the lines
+    weights = select.select(trace, "encoder", 0, 1).weights
+    for width in (1366, 1100):
+        dashboard.page.set_viewport_size({"width": width, "height": 900})
+        dashboard.drawn(CHARTS)
+        found = dashboard.page.evaluate(LINES)
+        assert sum(path["count"] for path in found) == (weights >= 0.05).sum()
+        assert all(abs(path["left"]) < 4 and abs(path["right"]) < 4 and path["over"] > -4 and path["under"] < 4 for path in found)
+
+
+def pick_head(dashboard, head: int) -> None:
+    """Click on a head of the first layer in the overview."""
+    area = dashboard.page.locator(".st-key-chart-overview .nsewdrag").first
+    box = area.bounding_box()
+    area.click(position={"x": box["width"] * (head + 0.5) / 4, "y": box["height"] / 6})
+    dashboard.page.wait_for_function("head => location.search.includes(`head=${head + 1}`)", arg=head)
+    dashboard.drawn(CHARTS)
 
 
 def test_a_click_on_a_token_keeps_its_row(dashboard, trace):
@@ -182,23 +222,23 @@ def test_heads_are_switched_off_and_every_chart_has_a_table(dashboard, trace):
     assert all(dashboard.page.locator(".plot[role=figure]").evaluate_all("all => all.map((one) => one.ariaLabel?.length > 20)"))
 
 
-def test_the_table_of_heads_sorts_whole_rows(shared, trace):
-    shared.show(OPEN, CHARTS)
-    frame = shared.page.locator("[data-testid=stDataFrame]")
+def test_the_table_of_heads_sorts_whole_rows(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    frame = dashboard.page.locator("[data-testid=stDataFrame]")
     frame.scroll_into_view_if_needed()
     cells = """() => [...document.querySelectorAll('[data-testid=stDataFrame] canvas tbody tr')]
       .map((row) => [...row.querySelectorAll('td')].slice(0, 3).map((cell) => cell.innerText))"""
-    shared.page.wait_for_function(f"({cells})().length > 3")
+    dashboard.page.wait_for_function(f"({cells})().length > 3")
     box = frame.locator("canvas").first.bounding_box()
-    shared.page.mouse.move(box["x"] + 150, box["y"] + 16, steps=4)  # the name of the third column, entropy
-    shared.page.wait_for_timeout(200)
-    shared.page.mouse.down()
-    shared.page.wait_for_timeout(100)
-    shared.page.mouse.up()
+    dashboard.page.mouse.move(box["x"] + 150, box["y"] + 16, steps=4)  # the name of the third column, entropy
+    dashboard.page.wait_for_timeout(200)
+    dashboard.page.mouse.down()
+    dashboard.page.wait_for_timeout(100)
+    dashboard.page.mouse.up()
     table = heads.table(trace, "encoder").sort_values("entropy_nats")
     expected = (table[["layer", "head"]] + 1).to_numpy().tolist()
-    shared.page.wait_for_function(f"first => ({cells})()[0].slice(0, 2).join() === first", arg=",".join(map(str, expected[0])))
-    shown = shared.page.evaluate(cells)
+    dashboard.page.wait_for_function(f"first => ({cells})()[0]?.slice(0, 2).join() === first", arg=",".join(map(str, expected[0])))
+    shown = dashboard.page.evaluate(cells)
     assert [[int(layer), int(head)] for layer, head, _ in shown] == expected[: len(shown)]
     assert [float(entropy) for *_, entropy in shown] == pytest.approx(table["entropy_nats"][: len(shown)].tolist())
 

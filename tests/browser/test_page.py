@@ -67,7 +67,7 @@ def test_the_step_moves_the_bars_and_redraws_no_heatmap(dashboard):
     dashboard.page.evaluate("""() => {
       const react = Plotly.react;
       window.__drawn = [];
-      Plotly.react = (chart, data, layout, ...rest) => { __drawn.push(layout.meta.name); return react(chart, data, layout, ...rest); };
+      Plotly.react = (chart, data, layout, ...rest) => { __drawn.push(chart.meta.name); return react(chart, data, layout, ...rest); };
     }""")
     dashboard.slider.press("ArrowRight")
     dashboard.slider.press("ArrowRight")
@@ -118,7 +118,7 @@ def test_the_pointer_says_where_a_click_does_something(dashboard):
           return [box.left + x._offset + x._length / 2, box.top + y._offset + y._length / 2];
         }""")
         dashboard.page.mouse.move(*box)
-        pointers[chart.evaluate("chart => chart._fullLayout.meta.name")] = dashboard.page.evaluate(
+        pointers[chart.evaluate("chart => chart.meta.name")] = dashboard.page.evaluate(
             "([x, y]) => getComputedStyle(document.elementFromPoint(x, y)).cursor", box
         )
     assert len(pointers) == 8
@@ -178,7 +178,7 @@ def test_one_target_for_all_and_the_difference_of_two_maps(dashboard):
     assert "forced" in dashboard.page.locator(".said").first.inner_text()
     a, b, _ = dashboard.heatmaps()
     shown = dashboard.page.evaluate("""() => [...document.querySelectorAll('.plot')]
-      .filter((chart) => chart._fullLayout.meta.name.startsWith('difference'))
+      .filter((chart) => chart.meta.name.startsWith('difference'))
       .map((chart) => [...chart._fullData[0].z].map((row) => [...row]))""")
     for row, left, right in zip(shown[0], a["weights"], b["weights"]):
         assert row == pytest.approx([x - y for x, y in zip(left, right)], abs=2e-4)
