@@ -1,7 +1,7 @@
 // The page's own work in the browser: outline the chosen row without redrawing, report clicks on rows, save charts as
 // PNG and SVG with the Plotly that Streamlit has loaded, count characters while typing, report a change of theme.
 const state = (window.__attnviz ??= {
-  wired: new WeakSet(), page: null, row: null, slider: null, pick: null, head: null, pickHead: null, opening: false, onTheme: null, theme: null,
+  wired: new WeakSet(), page: null, row: null, slider: null, pick: null, head: null, pickHead: null, opening: -Infinity, onTheme: null, theme: null, stop: null,
 });
 
 const NEAR = 24; // px from a mark at which its token is meant
@@ -34,15 +34,15 @@ async function save(chart, format) {
 }
 
 function addButtons(chart) {
-  const host = chart.querySelector(".svg-container");
-  if (!host || host.querySelector(":scope > .save") || !meta(chart).name) return;
-  const group = document.createElement("div");
-  group.className = "save";
+  const host = chart.querySelector(".svg-container"), { name, label = "chart" } = meta(chart), old = host?.querySelector(":scope > .save");
+  if (!host || !name || old?.label === label) return;
+  old?.remove();
+  const group = Object.assign(document.createElement("div"), { className: "save", label });
   for (const format of ["png", "svg"]) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = format.toUpperCase();
-    button.setAttribute("aria-label", `Save ${meta(chart).label ?? "chart"} as ${format.toUpperCase()}`);
+    button.setAttribute("aria-label", `Save ${label} as ${format.toUpperCase()}`);
     button.onclick = (event) => { event.stopPropagation(); save(chart, format); };
     group.appendChild(button);
   }
@@ -119,7 +119,11 @@ function tip(chart, [side, place], y, where) {
 
 function wireTokens(chart) {
   const here = (event) => meta(chart).tokens && tokenAt(chart, event);
-  chart.addEventListener("mousemove", (event) => light(chart, here(event)));
+  chart.addEventListener("mousemove", (event) => {
+    const token = here(event);
+    light(chart, token);
+    if (meta(chart).tokens) chart.style.cursor = token?.[0] === 0 && meta(chart).rows ? "pointer" : "";
+  });
   chart.addEventListener("mouseleave", () => meta(chart).tokens && light(chart, null));
   chart.addEventListener("click", (event) => {
     const [side, place] = here(event) ?? [];
@@ -182,11 +186,18 @@ function closeCards(event) {
   }
 }
 
+// What was brought out among lines that are now others, is brought out among these.
+function relight(chart) {
+  const [side, place] = chart.lit ?? [];
+  light(chart, null);
+  if (place < meta(chart).tokens?.[side]) light(chart, [side, place]);
+}
+
 // A head is opened below the picture of all heads: once drawn there it comes into sight, for scrolling costs drawing time.
-function open({ target }) {
-  const closeup = document.querySelector(".st-key-chart-closeup");
-  if (!state.opening || !closeup?.contains(target)) return;
-  state.opening = false;
+function open(chart) {
+  const closeup = document.querySelector(".st-key-chart-closeup"), late = performance.now() - state.opening > 5000;
+  if (late || !closeup?.contains(chart)) return;
+  state.opening = -Infinity;
   requestAnimationFrame(() => closeup.scrollIntoView({ block: "start" }));
 }
 
@@ -198,13 +209,14 @@ function scan() {
 }
 
 export default function ({ data, setTriggerValue }) {
-  if (state.page !== location.pathname) Object.assign(state, { page: location.pathname, row: null, slider: null });
+  state.stop?.(); // called anew whenever the data changes
+  if (state.page !== location.pathname) Object.assign(state, { page: location.pathname, row: null, slider: null, opening: -Infinity });
   if (state.row === null || data.steps === 1) moveTo(data.row);
   state.head = data.head;
   state.pickHead = (head) => {
     setTriggerValue("head", [...head]);
-    state.opening = true;
-    if (String(head) === String(state.head)) open({ target: document.querySelector(".st-key-chart-closeup .plot") });
+    state.opening = performance.now();
+    if (String(head) === String(state.head)) open(document.querySelector(".st-key-chart-closeup .plot"));
     state.head = head;
     scan();
   };
@@ -220,15 +232,17 @@ export default function ({ data, setTriggerValue }) {
   const observer = new MutationObserver(soon);
   observer.observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["class", "aria-valuetext"] });
   document.addEventListener("input", soon, true);
-  document.addEventListener("drawn", open);
-  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, closeCards);
+  const drawn = ({ target }) => { relight(target); open(target); }, close = (event) => closeCards(event);
+  document.addEventListener("drawn", drawn);
+  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, close);
   const dark = matchMedia("(prefers-color-scheme: dark)"), later = () => setTimeout(soon, 300);
   dark.addEventListener("change", later);
-  return () => {
+  state.stop = () => {
     observer.disconnect();
     document.removeEventListener("input", soon, true);
-    document.removeEventListener("drawn", open);
-    for (const kind of ["pointerdown", "keydown"]) document.removeEventListener(kind, closeCards);
+    document.removeEventListener("drawn", drawn);
+    for (const kind of ["pointerdown", "keydown"]) document.removeEventListener(kind, close);
     dark.removeEventListener("change", later);
   };
+  return state.stop;
 }

@@ -78,20 +78,23 @@ async function chart(plot, [first, ...others], layout) {
 async function lines(plot, data, { shapes = [], ...layout }) {
   Object.assign(plot, { lines: shapes, spoken: data.map(({ hovertext }) => hovertext) });
   const tokens = data.map(({ hovertext, ...side }) => side), frame = JSON.stringify([tokens, layout]);
-  if (plot.frame !== frame) await window.Plotly.react(plot, tokens, layout, { ...CONFIG, staticPlot: true });
-  plot.frame = frame;
+  if (plot.frame !== frame) {
+    plot.frame = null;
+    await window.Plotly.react(plot, tokens, layout, { ...CONFIG, staticPlot: true });
+    plot.frame = frame;
+  }
   thread(plot);
 }
 
 // The lines as plain SVG below the chart, in the units of its axes: as Plotly's own they cost a drawing of the whole chart.
 function thread(plot) {
-  plot.querySelector(".lines")?.remove();
+  plot.querySelector(".threads")?.remove();
   if (!plot._fullLayout) return; // its cell was discarded while Plotly drew
   const { xaxis: x, yaxis: y, width, height } = plot._fullLayout;
   const [left, top] = [x._offset + x.l2p(0), y._offset + y.l2p(0)], [wide, high] = [x.l2p(1) - x.l2p(0), y.l2p(1) - y.l2p(0)];
   const paths = plot.lines.map(({ path, line, opacity }) => `<path d="${path}" stroke="${line.color}" stroke-width="${line.width}" opacity="${opacity}"/>`);
   plot.querySelector(".main-svg").insertAdjacentHTML(
-    "beforebegin", `<svg class="lines" width="${width}" height="${height}"><g transform="matrix(${wide} 0 0 ${high} ${left} ${top})">${paths.join("")}</g></svg>`,
+    "beforebegin", `<svg class="threads" width="${width}" height="${height}"><g transform="matrix(${wide} 0 0 ${high} ${left} ${top})">${paths.join("")}</g></svg>`,
   );
 }
 

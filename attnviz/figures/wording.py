@@ -44,7 +44,7 @@ def _row_sentence(grid, step: int, keys: list[int], weights: list[float]) -> str
     seen = ", ".join(f"{labels.quoted(grid.keys[key])} {weight:.2f}" for key, weight in zip(keys, weights) if weight >= 0.005)
     removed = float(grid.removed[step])
     hidden = f" {removed:.2f} of its weight was on special tokens, which are hidden."
-    return f"{said}looks at {seen}.{hidden if removed >= 0.005 else ''}"
+    return f"{said}looks at {seen or 'no token with 0.005 or more'}.{hidden if removed >= 0.005 else ''}"
 
 
 def links_sentence(grid, links) -> str:

@@ -14,11 +14,13 @@ from dashboard.settings import head_title, number
 from dashboard.views import parts, tables
 
 _MEAN = -1  # among the options of the head: a button group takes no None
+_WHOLE = "whole_page"  # in the session while the whole page is run, not the fragment alone
 _SAID = ("entropy_nats", "max_weight", "distance", "special_mass")
 
 
 def show(current: Gallery, dark: bool) -> None:
     st.subheader("Close-up", divider="gray")
+    st.session_state[_WHOLE] = True
     _opened(current, dark)
 
 
@@ -27,9 +29,10 @@ def _opened(current: Gallery, dark: bool) -> None:
     """A fragment: another head is drawn without the overview. It holds the bridge, so a click on the overview runs this alone.
 
     Pictures come before the controls where these are known to say something: each control takes the browser some milliseconds.
+    They are not when the whole page is run: the address may say something else, and controls alone read it.
     """
     controls, pictures = st.container(horizontal=True, gap="large"), st.container()
-    known = _known(current)
+    known = None if st.session_state.pop(_WHOLE, False) else _known(current)
     if known:
         with pictures:
             _draw(current, *known, dark)

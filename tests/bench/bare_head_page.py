@@ -1,4 +1,4 @@
-"""The floor of tests/bench/closeup.py: a button that draws the heatmap of the next head, and nothing else on the page.
+"""The floor of tests/bench/closeup.py: a button that draws the heatmap of the next head, as large as on the page, and nothing else.
 
 With ATTNVIZ_STREAMLIT set, by `st.plotly_chart` rather than by the dashboard's own component.
 """
@@ -15,6 +15,9 @@ sys.path[:0] = [str(ROOT)] * (str(ROOT) not in sys.path)
 from attnviz import figures, select  # noqa: E402
 from attnviz.trace import Trace  # noqa: E402
 from dashboard.plot import named, plots  # noqa: E402
+from dashboard.views.parts import HALF  # noqa: E402
+
+WIDTH = 490  # px of the heatmap on the page of heads, in a window of 1366
 
 
 @st.cache_resource
@@ -25,6 +28,7 @@ def grids() -> list:
 
 
 st.set_page_config(layout="wide")
+st.html(ROOT / "dashboard" / "style.css")
 
 
 @st.fragment
@@ -32,12 +36,13 @@ def show() -> None:
     st.button("Next head", on_click=lambda: st.session_state.update(head=st.session_state.get("head", 0) + 1))
     number = st.session_state.get("head", 0) % len(grids())
     plain = bool(os.environ.get("ATTNVIZ_STREAMLIT"))
-    figure = figures.heatmap(grids()[number], written=plain)
+    figure = figures.heatmap(grids()[number], written=plain, room=HALF)
     if plain:
-        with st.container(key="chart-alone"):
+        with st.container(key="chart-alone", width=WIDTH):
             st.plotly_chart(figure, theme=None, key="heatmap")
     else:
-        plots([("", named(figure, f"heatmap {number}", False))], "alone")
+        with st.container(width=WIDTH):
+            plots([("", named(figure, f"heatmap {number}", False))], "alone")
 
 
 show()

@@ -5,7 +5,8 @@
     alone      a click on a button of a page that has the heatmap of the next head, drawn as on the page, and nothing else
                                                                                bar: close-up / alone <= 1.5
     streamlit  the same by `st.plotly_chart`, which takes longer               for information: close-up / streamlit
-The exit status is 1 when the bar is missed. Drawn is what page.py says it is.
+The exit status is 1 when the bar is missed. Drawn is what page.py says it is: in the page, not yet in sight. What follows a drawn
+close-up is not measured: the page scrolls to it, and its controls take their new values.
 """
 
 import argparse

@@ -116,7 +116,7 @@ def test_the_pointer_brings_out_a_row_and_a_column_and_asks_nobody(shared, trace
     assert shared.page.locator(".lit-lines").count() == 0 and shared.page.evaluate("__sent") == 0
 
 
-LINES = """() => [...document.querySelectorAll('.st-key-chart-closeup .lines path')].map((path) => {
+LINES = """() => [...document.querySelectorAll('.st-key-chart-closeup .threads path')].map((path) => {
   const { width, height, x, y } = path.getBoundingClientRect(), chart = path.closest('.plot'), box = chart.getBoundingClientRect();
   const { xaxis, yaxis } = chart._fullLayout;
   return { count: path.getAttribute('d').split('M').length - 1, left: x - box.left - xaxis._offset - xaxis.l2p(0),
@@ -133,6 +133,7 @@ def test_lines_of_another_head_are_drawn_between_the_same_tokens(dashboard, trac
     }""")
     pick_head(dashboard, 1)
     assert dashboard.page.evaluate("__drawn") == ["heatmap encoder layer 1 head 2"]  # Plotly is not asked for the lines
+    dashboard.page.wait_for_function("document.querySelector('.st-key-chart-closeup').getBoundingClientRect().top < innerHeight / 2")
     weights = select.select(trace, "encoder", 0, 1).weights
     for width in (1366, 1100):
         dashboard.page.set_viewport_size({"width": width, "height": 900})
@@ -149,6 +150,32 @@ def pick_head(dashboard, head: int) -> None:
     area.click(position={"x": box["width"] * (head + 0.5) / 4, "y": box["height"] / 6})
     dashboard.page.wait_for_function("head => location.search.includes(`head=${head + 1}`)", arg=head)
     dashboard.drawn(CHARTS)
+
+
+def test_the_browsers_back_goes_to_the_head_before(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    for head in (1, 2):
+        pick_head(dashboard, head)
+    dashboard.page.go_back()
+    dashboard.page.wait_for_function("location.search.includes('head=2')")
+    dashboard.drawn(CHARTS)
+    expected = select.select(trace, "encoder", 0, 1).weights
+    closeup = drawn(dashboard, "closeup", lambda found: near(found[0]["z"], expected))
+    assert near(closeup[0]["z"], expected) and "layer 1, head 2" in closeup[1]["told"]
+
+
+def test_what_the_pointer_brings_out_is_of_the_head_on_show(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    point(dashboard, "closeup", 0, 2, len(trace.source))
+    assert dashboard.page.locator(".tip").inner_text().startswith("Layer 3, head 1")
+    cursor = "getComputedStyle(document.querySelectorAll('.st-key-chart-closeup .plot')[1]).cursor"
+    assert dashboard.page.evaluate(cursor) == "pointer"
+    dashboard.page.locator(".st-key-head button").last.focus()  # the pointer rests where it is
+    dashboard.page.keyboard.press("Enter")
+    dashboard.page.wait_for_function("document.querySelector('.tip')?.innerText.startsWith('Layer 3, head 4')")
+    expected = select.select(trace, "encoder", 2, 3).weights[2] >= 0.05
+    lit = dashboard.page.locator(".lit-lines path").evaluate_all("all => all.map((path) => path.getAttribute('d').split('M').length - 1)")
+    assert sum(lit) == expected.sum()
 
 
 def test_a_click_on_a_token_keeps_its_row(dashboard, trace):
