@@ -53,12 +53,12 @@ PAIRS = {
     "en-ja": Pair(
         "English → Japanese", "Japanese text", "en", "ja",
         (
-            "I ate an apple this morning.",
+            "My father goes to work by car every day.",
             "She is reading a book in the library.",
             "I don't know where he lives.",
             "What time did you get up?",
         ),
-        "私は今朝リンゴを食べました。",
+        "父は毎日車で仕事に行きます。",
     ),
     "reverse": Pair(
         "Reverse the sequence", "reversed text", "zxx", "zxx",

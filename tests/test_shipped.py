@@ -67,6 +67,25 @@ def test_the_card_meets_the_bar(name):
         assert "tok:13a" in card["scores"][test]["bleu_lc_signature"] and "case:lc" in card["scores"][test]["bleu_lc_signature"]
 
 
+@pytest.mark.parametrize("name", [name for name in TRANSLATORS if name.startswith("en-ja/")])
+def test_japanese_stands_in_another_order_and_typing_does_not_matter(name):
+    """The card scores morphemes and characters, and without the sentences that training has too; the links are far from a diagonal."""
+    model = load(name)
+    for scores in (found := model.card["scores"]["test_beam_5"], found["unseen"]):
+        assert scores["bleu_morphemes"] >= 30 and "tok:none" in scores["bleu_morphemes_signature"]
+        assert scores["bleu_char"] >= 35 and "tok:char" in scores["bleu_char_signature"]
+    links = model.card["alignment"]
+    assert links["best_head"]["error_rate"] + 0.2 < links["diagonal"]["error_rate"]
+    said = {model.trace(text).translation for text in (
+        "She is reading a book in the library.", "she is READING a book in the library", "She’s reading  a book in the library."
+    )}  # fmt: skip
+    assert said == {"彼女は図書館で本を読んでいる。"}
+    grid = select.select(model.trace("She is reading a book in the library."), words=True)
+    keys = [token.text for token in grid.keys]
+    looks = {query.text: keys[row.argmax()] for query, row in zip(grid.queries, grid.weights)}
+    assert [looks[text] for text in ("図書", "本", "読")] == ["library", "book", "reading"]
+
+
 @pytest.mark.parametrize("name", [name for name in TRANSLATORS if name.startswith("reverse/")])
 def test_sequences_are_reversed(name):
     """Of 200 that it has not been trained on, at least 99 % exactly right; Bahdanau looks at the letter that it says."""
