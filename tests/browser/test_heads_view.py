@@ -83,9 +83,9 @@ def test_each_head_is_measured(dashboard):
 def test_measuring_can_be_stopped_and_goes_on(dashboard):
     dashboard.open(f"/heads?text={'a+dog+and+' * 20}", charts=CHARTS + 1)
     dashboard.page.get_by_role("button", name="Measure each head").click()
-    dashboard.page.get_by_role("button", name="Stop").wait_for()
+    dashboard.page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop").wait_for()
     assert not dashboard.page.get_by_role("button", name="Measure each head").count()  # one button, not two
-    dashboard.page.get_by_role("button", name="Stop").click()
+    dashboard.page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop").click()
     dashboard.page.get_by_role("button", name="Measure each head").wait_for()
     dashboard.drawn(CHARTS + 2)
     assert "heads so far" in dashboard.page.get_by_text("Missed most").inner_text()
