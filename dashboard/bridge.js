@@ -1,7 +1,8 @@
-// The page's own work in the browser: outline the chosen row without redrawing, report clicks on rows, save charts as
-// PNG and SVG with the Plotly that Streamlit has loaded, count characters while typing, report a change of theme.
+// The page's own work in the browser: outline the chosen row without redrawing, report clicks on rows and heads, bring out a
+// token's lines and say what they are, save charts as PNG and SVG, count characters while typing, report a change of theme.
 const state = (window.__attnviz ??= {
-  wired: new WeakSet(), page: null, row: null, slider: null, pick: null, head: null, pickHead: null, opening: -Infinity, onTheme: null, theme: null, stop: null,
+  wired: new WeakSet(), page: null, row: null, slider: null, pick: null, head: null, pickHead: null, opening: -Infinity, // when asked for
+  onTheme: null, theme: null, stop: null,
 });
 
 const NEAR = 24; // px from a mark at which its token is meant

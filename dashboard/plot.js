@@ -1,5 +1,6 @@
 // A row of cells, each with words above a figure, drawn with Plotly (see plot.py). A figure that
-// changed moves from the old one to the new in a single Plotly.react; words and figures that did not change are left alone.
+// changed moves from the old one to the new in a single Plotly.react, lines between tokens without it; words and figures that
+// did not change are left alone. What is finished says so by the event "drawn".
 const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, showTips: false };
 
 async function plotly() {
