@@ -66,7 +66,8 @@ def browser() -> Iterator:
     """A headless Chromium (playwright's Browser)."""
     from playwright.sync_api import sync_playwright
 
-    arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"]
+    arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run",
+                 "--process-per-site"]  # fmt: skip
     with sync_playwright() as playwright:
         chrome = playwright.chromium.launch(executable_path=chromium(), args=arguments)
         try:

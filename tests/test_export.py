@@ -178,9 +178,18 @@ def test_an_empty_bundle_is_a_manifest():
 # --- a real chrome, offline
 
 
-def opened(chrome, path):
+@pytest.fixture(scope="session")
+def offline(chrome, tmp_path_factory):
+    """A browser without a network: a page that stays open keeps the scripts compiled for those that follow."""
+    context, file = chrome.new_context(offline=True), tmp_path_factory.mktemp("open") / "figure.html"
+    file.write_bytes(export.figure_html(drawn("heatmap"), "x"))
+    context.new_page().goto(file.as_uri())
+    return context
+
+
+def opened(offline, path):
     """A page of the file, drawn; no network, no console message, no failed request."""
-    page, troubles = chrome.new_page(offline=True), []
+    page, troubles = offline.new_page(), []
     page.on("console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on("requestfailed", lambda request: troubles.append(request.url))
@@ -192,32 +201,32 @@ def opened(chrome, path):
 
 
 @pytest.mark.parametrize("name", ["heatmap", "bars", "difference", "steps", "table"])
-def test_exported_html_draws_offline_in_a_browser(chrome, tmp_path, name):
+def test_exported_html_draws_offline_in_a_browser(offline, tmp_path, name):
     file = tmp_path / "figure.html"
     file.write_bytes(export.figure_html(drawn(name), NASTY[0]))
-    page = opened(chrome, file)
+    page = opened(offline, file)
     assert page.locator("svg b, figcaption b").count() == 0 and page.locator(".main-svg").count() >= 1
     page.close()
 
 
-def test_tokens_read_in_the_browser_as_they_were_typed(chrome, tmp_path):
+def test_tokens_read_in_the_browser_as_they_were_typed(offline, tmp_path):
     file = tmp_path / "figure.html"
     file.write_bytes(export.figure_html(drawn("heatmap"), "x"))
-    page = opened(chrome, file)
+    page = opened(offline, file)
     shown = page.locator(".ytick text").all_text_contents()
     assert {'"', "'", "\\", "<!--", "$x$", "&amp;", "\u2068שלום\u2069"} <= set(shown) and "</script><b…" in " ".join(shown)
     page.close()
 
 
 @pytest.mark.parametrize("count", [9, 17, 18, 40])
-def test_labels_of_keys_do_not_meet_in_a_narrow_column(chrome, tmp_path, count):
+def test_labels_of_keys_do_not_meet_in_a_narrow_column(offline, tmp_path, count):
     """The boxes of the drawn texts, turned with them, side by side across the direction in which they run."""
     keys = [Token(word, 0, 1) for word in ("grass", "jumping", "É", "anticonstitutionnel") * count][:count]
     grid = replace(nasty_grid(), queries=(keys[1],), keys=tuple(keys), weights=np.full((1, count), 1 / count),
                    removed=np.zeros(1), visible=np.ones((1, count), bool))  # fmt: skip
     file = tmp_path / "figure.html"
     file.write_bytes(export.figure_html(figures.heatmap(grid), "x"))
-    page = opened(chrome, file)
+    page = opened(offline, file)
     spans = page.evaluate("""async () => {
         await Plotly.relayout(document.querySelector(".js-plotly-plot"), {width: 310});
         return [...document.querySelectorAll(".xtick text")].map((text) => {
@@ -232,11 +241,11 @@ def test_labels_of_keys_do_not_meet_in_a_narrow_column(chrome, tmp_path, count):
     page.close()
 
 
-def test_a_click_tells_the_cell_under_the_pointer_gaps_included(chrome, tmp_path):
+def test_a_click_tells_the_cell_under_the_pointer_gaps_included(offline, tmp_path):
     masked = replace(nasty_grid(), visible=np.tri(len(NASTY), dtype=bool))
     file = tmp_path / "figure.html"
     file.write_bytes(export.figure_html(figures.heatmap(masked), "x"))
-    page = opened(chrome, file)
+    page = opened(offline, file)
     page.evaluate("""() => {
         const chart = document.querySelector(".js-plotly-plot");
         chart.on("plotly_click", event => { window.picked = event.points.map(point => [point.x, point.y]); });
@@ -251,17 +260,17 @@ def test_a_click_tells_the_cell_under_the_pointer_gaps_included(chrome, tmp_path
     page.close()
 
 
-def test_figures_of_the_zip_open_from_the_unpacked_folder(chrome, pack, tmp_path):
+def test_figures_of_the_zip_open_from_the_unpacked_folder(offline, pack, tmp_path):
     zipfile.ZipFile(io.BytesIO(export.bundle(*pack))).extractall(tmp_path)
     for name in ("heatmap-a", "heatmap-a-2"):
-        opened(chrome, tmp_path / "figures" / f"{name}.html").close()
+        opened(offline, tmp_path / "figures" / f"{name}.html").close()
 
 
 @pytest.mark.parametrize("fmt, start", [("svg", b"<svg"), ("png", b"\x89PNG")])
-def test_the_browser_saves_the_picture(chrome, tmp_path, fmt, start):
+def test_the_browser_saves_the_picture(offline, tmp_path, fmt, start):
     file = tmp_path / "figure.html"
     file.write_bytes(export.figure_html(drawn("heatmap"), "Heat map"))
-    page = opened(chrome, file)
+    page = opened(offline, file)
     with page.expect_download() as download:
         options = export.config("Heat map", fmt)["toImageButtonOptions"]
         page.evaluate("options => Plotly.downloadImage('heat-map', options)", options)

@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, Page
 
 import serving
 
+SCREEN = {"width": 1366, "height": 900}
 READY = """n => {
   const charts = [...document.querySelectorAll('.plot')].filter((chart) => !chart.hidden && chart._fullLayout && chart.meta?.name);
   return charts.length === n && !document.querySelector('[data-stale=true]') && window.__attnviz
@@ -92,14 +93,21 @@ def address():
         yield address
 
 
+@pytest.fixture(scope="session")
+def visitor(chrome, address):
+    """One visitor's browser for the pages of the tests: a page that stays open keeps the scripts compiled for those that follow."""
+    context = chrome.new_context(viewport=SCREEN)
+    context.new_page().goto(f"{address}/_stcore/health")
+    return context
+
+
 @pytest.fixture
 def visit(chrome):
-    """Open a page of one's own: visit(address, **options of the browser)."""
-    return lambda address, **options: _visit(chrome, address, **options)
+    """A visitor whose browser knows nothing of the others: visit(address, **options of the browser)."""
+    return lambda address, **options: _look(chrome.new_page(viewport=SCREEN, **options), address)
 
 
-def _visit(chrome, address: str, **options) -> Dashboard:
-    page = chrome.new_page(viewport={"width": 1366, "height": 900}, **options)
+def _look(page: Page, address: str) -> Dashboard:
     dashboard = Dashboard(page, address)
     page.on("console", lambda message: dashboard.errors.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: dashboard.errors.append(str(error)))
@@ -112,18 +120,18 @@ def _leaves(url: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def shared(chrome, address):
+def shared(visitor, address):
     """One page for those tests of a file that only look, or that change nothing which another one looks at: a page costs seconds."""
-    dashboard = _visit(chrome, address)
+    dashboard = _look(visitor.new_page(), address)
     yield dashboard
     dashboard.page.close()
     assert dashboard.errors == []
 
 
 @pytest.fixture
-def dashboard(chrome, address):
+def dashboard(visitor, address):
     """A fresh page; whatever the test did, the console must be free of errors and nothing may have left the machine."""
-    dashboard = _visit(chrome, address)
+    dashboard = _look(visitor.new_page(), address)
     yield dashboard
     dashboard.page.close()
     assert dashboard.errors == []

@@ -9,7 +9,7 @@ import pytest
 import attnviz
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
-CLOSE_UP = "() => [...document.querySelector('.st-key-chart-closeup .plot')._fullData[0].z].map((row) => [...row])"
+CLOSE_UP = "() => [...(document.querySelector('.st-key-chart-closeup .plot')?._fullData?.[0].z ?? [])].map((row) => [...row])"
 CHARTS = 9  # overview, close-up (2), compared (2) and their lines, pattern, rollout, distance
 TEXT = "The black dogs."
 
