@@ -7,8 +7,8 @@ A statistic of the mean head is not the mean of the heads' statistics: `steps` a
 import numpy as np
 import pandas as pd
 
-from attnviz.select import Grid
 from attnviz.checks import TOLERANCE
+from attnviz.select import Grid
 from attnviz.trace import Trace
 
 STATISTICS = ("entropy_nats", "entropy_bits", "normalised_entropy", "max_weight", "effective_threshold",

@@ -1,8 +1,8 @@
 """Weights on disk: whole, small, safe to read, and the same numbers when they come back."""
 
-import pickle
 import hashlib
 import json
+import pickle
 import shutil
 
 import pytest

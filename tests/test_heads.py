@@ -32,7 +32,7 @@ def row(frame, *head):
 def test_one_row_a_head(trace):
     frame = heads.table(trace)
     assert list(frame) == ["model", "kind", "layer", "head", *stats.STATISTICS, "special_mass", "distance", *patterns.PATTERNS]
-    assert list(zip(frame.kind, frame.layer, frame["head"])) == [(k, l, h) for k in KINDS for l in range(3) for h in range(2)]
+    assert list(zip(frame.kind, frame.layer, frame["head"])) == [(kind, layer, head) for kind in KINDS for layer in range(3) for head in range(2)]
     assert (frame.model == trace.model).all()
 
 

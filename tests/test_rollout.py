@@ -31,7 +31,7 @@ def test_rollout_is_the_product_by_loops(kind):
     source = trace(kind)
     rolled = rollout.rollout(source, kind)
     for layer in range(3):
-        wanted = by_loops([source.map(kind, l).weights for l in range(layer + 1)])
+        wanted = by_loops([source.map(kind, below).weights for below in range(layer + 1)])
         np.testing.assert_allclose(rolled.map(kind, layer).weights[0], wanted, atol=1e-6)
 
 

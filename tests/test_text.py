@@ -1,7 +1,7 @@
 """text.py: every piece knows its place in the text as typed, whatever is typed, and produced pieces spell it back."""
 
-import sentences
 import pytest
+import sentences
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

@@ -1,8 +1,8 @@
 """Training: it learns what its plan says, ships the best epoch, and leaves a whole card."""
 
 import dataclasses
-import math
 import json
+import math
 import re
 import shutil
 

@@ -10,10 +10,10 @@ import torch
 
 import attnviz
 from attnviz import checkpoints, decode
+from attnviz.loading import load
 from attnviz.mechanisms import MECHANISMS
 from attnviz.text import BOS, EOS
 from attnviz.trace import Trace
-from attnviz.loading import load
 from attnviz.translator import BEAMS, LONGEST, TextError, Translator, describe
 
 TYPED = "The black dog runs."

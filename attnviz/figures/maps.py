@@ -12,8 +12,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from attnviz.figures import hover, labels, marks
-from attnviz.figures.wording import BLANK, describe, links_sentence, row_sentence, strongest
 from attnviz.figures.theme import CLEAR, build, colorscale, layout, lines, note, palette, scale_bar
+from attnviz.figures.wording import BLANK, describe, links_sentence, row_sentence, strongest
 
 _TOP, _TITLE, _SCALE = 86, 30, 34  # px above the cells for tokens, for a title; below them for the colour scale
 _CELL = 24  # px a row, up to 20 rows; later rows get less and the picture grows slowly

@@ -11,9 +11,9 @@ import streamlit as st
 import attnviz
 from attnviz import export, stats
 from dashboard import state
+from dashboard.scene import Scene
 from dashboard.settings import number
 from dashboard.state import Place
-from dashboard.scene import Scene
 from dashboard.views.pictures import makers
 
 
