@@ -20,7 +20,7 @@ from attnviz.heads import Head
 from attnviz.pretrained import Prediction, Pretrained
 from attnviz.projections import Projection
 from attnviz.trace import Trace
-from attnviz.trained import Trained
+from attnviz.trained import TextError, Trained
 
 Model = Trained | Pretrained
 
@@ -68,7 +68,8 @@ def switch_off(model: Model, off: Iterable[Head]) -> Model:
 class Effect:
     """A text with and without some heads.
 
-    before : the original output, forced (so that `after` has the same pieces). after : that output without the heads.
+    before : the text of the original output, forced (so that `after` has the same pieces; special and unknown ones that a model
+    of another make may have produced within it are not of the text). after : that text without the heads.
     free : what the model says without the heads when nothing is forced. All three are of the same text. Of a model that only
     reads they are of what it read, and `after` is `free`; predictions : of the tokens of the text, with all heads and without
     some; () each for a model that says something, or that has nothing to predict with.
@@ -95,13 +96,13 @@ class Effect:
 
 def effect(model: Model, off: Sequence[Head], text: str, target: str | None = None) -> Effect:
     """Switch heads off. The original output is `target`, or what the model says (a greedy translation, a label); errors as of
-    `trace`."""
+    `trace`, and TextError when the model says nothing by itself."""
     changed, before = switch_off(model, off), model.trace(text, target)
     if not before.target:
         after = changed.trace(text)
         return Effect(tuple(off), before, after, after, (model.predictions(text), changed.predictions(text)))
     if target is None:
-        target = before.translation
+        target = _said(before)
         before = model.trace(text, target)
     return Effect(tuple(off), before, changed.trace(text, target), changed.trace(text))
 
@@ -119,13 +120,20 @@ def importance(model: Model, text: str, target: str | None = None, only: Sequenc
     """Each head switched off in turn (Michel et al. 2019, sec. 3.2), on the log-probability of one output; stop whenever.
 
     target : the output; None: what the model says by itself, or, of a model that only reads, its predictions of the text.
-    only : those heads instead of all. Errors as of `log_prob`, with the first.
+    only : those heads instead of all. Errors as of `log_prob` and `effect`, with the first.
     """
     chosen = heads(model) if only is None else list(only)
-    target = target or model.trace(text).translation or None
+    target = _said(model.trace(text)) if target is None else target
     before = model.log_prob(text, target)
     for done, head in enumerate(chosen, start=1):
         yield Importance(head, switch_off(model, [head]).log_prob(text, target) - before, done, len(chosen))
+
+
+def _said(trace: Trace) -> str | None:
+    """What a model said by itself; None of one that only reads."""
+    if trace.target and not trace.translation.strip():
+        raise TextError(f"{trace.model} says nothing of this text that could be compared; give it a target")
+    return trace.translation or None
 
 
 def table(found: Iterable[Importance], known: Sequence[Head]) -> pd.DataFrame:

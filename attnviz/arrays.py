@@ -29,10 +29,9 @@ def from_arrays(weights, tokens: Sequence[str], target: Sequence[str] = (), *, k
 
     Raises ValueError when the parts do not fit together. The text of the trace is the tokens with spaces between them.
     """
-    _check("tokens", tokens)
-    _check("target", target)
+    tokens, target = _listed("tokens", tokens), _listed("target", target)
     kind = kind or ("cross" if len(target) else "encoder")
-    if isinstance(special, str):
+    if isinstance(special, str) or not isinstance(special, Collection):
         raise ValueError(f"special must be a list of tokens; got {special!r:.60}")
     layers = weights if isinstance(weights, Mapping) else {kind: weights}
     for given in layers.values():
@@ -64,9 +63,11 @@ def _check_layers(weights) -> None:
                          f"{tuple(weights.shape)}: is it one layer? Then put it in a list, [weights]")  # fmt: skip
 
 
-def _check(name: str, tokens) -> None:
-    if isinstance(tokens, str) or not isinstance(tokens, Iterable) or not all(isinstance(token, str) for token in tokens):
+def _listed(name: str, tokens) -> list[str]:
+    found = None if isinstance(tokens, str) or not isinstance(tokens, Iterable) else list(tokens)
+    if found is None or not all(isinstance(token, str) for token in found):
         raise ValueError(f"{name} must be a list of strings, one a token; got {tokens!r:.60}")
+    return found
 
 
 def _unbatched(weights):

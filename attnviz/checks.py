@@ -29,8 +29,17 @@ def strings(trace) -> None:
                     or not isinstance(token.piece, str | None):
                 raise ValueError(f"{name} token {i} must have a text, the index of its word or none, a count of pieces, and a piece or none; "
                                  f"got {token!r:.120}")
+            marks(f"{name} token {i}", special=token.special, unknown=token.unknown)
+    marks("the trace", forced=trace.forced, complete=trace.complete)
     if not isinstance(trace.start.text, str) or not all(isinstance(choice.text, str) for step in trace.alternatives for choice in step):
         raise ValueError("the start token and the alternatives must have texts")
+
+
+def marks(what: str, **given) -> None:
+    """True or false: another number would be an index, where they choose among tokens."""
+    for name, value in given.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} of {what} must be true or false; got {value!r:.60}")
 
 
 def tokens(name: str, tokens, text: str) -> None:

@@ -6,7 +6,7 @@ Nothing that comes with a model is run: its own code is never loaded, and its we
 import contextlib
 import os.path
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -45,7 +45,7 @@ def load(name: str) -> Reader | Writer:
         config = _read(known, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
         tokenizer = _tokenizer(known, library, folder)
         model = _model(known, library, folder, config)
-    if len(tokenizer) > (most := model.get_input_embeddings().weight.shape[0]):
+    if len(tokenizer) > (most := _read(known, "its table of pieces", lambda: model.get_input_embeddings().weight.shape[0])):
         raise ModelError(f"{known}: the model knows {most} pieces and the tokenizer {len(tokenizer)}; they do not belong together")
     cls, kinds = (Writer, WRITES) if config.is_encoder_decoder else (Reader, READS)
     return _probed(cls(known, config.model_type, model, tokenizer, kinds, _limit(model, tokenizer)))
@@ -135,9 +135,13 @@ def _model(known: str, library: ModuleType, folder: Path, config: Any) -> nn.Mod
     config._attn_implementation = "eager"  # a config.json may name another, and has the last word if it is not told so
     headed = next((kind for end, kind in HEADS.items() if f"{end}'" in str(config.architectures)), None)
     kinds = ["AutoModelForSeq2SeqLM"] if config.is_encoder_decoder else [headed, "AutoModel"] if headed else ["AutoModel"]
+    config.use_cache = False  # of what a decoder computed: each text is read once
     for kind in kinds:
+        if kind != kinds[-1] and type(config) not in getattr(library, kind)._model_mapping:
+            continue  # a family that calls another head so
         model, report = _read(known, "the model", lambda: getattr(library, kind).from_pretrained(
             folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **SAFE))  # fmt: skip
+        _whole(known, model, report["unexpected_keys"])
         missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)  # behind the last attention
         if not missing:
             return model.eval().requires_grad_(False)
@@ -145,12 +149,19 @@ def _model(known: str, library: ModuleType, folder: Path, config: Any) -> nn.Mod
                      "attended to would be chance")  # fmt: skip
 
 
+def _whole(known: str, model: nn.Module, left: Iterable[str]) -> None:
+    """Raise ModelError if what was left unread in the files is of further layers of the same make."""
+    ours = {re.sub(r"\d+", "#", name) for name in model.state_dict()}
+    if more := sorted(name for name in left if re.search(r"\d", name) and re.sub(r"\d+", "#", name) in ours):
+        raise ModelError(f"{known}: its files hold more layers than its config.json says, {more[0]} among them; they do not belong together")
+
+
 def _limit(model: nn.Module, tokenizer: Any) -> int:
     """Tokens that a model can be shown: its own limit, as its config, its positions and its tokenizer have it, or ours."""
-    tables = [module for name, module in model.named_modules() if isinstance(module, nn.Embedding) and "position" in name]
+    tables = [module for name, module in model.named_modules() if isinstance(module, nn.Embedding) and ("position" in name or "wpe" in name)]
     kept = [getattr(table, "offset", 0) + (0 if table.padding_idx is None else table.padding_idx + 1) for table in tables]
     sizes = [table.num_embeddings - reserved for table, reserved in zip(tables, kept)]
-    claimed = (getattr(model.config, "max_position_embeddings", None), tokenizer.model_max_length, LONGEST)
+    claimed = (*(getattr(model.config, name, None) for name in ("max_position_embeddings", "max_seq_len")), tokenizer.model_max_length, LONGEST)
     return int(min(size for size in (*sizes, *claimed) if size and size > 0))
 
 
@@ -161,6 +172,8 @@ def _probed(found: Reader | Writer) -> Reader | Writer:
     ids = tuple(range(PROBE))
     more = {"decoder_input_ids": torch.tensor([ids])} if isinstance(found, Writer) else {}
     output = _read(found.name, "attention over a text", lambda: found.run(ids, output_hidden_states=True, **more))
+    if not hasattr(output, "get"):
+        raise ModelError(f"{found.name} cannot be shown: it does not return its attention by name")
     for field in found.kinds.values():
         stack = "decoder_" if field == "cross_attentions" else field.removesuffix("attentions")
         layers = len(output.get(f"{stack}hidden_states") or ()) - 1
@@ -172,6 +185,8 @@ def _probed(found: Reader | Writer) -> Reader | Writer:
         maps = found.maps(output)
     except ValueError as error:
         raise ModelError(f"{found.name} cannot be shown: {error}") from None
+    except (AttributeError, IndexError, KeyError, TypeError):  # what should be a layer is something else
+        raise ModelError(f"{found.name} cannot be shown: what it returns as attention is not one array a layer") from None
     if wrong := next((one for one in maps if one.weights.shape[1:] != (PROBE, PROBE)), None):
         raise ModelError(f"{found.name} cannot be shown: {wrong.name} is {wrong.weights.shape[1:]} for {PROBE} tokens")
     if isinstance(found, Reader) and not any(np.triu(one.weights, 1).any() for one in maps):  # it does not look ahead

@@ -66,16 +66,19 @@ def name(tokenizer, number: int) -> str:
 def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...]:
     """Tokens at their spans, without the white space before them; None is no place: at the end of the token before.
 
-    A word begins where the tokenizer says so, and after white space: some tokenizers know no words.
+    A word begins where the tokenizer says so, and after white space: some tokenizers know no words. Of these a piece that is
+    but the space before a word begins that word.
     """
-    tokens, word, before, end = [], -1, False, 0  # False: no word before
+    tokens, word, before, end, opened = [], -1, False, 0, False  # False: no word before, and none that waits for its letters
     for span, given, piece, mark, strange in zip(spans, words, names, special, unknown):
         start, after = (end, end) if span is None else _surface(text, *span, piece)
         if mark:
             tokens.append(Token(piece, start, after, special=True))
-            before = False
+            before = opened = False
         else:
-            word += before is False or given != before or text[end:start].isspace()
+            blank = given is None and not piece.strip(_BLANKS)
+            word += not opened and (blank or before is False or given != before or text[end:start].isspace())
+            opened = blank
             tokens.append(Token(text[start:after], start, after, word=word, unknown=strange, piece=piece.lstrip(_BLANKS) or piece))
             before = given
         end = max(end, after)

@@ -145,7 +145,7 @@ class Reader(Pretrained):
         found = self.predictions(text)
         if not found:
             raise TextError(f"{self.name} predicts nothing of this text: " + ("one token has none before it" if self.predicts else
-                            "its files hold no head for that"))  # fmt: skip
+                            "what was read of its files predicts no tokens"))  # fmt: skip
         return sum(one.log_prob for one in found)
 
     def _next(self, source: Tokens) -> Iterator[tuple[int, Tensor]]:
@@ -207,12 +207,17 @@ class Writer(Pretrained):
         """Tokens that it may produce; one that stops there was stopped, whatever it was made to close with."""
         return min(PRODUCED, self.limit)
 
+    @property
+    def _caches(self) -> bool:
+        """May the decoder keep what it has computed? The library makes room for as many layers as the encoder has."""
+        return len(self.counts["decoder"]) <= len(self.counts["encoder"])
+
     @torch.inference_mode()
     def _generate(self, ids: tuple[int, ...], beam: int) -> list[int]:
         source = torch.tensor([ids])
         produced = self.model.generate(
             input_ids=source, attention_mask=torch.ones_like(source), do_sample=False, num_beams=beam, num_return_sequences=1,
-            max_new_tokens=self.most, return_dict_in_generate=False,
+            max_new_tokens=self.most, return_dict_in_generate=False, use_cache=self._caches,
         )  # fmt: skip
         return produced[0, 1:].tolist()
 

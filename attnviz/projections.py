@@ -23,6 +23,9 @@ ENDS = {  # how the name of such a module ends -> is it of cross-attention
     "self_attn.out_proj": False, "encoder_attn.out_proj": True,  # BART, Marian, Pegasus, OPT
     "SelfAttention.o": False, "EncDecAttention.o": True,  # T5
 }  # fmt: skip
+# Families that use such a name and do something more before it, so that a slice is not a head: a convolution laid beside the
+# heads, differences of heads, a norm over all of them.
+OTHERWISE = ("convbert", "diffllama", "bitnet")
 
 
 class Projection(NamedTuple):
@@ -54,12 +57,13 @@ def named(model: nn.Module, counts: Mapping[str, Sequence[int]]) -> list[Project
     """
     paths = defaultdict(list)
     for path, module in model.named_modules():
-        if (end := next((end for end in ENDS if f".{path}".endswith(f".{end}")), None)) and _width(module):
+        end = next((end for end in ENDS if f".{path}".endswith(f".{end}")), None)
+        if end and _width(module) and ("cross" in counts or not ENDS[end]):  # a decoder alone may have cross-attention and not use it
             paths[_kind(path.split("."), ENDS[end], counts)].append(path)
     found = [Projection(kind, layer, path, heads) for kind, of_layers in counts.items()
              for layer, (path, heads) in enumerate(zip(paths[kind], of_layers))]  # fmt: skip
     fit = all(len(paths[kind]) == len(of_layers) for kind, of_layers in counts.items())
-    if not fit or any(_width(model.get_submodule(one.path)) % one.heads for one in found):
+    if not fit or model.config.model_type in OTHERWISE or any(_width(model.get_submodule(one.path)) % one.heads for one in found):
         raise ValueError("heads of its family cannot be switched off: it is not known here where in its layers they end")
     return found
 

@@ -68,7 +68,7 @@ class AttentionMap:
     def __post_init__(self):
         if self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}")
-        if not isinstance(self.layer, int) or self.layer < 0:
+        if not isinstance(self.layer, int) or isinstance(self.layer, bool) or self.layer < 0:
             raise ValueError(f"layer must be an integer of at least 0; got {self.layer!r}")
         name = f"weights of {self.name}"
         try:

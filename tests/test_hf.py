@@ -297,3 +297,12 @@ def test_a_target_is_checked_as_a_text_is(load, family):
 def test_a_reader_produces_nothing(load, more):
     with pytest.raises(ValueError, match="reads a text and produces none: it takes no target and no beam$"):
         load("gpt2").trace(TEXT, **more)
+
+
+def test_a_family_that_calls_another_head_a_language_models(tmp_path):
+    """FlauBERT's LMHeadModel predicts masked words, and the library has none of it that predicts the next."""
+    tokenizer, special = families.wordpiece()
+    config = transformers.FlaubertConfig(n_words=tokenizer.get_vocab_size(), vocab_size=tokenizer.get_vocab_size(), emb_dim=16, n_layers=2, n_heads=2)
+    transformers.FlaubertWithLMHeadModel(config).save_pretrained(tmp_path)
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(tmp_path)
+    assert attnviz.load(f"hf:{tmp_path}").counts == {"encoder": (2, 2)}

@@ -146,7 +146,7 @@ def test_a_reader_with_nothing_to_predict_with(load):
     found = load("distilbert")
     assert not found.predicts and found.predictions(TEXT) == ()
     assert ablation.effect(found, [Head("encoder", 0, 0)], TEXT).change is None
-    with pytest.raises(TextError, match="predicts nothing of this text: its files hold no head for that$"):
+    with pytest.raises(TextError, match="predicts nothing of this text: what was read of its files predicts no tokens$"):
         found.log_prob(TEXT)
 
 
@@ -185,3 +185,46 @@ def test_a_family_whose_layers_share_weights_says_that_no_head_can_be_switched_o
 
 def test_readers_and_writers_are_all():
     assert {*READERS, *WRITERS} == set(FAMILIES) == {*VALUES, "gpt2", "llama"}
+
+
+@pytest.mark.parametrize("name", ["ConvBertModel", "DiffLlamaModel"])
+def test_what_reads_more_than_heads_is_not_cut_into_them(tmp_path, name):
+    """ConvBERT lays a convolution beside its heads, DiffLlama takes differences of heads."""
+    cls, (tokenizer, special) = getattr(transformers, name), families.wordpiece()
+    settings = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 16, "embedding_size": 32}
+    cls(cls.config_class(vocab_size=tokenizer.get_vocab_size(), **settings)).save_pretrained(tmp_path)
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(tmp_path)
+    found = attnviz.load(f"hf:{tmp_path}")
+    assert found.trace("the dog").maps
+    with pytest.raises(ValueError, match="heads of its family cannot be switched off"):
+        ablation.heads(found)
+
+
+def test_a_decoder_deeper_than_its_encoder_writes(tmp_path):
+    found = attnviz.load(f"hf:{families.write(tmp_path, 't5', num_layers=1, num_decoder_layers=3)}")
+    trace = found.trace(TEXT)
+    assert [len(found.counts[kind]) for kind in ("encoder", "decoder", "cross")] == [1, 3, 3] and trace.target
+    ids = found._generate(found.read(TEXT).ids, 1)
+    logits = found.run(found.read(TEXT).ids, decoder_input_ids=torch.tensor([[found.start, *ids[:-1]]])).logits[0]
+    assert logits.argmax(-1).tolist() == ids  # greedy, whatever was kept
+
+
+def test_a_model_that_says_nothing_by_itself_is_not_compared(tmp_path):
+    found = attnviz.load(f"hf:{families.write(tmp_path, 'marian')}")
+    found.model.final_logits_bias[0, 1] = 1e4  # </s>
+    assert found.trace(TEXT).translation == ""
+    for ask in (lambda: ablation.effect(found, ablation.heads(found)[:1], TEXT), lambda: next(ablation.importance(found, TEXT))):
+        with pytest.raises(TextError, match="says nothing of this text that could be compared; give it a target$"):
+            ask()
+    assert ablation.effect(found, ablation.heads(found)[:1], TEXT, TARGET).change is not None
+
+
+def test_a_decoder_alone_whose_layers_have_a_cross_attention_that_it_does_not_use(tmp_path):
+    tokenizer, special = families.byte_pairs()
+    config = transformers.BartConfig(vocab_size=tokenizer.get_vocab_size(), d_model=16, encoder_layers=1, decoder_layers=3, encoder_attention_heads=2,
+                                     decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16)  # fmt: skip
+    transformers.BartForCausalLM(config).save_pretrained(tmp_path)
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(tmp_path)
+    found = attnviz.load(f"hf:{tmp_path}")
+    assert [one.path.rsplit(".", 2)[1] for one in found.projections()] == ["self_attn"] * 3
+    assert ablation.effect(found, [Head("decoder", 2, 1)], TEXT).change != 0

@@ -232,3 +232,30 @@ def test_a_folder_without_the_prefix(bert, capsys):
     with pytest.raises(ValueError, match=f"but a folder; a model for the transformers library is hf:{re.escape(str(bert))}$"):
         attnviz.load(str(bert))
     assert main(["trace", TEXT, "--model", str(bert)]) != 0 and f"hf:{bert}" in capsys.readouterr().err
+
+
+def saved(folder, model):
+    """A folder with a model and some tokenizer."""
+    model.save_pretrained(folder)
+    tokenizer, special = families.wordpiece()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
+    return folder
+
+
+SMALL = {"vocab_size": 400, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+
+
+@pytest.mark.parametrize("family, settings, message", [
+    ("CLIPModel", dict(text_config=SMALL, vision_config={**SMALL, "image_size": 16, "patch_size": 8}), "its table of pieces cannot be read: "),
+    ("DPRQuestionEncoder", SMALL, "cannot be shown: it does not return its attention by name"),
+    ("PegasusXForConditionalGeneration", dict(vocab_size=400, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+     decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16), "cannot be shown: what it returns as attention is not one array a layer"),
+])  # fmt: skip
+def test_a_model_whose_attention_is_something_else(tmp_path, family, settings, message):
+    cls = getattr(transformers, family)
+    assert refused(saved(tmp_path / "other", cls(cls.config_class(**settings)))).startswith(message)
+
+
+def test_more_layers_in_the_files_than_in_the_config(bert):
+    change(bert / "config.json", num_hidden_layers=1)
+    assert refused(bert).startswith("its files hold more layers than its config.json says, bert.encoder.layer.1.")

@@ -39,6 +39,29 @@ def test_words_begin_after_white_space_where_the_tokenizer_knows_none():
     assert brief(tokens) == [("", 0, 0), ("c", 0, 0), ("a", 1, 0), ("b", 3, 1), ("c", 4, 1)]
 
 
+class Slow:
+    """A tokenizer that says nothing of places or words: pieces as sentencepiece names them, and what they spell."""
+
+    is_fast, unk_token_id, all_special_ids = False, None, ()
+
+    def __init__(self, *vocabulary):
+        self.vocabulary = vocabulary
+
+    def __call__(self, verbose, **_):
+        return {"input_ids": list(range(len(self.vocabulary)))}
+
+    def decode(self, ids, **_):
+        return "".join(self.vocabulary[number] for number in ids).replace("▁", " ").strip()
+
+    def convert_ids_to_tokens(self, ids):
+        return [self.vocabulary[number] for number in ids]
+
+
+def test_a_space_that_is_a_piece_of_its_own_begins_the_word_after_it():
+    tokens = pieces.encode(Slow("▁i", "s", "▁", "r", "un", "▁o", "n"), "is run on").tokens
+    assert [(t.text, t.word) for t in tokens] == [("i", 0), ("s", 0), ("", 1), ("r", 1), ("un", 1), ("o", 2), ("n", 2)]
+
+
 def test_a_special_token_that_was_typed_keeps_its_place():
     tokens = pieces.encode(fast(families.wordpiece()), "a [MASK] dog").tokens
     assert [(t.text, t.start, t.end, t.special) for t in tokens] == [

@@ -97,6 +97,8 @@ HEADER = WHOLE[: 8 + int.from_bytes(WHOLE[:8], "little")]
     (beside(source=TRACES[0].to_dict()["source"][:3]), "weights of the cross map of layer 0 must have 2 queries and 3 keys"),
     (beside(text=5), "text must be text; got 5"), (beside(model=None), "model must be text; got None"),
     (beside(source=[{"text": 5, "start": 0, "end": 0, "special": True}]), "source token 0 must have a text, the index of its word or none"),
+    (beside(source=[{"text": "<eos>", "start": 0, "end": 0, "special": 1}]), "special of source token 0 must be true or false; got 1"),
+    (beside(forced=0), "forced of the trace must be true or false; got 0"),
     (beside(start={"text": [], "start": 0, "end": 0}), "the start token and the alternatives must have texts"),
     (beside(maps=[{"kind": "encoder", "layer": 0}]).replace(TRACES[0].maps[1].weights.tobytes(), bytes(100)),
      "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.0000 in head 0, query 0"),
