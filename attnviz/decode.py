@@ -90,20 +90,14 @@ def forced(model: nn.Module, source: Tensor, target: Tensor) -> Unrolled:
     return unroll(model, source, None, lambda t, _: target[:, t], target.shape[1])
 
 
-def length_penalty(model: nn.Module) -> float:
-    """What suits the model: its own `length_penalty`, chosen on validation sentences as its weights were; else 1, the mean."""
-    return getattr(model, "length_penalty", 1.0)
-
-
 @torch.inference_mode()
-def beam(model: nn.Module, source: Tensor, width: int, penalty: float | None = None) -> list[int]:
+def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0) -> list[int]:
     """Ids of the best of `width` hypotheses for one sentence (1, S), <eos> included.
 
-    Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant); the
-    penalty is the model's own where none is given. The search ends when `width` have ended and no living one is better as it
-    stands: a heuristic, since with a penalty one that is worse now may still end better.
+    Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant). The
+    search ends when `width` have ended and no living one is better as it stands: a heuristic, since with a penalty one that
+    is worse now may still end better.
     """
-    penalty = length_penalty(model) if penalty is None else penalty
     memory = _rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
     state, token = memory.state, source.new_full((width,), BOS)
     scores = torch.full((width,), -torch.inf, device=source.device)

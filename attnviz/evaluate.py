@@ -42,7 +42,6 @@ def score(
     """Translate `sources`, compare with `references` (aligned), and measure the cross-attention on the way.
 
     sentences, beam     an empty source counts, and gets an empty translation
-    length_penalty      of a beam of 2 or more, see `decode.beam`
     bleu, ...           the metrics of the model's pair (`metrics.of`), each with its `_signature`
     and the figures of `translations`, whose errors it raises; ValueError too for texts that are not aligned.
     """
@@ -152,8 +151,7 @@ def _pair(translator: Translator) -> str:
 
 def _entry(translator: Translator, found: Sequence[str], references: Sequence[str], beam: int) -> dict:
     scores = metrics.score(_pair(translator), found, references)
-    penalty = {"length_penalty": decode.length_penalty(translator.model)} if beam > 1 else {}
-    return {"model": translator.name, "sentences": len(found), "beam": beam, **penalty, **scores}
+    return {"model": translator.name, "sentences": len(found), "beam": beam, **scores}
 
 
 def _measured(translator: Translator, pairs: corpora.Pairs, seen: set[str], beam: int, progress: bool) -> dict:

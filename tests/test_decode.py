@@ -195,18 +195,6 @@ def test_a_beam_of_one_is_greedy(name, seed, penalty):
     assert decode.beam(model, source, 1, penalty) == greedy_ids(model, source)
 
 
-@every
-def test_the_models_own_penalty_where_none_is_given(name):
-    model, source = made(name, 3, ending=2.0, spread=2.0), ids(1, 4, seed=3)
-    penalty = 1.4 if name == "transformer" else 1.0
-    assert decode.length_penalty(model) == penalty and decode.beam(model, source, 5) == decode.beam(model, source, 5, penalty)
-    table = {(): {4: 0.5, EOS: 0.5}, (4,): {5: 0.7, EOS: 0.3}, (4, 5): {EOS: 0.9, 6: 0.1}}
-    for penalty, wanted in ((0.0, [EOS]), (3.0, [4, 5, EOS])):
-        said = Scripted(table)
-        said.length_penalty = penalty
-        assert decode.beam(said, ids(1, 3), 4) == wanted
-
-
 @pytest.mark.parametrize("name, options", [(name, {}) for name in MECHANISMS] + [(name, {"cell": "lstm"}) for name in RECURRENT])
 @pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0])
 def test_a_wide_beam_finds_what_trying_everything_finds(name, options, penalty, monkeypatch):
