@@ -36,10 +36,10 @@ class Dashboard:
         return self
 
     def drawn(self, charts: int = 7) -> "Dashboard":
-        """Wait until the page shows this many charts and is at rest."""
-        self.page.wait_for_timeout(120)
-        self.page.wait_for_function(READY, arg=charts, timeout=60_000)
-        self.page.wait_for_timeout(60)
+        """Wait until the page shows this many charts and is at rest, and still is a moment later: a run may begin late."""
+        for _ in range(2):
+            self.page.wait_for_timeout(110)
+            self.page.wait_for_function(READY, arg=charts, timeout=60_000)
         return self
 
     def type(self, text: str) -> None:

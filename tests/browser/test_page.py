@@ -137,6 +137,7 @@ def test_words_and_hidden_specials_are_said_plainly(dashboard):
     assert words["keys"][:3] == ["The", "skateboarder", "is"]
     assert all(abs(sum(row) - 1) < 1e-3 for row in words["weights"])
     dashboard.page.locator(".st-key-special label").first.click()
+    dashboard.page.wait_for_function("location.search.includes('special=false')")
     dashboard.drawn()
     assert "<i>&lt;eos&gt;</i>" not in dashboard.heatmaps()[0]["keys"]
     assert re.search(r"special tokens hidden, \d+ % of the weight removed", dashboard.page.locator(".what").first.inner_text())
