@@ -83,6 +83,15 @@ def write(folder: Path, family: str, **changes) -> Path:
     model = cls(config)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)  # as they are made, all weights come out nearly equal
-    model.save_pretrained(folder)
+    return save(folder, model, (tokenizer, special))
+
+
+def save(folder: Path, model, made: tuple) -> Path:
+    """The model, if there is one, and a tokenizer as the functions above make it, in `folder`."""
+    import transformers
+
+    if model is not None:
+        model.save_pretrained(folder)
+    tokenizer, special = made
     transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
     return folder

@@ -301,8 +301,7 @@ def test_a_reader_produces_nothing(load, more):
 
 def test_a_family_that_calls_another_head_a_language_models(tmp_path):
     """FlauBERT's LMHeadModel predicts masked words, and the library has none of it that predicts the next."""
-    tokenizer, special = families.wordpiece()
+    tokenizer, _ = made = families.wordpiece()
     config = transformers.FlaubertConfig(n_words=tokenizer.get_vocab_size(), vocab_size=tokenizer.get_vocab_size(), emb_dim=16, n_layers=2, n_heads=2)
-    transformers.FlaubertWithLMHeadModel(config).save_pretrained(tmp_path)
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(tmp_path)
+    families.save(tmp_path, transformers.FlaubertWithLMHeadModel(config), made)
     assert attnviz.load(f"hf:{tmp_path}").counts == {"encoder": (2, 2)}

@@ -187,13 +187,12 @@ def test_readers_and_writers_are_all():
     assert {*READERS, *WRITERS} == set(FAMILIES) == {*VALUES, "gpt2", "llama"}
 
 
-@pytest.mark.parametrize("name", ["ConvBertModel", "DiffLlamaModel"])
+@pytest.mark.parametrize("name", ["ConvBertModel", "DiffLlamaModel", "BitNetModel"])
 def test_what_reads_more_than_heads_is_not_cut_into_them(tmp_path, name):
-    """ConvBERT lays a convolution beside its heads, DiffLlama takes differences of heads."""
-    cls, (tokenizer, special) = getattr(transformers, name), families.wordpiece()
-    settings = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 16, "embedding_size": 32}
-    cls(cls.config_class(vocab_size=tokenizer.get_vocab_size(), **settings)).save_pretrained(tmp_path)
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(tmp_path)
+    """ConvBERT lays a convolution beside its heads, DiffLlama takes differences of heads, BitNet has a norm over all of them."""
+    cls, (tokenizer, _) = getattr(transformers, name), (made := families.wordpiece())
+    settings = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 16, "embedding_size": 32}
+    families.save(tmp_path, cls(cls.config_class(vocab_size=tokenizer.get_vocab_size(), **settings)), made)
     found = attnviz.load(f"hf:{tmp_path}")
     assert found.trace("the dog").maps
     with pytest.raises(ValueError, match="heads of its family cannot be switched off"):
@@ -220,11 +219,10 @@ def test_a_model_that_says_nothing_by_itself_is_not_compared(tmp_path):
 
 
 def test_a_decoder_alone_whose_layers_have_a_cross_attention_that_it_does_not_use(tmp_path):
-    tokenizer, special = families.byte_pairs()
+    tokenizer, _ = made = families.byte_pairs()
     config = transformers.BartConfig(vocab_size=tokenizer.get_vocab_size(), d_model=16, encoder_layers=1, decoder_layers=3, encoder_attention_heads=2,
                                      decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16)  # fmt: skip
-    transformers.BartForCausalLM(config).save_pretrained(tmp_path)
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(tmp_path)
+    families.save(tmp_path, transformers.BartForCausalLM(config), made)
     found = attnviz.load(f"hf:{tmp_path}")
     assert [one.path.rsplit(".", 2)[1] for one in found.projections()] == ["self_attn"] * 3
     assert ablation.effect(found, [Head("decoder", 2, 1)], TEXT).change != 0

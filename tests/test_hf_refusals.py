@@ -182,10 +182,10 @@ def test_a_tokenizer_without_offsets(bert):
 
 
 def test_the_tokenizer_of_another_model(bert):
-    made, special = families.byte_pairs()
-    transformers.PreTrainedTokenizerFast(tokenizer_object=made, **special).save_pretrained(bert)
+    made = families.byte_pairs()
+    families.save(bert, None, made)
     known = load_file(bert / "model.safetensors")["bert.embeddings.word_embeddings.weight"].shape[0]
-    assert refused(bert) == f"the model knows {known} pieces and the tokenizer {made.get_vocab_size()}; they do not belong together"
+    assert refused(bert) == f"the model knows {known} pieces and the tokenizer {made[0].get_vocab_size()}; they do not belong together"
 
 
 def test_a_decoder_that_starts_with_nothing(tmp_path):
@@ -234,14 +234,6 @@ def test_a_folder_without_the_prefix(bert, capsys):
     assert main(["trace", TEXT, "--model", str(bert)]) != 0 and f"hf:{bert}" in capsys.readouterr().err
 
 
-def saved(folder, model):
-    """A folder with a model and some tokenizer."""
-    model.save_pretrained(folder)
-    tokenizer, special = families.wordpiece()
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
-    return folder
-
-
 SMALL = {"vocab_size": 400, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 
 
@@ -253,7 +245,7 @@ SMALL = {"vocab_size": 400, "hidden_size": 16, "num_hidden_layers": 1, "num_atte
 ])  # fmt: skip
 def test_a_model_whose_attention_is_something_else(tmp_path, family, settings, message):
     cls = getattr(transformers, family)
-    assert refused(saved(tmp_path / "other", cls(cls.config_class(**settings)))).startswith(message)
+    assert refused(families.save(tmp_path / "other", cls(cls.config_class(**settings)), families.wordpiece())).startswith(message)
 
 
 def test_more_layers_in_the_files_than_in_the_config(bert):
