@@ -64,7 +64,7 @@ class Text:
         return cls(Tokenizer.from_file(str(path)))
 
     def save(self, path: Path) -> None:
-        self.tokenizer.save(str(path))
+        self.tokenizer.save(str(path), pretty=False)
 
     def problem(self) -> str | None:
         """What is missing for a tokenizer of this project; None when it is whole."""
