@@ -10,7 +10,7 @@ import sys
 
 PROGRAM = "python -m attnviz"
 STYLES = ("written", "tokenised", "plain", "symbols")  # those of styles.py, which needs more than --help should wait for
-STUDIES = ("mechanisms", "length", "dropout", "order")  # those of studies/, likewise
+STUDIES = ("mechanisms", "length", "dropout", "order", "curves")  # those of studies/, likewise
 
 
 class Parser(argparse.ArgumentParser):

@@ -70,6 +70,33 @@ def test_mechanisms(few, data):
     assert text.startswith(KEPT) and text.count("<!-- study:") == 2 and "One seed" in text
 
 
+def history(key, scores):
+    return [{"epoch": i, key: score, "val_loss": 3 - score / 50, "train_loss": 3.0, "seconds": 9.0} for i, score in enumerate(scores, 1)]
+
+
+def test_curves(few, data):
+    (few / "studies").mkdir()
+    (few / "sst2").mkdir()
+    shutil.copytree(few / "en-fr" / "bahdanau", few / "sst2" / "self-attention")  # the card is all that is read of it
+    for name, card in {
+        "en-fr/bahdanau": {"seed": 4, "history": history("val_bleu_lc", [5, 20, 30.04, 40, 38, 37, 36, 35])},
+        "en-fr/transformer": {"history": history("val_bleu_lc", [50.5, 51.5]), "start": {"epochs": 40}},
+        "sst2/self-attention": {"history": history("val_accuracy", [71.0, 75.0, 74.0])},
+    }.items():
+        checkpoints.write_json(few / name / "card.json", card)
+    assert study("curves", few, data) == 0
+    text, figures = (few / "README.md").read_text(encoding="utf-8"), found(few, "curves")
+    rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
+    assert [line[2:-2].split(" | ") for line in rows[1:]] == [
+        ["en-fr · Bahdanau · additive", "BLEU lower-cased", "8", "5.0", "20.0", "40.0", "37.0", "35.0", "4", "2.200", "4"],
+        ["en-fr · Transformer · multi-head *", "BLEU lower-cased", "2", "50.5", "50.5", "50.5", "51.5", "51.5", "2", "1.970", "2"],
+        ["sst2 · Self-attention · classifier", "accuracy (%)", "3", "71.0", "71.0", "75.0", "74.0", "74.0", "2", "1.500", "2"],
+    ]
+    assert len(figures["rows"]) == 13 and figures["models"][0]["seed"] == 4 and figures["models"][1]["began_with"] == {"epochs": 40}
+    picture = (few / "studies/curves.svg").read_text(encoding="utf-8")
+    assert "Bahdanau · additive" in picture and ">en-fr<" in picture and "sst2" not in picture
+
+
 def test_a_picture_is_not_drawn_without_matplotlib(few, data, capsys, monkeypatch):
     (few / "studies").mkdir()
     (few / "studies" / "order.svg").write_text("of an earlier run")
@@ -91,6 +118,11 @@ def test_no_models_at_all(tmp_path, data, name):
     assert "No model was measured." in text and f"{name}.svg" not in text and "Not there when this was measured:" in text
 
 
+def test_no_curves_at_all(few, data):
+    assert study("curves", few, data) == 0
+    assert "No card has the history of its training." in (few / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     (("order",), "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"),
     (("order", "--data", "/nowhere"), "no train.en or train.en.gz in /nowhere/multi30k; point --data at the folder that holds the "
@@ -110,4 +142,4 @@ def test_an_unknown_study_is_answered_with_those_there_are(capsys):
     with pytest.raises(SystemExit):
         main(["study", "phrenology"])
     error = capsys.readouterr().err
-    assert all(name in error for name in ("phrenology", "mechanisms", "length", "dropout", "order"))
+    assert all(name in error for name in ("phrenology", "mechanisms", "length", "dropout", "order", "curves"))

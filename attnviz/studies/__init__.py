@@ -6,10 +6,10 @@ A study is a module with TITLE, DESCRIPTION (of its picture), COLUMNS (of panels
     panels(found) -> list       what is drawn
 """
 
-from attnviz.studies import dropout, length, mechanisms, order, report
+from attnviz.studies import curves, dropout, length, mechanisms, order, report
 from attnviz.studies.setting import Setting
 
-STUDIES = {"mechanisms": mechanisms, "length": length, "dropout": dropout, "order": order}
+STUDIES = {"mechanisms": mechanisms, "length": length, "dropout": dropout, "order": order, "curves": curves}
 
 
 def run(name: str, setting: Setting) -> None:

@@ -14,7 +14,7 @@ INSTALL = "matplotlib is missing, so there is no picture; install it (pip instal
 _DASHES = {"solid": "-", "dash": (0, (5, 2)), "dashdot": (0, (6, 2, 1, 2)), "longdash": (0, (9, 3)),
            "longdashdot": (0, (9, 2, 2, 2))}  # fmt: skip
 _MARKERS = {"circle": "o", "diamond": "D", "square": "s", "triangle-up": "^", "x": "X", "star": "*", "cross": "P", "hexagon": "h"}
-_STYLE = {"svg.hashsalt": "attnviz", "svg.fonttype": "path", "font.size": 10, "text.color": LIGHT.text,
+_STYLE = {"svg.hashsalt": "attnviz", "svg.fonttype": "none", "font.size": 10, "text.color": LIGHT.text,
           "axes.edgecolor": LIGHT.muted, "axes.labelcolor": LIGHT.text, "xtick.color": LIGHT.muted, "ytick.color": LIGHT.muted,
           "xtick.labelcolor": LIGHT.text, "ytick.labelcolor": LIGHT.text, "axes.axisbelow": True}  # fmt: skip
 _PANEL = (3.9, 3.2)  # inches
