@@ -54,8 +54,8 @@ MECHANISMS = {
     ),
     "luong-local": Mechanism(
         "Luong · local",
-        r"a_{tj} \propto \exp\!\left(s_t^\top W h_j - \frac{(j - p_t)^2}{2 (D/2)^2}\right), \;"
-        r" |j - p_t| \le D, \; p_t = S\,\mathrm{sigmoid}(v_p^\top \tanh(W_p s_t))",
+        r"\begin{aligned} &a_{tj} \propto \exp\!\left(s_t^\top W h_j - \tfrac{(j - p_t)^2}{2 (D/2)^2}\right) \\"
+        r" &|j - p_t| \le D \\ &p_t = S\,\mathrm{sigmoid}(v_p^\top \tanh(W_p s_t)) \end{aligned}",
         "Luong, Pham & Manning 2015, section 3.2, eq. 9 and 10",
         "The decoder's new state s predicts a place p in the source and looks only at the D tokens on either side of it, "
         "the nearer the more, by the product with a matrix W.",
