@@ -14,34 +14,6 @@ DESCRIPTION = "The score on validation after each pass over the data, of every m
 COLUMNS = 2
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)  # of the passes
 _KNOWN = MECHANISMS | CLASSIFIERS
-
-
-def measure(setting: Setting) -> dict:
-    """rows: a pass each of every checkpoint whose card has its history, of all pairs."""
-    rows, models = [], []
-    for name in checkpoints.names(setting.root):
-        card, (pair, mechanism) = checkpoints.read_card(name, setting.root), name.split("/")
-        if mechanism in _KNOWN and card.get("history"):
-            rows += [_row(pair, mechanism, epoch) for epoch in card["history"]]
-            models.append({"pair": pair, "mechanism": mechanism, "seed": card.get("seed"), "began_with": card.get("start"),
-                           "weights_sha256": checkpoints.fingerprint(name, setting.root)})  # fmt: skip
-    return {"rows": rows, **provenance(setting, ()), "models": models}
-
-
-def _row(pair: str, mechanism: str, epoch: dict) -> dict:
-    key = next(key for key in epoch if key.startswith("val_") and key != "val_loss")
-    return {"pair": pair, "mechanism": mechanism, "epoch": epoch["epoch"], "metric": key.removeprefix("val_"), "score": epoch[key],
-            "val_loss": epoch["val_loss"], "train_loss": epoch["train_loss"]}  # fmt: skip
-
-
-def text(found: dict) -> str:
-    again = {(entry["pair"], entry["mechanism"]) for entry in found["models"] if entry["began_with"]}
-    head = ("", "score", "passes", *(f"after {100 * share:g} %" for share in SHARES), "best pass", "least loss on validation", "in pass")
-    lines = [_line(pair, mechanism, rows, (pair, mechanism) in again)
-             for (pair, mechanism), rows in grouped(found["rows"], "pair", "mechanism").items()]  # fmt: skip
-    return "\n\n".join([_METHOD, table(head, lines) if lines else "No card has the history of its training."])
-
-
 _METHOD = (
     "The score on validation (of sst2 on dev) of greedy answers after a share of the passes over the training data, as the cards have "
     "them. The pass with the best score ships. The loss on validation is in nats a token, without dropout or smoothing. A model that "
@@ -49,21 +21,44 @@ _METHOD = (
 )
 
 
-def _line(pair: str, mechanism: str, rows: list[dict], again: bool) -> tuple[str, ...]:
-    scores, losses = [row["score"] for row in rows], [row["val_loss"] for row in rows]
-    after = (scores[max(0, math.ceil(share * len(rows)) - 1)] for share in SHARES)
-    best, least = max(range(len(rows)), key=scores.__getitem__), min(range(len(rows)), key=losses.__getitem__)
-    return (f"{pair} · {_KNOWN[mechanism].title}{' *' if again else ''}", METRICS[rows[0]["metric"]].title, f"{len(rows)}",
-            *(f"{score:.1f}" for score in after), f"{rows[best]['epoch']}", f"{losses[least]:.3f}", f"{rows[least]['epoch']}")  # fmt: skip
+def measure(setting: Setting) -> dict:
+    """rows: every checkpoint, of all pairs, whose card has its history; `metric` names its scores, of which there is one a pass."""
+    rows = []
+    for name in checkpoints.names(setting.root):
+        card, (pair, mechanism) = checkpoints.read_card(name, setting.root), name.split("/")
+        if mechanism in _KNOWN and (history := card.get("history")):
+            key = next(key for key in history[0] if key.startswith("val_") and key != "val_loss")
+            rows.append({
+                "pair": pair, "mechanism": mechanism, "seed": card.get("seed"), "fine_tuned": bool(card.get("start")),
+                "metric": key.removeprefix("val_"), "scores": [epoch[key] for epoch in history],
+                **{f"{kind}_losses": [epoch[f"{kind}_loss"] for epoch in history] for kind in ("val", "train")},
+                "weights_sha256": checkpoints.fingerprint(name, setting.root),
+            })  # fmt: skip
+    beside = provenance(setting, ())
+    return {"rows": rows, **{key: beside[key] for key in ("missing", "versions", "device")}}
+
+
+def text(found: dict) -> str:
+    head = ("", "score", "passes", *(f"after {100 * share:g} %" for share in SHARES), "best pass", "least loss on validation", "in pass")
+    lines = [_line(row) for row in found["rows"]]
+    return "\n\n".join([_METHOD, table(head, lines) if lines else "No card has the history of its training."])
+
+
+def _line(row: dict) -> tuple[str, ...]:
+    scores, losses = row["scores"], row["val_losses"]
+    after = (scores[math.ceil(share * len(scores)) - 1] for share in SHARES)
+    name = f"{row['pair']} · {_KNOWN[row['mechanism']].title}{' *' if row['fine_tuned'] else ''}"
+    return (name, METRICS[row["metric"]].title, f"{len(scores)}", *(f"{score:.1f}" for score in after),
+            f"{scores.index(max(scores)) + 1}", f"{min(losses):.3f}", f"{losses.index(min(losses)) + 1}")  # fmt: skip
 
 
 def panels(found: dict) -> list[Panel]:
     """Of translators alone: a classifier has no colour of its own beside eight mechanisms."""
     rows = [row for row in found["rows"] if row["mechanism"] in MECHANISMS]
-    return [Panel(pair, tuple(_series(*item) for item in grouped(of, "mechanism").items()), "passes over the data",
-                  METRICS[of[0]["metric"]].title) for pair, of in grouped(rows, "pair").items()]  # fmt: skip
+    return [Panel(pair, tuple(map(_series, of)), "passes over the data", METRICS[of[0]["metric"]].title)
+            for pair, of in grouped(rows, "pair").items()]  # fmt: skip
 
 
-def _series(mechanism: str, rows: list[dict]) -> Series:
-    x, y = (tuple(row[key] for row in rows) for key in ("epoch", "score"))
-    return Series(MECHANISMS[mechanism].title, x, y, marks=False)
+def _series(row: dict) -> Series:
+    passes = tuple(range(1, len(row["scores"]) + 1))
+    return Series(MECHANISMS[row["mechanism"]].title, passes, tuple(row["scores"]), marks=False)
