@@ -15,14 +15,14 @@ class Luong(Recurrent):
 
     s_t = GRU([y_{t-1}; h~_{t-1}], s_{t-1})     a_tj = softmax_j(score(s_t, h_j))     h~_t = tanh(W_c [c_t; s_t]), eq. 5
 
-    attention : the score, for queries of `width` and keys of 2 * `each_way`, the encoder's width in each direction.
+    attention : the score, for queries of `width` and annotations as keys, by default of 2 * width: both directions' states.
     """
 
     def __init__(self, vocabulary: int, attention: Attention, width: int, embedding_width: int, dropout: float, cell: str,
-                 each_way: int):
-        super().__init__(vocabulary, width, embedding_width, dropout, cell, each_way, each_way, extra=embedding_width)
+                 annotation_width: int | None = None):
+        super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=width, extra=embedding_width)
         self.attention = attention
-        self.attentional = nn.Linear(2 * each_way + width, embedding_width, bias=False)
+        self.attentional = nn.Linear((annotation_width or 2 * width) + width, embedding_width, bias=False)
 
     def first(self, summary: Tensor) -> tuple:
         """s_0 as in the other decoders, and an h~_0 of zeros: nothing has been attended to."""
@@ -45,8 +45,26 @@ class Luong(Recurrent):
         return found
 
 
-class LuongDot(Luong):
-    """s_t . h_j, sec. 3.1, *dot*. Annotations must be as wide as the state: the encoder has half of it in each direction.
+class Product(Luong):
+    """What dot and scaled dot share: a state meets an annotation without a matrix between, so both are of one width.
+
+    h_j is therefore the sum of the encoder's two directions, not the two laid end to end. Scores read it without dropout,
+    whose noise, summed over the width, makes it pay to have all the weight on one key.
+    """
+
+    def __init__(self, vocabulary: int, attention: Attention, width: int, embedding_width: int, dropout: float, cell: str):
+        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell, annotation_width=width)
+
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
+        """source (B, S) token ids, mask (B, S) True = a real token -> Memory, whose values are (B, S, W)."""
+        directions, _, backward = self.encoder(self.embed(source), mask)
+        annotations = directions.unflatten(-1, (2, -1)).sum(dim=-2)
+        visible = None if mask is None else mask.unsqueeze(1)
+        return Memory(self.dropout(annotations), self.attention.prepare(annotations), visible, self.first(backward))
+
+
+class LuongDot(Product):
+    """s_t . h_j, sec. 3.1, *dot*.
 
     A sum of so many products saturates the softmax before anything is learnt (at width 256 half the weight of 16 keys is
     on one). So states and annotations begin smaller by width^(1/4) each, and their products by sqrt(width).
@@ -54,7 +72,7 @@ class LuongDot(Luong):
 
     def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
                  attention_dropout: float = 0.0, cell: str = "gru"):
-        super().__init__(vocabulary, Dot(attention_dropout), width, embedding_width, dropout, cell, half(width))
+        super().__init__(vocabulary, Dot(attention_dropout), width, embedding_width, dropout, cell)
         with torch.no_grad():
             for name, parameter in [*self.encoder.rnn.named_parameters(), *self.cell.named_parameters()]:
                 if "weight_hh" not in name:
@@ -67,7 +85,7 @@ class LuongGeneral(Luong):
     def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
                  attention_dropout: float = 0.0, cell: str = "gru"):
         attention = General(width, 2 * width, attention_dropout)
-        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell, width)
+        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell)
 
 
 class LuongConcat(Luong):
@@ -76,7 +94,7 @@ class LuongConcat(Luong):
     def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
                  attention_dropout: float = 0.0, cell: str = "gru"):
         attention = Concat(width, 2 * width, width, attention_dropout)
-        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell, width)
+        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell)
 
 
 class LuongLocal(Luong):
@@ -88,19 +106,12 @@ class LuongLocal(Luong):
     def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
                  attention_dropout: float = 0.0, cell: str = "gru", reach: float = 10):
         attention = Local(width, 2 * width, reach, attention_dropout)
-        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell, width)
+        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell)
 
 
-class ScaledDotRNN(Luong):
-    """s_t . h_j / sqrt(W), the score of Vaswani et al. 2017, eq. 1, in this decoder; the encoder is LuongDot's."""
+class ScaledDotRNN(Product):
+    """s_t . h_j / sqrt(W), the score of Vaswani et al. 2017, eq. 1, in this decoder."""
 
     def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
                  attention_dropout: float = 0.0, cell: str = "gru"):
-        super().__init__(vocabulary, ScaledDot(attention_dropout), width, embedding_width, dropout, cell, half(width))
-
-
-def half(width: int) -> int:
-    """The encoder's width in each direction where annotations must be as wide as the state."""
-    if width % 2:
-        raise ValueError(f"width must be even, half for each direction of the encoder; got {width}")
-    return width // 2
+        super().__init__(vocabulary, ScaledDot(attention_dropout), width, embedding_width, dropout, cell)

@@ -19,7 +19,7 @@ from attnviz.dropout import Dropout
 class Memory(NamedTuple):
     """What the encoder leaves for the decoder."""
 
-    values: Tensor  # (B, S, 2W) annotations: forward and backward states, laid end to end; (B, 2W) a fixed context
+    values: Tensor  # (B, S, 2W) annotations: forward and backward states, laid end to end; (B, S, W) summed; (B, 2W) a fixed context
     prepared: Tensor | None  # (B, S, ...) the annotations as the score function wants them; None without attention
     mask: Tensor | None  # (B, 1, S) True = visible; None when nothing is padded
     state: tuple  # the decoder's state before its first step
@@ -87,21 +87,20 @@ class Recurrent(nn.Module):
     one that attends has an `attention`. The source, target and output embeddings are one matrix: the vocabulary is joint
     (Press & Wolf 2017).
 
-    each_way : width of the encoder in each direction. summary : width of what the first state is made from.
-    extra : width of what the decoder's cell reads beside the word before. cell : gru or lstm, of encoder and decoder.
+    summary : width of what the first state is made from. extra : width of what the decoder's cell reads beside the word
+    before. cell : gru or lstm, of encoder and decoder.
     """
 
     attention: Attention
 
-    def __init__(self, vocabulary: int, width: int, embedding_width: int, dropout: float, cell: str,
-                 each_way: int, summary: int, extra: int):
+    def __init__(self, vocabulary: int, width: int, embedding_width: int, dropout: float, cell: str, summary: int, extra: int):
         super().__init__()
         if cell not in CELLS:
             raise ValueError(f"cell must be one of {', '.join(CELLS)}; got {cell!r}")
         kind = CELLS[cell]
         self.embedding = nn.Embedding(vocabulary, embedding_width)
         nn.init.normal_(self.embedding.weight, std=embedding_width**-0.5)
-        self.encoder = Encoder(embedding_width, each_way, kind)
+        self.encoder = Encoder(embedding_width, width, kind)
         self.parts = kind.parts
         self.start = nn.Linear(summary, kind.parts * width)
         self.cell = kind.decoder(embedding_width + extra, width)
@@ -159,7 +158,7 @@ class DeepOutput(Recurrent):
     """
 
     def __init__(self, vocabulary: int, width: int, embedding_width: int, dropout: float, cell: str, summary: int):
-        super().__init__(vocabulary, width, embedding_width, dropout, cell, width, summary, extra=2 * width)
+        super().__init__(vocabulary, width, embedding_width, dropout, cell, summary, extra=2 * width)
         self.deep = nn.Linear(3 * width + embedding_width, 2 * embedding_width)  # U_o, C_o, V_o
 
     def advance(self, memory: Memory, state: tuple, embedded: Tensor):

@@ -107,10 +107,15 @@ def bahdanau(model, source, target):
     return logits, np.array(weights)
 
 
-def luong(model, source, target, weigh):
-    """s_t = f([y; h~_{t-1}], s_{t-1}); a_t = weigh(s_t, h_1 .. h_S); h~_t = tanh(W_c [c_t; s_t]); logits from h~_t."""
+def luong(model, source, target, weigh, summed=False):
+    """s_t = f([y; h~_{t-1}], s_{t-1}); a_t = weigh(s_t, h_1 .. h_S); h~_t = tanh(W_c [c_t; s_t]); logits from h~_t.
+
+    summed : h_j is forward + backward, not [forward; backward].
+    """
     memory = encoded(model, source)
     state, fed = first(model, memory[0][len(memory[0]) // 2 :]), np.zeros(model.embedding.weight.shape[1])
+    if summed:
+        memory = [sum(np.split(h, 2)) for h in memory]
     logits, weights = [], []
     for token in target:
         state = stepped(model.cell, np.concatenate([embedded(model, token), fed]), state)
@@ -145,10 +150,10 @@ def local(attention, s, memory):
 EQUATIONS = {
     "fixed-context": fixed_context,
     "bahdanau": bahdanau,
-    "luong-dot": partial(luong, weigh=content(lambda _, s, h: s @ h)),
+    "luong-dot": partial(luong, weigh=content(lambda _, s, h: s @ h), summed=True),
     "luong-general": partial(luong, weigh=content(general)),
     "luong-concat": partial(luong, weigh=content(
         lambda look, s, h: array(look.energy.weight)[0] @ np.tanh(array(look.joint.weight) @ np.concatenate([s, h])))),
     "luong-local": partial(luong, weigh=local),
-    "scaled-dot": partial(luong, weigh=content(lambda _, s, h: s @ h / np.sqrt(len(s)))),
+    "scaled-dot": partial(luong, weigh=content(lambda _, s, h: s @ h / np.sqrt(len(s))), summed=True),
 }  # fmt: skip
