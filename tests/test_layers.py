@@ -78,6 +78,7 @@ LIBRARY = {
     "studies.length": "numpy",
     "studies.dropout": "",
     "studies.order": "numpy",
+    "studies.curves": "",
     "studies": "",
     "train_command": "torch",
     "label_command": "",
