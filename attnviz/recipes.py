@@ -36,10 +36,10 @@ class Settings:
 _RECURRENT = {"epochs": 20, "options": {"dropout": 0.3}}
 # At the full rate the bilinear score saturates within an epoch: all weights 0 or 1, and little is learnt.
 _BILINEAR = _RECURRENT | {"rates": {"attention.key.weight": 0.1}}
-_PROJECTIONS = [f"{name}.{kind}" for name in ("query", "memory", "output") for kind in ("weight", "bias")]  # of a MultiHead
 # So does the product alone, once the GRUs' units do: what they read has 256 parts of size 1, and each weight on it counts.
 _INPUTS = ["encoder.rnn.weight_ih_l0", "encoder.rnn.weight_ih_l0_reverse", "cell.weight_ih"]
 _DOT = _RECURRENT | {"rates": dict.fromkeys(_INPUTS, 0.2)}
+_PROJECTIONS = [f"{name}.{kind}" for name in ("query", "memory", "output") for kind in ("weight", "bias")]  # of a MultiHead
 RECIPES = {
     "fixed-context": _RECURRENT,
     "bahdanau": _RECURRENT,
