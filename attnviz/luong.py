@@ -55,12 +55,10 @@ class Product(Luong):
     def __init__(self, vocabulary: int, attention: Attention, width: int, embedding_width: int, dropout: float, cell: str):
         super().__init__(vocabulary, attention, width, embedding_width, dropout, cell, annotation_width=width)
 
-    def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
-        """source (B, S) token ids, mask (B, S) True = a real token -> Memory, whose values are (B, S, W)."""
-        directions, _, backward = self.encoder(self.embed(source), mask)
+    def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
+        """The encoder's states (B, S, 2W) -> annotations (B, S, W) to read, and the same for the score, without dropout."""
         annotations = directions.unflatten(-1, (2, -1)).sum(dim=-2)
-        visible = None if mask is None else mask.unsqueeze(1)
-        return Memory(self.dropout(annotations), self.attention.prepare(annotations), visible, self.first(backward))
+        return self.dropout(annotations), self.attention.prepare(annotations)
 
 
 class LuongDot(Product):

@@ -121,10 +121,15 @@ class Recurrent(nn.Module):
 
     def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
         """source (B, S) token ids, mask (B, S) True = a real token -> Memory. The first state is made from backward_1."""
-        annotations, _, backward = self.encoder(self.embed(source), mask)
-        annotations = self.dropout(annotations)
+        directions, _, backward = self.encoder(self.embed(source), mask)
+        values, prepared = self.annotate(directions)
         visible = None if mask is None else mask.unsqueeze(1)
-        return Memory(annotations, self.attention.prepare(annotations), visible, self.first(backward))
+        return Memory(values, prepared, visible, self.first(backward))
+
+    def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
+        """The encoder's states (B, S, 2W) -> annotations to read, and the same as the score function wants them."""
+        annotations = self.dropout(directions)
+        return annotations, self.attention.prepare(annotations)
 
     def step(self, memory: Memory, state: tuple, token: Tensor) -> Step:
         """state, token (B,) the token before this position -> Step."""
