@@ -135,9 +135,16 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing more to flush at exit
         return 141
     except (ValueError, OSError, RuntimeError, MemoryError) as error:  # torch raises RuntimeError, also for memory
-        print(f"{program}: {_line(str(error) or type(error).__name__)}", file=sys.stderr)
+        print(f"{program}: {_line(_said(error))}", file=sys.stderr)
         return 2
     return 0
+
+
+def _said(error: Exception) -> str:
+    """An error in words; the system's own begin with the file."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error) or type(error).__name__
 
 
 def _pair(text: str) -> str:

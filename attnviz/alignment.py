@@ -149,12 +149,15 @@ def best_head(
 ) -> tuple[Counts, list[Head]]:
     """The error of the best head, chosen on other sentences than those scored: on the odd ones for the even, and the reverse.
 
-    Returns the counts over all pairs, and the heads chosen for the even and the odd ones. ValueError for fewer than two pairs
-    and for a model without attention.
+    Returns the counts over all pairs, and the heads chosen for the even and the odd ones. ValueError for a model without
+    attention, and for one of several heads with fewer than two pairs; a head that is alone needs no choosing.
     """
     heads = {head: counts for head, counts in _counted(traces, pairs, rule, shift).items() if None not in head}
-    if len(pairs) < 2 or not heads:
-        raise ValueError(f"there must be two pairs and a head, or more; got {len(pairs)} and {len(heads)}")
+    if not heads:
+        raise ValueError("there must be attention to measure; got none")
+    if len(heads) > 1 and len(pairs) < 2:
+        raise ValueError(f"of {len(heads)} heads the best is chosen on other sentences than those scored, so there must be two "
+                         f"linked pairs or more; got {len(pairs)}")  # fmt: skip
     total, chosen = Counts(0, 0, 0, 0), []
     for scored in (0, 1):
         best = min(heads, key=lambda head: _total(heads[head][1 - scored :: 2]).error_rate)

@@ -64,9 +64,16 @@ def load_text(pair: str, root: Path = ROOT) -> Text:
 
 
 def save_model(folder: Path, config: Config, weights: dict[str, Tensor]) -> None:
-    """Write weights as fp16, and the config beside them; each file whole or not at all."""
+    """Write weights as fp16, and the config beside them; each file whole or not at all.
+
+    CheckpointError, and nothing is written, when fp16 cannot hold them.
+    """
+    halves = {key: value.half() for key, value in weights.items()}
+    if wrong := [key for key, value in halves.items() if not value.isfinite().all()]:
+        raise CheckpointError(f"weights must be numbers below {torch.finfo(torch.float16).max:,.0f}, which fp16 can hold; those of "
+                              f"{wrong[0]} are not, so the model is not saved: train it again with a lower learning_rate")  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    save_tensors(folder / "model.safetensors", {key: value.half() for key, value in weights.items()})
+    save_tensors(folder / "model.safetensors", halves)
     write_json(folder / "config.json", config.to_dict())
 
 

@@ -78,6 +78,8 @@ def _score_translations(translator: Translator, args: Namespace) -> None:
     if args.json:
         print(json.dumps(result))
         return
+    if "bleu_morphemes" in result and not any(" " in line for line in references):
+        print("the references have no spaces, so BLEU on given morphemes says nothing of them; see that on characters", file=sys.stderr)
     rows = [("model", result["model"]), ("sentences", str(result["sentences"]))]
     rows += [(metric.title, f"{result[metric.key]:.2f}   {result[f'{metric.key}_signature']}")
              for metric in metrics.of(args.model.split("/")[0])]  # fmt: skip
@@ -143,8 +145,11 @@ def _load(args: Namespace) -> Trained:
 
 
 def _read(path: str) -> list[str]:
-    """The lines of a text file, each without the space around it."""
-    return [line.strip() for line in corpora.read_lines(Path(path))]
+    """The lines of a text file, each without the space around it. ValueError when all are empty."""
+    lines = [line.strip() for line in corpora.read_lines(Path(path))]
+    if not any(lines):
+        raise ValueError(f"{path} must have text on some line; got none")
+    return lines
 
 
 def _write(path: str, content: bytes) -> None:

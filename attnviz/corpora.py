@@ -46,9 +46,13 @@ class Corpus:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of a UTF-8 text, plain or gzipped (by its first bytes, not its name). ValueError when it is neither."""
+    """Lines of a UTF-8 text, with or without a byte-order mark, plain or gzipped (by its first bytes, not its name).
+
+    ValueError when it is neither.
+    """
     try:
-        return unpack(Path(path).read_bytes(), path).decode("utf-8").removesuffix("\n").split("\n")
+        text = unpack(Path(path).read_bytes(), path).decode("utf-8-sig")
+        return text.removesuffix("\n").split("\n") if text else []
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}") from None
     except OSError as error:
@@ -70,17 +74,31 @@ def find(folder: Path, name: str) -> Path | None:
 
 def read_parallel(source: Path, target: Path) -> Pairs:
     """Line-aligned files as pairs; pairs with an empty side are left out."""
+    return whole(parallel_rows(source, target))
+
+
+def parallel_rows(source: Path, target: Path) -> Pairs:
+    """The lines of two files beside each other. ValueError when one has more."""
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
         raise ValueError(f"{source} has {len(sources)} lines and {target} has {len(targets)}; they must be aligned")
-    pairs = [(a.strip(), b.strip()) for a, b in zip(sources, targets)]
-    return [pair for pair in pairs if all(pair)]
+    return [(a.strip(), b.strip()) for a, b in zip(sources, targets)]
 
 
 def read_tsv(path: Path) -> Pairs:
-    """Pairs from the first two columns of a tab-separated file."""
-    pairs = [tuple(field.strip() for field in line.split("\t")[:2]) for line in read_lines(path)]
-    return [pair for pair in pairs if len(pair) == 2 and all(pair)]
+    """Pairs from the first two columns of a tab-separated file; lines without both are left out."""
+    return whole(tsv_rows(path))
+
+
+def tsv_rows(path: Path) -> Pairs:
+    """The first two columns of every line, "" where there is none."""
+    rows = ([field.strip() for field in line.split("\t")] for line in read_lines(path))
+    return [(row[0], row[1] if len(row) > 1 else "") for row in rows]
+
+
+def whole(rows: Pairs) -> Pairs:
+    """Those of which both sides hold something."""
+    return [row for row in rows if all(row)]
 
 
 def read_labelled(path: Path) -> Pairs:

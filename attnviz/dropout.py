@@ -4,6 +4,13 @@ import torch
 from torch import Tensor, nn
 
 
+def share(p: float, name: str = "dropout") -> float:
+    """p, which must be a share that can be dropped; ValueError, which says `name`, unless 0 <= p < 1."""
+    if not 0 <= p < 1:
+        raise ValueError(f"{name} must be at least 0 and below 1; got {p}")
+    return p
+
+
 class Dropout(nn.Module):
     """Zero each number with probability p, rounded to a 256th, and scale the others so that the mean stays.
 
@@ -13,9 +20,7 @@ class Dropout(nn.Module):
 
     def __init__(self, p: float = 0.0):
         super().__init__()
-        if not 0 <= p < 1:
-            raise ValueError(f"dropout must be at least 0 and below 1; got {p}")
-        self.dropped = min(round(p * 256), 255)  # of the 256 values of a byte
+        self.dropped = min(round(share(p) * 256), 255)  # of the 256 values of a byte
 
     def forward(self, x: Tensor) -> Tensor:
         """x (...) -> (...); x itself in evaluation mode."""

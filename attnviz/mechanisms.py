@@ -36,7 +36,8 @@ MECHANISMS = {
         r"e_{tj} = s_t^\top h_j",
         "Luong, Pham & Manning 2015, section 3.1",
         "The decoder steps first; its new state s is compared with each source token's h by their product alone, with "
-        "nothing to learn; softmax over the tokens j gives the weights.",
+        "nothing to learn; softmax over the tokens j gives the weights. So that s and h are of one width, h is the sum of the "
+        "encoder's two directions.",
     ),
     "luong-general": Mechanism(
         "Luong · general",
@@ -65,13 +66,14 @@ MECHANISMS = {
         r"e_{tj} = s_t^\top h_j / \sqrt{d}",
         "Vaswani et al. 2017, eq. 1, in the decoder of Luong, Pham & Manning 2015",
         "The decoder steps first; its new state s is compared with each source token's h by their product, divided by "
-        "the root of their width d, which keeps the softmax soft.",
+        "the root of their width d, which keeps the softmax soft. So that s and h are of one width, h is the sum of the encoder's "
+        "two directions.",
     ),
     "transformer": Mechanism(
         "Transformer · multi-head",
         r"A = \mathrm{softmax}\!\left(QK^\top / \sqrt{d}\right)",
         "Vaswani et al. 2017, eq. 1",
-        "Each row of Q asks and each row of K answers: their products, scaled by the width d, become weights in every head "
+        "Each row of Q asks and each row of K answers: their products, divided by the root of a head's width d, become weights in every head "
         "of every layer at once.",
         ("cross", "encoder", "decoder"),
     ),

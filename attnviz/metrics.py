@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
-import pandas as pd
 from sacrebleu.metrics import BLEU, CHRF
 from sacremoses import MosesTokenizer
 from sacremoses.corpus import NonbreakingPrefixes
@@ -104,28 +103,3 @@ def score(pair: str, found: Texts, references: Texts) -> dict:
         value, signature = metric.measure(found, references)
         result |= {metric.key: round(value, 2), f"{metric.key}_signature": signature}
     return result
-
-
-def by_length(
-    sources: Texts, references: Texts, found: Texts, edges: Sequence[tuple[int, int]], pair: str = ""
-) -> pd.DataFrame:
-    """The metrics of the pair in buckets of source length, one row for each bucket and metric.
-
-    edges : the fewest and most words (between spaces) of each bucket, both among it; sentences in no bucket are left out.
-    Columns low, high, sentences, words (mean of the sources), metric (its key), score (NaN in a bucket without a sentence).
-    Raises ValueError for texts that are not aligned and for a bucket that can hold none.
-    """
-    if not len(sources) == len(references) == len(found):
-        raise ValueError(f"sources, references and found must be aligned; got {len(sources)}, {len(references)} and {len(found)}")
-    lengths = [len(source.split()) for source in sources]
-    rows = []
-    for low, high in edges:
-        if low > high:
-            raise ValueError(f"a bucket must go from fewest to most words; got {low} to {high}")
-        chosen = [i for i, length in enumerate(lengths) if low <= length <= high]
-        words = sum(lengths[i] for i in chosen) / len(chosen) if chosen else float("nan")
-        bucket = {"low": low, "high": high, "sentences": len(chosen), "words": words}
-        for metric in of(pair):
-            texts = ([side[i] for i in chosen] for side in (found, references))
-            rows.append({**bucket, "metric": metric.key, "score": metric.measure(*texts)[0] if chosen else float("nan")})
-    return pd.DataFrame(rows, columns=["low", "high", "sentences", "words", "metric", "score"])

@@ -1,8 +1,11 @@
 """The registry: a mechanism's name to the class that implements it, and its settings to a model."""
 
+import inspect
+
 from torch import nn
 
 from attnviz.classifier import SelfAttention
+from attnviz.dropout import share
 from attnviz.luong import LuongConcat, LuongDot, LuongGeneral, LuongLocal, ScaledDotRNN
 from attnviz.mechanisms import Config
 from attnviz.recurrent import Bahdanau, FixedContext
@@ -22,5 +25,15 @@ CLASSES = {
 
 
 def build(config: Config) -> nn.Module:
-    """The untrained model of a config, in training mode."""
-    return CLASSES[config.mechanism](config.vocabulary, **config.options)
+    """The untrained model of a config, in training mode. ValueError for an option that it does not have, or cannot have so."""
+    kind, known = CLASSES[config.mechanism], options(config.mechanism)
+    if unknown := config.options.keys() - known.keys():
+        raise ValueError(f"{config.mechanism} has no option {', '.join(sorted(unknown))}; it has {', '.join(known)}")
+    share(config.options.get("attention_dropout", 0.0), "attention_dropout")
+    return kind(config.vocabulary, **config.options)
+
+
+def options(mechanism: str) -> dict[str, object]:
+    """What can be chosen of a mechanism's model, and what it is when it is not."""
+    parameters = inspect.signature(CLASSES[mechanism]).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters if parameter.name != "vocabulary"}

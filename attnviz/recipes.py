@@ -1,6 +1,7 @@
 """How each mechanism is trained: settings, the recipe of each, and the learning rate. No torch here."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
@@ -27,9 +28,22 @@ class Settings:
     options: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        for name in ("epochs", "batch_tokens", "learning_rate", "vocabulary"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be positive; got {getattr(self, name)}")
+        for name, fits, wanted in _BOUNDS:
+            if not fits(getattr(self, name)):
+                raise ValueError(f"{name} must be {wanted}; got {getattr(self, name)}")
+
+
+def _each(names: str, fits: Callable[[float], bool], wanted: str) -> list[tuple]:
+    return [(name, fits, wanted) for name in names.split()]
+
+
+# What each number may be; NaN is none of these.
+_BOUNDS = [
+    *_each("epochs batch_tokens learning_rate clip vocabulary", lambda value: 0 < value < math.inf, "positive and finite"),
+    *_each("warmup weight_decay consistency", lambda value: 0 <= value < math.inf, "at least 0 and finite"),
+    *_each("label_smoothing average word_dropout piece_dropout", lambda value: 0 <= value < 1, "at least 0 and below 1"),
+    *_each("seed", lambda value: 0 <= value < 2**63, "at least 0 and below 2^63"),
+]
 
 
 # What each mechanism is trained with where it differs from the settings above. Same data and vocabulary for all.

@@ -24,6 +24,13 @@ from attnviz.recipes import Settings, rate
 from attnviz.text import BOS, PAD, SPECIALS, UNK, Text
 
 
+class Diverged(ValueError):
+    """Training has left the numbers behind; what was saved before stays as it is."""
+
+    def __init__(self, epoch: int, what: str):
+        super().__init__(f"training has diverged in epoch {epoch}: {what}; begin again with a lower learning_rate (--restart)")
+
+
 def token_loss(logits: Tensor, target: Tensor, smoothing: float, padding: int = PAD) -> Tensor:
     """logits (B, T, V), target (B, T) -> mean cross-entropy over real tokens, those that are not `padding`, nats."""
     flat = logits.float().flatten(0, 1)
@@ -137,7 +144,8 @@ class Run:
         pairs = list(zip(self.master.parameters(), self.working.parameters()))
         for full, half in pairs:
             full.grad, half.grad = half.grad.float(), None
-        nn.utils.clip_grad_norm_(self.master.parameters(), self.plan.clip)
+        if not nn.utils.clip_grad_norm_(self.master.parameters(), self.plan.clip).isfinite():
+            raise Diverged(self.epoch + 1, "the loss has no gradient that is a number")
         for group in self.optimizer.param_groups:
             group["lr"] = rate(self.update, self.total, self.plan) * group["factor"]
         self.optimizer.step()
@@ -180,13 +188,9 @@ class Run:
         """Go on from `save`. ValueError when settings or data are not the same, CheckpointError when the file is damaged."""
         path = folder / "training.safetensors"
         state = checkpoints.load_metadata(path, "settings", "seconds", "history", "losses")
-        try:
-            same = Settings(**state["settings"]) == self.plan
-        except (TypeError, ValueError):  # settings that this version does not know
-            same = False
-        for what, agree in (("settings", same), ("data", state.get("data", self.digest) == self.digest)):
-            if not agree:
-                raise ValueError(f"{folder} holds a run with other {what}; finish it, use --restart, or choose another --out")
+        other = ["data"] if state.get("data", self.digest) != self.digest else []
+        if found := differing(state["settings"], self.plan) or other:
+            raise ValueError(f"{folder} holds a run with other {found[0]}; give the same again, use --restart, or choose another --out")
         tensors = checkpoints.load_tensors(path)
         try:
             self._fill(tensors)
@@ -207,6 +211,16 @@ class Run:
         if self.device == "cuda" and "rng_cuda" in tensors:  # not in those of a run begun on the CPU
             torch.cuda.set_rng_state(tensors["rng_cuda"])
         self.epoch, self.batch, self.update = tensors["place"].tolist()
+
+
+def differing(saved: dict, plan: Settings) -> list[str]:
+    """What, in words, a saved run has otherwise than the plan; nothing when all its settings are the same."""
+    try:
+        was, wanted = asdict(Settings(**saved)), asdict(plan)
+    except (TypeError, ValueError):  # settings that this version does not know
+        return ["settings"]
+    apart = [f"{name} {was[name]}, now {wanted[name]}" for name in was if was[name] != wanted[name]]
+    return [f"settings ({'; '.join(apart)})"] if apart else []
 
 
 def computes_bfloat16(device: str) -> bool:

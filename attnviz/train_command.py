@@ -11,6 +11,8 @@ from pathlib import Path
 import torch
 
 from attnviz import checkpoints, corpora
+from attnviz.models import CLASSES
+from attnviz.models import options as model_options
 from attnviz.recipes import Settings, settings
 
 FEW = 10_000  # pairs
@@ -28,6 +30,7 @@ def train(args: Namespace) -> None:
     given = {name: getattr(args, name) for name in ("epochs", "batch_tokens", "seed") if getattr(args, name) is not None}
     options = {name: value for name, value in args.set if name not in _SETTINGS}
     changes = {name: _number(name, value) for name, value in args.set if name in _SETTINGS}
+    _check(args, options)
     training.plan(args.pair, args.mechanism, options, **changes | given)  # what is wrong with it is said before data is read
     corpus = _corpus(args)
     plan = training.plan(args.pair, args.mechanism, options, **_few(args, corpus) | changes | given)
@@ -35,12 +38,37 @@ def train(args: Namespace) -> None:
         torch.set_num_threads(args.threads)
     name = f"{args.pair}/{args.mechanism}"
     root = _out(args, name)
+    _keep_vocabulary(args, root, name, changes)
     folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=args.start and Path(args.start))
     card = evaluate.card(root, name, corpus, _command(args), progress=True)
     start = {"start": _start(Path(args.start))} if args.start else {}
     checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)} | start)
     key = training.score_key(corpus)
     print(f"{folder} is ready: {key} {card['best'][key]:.2f} in epoch {card['best']['epoch']}")
+
+
+def _check(args: Namespace, options: dict) -> None:
+    """ValueError for a name that is neither an option nor a setting, and for a folder that is none."""
+    known = model_options(args.mechanism) if args.mechanism in CLASSES else options
+    if unknown := [name for name in options if name not in known]:
+        raise ValueError(f"{unknown[0]} is neither an option of {args.mechanism} ({', '.join(known)}) nor a setting of its training "
+                         f"({', '.join(_SETTINGS)})")  # fmt: skip
+    if args.start and not (Path(args.start) / "config.json").is_file():
+        raise ValueError(f"--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got {args.start}")
+    if args.out and Path(args.out).exists() and not Path(args.out).is_dir():
+        raise ValueError(f"--out must be a folder; got the file {args.out}")
+
+
+def _keep_vocabulary(args: Namespace, root: Path, name: str, changes: dict) -> None:
+    """Say that the tokenizer of the pair serves this mechanism too. ValueError when another size of it is asked for."""
+    path = root / args.pair / "tokenizer.json"
+    if not path.is_file() or (root / name / "training.safetensors").exists():  # learnt anew, or settled when the run began
+        return
+    size = len(checkpoints.load_text(args.pair, root))
+    if changes.get("vocabulary", size) != size:
+        raise ValueError(f"{path} has {size} pieces, which all mechanisms of {args.pair} share; leave vocabulary={changes['vocabulary']} "
+                         "out, or choose another --out")  # fmt: skip
+    print(f"{path} is kept: {size} pieces, which all mechanisms of {args.pair} share")
 
 
 def _start(folder: Path) -> dict:
@@ -107,10 +135,20 @@ def _own(args: Namespace) -> corpora.Corpus | None:
         if not args.tsv:
             raise ValueError(f"{args.pair} takes sentences with their labels in one file; give it with --tsv")
         return corpora.own_labelled(corpora.read_labelled(paths[0]), hashes, args.val_size, args.style or "plain")
-    pairs = corpora.read_tsv(paths[0]) if args.tsv else corpora.read_parallel(*paths)
+    rows = corpora.tsv_rows(paths[0]) if args.tsv else corpora.parallel_rows(*paths)
+    pairs = corpora.whole(rows)
     if not pairs:
         raise ValueError(f"{paths[0]} must have a source and its translation on some lines; got none")
+    _say_left_out(rows, paths[0])
     return corpora.own(pairs, hashes, args.val_size, args.style or "written")
+
+
+def _say_left_out(rows: corpora.Pairs, name: Path) -> None:
+    """How many lines that hold something are no pair, and which is the first: a wrong separator shows here."""
+    broken = [number for number, row in enumerate(rows, start=1) if any(row) and not all(row)]
+    if broken:
+        print(f"{len(broken)} of {sum(map(any, rows))} lines lack the source or its translation, and are left out; the first is "
+              f"line {broken[0]} of {name}", file=sys.stderr)  # fmt: skip
 
 
 def _few(args: Namespace, corpus: corpora.Corpus) -> dict:

@@ -1,5 +1,6 @@
 """Training: pairs of a corpus to a checkpoint. Seeded, resumable where it stood; the best epoch on validation ships."""
 
+import math
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from attnviz.label_run import LabelRun
 from attnviz.mechanisms import CLASSIFIERS, MECHANISMS, Config
 from attnviz.metrics import METRICS
 from attnviz.models import build
-from attnviz.run import Run, device_name, peak_memory_mb, token_loss
+from attnviz.run import Diverged, Run, device_name, peak_memory_mb, token_loss
 from attnviz.text import SPECIALS, Text, train_vocabulary
 
 RUNS = dict.fromkeys(MECHANISMS, Run) | dict.fromkeys(CLASSIFIERS, LabelRun)
@@ -182,6 +183,8 @@ def _finish(run: Run, folder: Path, text: Text, corpus: corpora.Corpus) -> None:
     started = time.monotonic()
     run.epoch, run.batch = run.epoch + 1, 0
     score, best = validate(run, text, corpus), _best(run, corpus)
+    if not math.isfinite(score["val_loss"]):
+        raise Diverged(run.epoch, f"the loss on validation is {score['val_loss']}")
     if best is None or score[score_key(corpus)] > best:
         (folder / "card.json").unlink(missing_ok=True)  # it speaks of other weights
         checkpoints.save_model(folder, run.config, run.average)

@@ -36,7 +36,8 @@ def test_the_best_head_is_chosen_on_other_sentences():
 
 
 @pytest.mark.parametrize(("traces", "pairs", "message"), [
-    (1, 1, "there must be two pairs and a head, or more; got 1 and 2"),
+    (1, 1, "of 2 heads the best is chosen on other sentences than those scored, so there must be two linked pairs or more; got 1"),
+    (0, 0, "there must be attention to measure; got none"),
     (2, 3, "there must be one trace for each pair; got 2 traces and 3 pairs"),
 ])  # fmt: skip
 def test_best_head_says_what_is_wrong(traces, pairs, message):

@@ -198,6 +198,8 @@ SEE = "see python -m attnviz"
         (TRACE, f"trace: the following arguments are required: --model; {SEE} trace --help"),
         (("evaluate", *MODEL, "--source", "/nowhere/a", "--reference", "/nowhere/b"),
          "evaluate: cannot read /nowhere/a: No such file or directory"),
+        (("align", *MODEL, "--gold", "/nowhere/a"), "align: /nowhere/a: No such file or directory"),
+        (("align", *MODEL, "--gold", "/"), "align: /: Is a directory"),
         (("evaluate", *MODEL, "--source", "/", "--reference", "/"), "evaluate: cannot read /: Is a directory"),
     ],
 )  # fmt: skip
@@ -234,7 +236,28 @@ def test_files_that_do_not_fit(cli, files, tmp_path):
     bad.write_bytes(b"caf\xe9\n")
     assert error(bad, reference) == f"{bad} must be UTF-8 text; got byte 0xe9 at 3"
     bad.write_bytes(b"")
-    assert error(bad, bad) == "sources must hold at least one sentence with visible text; got none in 1 lines"
+    assert error(bad, bad) == f"{bad} must have text on some line; got none"
+    bad.write_text("\n \n")
+    assert error(bad, bad) == f"{bad} must have text on some line; got none"
+
+
+def test_references_as_windows_writes_them(cli, files, tmp_path):
+    """A byte-order mark and its line ends change no score."""
+    source, reference = files
+    other = tmp_path / "windows.txt"
+    other.write_bytes(b"\xef\xbb\xbf" + gzip.decompress(reference.read_bytes()).replace(b"\n", b"\r\n"))
+    plain, windows = (json.loads(cli("evaluate", *MODEL, "--source", source, "--reference", path, "--json")[1]) for path in (reference, other))
+    assert {key: plain[key] for key in ("bleu", "bleu_tok_lc", "chrf")} == {key: windows[key] for key in ("bleu", "bleu_tok_lc", "chrf")}
+
+
+def test_one_linked_pair(cli, tmp_path):
+    """Enough for a model with one head, which needs no choosing; not for one with several."""
+    one = tmp_path / "one.txt"
+    one.write_text("The dog runs.\nLe chien court.\n0-0 1-1 2-2\n", encoding="utf-8")
+    status, out, _ = cli("align", *MODEL, "--gold", one)
+    assert status == 0 and "1 pairs, 3 sure of 3 links" in out
+    status, _, err = cli("align", "--model", "en-fr/transformer", "--gold", one)
+    assert status == 2 and "there must be two linked pairs or more; got 1" in err
 
 
 def test_a_damaged_checkpoint(tmp_path, capsys):

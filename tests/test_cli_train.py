@@ -88,7 +88,8 @@ def test_the_corpora_of_a_pair(train, data, tmp_path, monkeypatch):
     assert checkpoints.fingerprint("en-fr/bahdanau", tmp_path / "out") == weights
     status, _, err = train("--seed", 6)
     assert status == 2 and err.splitlines()[-1] == (
-        f"python -m attnviz train: {folder} holds a run with other settings; finish it, use --restart, or choose another --out"
+        f"python -m attnviz train: {folder} holds a run with other settings (seed 5, now 6; options {card['settings']['options']}, now "
+        "{'dropout': 0.3, 'width': 16, 'embedding_width': 16}); give the same again, use --restart, or choose another --out"
     )
     assert train("--seed", 6, "--restart")[0] == 0 and card_of(tmp_path)["seed"] == 6
 
@@ -177,13 +178,24 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
     (TRAIN, "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"),
     (("train", "--pair", "xx-yy", "--mechanism", "bahdanau", "--data", "/nowhere"),
      "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, sst2, or give files of your own"),
-    ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be positive; got 0"),
+    ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be positive and finite; got 0"),
     ((*TRAIN, "--threads", "0"), f"argument --threads: must be a whole number of at least 1; got '0'; {SEE}"),
     ((*TRAIN, "--limit", "x"), f"argument --limit: must be a whole number of at least 1; got 'x'; {SEE}"),
     ((*TRAIN, "--set", "width"), f"argument --set: must be NAME=VALUE, such as attention_dropout=0.1; got 'width'; {SEE}"),
     ((*TRAIN, "--set", "=3"), f"argument --set: must be NAME=VALUE, such as attention_dropout=0.1; got '=3'; {SEE}"),
     ((*TRAIN, "--set", "vocabulary=1.5"), "vocabulary must be a whole number; got 1.5"),
     ((*TRAIN, "--set", "learning_rate=fast"), "learning_rate must be a number; got 'fast'"),
+    ((*TRAIN, "--set", "learning_rate=nan"), "learning_rate must be positive and finite; got nan"),
+    ((*TRAIN, "--set", "warmup=-1"), "warmup must be at least 0 and finite; got -1"),
+    ((*TRAIN, "--set", "label_smoothing=2"), "label_smoothing must be at least 0 and below 1; got 2"),
+    ((*TRAIN, "--seed", "99999999999999999999"), "seed must be at least 0 and below 2^63; got 99999999999999999999"),
+    ((*TRAIN, "--set", "attention_dropout=1.5"), "bahdanau cannot be built with {'dropout': 0.3, 'attention_dropout': 1.5}: "
+     "attention_dropout must be at least 0 and below 1; got 1.5"),
+    ((*TRAIN, "--set", "reach=3"), "reach is neither an option of bahdanau (width, embedding_width, dropout, attention_dropout, cell) "
+     "nor a setting of its training (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, average, "
+     "consistency, word_dropout, piece_dropout, vocabulary, seed)"),
+    ((*TRAIN, "--start", "/nowhere"), "--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got /nowhere"),
+    ((*TRAIN, "--out", __file__), f"--out must be a folder; got the file {__file__}"),
     ((*TRAIN, "--set", "cell=elm"), "bahdanau cannot be built with {'dropout': 0.3, 'cell': 'elm'}: cell must be one of gru, "
      "lstm; got 'elm'"),
 ])  # fmt: skip
@@ -193,6 +205,32 @@ def test_errors(capsys, command, message):
     except SystemExit as stop:
         status = stop.code
     assert (status, *capsys.readouterr()) == (2, "", f"python -m attnviz train: {message}\n")
+
+
+def test_lines_without_a_translation_are_counted(train, mine):
+    (mine / "mine.tsv").write_text("no tab\n\n" + (mine / "mine.tsv").read_text() + "\talone\n")
+    status, _, err = train("--tsv", mine / "mine.tsv", pair="xx-yy")
+    assert status == 0 and card_of(mine, "xx-yy/bahdanau")["training_pairs"] <= 57
+
+
+def test_what_is_left_out_is_said(tmp_path, capsys):
+    train_command._say_left_out([("a", "b"), ("", ""), ("c", ""), ("", "d")], tmp_path / "x.tsv")
+    said = "2 of 3 lines lack the source or its translation, and are left out; the first is line 3 of"
+    assert capsys.readouterr().err == f"{said} {tmp_path / 'x.tsv'}\n"
+    train_command._say_left_out([("a", "b"), ("", "")], tmp_path)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_second_mechanism_shares_the_vocabulary_of_the_first(train, mine):
+    """Asked for another size, it is refused rather than ignored."""
+    assert train("--tsv", mine / "mine.tsv")[0] == 0
+    path = mine / "out" / "en-fr" / "tokenizer.json"
+    size = checkpoints.read_config("en-fr/bahdanau", mine / "out").vocabulary
+    status, out, _ = train("--tsv", mine / "mine.tsv", "--set", f"vocabulary={size}", mechanism="luong-dot")
+    assert status == 0 and out.splitlines()[0] == f"{path} is kept: {size} pieces, which all mechanisms of en-fr share"
+    assert train("--tsv", mine / "mine.tsv", "--set", "vocabulary=40", mechanism="luong-general") == (
+        2, "", f"python -m attnviz train: {path} has {size} pieces, which all mechanisms of en-fr share; leave vocabulary=40 out, "
+        "or choose another --out\n")  # fmt: skip
 
 
 def test_damaged_data(train, tmp_path):

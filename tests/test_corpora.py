@@ -127,11 +127,11 @@ def test_own_sentences_are_scored_by_what_suits_them(target, style, metric):
 @pytest.mark.parametrize("pack", [lambda data: data, gzip.compress])
 @pytest.mark.parametrize(
     ("text", "lines"),
-    [("a\nb\n", ["a", "b"]), ("a\nb", ["a", "b"]), ("a\n\nb\n", ["a", "", "b"]), ("a\n\n", ["a", ""]), ("", [""]),
+    [("a\nb\n", ["a", "b"]), ("a\nb", ["a", "b"]), ("a\n\nb\n", ["a", "", "b"]), ("a\n\n", ["a", ""]), ("", []), ("\n", [""]), ("\ufeffa\n\ufeffb\n", ["a", "\ufeffb"]),
      ("a\u2028b\x0bc\n", ["a\u2028b\x0bc"])],
 )  # fmt: skip
 def test_lines_stay_aligned(tmp_path, pack, text, lines):
-    """Only \\n ends a line: what else Unicode calls a line break stays, and blank lines stay."""
+    """Only \\n ends a line: what else Unicode calls a line break stays, and blank lines stay. A byte-order mark is no text."""
     path = tmp_path / "any name"
     path.write_bytes(pack(text.encode()))
     assert corpora.read_lines(path) == lines

@@ -62,7 +62,7 @@ LIBRARY = {
     "loading": "",
     "download": "pooch",
     "tallies": "torch",
-    "metrics": "pandas sacrebleu sacremoses",
+    "metrics": "sacrebleu sacremoses",
     "evaluate_labels": "",
     "evaluate": "torch tqdm",
     "recipes": "",

@@ -2,7 +2,6 @@
 
 from importlib.metadata import version
 
-import pandas as pd
 import pytest
 import sacrebleu
 
@@ -57,30 +56,3 @@ def test_exact_match_counts_whole_sequences():
 def test_a_metric_by_its_key():
     assert metrics.METRICS["bleu_lc"](FOUND, REFERENCES) == sacrebleu.corpus_bleu(FOUND, [REFERENCES], lowercase=True).score
     assert all(key == metric.key for key, metric in metrics.METRICS.items())
-
-
-# --- by length
-
-
-def test_by_length_is_the_score_of_each_bucket():
-    sources = ["one", "one two", "one two three", "1 2 3 4 5 6 7"]
-    found, references = [*FOUND, *FOUND], [*REFERENCES, *REFERENCES]
-    frame = metrics.by_length(sources, references, found, [(1, 2), (3, 6), (8, 9)], "en-fr")
-    assert list(frame.columns) == ["low", "high", "sentences", "words", "metric", "score"]
-    assert len(frame) == 3 * 4 and frame.metric.tolist()[:4] == ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]
-    sizes = frame.groupby("low", sort=False)[["sentences", "words"]].first()
-    assert sizes.sentences.tolist() == [2, 1, 0] and sizes.words.tolist()[:2] == [1.5, 3] and pd.isna(sizes.words.iloc[2])
-    for low, chosen in ((1, slice(0, 2)), (3, slice(2, 3))):
-        line = frame.query(f"low == {low} and metric == 'bleu'").iloc[0]
-        assert line.score == pytest.approx(sacrebleu.corpus_bleu(found[chosen], [references[chosen]]).score)
-    assert frame.query("low == 8").score.isna().all()
-
-
-@pytest.mark.parametrize(("texts", "edges", "message"), [
-    ((["a"], ["b"], []), [(1, 2)], "sources, references and found must be aligned; got 1, 1 and 0"),
-    ((["a"], ["b"], ["c"]), [(1, 2), (5, 4)], "a bucket must go from fewest to most words; got 5 to 4"),
-])  # fmt: skip
-def test_by_length_says_what_is_wrong(texts, edges, message):
-    with pytest.raises(ValueError) as error:
-        metrics.by_length(*texts, edges)
-    assert str(error.value) == message

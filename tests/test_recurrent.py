@@ -138,8 +138,8 @@ def test_an_lstms_state_has_a_memory_cell_and_attention_reads_the_other():
 # What is refused.
 
 
-def refused(call, kind=ValueError):
-    with pytest.raises(kind) as error:
+def refused(call):
+    with pytest.raises(ValueError) as error:
         call()
     return str(error.value)
 
@@ -150,7 +150,17 @@ def test_unknown_cells(name):
 
 
 def test_a_fixed_context_has_no_attention_to_drop():
-    assert "attention_dropout" in refused(lambda: untouched("fixed-context", attention_dropout=0.1), TypeError)
+    assert refused(lambda: untouched("fixed-context", attention_dropout=0.1)) == (
+        "fixed-context has no option attention_dropout; it has width, embedding_width, dropout, cell"
+    )
+
+
+@attending
+def test_a_dropout_is_a_share(name):
+    for value in (1, -0.5, 1.5, float("nan")):
+        message = f"attention_dropout must be at least 0 and below 1; got {value}"
+        assert refused(lambda value=value: untouched(name, attention_dropout=value)) == message
+        assert refused(lambda value=value: untouched(name, dropout=value)) == message.removeprefix("attention_")
 
 
 def test_a_window_reaches_a_key():

@@ -88,15 +88,15 @@ def test_another_seed_is_another_model(finished, corpus, tmp_path):
 def test_other_settings_are_refused(finished, corpus):
     with pytest.raises(ValueError) as caught:
         training.train(plan(seed=2), corpus, finished, "en-fr", compile=False)
-    assert str(caught.value) == (f"{finished / 'en-fr' / 'bahdanau'} holds a run with other settings; "
-                                 "finish it, use --restart, or choose another --out")  # fmt: skip
+    assert str(caught.value) == (f"{finished / 'en-fr' / 'bahdanau'} holds a run with other settings (seed 1, now 2); "
+                                 "give the same again, use --restart, or choose another --out")  # fmt: skip
 
 
 def test_other_data_is_refused(finished, corpus):
     with pytest.raises(ValueError) as caught:
         training.train(plan(), replace(corpus, train=corpus.train[:-1]), finished, "en-fr", compile=False)
     assert str(caught.value) == (f"{finished / 'en-fr' / 'bahdanau'} holds a run with other data; "
-                                 "finish it, use --restart, or choose another --out")  # fmt: skip
+                                 "give the same again, use --restart, or choose another --out")  # fmt: skip
 
 
 def test_another_measure_is_refused(finished, corpus):
@@ -129,7 +129,7 @@ def test_a_run_begun_before_something_was_recorded_goes_on(finished, corpus, tmp
 @pytest.mark.parametrize("settings", [{"mechanism": "bahdanau", "colour": "red"}, [], {"mechanism": "bahdanau", "epochs": 0}])
 def test_settings_of_no_version_are_others(copy, corpus, settings):
     rewrite(copy / "en-fr" / "bahdanau", lambda tensors, beside: beside.update(settings=settings))
-    with pytest.raises(ValueError, match="holds a run with other settings; finish it, use --restart, or choose another --out"):
+    with pytest.raises(ValueError, match="holds a run with other settings; give the same again, use --restart, or choose another --out"):
         training.train(plan(), corpus, copy, "en-fr", compile=False)
 
 

@@ -110,17 +110,19 @@ def test_a_picture_is_not_drawn_without_matplotlib(few, data, capsys, monkeypatc
     assert "Not there when this was measured: Luong · concat." in text and found(few, "order")["differences"] == []
 
 
-@pytest.mark.parametrize("name", ["mechanisms", "length", "order"])
-def test_no_models_at_all(tmp_path, data, name):
-    (tmp_path / "empty").mkdir()
-    assert study(name, tmp_path / "empty", data) == 0
-    text = (tmp_path / "empty" / "README.md").read_text(encoding="utf-8")
-    assert "No model was measured." in text and f"{name}.svg" not in text and "Not there when this was measured:" in text
+@pytest.mark.parametrize("name", ["mechanisms", "length", "order", "curves"])
+def test_no_models_at_all(tmp_path, data, capsys, name):
+    """A folder that is none of checkpoints, given by mistake, stays as it is."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert study(name, empty, data) == 2 and not list(empty.iterdir())
+    assert capsys.readouterr().err.endswith(
+        f"{empty} has no trained model that the study of {name} measures; give a folder of checkpoints with --root\n")  # fmt: skip
 
 
-def test_no_curves_at_all(few, data):
-    assert study("curves", few, data) == 0
-    assert "No card has the history of its training." in (few / "README.md").read_text(encoding="utf-8")
+def test_curves_are_of_one_run(few, data, capsys):
+    assert study("curves", few, data, "--seeds", "2") == 2
+    assert capsys.readouterr().err.endswith("the curves are those of the cards, a run each, so --seeds must be 1; got 2\n")
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

@@ -186,7 +186,7 @@ def test_a_pair_changes_the_recipe_and_the_reader_both(monkeypatch):
 
 
 @pytest.mark.parametrize("options, reason", [
-    ({"colour": "red"}, "unexpected keyword argument 'colour'"), ({"width": "abc"}, "int"),
+    ({"colour": "red"}, "bahdanau has no option colour; it has width, embedding_width, dropout, attention_dropout, cell"), ({"width": "abc"}, "int"),
     ({"cell": "elm"}, "cell must be one of"), ({"width": 0}, "hidden_size must be greater than zero"),
 ])  # fmt: skip
 def test_a_model_that_cannot_be_built(options, reason):
@@ -209,7 +209,7 @@ def test_the_rate_warms_up_and_cools_down():
 def test_settings_are_checked(name):
     with pytest.raises(ValueError) as caught:
         recipes.Settings("bahdanau", **{name: 0})
-    assert str(caught.value) == f"{name} must be positive; got 0"
+    assert str(caught.value) == f"{name} must be positive and finite; got 0"
 
 
 def test_unknown_mechanism():

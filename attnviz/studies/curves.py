@@ -7,7 +7,7 @@ from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from attnviz.metrics import METRICS
 from attnviz.studies.pictures import Panel, Series
 from attnviz.studies.setting import Setting, provenance
-from attnviz.studies.tables import grouped, table
+from attnviz.studies.tables import grouped, seeds, table
 
 TITLE = "Learning curves"
 DESCRIPTION = "The score on validation after each pass over the data, of every model, one panel a language pair"
@@ -22,7 +22,12 @@ _METHOD = (
 
 
 def measure(setting: Setting) -> dict:
-    """rows: every checkpoint, of all pairs, whose card has its history; `metric` names its scores, of which there is one a pass."""
+    """rows: every checkpoint, of all pairs, whose card has its history; `metric` names its scores, of which there is one a pass.
+
+    ValueError when more than one seed is asked for.
+    """
+    if setting.seeds > 1:
+        raise ValueError(f"the curves are those of the cards, a run each, so --seeds must be 1; got {setting.seeds}")
     rows = []
     for name in checkpoints.names(setting.root):
         card, (pair, mechanism) = checkpoints.read_card(name, setting.root), name.split("/")
@@ -41,7 +46,7 @@ def measure(setting: Setting) -> dict:
 def text(found: dict) -> str:
     head = ("", "score", "passes", *(f"after {100 * share:g} %" for share in SHARES), "best pass", "least loss on validation", "in pass")
     lines = [_line(row) for row in found["rows"]]
-    return "\n\n".join([_METHOD, table(head, lines) if lines else "No card has the history of its training."])
+    return "\n\n".join([_METHOD, table(head, lines), seeds(found["rows"])])
 
 
 def _line(row: dict) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ def _facts(known: dict) -> Iterator[tuple[str, str]]:
     corpora = dict.fromkeys(name.split("/")[0] for name in _dict(known, "data"))
     yield "Trained on", " · ".join(filter(None, [", ".join(corpora), _number(known, "training_pairs", "{:,.0f} sentence pairs")]))
     yield "Training", _training(known)
+    yield "Model", _listed(_dict(known, "options"))
+    yield "Settings", _settings(_dict(known, "settings"))
     yield "Begun by", str(_dict(known, "start").get("command") or "")
     yield "Speed", _number(known, "ms_per_sentence", "{:.1f} ms a sentence, greedy")
     yield "Alignment error", _alignment(_dict(known, "alignment"))
@@ -41,6 +43,17 @@ def _training(known: dict) -> str:
     start = _dict(known, "start")
     before = _number(start, "seconds", "begun with weights of {:,.0f} min", 60) + _number(start, "epochs", " and {:.0f} epochs")
     return " · ".join(filter(None, [before, _number(known, "seconds", "{:,.0f} min", 60), epochs, str(known.get("device") or "")]))
+
+
+def _settings(settings: dict) -> str:
+    """What the training was set to, and which parameters learnt at a rate of their own."""
+    numbers = {name: value for name, value in settings.items() if name not in ("epochs", "start") and not isinstance(value, dict)}
+    slow = [f"{name} at {value} of the rate" for name, value in _dict(settings, "rates").items()]
+    return ", ".join(filter(None, [_listed(numbers), *slow]))
+
+
+def _listed(named: dict) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in named.items() if value not in (None, "", 0) and name != "mechanism")
 
 
 def _alignment(report: dict) -> str:
