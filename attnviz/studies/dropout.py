@@ -60,7 +60,7 @@ def _figures(model: Model, corpus: corpora.Corpus) -> dict:
 def text(found: dict) -> str:
     rows = found["rows"]
     head = ("", "attention dropout", "BLEU val", "BLEU test 2016", "entropy (nats)", "max. weight", "training loss",
-            "validation loss", "gap", "best epoch", "training (min)")  # fmt: skip
+            "validation loss", "gap", "best epoch")  # fmt: skip
     lines = [(MECHANISMS[name].title, f"{100 * rate:g} %", *_cells(group))
              for (name, rate), group in grouped(rows, "mechanism", "attention_dropout").items()]  # fmt: skip
     limits = "Short runs on a part of the data say how the rates compare here, not what is best for full training."
@@ -83,7 +83,7 @@ def _method(found: dict) -> str:
 def _cells(rows: list[dict]) -> list[str]:
     kinds = (("val_bleu_lc", 1), ("test_bleu_lc", 1), ("entropy_nats", 2), ("max_weight", 2), ("train_loss", 3), ("val_loss", 3),
              ("gap", 3), ("best_epoch", 0))  # fmt: skip
-    return [*(spread(rows, key, digits) for key, digits in kinds), spread(rows, "seconds", 0, 1 / 60)]
+    return [spread(rows, key, digits) for key, digits in kinds]
 
 
 def panels(found: dict) -> list[Panel]:
