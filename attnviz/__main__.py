@@ -80,7 +80,7 @@ def _add_train(commands) -> None:
     data.add_argument("--target-file", metavar="FILE", help="their translations, line by line")
     data.add_argument("--tsv", metavar="FILE", help="or both in one file, sentence<TAB>translation")
     data.add_argument("--val-size", type=_count, metavar="N",
-                      help="pairs of your own kept for validation (default: a twentieth, at most 1000)")  # fmt: skip
+                      help="pairs of your own kept for validation (default: a twentieth, at most 1000; of few a fifth, at most 20)")  # fmt: skip
     data.add_argument("--style", choices=STYLES, help="how your own are written: as people do (the default), lower-cased "
                       "with spaces around every mark, the same without most marks, or as symbols of one character")  # fmt: skip
     data.add_argument("--limit", type=_count, metavar="N", help="train on the first N pairs only")

@@ -178,7 +178,8 @@ def _score(entry: dict) -> str:
     for split in [split for split in scores if split != "val"] or list(scores):
         for key in _FIRST:
             if (shown := _number(scores, ".2f", split, key)) != "–":
-                return f"{shown} {key}, {split}"
+                how = ", greedy" if scores[split].get("beam") == 1 else ""
+                return f"{shown} {key}, {split}{how}"
     return "–"
 
 

@@ -203,11 +203,12 @@ LABELLED = {"sst2"}  # sentences with a label rather than a translation
 
 
 def own(pairs: Pairs, files: dict[str, str], val_size: int | None = None, style: str = "written") -> Corpus:
-    """A person's own sentences: `val_size` of them (a twentieth, at most 1,000) are val, the same ones every time.
+    """A person's own sentences: `val_size` of them are val (unless given, a twentieth, at most 1,000; of few a fifth, at most 20),
+    the same ones every time.
 
     No source sentence of val stays in train. ValueError when one of the two would be empty.
     """
-    size = max(1, min(1000, len(pairs) // 20)) if val_size is None else val_size
+    size = max(1, min(20, len(pairs) // 5), min(1000, len(pairs) // 20)) if val_size is None else val_size
     if not 1 <= size < len(pairs):
         raise ValueError(f"of {len(pairs)} pairs of sentences at least one must be for validation and one for training; "
                          f"got {size} for validation")  # fmt: skip

@@ -16,6 +16,7 @@ from attnviz.models import options as model_options
 from attnviz.recipes import Settings, settings
 
 FEW = 10_000  # pairs
+FEW_VAL = 50  # sentences for validation
 OUT = Path("trained")  # below the working directory
 # Options that change what is learnt, and so belong to the command on the card.
 _RECORDED = ("val_size", "style", "limit", "epochs", "batch_tokens", "seed", "threads")
@@ -34,6 +35,9 @@ def train(args: Namespace) -> None:
     training.plan(args.pair, args.mechanism, options, **changes | given)  # what is wrong with it is said before data is read
     corpus = _corpus(args)
     plan = training.plan(args.pair, args.mechanism, options, **_few(args, corpus) | changes | given)
+    if len(corpus.val) < FEW_VAL:
+        print(f"validation has {len(corpus.val)} sentences, so which pass is kept is partly chance; give more, or a larger --val-size",
+              file=sys.stderr)  # fmt: skip
     if args.threads:
         torch.set_num_threads(args.threads)
     name = f"{args.pair}/{args.mechanism}"

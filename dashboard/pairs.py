@@ -66,7 +66,7 @@ PAIRS = {
         "f e d c b a",
         "Your sequence of letters", "Type letters with spaces between them and press Enter",
         "A made task: say the same letters backwards. The right alignment is known, the diagonal from top right to bottom "
-        "left, and <eos> last: check it by eye.",
+        "left: check it by eye. Where a model looks when it ends, in the row of <eos>, is its own affair.",
     ),
 }  # fmt: skip
 TASKS = {

@@ -20,6 +20,10 @@ class SceneError(ValueError):
     """Nothing can be drawn; the message says why and what to do."""
 
 
+class Waiting(SceneError):
+    """Nothing is wrong: what is to be shown has not been named yet."""
+
+
 @dataclass(frozen=True, eq=False)
 class Links:
     """Links set by hand, as cells of a map; the alignment error rate of that map on this sentence, and the diagonal's."""
@@ -102,7 +106,7 @@ class Scene:
 
 def compose(settings: Settings, tracer: Tracer) -> Scene:
     """Trace the sentence with every chosen mechanism. Raises SceneError when nothing can be drawn."""
-    check_text(settings.text)
+    check_text(settings.text, bool(pairs.of(settings.pair).examples))
     if not settings.mechanisms:
         raise SceneError("Choose at least one mechanism on the left.")
     parts, problems = [], {}
@@ -119,10 +123,10 @@ def compose(settings: Settings, tracer: Tracer) -> Scene:
     return Scene(settings, tuple(parts), problems)
 
 
-def check_text(text: str) -> None:
-    """Raises SceneError when there is no sentence, or far too much of it."""
+def check_text(text: str, examples: bool = True) -> None:
+    """Raises SceneError when there is no sentence (Waiting), or far too much of it. examples : are there some to take?"""
     if not text.strip():
-        raise SceneError("There is no sentence yet. Type one, or take an example.")
+        raise Waiting(f"There is no sentence yet. Type one{', or take an example' if examples else ' above'}.")
     if len(text) > LIMIT:
         raise SceneError(
             f"The sentence has {len(text):,} characters and the models take at most {LIMIT}. "

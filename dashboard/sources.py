@@ -7,7 +7,7 @@ from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from attnviz.trace import Trace
 from dashboard import pairs, state
 from dashboard.gallery import ordered
-from dashboard.scene import SceneError, check_text, sentence
+from dashboard.scene import Waiting, check_text, sentence
 
 HF, SAVED = "own model", "saved trace"  # among the models of the page, the trained ones by their names
 _TITLES = {HF: "A Hugging Face model", SAVED: "A saved trace"}
@@ -90,7 +90,7 @@ class Own:
 
     def trace(self, text: str) -> Trace:
         if not text.strip():
-            raise SceneError("There is no text yet. Type one above.")
+            raise Waiting("There is no text yet. Type one above.")
         return state.read(self.name, text)
 
 

@@ -3,7 +3,7 @@
 import pytest
 import tiny
 
-from attnviz import checkpoints, train_command
+from attnviz import checkpoints, corpora, train_command
 from attnviz.__main__ import main
 
 
@@ -27,7 +27,7 @@ def test_training_does_not_write_over_a_finished_model(tmp_path, capsys, monkeyp
     monkeypatch.chdir(tmp_path)
     before = checkpoints.fingerprint("en-fr/bahdanau", root)
     command = ["train", "--pair", "en-fr", "--mechanism", "bahdanau", "--data", str(tmp_path / "nothing")]
-    monkeypatch.setattr(train_command, "_corpus", lambda args: None)
+    monkeypatch.setattr(train_command, "_corpus", lambda args: corpora.Corpus([], [("a", "b")], {}, {}))
     went = []
     monkeypatch.setattr("attnviz.training.train", lambda plan, corpus, out, pair, restart, start: went.append(out) or (_ for _ in ()).throw(ValueError("stop")))
     assert main(command) == 2

@@ -81,7 +81,7 @@ def test_no_corpora():
     )
 
 
-@pytest.mark.parametrize("size, wanted", [(None, 5), (7, 7), (99, 99), (1, 1)])
+@pytest.mark.parametrize("size, wanted", [(None, 20), (7, 7), (99, 99), (1, 1)])
 def test_own_sentences_are_divided_the_same_way_every_time(size, wanted):
     pairs = [(f"a {i}", f"b {i}") for i in range(100)]
     corpus = corpora.own(pairs, {"mine.tsv": "0"}, size)
@@ -90,8 +90,8 @@ def test_own_sentences_are_divided_the_same_way_every_time(size, wanted):
     assert (corpus.tests, corpus.files, corpus.metric, corpus.style) == ({}, {"mine.tsv": "0"}, "bleu_lc", "written")
 
 
-def test_default_validation_is_a_twentieth_and_at_most_a_thousand():
-    for count, wanted in ((2, 1), (39, 1), (40, 2), (30_000, 1000)):
+def test_default_validation_is_a_twentieth_of_few_a_fifth_and_at_most_a_thousand():
+    for count, wanted in ((2, 1), (9, 1), (10, 2), (39, 7), (100, 20), (400, 20), (1_000, 50), (30_000, 1000)):
         assert len(corpora.own([(f"a {i}", "b") for i in range(count)], {}).val) == wanted
 
 

@@ -66,6 +66,7 @@ def test_a_mechanism_that_fails_leaves_the_others():
 
 @pytest.mark.parametrize("changes, message", [
     (dict(text="  "), "There is no sentence yet. Type one, or take an example."),
+    (dict(text="", pair="en-nl"), "There is no sentence yet. Type one above."),
     (dict(text="a" * (LIMIT + 1)), "The sentence has 501 characters and the models take at most 500. Shorten it, or show one sentence at a time."),
     (dict(mechanisms=()), "Choose at least one mechanism on the left."),
     (dict(target=TYPED), "Type the French text that all models should produce, or choose another French text, on the left."),

@@ -6,6 +6,7 @@ import pytest
 
 import attnviz
 from attnviz import checkpoints, files
+from dashboard.views import parts
 
 NAME = "sst2/self-attention"
 PLAIN = {
@@ -43,3 +44,9 @@ def test_the_card_belongs_to_the_weights():
 
 def test_it_is_small():
     assert sum(path.stat().st_size for path in (files.ROOT / "sst2").rglob("*") if path.is_file()) < 3e6
+
+
+def test_characters_that_it_does_not_read_are_named():
+    """Its reviews have no full stops: what stands in no token is said rather than gone."""
+    assert parts.unread(load(NAME).trace("A < moving film.. 😴")) == " Not read, as the reviews it learnt from have none: ‘&lt;’, ‘.’, ‘😴’."
+    assert parts.unread(load(NAME).trace("A moving film, isn't it?")) == ""

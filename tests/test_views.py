@@ -12,6 +12,7 @@ from attnviz.mechanisms import MECHANISMS
 from attnviz.translator import LONGEST
 from dashboard import pairs
 from dashboard.settings import KINDS, MOST, PIECES, title
+from dashboard.views import parts
 
 SHIPPED = [name.split("/") for name in attnviz.available() if pairs.translates(name.split("/")[0])]
 UNTRAINED = [("en-fr", name) for name in MECHANISMS] + [(pair, name) for pair in other_pairs.TEXTS for name in other_pairs.MECHANISMS]
@@ -92,8 +93,14 @@ def test_a_new_sentence_and_then_none():
     sound(app)
     assert scene(app).parts[0].trace.text == "A man is eating."
     app.text_input(key="text").set_value("").run()
-    assert [message.value for message in app.error] == ["There is no sentence yet. Type one, or take an example."]
+    assert not app.error and [message.value for message in app.info] == ["There is no sentence yet. Type one, or take an example."]
     assert scene(app).parts[0].trace.text == "A man is eating." != first.parts[0].trace.text
+
+
+def test_characters_of_a_text_for_all_that_no_model_knows_are_named():
+    said = "Not in the vocabulary, read as unknown: ‘☃’."
+    typed, own = (scene(run(**query)).parts[0] for query in ({"target": "One text for all: typed", "force": "Un ☃ chien"}, {}))
+    assert typed.trace.forced and said in parts.shown(typed) and said not in parts.shown(own)
 
 
 def test_the_step_stays_within_the_shortest_sentence():

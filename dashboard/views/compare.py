@@ -13,7 +13,7 @@ from attnviz.mechanisms import MECHANISMS
 from dashboard import controls, scene, state
 from dashboard.bridge import bridge
 from dashboard.plot import named, plots, stepped
-from dashboard.scene import Part, Scene, SceneError
+from dashboard.scene import Part, Scene, SceneError, Waiting
 from dashboard.settings import Settings, title
 from dashboard.views import card, downloads, parts, pictures, tables
 
@@ -42,7 +42,8 @@ def _compose(settings: Settings, notice) -> Scene | None:
     try:
         current = scene.compose(settings, state.trace)
     except SceneError as error:
-        notice.error(parts.markdown(str(error)), icon=":material/info:")
+        say = notice.info if isinstance(error, Waiting) else notice.error
+        say(parts.markdown(str(error)), icon=":material/info:")
         last = state.last(st.session_state)
         if last is not None:
             notice.caption("Below is the last sentence that could be shown:")

@@ -6,14 +6,10 @@ from attnviz import trace_files
 from attnviz.mechanisms import CLASSIFIERS
 from dashboard import controls, gallery, pairs, sources, state
 from dashboard.gallery import COLUMNS, ORDER, Choice, Gallery, Source
-from dashboard.scene import SceneError, sentence
+from dashboard.scene import SceneError, Waiting, sentence
 from dashboard.settings import KINDS
 from dashboard.sources import HF, SAVED
 from dashboard.views import alike, closeup, compared, depth, overview, parts, switched_off, verdict
-
-
-class Waiting(SceneError):
-    """Nothing is wrong: what is to be shown has not been named yet."""
 
 
 def sidebar() -> dict:

@@ -3,6 +3,8 @@
 import html
 import math
 import re
+import unicodedata
+from collections.abc import Iterable
 
 from plotly.graph_objects import Figure
 
@@ -98,9 +100,22 @@ def unattended(part: Part, numbers: int) -> str:
 
 
 def _unknown(part: Part) -> str:
-    unknown = [token.text for token in part.trace.source if token.unknown]
-    listed = ", ".join(f"‘{html.escape(text)}’" for text in dict.fromkeys(unknown))
-    return listed and f" Not in the vocabulary, read as unknown: {listed}."
+    """Which characters no model of the pair knows, in the sentence and in a text that all are made to produce."""
+    given = [*part.trace.source, *(part.trace.target if part.trace.forced else ())]
+    unknown = _quoted(token.text for token in given if token.unknown)
+    return unknown and f" Not in the vocabulary, read as unknown: {unknown}."
+
+
+def unread(trace: Trace) -> str:
+    """Which visible characters of the text are in no token, in words; nothing when all are in one."""
+    read = {place for token in trace.source for place in range(token.start, token.end)}
+    left = _quoted(character for place, character in enumerate(trace.text)
+                   if place not in read and unicodedata.category(character)[0] not in "ZC")  # fmt: skip
+    return left and f" Not read, as the reviews it learnt from have none: {left}."
+
+
+def _quoted(texts: Iterable[str]) -> str:
+    return ", ".join(f"‘{html.escape(text)}’" for text in dict.fromkeys(texts))
 
 
 def which(part: Part) -> str:

@@ -9,7 +9,7 @@ from attnviz.mechanisms import CLASSIFIERS
 from dashboard import state
 from dashboard.gallery import Gallery, head_name
 from dashboard.plot import named, plots
-from dashboard.views import tables
+from dashboard.views import parts, tables
 
 
 def show(current: Gallery, dark: bool) -> None:
@@ -17,7 +17,7 @@ def show(current: Gallery, dark: bool) -> None:
     chances = " · ".join(f"{html.escape(label.text)} {label.probability:.3f}" for label in current.trace.alternatives[0])
     said = f'<p class="said" role="status"><b>{html.escape(current.trace.translation)}</b><br><small>probability: {chances}</small></p>'
     grid = select.select(current.shown)
-    words = f'{said}<p class="what">{html.escape(CLASSIFIERS[current.choice.mechanism].words)} Below: how much of each.</p>'
+    words = f'{said}<p class="what">{html.escape(CLASSIFIERS[current.choice.mechanism].words)} Below: how much of each.{parts.unread(current.trace)}</p>'
     left, right = st.columns([3, 2], gap="large")
     with left:
         plots([(words, named(figures.step_bars(grid, 0, dark=dark), "pooling", dark))], "verdict")
