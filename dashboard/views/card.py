@@ -4,7 +4,7 @@ A `details` element: the browser opens it, so that the page asks the server for 
 """
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dashboard.views.tables import table
 
@@ -16,10 +16,14 @@ METRICS = {
 
 def show(known: dict) -> str:
     """known : the card, and `bytes`, the size of the weights."""
-    facts = [(name, text) for name, text in _facts(known) if text]
-    rows = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in facts)
-    body = f"<dl>{rows}</dl>{_scores(_dict(known, 'scores'))}" if rows else "<p>Nothing is known of this model: it has no card.</p>"
+    body = f"{_list(_facts(known))}{_scores(_dict(known, 'scores'))}{_list(_how(known))}"
+    body = body or "<p>Nothing is known of this model: it has no card.</p>"
     return f'<details class="card" name="card"><summary>Card</summary><div>{body}</div></details>'
+
+
+def _list(facts: Iterable[tuple[str, str]]) -> str:
+    rows = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in facts if text)
+    return rows and f"<dl>{rows}</dl>"
 
 
 def _facts(known: dict) -> Iterator[tuple[str, str]]:
@@ -28,13 +32,17 @@ def _facts(known: dict) -> Iterator[tuple[str, str]]:
     corpora = dict.fromkeys(name.split("/")[0] for name in _dict(known, "data"))
     yield "Trained on", " · ".join(filter(None, [", ".join(corpora), _number(known, "training_pairs", "{:,.0f} sentence pairs")]))
     yield "Training", _training(known)
+    yield "Speed", _number(known, "ms_per_sentence", "{:.1f} ms a sentence, greedy")
+    yield "Alignment error", _alignment(_dict(known, "alignment"))
+    yield "Remark", str(known.get("remark") or "")
+
+
+def _how(known: dict) -> Iterator[tuple[str, str]]:
+    """What it takes to train it again."""
     yield "Model", _listed(_dict(known, "options"))
     yield "Settings", _settings(_dict(known, "settings"))
     yield "Begun by", str(_dict(known, "start").get("command") or "")
-    yield "Speed", _number(known, "ms_per_sentence", "{:.1f} ms a sentence, greedy")
-    yield "Alignment error", _alignment(_dict(known, "alignment"))
-    for name in ("remark", "command"):
-        yield name.capitalize(), str(known.get(name) or "")
+    yield "Command", str(known.get("command") or "")
 
 
 def _training(known: dict) -> str:
