@@ -12,7 +12,7 @@ from dashboard.views import card
 FULL = {
     "parameters": 3392928, "bytes": 6_800_000, "data": {"multi30k/train.en": "aa", "multi30k/val.en": "bb", "tanaka/x": "cc"},
     "training_pairs": 29000, "seconds": 2506, "epochs": 11, "device": "cpu, 1 thread(s)", "best": {"epoch": 9}, "remark": "<b>slow</b>",
-    "command": "python -m attnviz train", "ms_per_sentence": 12.34, "options": {"width": 192, "dropout": 0.3, "cell": "gru"},
+    "command": "python -m attnviz train", "options": {"width": 192, "dropout": 0.3, "cell": "gru"},
     "settings": {"mechanism": "bahdanau", "epochs": 11, "batch_tokens": 2000, "start": "", "word_dropout": 0.0, "rates": {"v": 0.1}},
     "alignment": {"pairs": 40, "best_head": {"error_rate": 0.1234}, "diagonal": {"error_rate": 0.5}},
     "scores": {
@@ -36,7 +36,7 @@ def test_all_that_a_card_can_say():
     assert facts(shown) == {
         "Parameters": "3,392,928", "Weights": "6.8 MB on disk", "Trained on": "multi30k, tanaka · 29,000 sentence pairs",
         "Training": "42 min · 11 epochs, the one of epoch 9 kept · cpu, 1 thread(s)",
-        "Model": "width 192, dropout 0.3, cell gru", "Settings": "batch tokens 2000, v at 0.1 of the rate", "Speed": "12.3 ms a sentence, greedy",
+        "Model": "width 192, dropout 0.3, cell gru", "Settings": "batch tokens 2000, v at 0.1 of the rate",
         "Alignment error": "0.123, of the diagonal 0.500 (forced decoding, 40 sentences linked by hand)",
         "Remark": "<b>slow</b>", "Command": "python -m attnviz train",
     }  # fmt: skip

@@ -32,7 +32,6 @@ def _facts(known: dict) -> Iterator[tuple[str, str]]:
     corpora = dict.fromkeys(name.split("/")[0] for name in _dict(known, "data"))
     yield "Trained on", " · ".join(filter(None, [", ".join(corpora), _number(known, "training_pairs", "{:,.0f} sentence pairs")]))
     yield "Training", _training(known)
-    yield "Speed", _number(known, "ms_per_sentence", "{:.1f} ms a sentence, greedy")
     yield "Alignment error", _alignment(_dict(known, "alignment"))
     yield "Remark", str(known.get("remark") or "")
 
