@@ -105,7 +105,8 @@ def card(root: Path, name: str, corpus: corpora.Corpus, command: str, progress: 
     peaks = [epoch["peak_memory_mb"] for epoch in history if epoch.get("peak_memory_mb")]
     return {
         "pair": pair, "mechanism": mechanism, "data": corpus.files, "seed": settings["seed"], "command": command,
-        "settings": settings, "options": options(mechanism) | checkpoints.read_config(name, root).options, "weights_sha256": checkpoints.fingerprint(name, root),
+        "settings": settings, "options": options(mechanism) | checkpoints.read_config(name, root).options,
+        "weights_sha256": checkpoints.fingerprint(name, root),
         "tokenizer_sha256": checkpoints.fingerprint_text(pair, root),
         "parameters": sum(p.numel() for p in model.model.parameters()),
         "epochs": len(history), "seconds": round(state["seconds"]),

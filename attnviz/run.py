@@ -188,9 +188,11 @@ class Run:
         """Go on from `save`. ValueError when settings or data are not the same, CheckpointError when the file is damaged."""
         path = folder / "training.safetensors"
         state = checkpoints.load_metadata(path, "settings", "seconds", "history", "losses")
-        other = ["data"] if state.get("data", self.digest) != self.digest else []
-        if found := differing(state["settings"], self.plan) or other:
-            raise ValueError(f"{folder} holds a run with other {found[0]}; give the same again, use --restart, or choose another --out")
+        other = differing(state["settings"], self.plan)
+        if not other and state.get("data", self.digest) != self.digest:
+            other = "data"
+        if other:
+            raise ValueError(f"{folder} holds a run with other {other}; give the same again, use --restart, or choose another --out")
         tensors = checkpoints.load_tensors(path)
         try:
             self._fill(tensors)
@@ -213,14 +215,14 @@ class Run:
         self.epoch, self.batch, self.update = tensors["place"].tolist()
 
 
-def differing(saved: dict, plan: Settings) -> list[str]:
-    """What, in words, a saved run has otherwise than the plan; nothing when all its settings are the same."""
+def differing(saved: dict, plan: Settings) -> str:
+    """In words, which settings of a saved run are not the plan's; "" when all are."""
     try:
         was, wanted = asdict(Settings(**saved)), asdict(plan)
     except (TypeError, ValueError):  # settings that this version does not know
-        return ["settings"]
-    apart = [f"{name} {was[name]}, now {wanted[name]}" for name in was if was[name] != wanted[name]]
-    return [f"settings ({'; '.join(apart)})"] if apart else []
+        return "settings"
+    apart = "; ".join(f"{name} {was[name]}, now {wanted[name]}" for name in was if was[name] != wanted[name])
+    return apart and f"settings ({apart})"
 
 
 def computes_bfloat16(device: str) -> bool:

@@ -207,10 +207,14 @@ def test_errors(capsys, command, message):
     assert (status, *capsys.readouterr()) == (2, "", f"python -m attnviz train: {message}\n")
 
 
-def test_lines_without_a_translation_are_counted(train, mine):
-    (mine / "mine.tsv").write_text("no tab\n\n" + (mine / "mine.tsv").read_text() + "\talone\n")
-    status, _, err = train("--tsv", mine / "mine.tsv", pair="xx-yy")
-    assert status == 0 and card_of(mine, "xx-yy/bahdanau")["training_pairs"] <= 57
+def test_lines_without_a_translation_and_few_for_validation_are_said(mine, capsys):
+    path = mine / "mine.tsv"
+    path.write_text("no tab\n\n" + path.read_text() + "\talone\n")
+    assert main(["train", "--pair", "xx-yy", "--mechanism", "bahdanau", "--out", str(mine / "out"), *SMALL, "--tsv", str(path)]) == 0
+    said = capsys.readouterr().err
+    assert f"2 of 62 lines lack the source or its translation, and are left out; the first is line 1 of {path}\n" in said
+    assert "validation has 12 sentences, so which pass is kept is partly chance" in said
+    assert card_of(mine, "xx-yy/bahdanau")["scores"]["val"]["sentences"] == 12
 
 
 def test_what_is_left_out_is_said(tmp_path, capsys):

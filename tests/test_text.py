@@ -13,8 +13,7 @@ SHIPPED = checkpoints.ROOT / "en-fr" / "tokenizer.json"
 
 def tokenizers():
     yield pytest.param(sentences.tiny_text, id="tiny")
-    yield pytest.param(lambda: Text.load(SHIPPED), id="shipped", marks=pytest.mark.skipif(
-        not SHIPPED.is_file(), reason="no shipped tokenizer"))
+    yield pytest.param(lambda: Text.load(SHIPPED), id="shipped")
 
 
 @pytest.fixture(scope="module", params=tokenizers())
