@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from attnviz import checkpoints, corpora
+from attnviz import checkpoints, corpora, heap
 from attnviz.models import CLASSES
 from attnviz.models import options as model_options
 from attnviz.recipes import Settings, settings
@@ -38,6 +38,7 @@ def train(args: Namespace) -> None:
     if len(corpus.val) < FEW_VAL:
         print(f"validation has {len(corpus.val)} sentences, so which pass is kept is partly chance; give more, or a larger --val-size",
               file=sys.stderr)  # fmt: skip
+    heap.keep_freed()
     if args.threads:
         torch.set_num_threads(args.threads)
     name = f"{args.pair}/{args.mechanism}"
@@ -88,7 +89,7 @@ def _out(args: Namespace, name: str) -> Path:
     if args.restart or not finished:
         return root
     if args.out:
-        raise ValueError(f"{root / name} holds a finished model; choose another --out, or lose it with --restart")
+        raise ValueError(f"{root / name} holds a finished model; choose another --out, or put it aside with --restart")
     print(f"{root / name} holds a finished model; training in {OUT / name} instead", file=sys.stderr)
     return OUT
 

@@ -1,6 +1,7 @@
 """Training: pairs of a corpus to a checkpoint. Seeded, resumable where it stood; the best epoch on validation ships."""
 
 import math
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -65,7 +66,8 @@ def train(
 ) -> Path:  # fmt: skip
     """Train, resuming what `root/pair/mechanism` holds; returns that folder. The best epoch on validation ships.
 
-    save_every : seconds between saves within an epoch. compile : see `Run`. restart : begin again, whatever is there.
+    save_every : seconds between saves within an epoch. compile : see `Run`. restart : begin again, whatever is there; when the
+    new run has its first model, the one that was there is kept in the folder `before`.
     start : folder of a checkpoint whose weights and tokenizer to begin with, rather than at random (fine-tuning).
     ValueError when a finished model is there without its run, or a run with other settings or data; CheckpointError.
     """
@@ -186,6 +188,8 @@ def _finish(run: Run, folder: Path, text: Text, corpus: corpora.Corpus) -> None:
     if not math.isfinite(score["val_loss"]):
         raise Diverged(run.epoch, f"the loss on validation is {score['val_loss']}")
     if best is None or score[score_key(corpus)] > best:
+        if best is None:
+            _put_aside(folder)
         (folder / "card.json").unlink(missing_ok=True)  # it speaks of other weights
         checkpoints.save_model(folder, run.config, run.average)
     run.seconds += time.monotonic() - started
@@ -194,3 +198,10 @@ def _finish(run: Run, folder: Path, text: Text, corpus: corpora.Corpus) -> None:
                                 "device": device_name(run.device), "precision": run.precision})  # fmt: skip
     run.losses, run.counted = 0.0, 0
     run.save(folder)
+
+
+def _put_aside(folder: Path) -> None:
+    """Copy the model that another run left, with its card, to the folder `before`, where no page looks."""
+    for name in ("model.safetensors", "config.json", "card.json"):
+        if (folder / name).is_file():
+            files.replace(folder / "before" / name, lambda temporary: shutil.copyfile(folder / name, temporary))

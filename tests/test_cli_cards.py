@@ -54,7 +54,7 @@ def test_training_does_not_write_over_a_finished_model(tmp_path, capsys, monkeyp
     assert main(command) == 2
     assert f"{root / 'en-fr/bahdanau'} holds a finished model; training in trained/en-fr/bahdanau instead" in capsys.readouterr().err
     assert main([*command, "--out", str(root)]) == 2
-    assert "holds a finished model; choose another --out, or lose it with --restart" in capsys.readouterr().err
+    assert "holds a finished model; choose another --out, or put it aside with --restart" in capsys.readouterr().err
     assert main([*command, "--restart"]) == 2
     assert [str(out) for out in went] == ["trained", str(root)]
     assert checkpoints.fingerprint("en-fr/bahdanau", root) == before

@@ -117,6 +117,23 @@ def test_a_finished_model_is_not_overwritten_by_chance(copy, corpus):
     assert len(history(folder)) == 1
 
 
+def test_a_restart_keeps_the_model_that_was_there(copy, finished, corpus, monkeypatch):
+    folder, old = copy / "en-fr" / "bahdanau", finished / "en-fr" / "bahdanau"
+    (folder / "card.json").write_text('{"seed": 1}')
+
+    def die(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr("attnviz.training.validate", die)
+        training.train(plan(seed=2), corpus, copy, "en-fr", save_every=0, compile=False, restart=True)
+    assert same(folder, old, "model.safetensors") and (folder / "card.json").exists()  # nothing better yet
+    training.train(plan(seed=2), corpus, copy, "en-fr", compile=False)
+    assert not same(folder, old, "model.safetensors") and not (folder / "card.json").exists()
+    assert same(folder / "before", old, "model.safetensors") and (folder / "before" / "card.json").read_text() == '{"seed": 1}'
+    assert checkpoints.names(copy) == checkpoints.names(finished)
+
+
 @pytest.mark.parametrize("forgotten", ["rates", "data"])
 def test_a_run_begun_before_something_was_recorded_goes_on(finished, corpus, tmp_path, monkeypatch, forgotten):
     begin_and_kill(monkeypatch, tmp_path, corpus)
