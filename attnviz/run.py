@@ -10,6 +10,7 @@ import random
 import resource
 import shutil
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -40,8 +41,9 @@ def token_loss(logits: Tensor, target: Tensor, smoothing: float, padding: int = 
 def disagreement(logits: Tensor, target: Tensor, padding: int = PAD) -> Tensor:
     """logits (2 B, T, V), two passes one after the other, target (B, T) -> half of KL(p || q) + KL(q || p), the mean over
     real tokens, nats. R-Drop, Liang et al. 2021, eq. 2."""
-    p, q = (torch.log_softmax(half.float()[target != padding], dim=-1) for half in logits.chunk(2))
-    return ((p.exp() - q.exp()) * (p - q)).sum(dim=-1).mean() / 2
+    p, q = (torch.log_softmax(half.float(), dim=-1) for half in logits.chunk(2))
+    apart, real = ((p.exp() - q.exp()) * (p - q)).sum(dim=-1), target != padding
+    return (apart * real).sum() / real.sum() / 2
 
 
 def drop_words(source: Tensor, share: float) -> Tensor:
@@ -73,7 +75,8 @@ class Run:
         self.data = self.whole  # as the current epoch reads it
         self.loose = text.loosened(plan.piece_dropout) if plan.piece_dropout else None  # reads the pairs anew
         self.digest = hashlib.sha256(repr(self.data).encode()).hexdigest()  # of the data, that a resumed run goes on with it
-        self.loss = torch.compile(token_loss, dynamic=True) if compile and shutil.which("g++") else token_loss
+        fuse = partial(torch.compile, dynamic=True) if compile and shutil.which("g++") else lambda function: function
+        self.loss, self.apart = fuse(token_loss), fuse(disagreement)
         self.epoch, self.batch, self.update, self.seconds = 0, 0, 0, 0.0
         self.losses, self.counted = 0.0, 0  # sum over, and number of, the batches of this epoch
         self.history: list[dict] = []
@@ -137,7 +140,7 @@ class Run:
         """R-Drop, half of its eq. 4: the loss is the mean of two passes, each under a dropout of its own."""
         source, twice = source.repeat(2, 1), target.repeat(2, 1)
         logits = self._logits(source, twice)
-        apart = disagreement(logits, target, self.padding)
+        apart = self.apart(logits, target, self.padding)
         return self.loss(logits, twice, self.plan.label_smoothing, self.padding) + self.plan.consistency / 2 * apart
 
     def _update(self) -> None:
