@@ -42,3 +42,12 @@ def folder(tmp_path_factory):
 
     root, written = tmp_path_factory.mktemp("hf"), {}
     return lambda family: written.get(family) or written.setdefault(family, families.write(root / family, family))
+
+
+@pytest.fixture(scope="module")
+def load(folder):
+    """family of the transformers library -> the model by the real path, loaded once."""
+    import attnviz
+
+    loaded = {}
+    return lambda family: loaded.get(family) or loaded.setdefault(family, attnviz.load(f"hf:{folder(family)}"))
