@@ -22,8 +22,6 @@ class Settings:
     word_dropout: float = 0.0  # share of a sentence's pieces that are read as unknown, in training
     piece_dropout: float = 0.0  # share of the merges of pieces that are left out, anew at each reading, in the first four fifths
     start: str = ""  # SHA-256 of the weights that it begins with; "": random ones
-    teachers: str = ""  # SHA-256 of the weights of the models that it also learns from, a space between
-    teaching: float = 0.5  # with teachers: their share of the loss
     vocabulary: int = 8000
     seed: int = 1
     rates: dict = field(default_factory=dict)  # parameter name -> factor on the learning rate, where it is not 1
@@ -44,7 +42,6 @@ _BOUNDS = [
     *_each("epochs batch_tokens learning_rate clip vocabulary", lambda value: 0 < value < math.inf, "positive and finite"),
     *_each("warmup weight_decay consistency", lambda value: 0 <= value < math.inf, "at least 0 and finite"),
     *_each("label_smoothing average word_dropout piece_dropout", lambda value: 0 <= value < 1, "at least 0 and below 1"),
-    *_each("teaching", lambda value: 0 <= value <= 1, "from 0 to 1"),
     *_each("seed", lambda value: 0 <= value < 2**63, "at least 0 and below 2^63"),
 ]
 

@@ -7,6 +7,7 @@ fp32 master weights take the steps (Micikevicius et al. 2018). Their moving aver
 import copy
 import hashlib
 import random
+import resource
 import shutil
 from dataclasses import asdict
 from functools import partial
@@ -17,7 +18,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz import checkpoints, corpora
-from attnviz.devices import computes_bfloat16
 from attnviz.evaluate import translate
 from attnviz.mechanisms import Config
 from attnviz.models import build
@@ -75,8 +75,8 @@ class Run:
         self.data = self.whole  # as the current epoch reads it
         self.loose = text.loosened(plan.piece_dropout) if plan.piece_dropout else None  # reads the pairs anew
         self.digest = hashlib.sha256(repr(self.data).encode()).hexdigest()  # of the data, that a resumed run goes on with it
-        self.fuse = partial(torch.compile, dynamic=True) if compile and shutil.which("g++") else lambda function: function
-        self.loss, self.apart = self.fuse(token_loss), self.fuse(disagreement)
+        fuse = partial(torch.compile, dynamic=True) if compile and shutil.which("g++") else lambda function: function
+        self.loss, self.apart = fuse(token_loss), fuse(disagreement)
         self.epoch, self.batch, self.update, self.seconds = 0, 0, 0, 0.0
         self.losses, self.counted = 0.0, 0  # sum over, and number of, the batches of this epoch
         self.history: list[dict] = []
@@ -108,20 +108,12 @@ class Run:
 
     def learn(self, batch: list[int]) -> Tensor:
         """One update on a batch of indices -> its loss."""
-        loss = self.objective(batch)
+        source, target = (corpora.pad([self.data[i][side] for i in batch]).to(self.device) for side in (0, 1))
+        source = drop_words(source, self.plan.word_dropout)
+        loss = self._consistent(source, target) if self.plan.consistency else self._plain(source, target)
         loss.backward()
         self._update()
         return loss.detach()
-
-    def objective(self, batch: list[int]) -> Tensor:
-        """The loss on a batch of indices."""
-        source, target = self.tensors(batch)
-        return self._consistent(source, target) if self.plan.consistency else self._plain(source, target)
-
-    def tensors(self, batch: list[int]) -> tuple[Tensor, Tensor]:
-        """The sources (B, S) and targets (B, T) of a batch of indices, words dropped as the settings say."""
-        source, target = (corpora.pad([self.data[i][side] for i in batch]).to(self.device) for side in (0, 1))
-        return drop_words(source, self.plan.word_dropout), target
 
     @staticmethod
     def encode(pairs: corpora.Pairs, text: Text) -> list[tuple[list[int], list[int]]]:
@@ -234,3 +226,22 @@ def differing(saved: dict, plan: Settings) -> str:
         return "settings"
     apart = "; ".join(f"{name} {was[name]}, now {wanted[name]}" for name in was if was[name] != wanted[name])
     return apart and f"settings ({apart})"
+
+
+def computes_bfloat16(device: str) -> bool:
+    """Does the device multiply in bfloat16 itself? Where it emulates that, fp32 is faster."""
+    if device == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # x86, x86, ARM
+
+
+def device_name(device: str) -> str:
+    """What a run runs on, for its card."""
+    return torch.cuda.get_device_name() if device == "cuda" else f"cpu, {torch.get_num_threads()} thread(s)"
+
+
+def peak_memory_mb() -> int:
+    """Most memory the process has held (on a GPU: that its tensors held), MB."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() // 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

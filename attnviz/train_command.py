@@ -44,10 +44,10 @@ def train(args: Namespace) -> None:
     name = f"{args.pair}/{args.mechanism}"
     root = _out(args, name)
     _keep_vocabulary(args, root, name, changes)
-    folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=args.start and Path(args.start),
-                            teachers=[Path(teacher) for teacher in args.teacher])  # fmt: skip
+    folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=args.start and Path(args.start))
     card = evaluate.card(root, name, corpus, _command(args), progress=True)
-    checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)} | _before(args))
+    start = {"start": _start(Path(args.start))} if args.start else {}
+    checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)} | start)
     key = training.score_key(corpus)
     print(f"{folder} is ready: {key} {card['best'][key]:.2f} in epoch {card['best']['epoch']}")
 
@@ -58,9 +58,8 @@ def _check(args: Namespace, options: dict) -> None:
     if unknown := [name for name in options if name not in known]:
         raise ValueError(f"{unknown[0]} is neither an option of {args.mechanism} ({', '.join(known)}) nor a setting of its training "
                          f"({', '.join(_SETTINGS)})")  # fmt: skip
-    for option, folder in [("--start", args.start), *(("--teacher", teacher) for teacher in args.teacher)]:
-        if folder and not (Path(folder) / "config.json").is_file():
-            raise ValueError(f"{option} must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got {folder}")
+    if args.start and not (Path(args.start) / "config.json").is_file():
+        raise ValueError(f"--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got {args.start}")
     if args.out and Path(args.out).exists() and not Path(args.out).is_dir():
         raise ValueError(f"--out must be a folder; got the file {args.out}")
 
@@ -77,18 +76,10 @@ def _keep_vocabulary(args: Namespace, root: Path, name: str, changes: dict) -> N
     print(f"{path} is kept: {size} pieces, which all mechanisms of {args.pair} share")
 
 
-def _before(args: Namespace) -> dict:
-    """For the card: the models that this one began with and learnt from, where there are any."""
-    start = {"start": _known(Path(args.start))} if args.start else {}
-    return start | ({"teachers": [_known(Path(teacher)) for teacher in args.teacher]} if args.teacher else {})
-
-
-def _known(folder: Path) -> dict:
-    """What the card of a checkpoint that had a part in a run says of its own training; so on for the one that it began with."""
-    name = "/".join(folder.resolve().parts[-2:])
-    known = checkpoints.read_card(name, folder.resolve().parent.parent)
-    kept = ("command", "epochs", "seconds", "weights_sha256", *(key for key in ("start", "teachers") if key in known))
-    return {"model": name} | {key: known.get(key) for key in kept}
+def _start(folder: Path) -> dict:
+    """What the card of the checkpoint that a run began with says of its training, which is part of this one's."""
+    known = checkpoints.read_card("/".join(folder.resolve().parts[-2:]), folder.resolve().parent.parent)
+    return {key: known.get(key) for key in ("command", "epochs", "seconds", "weights_sha256")}
 
 
 def _out(args: Namespace, name: str) -> Path:
@@ -180,7 +171,6 @@ def _command(args: Namespace) -> str:
         words += [f"--{name.replace('_', '-')}", Path(getattr(args, name)).name]
     words += [] if own or args.pair in corpora.GENERATED else ["--data", "DIR"]
     words += ["--start", "/".join(Path(args.start).parts[-2:])] if args.start else []  # pair/mechanism, of whatever folder
-    words += [word for teacher in args.teacher for word in ("--teacher", "/".join(Path(teacher).parts[-2:]))]
     for name in _RECORDED:
         if (value := getattr(args, name)) is not None:
             words += [f"--{name.replace('_', '-')}", str(value)]

@@ -3,7 +3,6 @@
 import math
 import shutil
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +11,11 @@ from torch import nn
 from tqdm import tqdm
 
 from attnviz import checkpoints, corpora, files, progress, recipes
-from attnviz.devices import device_name, peak_memory_mb
 from attnviz.label_run import LabelRun
 from attnviz.mechanisms import CLASSIFIERS, MECHANISMS, Config
 from attnviz.metrics import METRICS
 from attnviz.models import build
-from attnviz.run import Diverged, Run, token_loss
-from attnviz.teaching import TaughtRun
+from attnviz.run import Diverged, Run, device_name, peak_memory_mb, token_loss
 from attnviz.text import SPECIALS, Text, train_vocabulary
 
 RUNS = dict.fromkeys(MECHANISMS, Run) | dict.fromkeys(CLASSIFIERS, LabelRun)
@@ -65,18 +62,16 @@ def plan(pair: str, mechanism: str, options: dict | None = None, **changes) -> r
 
 def train(
     plan: recipes.Settings, corpus: corpora.Corpus, root: Path, pair: str, save_every: float = 60.0, compile: bool = True,
-    restart: bool = False, start: Path | None = None, teachers: Sequence[Path] = (),
+    restart: bool = False, start: Path | None = None,
 ) -> Path:  # fmt: skip
     """Train, resuming what `root/pair/mechanism` holds; returns that folder. The best epoch on validation ships.
 
     save_every : seconds between saves within an epoch. compile : see `Run`. restart : begin again, whatever is there; when the
     new run has its first model, the one that was there is kept in the folder `before`.
     start : folder of a checkpoint whose weights and tokenizer to begin with, rather than at random (fine-tuning).
-    teachers : folders of checkpoints with the same tokenizer, to learn from as well (knowledge distillation).
     ValueError when a finished model is there without its run, or a run with other settings or data; CheckpointError.
     """
     plan = replace(plan, start=checkpoints.fingerprint(*_name(start))) if start else plan
-    plan = replace(plan, teachers=" ".join(checkpoints.fingerprint(*_name(teacher)) for teacher in teachers))
     folder = Path(root) / pair / plan.mechanism
     begun = folder / "training.safetensors"
     if restart:
@@ -86,7 +81,7 @@ def train(
     tokenizer = Path(root) / pair / "tokenizer.json"
     text = _taken(start, tokenizer) if start else vocabulary(tokenizer, corpus, plan.vocabulary)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    run = _run(plan, text, corpus, device, compile, [_taught_by(teacher, tokenizer) for teacher in teachers])
+    run = RUNS[plan.mechanism](plan, text, corpus.train, device, compile)
     if begun.exists():
         run.restore(folder)
     elif start:
@@ -116,23 +111,6 @@ def _taken(start: Path, path: Path) -> Text:
     if not path.is_file():
         files.replace(path, lambda temporary: temporary.write_bytes(taken.read_bytes()))
     return text
-
-
-def _run(plan: recipes.Settings, text: Text, corpus: corpora.Corpus, device: str, compile: bool, teachers: list[nn.Module]) -> Run:
-    if not teachers:
-        return RUNS[plan.mechanism](plan, text, corpus.train, device, compile)
-    if RUNS[plan.mechanism] is not Run:
-        raise ValueError(f"{plan.mechanism} takes no teacher: that is for models that translate")
-    return TaughtRun(plan, text, corpus.train, device, compile, teachers)
-
-
-def _taught_by(teacher: Path, tokenizer: Path) -> nn.Module:
-    """The model of a teacher. ValueError when it reads other pieces than those of the tokenizer."""
-    name, root = _name(teacher)
-    checkpoints.load_text(name.split("/")[0], root)  # says what is wrong with it
-    if (root / name).with_name("tokenizer.json").read_bytes() != tokenizer.read_bytes():
-        raise ValueError(f"{tokenizer} is not the tokenizer of {teacher}, the teacher; choose another --out, or another teacher")
-    return checkpoints.load_model(name, root)[0]
 
 
 def _begin(run: Run, start: Path) -> None:

@@ -34,11 +34,11 @@ def kill_after(monkeypatch, updates):
     monkeypatch.setattr(training.Run, "learn", mortal)
 
 
-def begin_and_kill(monkeypatch, root, corpus, mechanism="bahdanau", updates=20, save_every=0, **how):
+def begin_and_kill(monkeypatch, root, corpus, mechanism="bahdanau", updates=20, save_every=0):
     """A run that dies after some updates; nothing is patched afterwards."""
     with monkeypatch.context() as patch, pytest.raises(Killed):
         kill_after(patch, updates)
-        training.train(plan(mechanism), corpus, root, "en-fr", save_every=save_every, compile=False, **how)
+        training.train(plan(mechanism), corpus, root, "en-fr", save_every=save_every, compile=False)
 
 
 def history(folder):

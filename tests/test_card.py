@@ -55,21 +55,6 @@ def test_a_model_that_began_with_another_says_how_long_that_took():
     assert found["Begun by"] == "python -m attnviz train --epochs 40"
 
 
-def test_a_model_that_was_taught_says_by_which():
-    first = {"command": "python -m attnviz train --epochs 40", "epochs": 40, "seconds": 6000}
-    start = {"command": "python -m attnviz train --epochs 12", "epochs": 12, "seconds": 600, "start": first}
-    settings = {**FULL["settings"], "teachers": "00 11", "teaching": 0.5}
-    teachers = [{"model": "en-fr/transformer"}, {"model": "en-fr/<b>"}]
-    shown = card.show(FULL | {"start": start, "settings": settings, "teachers": teachers})
-    found = facts(shown)
-    assert found["Training"].startswith("begun with weights of 100 min and 40 epochs · begun with weights of 10 min and 12 epochs · 42 min")
-    assert re.findall(r"Begun by</dt><dd>(.*?)</dd>", shown) == [first["command"], start["command"]]
-    assert found["Taught by"] == "en-fr/transformer, en-fr/<b> (50% of the loss: what they say of each token)" and "<b>)" not in shown
-    assert found["Settings"] == facts(card.show(FULL))["Settings"]
-    for odd in (None, "text", [], [None], [{}], {"model": "x"}):
-        assert "Taught by" not in facts(card.show(FULL | {"settings": settings, "teachers": odd}))
-
-
 @pytest.mark.parametrize("missing", FULL)
 def test_a_card_may_lack_anything(missing):
     """Any field may be missing, null, or of another shape."""

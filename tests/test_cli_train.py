@@ -62,16 +62,9 @@ def test_a_card_says_what_its_run_began_with(train, data, tmp_path):
     folder, two = tmp_path / "out" / "en-fr" / "bahdanau", tmp_path / "two"
     assert train("--data", data, "--limit", 80, "--start", folder, "--out", two)[0] == 0
     first, second = card_of(tmp_path), checkpoints.read_json(two / "en-fr" / "bahdanau" / "card.json")
-    known = {"model": "en-fr/bahdanau"} | {key: first[key] for key in ("command", "epochs", "seconds", "weights_sha256")}
-    assert second["start"] == known and not {"start", "teachers"} & set(first)
-    assert second["settings"]["start"] == first["weights_sha256"]
+    assert second["start"] == {key: first[key] for key in ("command", "epochs", "seconds", "weights_sha256")}
+    assert second["settings"]["start"] == first["weights_sha256"] and "start" not in first
     assert "--start en-fr/bahdanau" in second["command"] and str(tmp_path) not in second["command"]
-    taught = ("--start", two / "en-fr" / "bahdanau", "--teacher", folder, "--teacher", two / "en-fr" / "bahdanau")
-    assert train("--data", data, "--limit", 80, *taught, "--out", tmp_path / "three")[0] == 0
-    third = checkpoints.read_json(tmp_path / "three" / "en-fr" / "bahdanau" / "card.json")
-    assert third["start"]["start"] == known and third["teachers"] == [known, third["start"]]
-    assert third["settings"]["teachers"] == f"{first['weights_sha256']} {second['weights_sha256']}"
-    assert third["command"].count("--teacher en-fr/bahdanau") == 2 and str(tmp_path) not in third["command"]
 
 
 def test_the_corpora_of_a_pair(train, data, tmp_path, monkeypatch):
@@ -200,7 +193,7 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
      "attention_dropout must be at least 0 and below 1; got 1.5"),
     ((*TRAIN, "--set", "reach=3"), "reach is neither an option of bahdanau (width, embedding_width, dropout, attention_dropout, cell) "
      "nor a setting of its training (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, average, "
-     "consistency, word_dropout, piece_dropout, teaching, vocabulary, seed)"),
+     "consistency, word_dropout, piece_dropout, vocabulary, seed)"),
     ((*TRAIN, "--start", "/nowhere"), "--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got /nowhere"),
     ((*TRAIN, "--out", __file__), f"--out must be a folder; got the file {__file__}"),
     ((*TRAIN, "--set", "cell=elm"), "bahdanau cannot be built with {'dropout': 0.3, 'cell': 'elm'}: cell must be one of gru, "

@@ -13,8 +13,6 @@ METRICS = {
     "bleu_char": "BLEU characters", "chrf": "chrF", "exact_match": "exact %", "antidiagonal": "anti-diagonal %", "accuracy": "accuracy %",
 }  # fmt: skip  # attnviz.metrics and evaluate.py say what they are
 
-_ELSEWHERE = ("epochs", "start", "teachers", "teaching")  # settings that the card has in other words
-
 
 def show(known: dict) -> str:
     """known : the card, and `bytes`, the size of the weights."""
@@ -42,37 +40,21 @@ def _how(known: dict) -> Iterator[tuple[str, str]]:
     """What it takes to train it again."""
     yield "Model", _listed(_dict(known, "options"))
     yield "Settings", _settings(_dict(known, "settings"))
-    for start in _begun(known):
-        yield "Begun by", str(start.get("command") or "")
-    yield "Taught by", _taught(known)
+    yield "Begun by", str(_dict(known, "start").get("command") or "")
     yield "Command", str(known.get("command") or "")
 
 
 def _training(known: dict) -> str:
     best = _number(_dict(known, "best"), "epoch", ", the one of epoch {:.0f} kept")
     epochs = _number(known, "epochs", "{:.0f} epochs") + best
-    before = [_number(start, "seconds", "begun with weights of {:,.0f} min", 60) + _number(start, "epochs", " and {:.0f} epochs")
-              for start in _begun(known)]  # fmt: skip
-    return " · ".join(filter(None, [*before, _number(known, "seconds", "{:,.0f} min", 60), epochs, str(known.get("device") or "")]))
-
-
-def _begun(known: dict) -> list[dict]:
-    """The runs that this one's weights went through before, the first one first."""
     start = _dict(known, "start")
-    return [*_begun(start), start] if start else []
-
-
-def _taught(known: dict) -> str:
-    """The models whose answers it learnt from, and how much of its loss that was."""
-    teachers = known.get("teachers")
-    names = [str(teacher.get("model") or "") for teacher in teachers if isinstance(teacher, dict)] if isinstance(teachers, list) else []
-    share = _number(_dict(known, "settings"), "teaching", " ({:.0%} of the loss: what they say of each token)")
-    return ", ".join(filter(None, names)) + share if any(names) else ""
+    before = _number(start, "seconds", "begun with weights of {:,.0f} min", 60) + _number(start, "epochs", " and {:.0f} epochs")
+    return " · ".join(filter(None, [before, _number(known, "seconds", "{:,.0f} min", 60), epochs, str(known.get("device") or "")]))
 
 
 def _settings(settings: dict) -> str:
     """What the training was set to, and which parameters learnt at a rate of their own."""
-    numbers = {name: value for name, value in settings.items() if name not in _ELSEWHERE and not isinstance(value, dict)}
+    numbers = {name: value for name, value in settings.items() if name not in ("epochs", "start") and not isinstance(value, dict)}
     slow = [f"{name} at {value} of the rate" for name, value in _dict(settings, "rates").items()]
     return ", ".join(filter(None, [_listed(numbers), *slow]))
 
