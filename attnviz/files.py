@@ -4,6 +4,7 @@
     checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, options
                                   /model.safetensors  weights in fp16; fp32 once loaded (checkpoints.py)
                                   /card.json        what it was trained on, how, and what it scores; may be missing
+                                  /before/          these three of the finished model that a restart replaced
 """
 
 import json

@@ -11,7 +11,7 @@ def keep_freed() -> bool:
     """Keep freed memory in the process rather than giving it back to the system; False where that cannot be asked for.
 
     Large tensors come by default from maps of their own, whose pages the kernel clears one by one at every batch: on a
-    virtual machine 40 % of the time of a training step. It needs glibc.
+    virtual machine 40 % of the time of a training step. It needs glibc; what is kept stays with the process to its end.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -44,9 +44,9 @@ def train(args: Namespace) -> None:
     name = f"{args.pair}/{args.mechanism}"
     root = _out(args, name)
     _keep_vocabulary(args, root, name, changes)
+    start = {"start": _start(Path(args.start))} if args.start else {}
     folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=args.start and Path(args.start))
     card = evaluate.card(root, name, corpus, _command(args), progress=True)
-    start = {"start": _start(Path(args.start))} if args.start else {}
     checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)} | start)
     key = training.score_key(corpus)
     print(f"{folder} is ready: {key} {card['best'][key]:.2f} in epoch {card['best']['epoch']}")
@@ -77,9 +77,10 @@ def _keep_vocabulary(args: Namespace, root: Path, name: str, changes: dict) -> N
 
 
 def _start(folder: Path) -> dict:
-    """What the card of the checkpoint that a run began with says of its training, which is part of this one's."""
+    """What the card of the checkpoint that a run began with says of its training, which is part of this one's; and so on back."""
     known = checkpoints.read_card("/".join(folder.resolve().parts[-2:]), folder.resolve().parent.parent)
-    return {key: known.get(key) for key in ("command", "epochs", "seconds", "weights_sha256")}
+    kept = {key: known.get(key) for key in ("command", "epochs", "seconds", "weights_sha256")}
+    return kept | ({"start": known["start"]} if "start" in known else {})
 
 
 def _out(args: Namespace, name: str) -> Path:
@@ -170,7 +171,7 @@ def _command(args: Namespace) -> str:
     for name in own:
         words += [f"--{name.replace('_', '-')}", Path(getattr(args, name)).name]
     words += [] if own or args.pair in corpora.GENERATED else ["--data", "DIR"]
-    words += ["--start", "/".join(Path(args.start).parts[-2:])] if args.start else []  # pair/mechanism, of whatever folder
+    words += ["--start", "/".join(Path(args.start).resolve().parts[-2:])] if args.start else []  # pair/mechanism, of any folder
     for name in _RECORDED:
         if (value := getattr(args, name)) is not None:
             words += [f"--{name.replace('_', '-')}", str(value)]

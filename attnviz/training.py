@@ -67,25 +67,25 @@ def train(
     """Train, resuming what `root/pair/mechanism` holds; returns that folder. The best epoch on validation ships.
 
     save_every : seconds between saves within an epoch. compile : see `Run`. restart : begin again, whatever is there; when the
-    new run has its first model, the one that was there is kept in the folder `before`.
+    new run has its first model, a finished one that was there is kept in the folder `before`.
     start : folder of a checkpoint whose weights and tokenizer to begin with, rather than at random (fine-tuning).
     ValueError when a finished model is there without its run, or a run with other settings or data; CheckpointError.
     """
     plan = replace(plan, start=checkpoints.fingerprint(*_name(start))) if start else plan
     folder = Path(root) / pair / plan.mechanism
     begun = folder / "training.safetensors"
-    if restart:
-        begun.unlink(missing_ok=True)
-    elif not begun.exists() and (folder / "card.json").exists():
+    if not restart and not begun.exists() and (folder / "card.json").exists():
         raise ValueError(f"{folder} holds a finished model and no run to go on with; choose another --out, or --restart")
     tokenizer = Path(root) / pair / "tokenizer.json"
     text = _taken(start, tokenizer) if start else vocabulary(tokenizer, corpus, plan.vocabulary)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     run = RUNS[plan.mechanism](plan, text, corpus.train, device, compile)
-    if begun.exists():
+    if begun.exists() and not restart:
         run.restore(folder)
     elif start:
         _begin(run, start)
+    if restart:
+        begun.unlink(missing_ok=True)  # now that nothing more can be refused
     _best(run, corpus)
     sentence = progress.example(corpus.val)
     with tqdm(total=run.total, initial=run.update, desc=f"{pair}/{plan.mechanism}", unit="batch", smoothing=0.05) as bar:
@@ -188,9 +188,8 @@ def _finish(run: Run, folder: Path, text: Text, corpus: corpora.Corpus) -> None:
     if not math.isfinite(score["val_loss"]):
         raise Diverged(run.epoch, f"the loss on validation is {score['val_loss']}")
     if best is None or score[score_key(corpus)] > best:
-        if best is None:
+        if (folder / "card.json").exists():  # a finished model, of another run
             _put_aside(folder)
-        (folder / "card.json").unlink(missing_ok=True)  # it speaks of other weights
         checkpoints.save_model(folder, run.config, run.average)
     run.seconds += time.monotonic() - started
     mean = round(run.losses / max(run.counted, 1), 4)
@@ -201,7 +200,7 @@ def _finish(run: Run, folder: Path, text: Text, corpus: corpora.Corpus) -> None:
 
 
 def _put_aside(folder: Path) -> None:
-    """Copy the model that another run left, with its card, to the folder `before`, where no page looks."""
+    """Copy a finished model to the folder `before`, where no page looks, and take its card away, which speaks of its weights."""
     for name in ("model.safetensors", "config.json", "card.json"):
-        if (folder / name).is_file():
-            files.replace(folder / "before" / name, lambda temporary: shutil.copyfile(folder / name, temporary))
+        files.replace(folder / "before" / name, lambda temporary: shutil.copyfile(folder / name, temporary))
+    (folder / "card.json").unlink()

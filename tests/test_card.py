@@ -49,10 +49,14 @@ def test_all_that_a_card_can_say():
 
 
 def test_a_model_that_began_with_another_says_how_long_that_took():
-    start = {"command": "python -m attnviz train --epochs 40", "epochs": 40, "seconds": 6000, "weights_sha256": "0" * 64}
-    found = facts(card.show(FULL | {"start": start}))
-    assert found["Training"].startswith("begun with weights of 100 min and 40 epochs · 42 min · 11 epochs")
-    assert found["Begun by"] == "python -m attnviz train --epochs 40"
+    first = {"command": "python -m attnviz train --epochs 40", "epochs": 40, "seconds": 6000, "weights_sha256": "0" * 64}
+    start = {"command": "python -m attnviz train --epochs 12", "epochs": 12, "seconds": 600, "start": first}
+    shown = card.show(FULL | {"start": first})
+    assert facts(shown)["Training"].startswith("begun with weights of 100 min and 40 epochs · 42 min · 11 epochs")
+    assert facts(shown)["Begun by"] == first["command"]
+    shown = card.show(FULL | {"start": start})  # which itself began with another
+    assert facts(shown)["Training"].startswith("begun with weights of 100 min and 40 epochs · begun with weights of 10 min and 12 epochs · 42")
+    assert re.findall(r"Begun by</dt><dd>(.*?)</dd>", shown) == [first["command"], start["command"]]
 
 
 @pytest.mark.parametrize("missing", FULL)

@@ -20,10 +20,13 @@ SEE = "see python -m attnviz train --help"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """No compiler, no change to torch's threads, no data but what a test gives."""
+    """No compiler, no change to torch's threads or to the heap, no data but what a test gives; how often the heap was asked for."""
+    asked = []
+    monkeypatch.setattr("attnviz.heap.keep_freed", lambda: asked.append(True))
     monkeypatch.setattr("attnviz.run.shutil.which", lambda name: None)
     monkeypatch.setattr("torch.set_num_threads", lambda threads: None)
     monkeypatch.delenv("ATTNVIZ_DATA", raising=False)
+    return asked
 
 
 @pytest.fixture
@@ -57,7 +60,7 @@ def card_of(tmp_path, name="en-fr/bahdanau"):
     return checkpoints.read_json(tmp_path / "out" / name / "card.json")
 
 
-def test_a_card_says_what_its_run_began_with(train, data, tmp_path):
+def test_a_card_says_what_its_run_began_with(train, data, tmp_path, monkeypatch):
     assert train("--data", data, "--limit", 80)[0] == 0
     folder, two = tmp_path / "out" / "en-fr" / "bahdanau", tmp_path / "two"
     assert train("--data", data, "--limit", 80, "--start", folder, "--out", two)[0] == 0
@@ -65,6 +68,14 @@ def test_a_card_says_what_its_run_began_with(train, data, tmp_path):
     assert second["start"] == {key: first[key] for key in ("command", "epochs", "seconds", "weights_sha256")}
     assert second["settings"]["start"] == first["weights_sha256"] and "start" not in first
     assert "--start en-fr/bahdanau" in second["command"] and str(tmp_path) not in second["command"]
+    monkeypatch.chdir(two / "en-fr")
+    assert train("--data", data, "--limit", 80, "--start", "bahdanau", "--out", tmp_path / "three")[0] == 0
+    third = checkpoints.read_json(tmp_path / "three" / "en-fr" / "bahdanau" / "card.json")
+    assert third["start"]["start"] == second["start"] and "--start en-fr/bahdanau" in third["command"]
+
+
+def test_training_keeps_the_heap(train, data, quick):
+    assert train("--data", data, "--limit", 80)[0] == 0 and quick == [True]
 
 
 def test_the_corpora_of_a_pair(train, data, tmp_path, monkeypatch):

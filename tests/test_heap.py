@@ -1,5 +1,6 @@
 """What training asks of the process's heap. In a process of its own, whose page faults are counted."""
 
+import platform
 import subprocess
 import sys
 
@@ -26,10 +27,9 @@ def faults(freed: str) -> int:
     return int(found.stdout)
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the heap is glibc's")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that is asked")
 def test_freed_memory_is_used_again():
-    assert faults("given back") >= 20 * 2**24 * 4 / 4096  # each tensor's pages are cleared anew
-    assert faults("kept") < 100
+    assert faults("kept") < faults("given back") / 10  # where each tensor's pages are cleared anew
 
 
 def test_another_system_is_left_alone(monkeypatch):

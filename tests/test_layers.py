@@ -66,6 +66,7 @@ LIBRARY = {
     "evaluate_labels": "",
     "evaluate": "torch tqdm",
     "recipes": "",
+    "heap": "",
     "run": "torch",
     "label_run": "torch",
     "progress": "",

@@ -117,21 +117,37 @@ def test_a_finished_model_is_not_overwritten_by_chance(copy, corpus):
     assert len(history(folder)) == 1
 
 
-def test_a_restart_keeps_the_model_that_was_there(copy, finished, corpus, monkeypatch):
+@pytest.mark.parametrize("victim", ["training.validate", "run.Run.save"])  # before there is a new model, and just after
+def test_a_restart_keeps_the_model_that_was_there(copy, finished, corpus, monkeypatch, victim):
     folder, old = copy / "en-fr" / "bahdanau", finished / "en-fr" / "bahdanau"
     (folder / "card.json").write_text('{"seed": 1}')
 
     def die(*_):
         raise Killed
 
+    def again(restart=True):
+        training.train(plan(seed=2), corpus, copy, "en-fr", compile=False, restart=restart)
+
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr("attnviz.training.validate", die)
-        training.train(plan(seed=2), corpus, copy, "en-fr", save_every=0, compile=False, restart=True)
-    assert same(folder, old, "model.safetensors") and (folder / "card.json").exists()  # nothing better yet
-    training.train(plan(seed=2), corpus, copy, "en-fr", compile=False)
+        patch.setattr(f"attnviz.{victim}", die)
+        again()
+    assert (folder / "card.json").exists() == same(folder, old, "model.safetensors") == (victim == "training.validate")
+    again()
+    again()  # over a model that has no card: the finished one stays
     assert not same(folder, old, "model.safetensors") and not (folder / "card.json").exists()
     assert same(folder / "before", old, "model.safetensors") and (folder / "before" / "card.json").read_text() == '{"seed": 1}'
     assert checkpoints.names(copy) == checkpoints.names(finished)
+
+
+def test_a_fresh_run_puts_nothing_aside(finished):
+    assert not list(finished.rglob("before"))
+
+
+def test_a_restart_that_is_refused_loses_nothing(copy, finished, corpus):
+    begun = copy / "en-fr" / "bahdanau" / "training.safetensors"
+    with pytest.raises(ValueError, match="holds another model"):
+        training.train(plan(), corpus, copy, "en-fr", compile=False, restart=True, start=finished / "en-fr" / "transformer")
+    assert begun.exists()
 
 
 @pytest.mark.parametrize("forgotten", ["rates", "data"])

@@ -40,16 +40,23 @@ def _how(known: dict) -> Iterator[tuple[str, str]]:
     """What it takes to train it again."""
     yield "Model", _listed(_dict(known, "options"))
     yield "Settings", _settings(_dict(known, "settings"))
-    yield "Begun by", str(_dict(known, "start").get("command") or "")
+    for start in _begun(known):
+        yield "Begun by", str(start.get("command") or "")
     yield "Command", str(known.get("command") or "")
 
 
 def _training(known: dict) -> str:
     best = _number(_dict(known, "best"), "epoch", ", the one of epoch {:.0f} kept")
     epochs = _number(known, "epochs", "{:.0f} epochs") + best
+    before = [_number(start, "seconds", "begun with weights of {:,.0f} min", 60) + _number(start, "epochs", " and {:.0f} epochs")
+              for start in _begun(known)]  # fmt: skip
+    return " · ".join(filter(None, [*before, _number(known, "seconds", "{:,.0f} min", 60), epochs, str(known.get("device") or "")]))
+
+
+def _begun(known: dict) -> list[dict]:
+    """The runs that this one's weights went through before, the first one first."""
     start = _dict(known, "start")
-    before = _number(start, "seconds", "begun with weights of {:,.0f} min", 60) + _number(start, "epochs", " and {:.0f} epochs")
-    return " · ".join(filter(None, [before, _number(known, "seconds", "{:,.0f} min", 60), epochs, str(known.get("device") or "")]))
+    return [*_begun(start), start] if start else []
 
 
 def _settings(settings: dict) -> str:
