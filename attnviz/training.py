@@ -201,6 +201,7 @@ def _finish(run: Run, folder: Path, text: Text, corpus: corpora.Corpus) -> None:
 
 def _put_aside(folder: Path) -> None:
     """Copy a finished model to the folder `before`, where no page looks, and take its card away, which speaks of its weights."""
-    for name in ("model.safetensors", "config.json", "card.json"):
-        files.replace(folder / "before" / name, lambda temporary: shutil.copyfile(folder / name, temporary))
+    for path in [folder / name for name in ("model.safetensors", "config.json", "card.json")]:
+        if path.is_file():  # a damaged checkpoint may lack one
+            files.replace(folder / "before" / path.name, lambda temporary: shutil.copyfile(path, temporary))
     (folder / "card.json").unlink()
