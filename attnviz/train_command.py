@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from attnviz import checkpoints, corpora, heap
+from attnviz import checkpoints, corpora
 from attnviz.models import CLASSES
 from attnviz.models import options as model_options
 from attnviz.recipes import Settings, settings
@@ -38,7 +38,6 @@ def train(args: Namespace) -> None:
     if len(corpus.val) < FEW_VAL:
         print(f"validation has {len(corpus.val)} sentences, so which pass is kept is partly chance; give more, or a larger --val-size",
               file=sys.stderr)  # fmt: skip
-    heap.keep_freed()
     if args.threads:
         torch.set_num_threads(args.threads)
     name = f"{args.pair}/{args.mechanism}"

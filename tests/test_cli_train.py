@@ -20,13 +20,10 @@ SEE = "see python -m attnviz train --help"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """No compiler, no change to torch's threads or to the heap, no data but what a test gives; how often the heap was asked for."""
-    asked = []
-    monkeypatch.setattr("attnviz.heap.keep_freed", lambda: asked.append(True))
+    """No compiler, no change to torch's threads, no data but what a test gives."""
     monkeypatch.setattr("attnviz.run.shutil.which", lambda name: None)
     monkeypatch.setattr("torch.set_num_threads", lambda threads: None)
     monkeypatch.delenv("ATTNVIZ_DATA", raising=False)
-    return asked
 
 
 @pytest.fixture
@@ -72,10 +69,6 @@ def test_a_card_says_what_its_run_began_with(train, data, tmp_path, monkeypatch)
     assert train("--data", data, "--limit", 80, "--start", "bahdanau", "--out", tmp_path / "three")[0] == 0
     third = checkpoints.read_json(tmp_path / "three" / "en-fr" / "bahdanau" / "card.json")
     assert third["start"]["start"] == second["start"] and "--start en-fr/bahdanau" in third["command"]
-
-
-def test_training_keeps_the_heap(train, data, quick):
-    assert train("--data", data, "--limit", 80)[0] == 0 and quick == [True]
 
 
 def test_the_corpora_of_a_pair(train, data, tmp_path, monkeypatch):

@@ -66,7 +66,6 @@ LIBRARY = {
     "evaluate_labels": "",
     "evaluate": "torch tqdm",
     "recipes": "",
-    "heap": "",
     "run": "torch",
     "label_run": "torch",
     "progress": "",
