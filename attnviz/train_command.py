@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from attnviz import checkpoints, corpora
+from attnviz import checkpoints, corpora, lineage
 from attnviz.models import CLASSES
 from attnviz.models import options as model_options
 from attnviz.recipes import Settings, settings
@@ -43,10 +43,11 @@ def train(args: Namespace) -> None:
     name = f"{args.pair}/{args.mechanism}"
     root = _out(args, name)
     _keep_vocabulary(args, root, name, changes)
-    start = {"start": _start(Path(args.start))} if args.start else {}
-    folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=args.start and Path(args.start))
+    start = Path(args.start) if args.start else None
+    begun = lineage.begun(start)
+    folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=start)
     card = evaluate.card(root, name, corpus, _command(args), progress=True)
-    checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)} | start)
+    checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)} | begun)
     key = training.score_key(corpus)
     print(f"{folder} is ready: {key} {card['best'][key]:.2f} in epoch {card['best']['epoch']}")
 
@@ -73,13 +74,6 @@ def _keep_vocabulary(args: Namespace, root: Path, name: str, changes: dict) -> N
         raise ValueError(f"{path} has {size} pieces, which all mechanisms of {args.pair} share; leave vocabulary={changes['vocabulary']} "
                          "out, or choose another --out")  # fmt: skip
     print(f"{path} is kept: {size} pieces, which all mechanisms of {args.pair} share")
-
-
-def _start(folder: Path) -> dict:
-    """What the card of the checkpoint that a run began with says of its training, which is part of this one's; and so on back."""
-    known = checkpoints.read_card("/".join(folder.resolve().parts[-2:]), folder.resolve().parent.parent)
-    kept = {key: known.get(key) for key in ("command", "epochs", "seconds", "weights_sha256")}
-    return kept | ({"start": known["start"]} if "start" in known else {})
 
 
 def _out(args: Namespace, name: str) -> Path:

@@ -132,10 +132,29 @@ def test_more_seeds_are_trained_once_as_the_first_one_was(few, data, tmp_path, m
     assert made["missing"] == ["luong-dot"] and made["data"] == corpus.files and made["seeds"] == 2
 
 
-@pytest.mark.parametrize("settings", [{}, {"start": "0123"}])
-def test_a_model_that_did_not_begin_at_random_has_no_other_seed(few, data, tmp_path, settings):
+def test_more_seeds_take_as_many_runs_as_the_first_one(few, data, tmp_path, monkeypatch):
+    monkeypatch.setattr("attnviz.run.shutil.which", lambda name: None)
+    monkeypatch.setattr(gold, "shipped", lambda pair: ())
+    corpus, path = corpora.load("en-fr", data), few / "en-fr" / "bahdanau" / "card.json"
+    first, second = asdict(runs.plan(epochs=2)), asdict(runs.plan(epochs=1, learning_rate=1e-3, start="0123"))
+    checkpoints.write_json(path, {"seed": 1, "settings": second, "data": corpus.files,
+                                  "start": {"settings": first, "data": corpus.files}})  # fmt: skip
+    _, other = setting.models(studies.Setting(few, tmp_path / "out", corpus, seeds=2), ("bahdanau",))
+    begun = checkpoints.read_card("en-fr/bahdanau", tmp_path / "out/seed-2/run-1")
+    card = other.translator.card
+    assert begun["settings"] == {**first, "seed": 2} and begun["epochs"] == 2 and "start" not in begun
+    assert card["settings"] == {**second, "seed": 2, "start": begun["weights_sha256"]} and card["epochs"] == 1
+    assert card["start"] == {key: begun[key] for key in card["start"]} and card["start"]["seconds"] == begun["seconds"]
+
+
+@pytest.mark.parametrize("card", [
+    {"settings": {}}, {"settings": {"start": "0123"}}, {"settings": {"seed": 1, "start": "0123"}, "start": {"epochs": 3}},
+    {"settings": {"seed": 1, "start": "0123"}, "data": {"a": "4567"}, "start": {"settings": {"seed": 1}, "data": {"b": "89ab"}}},
+    {"settings": {"seed": 1, "start": "0123"}, "start": {"settings": {"seed": 1, "start": "4567"}}},
+])  # fmt: skip
+def test_a_model_that_did_not_begin_at_random_has_no_other_seed(few, data, tmp_path, card):
     path = few / "en-fr" / "bahdanau" / "card.json"
-    checkpoints.write_json(path, {"settings": settings})
+    checkpoints.write_json(path, card)
     with pytest.raises(ValueError, match="^en-fr/bahdanau cannot be trained with seed 1: its card must have the settings of a run"):
         list(setting.models(studies.Setting(few, tmp_path, corpora.load("en-fr", data), 2), ("bahdanau",)))
 

@@ -1,6 +1,6 @@
 """Study: the mechanisms beside each other, on the same test, with the same vocabulary."""
 
-from attnviz import alignment, gold
+from attnviz import alignment, gold, lineage
 from attnviz.evaluate import TIMED, latency, score
 from attnviz.mechanisms import MECHANISMS
 from attnviz.studies.pictures import Panel, Series
@@ -11,14 +11,14 @@ TITLE = "Mechanisms compared"
 DESCRIPTION = "Mechanisms beside each other: BLEU, alignment error rate, entropy, maximum weight, time of a sentence, training time"
 COLUMNS = 3
 _SCORES = ("bleu", "bleu_lc", "bleu_tok_lc", "chrf", "entropy_nats", "max_weight")
-_TRAINING = ("epochs", "seconds", "peak_memory_mb")
 _PANELS = (("BLEU tok-lc", "bleu_tok_lc", 1), ("Alignment error rate", "error_rate", 1), ("Entropy (nats)", "entropy_nats", 1),
            ("Maximum weight", "max_weight", 1), ("Milliseconds a sentence", "ms_per_sentence", 1),
            ("Training, minutes", "seconds", 1 / 60))  # fmt: skip
 
 
 def measure(setting: Setting) -> dict:
-    """rows: a model each. seconds, epochs, peak_memory_mb : of its training, from its card. references : see `_references`."""
+    """rows: a model each. seconds, epochs : of its training, from its card, with the runs that it began with. peak_memory_mb : of
+    the last of these."""
     measured = list(models(setting, MECHANISMS))
     pairs = gold.shipped(setting.pair)
     return {"rows": [_row(model, setting, pairs) for model in measured], "links": links(pairs),
@@ -32,10 +32,17 @@ def _row(model: Model, setting: Setting, pairs) -> dict:
         **model.label, **{key: scores[key] for key in _SCORES},
         "error_rate": report and report["best_head"]["error_rate"],
         "parameters": sum(p.numel() for p in model.translator.model.parameters()),
-        **{key: card.get(key) for key in _TRAINING}, "device": card.get("device"),
+        **{key: _whole(card, key) for key in ("epochs", "seconds")}, "peak_memory_mb": card.get("peak_memory_mb"),
+        "device": card.get("device"),
         "ms_per_sentence": latency(model.translator, [source for source, _ in setting.corpus.val[:TIMED]]),
         "remark": card.get("remark"),
     }  # fmt: skip
+
+
+def _whole(card: dict, key: str) -> float | None:
+    """What the card says of all runs that the weights went through, together; None when of one it says nothing."""
+    told = [run.get(key) for run in lineage.runs(card)]
+    return None if None in told else sum(told)
 
 
 def _scores(model: Model, setting: Setting) -> dict:
@@ -65,7 +72,7 @@ def _method(links: dict) -> str:
             "it looks at most; of many heads the best, chosen on other sentences than those scored. The diagonal, which looks at "
             f"nothing, has {links['diagonal']:.2f}. Milliseconds: median of {TIMED} validation captions, one at a time, weights "
             "kept, all models measured in this one run. Scores are the cards', and measured now where a card lacks them; alignment "
-            "is measured now; epochs, training time and peak memory are the cards'.")  # fmt: skip
+            "is measured now; epochs, training time and peak memory are the cards', those of runs that a model began with included.")  # fmt: skip
 
 
 def _cells(rows: list[dict]) -> list[str]:

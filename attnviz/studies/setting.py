@@ -8,7 +8,7 @@ from pathlib import Path
 import sacrebleu
 import torch
 
-from attnviz import __version__, alignment, checkpoints, corpora, evaluate, files, gold, training
+from attnviz import __version__, alignment, checkpoints, corpora, evaluate, files, gold, lineage, training
 from attnviz.alignment import Counts
 from attnviz.recipes import Settings
 from attnviz.run import device_name
@@ -76,23 +76,37 @@ def models(setting: Setting, mechanisms: Iterable[str]) -> Iterator[Model]:
 
 
 def _again(setting: Setting, first: Model, seed: int) -> Path:
-    """Train a model again with another seed, unless that is done -> the folder of checkpoints it is in.
+    """Train a model again with another seed, unless that is done, in as many runs as it took -> the folder of checkpoints it is in.
 
     ValueError when the card does not say how the first one was trained from the start.
     """
     name, root = first.translator.name, setting.out / f"seed-{seed}"
-    if (root / name / "card.json").exists():
-        return root
-    settings = first.translator.card.get("settings") or {}
-    if not settings or settings.get("start"):
+    runs, folder = lineage.runs(first.translator.card), None
+    if not _complete(runs):
         raise ValueError(f"{name} cannot be trained with seed {seed}: its card must have the settings of a run that began at "
-                         "random; study it with --seeds 1")  # fmt: skip
-    vocabulary = Path(setting.root) / setting.pair / "tokenizer.json"
-    files.replace(root / setting.pair / "tokenizer.json", lambda path: path.write_bytes(vocabulary.read_bytes()))
-    training.train(Settings(**{**settings, "seed": seed}), setting.corpus, root, setting.pair)
-    card = evaluate.card(root, name, setting.corpus, "by a study of this project")
-    checkpoints.write_json(root / name / "card.json", card)
+                         "random, and of those after it, all on the same data; study it with --seeds 1")  # fmt: skip
+    for number, run in enumerate(runs, start=1):
+        place = root if number == len(runs) else root / f"run-{number}"
+        folder = _trained(setting, name, place, Settings(**{**run["settings"], "seed": seed, "start": ""}), folder)
     return root
+
+
+def _complete(runs: list[dict]) -> bool:
+    """Do these lead from random weights to the model, all on its data?"""
+    known = all(run.get("settings") and run.get("data") == runs[-1].get("data") for run in runs)
+    return known and not runs[0]["settings"].get("start")
+
+
+def _trained(setting: Setting, name: str, root: Path, plan: Settings, start: Path | None) -> Path:
+    """The folder of a model trained below `root`, and now unless it is there."""
+    folder = root / name
+    if not (folder / "card.json").exists():
+        vocabulary = Path(setting.root) / setting.pair / "tokenizer.json"
+        files.replace(root / setting.pair / "tokenizer.json", lambda path: path.write_bytes(vocabulary.read_bytes()))
+        training.train(plan, setting.corpus, root, setting.pair, start=start)
+        card = evaluate.card(root, name, setting.corpus, "by a study of this project")
+        checkpoints.write_json(folder / "card.json", card | lineage.begun(start))
+    return folder
 
 
 def links(pairs: Sequence[gold.Pair]) -> dict:

@@ -1,0 +1,26 @@
+"""The runs that a checkpoint's weights went through: the last one, and those whose weights it began with."""
+
+from pathlib import Path
+
+from attnviz import files
+
+_KEPT = ("command", "settings", "data", "epochs", "seconds", "weights_sha256")
+
+
+def begun(folder: Path | None) -> dict:
+    """What a card has more when the run began with the checkpoint in `folder` (root/pair/mechanism): `start`, with what that one's
+    card says of its training, and so on back; nothing when it began at random (None). Raises CheckpointError."""
+    if folder is None:
+        return {}
+    folder = Path(folder).resolve()
+    known = files.read_card("/".join(folder.parts[-2:]), folder.parent.parent)
+    kept = {key: known.get(key) for key in _KEPT}
+    return {"start": kept | ({"start": known["start"]} if "start" in known else {})}
+
+
+def runs(card: dict) -> list[dict]:
+    """What a card says of each run, the first one first, the card itself last."""
+    found = [card]
+    while start := found[0].get("start"):
+        found.insert(0, start)
+    return found

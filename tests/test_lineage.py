@@ -1,0 +1,33 @@
+"""The runs that a checkpoint's weights went through."""
+
+import pytest
+
+from attnviz import checkpoints, lineage
+
+FIRST = {"command": "train", "settings": {"seed": 1}, "data": {"a": "01"}, "epochs": 20, "seconds": 60, "weights_sha256": "23"}
+
+
+def test_the_runs_of_a_card_begin_with_the_first():
+    second = FIRST | {"epochs": 10, "start": FIRST}
+    third = {"epochs": 5, "start": second}
+    assert lineage.runs({}) == [{}] and lineage.runs(FIRST) == [FIRST]
+    assert lineage.runs(third) == [FIRST, second, third]
+
+
+def test_a_card_keeps_what_all_runs_before_it_say(tmp_path, monkeypatch):
+    folder = tmp_path / "en-fr" / "bahdanau"
+    checkpoints.write_json(folder / "card.json", FIRST | {"history": [1, 2]})
+    begun = lineage.begun(folder)
+    assert begun == {"start": FIRST} and lineage.begun(None) == {}
+    checkpoints.write_json(folder / "card.json", FIRST | {"epochs": 10} | begun)
+    monkeypatch.chdir(folder)
+    assert lineage.begun(folder / ".") == {"start": FIRST | {"epochs": 10, "start": FIRST}}
+
+
+def test_a_card_that_is_missing_says_nothing_and_a_damaged_one_is_told(tmp_path):
+    folder = tmp_path / "en-fr" / "bahdanau"
+    folder.mkdir(parents=True)
+    assert lineage.begun(folder) == {"start": dict.fromkeys(FIRST)}
+    (folder / "card.json").write_text("{")
+    with pytest.raises(checkpoints.CheckpointError):
+        lineage.begun(folder)
