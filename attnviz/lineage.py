@@ -21,6 +21,6 @@ def begun(folder: Path | None) -> dict:
 def runs(card: dict) -> list[dict]:
     """What a card says of each run, the first one first, the card itself last."""
     found = [card]
-    while start := found[0].get("start"):
+    while isinstance(start := found[0].get("start"), dict) and start:
         found.insert(0, start)
     return found

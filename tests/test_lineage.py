@@ -12,6 +12,8 @@ def test_the_runs_of_a_card_begin_with_the_first():
     third = {"epochs": 5, "start": second}
     assert lineage.runs({}) == [{}] and lineage.runs(FIRST) == [FIRST]
     assert lineage.runs(third) == [FIRST, second, third]
+    for start in ("0123", ["x"], 5, {}, None):
+        assert lineage.runs({"epochs": 1, "start": start}) == [{"epochs": 1, "start": start}]
 
 
 def test_a_card_keeps_what_all_runs_before_it_say(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 import runs
 import tiny
 
-from attnviz import __main__, checkpoints, corpora, gold, studies
+from attnviz import __main__, checkpoints, corpora, gold, lineage, studies
 from attnviz.mechanisms import MECHANISMS
 from attnviz.studies import pictures, report, setting, tables
 from attnviz.studies.pictures import Panel, Series
@@ -144,17 +144,34 @@ def test_more_seeds_take_as_many_runs_as_the_first_one(few, data, tmp_path, monk
     card = other.translator.card
     assert begun["settings"] == {**first, "seed": 2} and begun["epochs"] == 2 and "start" not in begun
     assert card["settings"] == {**second, "seed": 2, "start": begun["weights_sha256"]} and card["epochs"] == 1
-    assert card["start"] == {key: begun[key] for key in card["start"]} and card["start"]["seconds"] == begun["seconds"]
+    assert card["start"] == lineage.begun(tmp_path / "out/seed-2/run-1/en-fr/bahdanau")["start"]
+    monkeypatch.setattr(runs.training, "train", lambda *_, **__: pytest.fail("it is trained already"))
+    assert [model.seed for model in setting.models(studies.Setting(few, tmp_path / "out", corpus, seeds=2), ("bahdanau",))] == [1, 2]
+
+
+def test_a_model_with_another_seed_that_was_trained_otherwise_is_not_taken_for_it(few, data, tmp_path):
+    asked = studies.Setting(few, tmp_path / "out", corpora.load("en-fr", data), seeds=2)
+    checkpoints.write_json(tmp_path / "out/seed-2/en-fr/bahdanau/card.json", {"settings": asdict(runs.plan(epochs=2, seed=2))})
+    with pytest.raises(ValueError, match="seed-2/en-fr/bahdanau was trained otherwise than en-fr/bahdanau; remove it, or choose another --out$"):
+        list(setting.models(asked, ("bahdanau",)))
+
+
+def card(start=None, data=(), **changes):
+    """A card of a model that began with another's weights."""
+    return {"settings": asdict(runs.plan(start="0123")), "data": dict(data), "start": start} | changes
+
+
+def begun(mechanism="bahdanau", data=(), **changes):
+    return {"settings": asdict(runs.plan(mechanism, **changes)), "data": dict(data)}
 
 
 @pytest.mark.parametrize("card", [
-    {"settings": {}}, {"settings": {"start": "0123"}}, {"settings": {"seed": 1, "start": "0123"}, "start": {"epochs": 3}},
-    {"settings": {"seed": 1, "start": "0123"}, "data": {"a": "4567"}, "start": {"settings": {"seed": 1}, "data": {"b": "89ab"}}},
-    {"settings": {"seed": 1, "start": "0123"}, "start": {"settings": {"seed": 1, "start": "4567"}}},
+    {}, {"settings": {}}, {"settings": [1]}, {"settings": asdict(runs.plan()) | {"colour": "red"}}, {"settings": {"seed": 1}},
+    card(), card("0123"), card({"epochs": 3}), card(begun(start="4567")), card(begun(seed=2)), card(begun("scaled-dot")),
+    card(begun(data=[("a", "89ab")])), card(begun(), data=[("a", "89ab")]),
 ])  # fmt: skip
-def test_a_model_that_did_not_begin_at_random_has_no_other_seed(few, data, tmp_path, card):
-    path = few / "en-fr" / "bahdanau" / "card.json"
-    checkpoints.write_json(path, card)
+def test_a_model_whose_training_is_not_known_has_no_other_seed(few, data, tmp_path, card):
+    checkpoints.write_json(few / "en-fr" / "bahdanau" / "card.json", card)
     with pytest.raises(ValueError, match="^en-fr/bahdanau cannot be trained with seed 1: its card must have the settings of a run"):
         list(setting.models(studies.Setting(few, tmp_path, corpora.load("en-fr", data), 2), ("bahdanau",)))
 

@@ -8,7 +8,7 @@ import pytest
 
 from attnviz import checkpoints, gold
 from attnviz.__main__ import main
-from attnviz.studies import length, pictures
+from attnviz.studies import curves, length, pictures
 
 KEPT = "# Trained models\n\nOurs.\n\n<!-- study:length -->\nold\n<!-- /study:length -->\n\nLast words.\n"
 LINKED = gold.shipped("en-fr")[:9]
@@ -92,7 +92,9 @@ def test_curves(few, data):
         ["en-fr · Transformer · multi-head *", "BLEU lower-cased", "2", "50.5", "50.5", "50.5", "51.5", "51.5", "2", "1.970", "2"],
         ["sst2 · Self-attention · classifier", "accuracy (%)", "3", "71.0", "71.0", "75.0", "74.0", "74.0", "2", "1.500", "2"],
     ]
-    assert [(row["seed"], row["fine_tuned"], len(row["val_losses"])) for row in figures["rows"]] == [(4, False, 8), (None, True, 2), (None, False, 3)]
+    assert [(row["seed"], row["fine_tuned"], row["passes_before"], len(row["val_losses"])) for row in figures["rows"]] == [
+        (4, False, 0, 8), (None, True, 40, 2), (None, False, 0, 3)]  # fmt: skip
+    assert curves.panels(figures)[0].series[1].x == (41, 42)
     picture = (few / "studies/curves.svg").read_text(encoding="utf-8")
     assert "Bahdanau · additive" in picture and ">en-fr<" in picture and "sst2" not in picture
 

@@ -185,16 +185,18 @@ def test_a_row_of_a_mechanism(asked, model):
     assert row["ms_per_sentence"] > 0 and row["seconds"] is None and row["peak_memory_mb"] is None
 
 
-def test_training_counts_the_runs_that_it_began_with():
+def test_training_counts_the_runs_that_it_began_with(asked, model, monkeypatch):
     first = {"epochs": 20, "seconds": 60.5}
     for card, epochs, seconds in (
         (first, 20, 60.5),
         ({"epochs": 10, "seconds": 30, "start": first}, 30, 90.5),
         ({"epochs": 4, "seconds": 1, "start": {"epochs": 10, "seconds": 30, "start": first}}, 34, 91.5),
-        ({"epochs": 10, "seconds": 30, "start": {"epochs": None, "seconds": 5}}, None, 35),
+        ({"epochs": 10, "seconds": 30, "start": {"epochs": "20", "seconds": 5}}, None, 35),
         ({}, None, None),
     ):
-        assert (mechanisms._whole(card, "epochs"), mechanisms._whole(card, "seconds")) == (epochs, seconds)
+        monkeypatch.setitem(model.translator.__dict__, "card", card)
+        row = mechanisms._row(model, asked, ())
+        assert (row["epochs"], row["seconds"]) == (epochs, seconds)
 
 
 # --- dropout

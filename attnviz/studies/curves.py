@@ -2,7 +2,7 @@
 
 import math
 
-from attnviz import checkpoints
+from attnviz import checkpoints, lineage
 from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from attnviz.metrics import METRICS
 from attnviz.studies.pictures import Panel, Series
@@ -17,7 +17,7 @@ _KNOWN = MECHANISMS | CLASSIFIERS
 _METHOD = (
     "The score on validation (of sst2 on dev) of greedy answers after a share of the passes over the training data, as the cards have "
     "them. The pass with the best score ships. The loss on validation is in nats a token, without dropout or smoothing. A model that "
-    "began with another's weights (*) shows its own passes only. Scores of different pairs, and of different kinds, do not compare."
+    "began with another's weights (*) shows its own passes only, in the picture after those of the runs before. Scores of different pairs, and of different kinds, do not compare."
 )
 
 
@@ -35,12 +35,19 @@ def measure(setting: Setting) -> dict:
             key = next(key for key in history[0] if key.startswith("val_") and key != "val_loss")
             rows.append({
                 "pair": pair, "mechanism": mechanism, "seed": card.get("seed"), "fine_tuned": bool(card.get("start")),
+                "passes_before": _before(card),
                 "metric": key.removeprefix("val_"), "scores": [epoch[key] for epoch in history],
                 **{f"{kind}_losses": [epoch[f"{kind}_loss"] for epoch in history] for kind in ("val", "train")},
                 "weights_sha256": checkpoints.fingerprint(name, setting.root),
             })  # fmt: skip
     beside = provenance(setting, ())
     return {"rows": rows, **{key: beside[key] for key in ("missing", "versions", "device")}}
+
+
+def _before(card: dict) -> int:
+    """Passes of the runs whose weights this one began with, as far as they are known."""
+    told = [run.get("epochs") for run in lineage.runs(card)[:-1]]
+    return sum(passes for passes in told if isinstance(passes, int))
 
 
 def text(found: dict) -> str:
@@ -65,5 +72,5 @@ def panels(found: dict) -> list[Panel]:
 
 
 def _series(row: dict) -> Series:
-    passes = tuple(range(1, len(row["scores"]) + 1))
+    passes = tuple(range(row["passes_before"] + 1, row["passes_before"] + len(row["scores"]) + 1))
     return Series(MECHANISMS[row["mechanism"]].title, passes, tuple(row["scores"]), marks=False)

@@ -42,7 +42,7 @@ def _row(model: Model, setting: Setting, pairs) -> dict:
 def _whole(card: dict, key: str) -> float | None:
     """What the card says of all runs that the weights went through, together; None when of one it says nothing."""
     told = [run.get(key) for run in lineage.runs(card)]
-    return None if None in told else sum(told)
+    return sum(told) if all(isinstance(value, int | float) for value in told) else None
 
 
 def _scores(model: Model, setting: Setting) -> dict:
@@ -72,7 +72,8 @@ def _method(links: dict) -> str:
             "it looks at most; of many heads the best, chosen on other sentences than those scored. The diagonal, which looks at "
             f"nothing, has {links['diagonal']:.2f}. Milliseconds: median of {TIMED} validation captions, one at a time, weights "
             "kept, all models measured in this one run. Scores are the cards', and measured now where a card lacks them; alignment "
-            "is measured now; epochs, training time and peak memory are the cards', those of runs that a model began with included.")  # fmt: skip
+            "is measured now; epochs and training time are the cards', of all runs that the weights went through, peak memory of the "
+            "last one.")  # fmt: skip
 
 
 def _cells(rows: list[dict]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import sacrebleu
@@ -78,23 +78,38 @@ def models(setting: Setting, mechanisms: Iterable[str]) -> Iterator[Model]:
 def _again(setting: Setting, first: Model, seed: int) -> Path:
     """Train a model again with another seed, unless that is done, in as many runs as it took -> the folder of checkpoints it is in.
 
-    ValueError when the card does not say how the first one was trained from the start.
+    ValueError when the card does not say how the first one was trained from the start, and when another model is there.
     """
     name, root = first.translator.name, setting.out / f"seed-{seed}"
-    runs, folder = lineage.runs(first.translator.card), None
-    if not _complete(runs):
-        raise ValueError(f"{name} cannot be trained with seed {seed}: its card must have the settings of a run that began at "
-                         "random, and of those after it, all on the same data; study it with --seeds 1")  # fmt: skip
-    for number, run in enumerate(runs, start=1):
-        place = root if number == len(runs) else root / f"run-{number}"
-        folder = _trained(setting, name, place, Settings(**{**run["settings"], "seed": seed, "start": ""}), folder)
+    plans, folder = _plans(first, seed), None
+    if (root / name / "card.json").exists():
+        done = [_known(run) for run in lineage.runs(files.read_card(name, root))]
+        if [plan and replace(plan, start="") for plan in done] != plans:
+            raise ValueError(f"{root / name} was trained otherwise than {name}; remove it, or choose another --out")
+        return root
+    for number, plan in enumerate(plans, start=1):
+        folder = _trained(setting, name, root if number == len(plans) else root / f"run-{number}", plan, folder)
     return root
 
 
-def _complete(runs: list[dict]) -> bool:
-    """Do these lead from random weights to the model, all on its data?"""
-    known = all(run.get("settings") and run.get("data") == runs[-1].get("data") for run in runs)
-    return known and not runs[0]["settings"].get("start")
+def _plans(first: Model, seed: int) -> list[Settings]:
+    """What a model was trained with, run after run, with another seed. ValueError when its card does not say so."""
+    runs = lineage.runs(first.translator.card)
+    plans = [_known(run) for run in runs]
+    alike = all(plans) and all(run.get("data") == runs[-1].get("data") and plan.seed == plans[-1].seed
+                               and plan.mechanism == first.mechanism for run, plan in zip(runs, plans))  # fmt: skip
+    if not alike or plans[0].start:
+        raise ValueError(f"{first.translator.name} cannot be trained with seed {seed}: its card must have the settings of a run that "
+                         "began at random, and of those after it, all with one seed on the same data; study it with --seeds 1")  # fmt: skip
+    return [replace(plan, seed=seed, start="") for plan in plans]
+
+
+def _known(run: dict) -> Settings | None:
+    """The settings of a run, as a card has them; None when it lacks them, or this version does not know them."""
+    try:
+        return Settings(**run["settings"])
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _trained(setting: Setting, name: str, root: Path, plan: Settings, start: Path | None) -> Path:
