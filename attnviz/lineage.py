@@ -4,6 +4,7 @@ from pathlib import Path
 
 from attnviz import files
 
+_CURVE = ("epoch", "train_loss")  # of each pass, beside its figures on validation
 _KEPT = ("command", "settings", "data", "epochs", "seconds", "weights_sha256")
 
 
@@ -14,8 +15,13 @@ def begun(folder: Path | None) -> dict:
         return {}
     folder = Path(folder).resolve()
     known = files.read_card("/".join(folder.parts[-2:]), folder.parent.parent)
-    kept = {key: known.get(key) for key in _KEPT}
+    kept = {key: known.get(key) for key in _KEPT} | {"history": [_figures(one) for one in known.get("history") or []]}
     return {"start": kept | ({"start": known["start"]} if "start" in known else {})}
+
+
+def _figures(passed: dict) -> dict:
+    """What a pass over the data led to, without what it cost."""
+    return {key: value for key, value in passed.items() if key in _CURVE or key.startswith("val_")}
 
 
 def runs(card: dict) -> list[dict]:

@@ -4,7 +4,8 @@ import pytest
 
 from attnviz import checkpoints, lineage
 
-FIRST = {"command": "train", "settings": {"seed": 1}, "data": {"a": "01"}, "epochs": 20, "seconds": 60, "weights_sha256": "23"}
+FIRST = {"command": "train", "settings": {"seed": 1}, "data": {"a": "01"}, "epochs": 20, "seconds": 60, "weights_sha256": "23",
+         "history": [{"epoch": 1, "val_bleu_lc": 5.0, "val_loss": 2.0, "train_loss": 3.0}]}  # fmt: skip
 
 
 def test_the_runs_of_a_card_begin_with_the_first():
@@ -18,7 +19,7 @@ def test_the_runs_of_a_card_begin_with_the_first():
 
 def test_a_card_keeps_what_all_runs_before_it_say(tmp_path, monkeypatch):
     folder = tmp_path / "en-fr" / "bahdanau"
-    checkpoints.write_json(folder / "card.json", FIRST | {"history": [1, 2]})
+    checkpoints.write_json(folder / "card.json", FIRST | {"seed": 1, "history": [FIRST["history"][0] | {"seconds": 9, "device": "abacus"}]})
     begun = lineage.begun(folder)
     assert begun == {"start": FIRST} and lineage.begun(None) == {}
     checkpoints.write_json(folder / "card.json", FIRST | {"epochs": 10} | begun)
@@ -29,7 +30,7 @@ def test_a_card_keeps_what_all_runs_before_it_say(tmp_path, monkeypatch):
 def test_a_card_that_is_missing_says_nothing_and_a_damaged_one_is_told(tmp_path):
     folder = tmp_path / "en-fr" / "bahdanau"
     folder.mkdir(parents=True)
-    assert lineage.begun(folder) == {"start": dict.fromkeys(FIRST)}
+    assert lineage.begun(folder) == {"start": dict.fromkeys(FIRST) | {"history": []}}
     (folder / "card.json").write_text("{")
     with pytest.raises(checkpoints.CheckpointError):
         lineage.begun(folder)

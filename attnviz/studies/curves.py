@@ -1,6 +1,7 @@
 """Study: how each model learnt, pass by pass, as its card has it; nothing is trained or measured anew."""
 
 import math
+from pathlib import Path
 
 from attnviz import checkpoints, lineage
 from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
@@ -17,7 +18,8 @@ _KNOWN = MECHANISMS | CLASSIFIERS
 _METHOD = (
     "The score on validation (of sst2 on dev) of greedy answers after a share of the passes over the training data, as the cards have "
     "them. The pass with the best score ships. The loss on validation is in nats a token, without dropout or smoothing. A model that "
-    "began with another's weights (*) shows its own passes only, in the picture after those of the runs before. Scores of different pairs, and of different kinds, do not compare."
+    "took more than one run (*) shows the passes of all of them, as far as its card has them; each run goes on from the best pass of "
+    "the one before, and the best of the last one ships. Scores of different pairs, and of different kinds, do not compare."
 )
 
 
@@ -28,26 +30,38 @@ def measure(setting: Setting) -> dict:
     """
     if setting.seeds > 1:
         raise ValueError(f"the curves are those of the cards, a run each, so --seeds must be 1; got {setting.seeds}")
-    rows = []
-    for name in checkpoints.names(setting.root):
-        card, (pair, mechanism) = checkpoints.read_card(name, setting.root), name.split("/")
-        if mechanism in _KNOWN and (history := card.get("history")):
-            key = next(key for key in history[0] if key.startswith("val_") and key != "val_loss")
-            rows.append({
-                "pair": pair, "mechanism": mechanism, "seed": card.get("seed"), "fine_tuned": bool(card.get("start")),
-                "passes_before": _before(card),
-                "metric": key.removeprefix("val_"), "scores": [epoch[key] for epoch in history],
-                **{f"{kind}_losses": [epoch[f"{kind}_loss"] for epoch in history] for kind in ("val", "train")},
-                "weights_sha256": checkpoints.fingerprint(name, setting.root),
-            })  # fmt: skip
+    rows = [row for name in checkpoints.names(setting.root) if (row := _row(name, setting.root))]
     beside = provenance(setting, ())
     return {"rows": rows, **{key: beside[key] for key in ("missing", "versions", "device")}}
 
 
-def _before(card: dict) -> int:
-    """Passes of the runs whose weights this one began with, as far as they are known."""
-    told = [run.get("epochs") for run in lineage.runs(card)[:-1]]
-    return sum(passes for passes in told if isinstance(passes, int))
+def _row(name: str, root: Path) -> dict | None:
+    """passes_before : of runs whose history is not known. passes_last : of the run that ships."""
+    card, (pair, mechanism) = checkpoints.read_card(name, root), name.split("/")
+    if mechanism not in _KNOWN or not card.get("history"):
+        return None
+    key = next(key for key in card["history"][0] if key.startswith("val_") and key != "val_loss")
+    known, unknown = _histories(lineage.runs(card), key)
+    history = [one for run in known for one in run]
+    return {
+        "pair": pair, "mechanism": mechanism, "seed": card.get("seed"), "fine_tuned": bool(card.get("start")),
+        "passes_before": unknown, "passes_last": len(known[-1]),
+        "metric": key.removeprefix("val_"), "scores": [one[key] for one in history],
+        **{f"{kind}_losses": [one[f"{kind}_loss"] for one in history] for kind in ("val", "train")},
+        "weights_sha256": checkpoints.fingerprint(name, root),
+    }  # fmt: skip
+
+
+def _histories(runs: list[dict], key: str) -> tuple[list[list[dict]], int]:
+    """The histories of the last runs, scored by `key`, and how many passes those before had, as far as that is known."""
+    known = []
+    for run in reversed(runs):
+        history = run.get("history") or []
+        if not history or any(key not in one for one in history):
+            break
+        known.insert(0, history)
+    told = [run.get("epochs") for run in runs[: len(runs) - len(known)]]
+    return known, sum(passes for passes in told if isinstance(passes, int))
 
 
 def text(found: dict) -> str:
@@ -57,11 +71,12 @@ def text(found: dict) -> str:
 
 
 def _line(row: dict) -> tuple[str, ...]:
-    scores, losses = row["scores"], row["val_losses"]
+    scores, losses, before = row["scores"], row["val_losses"], row["passes_before"]
     after = (scores[math.ceil(share * len(scores)) - 1] for share in SHARES)
     name = f"{row['pair']} · {_KNOWN[row['mechanism']].title}{' *' if row['fine_tuned'] else ''}"
-    return (name, METRICS[row["metric"]].title, f"{len(scores)}", *(f"{score:.1f}" for score in after),
-            f"{scores.index(max(scores)) + 1}", f"{min(losses):.3f}", f"{losses.index(min(losses)) + 1}")  # fmt: skip
+    best = len(scores) - row["passes_last"] + scores[-row["passes_last"] :].index(max(scores[-row["passes_last"] :]))
+    return (name, METRICS[row["metric"]].title, f"{before + len(scores)}", *(f"{score:.1f}" for score in after),
+            f"{before + best + 1}", f"{min(losses):.3f}", f"{before + losses.index(min(losses)) + 1}")  # fmt: skip
 
 
 def panels(found: dict) -> list[Panel]:

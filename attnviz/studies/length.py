@@ -93,19 +93,20 @@ def texts(pairs: corpora.Pairs, text: Text) -> list[Texts]:
 
 
 def measure(setting: Setting) -> dict:
-    """rows: a model and bucket each. fits: a model each. points: a model and number of source pieces each."""
-    measured, rows, fits, points = [], [], [], []
+    """rows: a model and bucket each. fits: a model each. points: a model and number of source pieces each. signatures: of scores."""
+    measured, rows, fits, points, signatures = [], [], [], [], {}
     for model in models(setting, MECHANISMS):
         measured.append(model)
         sentences = []
         for found in texts(setting.test, model.translator.text):
             row, entropies = _row(model, found)
+            signatures |= {key: row.pop(key) for key in list(row) if key.endswith("_signature")}  # the same for all rows
             rows.append(row)
             sentences += entropies
         if sentences:
             points += [{**model.label, **point} for point in by_pieces(sentences)]
             fits.append({**model.label, **fit(sentences)})
-    return {"rows": rows, "fits": fits, "points": points, **provenance(setting, measured, MECHANISMS)}
+    return {"rows": rows, "fits": fits, "points": points, "signatures": signatures, **provenance(setting, measured, MECHANISMS)}
 
 
 def _row(model: Model, texts: Texts) -> tuple[dict, list[tuple[int, float]]]:
