@@ -15,13 +15,14 @@ def begun(folder: Path | None) -> dict:
         return {}
     folder = Path(folder).resolve()
     known = files.read_card("/".join(folder.parts[-2:]), folder.parent.parent)
-    kept = {key: known.get(key) for key in _KEPT} | {"history": [_figures(one) for one in known.get("history") or []]}
+    kept = {key: known.get(key) for key in _KEPT} | {"history": _curve(known.get("history"))}
     return {"start": kept | ({"start": known["start"]} if "start" in known else {})}
 
 
-def _figures(passed: dict) -> dict:
-    """What a pass over the data led to, without what it cost."""
-    return {key: value for key, value in passed.items() if key in _CURVE or key.startswith("val_")}
+def _curve(history: list | None) -> list[dict]:
+    """What each pass over the data led to, without what it cost."""
+    passes = [one for one in history if isinstance(one, dict)] if isinstance(history, list) else []
+    return [{key: value for key, value in one.items() if key in _CURVE or key.startswith("val_")} for one in passes]
 
 
 def runs(card: dict) -> list[dict]:

@@ -31,6 +31,9 @@ def test_a_card_that_is_missing_says_nothing_and_a_damaged_one_is_told(tmp_path)
     folder = tmp_path / "en-fr" / "bahdanau"
     folder.mkdir(parents=True)
     assert lineage.begun(folder) == {"start": dict.fromkeys(FIRST) | {"history": []}}
+    for history in ("much", 5, [1, "two"]):
+        checkpoints.write_json(folder / "card.json", FIRST | {"history": history})
+        assert lineage.begun(folder) == {"start": FIRST | {"history": []}}
     (folder / "card.json").write_text("{")
     with pytest.raises(checkpoints.CheckpointError):
         lineage.begun(folder)

@@ -78,7 +78,8 @@ def test_curves(few, data):
     (few / "studies").mkdir()
     (few / "sst2").mkdir()
     shutil.copytree(few / "en-fr" / "bahdanau", few / "sst2" / "self-attention")  # the card is all that is read of it
-    begun = {"epochs": 3, "start": {"epochs": 40}, "history": history("val_bleu_lc", [11, 60, 13])}
+    other = {"epochs": 40, "data": {"mine.tsv": "01"}, "history": history("val_bleu_lc", [70] * 40)}  # on other sentences
+    begun = {"epochs": 3, "start": other, "history": history("val_bleu_lc", [11, 60, 13])}
     shutil.copytree(few / "en-fr" / "bahdanau", few / "en-fr" / "luong-dot")
     for name, card in {
         "en-fr/luong-dot": {"history": history("val_bleu_lc", [45, 55.5, 50]), "start": begun},

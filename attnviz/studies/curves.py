@@ -53,11 +53,11 @@ def _row(name: str, root: Path) -> dict | None:
 
 
 def _histories(runs: list[dict], key: str) -> tuple[list[list[dict]], int]:
-    """The histories of the last runs, scored by `key`, and how many passes those before had, as far as that is known."""
+    """The histories of the last runs, on the same data and scored by `key`, and how many passes those before had, if that is known."""
     known = []
     for run in reversed(runs):
         history = run.get("history") or []
-        if not history or any(key not in one for one in history):
+        if not history or run.get("data") != runs[-1].get("data") or any(key not in one for one in history):
             break
         known.insert(0, history)
     told = [run.get("epochs") for run in runs[: len(runs) - len(known)]]
@@ -72,9 +72,10 @@ def text(found: dict) -> str:
 
 def _line(row: dict) -> tuple[str, ...]:
     scores, losses, before = row["scores"], row["val_losses"], row["passes_before"]
+    last = scores[-row["passes_last"] :]
+    best = len(scores) - len(last) + last.index(max(last))
     after = (scores[math.ceil(share * len(scores)) - 1] for share in SHARES)
     name = f"{row['pair']} · {_KNOWN[row['mechanism']].title}{' *' if row['fine_tuned'] else ''}"
-    best = len(scores) - row["passes_last"] + scores[-row["passes_last"] :].index(max(scores[-row["passes_last"] :]))
     return (name, METRICS[row["metric"]].title, f"{before + len(scores)}", *(f"{score:.1f}" for score in after),
             f"{before + best + 1}", f"{min(losses):.3f}", f"{before + losses.index(min(losses)) + 1}")  # fmt: skip
 
