@@ -20,6 +20,7 @@ LIBRARY = {
     "mechanisms": "",
     "models": "torch",
     "files": "",
+    "lineage": "",
     "checks": "numpy",
     "trace": "numpy",
     "arrays": "numpy",
