@@ -6,6 +6,7 @@ A `details` element: the browser opens it, so that the page asks the server for 
 import html
 from collections.abc import Iterable, Iterator
 
+from attnviz import lineage
 from dashboard.views.tables import table
 
 METRICS = {
@@ -40,7 +41,7 @@ def _how(known: dict) -> Iterator[tuple[str, str]]:
     """What it takes to train it again."""
     yield "Model", _listed(_dict(known, "options"))
     yield "Settings", _settings(_dict(known, "settings"))
-    for start in _begun(known):
+    for start in lineage.runs(known)[:-1]:
         yield "Begun by", str(start.get("command") or "")
     yield "Command", str(known.get("command") or "")
 
@@ -49,14 +50,8 @@ def _training(known: dict) -> str:
     best = _number(_dict(known, "best"), "epoch", ", the one of epoch {:.0f} kept")
     epochs = _number(known, "epochs", "{:.0f} epochs") + best
     before = [_number(start, "seconds", "begun with weights of {:,.0f} min", 60) + _number(start, "epochs", " and {:.0f} epochs")
-              for start in _begun(known)]  # fmt: skip
+              for start in lineage.runs(known)[:-1]]  # fmt: skip
     return " · ".join(filter(None, [*before, _number(known, "seconds", "{:,.0f} min", 60), epochs, str(known.get("device") or "")]))
-
-
-def _begun(known: dict) -> list[dict]:
-    """The runs that this one's weights went through before, the first one first."""
-    start = _dict(known, "start")
-    return [*_begun(start), start] if start else []
 
 
 def _settings(settings: dict) -> str:
