@@ -249,10 +249,12 @@ def test_nothing_jumps_while_it_recomputes(dashboard):
 
 
 def test_charts_fit_their_columns_when_mechanisms_come_and_go(dashboard):
-    fits = """() => [...document.querySelectorAll('.plot')].filter((plot) => plot._fullLayout && !plot.hidden)
-      .every((plot) => Math.abs(plot._fullLayout.width - plot.clientWidth) < 2)"""
+    fits = """(charts) => {
+      const plots = [...document.querySelectorAll('.plot')].filter((plot) => plot._fullLayout && !plot.hidden);
+      return plots.length === charts && plots.every((plot) => Math.abs(plot._fullLayout.width - plot.clientWidth) < 2);
+    }"""
     dashboard.open("/?show=Bahdanau", charts=3)
     for name, charts in (("Luong general", 5), ("Transformer", 7), ("Luong general", 5), ("Transformer", 3)):
         dashboard.press("show", name)
         dashboard.drawn(charts)
-        dashboard.page.wait_for_function(fits, timeout=5000)
+        dashboard.page.wait_for_function(fits, arg=charts, timeout=5000)
