@@ -17,6 +17,7 @@ class Settings:
     label_smoothing: float = 0.1
     weight_decay: float = 0.01
     clip: float = 1.0
+    beta2: float = 0.999  # decay of Adam's mean of squared gradients
     average: float = 0.999  # decay of the moving average, an update
     consistency: float = 0.0  # how much two passes under dropout must agree: alpha of R-Drop; 0: one pass
     word_dropout: float = 0.0  # share of a sentence's pieces that are read as unknown, in training
@@ -41,7 +42,7 @@ def _each(names: str, fits: Callable[[float], bool], wanted: str) -> list[tuple]
 _BOUNDS = [
     *_each("epochs batch_tokens learning_rate clip vocabulary", lambda value: 0 < value < math.inf, "positive and finite"),
     *_each("warmup weight_decay consistency", lambda value: 0 <= value < math.inf, "at least 0 and finite"),
-    *_each("label_smoothing average word_dropout piece_dropout", lambda value: 0 <= value < 1, "at least 0 and below 1"),
+    *_each("label_smoothing average beta2 word_dropout piece_dropout", lambda value: 0 <= value < 1, "at least 0 and below 1"),
     *_each("seed", lambda value: 0 <= value < 2**63, "at least 0 and below 2^63"),
 ]
 

@@ -70,7 +70,7 @@ class Run:
         self.precision = "bfloat16" if computes_bfloat16(device) else "float32"  # of the forward and backward passes
         self.working = copy.deepcopy(self.master).to(getattr(torch, self.precision))
         self.average = {key: value.clone() for key, value in self.master.state_dict().items()}
-        self.optimizer = torch.optim.AdamW(self._groups(), weight_decay=plan.weight_decay, fused=True)
+        self.optimizer = torch.optim.AdamW(self._groups(), betas=(0.9, plan.beta2), weight_decay=plan.weight_decay, fused=True)
         self.pairs, self.whole = pairs, self.encode(pairs, text)
         self.data = self.whole  # as the current epoch reads it
         self.loose = text.loosened(plan.piece_dropout) if plan.piece_dropout else None  # reads the pairs anew

@@ -1,7 +1,8 @@
-"""The Transformer: an encoder-decoder of attention alone (Vaswani et al. 2017), with the norm before each sub-layer.
+"""The Transformer: an encoder-decoder of attention alone (Vaswani et al. 2017), with the norm before or after each sub-layer.
 
-Pre-norm (Xiong et al. 2020): x + f(norm(x)), and one norm at the end of each stack. Weights of every layer and head
-come back from the very call that makes the output. Letters: B batch, T target, S source, D width, H heads.
+Pre-norm (Xiong et al. 2020): x + f(norm(x)), and one norm at the end of each stack. Post-norm (Vaswani et al. 2017,
+sec. 3.1): norm(x + f(x)). Weights of every layer and head come back from the very call that makes the output.
+Letters: B batch, T target, S source, D width, H heads.
 """
 
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.attention import MultiHead
-from attnviz.dropout import Dropout
+from attnviz.dropout import Dropout, share
 
 
 class Memory(NamedTuple):
@@ -44,46 +45,72 @@ class FeedForward(nn.Module):
         return self.leave(self.dropout(F.relu(self.enter(x))))
 
 
-class EncoderLayer(nn.Module):
-    def __init__(self, width: int, heads: int, hidden: int, dropout: float, attention_dropout: float):
+class Shape(NamedTuple):
+    """What all layers of a stack have in common."""
+
+    width: int
+    heads: int
+    hidden: int  # units of the feed-forward network
+    dropout: float  # of what a sub-layer adds
+    attention_dropout: float  # of the attention weights
+    activation_dropout: float  # of the hidden units
+    norm_first: bool  # pre-norm rather than post-norm
+
+
+class Layer(nn.Module):
+    """Sub-layers that add to what they read, with a norm for each."""
+
+    def __init__(self, sublayers: int, shape: Shape):
         super().__init__()
-        self.attention = MultiHead(width, heads, dropout=attention_dropout)
-        self.feed = FeedForward(width, hidden, dropout)
-        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
-        self.dropout = Dropout(dropout)
+        self.norms = nn.ModuleList(nn.LayerNorm(shape.width) for _ in range(sublayers))
+        self.dropout = Dropout(shape.dropout)
+        self.norm_first = shape.norm_first
+
+    def read(self, x: Tensor, norm: nn.Module) -> Tensor:
+        """What a sub-layer reads of x."""
+        return norm(x) if self.norm_first else x
+
+    def add(self, x: Tensor, answer: Tensor, norm: nn.Module) -> Tensor:
+        """x with what a sub-layer answers."""
+        x = x + self.dropout(answer)
+        return x if self.norm_first else norm(x)
+
+
+class EncoderLayer(Layer):
+    def __init__(self, shape: Shape):
+        super().__init__(2, shape)
+        self.attention = MultiHead(shape.width, shape.heads, dropout=shape.attention_dropout)
+        self.feed = FeedForward(shape.width, shape.hidden, shape.activation_dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """x (B, S, D), mask (B, 1, 1, S) -> (B, S, D), weights (B, H, S, S)."""
-        before_attention, before_feed = self.norms
-        normed = before_attention(x)
-        context, weights = self.attention(normed, normed, mask=mask)
-        x = x + self.dropout(context)
-        return x + self.dropout(self.feed(before_feed(x))), weights
+        of_attention, of_feed = self.norms
+        seen = self.read(x, of_attention)
+        context, weights = self.attention(seen, seen, mask=mask)
+        x = self.add(x, context, of_attention)
+        return self.add(x, self.feed(self.read(x, of_feed)), of_feed), weights
 
 
-class DecoderLayer(nn.Module):
-    def __init__(self, width: int, heads: int, hidden: int, dropout: float, attention_dropout: float):
-        super().__init__()
-        self.attention = MultiHead(width, heads, dropout=attention_dropout)
-        self.cross = MultiHead(width, heads, dropout=attention_dropout)
-        self.feed = FeedForward(width, hidden, dropout)
-        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
-        self.dropout = Dropout(dropout)
+class DecoderLayer(Layer):
+    def __init__(self, shape: Shape):
+        super().__init__(3, shape)
+        self.attention, self.cross = (MultiHead(shape.width, shape.heads, dropout=shape.attention_dropout) for _ in range(2))
+        self.feed = FeedForward(shape.width, shape.hidden, shape.activation_dropout)
 
     def forward(self, x: Tensor, cache: tuple, causal: Tensor | None, memory: tuple, mask: Tensor | None):
         """x (B, T, D), cache (keys, values) of earlier positions, causal (T, T), memory (keys, values), mask
         -> (B, T, D), cache with x's positions added, self weights (B, H, T, t), cross weights (B, H, T, S).
         """
-        before_attention, before_cross, before_feed = self.norms
-        normed = before_attention(x)
-        keys, values = self.attention.remember(normed)
+        of_attention, of_cross, of_feed = self.norms
+        seen = self.read(x, of_attention)
+        keys, values = self.attention.remember(seen)
         if cache:
             keys, values = torch.cat([cache[0], keys], dim=2), torch.cat([cache[1], values], dim=2)
-        context, own = self.attention.read(normed, keys, values, causal)
-        x = x + self.dropout(context)
-        context, cross = self.cross.read(before_cross(x), *memory, mask)
-        x = x + self.dropout(context)
-        return x + self.dropout(self.feed(before_feed(x))), (keys, values), own, cross
+        context, own = self.attention.read(seen, keys, values, causal)
+        x = self.add(x, context, of_attention)
+        context, cross = self.cross.read(self.read(x, of_cross), *memory, mask)
+        x = self.add(x, context, of_cross)
+        return self.add(x, self.feed(self.read(x, of_feed)), of_feed), (keys, values), own, cross
 
 
 def positions(length: int, width: int, device=None) -> Tensor:
@@ -93,19 +120,38 @@ def positions(length: int, width: int, device=None) -> Tensor:
     return torch.stack([torch.sin(place * rate), torch.cos(place * rate)], dim=-1).flatten(1)
 
 
-class Transformer(nn.Module):
-    """Pre-norm encoder-decoder; one matrix embeds source, target and output (the vocabulary is joint)."""
+def begin_evenly(model: nn.Module) -> None:
+    """Draw the linear maps' weights anew, so that neither direction through them grows or shrinks much. Glorot and Bengio 2010, eq. 16."""
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            nn.init.zeros_(module.bias)
 
-    def __init__(self, vocabulary: int, width: int, heads: int, layers: int, hidden: int,
-                 dropout: float = 0.1, attention_dropout: float = 0.0, longest: int = 512):
+
+class Transformer(nn.Module):
+    """Encoder-decoder; one matrix embeds source, target and output (the vocabulary is joint).
+
+    activation_dropout: of the feed-forward networks' hidden units; as dropout when it is None. norm_first: the norm
+    before each sub-layer, not after it, as torch calls it. Post-norm begins with the weights of Glorot and Bengio (2010).
+    ValueError when norm_first is neither true nor false.
+    """
+
+    def __init__(self, vocabulary: int, width: int, heads: int, layers: int, hidden: int, dropout: float = 0.1,
+                 attention_dropout: float = 0.0, longest: int = 512,
+                 activation_dropout: float | None = None, norm_first: bool = True):
         super().__init__()
+        if not isinstance(norm_first, bool):
+            raise ValueError(f"norm_first must be true or false; got {norm_first!r}")
         self.embedding = nn.Embedding(vocabulary, width)
         nn.init.normal_(self.embedding.weight, std=width**-0.5)
         self.register_buffer("places", positions(longest, width), persistent=False)
-        shape = (width, heads, hidden, dropout, attention_dropout)
-        self.encoder = nn.ModuleList(EncoderLayer(*shape) for _ in range(layers))
-        self.decoder = nn.ModuleList(DecoderLayer(*shape) for _ in range(layers))
-        self.encoder_norm, self.decoder_norm = nn.LayerNorm(width), nn.LayerNorm(width)
+        within = dropout if activation_dropout is None else share(activation_dropout, "activation_dropout")
+        shape = Shape(width, heads, hidden, dropout, attention_dropout, within, norm_first)
+        self.encoder = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
+        self.decoder = nn.ModuleList(DecoderLayer(shape) for _ in range(layers))
+        self.encoder_norm, self.decoder_norm = (nn.LayerNorm(width) if norm_first else nn.Identity() for _ in range(2))
+        if not norm_first:
+            begin_evenly(self)
         self.dropout = Dropout(dropout)
 
     def embed(self, tokens: Tensor, first: int = 0) -> Tensor:

@@ -193,12 +193,13 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
     ((*TRAIN, "--set", "learning_rate=fast"), "learning_rate must be a number; got 'fast'"),
     ((*TRAIN, "--set", "learning_rate=nan"), "learning_rate must be positive and finite; got nan"),
     ((*TRAIN, "--set", "warmup=-1"), "warmup must be at least 0 and finite; got -1"),
+    ((*TRAIN, "--set", "beta2=1"), "beta2 must be at least 0 and below 1; got 1"),
     ((*TRAIN, "--set", "label_smoothing=2"), "label_smoothing must be at least 0 and below 1; got 2"),
     ((*TRAIN, "--seed", "99999999999999999999"), "seed must be at least 0 and below 2^63; got 99999999999999999999"),
     ((*TRAIN, "--set", "attention_dropout=1.5"), "bahdanau cannot be built with {'dropout': 0.3, 'attention_dropout': 1.5}: "
      "attention_dropout must be at least 0 and below 1; got 1.5"),
     ((*TRAIN, "--set", "reach=3"), "reach is neither an option of bahdanau (width, embedding_width, dropout, attention_dropout, cell) "
-     "nor a setting of its training (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, average, "
+     "nor a setting of its training (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, beta2, average, "
      "consistency, word_dropout, piece_dropout, vocabulary, seed)"),
     ((*TRAIN, "--start", "/nowhere"), "--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got /nowhere"),
     ((*TRAIN, "--out", __file__), f"--out must be a folder; got the file {__file__}"),

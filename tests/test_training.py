@@ -44,6 +44,15 @@ def test_rates_are_factors_on_the_learning_rate(finished, corpus):
     assert {group["lr"] for group in run.optimizer.param_groups} == {full, full / 2}
 
 
+@pytest.mark.parametrize("beta2", [0.98, 0.999])
+def test_adams_second_decay_is_that_of_the_settings(finished, corpus, beta2):
+    text = Text.load(finished / "en-fr" / "tokenizer.json")
+    run = Run(plan(beta2=beta2), text, corpus.train, "cpu", compile=False)
+    run.learn(run.order(0)[0])  # the first step leaves (1 - beta2) times the squared gradient
+    bias = run.master.start.bias
+    torch.testing.assert_close(run.optimizer.state[bias]["exp_avg_sq"], (1 - beta2) * bias.grad.square())
+
+
 def test_piece_dropout_reads_the_same_sentences_anew_in_each_epoch(finished, corpus):
     text = Text.load(finished / "en-fr" / "tokenizer.json")
     run, plain = (Run(plan(epochs=5, piece_dropout=share), text, corpus.train, "cpu", compile=False) for share in (0.3, 0.0))

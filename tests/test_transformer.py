@@ -49,7 +49,9 @@ def at_once(model, source, target, mask=None):
     return logits, list(cross), list(own)
 
 
-# The oracle: torch's layers, norm first, with the same numbers in them.
+# The oracle: torch's layers with the same numbers in them, and the norm before or after each sub-layer.
+
+FIRST = pytest.mark.parametrize("norm_first", [True, False])
 
 
 def copy_attention(theirs, ours):
@@ -60,7 +62,7 @@ def copy_attention(theirs, ours):
 
 def torch_layer(ours):
     build = nn.TransformerDecoderLayer if isinstance(ours, DecoderLayer) else nn.TransformerEncoderLayer
-    theirs = build(D, H, HIDDEN, dropout=0, batch_first=True, norm_first=True).eval().requires_grad_(False)
+    theirs = build(D, H, HIDDEN, dropout=0, batch_first=True, norm_first=ours.norm_first).eval().requires_grad_(False)
     copy_attention(theirs.self_attn, ours.attention)
     if isinstance(ours, DecoderLayer):
         copy_attention(theirs.multihead_attn, ours.cross)
@@ -78,36 +80,39 @@ def hidden(*shape, seed=0):
 LENGTHS = torch.arange(6) < torch.tensor([[6], [2], [4]])  # (B, S) True = a real token
 
 
+@FIRST
 @torch.no_grad()
-def test_encoder_layer_agrees_with_torch():
-    ours = made().encoder[1]
+def test_encoder_layer_agrees_with_torch(norm_first):
+    ours = made(norm_first=norm_first).encoder[1]
     assert isinstance(ours, EncoderLayer)
     x = hidden(3, 6, D)
     out, weights = ours(x, LENGTHS[:, None, None, :])
     theirs = torch_layer(ours)
     close(out[LENGTHS], theirs(x, src_key_padding_mask=~LENGTHS)[LENGTHS])
-    normed = theirs.norm1(x)
-    close(weights, theirs.self_attn(normed, normed, normed, key_padding_mask=~LENGTHS, average_attn_weights=False)[1])
+    seen = theirs.norm1(x) if norm_first else x
+    close(weights, theirs.self_attn(seen, seen, seen, key_padding_mask=~LENGTHS, average_attn_weights=False)[1])
 
 
+@FIRST
 @torch.no_grad()
-def test_decoder_layer_agrees_with_torch():
-    ours = made().decoder[1]
+def test_decoder_layer_agrees_with_torch(norm_first):
+    ours = made(norm_first=norm_first).decoder[1]
     x, memory = hidden(3, 5, D), hidden(3, 6, D, seed=1)
     causal = torch.ones(5, 5, dtype=torch.bool).tril()
     out, _, own, cross = ours(x, (), causal, ours.cross.remember(memory), LENGTHS[:, None, None, :])
     theirs = torch_layer(ours)
     close(out, theirs(x, memory, tgt_mask=~causal, memory_key_padding_mask=~LENGTHS))
-    normed = theirs.norm1(x)
-    context, wanted = theirs.self_attn(normed, normed, normed, attn_mask=~causal, average_attn_weights=False)
+    seen = theirs.norm1(x) if norm_first else x
+    context, wanted = theirs.self_attn(seen, seen, seen, attn_mask=~causal, average_attn_weights=False)
     close(own, wanted)
-    asked = theirs.norm2(x + context)
+    asked = theirs.norm2(x + context) if norm_first else theirs.norm1(x + context)
     close(cross, theirs.multihead_attn(asked, memory, memory, key_padding_mask=~LENGTHS, average_attn_weights=False)[1])
 
 
+@FIRST
 @torch.no_grad()
-def test_the_whole_model_agrees_with_torch():
-    model, source, target = made(), ids(3, 6), ids(3, 5, seed=1)
+def test_the_whole_model_agrees_with_torch(norm_first):
+    model, source, target = made(norm_first=norm_first), ids(3, 6), ids(3, 5, seed=1)
     width = torch.arange(0, D, 2)
 
     def embed(tokens):  # Vaswani et al. 2017, sec. 3.4 and 3.5, position by position
@@ -115,22 +120,26 @@ def test_the_whole_model_agrees_with_torch():
                              for p in range(tokens.shape[1])])
         return model.embedding.weight[tokens] * D**0.5 + place
 
+    def end(x, norm):  # of a stack; the layers of a post-norm one end with a norm
+        return nn.functional.layer_norm(x, (D,), norm.weight, norm.bias) if norm_first else x
+
     x = embed(source)
     for layer in model.encoder:
         x = torch_layer(layer)(x, src_key_padding_mask=~LENGTHS)
-    memory, y = nn.functional.layer_norm(x, (D,), model.encoder_norm.weight, model.encoder_norm.bias), embed(target)
+    memory, y = end(x, model.encoder_norm), embed(target)
     for layer in model.decoder:
         y = torch_layer(layer)(y, memory, tgt_mask=~torch.ones(5, 5).tril().bool(), memory_key_padding_mask=~LENGTHS)
-    y = nn.functional.layer_norm(y, (D,), model.decoder_norm.weight, model.decoder_norm.bias)
+    y = end(y, model.decoder_norm)
     close(model(source, target, LENGTHS)[0], y @ model.embedding.weight.T, atol=1e-4)
 
 
 # Two paths agree.
 
 
+@FIRST
 @pytest.mark.parametrize("mask", [None, LENGTHS])
-def test_kept_keys_and_values_change_nothing(mask):
-    model, source, target = made(layers=3), ids(3, 6), ids(3, 7, seed=1)
+def test_kept_keys_and_values_change_nothing(mask, norm_first):
+    model, source, target = made(layers=3, norm_first=norm_first), ids(3, 6), ids(3, 7, seed=1)
     (logits, cross, own), (kept_logits, kept_cross, kept_own) = at_once(model, source, target, mask), stepwise(
         model, source, target, mask)
     close(kept_logits, logits)
@@ -247,8 +256,35 @@ def test_dropout_is_for_training_only():
     close(rows, torch.ones_like(rows))
 
 
-def test_gradients_reach_every_parameter():
-    model = made().requires_grad_(True).train()
+def test_dropout_of_hidden_units_is_that_of_the_rest_unless_it_is_given():
+    for options, wanted in ({}, 128), ({"activation_dropout": 0.0}, 0), ({"activation_dropout": 0.25}, 64):  # of 256
+        model = made(dropout=0.5, **options)
+        assert {layer.feed.dropout.dropped for layer in [*model.encoder, *model.decoder]} == {wanted}
+        assert {layer.dropout.dropped for layer in [*model.encoder, *model.decoder]} == {model.dropout.dropped} == {128}
+    with pytest.raises(ValueError, match="^activation_dropout must be at least 0 and below 1; got 1$"):
+        made(activation_dropout=1)
+
+
+def test_post_norm_begins_with_the_weights_of_glorot_and_bengio():
+    model = Transformer(V, 32, H, 1, 64, norm_first=False)
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 2 and name != "embedding.weight":
+            bound = (6 / sum(parameter.shape)) ** 0.5  # uniform up to it on both sides
+            assert 0.97 * bound < parameter.abs().max() <= bound, name
+        elif "norms" not in name and parameter.dim() == 1:
+            assert not parameter.any(), name
+    assert not any(name.startswith(("encoder_norm", "decoder_norm")) for name in model.state_dict())
+
+
+def test_norm_first_is_true_or_false():
+    with pytest.raises(ValueError) as error:
+        made(norm_first="no")
+    assert str(error.value) == "norm_first must be true or false; got 'no'"
+
+
+@FIRST
+def test_gradients_reach_every_parameter(norm_first):
+    model = made(norm_first=norm_first).requires_grad_(True).train()
     logits, _ = model(ids(3, 6), ids(3, 5, seed=1), LENGTHS)
     (logits.logsumexp(-1) - logits[..., 0]).sum().backward()
     assert [name for name, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum()] == []
