@@ -154,14 +154,14 @@ def _pair(text: str) -> str:
 
 
 def _option(text: str) -> tuple[str, object]:
-    """NAME=VALUE, a number where it reads as one."""
+    """NAME=VALUE, a number or a truth value where it reads as one."""
     name, equals, value = text.partition("=")
     if not (name.isidentifier() and equals and value):
         raise argparse.ArgumentTypeError(f"must be NAME=VALUE, such as attention_dropout=0.1; got {text!r}")
-    for kind in (int, float):
+    for kind in (int, float, {"true": True, "false": False}.__getitem__):
         try:
             return name, kind(value)
-        except ValueError:
+        except (ValueError, KeyError):
             continue
     return name, value
 

@@ -29,6 +29,8 @@ def build(config: Config) -> nn.Module:
     kind, known = CLASSES[config.mechanism], options(config.mechanism)
     if unknown := config.options.keys() - known.keys():
         raise ValueError(f"{config.mechanism} has no option {', '.join(sorted(unknown))}; it has {', '.join(known)}")
+    if truths := [name for name, value in config.options.items() if isinstance(value, bool) and not isinstance(known[name], bool)]:
+        raise ValueError(f"{truths[0]} must not be true or false; got {config.options[truths[0]]}")
     share(config.options.get("attention_dropout", 0.0), "attention_dropout")
     return kind(config.vocabulary, **config.options)
 

@@ -90,7 +90,7 @@ def _out(args: Namespace, name: str) -> Path:
 
 def _number(name: str, value: int | float | str) -> int | float:
     """The value of a setting. ValueError when it is no number, or a fraction where whole ones count."""
-    if isinstance(value, str) or (_SETTINGS[name] is int and not isinstance(value, int)):
+    if isinstance(value, str | bool) or (_SETTINGS[name] is int and not isinstance(value, int)):
         raise ValueError(f"{name} must be a {'whole ' if _SETTINGS[name] is int else ''}number; got {value!r}")
     return value
 

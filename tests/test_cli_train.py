@@ -143,6 +143,18 @@ def test_english_to_japanese(train, tmp_path):
     assert [token.text for token in forced.target[:-1]] and "".join(t.text for t in forced.target[:-1]) == "彼はここにいる。"
 
 
+def test_a_post_norm_transformer(mine, capsys):
+    """From the README's own words to a model that translates; the command on the card says the same."""
+    chosen = ["--set", "norm_first=false", "--set", "activation_dropout=0.1", "--set", "beta2=0.98"]
+    small = [word for name, value in (tiny.WIDTHS["transformer"] | {"vocabulary": 120}).items() for word in ("--set", f"{name}={value}")]
+    assert main(["train", "--pair", "en-fr", "--mechanism", "transformer", "--tsv", str(mine / "mine.tsv"), "--epochs", "1",
+                 "--out", str(mine / "out"), *small, *chosen]) == 0  # fmt: skip
+    card = card_of(mine, "en-fr/transformer")
+    assert card["options"]["norm_first"] is False and card["settings"]["beta2"] == 0.98 and card["command"].endswith(" ".join(chosen))
+    model = attnviz.load("en-fr/transformer", mine / "out")
+    assert not model.model.encoder[0].norm_first and model.trace("The dog runs.").target
+
+
 def test_reverse_needs_no_data(train, tmp_path, monkeypatch):
     monkeypatch.setitem(corpora.PAIRS, "reverse", partial(corpora.reverse, count=200))
     status, out, _ = train(pair="reverse")
@@ -193,6 +205,8 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
     ((*TRAIN, "--set", "learning_rate=fast"), "learning_rate must be a number; got 'fast'"),
     ((*TRAIN, "--set", "learning_rate=nan"), "learning_rate must be positive and finite; got nan"),
     ((*TRAIN, "--set", "warmup=-1"), "warmup must be at least 0 and finite; got -1"),
+    ((*TRAIN, "--set", "epochs=true"), "epochs must be a whole number; got True"),
+    ((*TRAIN, "--set", "width=true"), "bahdanau cannot be built with {'dropout': 0.3, 'width': True}: width must not be true or false; got True"),
     ((*TRAIN, "--set", "beta2=1"), "beta2 must be at least 0 and below 1; got 1"),
     ((*TRAIN, "--set", "label_smoothing=2"), "label_smoothing must be at least 0 and below 1; got 2"),
     ((*TRAIN, "--seed", "99999999999999999999"), "seed must be at least 0 and below 2^63; got 99999999999999999999"),
