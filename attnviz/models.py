@@ -29,8 +29,9 @@ def build(config: Config) -> nn.Module:
     kind, known = CLASSES[config.mechanism], options(config.mechanism)
     if unknown := config.options.keys() - known.keys():
         raise ValueError(f"{config.mechanism} has no option {', '.join(sorted(unknown))}; it has {', '.join(known)}")
-    if truths := [name for name, value in config.options.items() if isinstance(value, bool) and not isinstance(known[name], bool)]:
-        raise ValueError(f"{truths[0]} must not be true or false; got {config.options[truths[0]]}")
+    for name, value in config.options.items():
+        if isinstance(value, bool) != (wanted := isinstance(known[name], bool)):
+            raise ValueError(f"{name} must {'' if wanted else 'not '}be true or false; got {value!r}")
     share(config.options.get("attention_dropout", 0.0), "attention_dropout")
     return kind(config.vocabulary, **config.options)
 

@@ -133,15 +133,12 @@ class Transformer(nn.Module):
 
     activation_dropout: of the feed-forward networks' hidden units; as dropout when it is None. norm_first: the norm
     before each sub-layer, not after it, as torch calls it. Post-norm begins with the weights of Glorot and Bengio (2010).
-    ValueError when norm_first is neither true nor false.
     """
 
     def __init__(self, vocabulary: int, width: int, heads: int, layers: int, hidden: int, dropout: float = 0.1,
                  attention_dropout: float = 0.0, longest: int = 512,
                  activation_dropout: float | None = None, norm_first: bool = True):
         super().__init__()
-        if not isinstance(norm_first, bool):
-            raise ValueError(f"norm_first must be true or false; got {norm_first!r}")
         self.embedding = nn.Embedding(vocabulary, width)
         nn.init.normal_(self.embedding.weight, std=width**-0.5)
         self.register_buffer("places", positions(longest, width), persistent=False)

@@ -207,6 +207,8 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
     ((*TRAIN, "--set", "warmup=-1"), "warmup must be at least 0 and finite; got -1"),
     ((*TRAIN, "--set", "epochs=true"), "epochs must be a whole number; got True"),
     ((*TRAIN, "--set", "width=true"), "bahdanau cannot be built with {'dropout': 0.3, 'width': True}: width must not be true or false; got True"),
+    ((*TRAIN[:-1], "transformer", "--set", "norm_first=no"), "transformer cannot be built with {'width': 192, 'hidden': 768, 'layers': 3, "
+     "'heads': 4, 'dropout': 0.3, 'norm_first': 'no'}: norm_first must be true or false; got 'no'"),
     ((*TRAIN, "--set", "beta2=1"), "beta2 must be at least 0 and below 1; got 1"),
     ((*TRAIN, "--set", "label_smoothing=2"), "label_smoothing must be at least 0 and below 1; got 2"),
     ((*TRAIN, "--seed", "99999999999999999999"), "seed must be at least 0 and below 2^63; got 99999999999999999999"),

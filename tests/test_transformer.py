@@ -276,12 +276,6 @@ def test_post_norm_begins_with_the_weights_of_glorot_and_bengio():
     assert not any(name.startswith(("encoder_norm", "decoder_norm")) for name in model.state_dict())
 
 
-def test_norm_first_is_true_or_false():
-    with pytest.raises(ValueError) as error:
-        made(norm_first="no")
-    assert str(error.value) == "norm_first must be true or false; got 'no'"
-
-
 @FIRST
 def test_gradients_reach_every_parameter(norm_first):
     model = made(norm_first=norm_first).requires_grad_(True).train()
