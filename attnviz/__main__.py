@@ -128,7 +128,8 @@ def main(arguments: list[str] | None = None) -> int:
         getattr(commands, args.command)(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        after = "; the same command goes on from the last save" if args.command in ("train", "study") else ""
+        again = "the same command without --restart" if getattr(args, "restart", False) else "the same command"
+        after = f"; {again} goes on from the last save" if args.command in ("train", "study") else ""
         print(f"{program}: interrupted{after}", file=sys.stderr)
         return 130
     except BrokenPipeError:

@@ -160,7 +160,8 @@ def best_head(
                          f"linked pairs or more; got {len(pairs)}")  # fmt: skip
     total, chosen = Counts(0, 0, 0, 0), []
     for scored in (0, 1):
-        best = min(heads, key=lambda head: _total(heads[head][1 - scored :: 2]).error_rate)
+        rates = {head: _total(counts[1 - scored :: 2]).error_rate for head, counts in heads.items()}
+        best = min(heads, key=lambda head: (np.isnan(rates[head]), rates[head]))  # no rate at all is not the best one
         total, chosen = total + _total(heads[best][scored::2]), [*chosen, best]
     return total, chosen
 
@@ -175,7 +176,7 @@ def report(translator, pairs: Sequence[Pair], rule: Callable = argmax) -> dict |
     shifted                  the same with rows shifted by one step, -1 and 1
     diagonal                 of the diagonal, which looks at nothing
     """
-    traces = [translator.trace(pair.source, pair.target) for pair in pairs]
+    traces = [_forced(translator, pair) for pair in pairs]
     frame = measure(traces, pairs, rule)
     if frame.empty:
         return None
@@ -188,6 +189,13 @@ def report(translator, pairs: Sequence[Pair], rule: Callable = argmax) -> dict |
         "best_head": found[0], "diagonal": plain.to_dict(), "shifted": {str(shift): found[shift] for shift in SHIFTS if shift},
         "heads": [row for row in records if row["head"] is not None], "means": [row for row in records if row["head"] is None],
     }  # fmt: skip
+
+
+def _forced(translator, pair: Pair) -> Trace:
+    try:
+        return translator.trace(pair.source, pair.target)
+    except ValueError as error:
+        raise ValueError(f"the pair {pair.source[:60]!r}, {pair.target[:60]!r}: {error}") from None
 
 
 def _counted(traces, pairs, rule, shift) -> dict[Head, list[Counts]]:

@@ -150,7 +150,7 @@ class Local(General):
     """
 
     def __init__(self, query_width: int, key_width: int, reach: float = 10, dropout: float = 0.0):
-        if reach < 1:
+        if not reach >= 1:  # nor NaN
             raise ValueError(f"reach must be at least 1, so that every window holds a key; got {reach}")
         super().__init__(query_width, key_width, dropout)
         self.reach = reach

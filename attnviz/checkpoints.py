@@ -1,5 +1,6 @@
 """The only file that reads or writes weights: safetensors, never pickle. The JSON beside them is in files.py."""
 
+import errno
 import hashlib
 import json
 from pathlib import Path
@@ -86,8 +87,9 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 def load_metadata(path: Path, *wanted: str) -> dict:
     """What `save_tensors` wrote beside the tensors. CheckpointError unless it has all keys `wanted`."""
+    header = _header(path)
     try:
-        content = json.loads(_header(path)["json"])
+        content = json.loads(header["json"])
         missing = [key for key in wanted if key not in content]
     except (KeyError, TypeError, ValueError, RecursionError):
         missing = wanted
@@ -100,7 +102,14 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None =
     """Write tensors, and beside them metadata that JSON can hold, to one safetensors file, whole or not at all."""
     whole = {key: value.detach().to("cpu", copy=True).contiguous() for key, value in tensors.items()}
     beside = None if metadata is None else {"json": json.dumps(metadata)}
-    replace(path, lambda temporary: save_file(whole, str(temporary), beside))
+    replace(path, lambda temporary: _serialise(whole, temporary, beside))
+
+
+def _serialise(tensors: dict[str, Tensor], path: Path, metadata: dict | None) -> None:
+    try:
+        save_file(tensors, str(path), metadata)
+    except SafetensorError as error:  # a full disc, say
+        raise OSError(errno.EIO, str(error)) from None
 
 
 def fingerprint(name: str, root: Path = ROOT) -> str:

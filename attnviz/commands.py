@@ -78,11 +78,12 @@ def _score_translations(translator: Translator, args: Namespace) -> None:
     if args.json:
         print(json.dumps(result))
         return
-    if "bleu_morphemes" in result and not any(" " in line for line in references):
-        print("the references have no spaces, so BLEU on given morphemes says nothing of them; see that on characters", file=sys.stderr)
+    wanted = metrics.of(args.model.split("/")[0])
+    if absent := [metric.title for metric in wanted if metric.key not in result]:
+        print(f"the references have no spaces, so {absent[0].replace(',', ' on')} says nothing of them; see that on characters", file=sys.stderr)
     rows = [("model", result["model"]), ("sentences", str(result["sentences"]))]
     rows += [(metric.title, f"{result[metric.key]:.2f}   {result[f'{metric.key}_signature']}")
-             for metric in metrics.of(args.model.split("/")[0])]  # fmt: skip
+             for metric in wanted if metric.key in result]  # fmt: skip
     how = "greedy" if args.beam == 1 else f"beam {args.beam}"
     rows.append(("speed", f"{result['sentences_per_second']:.1f} sentences/s, {how}"))
     if result["entropy_nats"] is not None:

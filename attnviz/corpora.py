@@ -52,7 +52,8 @@ def read_lines(path: Path) -> list[str]:
     """
     try:
         text = unpack(Path(path).read_bytes(), path).decode("utf-8-sig")
-        return text.removesuffix("\n").split("\n") if text else []
+        end = "\n" if "\n" in text else "\r"  # the line ends of old Macs
+        return text.removesuffix(end).split(end) if text else []
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}") from None
     except OSError as error:

@@ -66,6 +66,9 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
         write(temporary)
         temporary.chmod(0o644)  # safetensors leaves its files to their owner alone
         os.replace(temporary, path)
+    except OSError as error:
+        error.filename = str(path)  # the one a reader knows; a full disc names none
+        raise
     finally:
         temporary.unlink(missing_ok=True)  # what a failed write left
 

@@ -97,9 +97,14 @@ def of(pair: str) -> tuple[Metric, ...]:
 
 
 def score(pair: str, found: Texts, references: Texts) -> dict:
-    """Every metric of the pair under its key, rounded to two digits, and its `_signature`."""
-    result = {}
+    """Every metric of the pair under its key, rounded to two digits, and its `_signature`.
+
+    Without those on given words when no reference has a space: what stands in print is one word then, and nothing is right.
+    """
+    result, divided = {}, any(len(reference.split()) > 1 for reference in references)
     for metric in of(pair):
+        if metric.measure is _GIVEN and not divided:
+            continue
         value, signature = metric.measure(found, references)
         result |= {metric.key: round(value, 2), f"{metric.key}_signature": signature}
     return result

@@ -32,6 +32,8 @@ def build(config: Config) -> nn.Module:
     for name, value in config.options.items():
         if isinstance(value, bool) != (wanted := isinstance(known[name], bool)):
             raise ValueError(f"{name} must {'' if wanted else 'not '}be true or false; got {value!r}")
+    if config.options.get("layers", 1) < 1:
+        raise ValueError(f"layers must be at least 1; got {config.options['layers']}")
     share(config.options.get("attention_dropout", 0.0), "attention_dropout")
     return kind(config.vocabulary, **config.options)
 

@@ -23,6 +23,7 @@ from attnviz.mechanisms import Config
 from attnviz.models import build
 from attnviz.recipes import Settings, rate
 from attnviz.text import BOS, PAD, SPECIALS, UNK, Text
+from attnviz.trained import LONGEST
 
 
 class Diverged(ValueError):
@@ -97,7 +98,7 @@ class Run:
         Under piece dropout the data is read anew for each epoch, which no seed rules: there the order is about the same. The
         last fifth of the epochs reads pieces whole, as they will be read ever after; without these a model is worse.
         """
-        self.data = self.encode(self.pairs, self.loose) if epoch < self._loose_epochs else self.whole
+        self.data = self._loosened() if epoch < self._loose_epochs else self.whole
         lengths = [max(len(a), len(b)) for a, b in self.data]
         return corpora.batches(lengths, self.plan.batch_tokens, random.Random(f"{self.plan.seed}/{epoch}"))
 
@@ -105,6 +106,11 @@ class Run:
     def _loose_epochs(self) -> int:
         """The epochs under piece dropout, which come first."""
         return round(self.plan.epochs * 0.8) if self.loose else 0
+
+    def _loosened(self) -> list[tuple[list[int], list[int]]]:
+        """The data under piece dropout; whole where it makes more pieces of a sentence than models read."""
+        both = zip(self.encode(self.pairs, self.loose), self.whole)
+        return [loose if max(map(len, loose)) <= LONGEST else whole for loose, whole in both]
 
     def learn(self, batch: list[int]) -> Tensor:
         """One update on a batch of indices -> its loss."""
@@ -200,7 +206,7 @@ class Run:
         try:
             self._fill(tensors)
         except (KeyError, RuntimeError) as error:
-            raise checkpoints.CheckpointError(f"{path} does not fit the model ({error}); use --restart") from None
+            raise checkpoints.CheckpointError(f"{path} does not fit the model ({error})") from None
         self.seconds, self.history = state["seconds"], state["history"]
         self.losses, self.counted = state["losses"]
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import torch
 
-from attnviz import checkpoints, corpora, lineage
+from attnviz import checkpoints, corpora, lineage, vocabularies
 from attnviz.models import CLASSES
 from attnviz.models import options as model_options
+from attnviz.readable import readable
 from attnviz.recipes import Settings, settings
 
 FEW = 10_000  # pairs
@@ -42,10 +43,11 @@ def train(args: Namespace) -> None:
         torch.set_num_threads(args.threads)
     name = f"{args.pair}/{args.mechanism}"
     root = _out(args, name)
-    _keep_vocabulary(args, root, name, changes)
+    _keep_vocabulary(args, root, name, changes, corpus)
     start = Path(args.start) if args.start else None
     begun = lineage.begun(start)
     folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=start)
+    corpus, _ = readable(corpus, checkpoints.load_text(args.pair, root))  # what was read
     card = evaluate.card(root, name, corpus, _command(args), progress=True)
     checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)} | begun)
     key = training.score_key(corpus)
@@ -60,20 +62,29 @@ def _check(args: Namespace, options: dict) -> None:
                          f"({', '.join(_SETTINGS)})")  # fmt: skip
     if args.start and not (Path(args.start) / "config.json").is_file():
         raise ValueError(f"--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got {args.start}")
+    if args.threads and args.threads > (most := max(64, os.cpu_count() or 1)):
+        raise ValueError(f"--threads must be at most {most}; got {args.threads}")
     if args.out and Path(args.out).exists() and not Path(args.out).is_dir():
         raise ValueError(f"--out must be a folder; got the file {args.out}")
 
 
-def _keep_vocabulary(args: Namespace, root: Path, name: str, changes: dict) -> None:
-    """Say that the tokenizer of the pair serves this mechanism too. ValueError when another size of it is asked for."""
-    path = root / args.pair / "tokenizer.json"
-    if not path.is_file() or (root / name / "training.safetensors").exists():  # learnt anew, or settled when the run began
+def _keep_vocabulary(args: Namespace, root: Path, name: str, changes: dict, corpus: corpora.Corpus) -> None:
+    """Say that the tokenizer of the pair serves this mechanism too, and why it may not. ValueError when it has more pieces than wanted."""
+    path = vocabularies.beside(Path(args.start)) if args.start else root / args.pair / "tokenizer.json"
+    resumed = (root / name / "training.safetensors").exists() and not args.restart
+    if not path.is_file() or resumed:  # learnt anew, or settled when the run began
         return
-    size = len(checkpoints.load_text(args.pair, root))
-    if changes.get("vocabulary", size) != size:
-        raise ValueError(f"{path} has {size} pieces, which all mechanisms of {args.pair} share; leave vocabulary={changes['vocabulary']} "
+    text = checkpoints.load_text(path.parent.name, path.parent.parent)
+    size = len(text)
+    asked = changes.get("vocabulary", size)  # at most: few sentences have fewer
+    if asked < size:
+        raise ValueError(f"{path} has {size} pieces, which all mechanisms of {args.pair} share; leave vocabulary={asked} "
                          "out, or choose another --out")  # fmt: skip
-    print(f"{path} is kept: {size} pieces, which all mechanisms of {args.pair} share")
+    wanted = f" of at most {asked} asked for" if asked > size else ""
+    print(f"{path} is kept: {size} pieces{wanted}, which all mechanisms of {args.pair} share")
+    instead = "leave --start out" if args.start else "choose another --out"
+    for doubt in vocabularies.doubts(text, corpus):
+        print(f"{path} may not suit these sentences: {doubt}; {instead} for one of their own", file=sys.stderr)
 
 
 def _out(args: Namespace, name: str) -> Path:
@@ -129,7 +140,7 @@ def _own(args: Namespace) -> corpora.Corpus | None:
         return None
     if len(paths) == 3 or args.data:
         raise ValueError("give one of --tsv, --source-file with --target-file, and --data")
-    hashes = {path.name: corpora.sha256(path) for path in paths if path.is_file()}
+    hashes = {_told_apart(path, paths): corpora.sha256(path) for path in paths if path.is_file()}
     if args.pair in corpora.LABELLED:
         if not args.tsv:
             raise ValueError(f"{args.pair} takes sentences with their labels in one file; give it with --tsv")
@@ -140,6 +151,12 @@ def _own(args: Namespace) -> corpora.Corpus | None:
         raise ValueError(f"{paths[0]} must have a source and its translation on some lines; got none")
     _say_left_out(rows, paths[0])
     return corpora.own(pairs, hashes, args.val_size, args.style or "written")
+
+
+def _told_apart(path: Path, paths: list[Path]) -> str:
+    """A file's name, with its folder's when another of the files has the same name."""
+    same = [other for other in paths if other.name == path.name]
+    return path.name if len(same) == 1 else "/".join(path.resolve().parts[-2:])
 
 
 def _say_left_out(rows: corpora.Pairs, name: Path) -> None:
@@ -161,8 +178,9 @@ def _command(args: Namespace) -> str:
     """The command that does the same elsewhere; folders are the reader's."""
     words = ["python", "-m", "attnviz", "train", "--pair", args.pair, "--mechanism", args.mechanism]
     own = [name for name in ("tsv", "source_file", "target_file") if getattr(args, name)]
-    for name in own:
-        words += [f"--{name.replace('_', '-')}", Path(getattr(args, name)).name]
+    paths = [Path(getattr(args, name)) for name in own]
+    for name, path in zip(own, paths):
+        words += [f"--{name.replace('_', '-')}", _told_apart(path, paths)]
     words += [] if own or args.pair in corpora.GENERATED else ["--data", "DIR"]
     words += ["--start", "/".join(Path(args.start).resolve().parts[-2:])] if args.start else []  # pair/mechanism, of any folder
     for name in _RECORDED:

@@ -2,6 +2,7 @@
 
 import math
 import shutil
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +11,15 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from attnviz import checkpoints, corpora, files, progress, recipes
+from attnviz import checkpoints, corpora, decode, files, progress, recipes, vocabularies
 from attnviz.label_run import LabelRun
-from attnviz.mechanisms import CLASSIFIERS, MECHANISMS, Config
+from attnviz.mechanisms import CLASSIFIERS, LABELS, MECHANISMS, Config
 from attnviz.metrics import METRICS
 from attnviz.models import build
+from attnviz.readable import readable
 from attnviz.run import Diverged, Run, device_name, peak_memory_mb, token_loss
-from attnviz.text import SPECIALS, Text, train_vocabulary
+from attnviz.text import SPECIALS, Text
+from attnviz.trained import LONGEST
 
 RUNS = dict.fromkeys(MECHANISMS, Run) | dict.fromkeys(CLASSIFIERS, LabelRun)
 
@@ -55,9 +58,19 @@ def plan(pair: str, mechanism: str, options: dict | None = None, **changes) -> r
     try:
         with torch.device("meta"):  # shapes without numbers: an error now rather than when the data is read
             build(Config(mechanism, len(SPECIALS) + 1, joined["options"]))
+        _check_sizes(mechanism, joined["options"])
     except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises them all
         raise ValueError(f"{mechanism} cannot be built with {joined['options']}: {error}") from None
     return replace(base, **joined)
+
+
+def _check_sizes(mechanism: str, options: dict) -> None:
+    """ValueError for a model that could not take the longest text and what decoding says of it, or that has not our labels."""
+    needed = LONGEST if mechanism in CLASSIFIERS else decode.limit(LONGEST)
+    if options.get("longest", needed) < needed:
+        raise ValueError(f"longest must be at least {needed}, for texts of {LONGEST} pieces and what is said of them")
+    if options.get("classes", len(LABELS)) != len(LABELS):
+        raise ValueError(f"classes must be {len(LABELS)}: {', '.join(LABELS)}")
 
 
 def train(
@@ -69,21 +82,28 @@ def train(
     save_every : seconds between saves within an epoch. compile : see `Run`. restart : begin again, whatever is there; when the
     new run has its first model, a finished one that was there is kept in the folder `before`.
     start : folder of a checkpoint whose weights and tokenizer to begin with, rather than at random (fine-tuning).
-    ValueError when a finished model is there without its run, or a run with other settings or data; CheckpointError.
+    Sentences that no model reads are left out, which is said. ValueError when a finished model is there without its run, or a
+    run with other settings or data; CheckpointError.
     """
+    if start and Path(start).resolve() == (Path(root) / pair / plan.mechanism).resolve():
+        raise ValueError(f"{start} is the folder to train in, whose weights would be written over; choose another --out")
     plan = replace(plan, start=checkpoints.fingerprint(*_name(start))) if start else plan
     folder = Path(root) / pair / plan.mechanism
     begun = folder / "training.safetensors"
     if not restart and not begun.exists() and (folder / "card.json").exists():
         raise ValueError(f"{folder} holds a finished model and no run to go on with; choose another --out, or --restart")
     tokenizer = Path(root) / pair / "tokenizer.json"
-    text = _taken(start, tokenizer) if start else vocabulary(tokenizer, corpus, plan.vocabulary)
+    text = vocabularies.choose(tokenizer, corpus, plan.vocabulary, start)
+    given = len(corpus.train) + len(corpus.val)
+    corpus, left_out = readable(corpus, text)
+    _say_left_out(left_out, given)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     run = RUNS[plan.mechanism](plan, text, corpus.train, device, compile)
     if begun.exists() and not restart:
-        run.restore(folder)
+        _resume(run, folder)
     elif start:
         _begin(run, start)
+    vocabularies.settle(tokenizer, text, start)
     if restart:
         begun.unlink(missing_ok=True)  # now that nothing more can be refused
     _best(run, corpus)
@@ -102,15 +122,19 @@ def _name(folder: Path) -> tuple[str, Path]:
     return f"{folder.parent.name}/{folder.name}", folder.parent.parent
 
 
-def _taken(start: Path, path: Path) -> Text:
-    """The tokenizer of the checkpoint to begin with, also put at `path`. ValueError when another one is there."""
-    name, root = _name(start)
-    text, taken = checkpoints.load_text(name.split("/")[0], root), (root / name).parent / "tokenizer.json"
-    if path.is_file() and path.read_bytes() != taken.read_bytes():
-        raise ValueError(f"{path} is not the tokenizer of {start}; choose another --out")
-    if not path.is_file():
-        files.replace(path, lambda temporary: temporary.write_bytes(taken.read_bytes()))
-    return text
+def _say_left_out(sources: list[str], total: int) -> None:
+    if sources:
+        tqdm.write(f"{len(sources)} of {total} sentences have more than {LONGEST} pieces, or nothing visible, on one side, and are left "
+                   f"out; the first is {sources[0][:80]!r}", file=sys.stderr)  # fmt: skip
+
+
+def _resume(run: Run, folder: Path) -> None:
+    try:
+        run.restore(folder)
+    except checkpoints.CheckpointError as error:
+        raise checkpoints.CheckpointError(f"{error}; --restart begins again") from None
+    if run.history and not (folder / "model.safetensors").is_file():
+        raise ValueError(f"{folder} has a run and no longer the model.safetensors that it made; restore that, or begin again with --restart")
 
 
 def _begin(run: Run, start: Path) -> None:
@@ -119,14 +143,6 @@ def _begin(run: Run, start: Path) -> None:
         run.begin(model.state_dict())
     except RuntimeError:
         raise ValueError(f"{start} holds another model ({config}) than the one to be trained ({run.config.to_dict()})") from None
-
-
-def vocabulary(path: Path, corpus: corpora.Corpus, size: int) -> Text:
-    """The tokenizer at `path`; learnt from the corpus and written there first when there is none."""
-    if not path.is_file():
-        text = train_vocabulary(corpus.texts(), size, corpus.style)
-        files.replace(path, text.save)
-    return Text.load(path)
 
 
 def score_key(corpus: corpora.Corpus) -> str:

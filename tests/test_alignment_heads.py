@@ -35,6 +35,14 @@ def test_the_best_head_is_chosen_on_other_sentences():
     assert steady[0].error_rate == 0 and steady[1] == [(0, 0), (0, 0)]
 
 
+def test_a_head_without_any_rate_is_not_the_best():
+    """No link found, and none that is sure: there is nothing to rate."""
+    sure, unsure = gold.parse("a b\nx y\n0-0 1-1\n\na b\nx y\n0-0? 1-1?")
+    blank, right = sharp(0, 1, 2, size=3) * 0 + 1 / 3, sharp(0, 1, 2, size=3)
+    counts, chosen = alignment.best_head([forced(pair, [blank, right]) for pair in (sure, unsure)], [sure, unsure], alignment.above(0.5))
+    assert chosen == [(0, 1), (0, 1)] and counts.error_rate == 0
+
+
 @pytest.mark.parametrize(("traces", "pairs", "message"), [
     (1, 1, "of 2 heads the best is chosen on other sentences than those scored, so there must be two linked pairs or more; got 1"),
     (0, 0, "there must be attention to measure; got none"),

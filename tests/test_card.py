@@ -48,6 +48,13 @@ def test_all_that_a_card_can_say():
     assert "<b>BLEU</b> nrefs:1|case:mixed" in shown
 
 
+def test_a_choice_against_something_is_said():
+    """False, and no dropout, are choices of a model; a setting of the training that is 0 is not used."""
+    options = {"width": 128, "norm_first": False, "activation_dropout": 0, "longest": None}
+    assert facts(card.show({"options": options}))["Model"] == "width 128, norm first False, activation dropout 0"
+    assert facts(card.show({"settings": {"warmup": 0, "clip": 1.0}}))["Settings"] == "clip 1.0"
+
+
 def test_a_model_that_began_with_another_says_how_long_that_took():
     first = {"command": "python -m attnviz train --epochs 40", "epochs": 40, "seconds": 6000, "weights_sha256": "0" * 64}
     start = {"command": "python -m attnviz train --epochs 12", "epochs": 12, "seconds": 600, "start": first}

@@ -260,6 +260,13 @@ def test_one_linked_pair(cli, tmp_path):
     assert status == 2 and "there must be two linked pairs or more; got 1" in err
 
 
+def test_linked_pairs_that_no_model_reads(cli, tmp_path):
+    path = tmp_path / "long.txt"
+    path.write_text(f"The dog runs.\nLe chien court.\n0-0\n\n{'dog ' * 300}\nchien\n0-0\n", encoding="utf-8")
+    status, _, err = cli("align", *MODEL, "--gold", path)
+    assert status == 2 and err.startswith("python -m attnviz align: the pair 'dog dog ") and "the text is too long: 301 pieces" in err
+
+
 def test_a_damaged_checkpoint(tmp_path, capsys):
     root = tiny.write_models(tmp_path / "checkpoints")
     path = root / "en-fr" / "bahdanau" / "model.safetensors"

@@ -39,7 +39,9 @@ def test_japanese_references_without_spaces_are_noted(tmp_path, capsys, referenc
         (tmp_path / name).write_text(f"{text}\n", encoding="utf-8")
     command = ["evaluate", "--model", "en-ja/bahdanau", "--root", root, "--source", tmp_path / "source", "--reference", tmp_path / "reference"]
     assert main(list(map(str, command))) == 0
-    assert ("the references have no spaces, so BLEU on given morphemes says nothing" in capsys.readouterr().err) == noted
+    captured = capsys.readouterr()
+    assert ("the references have no spaces, so BLEU on given morphemes says nothing of them" in captured.err) == noted
+    assert ("BLEU, given morphemes" in captured.out) != noted and "BLEU, characters" in captured.out
 
 
 def test_training_does_not_write_over_a_finished_model(tmp_path, capsys, monkeypatch):

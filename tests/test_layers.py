@@ -59,6 +59,8 @@ LIBRARY = {
     "ablation": "pandas torch",
     "hf": "huggingface_hub numpy torch transformers",
     "corpora": "torch",
+    "readable": "",
+    "vocabularies": "tokenizers",
     "classify": "torch",
     "loading": "",
     "download": "pooch",

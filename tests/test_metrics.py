@@ -56,3 +56,11 @@ def test_exact_match_counts_whole_sequences():
 def test_a_metric_by_its_key():
     assert metrics.METRICS["bleu_lc"](FOUND, REFERENCES) == sacrebleu.corpus_bleu(FOUND, [REFERENCES], lowercase=True).score
     assert all(key == metric.key for key, metric in metrics.METRICS.items())
+
+
+@pytest.mark.parametrize("pair, key", [("en-ja", "bleu_morphemes"), ("en-zh", "bleu_words")])
+def test_references_in_one_piece_have_no_figure_on_given_words(pair, key):
+    """It would be 0 whatever was translated."""
+    assert key in metrics.score(pair, ["我 是 狗"], ["我 是 狗"])
+    scored = metrics.score(pair, ["我 是 狗"], ["我是狗"])
+    assert key not in scored and f"{key}_signature" not in scored and scored["chrf"] == 100

@@ -170,7 +170,7 @@ def test_settings_of_no_version_are_others(copy, corpus, settings):
     (lambda tensors, beside: beside.pop("history"), "must say history beside its tensors; train the model again"),
     (lambda tensors, beside: beside.clear(), "must say settings, seconds, history, losses beside its tensors; train"),
     (lambda tensors, beside: tensors.pop("optimizer.step.start.bias"),
-     r"does not fit the model \('optimizer.step.start.bias'\); use --restart"),
+     r"does not fit the model \('optimizer.step.start.bias'\); --restart begins again"),
     (lambda tensors, beside: tensors.update({"master.start.bias": torch.zeros(3)}), "does not fit the model"),
 ])  # fmt: skip
 def test_a_damaged_run_is_a_checkpoint_error(copy, corpus, change, message):

@@ -56,13 +56,13 @@ def _training(known: dict) -> str:
 
 def _settings(settings: dict) -> str:
     """What the training was set to, and which parameters learnt at a rate of their own."""
-    numbers = {name: value for name, value in settings.items() if name not in ("epochs", "start") and not isinstance(value, dict)}
+    numbers = {name: value for name, value in settings.items() if name not in ("epochs", "start") and not isinstance(value, dict) and value != 0}
     slow = [f"{name} at {value} of the rate" for name, value in _dict(settings, "rates").items()]
     return ", ".join(filter(None, [_listed(numbers), *slow]))
 
 
 def _listed(named: dict) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in named.items() if value not in (None, "", 0) and name != "mechanism")
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in named.items() if value not in (None, "") and name != "mechanism")
 
 
 def _alignment(report: dict) -> str:
