@@ -16,7 +16,7 @@ from attnviz import checkpoints, classify, corpora, evaluate_labels, figures, se
 from attnviz.__main__ import main
 from attnviz.mechanisms import LABELS
 from attnviz.run import Run, drop_words
-from attnviz.text import EOS, PAD, UNK
+from attnviz.text import EOS, PAD, UNK, train_vocabulary
 from attnviz.trace import Trace
 from attnviz.trained import TextError
 
@@ -209,6 +209,6 @@ def test_a_run_of_labels_can_be_made_to_agree_with_itself(reviews):
     from dataclasses import replace
 
     corpus = corpora.load("sst2", reviews)
-    text = training.train_vocabulary(corpus.texts(), 90, corpus.style)
+    text = train_vocabulary(corpus.texts(), 90, corpus.style)
     run = training.RUNS["self-attention"](replace(plan(), consistency=1.0), text, corpus.train, "cpu")
     assert isinstance(run, Run) and math.isfinite(float(run.learn(run.order(0)[0])))
