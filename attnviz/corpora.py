@@ -254,6 +254,11 @@ def encode(pairs: Pairs, text: Text) -> list[tuple[list[int], list[int]]]:
     return list(zip(text.batch_ids([a for a, _ in pairs]), text.batch_ids([b for _, b in pairs])))
 
 
+def pieces(pairs: Pairs, text: Text, labelled: bool) -> list[tuple[list[int], ...]]:
+    """The texts of each pair as piece ids, <eos> last: both sides, or that beside the label."""
+    return list(zip(*(text.batch_ids([pair[side] for pair in pairs]) for side in range(1 if labelled else 2))))
+
+
 def batches(lengths: list[int], tokens: int, generator: random.Random) -> list[list[int]]:
     """Indices in batches of about `tokens` padded target tokens, like lengths together, in random order."""
     order = sorted(range(len(lengths)), key=lambda i: (lengths[i], generator.random()))

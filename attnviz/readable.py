@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from attnviz.corpora import Corpus, Pairs
+from attnviz.corpora import Corpus, Pairs, pieces
 from attnviz.text import Text
 from attnviz.trained import LONGEST
 
@@ -27,5 +27,4 @@ def readable(corpus: Corpus, text: Text) -> tuple[Corpus, list[str]]:
 
 def _fits(pairs: Pairs, labelled: bool, text: Text) -> list[bool]:
     """Has each side as many pieces as a model reads? Every side has an <eos>; a label always fits."""
-    sides = [text.batch_ids([pair[side] for pair in pairs]) for side in ((0,) if labelled else (0, 1))]
-    return [all(1 < len(ids) <= LONGEST for ids in row) for row in zip(*sides)]
+    return [all(1 < len(ids) <= LONGEST for ids in row) for row in pieces(pairs, text, labelled)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, models
 
 from attnviz import checkpoints, files
-from attnviz.corpora import Corpus
+from attnviz.corpora import Corpus, pieces
 from attnviz.styles import STYLES
 from attnviz.text import UNK, Text, train_vocabulary
 
@@ -54,8 +54,7 @@ def doubts(text: Text, corpus: Corpus) -> list[str]:
     if style not in (None, corpus.style):
         found.append(f"it reads text as {style}, and these sentences are {corpus.style} (--style)")
     pairs = corpus.train[:READ]
-    sides = [text.batch_ids([pair[side] for pair in pairs]) for side in ((0,) if corpus.labelled else (0, 1))]
-    strange = sum(any(UNK in ids for ids in row) for row in zip(*sides))
+    strange = sum(any(UNK in ids for ids in row) for row in pieces(pairs, text, corpus.labelled))
     if strange > STRANGE * len(pairs):
         found.append(f"of the first {len(pairs)} sentences for training {strange} have characters that it does not know")
     return found
