@@ -40,6 +40,12 @@ def write_json(path: Path, content: dict) -> None:
     replace(path, lambda temporary: temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8"))
 
 
+def place(folder: Path) -> tuple[str, Path]:
+    """A checkpoint's folder -> its name (`pair/mechanism`) and the folder of checkpoints."""
+    folder = Path(folder).resolve()
+    return f"{folder.parent.name}/{folder.name}", folder.parent.parent
+
+
 def read_config(name: str, root: Path = ROOT) -> Config:
     """What the checkpoint `name` was built from. Raises CheckpointError."""
     folder = Path(root) / name

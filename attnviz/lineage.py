@@ -1,5 +1,6 @@
-"""The runs that a checkpoint's weights went through: the last one, and those whose weights it began with."""
+"""The runs that a checkpoint's weights went through: the last one, and those whose weights it began with; and its teachers."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from attnviz import files
@@ -13,16 +14,31 @@ def begun(folder: Path | None) -> dict:
     card says of its training, and so on back; nothing when it began at random (None). Raises CheckpointError."""
     if folder is None:
         return {}
-    folder = Path(folder).resolve()
-    known = files.read_card("/".join(folder.parts[-2:]), folder.parent.parent)
-    kept = {key: known.get(key) for key in _KEPT} | {"history": _curve(known.get("history"))}
+    known = files.read_card(*files.place(folder))
+    kept = _kept(known) | {"history": _curve(known.get("history"))}
     return {"start": kept | ({"start": known["start"]} if "start" in known else {})}
+
+
+def taught(folders: Sequence[Path]) -> dict:
+    """What a card has more when the run learnt from the checkpoints in `folders`: `teachers`, with what the card of each says of its
+    training; nothing without teachers. Raises CheckpointError."""
+    return {"teachers": [_kept(files.read_card(*files.place(folder))) for folder in folders]} if folders else {}
+
+
+def _kept(known: dict) -> dict:
+    return {key: known.get(key) for key in _KEPT}
 
 
 def _curve(history: list | None) -> list[dict]:
     """What each pass over the data led to, without what it cost."""
     passes = [one for one in history if isinstance(one, dict)] if isinstance(history, list) else []
     return [{key: value for key, value in one.items() if key in _CURVE or key.startswith("val_")} for one in passes]
+
+
+def teachers(card: dict) -> list[dict]:
+    """What a card says of each model that its own learnt from."""
+    found = card.get("teachers")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def runs(card: dict) -> list[dict]:

@@ -114,12 +114,20 @@ class Run:
 
     def learn(self, batch: list[int]) -> Tensor:
         """One update on a batch of indices -> its loss."""
-        source, target = (corpora.pad([self.data[i][side] for i in batch]).to(self.device) for side in (0, 1))
-        source = drop_words(source, self.plan.word_dropout)
-        loss = self._consistent(source, target) if self.plan.consistency else self._plain(source, target)
+        loss = self.objective(batch)
         loss.backward()
         self._update()
         return loss.detach()
+
+    def objective(self, batch: list[int]) -> Tensor:
+        """The loss on a batch of indices."""
+        source, target = self.tensors(batch)
+        return self._consistent(source, target) if self.plan.consistency else self._plain(source, target)
+
+    def tensors(self, batch: list[int]) -> tuple[Tensor, Tensor]:
+        """The sources (B, S) and targets (B, T) of a batch of indices, words dropped as the settings say."""
+        source, target = (corpora.pad([self.data[i][side] for i in batch]).to(self.device) for side in (0, 1))
+        return drop_words(source, self.plan.word_dropout), target
 
     @staticmethod
     def encode(pairs: corpora.Pairs, text: Text) -> list[tuple[list[int], list[int]]]:

@@ -14,7 +14,7 @@ from attnviz import checkpoints, corpora, lineage, vocabularies
 from attnviz.models import CLASSES
 from attnviz.models import options as model_options
 from attnviz.readable import readable
-from attnviz.recipes import Settings, settings
+from attnviz.recipes import TAUGHT, Settings, settings
 
 FEW = 10_000  # pairs
 FEW_VAL = 50  # sentences for validation
@@ -29,13 +29,14 @@ def train(args: Namespace) -> None:
     """Train a mechanism, or go on with it, then write its card."""
     from attnviz import evaluate, training
 
+    taught = dict(TAUGHT) if args.teacher else {"options": {}}
     given = {name: getattr(args, name) for name in ("epochs", "batch_tokens", "seed") if getattr(args, name) is not None}
-    options = {name: value for name, value in args.set if name not in _SETTINGS}
+    options = taught.pop("options") | {name: value for name, value in args.set if name not in _SETTINGS}
     changes = {name: _number(name, value) for name, value in args.set if name in _SETTINGS}
     _check(args, options)
-    training.plan(args.pair, args.mechanism, options, **changes | given)  # what is wrong with it is said before data is read
+    training.plan(args.pair, args.mechanism, options, **taught | changes | given)  # what is wrong with it is said before data is read
     corpus = _corpus(args)
-    plan = training.plan(args.pair, args.mechanism, options, **_few(args, corpus) | changes | given)
+    plan = training.plan(args.pair, args.mechanism, options, **taught | _few(args, corpus) | changes | given)
     if len(corpus.val) < FEW_VAL:
         print(f"validation has {len(corpus.val)} sentences, so which pass is kept is partly chance; give more, or a larger --val-size",
               file=sys.stderr)  # fmt: skip
@@ -44,12 +45,12 @@ def train(args: Namespace) -> None:
     name = f"{args.pair}/{args.mechanism}"
     root = _out(args, name)
     _keep_vocabulary(args, root, name, changes, corpus)
-    start = Path(args.start) if args.start else None
-    begun = lineage.begun(start)
-    folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=start)
+    start, teachers = Path(args.start) if args.start else None, [Path(teacher) for teacher in args.teacher]
+    before = lineage.begun(start) | lineage.taught(teachers)
+    folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=start, teachers=teachers)
     corpus, _ = readable(corpus, checkpoints.load_text(args.pair, root))  # what was read
     card = evaluate.card(root, name, corpus, _command(args), progress=True)
-    checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)} | begun)
+    checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)} | before)
     key = training.score_key(corpus)
     print(f"{folder} is ready: {key} {card['best'][key]:.2f} in epoch {card['best']['epoch']}")
 
@@ -60,8 +61,9 @@ def _check(args: Namespace, options: dict) -> None:
     if unknown := [name for name in options if name not in known]:
         raise ValueError(f"{unknown[0]} is neither an option of {args.mechanism} ({', '.join(known)}) nor a setting of its training "
                          f"({', '.join(_SETTINGS)})")  # fmt: skip
-    if args.start and not (Path(args.start) / "config.json").is_file():
-        raise ValueError(f"--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got {args.start}")
+    for option, folder in [("--start", args.start), *(("--teacher", teacher) for teacher in args.teacher)]:
+        if folder and not (Path(folder) / "config.json").is_file():
+            raise ValueError(f"{option} must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got {folder}")
     if args.threads and args.threads > (most := max(64, os.cpu_count() or 1)):
         raise ValueError(f"--threads must be at most {most}; got {args.threads}")
     if args.out and Path(args.out).exists() and not Path(args.out).is_dir():
@@ -183,6 +185,7 @@ def _command(args: Namespace) -> str:
         words += [f"--{name.replace('_', '-')}", _told_apart(path, paths)]
     words += [] if own or args.pair in corpora.GENERATED else ["--data", "DIR"]
     words += ["--start", "/".join(Path(args.start).resolve().parts[-2:])] if args.start else []  # pair/mechanism, of any folder
+    words += [word for folder in args.teacher for word in ("--teacher", "/".join(Path(folder).resolve().parts[-3:]))]
     for name in _RECORDED:
         if (value := getattr(args, name)) is not None:
             words += [f"--{name.replace('_', '-')}", str(value)]

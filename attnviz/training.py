@@ -4,20 +4,23 @@ import math
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import nn
 from tqdm import tqdm
 
-from attnviz import checkpoints, corpora, decode, files, progress, recipes, vocabularies
+from attnviz import checkpoints, corpora, decode, files, progress, recipes, teaching, vocabularies
 from attnviz.label_run import LabelRun
 from attnviz.mechanisms import CLASSIFIERS, LABELS, MECHANISMS, Config
 from attnviz.metrics import METRICS
 from attnviz.models import build
 from attnviz.readable import readable
 from attnviz.run import Diverged, Run, device_name, peak_memory_mb, token_loss
+from attnviz.teaching import TaughtRun
 from attnviz.text import SPECIALS, Text
 from attnviz.trained import LONGEST
 
@@ -75,20 +78,19 @@ def _check_sizes(mechanism: str, options: dict) -> None:
 
 def train(
     plan: recipes.Settings, corpus: corpora.Corpus, root: Path, pair: str, save_every: float = 60.0, compile: bool = True,
-    restart: bool = False, start: Path | None = None,
+    restart: bool = False, start: Path | None = None, teachers: Sequence[Path] = (),
 ) -> Path:  # fmt: skip
     """Train, resuming what `root/pair/mechanism` holds; returns that folder. The best epoch on validation ships.
 
     save_every : seconds between saves within an epoch. compile : see `Run`. restart : begin again, whatever is there; when the
     new run has its first model, a finished one that was there is kept in the folder `before`.
     start : folder of a checkpoint whose weights and tokenizer to begin with, rather than at random (fine-tuning).
+    teachers : folders of classifiers from which a classifier learns, rather than from the labels (teaching.py).
     Sentences that no model reads are left out, which is said. ValueError when a finished model is there without its run, or a
     run with other settings or data; CheckpointError.
     """
-    if start and Path(start).resolve() == (Path(root) / pair / plan.mechanism).resolve():
-        raise ValueError(f"{start} is the folder to train in, whose weights would be written over; choose another --out")
-    plan = replace(plan, start=checkpoints.fingerprint(*_name(start))) if start else plan
     folder = Path(root) / pair / plan.mechanism
+    plan = _from(plan, folder, start, teachers)
     begun = folder / "training.safetensors"
     if not restart and not begun.exists() and (folder / "card.json").exists():
         raise ValueError(f"{folder} holds a finished model and no run to go on with; choose another --out, or --restart")
@@ -98,7 +100,8 @@ def train(
     corpus, left_out = readable(corpus, text)
     _say_left_out(left_out, given)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    run = RUNS[plan.mechanism](plan, text, corpus.train, device, compile)
+    kind = partial(TaughtRun, teachers=[teaching.load(teacher) for teacher in teachers]) if teachers else RUNS[plan.mechanism]
+    run = kind(plan, text, corpus.train, device, compile)
     if begun.exists() and not restart:
         _resume(run, folder)
     elif start:
@@ -116,10 +119,17 @@ def train(
     return folder
 
 
-def _name(folder: Path) -> tuple[str, Path]:
-    """A checkpoint's folder -> its name and the folder of checkpoints."""
-    folder = Path(folder).resolve()
-    return f"{folder.parent.name}/{folder.name}", folder.parent.parent
+def _from(plan: recipes.Settings, folder: Path, start: Path | None, teachers: Sequence[Path]) -> recipes.Settings:
+    """The plan with the fingerprints of the checkpoints that training in `folder` begins with and learns from. ValueError, CheckpointError."""
+    for other in (start, *teachers):
+        if other and Path(other).resolve() == folder.resolve():
+            raise ValueError(f"{other} is the folder to train in, whose weights would be written over; choose another --out")
+    if teachers and plan.mechanism not in CLASSIFIERS:
+        raise ValueError(f"only classifiers ({', '.join(CLASSIFIERS)}) learn from teachers; {plan.mechanism} is none")
+    if plan.parts and not teachers:
+        raise ValueError(f"parts are what teachers speak of, and there are none; leave parts={plan.parts} out")
+    prints = {"start": [start] if start else [], "teachers": teachers}
+    return replace(plan, **{key: " ".join(checkpoints.fingerprint(*files.place(one)) for one in of) for key, of in prints.items() if of})
 
 
 def _say_left_out(sources: list[str], total: int) -> None:
@@ -138,7 +148,7 @@ def _resume(run: Run, folder: Path) -> None:
 
 
 def _begin(run: Run, start: Path) -> None:
-    model, config = checkpoints.load_model(*_name(start))
+    model, config = checkpoints.load_model(*files.place(start))
     try:
         run.begin(model.state_dict())
     except RuntimeError:

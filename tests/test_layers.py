@@ -71,6 +71,7 @@ LIBRARY = {
     "recipes": "",
     "run": "torch",
     "label_run": "torch",
+    "teaching": "torch tqdm",
     "progress": "",
     "training": "torch tqdm",
     "studies.tables": "",

@@ -43,6 +43,8 @@ def _how(known: dict) -> Iterator[tuple[str, str]]:
     yield "Settings", _settings(_dict(known, "settings"))
     for start in lineage.runs(known)[:-1]:
         yield "Begun by", str(start.get("command") or "")
+    for teacher in lineage.teachers(known):
+        yield "Learnt from", str(teacher.get("command") or "")
     yield "Command", str(known.get("command") or "")
 
 
@@ -51,12 +53,16 @@ def _training(known: dict) -> str:
     epochs = _number(known, "epochs", "{:.0f} epochs") + best
     before = [_number(start, "seconds", "begun with weights of {:,.0f} min", 60) + _number(start, "epochs", " and {:.0f} epochs")
               for start in lineage.runs(known)[:-1]]  # fmt: skip
+    times = [teacher.get("seconds") for teacher in lineage.teachers(known)]
+    took = sum(time for time in times if isinstance(time, int | float))
+    before.append(f"learnt from {len(times)} trained models of {took / 60:,.0f} min" if times else "")
     return " · ".join(filter(None, [*before, _number(known, "seconds", "{:,.0f} min", 60), epochs, str(known.get("device") or "")]))
 
 
 def _settings(settings: dict) -> str:
     """What the training was set to, and which parameters learnt at a rate of their own."""
-    numbers = {name: value for name, value in settings.items() if name not in ("epochs", "start") and not isinstance(value, dict) and value != 0}
+    elsewhere = ("epochs", "start", "teachers")
+    numbers = {name: value for name, value in settings.items() if name not in elsewhere and not isinstance(value, dict) and value != 0}
     slow = [f"{name} at {value} of the rate" for name, value in _dict(settings, "rates").items()]
     return ", ".join(filter(None, [_listed(numbers), *slow]))
 
