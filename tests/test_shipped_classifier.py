@@ -35,7 +35,7 @@ def test_the_card_belongs_to_the_weights():
     dev = card["scores"]["dev"]
     counts = [[dev["confusion"][true][given] for given in ("negative", "positive")] for true in ("negative", "positive")]
     assert [sum(row) for row in counts] == [428, 444] and dev["sentences"] == 872
-    assert dev["accuracy"] >= 79 and dev["accuracy"] == pytest.approx(100 * (counts[0][0] + counts[1][1]) / 872, abs=0.005)
+    assert dev["accuracy"] >= 82 and dev["accuracy"] == pytest.approx(100 * (counts[0][0] + counts[1][1]) / 872, abs=0.005)
     assert card["best"]["val_accuracy"] == pytest.approx(dev["accuracy"], abs=0.35)  # fp16 may turn a few sentences
     assert "chosen on dev" in card["remark"]
     for key in ("seed", "command", "settings", "parameters", "epochs", "seconds", "device", "versions", "history"):
