@@ -19,7 +19,8 @@ _METHOD = (
     "The score on validation (of sst2 on dev) of greedy answers after a share of the passes over the training data, as the cards have "
     "them. The pass with the best score ships. The loss on validation is in nats a token, without dropout or smoothing. A model that "
     "took more than one run (*) shows the passes of all of them, as far as its card has them; each run goes on from the best pass of "
-    "the one before, and the best of the last one ships. Scores of different pairs, and of different kinds, do not compare."
+    "the one before, and the best of the last one ships. One that learnt from what other models say (†) "
+    "shows its own passes. Scores of different pairs, and of different kinds, do not compare."
 )
 
 
@@ -44,7 +45,7 @@ def _row(name: str, root: Path) -> dict | None:
     known, unknown = _histories(lineage.runs(card), key)
     history = [one for run in known for one in run]
     return {
-        "pair": pair, "mechanism": mechanism, "seed": card.get("seed"), "fine_tuned": bool(card.get("start")),
+        "pair": pair, "mechanism": mechanism, "seed": card.get("seed"), "fine_tuned": bool(card.get("start")), "taught": bool(lineage.teachers(card)),
         "passes_before": unknown, "passes_last": len(known[-1]),
         "metric": key.removeprefix("val_"), "scores": [one[key] for one in history],
         **{f"{kind}_losses": [one[f"{kind}_loss"] for one in history] for kind in ("val", "train")},
@@ -75,7 +76,7 @@ def _line(row: dict) -> tuple[str, ...]:
     last = scores[-row["passes_last"] :]
     best = len(scores) - len(last) + last.index(max(last))
     after = (scores[math.ceil(share * len(scores)) - 1] for share in SHARES)
-    name = f"{row['pair']} · {_KNOWN[row['mechanism']].title}{' *' if row['fine_tuned'] else ''}"
+    name = f"{row['pair']} · {_KNOWN[row['mechanism']].title}{' *' * row['fine_tuned']}{' †' * row['taught']}"
     return (name, METRICS[row["metric"]].title, f"{before + len(scores)}", *(f"{score:.1f}" for score in after),
             f"{before + best + 1}", f"{min(losses):.3f}", f"{before + losses.index(min(losses)) + 1}")  # fmt: skip
 
