@@ -73,7 +73,7 @@ def _add_train(commands) -> None:
     train.add_argument("--start", metavar="DIR", help="begin with the weights of this checkpoint, such as "
                        "checkpoints/en-fr/bahdanau, rather than at random (fine-tuning)")  # fmt: skip
     train.add_argument("--teacher", metavar="DIR", action="append", default=[], help="learn from what this classifier says of the "
-                       "sentences and of parts of them, rather than from the labels (distillation); may be repeated")  # fmt: skip
+                       "sentences and of n-grams of them, rather than from the labels (distillation); may be repeated")  # fmt: skip
     train.add_argument("--restart", action="store_true", help="begin again; a finished model that is there is kept in the folder before/ in its own")
 
     data = train.add_argument_group("sentences", "UTF-8 text, plain or gzipped")

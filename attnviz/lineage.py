@@ -6,6 +6,7 @@ from pathlib import Path
 from attnviz import files
 
 _CURVE = ("epoch", "train_loss")  # of each pass, beside its figures on validation
+_BEFORE = ("start", "teachers")
 _KEPT = ("command", "settings", "data", "epochs", "seconds", "weights_sha256")
 
 
@@ -15,18 +16,18 @@ def begun(folder: Path | None) -> dict:
     if folder is None:
         return {}
     known = files.read_card(*files.place(folder))
-    kept = _kept(known) | {"history": _curve(known.get("history"))}
-    return {"start": kept | ({"start": known["start"]} if "start" in known else {})}
+    return {"start": _kept(known) | {"history": _curve(known.get("history"))}}
 
 
 def taught(folders: Sequence[Path]) -> dict:
     """What a card has more when the run learnt from the checkpoints in `folders`: `teachers`, with what the card of each says of its
     training; nothing without teachers. Raises CheckpointError."""
-    return {"teachers": [_kept(files.read_card(*files.place(folder))) for folder in folders]} if folders else {}
+    known = [files.read_card(*files.place(folder)) for folder in folders]
+    return {"teachers": [_kept(one) | {"best": one.get("best")} for one in known]} if folders else {}
 
 
 def _kept(known: dict) -> dict:
-    return {key: known.get(key) for key in _KEPT}
+    return {key: known.get(key) for key in _KEPT} | {key: known[key] for key in _BEFORE if key in known}
 
 
 def _curve(history: list | None) -> list[dict]:

@@ -26,5 +26,14 @@ def readable(corpus: Corpus, text: Text) -> tuple[Corpus, list[str]]:
 
 
 def _fits(pairs: Pairs, labelled: bool, text: Text) -> list[bool]:
-    """Has each side as many pieces as a model reads? Every side has an <eos>; a label always fits."""
-    return [all(1 < len(ids) <= LONGEST for ids in row) for row in pieces(pairs, text, labelled)]
+    """Does a model read each side? A label always fits."""
+    return [all(map(_fit, row)) for row in pieces(pairs, text, labelled)]
+
+
+def fits(sentences: list[str], text: Text) -> list[bool]:
+    """Of each sentence: is there something visible, and at most LONGEST pieces?"""
+    return list(map(_fit, text.batch_ids(sentences)))
+
+
+def _fit(ids: list[int]) -> bool:
+    return 1 < len(ids) <= LONGEST  # one of them is <eos>

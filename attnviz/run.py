@@ -7,7 +7,6 @@ fp32 master weights take the steps (Micikevicius et al. 2018). Their moving aver
 import copy
 import hashlib
 import random
-import resource
 import shutil
 from dataclasses import asdict
 from functools import partial
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz import checkpoints, corpora
+from attnviz.devices import computes_bfloat16
 from attnviz.evaluate import translate
 from attnviz.mechanisms import Config
 from attnviz.models import build
@@ -238,24 +238,7 @@ def differing(saved: dict, plan: Settings) -> str:
         was, wanted = asdict(Settings(**saved)), asdict(plan)
     except (TypeError, ValueError):  # settings that this version does not know
         return "settings"
+    for of in (was, wanted):
+        of |= {name: " ".join(print[:8] for print in of[name].split()) or "none" for name in ("start", "teachers")}
     apart = "; ".join(f"{name} {was[name]}, now {wanted[name]}" for name in was if was[name] != wanted[name])
     return apart and f"settings ({apart})"
-
-
-def computes_bfloat16(device: str) -> bool:
-    """Does the device multiply in bfloat16 itself? Where it emulates that, fp32 is faster."""
-    if device == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    return any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # x86, x86, ARM
-
-
-def device_name(device: str) -> str:
-    """What a run runs on, for its card."""
-    return torch.cuda.get_device_name() if device == "cuda" else f"cpu, {torch.get_num_threads()} thread(s)"
-
-
-def peak_memory_mb() -> int:
-    """Most memory the process has held (on a GPU: that its tensors held), MB."""
-    if torch.cuda.is_available():
-        return torch.cuda.max_memory_allocated() // 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

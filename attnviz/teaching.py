@@ -1,79 +1,94 @@
-"""Knowledge distillation: a classifier that learns what the mean of trained ones says, of sentences and of parts of them.
+"""Knowledge distillation: a classifier that learns what the mean of trained ones says, of sentences and of n-grams of them.
 
-Hinton, Vinyals & Dean 2015, at a temperature of 1. The parts stand for text without labels, of which a small model needs
-much (Tang et al. 2019, sec. 3.3). The teachers speak once, before training, without dropout.
-Letters: M teachers, N texts, B texts of a batch, C labels.
+Hinton, Vinyals & Dean 2015, sec. 2. The n-grams stand for text without labels, of which a small model needs much (n-gram
+sampling, Tang et al. 2019, sec. 3.3). The teachers speak once, before training, without dropout.
+Letters: M teachers, N texts, C labels.
 """
 
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from attnviz import checkpoints, classify, corpora, files
+from attnviz import classify, corpora, files
+from attnviz.classify import Classifier
 from attnviz.label_run import LabelRun
 from attnviz.mechanisms import CLASSIFIERS, LABELS
+from attnviz.readable import fits
 from attnviz.recipes import Settings
 from attnviz.text import Text
 
-Teacher = tuple[nn.Module, Text]  # in evaluation mode, with the tokenizer that it reads by
+
+def check(plan: Settings, teachers: Sequence[Path]) -> None:
+    """ValueError for settings that do not go with these folders of checkpoints as teachers, or with none; CheckpointError."""
+    if plan.ngrams and not teachers:
+        raise ValueError(f"ngrams are what teachers speak of, and there are none; leave ngrams={plan.ngrams} out")
+    if teachers and plan.mechanism not in CLASSIFIERS:
+        raise ValueError(f"only classifiers ({', '.join(CLASSIFIERS)}) learn from teachers; {plan.mechanism} is none")
+    if teachers and plan.consistency:
+        raise ValueError(f"consistency must be 0 with teachers; got {plan.consistency}")
+    for folder in teachers:
+        if (mechanism := files.read_config(*files.place(folder)).mechanism) not in CLASSIFIERS:
+            raise ValueError(f"a teacher must be a classifier ({', '.join(CLASSIFIERS)}); {folder} holds {mechanism}")
 
 
-def load(folder: Path) -> Teacher:
-    """The classifier in a folder root/pair/mechanism. Raises CheckpointError, and ValueError when it is no classifier."""
-    name, root = files.place(folder)
-    model, config = checkpoints.load_model(name, root)
-    if config["mechanism"] not in CLASSIFIERS:
-        raise ValueError(f"a teacher must be a classifier ({', '.join(CLASSIFIERS)}); {folder} holds {config['mechanism']}")
-    return model.eval(), checkpoints.load_text(name.split("/")[0], root)
-
-
-def parts(sentences: Sequence[str], count: int, seed: int) -> list[str]:
-    """Up to `count` runs of words out of each sentence, drawn at random, short ones more often; none twice, no whole sentence."""
-    draw, found = random.Random(f"parts/{seed}"), {}
+def ngrams(sentences: Sequence[str], count: int, seed: int) -> list[str]:
+    """Up to `count` n-grams of words out of each sentence, drawn at random, short ones more often; none twice, no whole sentence."""
+    draw, found, whole = random.Random(f"parts/{seed}"), {}, set(sentences)  # the draw that the model that ships has seen
     for words in map(str.split, sentences):
         for _ in range(count if len(words) > 1 else 0):
             length = int(len(words) ** draw.random())
             first = draw.randrange(len(words) - length + 1)
             found[" ".join(words[first : first + length])] = None
-    whole = set(sentences)
-    return [part for part in found if part not in whole]
+    return [ngram for ngram in found if ngram not in whole]
 
 
-def said(teachers: Sequence[Teacher], texts: Sequence[str]) -> Tensor:
-    """The labels' probabilities by the mean of the teachers' logits: (N, C).
+def soft_targets(teachers: Sequence[Classifier], texts: Sequence[str]) -> Tensor:
+    """The labels' probabilities by the mean of the teachers' logits, (N, C): the normalised geometric mean of what each says.
 
-    The logits of each are first brought to the spread that all have in the mean, so that a sure teacher has no more say.
+    The logits of each are first brought to one spread, the mean of all, so that a sure teacher has no more say: a temperature
+    for each teacher.
     """
     speaking = tqdm(teachers, desc="teachers", unit="model", leave=False)
-    logits = torch.stack([classify.logits(model, text, texts) for model, text in speaking])  # (M, N, C)
+    logits = torch.stack([classify.logits(teacher.model, teacher.text, texts) for teacher in speaking])  # (M, N, C)
     logits = logits - logits.mean(dim=-1, keepdim=True)
     spread = logits.square().mean(dim=(1, 2), keepdim=True).sqrt()  # (M, 1, 1)
-    return (logits * spread.mean() / spread).mean(dim=0).softmax(dim=-1)
+    even = logits / spread.clamp_min(torch.finfo(spread.dtype).tiny) * spread.mean()  # 0 of a teacher that says nothing
+    return even.mean(dim=0).softmax(dim=-1)
 
 
 class TaughtRun(LabelRun):
-    """A run that learns from what teachers say of the sentences and of parts of them; which label they have, it is not told.
+    """A run that learns from what teachers say of the sentences and of n-grams of them; which labels they have, it is not told.
 
-    ValueError when the settings ask for consistency, which is between two passes on labels.
+    ValueError when there is nothing that all teachers read.
     """
 
-    def __init__(self, plan: Settings, text: Text, pairs: corpora.Pairs, device: str, compile: bool = True, teachers: Sequence[Teacher] = ()):
-        if plan.consistency:
-            raise ValueError(f"consistency must be 0 with teachers; got {plan.consistency}")
+    def __init__(
+        self, plan: Settings, text: Text, pairs: corpora.Pairs, device: str, compile: bool = True, teachers: Sequence[Classifier] = ()
+    ):
         sentences = [sentence for sentence, _ in pairs]
-        texts = sentences + parts(sentences, plan.parts, plan.seed)
-        shares = said(teachers, texts)
-        labels = [LABELS[i] for i in shares.argmax(dim=-1).tolist()]
-        super().__init__(plan, text, list(zip(texts, labels)), device, compile)
-        self.shares = shares.to(device)
+        texts = _read_by_all(sentences + ngrams(sentences, plan.ngrams, plan.seed), [text, *(teacher.text for teacher in teachers)])
+        super().__init__(plan, text, [(one, LABELS[0]) for one in texts], device, compile)  # a label that nothing looks at
+        self.targets = soft_targets(teachers, texts).to(device)
 
     def objective(self, batch: list[int]) -> Tensor:
-        """The cross-entropy (nats a text) between what the teachers say and what the model says. Hinton et al. 2015, eq. 2."""
-        source, _ = self.tensors(batch)
-        logits = self.logits(self.working, source, source).squeeze(1)  # (B, C)
-        return F.cross_entropy(logits.float(), self.shares[batch], label_smoothing=self.plan.label_smoothing)
+        """The cross-entropy, nats a text, with the teachers' soft targets. Its gradient is eq. 2 of Hinton et al. 2015, T = 1."""
+        logits = self._logits(*self.tensors(batch)).squeeze(1)  # (texts of the batch, C)
+        return F.cross_entropy(logits.float(), self.targets[batch], label_smoothing=self.plan.label_smoothing)
+
+
+def _read_by_all(texts: list[str], tokenizers: Sequence[Text]) -> list[str]:
+    """The texts that are neither nothing nor too long for any of the tokenizers; how many are left out is said."""
+    read = [all(row) for row in zip(*(fits(texts, tokenizer) for tokenizer in tokenizers))]
+    kept, left_out = ([one for one, fit in zip(texts, read) if fit is wanted] for wanted in (True, False))
+    if not kept:
+        raise ValueError("no sentence of train is short enough for all teachers; give others, or shorter ones")
+    if left_out:
+        tqdm.write(f"{len(left_out)} of {len(texts)} sentences and n-grams are too long for a teacher, or have nothing visible, and are "
+                   f"left out; the first is {left_out[0][:80]!r}", file=sys.stderr)  # fmt: skip
+    return kept

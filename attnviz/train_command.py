@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from attnviz import checkpoints, corpora, lineage, vocabularies
+from attnviz.mechanisms import CLASSIFIERS
 from attnviz.models import CLASSES
 from attnviz.models import options as model_options
 from attnviz.readable import readable
@@ -27,16 +28,18 @@ _SETTINGS = {field.name: field.type for field in fields(Settings) if field.type 
 
 def train(args: Namespace) -> None:
     """Train a mechanism, or go on with it, then write its card."""
-    from attnviz import evaluate, training
+    from attnviz import evaluate, teaching, training
 
-    taught = dict(TAUGHT) if args.teacher else {"options": {}}
+    taught = dict(TAUGHT) if args.teacher and args.mechanism in CLASSIFIERS else {"options": {}}
     given = {name: getattr(args, name) for name in ("epochs", "batch_tokens", "seed") if getattr(args, name) is not None}
-    options = taught.pop("options") | {name: value for name, value in args.set if name not in _SETTINGS}
+    options = {name: value for name, value in args.set if name not in _SETTINGS}
     changes = {name: _number(name, value) for name, value in args.set if name in _SETTINGS}
     _check(args, options)
-    training.plan(args.pair, args.mechanism, options, **taught | changes | given)  # what is wrong with it is said before data is read
+    options = taught.pop("options") | options
+    draft = training.plan(args.pair, args.mechanism, options, **taught | changes | given)
+    teaching.check(draft, args.teacher)  # what is wrong is said before data is read
     corpus = _corpus(args)
-    plan = training.plan(args.pair, args.mechanism, options, **taught | _few(args, corpus) | changes | given)
+    plan = training.plan(args.pair, args.mechanism, options, **_few(args, corpus) | taught | changes | given)
     if len(corpus.val) < FEW_VAL:
         print(f"validation has {len(corpus.val)} sentences, so which pass is kept is partly chance; give more, or a larger --val-size",
               file=sys.stderr)  # fmt: skip
@@ -61,9 +64,10 @@ def _check(args: Namespace, options: dict) -> None:
     if unknown := [name for name in options if name not in known]:
         raise ValueError(f"{unknown[0]} is neither an option of {args.mechanism} ({', '.join(known)}) nor a setting of its training "
                          f"({', '.join(_SETTINGS)})")  # fmt: skip
-    for option, folder in [("--start", args.start), *(("--teacher", teacher) for teacher in args.teacher)]:
-        if folder and not (Path(folder) / "config.json").is_file():
-            raise ValueError(f"{option} must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got {folder}")
+    starts, teachers = ([("--start", "en-fr/bahdanau", args.start)] if args.start else []), args.teacher
+    for option, such, folder in [*starts, *(("--teacher", "sst2/self-attention", teacher) for teacher in teachers)]:
+        if not (Path(folder) / "config.json").is_file():
+            raise ValueError(f"{option} must be the folder of a checkpoint, such as checkpoints/{such}; got {folder or 'nothing'}")
     if args.threads and args.threads > (most := max(64, os.cpu_count() or 1)):
         raise ValueError(f"--threads must be at most {most}; got {args.threads}")
     if args.out and Path(args.out).exists() and not Path(args.out).is_dir():

@@ -4,7 +4,7 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,13 +14,14 @@ from torch import nn
 from tqdm import tqdm
 
 from attnviz import checkpoints, corpora, decode, files, progress, recipes, teaching, vocabularies
+from attnviz.classify import Classifier
+from attnviz.devices import device_name, peak_memory_mb
 from attnviz.label_run import LabelRun
 from attnviz.mechanisms import CLASSIFIERS, LABELS, MECHANISMS, Config
 from attnviz.metrics import METRICS
 from attnviz.models import build
 from attnviz.readable import readable
-from attnviz.run import Diverged, Run, device_name, peak_memory_mb, token_loss
-from attnviz.teaching import TaughtRun
+from attnviz.run import Diverged, Run, token_loss
 from attnviz.text import SPECIALS, Text
 from attnviz.trained import LONGEST
 
@@ -100,8 +101,7 @@ def train(
     corpus, left_out = readable(corpus, text)
     _say_left_out(left_out, given)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    kind = partial(TaughtRun, teachers=[teaching.load(teacher) for teacher in teachers]) if teachers else RUNS[plan.mechanism]
-    run = kind(plan, text, corpus.train, device, compile)
+    run = _kind(plan, teachers)(plan, text, corpus.train, device, compile)
     if begun.exists() and not restart:
         _resume(run, folder)
     elif start:
@@ -124,12 +124,14 @@ def _from(plan: recipes.Settings, folder: Path, start: Path | None, teachers: Se
     for other in (start, *teachers):
         if other and Path(other).resolve() == folder.resolve():
             raise ValueError(f"{other} is the folder to train in, whose weights would be written over; choose another --out")
-    if teachers and plan.mechanism not in CLASSIFIERS:
-        raise ValueError(f"only classifiers ({', '.join(CLASSIFIERS)}) learn from teachers; {plan.mechanism} is none")
-    if plan.parts and not teachers:
-        raise ValueError(f"parts are what teachers speak of, and there are none; leave parts={plan.parts} out")
+    teaching.check(plan, teachers)
     prints = {"start": [start] if start else [], "teachers": teachers}
     return replace(plan, **{key: " ".join(checkpoints.fingerprint(*files.place(one)) for one in of) for key, of in prints.items() if of})
+
+
+def _kind(plan: recipes.Settings, teachers: Sequence[Path]) -> Callable[..., Run]:
+    taught = [Classifier.load(*files.place(teacher)) for teacher in teachers]
+    return partial(teaching.TaughtRun, teachers=taught) if taught else RUNS[plan.mechanism]
 
 
 def _say_left_out(sources: list[str], total: int) -> None:

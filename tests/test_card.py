@@ -69,7 +69,7 @@ def test_a_model_that_began_with_another_says_how_long_that_took():
 def test_a_model_that_learnt_from_others_says_from_which():
     teachers = [{"command": f"python -m attnviz train --seed {seed}", "seconds": 90} for seed in range(4)]
     shown = card.show(FULL | {"teachers": [*teachers, {"seconds": None}], "settings": {"clip": 1.0, "teachers": "0123 4567"}})
-    assert facts(shown)["Training"].startswith("learnt from 5 trained models of 6 min · 42 min · 11 epochs")
+    assert facts(shown)["Training"].startswith("learnt from 5 trained models, of 6 min in all · 42 min · 11 epochs")
     assert re.findall(r"Learnt from</dt><dd>(.*?)</dd>", shown) == [teacher["command"] for teacher in teachers]
     assert facts(shown)["Settings"] == "clip 1.0"
     for odd in ("0123", 5, {}, None, []):

@@ -69,6 +69,7 @@ LIBRARY = {
     "evaluate_labels": "",
     "evaluate": "torch tqdm",
     "recipes": "",
+    "devices": "torch",
     "run": "torch",
     "label_run": "torch",
     "teaching": "torch tqdm",

@@ -10,8 +10,8 @@ import torch
 
 from attnviz import __version__, alignment, checkpoints, corpora, evaluate, files, gold, lineage, training
 from attnviz.alignment import Counts
+from attnviz.devices import device_name
 from attnviz.recipes import Settings
-from attnviz.run import device_name
 from attnviz.translator import Translator
 
 TEST = "test_2016_flickr"  # what studies report on

@@ -55,7 +55,7 @@ def _training(known: dict) -> str:
               for start in lineage.runs(known)[:-1]]  # fmt: skip
     times = [teacher.get("seconds") for teacher in lineage.teachers(known)]
     took = sum(time for time in times if isinstance(time, int | float))
-    before.append(f"learnt from {len(times)} trained models of {took / 60:,.0f} min" if times else "")
+    before.append(f"learnt from {len(times)} trained model{'s' * (len(times) > 1)}, of {took / 60:,.0f} min in all" if times else "")
     return " · ".join(filter(None, [*before, _number(known, "seconds", "{:,.0f} min", 60), epochs, str(known.get("device") or "")]))
 
 
