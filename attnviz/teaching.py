@@ -79,7 +79,8 @@ class TaughtRun(LabelRun):
     def objective(self, batch: list[int]) -> Tensor:
         """The cross-entropy, nats a text, with the teachers' soft targets. Its gradient is eq. 2 of Hinton et al. 2015, T = 1."""
         logits = self._logits(*self.tensors(batch)).squeeze(1)  # (texts of the batch, C)
-        return F.cross_entropy(logits.float(), self.targets[batch], label_smoothing=self.plan.label_smoothing)
+        targets = self.targets[torch.tensor(batch, device=self.device)]
+        return F.cross_entropy(logits.float(), targets, label_smoothing=self.plan.label_smoothing)
 
 
 def _read_by_all(texts: list[str], tokenizers: Sequence[Text]) -> list[str]:

@@ -52,7 +52,7 @@ def test_training_does_not_write_over_a_finished_model(tmp_path, capsys, monkeyp
     command = ["train", "--pair", "en-fr", "--mechanism", "bahdanau", "--data", str(tmp_path / "nothing")]
     monkeypatch.setattr(train_command, "_corpus", lambda args: corpora.Corpus([], [("a", "b")], {}, {}))
     went = []
-    monkeypatch.setattr("attnviz.training.train", lambda plan, corpus, out, pair, restart, start: went.append(out) or (_ for _ in ()).throw(ValueError("stop")))
+    monkeypatch.setattr("attnviz.training.train", lambda plan, corpus, out, *others, **more: went.append(out) or (_ for _ in ()).throw(ValueError("stop")))
     assert main(command) == 2
     assert f"{root / 'en-fr/bahdanau'} holds a finished model; training in trained/en-fr/bahdanau instead" in capsys.readouterr().err
     assert main([*command, "--out", str(root)]) == 2

@@ -148,7 +148,11 @@ def test_other_numbers_that_cannot_be(train):
 @pytest.mark.parametrize("options, again", [([], "the same command"), (["--restart"], "the same command without --restart")])
 def test_an_interrupted_run_says_which_command_goes_on(train, monkeypatch, options, again):
     monkeypatch.setattr(training.Run, "learn", lambda run, batch: signal.raise_signal(signal.SIGINT))
-    status, _, err = train(tiny.sentences(60, 9), *options)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
+    try:
+        status, _, err = train(tiny.sentences(60, 9), *options)
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert (status, said(err)) == (130, f"{PROGRAM}interrupted; {again} goes on from the last save")
 
 
