@@ -66,6 +66,11 @@ def test_a_model_that_began_with_another_says_how_long_that_took():
     assert re.findall(r"Begun by</dt><dd>(.*?)</dd>", shown) == [first["command"], start["command"]]
 
 
+def test_a_classifier_learnt_from_sentences_and_not_from_pairs():
+    assert facts(card.show(FULL | {"mechanism": "self-attention"}))["Trained on"].endswith(" · 29,000 sentences")
+    assert facts(card.show(FULL))["Trained on"].endswith(" · 29,000 sentence pairs")
+
+
 def test_a_model_that_learnt_from_others_says_from_which():
     teachers = [{"command": f"python -m attnviz train --seed {seed}", "seconds": 90} for seed in range(4)]
     shown = card.show(FULL | {"teachers": [*teachers, {"seconds": None}], "settings": {"clip": 1.0, "teachers": "0123 4567"}})

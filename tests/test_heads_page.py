@@ -245,6 +245,13 @@ def test_bad_input_is_said_and_the_last_picture_stays(text, message):
     assert cells(app, "overview") and gallery(app).choice.text == TEXT
 
 
+def test_the_card_of_a_trained_model_is_on_the_page(models, monkeypatch):
+    shown = page(sound(run(**SENTIMENT)))
+    assert '<div class="model"><p>Sentiment of a sentence · Self-attention</p><details class="card"' in shown and "MB on disk" in shown
+    found = gallery(run()).choice.source
+    assert f'<div class="model"><p>{html.escape(found.title)}</p><details class="card"' in page(run())
+
+
 def test_markup_is_text():
     app = sound(run(text="<b>dog</b> & <eos>", tables="true", row="1"))
     assert "<b>dog" not in page(app) and "&lt;b" in page(app).replace("&lt;</", "&lt;b</") and cells(app, "closeup")

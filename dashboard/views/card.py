@@ -7,6 +7,7 @@ import html
 from collections.abc import Iterable, Iterator
 
 from attnviz import lineage
+from attnviz.mechanisms import CLASSIFIERS
 from dashboard.views.tables import table
 
 METRICS = {
@@ -28,10 +29,11 @@ def _list(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def _facts(known: dict) -> Iterator[tuple[str, str]]:
+    kind = "sentences" if known.get("mechanism") in CLASSIFIERS else "sentence pairs"
     yield "Parameters", _number(known, "parameters", "{:,.0f}")
     yield "Weights", _number(known, "bytes", "{:.1f} MB on disk", 1e6)
     corpora = dict.fromkeys(name.split("/")[0] for name in _dict(known, "data"))
-    yield "Trained on", " · ".join(filter(None, [", ".join(corpora), _number(known, "training_pairs", "{:,.0f} sentence pairs")]))
+    yield "Trained on", " · ".join(filter(None, [", ".join(corpora), _number(known, "training_pairs", f"{{:,.0f}} {kind}")]))
     yield "Training", _training(known)
     yield "Alignment error", _alignment(_dict(known, "alignment"))
     yield "Remark", str(known.get("remark") or "")

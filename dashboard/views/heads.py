@@ -9,7 +9,7 @@ from dashboard.gallery import COLUMNS, ORDER, Choice, Gallery, Source
 from dashboard.scene import SceneError, Waiting, sentence
 from dashboard.settings import KINDS
 from dashboard.sources import HF, SAVED
-from dashboard.views import alike, closeup, compared, depth, overview, parts, switched_off, verdict
+from dashboard.views import alike, card, closeup, compared, depth, overview, parts, switched_off, verdict
 
 
 def sidebar() -> dict:
@@ -99,6 +99,8 @@ def show(fields: dict) -> None:
     if current is None:
         return
     dark = st.context.theme.type == "dark"
+    if isinstance(source := current.choice.source, sources.Shipped):
+        st.html(parts.model(source.title, card.show(state.card(source.name))))
     if current.choice.mechanism in CLASSIFIERS:
         verdict.show(current, dark)
     else:

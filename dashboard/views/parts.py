@@ -32,6 +32,11 @@ def header(part: Part, ink: str, card: str) -> str:
     )
 
 
+def model(title: str, card: str) -> str:
+    """The name of a model that is alone on its page, and its card."""
+    return f'<div class="model"><p>{html.escape(title)}</p>{card}</div>'
+
+
 def whose(part: Part, ink: str) -> str:
     """The mechanism's name again, where its bars do not stand under its heatmap because the columns are not all in a row."""
     return f'<p class="whose" style="--ink:{ink}">{html.escape(part.title)}</p>'

@@ -71,6 +71,17 @@ def test_the_two_pages_lead_to_each_other(dashboard):
     assert dashboard.step == 1 and dashboard.page.locator(".st-key-chart-heatmaps .row-outline").first.is_visible()
 
 
+def test_the_card_of_the_classifier_is_one_click_away(dashboard):
+    dashboard.open("/heads?model=Sentiment+of+a+sentence+%C2%B7+Self-attention", charts=CHARTS + 3)
+    shown = dashboard.page.locator("details.card > div")
+    assert not shown.is_visible()
+    dashboard.page.locator(".model summary").click()
+    told = shown.inner_text()
+    assert "accuracy %" in told and "Parameters" in told and "learnt from 10 trained models" in told
+    dashboard.page.keyboard.press("Escape")
+    assert not shown.is_visible()
+
+
 def test_each_head_is_measured(dashboard):
     open_page(dashboard)
     dashboard.page.get_by_role("button", name="Measure each head").click()
