@@ -239,6 +239,6 @@ def differing(saved: dict, plan: Settings) -> str:
     except (TypeError, ValueError):  # settings that this version does not know
         return "settings"
     for of in (was, wanted):
-        of |= {name: " ".join(print[:8] for print in of[name].split()) or "none" for name in ("start", "teachers")}
+        of |= {name: " ".join(digest[:8] for digest in of[name].split()) or "none" for name in ("start", "teachers")}
     apart = "; ".join(f"{name} {was[name]}, now {wanted[name]}" for name in was if was[name] != wanted[name])
     return apart and f"settings ({apart})"
