@@ -17,9 +17,9 @@ __all__ = ["available", "from_arrays", "load", "load_trace", "save_trace"]
 
 def available(root: str | Path | None = None) -> list[str]:
     """Names (`pair/mechanism`) of the checkpoints below `root`; by default those that come with the project."""
-    from attnviz import files
+    from attnviz.models import checkpoint_files
 
-    return files.names(Path(root) if root else files.ROOT)
+    return checkpoint_files.names(Path(root) if root else checkpoint_files.ROOT)
 
 
 def load(name: str, root: str | Path | None = None):
@@ -36,11 +36,11 @@ def load(name: str, root: str | Path | None = None):
 def __getattr__(name: str):
     """What works on arrays, found when asked for: numpy is not imported before."""
     if name == "from_arrays":
-        from attnviz.arrays import from_arrays
+        from attnviz.trace.arrays import from_arrays
 
         return from_arrays
     if name in ("load_trace", "save_trace"):
-        from attnviz import trace_files
+        from attnviz.trace import files as trace_files
 
         return getattr(trace_files, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

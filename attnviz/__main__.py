@@ -125,7 +125,7 @@ def main(arguments: list[str] | None = None) -> int:
         stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its code
     program = f"{PROGRAM} {args.command}"
     try:
-        from attnviz import commands
+        from attnviz.cli import commands
 
         getattr(commands, args.command)(args)
         sys.stdout.flush()

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from attnviz.heads import Head
-from attnviz.pretrained import Prediction, Pretrained
-from attnviz.projections import Projection
+from attnviz.models.huggingface.models import Prediction, Pretrained
+from attnviz.models.trained import TextError, Trained
+from attnviz.networks.projections import Projection
 from attnviz.trace import Trace
-from attnviz.trained import TextError, Trained
 
 Model = Trained | Pretrained
 

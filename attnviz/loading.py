@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from attnviz import checkpoints
-from attnviz.classify import Classifier
 from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
-from attnviz.pretrained import Pretrained
-from attnviz.trained import Trained
-from attnviz.translator import Translator
+from attnviz.models import checkpoints
+from attnviz.models.classifier import Classifier
+from attnviz.models.huggingface.models import Pretrained
+from attnviz.models.trained import Trained
+from attnviz.models.translator import Translator
 
 PREFIX = "hf:"
 READERS: dict[str, type[Trained]] = dict.fromkeys(MECHANISMS, Translator) | dict.fromkeys(CLASSIFIERS, Classifier)
@@ -19,7 +19,7 @@ def load(name: str, root: Path | None = None) -> Trained | Pretrained:
     Raises checkpoints.CheckpointError, hf.ModelError.
     """
     if name.startswith(PREFIX):
-        from attnviz import hf
+        from attnviz.models.huggingface import load as hf
 
         return hf.load(name.removeprefix(PREFIX))
     root = root or checkpoints.ROOT

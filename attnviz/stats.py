@@ -7,9 +7,9 @@ A statistic of the mean head is not the mean of the heads' statistics: `steps` a
 import numpy as np
 import pandas as pd
 
-from attnviz.checks import TOLERANCE
 from attnviz.select import Grid
 from attnviz.trace import Trace
+from attnviz.trace.checks import TOLERANCE
 
 STATISTICS = ("entropy_nats", "entropy_bits", "normalised_entropy", "max_weight", "effective_threshold",
               "effective_entropy", "effective_inverse", "gini", "argmax", "expected_position")

@@ -9,6 +9,6 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
     sys.path.insert(0, ROOT)
 
-from dashboard import front, start  # noqa: E402
+from dashboard.server import index_page, warm_up  # noqa: E402
 
-app = st.App("page.py", lifespan=start.lifespan, routes=front.routes)
+app = st.App("page.py", lifespan=warm_up.lifespan, routes=index_page.routes)

@@ -4,10 +4,23 @@ import html
 
 import streamlit as st
 
-from dashboard import pairs, state
-from dashboard.settings import (
-    BEAMS, FROM, KINDS, LIMIT, MOST, OWN, PIECES, TYPED, head_title, model, number, target_title, title,
-)  # fmt: skip
+from dashboard.choices import pairs
+from dashboard.choices.settings import (
+    BEAMS,
+    FROM,
+    KINDS,
+    LIMIT,
+    MOST,
+    OWN,
+    PIECES,
+    TYPED,
+    head_title,
+    model,
+    number,
+    target_title,
+    title,
+)
+from dashboard.session import state
 
 _MEAN = -1  # among the options of the head: a button group takes no None
 _OVER = "over_most"  # one mechanism too many was asked for

@@ -10,7 +10,8 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
     sys.path.insert(0, ROOT)
 
-from dashboard import carry, controls  # noqa: E402
+from dashboard import controls  # noqa: E402
+from dashboard.session import carry  # noqa: E402
 
 st.set_page_config(
     page_title="attnviz · see how attention works",
@@ -24,16 +25,16 @@ def sentence() -> None:
     """One sentence through several models."""
     with st.sidebar:
         settings = controls.sidebar(controls.language_pair())
-    from dashboard.views import compare  # torch, pandas and plotly: once the browser has something to do
+    from dashboard.compare import view  # torch, pandas and plotly: once the browser has something to do
 
-    compare.show(settings)
+    view.show(settings)
 
 
 def heads() -> None:
     """Every head of one model."""
-    from dashboard.views import heads
+    from dashboard.heads import view
 
-    heads.show(heads.sidebar())
+    view.show(view.sidebar())
 
 
 PAGES = [

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import attnviz
 from attnviz import ablation
-from attnviz.classify import Classifier
 from attnviz.heads import Head
 from attnviz.mechanisms import Config
-from attnviz.models import build
-from attnviz.trained import TextError
+from attnviz.models.classifier import Classifier
+from attnviz.models.trained import TextError
+from attnviz.networks.registry import build
 
 TEXT, TARGET = "The black dog runs.", "Le chien noir court."
 KINDS = {"encoder": ("encoder", "attention"), "decoder": ("decoder", "attention"), "cross": ("decoder", "cross")}

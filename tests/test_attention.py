@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from attnviz.attention import (
-    Additive, Attention, Concat, Dot, General, MultiHead, ScaledDot, attend, dot_scores, masked_softmax, scaled_dot_scores,
+    Additive,
+    Attention,
+    Concat,
+    Dot,
+    General,
+    MultiHead,
+    ScaledDot,
+    attend,
+    dot_scores,
+    masked_softmax,
+    scaled_dot_scores,
 )
 
 # The oracle: plain loops over batch, query and key, written from the papers and not from the code.

@@ -3,9 +3,10 @@
 import math
 from pathlib import Path
 
-from attnviz import checkpoints, lineage
+from attnviz.evaluation.metrics import METRICS
 from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
-from attnviz.metrics import METRICS
+from attnviz.models import checkpoints
+from attnviz.models import provenance as lineage
 from attnviz.studies.pictures import Panel, Series
 from attnviz.studies.setting import Setting, provenance
 from attnviz.studies.tables import grouped, seeds, table

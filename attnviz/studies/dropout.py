@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from attnviz import checkpoints, corpora, evaluate, training
+from attnviz.data import corpora
+from attnviz.evaluation import translation
 from attnviz.mechanisms import MECHANISMS
+from attnviz.models import checkpoints
 from attnviz.studies.pictures import Panel, Series
 from attnviz.studies.setting import TEST, Model, Setting, load, provenance
 from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table, titles, values
+from attnviz.training import train as training
 
 TITLE = "Attention dropout"
 DESCRIPTION = "BLEU on validation and test, entropy, and the gap between the losses, against attention dropout"
@@ -49,7 +52,7 @@ def _runs(setting: Setting, corpus: corpora.Corpus) -> Iterator[tuple[float, Mod
 
 def _figures(model: Model, corpus: corpora.Corpus) -> dict:
     translator, train = model.translator, corpus.train[: len(corpus.val)]
-    val, test = (evaluate.score(translator, *zip(*pairs), progress=True) for pairs in (corpus.val, corpus.tests[TEST]))
+    val, test = (translation.score(translator, *zip(*pairs), progress=True) for pairs in (corpus.val, corpus.tests[TEST]))
     losses = [training.loss(translator.model, translator.text, pairs, "cpu") for pairs in (train, corpus.val)]
     scores = {f"{split}_{key}": found[key] for split, found in (("val", val), ("test", test))
               for key in ("bleu_lc", "bleu_tok_lc", "chrf")}  # fmt: skip

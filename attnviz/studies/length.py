@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnviz import corpora, evaluate, metrics, training
+from attnviz.data import corpora
+from attnviz.data.limits import LONGEST
+from attnviz.data.tokenizer import Text
+from attnviz.evaluation import metrics, translation
+from attnviz.evaluation.attention_metrics import BySentence
 from attnviz.mechanisms import MECHANISMS
 from attnviz.studies.pictures import Panel, Series
 from attnviz.studies.setting import TEST, Model, Setting, models, provenance
 from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table, titles, values
-from attnviz.tallies import BySentence
-from attnviz.text import Text
-from attnviz.translator import LONGEST
+from attnviz.training import train
 
 TITLE = "Sentence length"
 DESCRIPTION = "BLEU and loss against the length of the source for each mechanism, and entropy against the logarithm of length"
@@ -118,10 +120,10 @@ def _row(model: Model, texts: Texts) -> tuple[dict, list[tuple[int, float]]]:
     if not texts.pairs:
         return row, []
     translator, (sources, references) = model.translator, zip(*texts.pairs)
-    found, beside = evaluate.translations(translator, sources, progress=True, also=(BySentence,))
+    found, beside = translation.translations(translator, sources, progress=True, also=(BySentence,))
     words, produced, wanted = (sum(len(text.split()) for text in side) for side in (sources, found, references))
     scores = metrics.score(translator.name.split("/")[0], found, references)
-    loss = training.loss(translator.model, translator.text, texts.pairs, "cpu", BATCH)
+    loss = train.loss(translator.model, translator.text, texts.pairs, "cpu", BATCH)
     row |= {"words": round(words / len(sources), 2), **scores, "length_ratio": round(produced / wanted, 4), "loss": round(loss, 4)}
     sentences = beside["by_sentence"] or []
     if sentences:

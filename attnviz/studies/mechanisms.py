@@ -1,8 +1,9 @@
 """Study: the mechanisms beside each other, on the same test, with the same vocabulary."""
 
-from attnviz import alignment, gold, lineage
-from attnviz.evaluate import TIMED, latency, score
+from attnviz import alignment, gold
+from attnviz.evaluation.translation import TIMED, latency, score
 from attnviz.mechanisms import MECHANISMS
+from attnviz.models import provenance as lineage
 from attnviz.studies.pictures import Panel, Series
 from attnviz.studies.setting import TEST, Model, Setting, links, models, provenance
 from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table, values

@@ -8,11 +8,16 @@ from pathlib import Path
 import sacrebleu
 import torch
 
-from attnviz import __version__, alignment, checkpoints, corpora, evaluate, files, gold, lineage, training
+from attnviz import __version__, alignment, atomic, gold
 from attnviz.alignment import Counts
-from attnviz.devices import device_name
-from attnviz.recipes import Settings
-from attnviz.translator import Translator
+from attnviz.data import corpora
+from attnviz.evaluation import translation
+from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models import provenance as lineage
+from attnviz.models.translator import Translator
+from attnviz.training import train
+from attnviz.training.devices import device_name
+from attnviz.training.recipes import Settings
 
 TEST = "test_2016_flickr"  # what studies report on
 
@@ -83,7 +88,7 @@ def _again(setting: Setting, first: Model, seed: int) -> Path:
     name, root = first.translator.name, setting.out / f"seed-{seed}"
     plans, folder = _plans(first, seed), None
     if (root / name / "card.json").exists():
-        done = [_known(run) for run in lineage.runs(files.read_card(name, root))]
+        done = [_known(run) for run in lineage.runs(checkpoint_files.read_card(name, root))]
         if [plan and replace(plan, start="") for plan in done] != plans:
             raise ValueError(f"{root / name} was trained otherwise than {name}; remove it, or choose another --out")
         return root
@@ -117,9 +122,9 @@ def _trained(setting: Setting, name: str, root: Path, plan: Settings, start: Pat
     folder = root / name
     if not (folder / "card.json").exists():
         vocabulary = Path(setting.root) / setting.pair / "tokenizer.json"
-        files.replace(root / setting.pair / "tokenizer.json", lambda path: path.write_bytes(vocabulary.read_bytes()))
-        training.train(plan, setting.corpus, root, setting.pair, start=start)
-        card = evaluate.card(root, name, setting.corpus, "by a study of this project")
+        atomic.replace(root / setting.pair / "tokenizer.json", lambda path: path.write_bytes(vocabulary.read_bytes()))
+        train.train(plan, setting.corpus, root, setting.pair, start=start)
+        card = translation.card(root, name, setting.corpus, "by a study of this project")
         checkpoints.write_json(folder / "card.json", card | lineage.begun(start))
     return folder
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import streamlit as st
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
-from dashboard import start  # noqa: E402
+from dashboard.server import warm_up  # noqa: E402
 
 
 @asynccontextmanager
 async def lifespan(app) -> AsyncIterator[None]:
-    start.send_at_once()
+    warm_up.send_at_once()
     yield
 
 

@@ -8,6 +8,6 @@ import streamlit as st
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 from bare_app import lifespan  # noqa: E402
 
-from dashboard import front  # noqa: E402
+from dashboard.server import index_page  # noqa: E402
 
-app = st.App("bare_head_page.py", lifespan=lifespan, routes=front.routes)
+app = st.App("bare_head_page.py", lifespan=lifespan, routes=index_page.routes)

@@ -18,10 +18,12 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from attnviz import checkpoints, corpora, decode  # noqa: E402
+from attnviz.data import corpora  # noqa: E402
 from attnviz.mechanisms import MECHANISMS, Config  # noqa: E402
-from attnviz.models import build  # noqa: E402
-from attnviz.translator import Translator  # noqa: E402
+from attnviz.models import checkpoints  # noqa: E402
+from attnviz.models.translator import Translator  # noqa: E402
+from attnviz.networks import decode  # noqa: E402
+from attnviz.networks.registry import build  # noqa: E402
 
 BAR = 3.0
 SENTENCE = "A man in a blue shirt is standing on a ladder outside."  # 12 words

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "helpers"), str(Path(__file__).resolve().parents[2])]
 from serving import ROOT, browser  # noqa: E402
 
 from attnviz import figures  # noqa: E402
@@ -35,7 +35,7 @@ BERTVIZ_DRAWN = """async () => {
   await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
   return performance.now() - window.__start;
 }"""
-PLOTLY = ROOT / "dashboard" / "vendor" / "plotly-cartesian.min.js"
+PLOTLY = ROOT / "dashboard" / "server" / "vendor" / "plotly-cartesian.min.js"
 DRAW = """async (text) => {
   window.Plotly ??= window.moduleName;
   const plot = document.getElementById("plot"), start = performance.now();

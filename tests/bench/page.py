@@ -17,10 +17,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "helpers"), str(Path(__file__).resolve().parents[2])]
 from serving import ROOT, browser, server  # noqa: E402
 
-from dashboard.pairs import DEFAULT, FIRST, PAIRS  # noqa: E402
+from dashboard.choices.pairs import DEFAULT, FIRST, PAIRS  # noqa: E402
 
 SUBJECTS = ("man", "woman", "boy", "girl", "dog")
 COLOURS = ("red", "blue", "green", "black", "white", "yellow", "brown")

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "helpers")]
 from serving import browser, server  # noqa: E402
 
 IMPORTS = "import torch, streamlit, plotly.graph_objects"

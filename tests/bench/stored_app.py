@@ -10,7 +10,8 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import stored  # noqa: E402
 
-from dashboard import front, start, state  # noqa: E402
+from dashboard.server import index_page, warm_up  # noqa: E402
+from dashboard.session import state  # noqa: E402
 
 state.trace = stored.trace
-app = st.App(str(ROOT / "dashboard" / "page.py"), lifespan=start.lifespan, routes=front.routes)
+app = st.App(str(ROOT / "dashboard" / "page.py"), lifespan=warm_up.lifespan, routes=index_page.routes)

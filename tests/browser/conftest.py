@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Locator, Page
-
 import serving
+from playwright.sync_api import Locator, Page
 
 SCREEN = {"width": 1366, "height": 900}
 READY = """n => {

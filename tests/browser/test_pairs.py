@@ -8,7 +8,7 @@ import serving
 import tiny
 
 from attnviz import gold
-from dashboard.pairs import PAIRS
+from dashboard.choices.pairs import PAIRS
 
 FOUR = "/?show=Bahdanau&show=Luong+dot&show=Fixed+context&show=Transformer"
 

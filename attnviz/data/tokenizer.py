@@ -1,0 +1,200 @@
+"""Text to pieces and back: one joint subword vocabulary, with the place of every piece in the text as typed.
+
+Typographic quotes, odd spaces, composed characters and whatever else a pair takes to be the same (styles.py) are
+normalised inside the tokenizer, which still knows where in the original text each piece came from.
+
+Chinese and Japanese: a piece says whether a word begins with it, by the same mark as in other scripts. The text that
+readers see is without spaces; `Text.spaced` writes them, as corpora for scoring do. Text typed without spaces is divided
+where that makes it most probable, in vocabularies that have the shares of their pieces (`styles.weighed`).
+"""
+
+import json
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+
+from tokenizers import Tokenizer, models, normalizers
+
+from attnviz.data.styles import SPACE, SPECIALS, STYLES, UNSPACED
+from attnviz.trace import Token
+
+PAD, BOS, EOS, UNK = range(4)
+
+_RUN = re.compile(rf"[{UNSPACED}]+")
+_DIVIDED = re.compile(rf"(?![。！？])[{UNSPACED}]\s+[{UNSPACED}]")  # a space after a full stop does not divide a text
+_UNPRINTED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")  # spaces that are not shown
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """ids and tokens of one text, the closing <eos> included."""
+
+    ids: tuple[int, ...]
+    tokens: tuple[Token, ...]
+
+
+def train_vocabulary(texts: Iterable[str], size: int, style: str = "written") -> "Text":
+    """Learn a vocabulary of at most `size` pieces, specials included, from the texts of all languages together.
+
+    style : how the texts are written, see styles.py. ValueError when it is none of those.
+    """
+    if style not in STYLES:
+        raise ValueError(f"style must be one of {', '.join(STYLES)}; got {style!r}")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer, tokenizer.pre_tokenizer = STYLES[style].normalizer, STYLES[style].pre_tokenizer
+    STYLES[style].learn(tokenizer, list(texts), size)
+    return Text(tokenizer)
+
+
+class Text:
+    """The tokenizer of a language pair. marked : write a space before every word, in every script (see `spaced`)."""
+
+    def __init__(self, tokenizer: Tokenizer, marked: bool = False):
+        # Only pieces come out of text: a person who types "<eos>" gets five characters, not the end of the sentence.
+        tokenizer.encode_special_tokens = True
+        self.tokenizer, self.marked = tokenizer, marked
+
+    @classmethod
+    def load(cls, path: Path) -> "Text":
+        return cls(Tokenizer.from_file(str(path)))
+
+    def save(self, path: Path) -> None:
+        self.tokenizer.save(str(path), pretty=False)
+
+    def problem(self) -> str | None:
+        """What is missing for a tokenizer of this project; None when it is whole."""
+        if [self.tokenizer.id_to_token(number) for number in range(len(SPECIALS))] != list(SPECIALS):
+            return f"its first pieces are not {', '.join(SPECIALS)}"
+        if self.tokenizer.pre_tokenizer is None or self.tokenizer.normalizer is None:
+            return "it has no normaliser or no pre-tokeniser"
+        return None
+
+    def spaced(self) -> "Text":
+        """The same tokenizer, which shows the spaces between words also where print has none: for scores on given words."""
+        return Text(self.tokenizer, marked=True)
+
+    def loosened(self, share: float) -> "Text":
+        """A copy that leaves out that share of the merges of pieces, at random: BPE-dropout, Provilkov et al. 2020.
+
+        Its chance is the library's own and takes no seed. ValueError when the vocabulary was not made by merging.
+        """
+        tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
+        if not isinstance(tokenizer.model, models.BPE):
+            raise ValueError("piece_dropout needs a vocabulary of byte-pair merges, and this one has none; leave it at 0")
+        tokenizer.model.dropout = share
+        return Text(tokenizer, self.marked)
+
+    def __len__(self) -> int:
+        return self.tokenizer.get_vocab_size()
+
+    def ids(self, text: str) -> list[int]:
+        """Piece ids of a text, <eos> last."""
+        return [*self.tokenizer.encode(self._divide(text)[0]).ids, EOS]
+
+    def batch_ids(self, texts: list[str]) -> list[list[int]]:
+        """Piece ids of many texts, <eos> last in each."""
+        divided = [self._divide(text)[0] for text in texts]
+        return [[*encoding.ids, EOS] for encoding in self.tokenizer.encode_batch_fast(divided)]
+
+    def encode(self, text: str) -> Tokens:
+        """Pieces of a text with character offsets into it as typed, and <eos>."""
+        divided, places = self._divide(text)
+        encoding = self.tokenizer.encode(divided)
+        tokens, following = [], [start for start, _ in encoding.offsets[1:]] + [len(divided)]
+        for number, span, word, limit in zip(encoding.ids, encoding.offsets, encoding.word_ids, following):
+            surface = self._surface(divided, *span, limit, self.tokenizer.id_to_token(number))
+            start, end = (places[place] for place in surface)
+            tokens.append(Token(text[start:end], start, end, word=word, unknown=number == UNK))
+        tokens.append(Token("<eos>", len(text), len(text), special=True))
+        return Tokens((*encoding.ids, EOS), tuple(tokens))
+
+    @staticmethod
+    def _surface(text: str, start: int, end: int, limit: int, piece: str) -> tuple[int, int]:
+        """The characters a piece shows: nothing blank before its word, and none at all for a space that nobody typed;
+        accents that were typed apart from their letter, up to the next piece at `limit`."""
+        while start < end - 1 and (text[start].isspace() or not text[start].isprintable()):
+            start += 1
+        while start < end < limit and unicodedata.combining(text[end]):
+            end += 1
+        if piece == SPACE and not text[start:end].isspace():
+            return start, start
+        return start, end
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text that pieces spell; specials are left out."""
+        pieces = (self.tokenizer.id_to_token(i) for i in ids if i >= len(SPECIALS))
+        text = "".join(pieces).replace(SPACE, " ").strip()
+        return text if self.marked else _UNPRINTED.sub("", text)
+
+    def spell(self, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
+        """The text that produced ids spell, and its tokens with offsets into that text.
+
+        Words are those that the tokenizer finds in the text; a piece belongs to the word in which it begins.
+        """
+        text, tokens = "", []
+        for number in ids:
+            if number < len(SPECIALS):
+                tokens.append(Token(SPECIALS[number], len(text), len(text), special=True))
+                continue
+            piece = self.tokenizer.id_to_token(number).replace(SPACE, " ")
+            piece = piece if text else piece.lstrip(" ")
+            start = len(text) + (len(piece) - len(piece.lstrip(" ")) if piece.strip() else 0)
+            text += piece
+            tokens.append(Token(text[start:], start, len(text)))
+        ends = [end for _, (_, end) in self.tokenizer.pre_tokenizer.pre_tokenize_str(text)]
+        found = [t if t.special else replace(t, word=bisect_right(ends, t.start)) for t in tokens]
+        return (text, tuple(found)) if self.marked else _print(text, found)
+
+    def _divide(self, text: str) -> tuple[str, Sequence[int]]:
+        """The text with a space before every word, and the place in `text` of each of its characters and of its end.
+
+        It is `text` itself when somebody has divided it already, and where there is no knowing how.
+        """
+        if self._divider is None or _DIVIDED.search(text):
+            return text, range(len(text) + 1)
+        divider, initial = self._divider
+        cuts, divided, places = set(), "", []
+        for run in _RUN.finditer(text):
+            encoding = divider.encode(run.group())
+            words = [start for piece, (start, _) in zip(encoding.tokens, encoding.offsets) if piece in initial]
+            cuts |= {run.start() + start for start in words if start}  # where the script changes a word begins anyway
+        for place, character in enumerate(text):
+            added = f" {character}" if place in cuts else character
+            divided += added
+            places += [place] * len(added)
+        return divided, [*places, len(text)]
+
+    @cached_property
+    def _divider(self) -> tuple[Tokenizer, set[str]] | None:
+        """A tokenizer whose pieces have no marks, and those of them that are more often a word's first; None without shares."""
+        if not isinstance(self.tokenizer.model, models.Unigram):
+            return None
+        shares, initial = {}, set()
+        for piece, share in json.loads(self.tokenizer.to_str())["model"]["vocab"]:
+            plain = piece.removeprefix(SPACE)
+            if _RUN.fullmatch(plain) and share > shares.get(plain, -float("inf")):
+                shares[plain] = share
+                (initial.add if piece != plain else initial.discard)(plain)
+        if not shares:
+            return None
+        divider = Tokenizer(models.Unigram([("<unk>", min(shares.values())), *shares.items()], 0, False))
+        divider.normalizer = normalizers.NFC()
+        return divider, initial
+
+    def piece(self, number: int) -> str:
+        """A piece as a reader sees it."""
+        return self.tokenizer.id_to_token(number).replace(SPACE, " ").strip() or "␣"
+
+
+def _print(text: str, tokens: list[Token]) -> tuple[str, tuple[Token, ...]]:
+    """A text and its tokens without the spaces that print has not."""
+    hidden = {match.start() for match in _UNPRINTED.finditer(text)}
+    shown = "".join(character for place, character in enumerate(text) if place not in hidden)
+    places = list(accumulate((place not in hidden for place in range(len(text))), initial=0))
+    moved = [(token, places[token.start], places[token.end]) for token in tokens]
+    return shown, tuple(replace(t, text=t.text if t.special else shown[a:b], start=a, end=b) for t, a, b in moved)

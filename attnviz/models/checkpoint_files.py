@@ -1,0 +1,80 @@
+"""The JSON files of a checkpoint, and where checkpoints are. No torch here: what a page can say before a model is read.
+
+    checkpoints/<pair>/tokenizer.json               one vocabulary for all mechanisms of a pair
+    checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, options
+                                  /model.safetensors  weights in fp16; fp32 once loaded (checkpoints.py)
+                                  /card.json        what it was trained on, how, and what it scores; may be missing
+                                  /before/          these three of the finished model that a restart replaced
+"""
+
+import json
+from pathlib import Path
+
+from attnviz.atomic import replace
+from attnviz.mechanisms import Config
+
+ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is missing, incomplete or damaged; the message says which and what to do."""
+
+
+def names(root: Path = ROOT) -> list[str]:
+    """Names (`pair/mechanism`) of the checkpoints below a folder, damaged ones included, in a stable order."""
+    return sorted(path.parent.relative_to(root).as_posix() for path in Path(root).glob("*/*/config.json"))
+
+
+def read_json(path: Path) -> dict:
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: bad JSON, or bytes that are not UTF-8
+        raise unreadable(path, error) from None
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{short(path)} must hold a JSON object; got {type(content).__name__}")
+    return content
+
+
+def write_json(path: Path, content: dict) -> None:
+    replace(path, lambda temporary: temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8"))
+
+
+def place(folder: Path) -> tuple[str, Path]:
+    """A checkpoint's folder -> its name (`pair/mechanism`) and the folder of checkpoints."""
+    folder = Path(folder).resolve()
+    return f"{folder.parent.name}/{folder.name}", folder.parent.parent
+
+
+def read_config(name: str, root: Path = ROOT) -> Config:
+    """What the checkpoint `name` was built from. Raises CheckpointError."""
+    folder = Path(root) / name
+    if not folder.is_dir():
+        raise CheckpointError(f"no checkpoint {name!r}; available: {', '.join(names(root)) or 'none'}")
+    content = read_json(folder / "config.json")
+    try:
+        return Config(**content)
+    except (TypeError, ValueError) as error:  # TypeError: a key that is missing, unknown or of another type
+        raise no_model(name, error, root) from None
+
+
+def read_card(name: str, root: Path = ROOT) -> dict:
+    """What the card says; nothing when there is none. Raises CheckpointError."""
+    path = Path(root) / name / "card.json"
+    return read_json(path) if path.exists() else {}
+
+
+def no_model(name: str, error: Exception, root: Path = ROOT) -> CheckpointError:
+    return CheckpointError(f"{short(Path(root) / name / 'config.json')} does not describe a model: {error}")
+
+
+def unreadable(path: Path, error: Exception) -> CheckpointError:
+    if isinstance(error, FileNotFoundError):
+        return CheckpointError(f"{short(path)} is missing; restore it or train the model again")
+    reason = "not a file" if Path(path).is_dir() else getattr(error, "strerror", None) or error
+    return CheckpointError(f"{short(path)} is damaged ({reason}); restore it or train the model again")
+
+
+def short(path: Path) -> str:
+    """The path from `checkpoints` on when it is below it: what a reader of the page recognises."""
+    path = Path(path)
+    return path.relative_to(ROOT.parent).as_posix() if path.is_relative_to(ROOT.parent) else str(path)

@@ -1,0 +1,159 @@
+"""The only file that reads or writes weights: safetensors, never pickle. The JSON beside them is in files.py."""
+
+import errno
+import hashlib
+import json
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from attnviz.data.tokenizer import Text
+from attnviz.mechanisms import Config
+from attnviz.models.checkpoint_files import (
+    ROOT,
+    CheckpointError,
+    names,
+    no_model,
+    read_card,
+    read_config,
+    read_json,
+    replace,
+    short,
+    unreadable,
+    write_json,
+)
+from attnviz.networks.registry import build
+
+__all__ = [
+    "ROOT", "CheckpointError", "check", "fingerprint", "fingerprint_text", "load_metadata", "load_model", "load_tensors", "load_text", "names",
+    "read_card", "read_config", "read_json", "same", "save_model", "save_tensors",
+    "verify", "write_json",
+]  # fmt: skip
+
+
+def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
+    """The trained model in evaluation mode, fp32, and its config. Raises CheckpointError."""
+    config = read_config(name, root)
+    try:
+        model = build(config)
+    except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises them all for impossible sizes
+        raise no_model(name, error, root) from None
+    weights = {key: value.float() for key, value in load_tensors(Path(root) / name / "model.safetensors").items()}
+    if not all(weight.isfinite().all() for weight in weights.values()):
+        raise CheckpointError(f"{short(Path(root) / name / 'model.safetensors')} is damaged (weights that are no numbers); restore it")
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[-1].strip()
+        raise CheckpointError(f"{name}: the weights do not fit config.json: {reason}") from None
+    return model.eval().requires_grad_(False), config.to_dict()
+
+
+def check(name: str, root: Path = ROOT) -> Config:
+    """The config of a checkpoint, once its files are there and can be opened. Raises CheckpointError."""
+    config = read_config(name, root)
+    _header(Path(root) / name / "model.safetensors")
+    load_text(name.split("/")[0], root)
+    return config
+
+
+def load_text(pair: str, root: Path = ROOT) -> Text:
+    """The tokenizer of a language pair. Raises CheckpointError."""
+    path = Path(root) / pair / "tokenizer.json"
+    if not path.is_file():
+        raise CheckpointError(f"{short(path)} is missing; restore it or train the pair again")
+    try:
+        text = Text.load(path)
+    except Exception as error:  # the tokenizers library raises plain Exception
+        raise CheckpointError(f"{short(path)} is damaged ({error}); restore it") from None
+    if problem := text.problem():
+        raise CheckpointError(f"{short(path)} is damaged ({problem}); restore it")
+    return text
+
+
+def save_model(folder: Path, config: Config, weights: dict[str, Tensor]) -> None:
+    """Write weights as fp16, and the config beside them; each file whole or not at all.
+
+    CheckpointError, and nothing is written, when fp16 cannot hold them.
+    """
+    halves = {key: value.half() for key, value in weights.items()}
+    if wrong := [key for key, value in halves.items() if not value.isfinite().all()]:
+        raise CheckpointError(f"weights must be numbers below {torch.finfo(torch.float16).max:,.0f}, which fp16 can hold; those of "
+                              f"{wrong[0]} are not, so the model is not saved: train it again with a lower learning_rate")  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    save_tensors(folder / "model.safetensors", halves)
+    write_json(folder / "config.json", config.to_dict())
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(str(path))
+    except (SafetensorError, OSError) as error:
+        raise unreadable(path, error) from None
+
+
+def load_metadata(path: Path, *wanted: str) -> dict:
+    """What `save_tensors` wrote beside the tensors. CheckpointError unless it has all keys `wanted`."""
+    header = _header(path)
+    try:
+        content = json.loads(header["json"])
+        missing = [key for key in wanted if key not in content]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        missing = wanted
+    if missing:
+        raise CheckpointError(f"{short(path)} must say {', '.join(missing)} beside its tensors; train the model again")
+    return content
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None = None) -> None:
+    """Write tensors, and beside them metadata that JSON can hold, to one safetensors file, whole or not at all."""
+    whole = {key: value.detach().to("cpu", copy=True).contiguous() for key, value in tensors.items()}
+    beside = None if metadata is None else {"json": json.dumps(metadata)}
+    replace(path, lambda temporary: _serialise(whole, temporary, beside))
+
+
+def _serialise(tensors: dict[str, Tensor], path: Path, metadata: dict | None) -> None:
+    try:
+        save_file(tensors, str(path), metadata)
+    except SafetensorError as error:  # a full disc, say
+        raise OSError(errno.EIO, str(error)) from None
+
+
+def fingerprint(name: str, root: Path = ROOT) -> str:
+    """SHA-256 of a checkpoint's weights."""
+    return _sha256(Path(root) / name / "model.safetensors")
+
+
+def fingerprint_text(pair: str, root: Path = ROOT) -> str:
+    """SHA-256 of a pair's tokenizer."""
+    return _sha256(Path(root) / pair / "tokenizer.json")
+
+
+def verify(name: str, root: Path = ROOT) -> dict:
+    """The card, once weights and tokenizer are those that it was written for, if it says so. Raises CheckpointError."""
+    card, folder = read_card(name, root), Path(root) / name
+    for key, path in (("weights_sha256", folder / "model.safetensors"), ("tokenizer_sha256", folder.parent / "tokenizer.json")):
+        if key in card and card[key] != _sha256(path):
+            raise CheckpointError(f"{short(path)} is damaged, or not the file that card.json was written for; restore it")
+    return card
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
+    """Do two sets of weights hold the same numbers?"""
+    return a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)
+
+
+def _header(path: Path) -> dict[str, str] | None:
+    """The metadata of a safetensors file, whose length and header are checked on the way."""
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            return file.metadata()
+    except (SafetensorError, OSError) as error:
+        raise unreadable(path, error) from None

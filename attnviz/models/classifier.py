@@ -1,0 +1,62 @@
+"""A trained classifier with its tokenizer and card: text in, Trace out; and the labels of many sentences."""
+
+import random
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.data import corpora
+from attnviz.data.tokenizer import PAD, Text
+from attnviz.mechanisms import LABELS
+from attnviz.models.trained import Trained
+from attnviz.trace import Alternative, AttentionMap, Token, Trace
+
+BATCH = 4000  # pieces classified at once, padding included
+
+
+class Classifier(Trained):
+    """A checkpoint that says which label a sentence has."""
+
+    def trace(self, text: str, target: str | None = None) -> Trace:
+        """Classify a text, keeping everything that was attended to. The target of the trace is one token, the label, the
+        most probable one unless `target` names another:
+
+        translation, log_probs   the label, and the log of its probability; `alternatives` has every label's
+        cross map                the pooling: how much of each token is in the vector that decides
+        encoder maps             each layer's self-attention
+
+        Raises TextError for an empty or too long text, ValueError for an unknown label.
+        """
+        if target not in (None, *LABELS):
+            raise ValueError(f"target must be one of {', '.join(LABELS)}; got {target!r}")
+        source = self.read(text)
+        with torch.inference_mode():
+            verdict = self.model(torch.tensor([source.ids]))
+        log_probs = torch.log_softmax(verdict.logits[0], dim=-1)
+        said = int(log_probs.argmax()) if target is None else LABELS.index(target)
+        chances = [Alternative(LABELS[i], float(log_probs[i].exp())) for i in log_probs.argsort(descending=True).tolist()]
+        maps = [AttentionMap("cross", 0, verdict.pooling.numpy())]  # (1, 1, S): one head, one query
+        maps += [AttentionMap("encoder", layer, weights[0].numpy()) for layer, weights in enumerate(verdict.maps)]
+        label = Token(LABELS[said], 0, len(LABELS[said]), word=0)
+        return Trace(
+            model=self.name, mechanism=self.mechanism, text=text, translation=label.text, forced=target is not None,
+            source=source.tokens, target=(label,), log_probs=(float(log_probs[said].clamp(max=0)),),
+            alternatives=(tuple(chances),), maps=tuple(maps),
+        )  # fmt: skip
+
+
+@torch.inference_mode()
+def logits(model: nn.Module, text: Text, sentences: Sequence[str]) -> Tensor:
+    """What a model in evaluation mode makes of `sentences`, on the CPU: (number of sentences, labels)."""
+    ids, device = text.batch_ids(list(sentences)), next(model.parameters()).device
+    found = torch.empty(len(ids), len(LABELS))
+    for chosen in corpora.batches([len(row) for row in ids], BATCH, random.Random(0)):
+        source = corpora.pad([ids[i] for i in chosen]).to(device)
+        found[chosen] = model(source, source != PAD).logits.float().cpu()
+    return found
+
+
+def labels(model: nn.Module, text: Text, sentences: Sequence[str]) -> list[str]:
+    """The most probable label of each sentence."""
+    return [LABELS[i] for i in logits(model, text, sentences).argmax(dim=-1).tolist()]

@@ -1,0 +1,115 @@
+"""Text to tokens and back with the tokenizer that a model of the transformers library came with.
+
+A fast tokenizer knows where in the text as typed each of its pieces came from. With a slow one the text that its pieces
+spell is compared with what was typed.
+"""
+
+import os.path
+from dataclasses import replace
+
+from attnviz.data.styles import SPACE
+from attnviz.data.tokenizer import Tokens
+from attnviz.trace import Token
+
+_BLANKS = f"{SPACE}Ġ"  # what stands for a space before a piece, in the two ways that vocabularies have
+
+
+def encode(tokenizer, text: str, target: bool = False) -> Tokens:
+    """Pieces of a text, with those that the tokenizer adds around it. target : the text is what the model is to produce.
+
+    ValueError when a slow tokenizer has changed more than the spaces: then nobody knows where its pieces are.
+    """
+    given = {"text_target" if target else "text": text}
+    if not tokenizer.is_fast:
+        ids = tokenizer(**given, verbose=False)["input_ids"]
+        return Tokens(tuple(ids), _moved(text, *spell(tokenizer, ids)))
+    encoding = tokenizer(**given, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
+    ids, added = encoding["input_ids"], encoding["special_tokens_mask"]
+    special = [mark == 1 or _is_special(tokenizer, number) for number, mark in zip(ids, added)]
+    spans = [None if mark else span for span, mark in zip(encoding["offset_mapping"], added)]
+    names = tokenizer.convert_ids_to_tokens(ids)
+    unknown = [number == tokenizer.unk_token_id for number in ids]
+    return Tokens(tuple(ids), _place(text, spans, encoding.word_ids(), names, special, unknown))
+
+
+def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
+    """The text that produced ids spell, and its tokens with offsets into that text.
+
+    A piece ends where the text of the pieces up to it does. Words are those that the tokenizer finds in the text, if it
+    knows any.
+    """
+    text = _decode(tokenizer, ids)
+    blank = len(text) - len(text.lstrip())
+    text, ends = text[blank:], [0]
+    for count in range(1, len(ids) + 1):
+        shared = os.path.commonprefix([_decode(tokenizer, ids[:count])[blank:], text])  # half a character is not there yet
+        ends.append(max(ends[-1], len(shared)))
+    special = [_is_special(tokenizer, number) for number in ids]
+    spans = [None if mark else span for span, mark in zip(zip(ends, ends[1:]), special)]
+    names = tokenizer.convert_ids_to_tokens(ids)
+    words = [None] * len(ids)
+    if tokenizer.is_fast:
+        found = tokenizer(text_target=text, add_special_tokens=False, verbose=False)
+        starts = [None if span is None else _surface(text, *span, piece)[0] for span, piece in zip(spans, names)]
+        words = [None if start in (None, len(text)) else found.char_to_word(start) for start in starts]
+    return text, _place(text, spans, words, names, special, [number == tokenizer.unk_token_id for number in ids])
+
+
+def name(tokenizer, number: int) -> str:
+    """A piece as a reader sees it."""
+    text = "" if _is_special(tokenizer, number) else _decode(tokenizer, [number])
+    if text.startswith("##") and len(text) > 2:  # of a vocabulary of word pieces: it goes on with a word
+        return f"·{text[2:]}"
+    return text.strip() or (text and "␣") or tokenizer.convert_ids_to_tokens(number) or f"#{number}"
+
+
+def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...]:
+    """Tokens at their spans, without the white space before them; None is no place: at the end of the token before.
+
+    A word begins where the tokenizer says so, and after white space: some tokenizers know no words. Of these a piece that is
+    but the space before a word begins that word.
+    """
+    tokens, word, before, end, opened = [], -1, False, 0, False  # False: no word before, and none that waits for its letters
+    for span, given, piece, mark, strange in zip(spans, words, names, special, unknown):
+        start, after = (end, end) if span is None else _surface(text, *span, piece)
+        if mark:
+            tokens.append(Token(piece, start, after, special=True))
+            before = opened = False
+        else:
+            blank = given is None and not piece.strip(_BLANKS)
+            word += not opened and (blank or before is False or given != before or text[end:start].isspace())
+            opened = blank
+            tokens.append(Token(text[start:after], start, after, word=word, unknown=strange, piece=piece.lstrip(_BLANKS) or piece))
+            before = given
+        end = max(end, after)
+    return tuple(tokens)
+
+
+def _moved(text: str, written: str, tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """Tokens of `written` as tokens of `text`, which may differ from it in white space only."""
+    places, letters = ([i for i, character in enumerate(one) if not character.isspace()] for one in (text, written))
+    if [text[i] for i in places] != [written[i] for i in letters]:
+        raise ValueError("the tokenizer changes the text and does not say where in it its pieces are")
+    place = dict(zip(letters, places))
+    moved, end = [], 0
+    for token in tokens:
+        shown = [place[i] for i in range(token.start, token.end) if i in place]
+        start, end = (shown[0], shown[-1] + 1) if shown else (end, end)
+        moved.append(replace(token, start=start, end=end, text=token.text if token.special else text[start:end]))
+    return tuple(moved)
+
+
+def _surface(text: str, start: int, end: int, piece: str) -> tuple[int, int]:
+    """The characters that a piece shows: none for a space that nobody typed, and no white space before others."""
+    shown = text[start:end].lstrip()
+    if piece == SPACE and shown:
+        return start, start
+    return (end - len(shown), end) if shown else (start, end)
+
+
+def _is_special(tokenizer, number: int) -> bool:
+    return number in tokenizer.all_special_ids and number != tokenizer.unk_token_id
+
+
+def _decode(tokenizer, ids: list[int]) -> str:
+    return tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)

@@ -1,0 +1,50 @@
+"""The runs that a checkpoint's weights went through: the last one, and those whose weights it began with; and its teachers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from attnviz.models import checkpoint_files
+
+_CURVE = ("epoch", "train_loss")  # of each pass, beside its figures on validation
+_BEFORE = ("start", "teachers")
+_KEPT = ("command", "settings", "data", "epochs", "seconds", "weights_sha256")
+
+
+def begun(folder: Path | None) -> dict:
+    """What a card has more when the run began with the checkpoint in `folder` (root/pair/mechanism): `start`, with what that one's
+    card says of its training, and so on back; nothing when it began at random (None). Raises CheckpointError."""
+    if folder is None:
+        return {}
+    known = checkpoint_files.read_card(*checkpoint_files.place(folder))
+    return {"start": _kept(known) | {"history": _curve(known.get("history"))}}
+
+
+def taught(folders: Sequence[Path]) -> dict:
+    """What a card has more when the run learnt from the checkpoints in `folders`: `teachers`, with what the card of each says of its
+    training; nothing without teachers. Raises CheckpointError."""
+    known = [checkpoint_files.read_card(*checkpoint_files.place(folder)) for folder in folders]
+    return {"teachers": [_kept(one) | {"best": one.get("best")} for one in known]} if folders else {}
+
+
+def _kept(known: dict) -> dict:
+    return {key: known.get(key) for key in _KEPT} | {key: known[key] for key in _BEFORE if key in known}
+
+
+def _curve(history: list | None) -> list[dict]:
+    """What each pass over the data led to, without what it cost."""
+    passes = [one for one in history if isinstance(one, dict)] if isinstance(history, list) else []
+    return [{key: value for key, value in one.items() if key in _CURVE or key.startswith("val_")} for one in passes]
+
+
+def teachers(card: dict) -> list[dict]:
+    """What a card says of each model that its own learnt from."""
+    found = card.get("teachers")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def runs(card: dict) -> list[dict]:
+    """What a card says of each run, the first one first, the card itself last."""
+    found = [card]
+    while isinstance(start := found[0].get("start"), dict) and start:
+        found.insert(0, start)
+    return found

@@ -1,0 +1,56 @@
+"""A sentence classifier of self-attention: embedding, multi-head self-attention, pooling by attention, one linear layer.
+
+Multi-head self-attention is the Transformer's (Vaswani et al. 2017, sec. 3.2.2), added to what it reads, with the norm before
+it and no feed-forward layer after it: little data, few parameters. One more attention pools the tokens into the vector that
+decides, by a query that is the same for every sentence (Yang et al. 2016, eq. 8 to 10).
+Letters: B batch, S tokens, D width, H heads, C classes.
+"""
+
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from attnviz.attention import Additive, MultiHead
+from attnviz.networks.dropout import Dropout
+from attnviz.networks.transformer import positions
+
+SMALL = 0.1  # of tokens and places at the start: what is learnt of a rare word soon outweighs what chance gave it
+
+
+class Verdict(NamedTuple):
+    """What is said of each sentence, and what was looked at on the way."""
+
+    logits: Tensor  # (B, C)
+    pooling: Tensor  # (B, 1, S) how much of each token is in the vector that decides
+    maps: tuple  # self-attention weights (B, H, S, S) of each layer
+
+
+class SelfAttention(nn.Module):
+    """Which of `classes` a sentence is of; (negative, positive) for reviews."""
+
+    def __init__(self, vocabulary: int, width: int = 64, heads: int = 4, layers: int = 1, dropout: float = 0.5,
+                 attention_dropout: float = 0.0, classes: int = 2, longest: int = 512):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        nn.init.normal_(self.embedding.weight, std=SMALL * width**-0.5)
+        self.register_buffer("places", SMALL * positions(longest, width), persistent=False)
+        self.encoder = nn.ModuleList(MultiHead(width, heads, dropout=attention_dropout) for _ in range(layers))
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
+        self.pooling = Additive(1, width, width, attention_dropout)  # its query is the number 1: W q + U h is Yang's W h + b
+        self.output = nn.Linear(width, classes)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Verdict:
+        """tokens (B, S) piece ids, mask (B, S) True = a real token -> Verdict."""
+        if tokens.shape[1] > len(self.places):
+            raise ValueError(f"the model takes at most {len(self.places)} tokens; got {tokens.shape[1]}")
+        visible = None if mask is None else mask[:, None, None, :]
+        x = self.embedding(tokens) * self.embedding.embedding_dim**0.5 + self.places[: tokens.shape[1]]
+        x, maps = self.dropout(x), []
+        for attention, norm in zip(self.encoder, self.norms):
+            normed = norm(x)
+            context, weights = attention(normed, normed, mask=visible)
+            x = x + self.dropout(context)
+            maps.append(weights)
+        pooled, pooling = self.pooling(x.new_ones(len(x), 1, 1), x, x, None if mask is None else mask.unsqueeze(1))
+        return Verdict(self.output(self.dropout(pooled.squeeze(1))), pooling, tuple(maps))  # pooled (B, 1, D)

@@ -1,0 +1,137 @@
+"""Forced, greedy and beam decoding over `encode` and `step`: the same for every model.
+
+Letters: B batch, T steps, S source positions, V vocabulary, H heads. A step is one target position.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attnviz.data.tokenizer import BOS, EOS, PAD, UNK
+
+NEVER = (PAD, BOS, UNK)  # produced by no decoder: there is nothing a reader could do with them
+
+
+@dataclass(frozen=True)
+class Unrolled:
+    """All steps of a batch. Steps after a sentence's <eos> carry no meaning."""
+
+    tokens: Tensor  # (B, T) token chosen at each step
+    logits: Tensor  # (B, T, V) over the whole vocabulary, as the model gave them
+    cross: list[Tensor]  # (B, H, T, S) of each layer
+    encoder: list[Tensor]  # (B, H, S, S) of each layer
+    decoder: list[Tensor]  # (B, H, T, T) of each layer, 0 above the diagonal
+
+    def lengths(self) -> list[int]:
+        """Steps of each sentence up to and including its first <eos>, or all of them."""
+        ends = self.tokens == EOS
+        first = torch.where(ends.any(1), ends.int().argmax(1) + 1, self.tokens.shape[1])
+        return first.tolist()
+
+
+Choose = Callable[[int, Tensor], Tensor]  # step, logits (B, V) -> tokens (B,)
+
+
+def limit(source_length: int) -> int:
+    """The most steps decoding takes: twice the source's pieces and a few more."""
+    return 2 * source_length + 10
+
+
+def best(step: int, logits: Tensor) -> Tensor:
+    """The most probable token of each row that may be produced."""
+    return without(NEVER, logits).argmax(dim=-1)
+
+
+def without(tokens: tuple[int, ...], scores: Tensor) -> Tensor:
+    """scores (B, V) with -inf for some tokens; the argument stays as it is."""
+    return scores.index_fill(1, torch.tensor(tokens, device=scores.device), -torch.inf)
+
+
+@torch.inference_mode()
+def unroll(model: nn.Module, source: Tensor, mask: Tensor | None, choose: Choose, steps: int) -> Unrolled:
+    """Step a model from <bos> until every sentence has its <eos>, or `steps` times, keeping all it attended to.
+
+    source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded.
+    """
+    memory = model.encode(source, mask)
+    state, token = memory.state, source.new_full((len(source),), BOS)
+    done = torch.zeros(len(source), dtype=torch.bool, device=source.device)
+    tokens, logits, cross, decoder = [], [], [], []
+    for t in range(steps):
+        step = model.step(memory, state, token)
+        state, token = step.state, choose(t, step.logits)
+        tokens.append(token)
+        logits.append(step.logits)
+        cross.append(step.cross)
+        decoder.append(step.decoder)
+        done |= token == EOS
+        if done.all():
+            break
+    rows = len(tokens)
+    return Unrolled(
+        torch.stack(tokens, dim=1),
+        torch.stack(logits, dim=1),
+        [torch.stack(layer, dim=2) for layer in zip(*cross)],
+        list(memory.maps),
+        [torch.stack([F.pad(w, (0, rows - w.shape[-1])) for w in layer], dim=2) for layer in zip(*decoder)],
+    )
+
+
+def greedy(model: nn.Module, source: Tensor, mask: Tensor | None = None) -> Unrolled:
+    """The most probable token at every step. source (B, S), mask (B, S)."""
+    return unroll(model, source, mask, best, limit(source.shape[1]))
+
+
+def forced(model: nn.Module, source: Tensor, target: Tensor) -> Unrolled:
+    """The given target (1, T), <eos> included, whatever the model would have said. source (1, S)."""
+    return unroll(model, source, None, lambda t, _: target[:, t], target.shape[1])
+
+
+@torch.inference_mode()
+def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0) -> list[int]:
+    """Ids of the best of `width` hypotheses for one sentence (1, S), <eos> included.
+
+    Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant). The
+    search ends when `width` have ended and no living one is better as it stands: a heuristic, since with a penalty one that
+    is worse now may still end better.
+    """
+    memory = _rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
+    state, token = memory.state, source.new_full((width,), BOS)
+    scores = torch.full((width,), -torch.inf, device=source.device)
+    scores[0] = 0.0  # all rows start alike: let one of them speak
+    hypotheses: list[list[int]] = [[] for _ in range(width)]
+    finished: list[tuple[float, list[int]]] = []
+    for t in range(1, limit(source.shape[1]) + 1):
+        step = model.step(memory, state, token)
+        total = scores.unsqueeze(1) + without(NEVER, torch.log_softmax(step.logits, dim=-1))  # (width, V)
+        values, places = total.flatten().topk(2 * width)
+        rows, words = places // total.shape[1], places % total.shape[1]
+        alive = []
+        for rank, (value, row, word) in enumerate(zip(values.tolist(), rows.tolist(), words.tolist())):
+            if word == EOS and rank < width:  # an end further down would not be in the beam: a beam of 1 is greedy
+                finished.append((value / t**penalty, [*hypotheses[row], EOS]))
+            elif word != EOS and len(alive) < width:
+                alive.append((value, row, word))
+        finished = sorted(finished, key=lambda pair: pair[0], reverse=True)[:width]
+        if len(finished) == width and finished[-1][0] >= alive[0][0] / t**penalty:
+            break
+        hypotheses = [[*hypotheses[row], word] for _, row, word in alive]
+        scores = torch.tensor([value for value, _, _ in alive], device=source.device)
+        token = torch.tensor([word for _, _, word in alive], device=source.device)
+        state = _rows(step.state, torch.tensor([row for _, row, _ in alive], device=source.device))
+    if not finished:
+        return hypotheses[0]
+    return finished[0][1]
+
+
+def _rows(tree, index: Tensor):
+    """Take batch rows of every tensor in nested tuples."""
+    if tree is None:
+        return None
+    if isinstance(tree, Tensor):
+        return tree.index_select(0, index)
+    branches = [_rows(branch, index) for branch in tree]
+    return type(tree)(*branches) if hasattr(tree, "_fields") else tuple(branches)

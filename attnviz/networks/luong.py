@@ -1,0 +1,115 @@
+"""Luong et al. 2015: recurrent translators that step first and look second, one class for each score.
+
+Letters: B batch, S source positions, E embedding width, W state width, V vocabulary; the encoder is recurrent.py's.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.attention import Attention, Concat, Dot, General, Local, ScaledDot
+from attnviz.networks.recurrent import Memory, Recurrent
+
+
+class Luong(Recurrent):
+    """Attention that steps first and looks second, with input feeding. Luong et al. 2015, sec. 3.1 and 3.3.
+
+    s_t = GRU([y_{t-1}; h~_{t-1}], s_{t-1})     a_tj = softmax_j(score(s_t, h_j))     h~_t = tanh(W_c [c_t; s_t]), eq. 5
+
+    attention : the score, for queries of `width` and annotations as keys, by default of 2 * width: both directions' states.
+    """
+
+    def __init__(self, vocabulary: int, attention: Attention, width: int, embedding_width: int, dropout: float, cell: str,
+                 annotation_width: int | None = None):
+        super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=width, extra=embedding_width)
+        self.attention = attention
+        self.attentional = nn.Linear((annotation_width or 2 * width) + width, embedding_width, bias=False)
+
+    def first(self, summary: Tensor) -> tuple:
+        """s_0 as in the other decoders, and an h~_0 of zeros: nothing has been attended to."""
+        return *super().first(summary), summary.new_zeros(summary.shape[0], self.embedding.embedding_dim)
+
+    def advance(self, memory: Memory, state: tuple, embedded: Tensor):
+        """state (s_{t-1}, h~_{t-1}), embedded y_{t-1} (B, E) -> h~_t (B, E), state (s_t, h~_t), weights (B, 1, S).
+
+        With an LSTM the state is (s, its c, h~).
+        """
+        *previous, fed = state
+        current = self.cell(torch.cat([embedded, fed], dim=-1), tuple(previous))
+        query = current[0].unsqueeze(1)
+        context, weights = self.attention.read(query, memory.prepared, memory.values, memory.mask)
+        vector = torch.tanh(self.attentional(torch.cat([context.squeeze(1), current[0]], dim=-1)))
+        return vector, (*current, vector), (weights,)
+
+    def readout(self, found: Tensor, embedded: Tensor) -> Tensor:
+        """h~_t goes to the output as it is, eq. 6."""
+        return found
+
+
+class Product(Luong):
+    """What dot and scaled dot share: a state meets an annotation without a matrix between, so both are of one width.
+
+    h_j is therefore the sum of the encoder's two directions, not the two laid end to end. Scores read it without dropout,
+    whose noise, summed over the width, makes it pay to have all the weight on one key.
+    """
+
+    def __init__(self, vocabulary: int, attention: Attention, width: int, embedding_width: int, dropout: float, cell: str):
+        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell, annotation_width=width)
+
+    def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
+        """The encoder's states (B, S, 2W) -> annotations (B, S, W) to read, and the same for the score, without dropout."""
+        annotations = directions.unflatten(-1, (2, -1)).sum(dim=-2)
+        return self.dropout(annotations), self.attention.prepare(annotations)
+
+
+class LuongDot(Product):
+    """s_t . h_j, sec. 3.1, *dot*.
+
+    A sum of so many products saturates the softmax before anything is learnt (at width 256 half the weight of 16 keys is
+    on one). So states and annotations begin smaller by width^(1/4) each, and their products by sqrt(width).
+    """
+
+    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
+                 attention_dropout: float = 0.0, cell: str = "gru"):
+        super().__init__(vocabulary, Dot(attention_dropout), width, embedding_width, dropout, cell)
+        with torch.no_grad():
+            for name, parameter in [*self.encoder.rnn.named_parameters(), *self.cell.named_parameters()]:
+                if "weight_hh" not in name:
+                    parameter.mul_(width**-0.25)
+
+
+class LuongGeneral(Luong):
+    """s_t . W h_j, sec. 3.1, *general*."""
+
+    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
+                 attention_dropout: float = 0.0, cell: str = "gru"):
+        attention = General(width, 2 * width, attention_dropout)
+        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell)
+
+
+class LuongConcat(Luong):
+    """v . tanh(W [s_t; h_j]), sec. 3.1, *concat*: Bahdanau's score, asked with the state after the step."""
+
+    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
+                 attention_dropout: float = 0.0, cell: str = "gru"):
+        attention = Concat(width, 2 * width, width, attention_dropout)
+        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell)
+
+
+class LuongLocal(Luong):
+    """*local-p*, sec. 3.2: the general score in a window of `reach` (the paper's D) either side of a predicted place.
+
+    Rows are divided by their sum, which the paper does not do: see attention.Local.
+    """
+
+    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
+                 attention_dropout: float = 0.0, cell: str = "gru", reach: float = 10):
+        attention = Local(width, 2 * width, reach, attention_dropout)
+        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell)
+
+
+class ScaledDotRNN(Product):
+    """s_t . h_j / sqrt(W), the score of Vaswani et al. 2017, eq. 1, in this decoder."""
+
+    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
+                 attention_dropout: float = 0.0, cell: str = "gru"):
+        super().__init__(vocabulary, ScaledDot(attention_dropout), width, embedding_width, dropout, cell)

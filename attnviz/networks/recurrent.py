@@ -1,0 +1,222 @@
+"""Recurrent translators: a bidirectional encoder, and decoders that read one fixed context or attend before they step.
+
+Cho et al. 2014 give the decoder the same summary of the sentence at every step. Bahdanau et al. 2015 attend with the
+*previous* state s_{t-1} instead, and then step; Luong et al. 2015 (luong.py) step and then attend with the *current*
+state s_t. That order is the mechanism: a score function swapped into the other's decoder is neither.
+Letters: B batch, T target positions, S source positions, E embedding width, W state width, V vocabulary.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attnviz.attention import Additive, Attention
+from attnviz.networks.dropout import Dropout
+
+
+class Memory(NamedTuple):
+    """What the encoder leaves for the decoder."""
+
+    values: Tensor  # (B, S, 2W) annotations: forward and backward states, laid end to end; (B, S, W) summed; (B, 2W) a fixed context
+    prepared: Tensor | None  # (B, S, ...) the annotations as the score function wants them; None without attention
+    mask: Tensor | None  # (B, 1, S) True = visible; None when nothing is padded
+    state: tuple  # the decoder's state before its first step
+    maps: tuple = ()  # encoder self-attention: none here
+
+
+class Step(NamedTuple):
+    """One target position."""
+
+    logits: Tensor  # (B, V)
+    state: tuple
+    cross: tuple  # (B, H, S) of each layer: one layer, one head here, and none without attention
+    decoder: tuple = ()  # decoder self-attention: none here
+
+
+class GRUCell(nn.GRUCell):
+    """torch's, with its state in a tuple: (h,), as LSTMCell has (h, c)."""
+
+    def forward(self, x: Tensor, state: tuple) -> tuple:
+        return (super().forward(x, state[0]),)
+
+
+class LSTM(nn.LSTM):
+    """torch's, which gives the last h alone, as GRU does."""
+
+    def forward(self, x):
+        outputs, (last, _) = super().forward(x)
+        return outputs, last
+
+
+class Cell(NamedTuple):
+    """A kind of recurrence. torch's GRU applies the reset gate r to the product, r * (U s); the papers have U (r * s)."""
+
+    encoder: type
+    decoder: type
+    parts: int  # tensors (B, W) in a state; the first is what others read
+
+
+CELLS = {"gru": Cell(nn.GRU, GRUCell, 1), "lstm": Cell(LSTM, nn.LSTMCell, 2)}
+
+
+class Encoder(nn.Module):
+    """Bidirectional; padded positions are never read, so a batch gives what each sentence gives alone."""
+
+    def __init__(self, embedding_width: int, width: int, cell: Cell):
+        super().__init__()
+        self.rnn = cell.encoder(embedding_width, width, batch_first=True, bidirectional=True)
+
+    def forward(self, embedded: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """embedded (B, S, E), mask (B, S) -> annotations (B, S, 2W), last forward and first backward state (B, W)."""
+        if mask is None:
+            annotations, last = self.rnn(embedded)
+            return annotations, last[0], last[1]
+        lengths = mask.sum(dim=1).cpu()
+        packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+        outputs, last = self.rnn(packed)
+        annotations, _ = pad_packed_sequence(outputs, batch_first=True, total_length=embedded.shape[1])
+        return annotations, last[0], last[1]
+
+
+class Recurrent(nn.Module):
+    """What all decoders share: embeddings, encoder, and the loop over target positions.
+
+    A decoder says how it goes from one position to the next (`advance`) and what it reads its words from (`readout`);
+    one that attends has an `attention`. The source, target and output embeddings are one matrix: the vocabulary is joint
+    (Press & Wolf 2017).
+
+    summary : width of what the first state is made from. extra : width of what the decoder's cell reads beside the word
+    before. cell : gru or lstm, of encoder and decoder.
+    """
+
+    attention: Attention
+
+    def __init__(self, vocabulary: int, width: int, embedding_width: int, dropout: float, cell: str, summary: int, extra: int):
+        super().__init__()
+        if cell not in CELLS:
+            raise ValueError(f"cell must be one of {', '.join(CELLS)}; got {cell!r}")
+        kind = CELLS[cell]
+        self.embedding = nn.Embedding(vocabulary, embedding_width)
+        nn.init.normal_(self.embedding.weight, std=embedding_width**-0.5)
+        self.encoder = Encoder(embedding_width, width, kind)
+        self.parts = kind.parts
+        self.start = nn.Linear(summary, kind.parts * width)
+        self.cell = kind.decoder(embedding_width + extra, width)
+        self.output_bias = nn.Parameter(torch.zeros(vocabulary))
+        self.dropout = Dropout(dropout)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """tokens (...) -> (..., E), scaled so that the tied output matrix keeps a small variance."""
+        return self.dropout(self.embedding(tokens) * self.embedding.embedding_dim**0.5)
+
+    def logits(self, readout: Tensor) -> Tensor:
+        """readout (..., E) -> (..., V)."""
+        return nn.functional.linear(self.dropout(readout), self.embedding.weight, self.output_bias)
+
+    def first(self, summary: Tensor) -> tuple:
+        """s_0 = tanh(V summary), and so an LSTM's c_0. Cho et al. 2014, A.1.2; Bahdanau et al. 2015, A.2.2."""
+        return torch.tanh(self.start(summary)).chunk(self.parts, dim=-1)
+
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
+        """source (B, S) token ids, mask (B, S) True = a real token -> Memory. The first state is made from backward_1."""
+        directions, _, backward = self.encoder(self.embed(source), mask)
+        values, prepared = self.annotate(directions)
+        visible = None if mask is None else mask.unsqueeze(1)
+        return Memory(values, prepared, visible, self.first(backward))
+
+    def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
+        """The encoder's states (B, S, 2W) -> annotations to read, and the same as the score function wants them."""
+        annotations = self.dropout(directions)
+        return annotations, self.attention.prepare(annotations)
+
+    def step(self, memory: Memory, state: tuple, token: Tensor) -> Step:
+        """state, token (B,) the token before this position -> Step."""
+        embedded = self.embed(token)
+        found, state, cross = self.advance(memory, state, embedded)
+        return Step(self.logits(self.readout(found, embedded)), state, cross)
+
+    def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """source (B, S), target inputs (B, T) from <bos> on, mask (B, S) -> logits (B, T, V), weights (B, T, S).
+
+        None for the weights where there is no attention.
+        """
+        memory = self.encode(source, mask)
+        embedded = self.embed(target)
+        state, found, cross = memory.state, [], []
+        for word in embedded.unbind(1):
+            here, state, rows = self.advance(memory, state, word)
+            found.append(here)
+            cross.append(rows)
+        readout = self.readout(torch.stack(found, dim=1), embedded)  # needs no loop: once for all positions
+        weights = [torch.cat(layer, dim=1) for layer in zip(*cross)]
+        return self.logits(readout), weights[0] if weights else None
+
+
+class DeepOutput(Recurrent):
+    """A decoder that steps with a context, and reads its words from state, context and the word before through maxout.
+
+    s_t = GRU([y_{t-1}; c_t], s_{t-1})     p(y_t) from maxout(U_o s_t + V_o y_{t-1} + C_o c_t)
+
+    Cho et al. 2014, A.1.2; Bahdanau et al. 2015, eq. 4 and A.2. Where c_t comes from (`look`) is what tells them apart.
+    """
+
+    def __init__(self, vocabulary: int, width: int, embedding_width: int, dropout: float, cell: str, summary: int):
+        super().__init__(vocabulary, width, embedding_width, dropout, cell, summary, extra=2 * width)
+        self.deep = nn.Linear(3 * width + embedding_width, 2 * embedding_width)  # U_o, C_o, V_o
+
+    def advance(self, memory: Memory, state: tuple, embedded: Tensor):
+        """state s_{t-1}, embedded y_{t-1} (B, E) -> [s_t; c_t] (B, 3W), state s_t, weights (B, 1, S) or none."""
+        context, cross = self.look(memory, state[0])
+        state = self.cell(torch.cat([embedded, context], dim=-1), state)
+        return torch.cat([state[0], context], dim=-1), state, cross
+
+    def readout(self, found: Tensor, embedded: Tensor) -> Tensor:
+        """[s_t; c_t] (..., 3W), y_{t-1} (..., E) -> maxout over pairs (..., E).
+
+        Bahdanau et al. print s_{i-1} in A.2.2, where their eq. 4 and Cho et al. have s_i; the latter is followed.
+        """
+        return self.deep(torch.cat([found, embedded], dim=-1)).unflatten(-1, (-1, 2)).amax(dim=-1)
+
+
+class FixedContext(DeepOutput):
+    """No attention: one context, made from the encoder's last states, at every step. Cho et al. 2014, sec. 2.2, A.1.
+
+    c = tanh(V [forward_S; backward_1])     s_0 = tanh(V' c)     c_t = c
+
+    Their encoder reads in one direction, c = tanh(V h_N). Here it is the other mechanisms', and c as wide as Bahdanau's
+    c_t, so that attention is all that differs.
+    """
+
+    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
+                 cell: str = "gru"):
+        super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=2 * width)
+        self.summary = nn.Linear(2 * width, 2 * width)  # V
+
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
+        """source (B, S) token ids, mask (B, S) True = a real token -> Memory, whose values are c (B, 2W)."""
+        _, forward, backward = self.encoder(self.embed(source), mask)
+        context = torch.tanh(self.summary(torch.cat([forward, backward], dim=-1)))
+        return Memory(self.dropout(context), None, None, self.first(context))
+
+    def look(self, memory: Memory, previous: Tensor) -> tuple[Tensor, tuple]:
+        """-> c (B, 2W), whatever the state, and no weights."""
+        return memory.values, ()
+
+
+class Bahdanau(DeepOutput):
+    """Additive attention that looks first and steps second. Bahdanau et al. 2015, sec. 3 and appendix A.
+
+    e_tj = v . tanh(W s_{t-1} + U h_j)      c_t = sum_j a_tj h_j
+    """
+
+    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
+                 attention_dropout: float = 0.0, cell: str = "gru"):
+        super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=width)
+        self.attention = Additive(width, 2 * width, width, attention_dropout)
+
+    def look(self, memory: Memory, previous: Tensor) -> tuple[Tensor, tuple]:
+        """s_{t-1} (B, W) -> c_t (B, 2W), weights (B, 1, S)."""
+        context, weights = self.attention.read(previous.unsqueeze(1), memory.prepared, memory.values, memory.mask)
+        return context.squeeze(1), (weights,)

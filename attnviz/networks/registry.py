@@ -1,0 +1,44 @@
+"""The registry: a mechanism's name to the class that implements it, and its settings to a model."""
+
+import inspect
+
+from torch import nn
+
+from attnviz.mechanisms import Config
+from attnviz.networks.classifier import SelfAttention
+from attnviz.networks.dropout import share
+from attnviz.networks.luong import LuongConcat, LuongDot, LuongGeneral, LuongLocal, ScaledDotRNN
+from attnviz.networks.recurrent import Bahdanau, FixedContext
+from attnviz.networks.transformer import Transformer
+
+CLASSES = {
+    "fixed-context": FixedContext,
+    "bahdanau": Bahdanau,
+    "luong-dot": LuongDot,
+    "luong-general": LuongGeneral,
+    "luong-concat": LuongConcat,
+    "luong-local": LuongLocal,
+    "scaled-dot": ScaledDotRNN,
+    "transformer": Transformer,
+    "self-attention": SelfAttention,
+}
+
+
+def build(config: Config) -> nn.Module:
+    """The untrained model of a config, in training mode. ValueError for an option that it does not have, or cannot have so."""
+    kind, known = CLASSES[config.mechanism], options(config.mechanism)
+    if unknown := config.options.keys() - known.keys():
+        raise ValueError(f"{config.mechanism} has no option {', '.join(sorted(unknown))}; it has {', '.join(known)}")
+    for name, value in config.options.items():
+        if isinstance(value, bool) != (wanted := isinstance(known[name], bool)):
+            raise ValueError(f"{name} must {'' if wanted else 'not '}be true or false; got {value!r}")
+    if config.options.get("layers", 1) < 1:
+        raise ValueError(f"layers must be at least 1; got {config.options['layers']}")
+    share(config.options.get("attention_dropout", 0.0), "attention_dropout")
+    return kind(config.vocabulary, **config.options)
+
+
+def options(mechanism: str) -> dict[str, object]:
+    """What can be chosen of a mechanism's model, and what it is when it is not."""
+    parameters = inspect.signature(CLASSES[mechanism]).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters if parameter.name != "vocabulary"}

@@ -1,0 +1,200 @@
+"""The Transformer: an encoder-decoder of attention alone (Vaswani et al. 2017), with the norm before or after each sub-layer.
+
+Pre-norm (Xiong et al. 2020): x + f(norm(x)), and one norm at the end of each stack. Post-norm (Vaswani et al. 2017,
+sec. 3.1): norm(x + f(x)). Weights of every layer and head come back from the very call that makes the output.
+Letters: B batch, T target, S source, D width, H heads.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attnviz.attention import MultiHead
+from attnviz.networks.dropout import Dropout, share
+
+
+class Memory(NamedTuple):
+    """What the encoder leaves for the decoder."""
+
+    cross: tuple  # keys and values of each decoder layer's cross-attention, each (B, H, S, d)
+    mask: Tensor | None  # (B, 1, 1, S) True = visible; None when nothing is padded
+    state: tuple  # the decoder's cache before its first step: empty
+    maps: tuple  # encoder self-attention weights (B, H, S, S) of each layer
+
+
+class Step(NamedTuple):
+    """One target position."""
+
+    logits: Tensor  # (B, V)
+    state: tuple  # keys and values of all positions so far, a pair for each layer
+    cross: tuple  # (B, H, S) of each layer
+    decoder: tuple  # (B, H, t) of each layer
+
+
+class FeedForward(nn.Module):
+    """Two linear maps around a ReLU, position by position. Vaswani et al. 2017, eq. 2."""
+
+    def __init__(self, width: int, hidden: int, dropout: float):
+        super().__init__()
+        self.enter, self.leave = nn.Linear(width, hidden), nn.Linear(hidden, width)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.leave(self.dropout(F.relu(self.enter(x))))
+
+
+class Shape(NamedTuple):
+    """What all layers of a stack have in common."""
+
+    width: int
+    heads: int
+    hidden: int  # units of the feed-forward network
+    dropout: float  # of what a sub-layer adds
+    attention_dropout: float  # of the attention weights
+    activation_dropout: float  # of the hidden units
+    norm_first: bool  # pre-norm rather than post-norm
+
+
+class Layer(nn.Module):
+    """Sub-layers that add to what they read, with a norm for each."""
+
+    def __init__(self, sublayers: int, shape: Shape):
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(shape.width) for _ in range(sublayers))
+        self.dropout = Dropout(shape.dropout)
+        self.norm_first = shape.norm_first
+
+    def read(self, x: Tensor, norm: nn.Module) -> Tensor:
+        """What a sub-layer reads of x."""
+        return norm(x) if self.norm_first else x
+
+    def add(self, x: Tensor, answer: Tensor, norm: nn.Module) -> Tensor:
+        """x with what a sub-layer answers."""
+        x = x + self.dropout(answer)
+        return x if self.norm_first else norm(x)
+
+
+class EncoderLayer(Layer):
+    def __init__(self, shape: Shape):
+        super().__init__(2, shape)
+        self.attention = MultiHead(shape.width, shape.heads, dropout=shape.attention_dropout)
+        self.feed = FeedForward(shape.width, shape.hidden, shape.activation_dropout)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """x (B, S, D), mask (B, 1, 1, S) -> (B, S, D), weights (B, H, S, S)."""
+        of_attention, of_feed = self.norms
+        seen = self.read(x, of_attention)
+        context, weights = self.attention(seen, seen, mask=mask)
+        x = self.add(x, context, of_attention)
+        return self.add(x, self.feed(self.read(x, of_feed)), of_feed), weights
+
+
+class DecoderLayer(Layer):
+    def __init__(self, shape: Shape):
+        super().__init__(3, shape)
+        self.attention, self.cross = (MultiHead(shape.width, shape.heads, dropout=shape.attention_dropout) for _ in range(2))
+        self.feed = FeedForward(shape.width, shape.hidden, shape.activation_dropout)
+
+    def forward(self, x: Tensor, cache: tuple, causal: Tensor | None, memory: tuple, mask: Tensor | None):
+        """x (B, T, D), cache (keys, values) of earlier positions, causal (T, T), memory (keys, values), mask
+        -> (B, T, D), cache with x's positions added, self weights (B, H, T, t), cross weights (B, H, T, S).
+        """
+        of_attention, of_cross, of_feed = self.norms
+        seen = self.read(x, of_attention)
+        keys, values = self.attention.remember(seen)
+        if cache:
+            keys, values = torch.cat([cache[0], keys], dim=2), torch.cat([cache[1], values], dim=2)
+        context, own = self.attention.read(seen, keys, values, causal)
+        x = self.add(x, context, of_attention)
+        context, cross = self.cross.read(self.read(x, of_cross), *memory, mask)
+        x = self.add(x, context, of_cross)
+        return self.add(x, self.feed(self.read(x, of_feed)), of_feed), (keys, values), own, cross
+
+
+def positions(length: int, width: int, device=None) -> Tensor:
+    """Sinusoids (length, width). Vaswani et al. 2017, sec. 3.5."""
+    place = torch.arange(length, device=device).unsqueeze(1)
+    rate = 10_000 ** (-torch.arange(0, width, 2, device=device) / width)
+    return torch.stack([torch.sin(place * rate), torch.cos(place * rate)], dim=-1).flatten(1)
+
+
+def begin_evenly(model: nn.Module) -> None:
+    """Draw the linear maps' weights anew, so that neither direction through them grows or shrinks much. Glorot and Bengio 2010, eq. 16."""
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            nn.init.zeros_(module.bias)
+
+
+class Transformer(nn.Module):
+    """Encoder-decoder; one matrix embeds source, target and output (the vocabulary is joint).
+
+    activation_dropout: of the feed-forward networks' hidden units; as dropout when it is None. norm_first: the norm
+    before each sub-layer, not after it, as torch calls it. Post-norm begins with the weights of Glorot and Bengio (2010).
+    """
+
+    def __init__(self, vocabulary: int, width: int, heads: int, layers: int, hidden: int, dropout: float = 0.1,
+                 attention_dropout: float = 0.0, longest: int = 512,
+                 activation_dropout: float | None = None, norm_first: bool = True):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        nn.init.normal_(self.embedding.weight, std=width**-0.5)
+        self.register_buffer("places", positions(longest, width), persistent=False)
+        within = dropout if activation_dropout is None else share(activation_dropout, "activation_dropout")
+        shape = Shape(width, heads, hidden, dropout, attention_dropout, within, norm_first)
+        self.encoder = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
+        self.decoder = nn.ModuleList(DecoderLayer(shape) for _ in range(layers))
+        self.encoder_norm, self.decoder_norm = (nn.LayerNorm(width) if norm_first else nn.Identity() for _ in range(2))
+        if not norm_first:
+            begin_evenly(self)
+        self.dropout = Dropout(dropout)
+
+    def embed(self, tokens: Tensor, first: int = 0) -> Tensor:
+        """tokens (B, T) standing at positions first, first + 1, ... -> (B, T, D)."""
+        last = first + tokens.shape[1]
+        if last > len(self.places):
+            raise ValueError(f"the model takes at most {len(self.places)} tokens; got {last}")
+        scale = self.embedding.embedding_dim**0.5
+        return self.dropout(self.embedding(tokens) * scale + self.places[first:last])
+
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
+        """source (B, S) token ids, mask (B, S) True = a real token -> Memory."""
+        visible = None if mask is None else mask[:, None, None, :]
+        x, maps = self.embed(source), []
+        for layer in self.encoder:
+            x, weights = layer(x, visible)
+            maps.append(weights)
+        x = self.encoder_norm(x)
+        cross = tuple(layer.cross.remember(x) for layer in self.decoder)
+        return Memory(cross, visible, ((),) * len(self.decoder), tuple(maps))
+
+    def decode(self, memory: Memory, state: tuple, tokens: Tensor):
+        """tokens (B, T) after the positions in state -> logits (B, T, V), state, self and cross weights by layer."""
+        first = state[0][0].shape[2] if state[0] else 0
+        count = tokens.shape[1]
+        causal = None
+        if count > 1:
+            visible = torch.ones(count, first + count, dtype=torch.bool, device=tokens.device)
+            causal = visible.tril(diagonal=first)
+        x, caches, own, cross = self.embed(tokens, first), [], [], []
+        for layer, cache, kept in zip(self.decoder, state, memory.cross):
+            x, cache, own_weights, cross_weights = layer(x, cache, causal, kept, memory.mask)
+            caches.append(cache)
+            own.append(own_weights)
+            cross.append(cross_weights)
+        logits = F.linear(self.decoder_norm(x), self.embedding.weight)
+        return logits, tuple(caches), tuple(own), tuple(cross)
+
+    def step(self, memory: Memory, state: tuple, token: Tensor) -> Step:
+        """state, token (B,) the token before this position -> Step, reading kept keys and values."""
+        logits, state, own, cross = self.decode(memory, state, token.unsqueeze(1))
+        return Step(logits[:, 0], state, tuple(w.squeeze(2) for w in cross), tuple(w.squeeze(2) for w in own))
+
+    def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """source (B, S), target inputs (B, T) from <bos> on, mask (B, S) -> logits (B, T, V), last layer's cross
+        weights (B, H, T, S)."""
+        memory = self.encode(source, mask)
+        logits, _, _, cross = self.decode(memory, memory.state, target)
+        return logits, cross[-1]

@@ -1,0 +1,49 @@
+"""Figures on the page. `st.plotly_chart` mounts a new chart for every change and draws it twice, and each element costs Streamlit
+a round of its own; together more than half of the time from Enter to drawn (tests/bench/page.py). This component takes a
+row of figures with their words at once, keeps the charts, and moves each to its new figure in one go. Plotly itself is
+that of the plotly package: see front.py."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from attnviz.export.bundle import figure_name
+from attnviz.figures.theme import palette
+
+Cell = tuple[str, go.Figure | None]  # words (HTML, escaped) and the figure below them, if there is one
+
+_component = st.components.v2.component(
+    "attnviz_plot", html='<div class="cells"></div>', isolate_styles=False,
+    js=Path(__file__).with_name("plot.js").read_text(encoding="utf-8"),
+)  # fmt: skip
+
+
+def plots(cells: Sequence[Cell], key: str) -> None:
+    """Show figures side by side, each under its words; `layout.meta["description"]` is what a screen reader says of one."""
+    drawn = [{"words": words, "figure": _json(figure)} for words, figure in cells]
+    _component(key=f"chart-{key}", data={"cells": drawn, "row": None})
+
+
+def stepped(cells: Sequence[dict], row: int, key: str) -> None:
+    """Bars side by side that follow the step in the browser, without asking the server.
+
+    A cell holds `figure` (the bars of any step; None for words alone), `ended` (words for a step that this text does not have)
+    and `steps`: for each its `words`, and with a figure `weights` (None: hidden), `hover` and `spoken`. row : the step, from
+    0, to begin with.
+    """
+    drawn = [cell | {"figure": _json(cell["figure"])} for cell in cells]
+    _component(key=f"chart-{key}", data={"cells": drawn, "row": row})
+
+
+def _json(figure: go.Figure | None) -> str | None:
+    return figure and figure.to_json(validate=False)
+
+
+def named(figure: go.Figure, name: str, dark: bool, rows: bool = False, heads: bool = False) -> go.Figure:
+    """The figure with what bridge.js wants to know: its name in saved files; rows : a click on a row goes to that step;
+    heads : its cells are heads, and a click opens one."""
+    meta = {"name": figure_name(name), "label": name, "rows": rows, "heads": heads, "outline": palette(dark).outline}
+    figure.layout.meta = meta | figure.layout.meta
+    return figure

@@ -1,0 +1,72 @@
+"""What can be taken away: every figure as HTML, and one zip of everything with a manifest that reopens the view."""
+
+import functools
+import platform
+from importlib.metadata import version
+from urllib.parse import urlencode
+
+import pandas as pd
+import streamlit as st
+
+import attnviz
+from attnviz import stats
+from attnviz.export import bundle as export
+from dashboard.choices.settings import number
+from dashboard.compare.pictures import makers
+from dashboard.compare.scene import Scene
+from dashboard.session import state
+from dashboard.session.state import Place
+
+
+def show(current: Scene, dark: bool) -> None:
+    """The downloads. Nothing is built before it is asked for."""
+    st.subheader("Take it away", divider="gray")
+    place = state.place(st.session_state)
+    st.caption("PNG and SVG: the two buttons on each chart. The files below open without a network.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.download_button(
+            "Everything as a zip", functools.partial(bundle, current, dark, place), "attnviz.zip", "application/zip",
+            on_click="ignore", key="zip", type="primary", icon=":material/folder_zip:",
+            help="All figures as HTML, the traces as JSON, statistics and weights as CSV, and a manifest.",
+        )  # fmt: skip
+        with st.popover("One figure as HTML", key="figures", on_change="rerun") as popover:
+            for name in makers(current, dark, place) if popover.open else ():
+                st.download_button(
+                    name, functools.partial(page, current, dark, place, name), f"{export.figure_name(name)}.html",
+                    "text/html", on_click="ignore", key=f"html-{export.figure_name(name)}", type="tertiary",
+                )  # fmt: skip
+
+
+def page(current: Scene, dark: bool, place: Place, name: str) -> bytes:
+    """One figure as an HTML file."""
+    return export.figure_html(makers(current, dark, place)[name](), name)
+
+
+def bundle(current: Scene, dark: bool, place: Place) -> bytes:
+    """The zip of the view."""
+    mapped = [part.shown for part in current.mapped]
+    frames = {
+        "statistics": [stats.steps(trace) for trace in mapped],
+        "statistics-on-screen": list(current.frames().values()),
+        "summary": [stats.summary(trace) for trace in mapped],
+        "weights": [stats.weights(trace) for trace in mapped],
+    }
+    tables = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items() if parts}
+    drawn = {name: make() for name, make in makers(current, dark, place).items()}
+    return export.bundle(drawn, [part.shown for part in current.parts], tables, manifest(current, place))
+
+
+def manifest(current: Scene, place: Place) -> dict:
+    """What is needed to see the same again. `query` is what follows the page's address; it reopens the view."""
+    chosen = current.settings.query() | {"step": number(place.step)}
+    if place.difference in current.pairs:
+        chosen["difference"] = current.difference_title(place.difference)
+    packages = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
+    return {
+        "sentence": current.settings.text,
+        "settings": current.settings.to_dict() | {"step": place.step, "difference": place.difference},
+        "query": "?" + urlencode(chosen, doseq=True),
+        "reopen": "start the dashboard and put `query` behind its address, such as http://localhost:8501/",
+        "models": {part.trace.model: {"sha256": state.fingerprint(part.trace.model)} for part in current.parts},
+        "versions": {"attnviz": attnviz.__version__, "python": platform.python_version()} | {p: version(p) for p in packages},
+    }

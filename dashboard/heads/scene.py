@@ -1,0 +1,141 @@
+"""What the page of heads shows, worked out before anything is drawn. No Streamlit here."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import pandas as pd
+
+from attnviz import heads, select
+from attnviz.figures.charts import name_of
+from attnviz.heads import Head
+from attnviz.patterns import PATTERNS
+from attnviz.select import Grid
+from attnviz.trace import Trace
+from dashboard.choices import pairs
+from dashboard.compare.scene import SceneError, sentence
+
+Measurer = Callable[["Choice", Trace], pd.DataFrame]  # the trace at the level shown -> `heads.table` of the kind
+COLUMNS = {name: name_of(name) for name in heads.COLUMNS if name != "argmax"}
+COLUMNS |= {pattern.name: pattern.title for pattern in PATTERNS.values()}  # column of `heads.table` -> its name on the page
+MOST = 4  # heads beside each other
+ORDER = ("encoder", "decoder", "cross")
+
+
+class Source(Protocol):
+    """Where traces come from: see sources.py.
+
+    name : of the model. title : for readers. key : tells it from others, and from itself once its files have changed.
+    mechanism : of the tables of mechanisms; "" for a model that is in none. kinds : those of which heads are shown, in ORDER.
+    fixed : why no head can be switched off. silent : why nothing says how much the model minds a head. Sentences, or "".
+    """
+
+    name: str
+    title: str
+    key: tuple
+    mechanism: str
+    languages: pairs.Pair
+    kinds: tuple[str, ...]
+    fixed: str
+    silent: str
+
+    def trace(self, text: str) -> Trace:
+        """Raises ValueError for a text that cannot be shown."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen for the whole page; each panel has controls of its own beside it.
+
+    order, color : columns of `heads.table`, or "" for none. root : shades follow the square root of weights.
+    """
+
+    text: str
+    source: Source
+    kind: str = "encoder"
+    order: str = ""
+    color: str = ""
+    root: bool = False
+    words: bool = False
+    special: bool = True  # in the maps of single heads and their means; all else is as computed
+    tables: bool = False
+
+    @property
+    def mechanism(self) -> str:
+        return self.source.mechanism
+
+    @property
+    def languages(self) -> pairs.Pair:
+        return self.source.languages
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """All heads of one kind on one text. trace : of pieces, as computed. shown : at the level shown. table : of the heads."""
+
+    choice: Choice
+    trace: Trace
+    shown: Trace
+    table: pd.DataFrame
+
+    @property
+    def heads(self) -> list[Head]:
+        kind = self.choice.kind
+        return [Head(kind, layer, head) for layer, head in zip(self.table["layer"].tolist(), self.table["head"].tolist())]
+
+    @property
+    def every(self) -> list[Head]:
+        """The heads of all kinds, which are those that can be switched off."""
+        kinds = self.choice.source.kinds
+        maps = sorted((m for m in self.trace.maps if m.kind in kinds), key=lambda m: (kinds.index(m.kind), m.layer))
+        return [Head(m.kind, m.layer, head) for m in maps for head in range(len(m.weights))]
+
+    @property
+    def target(self) -> str | None:
+        """The model's own output; None of a model that only reads."""
+        return self.trace.translation if self.trace.target else None
+
+    @property
+    def layers(self) -> list[int]:
+        """Those that are there: a trace from elsewhere may have some only."""
+        return sorted(set(self.table["layer"].tolist()))
+
+    def beside(self, layer: int) -> int:
+        """How many heads a layer has."""
+        return sum(head.layer == layer for head in self.heads)
+
+    def grid(self, layer: int, head: int | None) -> Grid:
+        """The map of a head; None for the mean of its layer's."""
+        return select.select(self.shown, self.choice.kind, layer, head, special=self.choice.special)
+
+    def mean(self, chosen: list[Head]) -> Grid:
+        """The mean of chosen heads."""
+        return select.mean(self.shown, self.choice.kind, [(head.layer, head.head) for head in chosen], special=self.choice.special)
+
+
+def compose(choice: Choice, measurer: Measurer) -> Gallery:
+    """Trace the text and measure its heads. Raises SceneError, in a sentence, when nothing can be shown."""
+    try:
+        trace = choice.source.trace(choice.text)
+        shown = select.words(trace) if choice.words else trace
+        select.select(shown, choice.kind, special=choice.special)  # says which kinds there are, and when nothing is left to show
+        return Gallery(choice, trace, shown, measurer(choice, shown))
+    except SceneError:
+        raise
+    except ValueError as error:  # what attnviz raises for a text, a checkpoint or a choice that cannot be shown
+        raise SceneError(sentence(str(error))) from None
+
+
+def measure(choice: Choice, shown: Trace) -> pd.DataFrame:
+    """Statistics and pattern scores of every head of the kind."""
+    return heads.table(shown, choice.kind)
+
+
+def ordered(kinds: Iterable[str]) -> tuple[str, ...]:
+    """Kinds of attention, self-attention first."""
+    return tuple(sorted(kinds, key=ORDER.index))
+
+
+def head_name(head: Head, kind: bool = False) -> str:
+    """`layer 1, head 3`, counted from 1; kind : with its kind before it."""
+    return f"{head.kind + ' ' if kind else ''}layer {head.layer + 1}, head {head.head + 1}"

@@ -1,0 +1,131 @@
+"""Where the page of heads has its traces from: a trained model of the project, a model that a person has for the
+transformers library, or a trace that one has saved. Three cases of `gallery.Source`."""
+
+from dataclasses import dataclass, field
+
+from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
+from attnviz.trace import Trace
+from dashboard.choices import pairs
+from dashboard.compare.scene import Waiting, check_text, sentence
+from dashboard.heads.scene import ordered
+from dashboard.session import state
+
+HF, SAVED = "own model", "saved trace"  # among the models of the page, the trained ones by their names
+_TITLES = {HF: "A Hugging Face model", SAVED: "A saved trace"}
+_NO_MODEL = "A saved trace comes without its model, so there is nothing here to switch heads off in. In Python, attnviz.ablation does it."
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A checkpoint, by its name (`pair/mechanism`)."""
+
+    name: str
+    fixed = silent = ""
+
+    @property
+    def key(self) -> tuple:
+        return state.key(self.name)
+
+    @property
+    def title(self) -> str:
+        return f"{self.languages.title} · {(MECHANISMS | CLASSIFIERS)[self.mechanism].title.partition(' · ')[0]}"
+
+    @property
+    def mechanism(self) -> str:
+        return self.name.partition("/")[2]
+
+    @property
+    def languages(self) -> pairs.Pair:
+        return pairs.of(self.name.partition("/")[0])
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return ("encoder",) if self.mechanism in CLASSIFIERS else ordered(MECHANISMS[self.mechanism].kinds)
+
+    def trace(self, text: str) -> Trace:
+        check_text(text)
+        return state.read(self.name, text)
+
+
+@dataclass(frozen=True)
+class Own:
+    """A model for the transformers library, `hf:` and its folder or its name on the hub. Loaded when it is made; raises ValueError."""
+
+    name: str
+    mechanism = ""
+    languages = pairs.ANY
+
+    def __post_init__(self):
+        state.model(self.name)
+
+    @property
+    def key(self) -> tuple:
+        return state.key(self.name)
+
+    @property
+    def title(self) -> str:
+        return self.name.removeprefix(state.LIBRARY)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return ordered(state.model(self.name).kinds)
+
+    @property
+    def limit(self) -> int:
+        """Tokens that it can be shown."""
+        return state.model(self.name).limit
+
+    @property
+    def fixed(self) -> str:
+        try:
+            state.model(self.name).projections()
+        except ValueError as error:  # of a family that is not known well enough
+            return sentence(str(error))
+        return ""
+
+    @property
+    def silent(self) -> str:
+        model = state.model(self.name)
+        return "" if getattr(model, "predicts", True) else (
+            "This model writes no text, and its files hold nothing that predicts tokens: no number says how much it minds a head.")
+
+    def trace(self, text: str) -> Trace:
+        if not text.strip():
+            raise Waiting("There is no text yet. Type one above.")
+        return state.read(self.name, text)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A trace from a file. key : tells it from others."""
+
+    key: tuple
+    file: str
+    found: Trace = field(compare=False, repr=False)
+    mechanism = ""
+    languages = pairs.ANY
+    fixed = silent = _NO_MODEL
+
+    def __post_init__(self):
+        if not self.found.maps:
+            raise ValueError(f"the file {self.file} holds a trace without attention, so there are no heads to show")
+
+    @property
+    def name(self) -> str:
+        return self.found.model
+
+    @property
+    def title(self) -> str:
+        return self.file
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return ordered({m.kind for m in self.found.maps})
+
+    def trace(self, text: str) -> Trace:
+        return self.found
+
+
+def title(model: str) -> str:
+    """Of one of the models of the page."""
+    return _TITLES.get(model) or Shipped(model).title

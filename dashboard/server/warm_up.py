@@ -1,0 +1,62 @@
+"""What the server does when it starts, while the browser is still loading the page (measured by tests/bench/startup.py)."""
+
+import gc
+import os
+import socket
+import stat
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+
+
+@asynccontextmanager
+async def lifespan(app) -> AsyncIterator[None]:
+    send_at_once()
+    threading.Thread(target=warm, name="warm", daemon=True).start()
+    yield
+
+
+def warm() -> None:
+    """Import torch, read the models and trace the first example: the caches of state.py then hold what a first visit shows."""
+    with _importing():
+        from dashboard.choices import pairs
+        from dashboard.choices.settings import Settings
+        from dashboard.compare import (
+            scene,
+            view,  # noqa: F401
+        )
+        from dashboard.session import state
+
+        with suppress(scene.SceneError):  # no model can be read: the page says so
+            pair, mechanisms = next(iter(state.offered().items()))
+            scene.compose(Settings(pairs.of(pair).first, tuple(pairs.first(mechanisms)), pair), state.trace)
+
+
+@contextmanager
+def _importing() -> Iterator[None]:
+    """Imports make many objects and no garbage: collecting would be a fifth of torch's import. And threads take turns
+    every .2 ms, not 5, so that the server goes on sending the page's files meanwhile."""
+    turn = sys.getswitchinterval()
+    gc.disable()
+    sys.setswitchinterval(0.0002)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(turn)
+        gc.freeze()  # what is here now is here to stay
+        gc.enable()
+
+
+def send_at_once() -> None:
+    """Switch Nagle's algorithm off for the sockets this process listens on; their connections inherit that.
+
+    asyncio does so only for a socket made with an explicit protocol, and Streamlit 1.67 makes its own without one: each
+    answer of two packets then waits 40 ms for the browser's acknowledgement (59 files of the page: 2.5 s; so: 0.2 s).
+    """
+    for descriptor in range(3, 64):
+        with suppress(OSError):  # nothing there
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                with socket.socket(fileno=os.dup(descriptor)) as found:
+                    if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,0 +1,62 @@
+"""What goes along from page to page of one session, and what each page keeps for itself.
+
+Streamlit forgets the widgets of a page that is left, or hands their values to widgets of the same name on the next page, as
+it happens. A link that opens a page begins a session, so what it says stands.
+"""
+
+from collections.abc import MutableMapping
+
+from dashboard.choices import pairs
+from dashboard.choices.settings import KINDS, head_title, model, number
+from dashboard.session import state
+
+_ALONG = {"units": "pieces", "special": True, "tables": False}  # the same question on all pages, as the sentence is; and where it begins
+_OWN = ("kind", "layer", "head", "own")  # asked on one page alone, or on each of something else
+_PAGE, _KEPT = "page", "kept"
+
+
+def arrive(page: str, session: MutableMapping) -> dict[str, str]:
+    """Where another page was left for this one, put into the session what goes along -> what of it the address must say.
+
+    Call it at the top of each run, before there is any widget. page : `heads`, or any other name.
+    """
+    before, session[_PAGE] = session.get(_PAGE), page
+    if before in (None, page):
+        return {}
+    kept = session.setdefault(_KEPT, {})
+    kept[before] = {key: session[key] for key in _OWN if key in session}
+    along = {key: session[key] for key in _ALONG if key in session} | _sentence(session, page)
+    for key in (*_OWN, *along, "text"):
+        session.pop(key, None)  # with its tie to the widget of the other page
+    now = kept.get(page, {}) | along
+    session.update(now)
+    return {key: _word(key, value) for key, value in now.items() if value != _ALONG.get(key)}
+
+
+def _word(key: str, value) -> str:
+    """As the widget writes it into the address."""
+    from dashboard.heads import sources  # with what it imports: not before the first page is there
+
+    if isinstance(value, bool):
+        return str(value).lower()
+    words = {"pair": lambda name: pairs.of(name).title, "model": sources.title, "kind": KINDS.get, "layer": number,
+             "head": lambda head: head_title(head if head >= 0 else None)}  # fmt: skip
+    return words.get(key, str)(value)
+
+
+def _sentence(session: MutableMapping, page: str) -> dict:
+    """The sentence, where the next page reads its language; and the pair: there the pair of the model, here the model of the pair."""
+    offered, asked = state.offered(), session.get("model")
+    pair, of_model = session.get("pair", next(iter(offered))), asked and asked.partition("/")[0]
+    reads = of_model if of_model in (*offered, *pairs.TASKS) else None  # of a model that a person brought nobody knows what it reads
+    if page == "heads":
+        left = pair
+        if (not asked or of_model in offered) and model(pair, "transformer") in state.many_headed():
+            asked, reads = model(pair, "transformer"), pair
+        entered, along = reads or pair, {"model": asked} if asked else {}
+    else:
+        left = reads or pair
+        entered = of_model if of_model in offered else pair
+        along = {"pair": entered}
+    same = "text" in session and pairs.of(entered).source == pairs.of(left).source
+    return along | ({"text": session["text"]} if same else {})

@@ -1,0 +1,50 @@
+"""The command line in a process of its own: what only a real one can show."""
+
+import os
+import subprocess
+import sys
+
+import tiny
+
+import attnviz
+from attnviz.models import checkpoints
+from attnviz.trace import Trace
+
+MODEL = ("--model", "en-fr/bahdanau")
+SENTENCE = "The black dog runs."
+AVAILABLE = ", ".join(sorted(f"en-fr/{mechanism}" for mechanism in tiny.WIDTHS))
+
+
+def shell(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "attnviz", *map(str, arguments)], capture_output=True, text=True, timeout=120,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment}, cwd=checkpoints.ROOT.parent,
+    )  # fmt: skip
+
+
+def test_process(root):
+    found = shell("trace", SENTENCE, "--model", "en-fr/luong-general", "--root", root, "--json", "-")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert Trace.from_json(found.stdout) == attnviz.load("en-fr/luong-general", root).trace(SENTENCE)
+    found = shell("trace", SENTENCE, "--model", "nope", "--root", root)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr == f"python -m attnviz trace: no checkpoint 'nope'; available: {AVAILABLE}\n"
+
+
+def test_a_terminal_that_knows_only_ascii(root):
+    found = shell("trace", "garçon 日本", *MODEL, "--root", root, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_nobody_reads_the_output(root):
+    arguments = [sys.executable, "-m", "attnviz", "trace", "dog " * 100, *MODEL, "--root", str(root), "--json", "-"]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=checkpoints.ROOT.parent)
+    process.stdout.close()
+    assert process.stderr.read() == b"" and process.wait(60) == 141
+
+
+def test_help_does_not_import_torch():
+    code = "import sys; from attnviz.__main__ import main\ntry: main(['--help'])\nfinally: assert 'torch' not in sys.modules"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=checkpoints.ROOT.parent)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert all(name in found.stdout for name in ("models", "trace", "evaluate", "train", "download"))

@@ -1,0 +1,85 @@
+"""What goes along from page to page."""
+
+import pytest
+
+from dashboard.heads.sources import HF
+from dashboard.session import carry, state
+
+PAIRS = {"en-fr": ["bahdanau", "transformer"], "en-de": ["transformer"], "en-ja": ["bahdanau"], "reverse": ["transformer"]}
+MODELS = ["en-fr/transformer", "en-de/transformer", "reverse/transformer", "sst2/self-attention"]
+HEADS, SENTENCE = "heads", ""
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch):
+    monkeypatch.setattr(state, "offered", lambda: PAIRS)
+    monkeypatch.setattr(state, "many_headed", lambda: MODELS)
+
+
+def go(start: str, to: str, **session) -> dict:
+    carry.arrive(start, session)
+    carry.arrive(to, session)
+    return session
+
+
+def test_nothing_is_touched_on_the_page_that_a_link_opened_nor_when_it_is_run_again():
+    assert {"text": "x", "kind": "cross"}.items() <= go(HEADS, HEADS, text="x", kind="cross").items()
+
+
+@pytest.mark.parametrize("pair, text, model", [
+    ("en-fr", "a dog", "en-fr/transformer"), ("en-de", "a dog", "en-de/transformer"),
+    ("en-ja", "a dog", None),  # it has no Transformer: the first model of the page, which is asked in English too
+    ("reverse", "a b", "reverse/transformer"),
+])  # fmt: skip
+def test_the_sentence_and_the_pair_go_to_the_page_of_heads(pair, text, model):
+    session = go(SENTENCE, HEADS, text=text, pair=pair)
+    assert (session["text"], session.get("model")) == (text, model)
+
+
+@pytest.mark.parametrize("model, pair, text", [
+    ("en-de/transformer", "en-de", "a dog"), ("sst2/self-attention", "en-fr", "a dog"), ("reverse/transformer", "reverse", "a dog"),
+])  # fmt: skip
+def test_and_back(model, pair, text):
+    session = go(HEADS, SENTENCE, text=text, model=model)
+    assert (session.get("text"), session["pair"]) == (text, pair)
+
+
+def test_a_model_of_no_pair_stays():
+    session = go(SENTENCE, HEADS, text="a dog", pair="en-de", model="sst2/self-attention")
+    assert session["model"] == "sst2/self-attention" and session["text"] == "a dog"
+
+
+def test_the_address_says_what_went_along():
+    session = {"text": "a dog", "special": False, "units": "pieces", "kind": "decoder", "layer": 0, "head": -1}
+    carry.arrive(HEADS, session)
+    there = {"text": "a dog", "special": "false", "pair": "English → French"}
+    assert carry.arrive(SENTENCE, session) == there and carry.arrive(SENTENCE, session) == {}
+    back = carry.arrive(HEADS, session)
+    assert (back["kind"], back["layer"], back["head"]) == ("Self-attention of the decoder", "1", "mean of heads")
+
+
+def test_the_sentence_goes_to_a_model_that_a_person_brought_too():
+    session = go(SENTENCE, HEADS, text="a dog", pair="en-fr", model=HF)
+    assert (session["text"], session["model"]) == ("a dog", HF)
+    carry.arrive(SENTENCE, session)
+    assert (session["text"], session["pair"]) == ("a dog", "en-fr")
+
+
+def test_a_sentence_of_another_language_stays_behind():
+    assert "text" not in go(SENTENCE, HEADS, text="a b c", pair="reverse", model="sst2/self-attention")
+
+
+def test_each_page_keeps_its_own_head_and_shares_what_is_the_same_question():
+    session = go(SENTENCE, HEADS, kind="cross", layer=2, special=False)
+    assert session["special"] is False and not {"kind", "layer", "head"} & session.keys()
+    session.update(kind="encoder", layer=0, head=1)
+    carry.arrive(SENTENCE, session)
+    assert (session["kind"], session["layer"], session.get("head")) == ("cross", 2, None)
+    carry.arrive(HEADS, session)
+    assert (session["kind"], session["layer"], session["head"]) == ("encoder", 0, 1)
+
+
+def test_the_name_of_a_model_that_a_person_brought_is_kept():
+    session = go(HEADS, SENTENCE, model=HF, own="./my-bert", text="a dog")
+    assert "own" not in session
+    assert carry.arrive(HEADS, session)["own"] == "./my-bert" and session["own"] == "./my-bert"

@@ -1,0 +1,167 @@
+"""From settings to what the page shows, without a browser and without Streamlit."""
+
+import string
+
+import pytest
+import synthetic
+
+from attnviz import gold
+from attnviz.export.bundle import figure_name
+from attnviz.figures import theme
+from attnviz.mechanisms import MECHANISMS
+from attnviz.models.translator import TextError
+from dashboard.choices import pairs
+from dashboard.choices.settings import FROM, LIMIT, OWN, TYPED, Settings, title
+from dashboard.compare.scene import SceneError, compose
+
+BOTH = ("bahdanau", "luong-general")
+
+
+def tracer(model, text, target, beam):
+    """Synthetic traces; Luong translates in another word order."""
+    mechanism = model.partition("/")[2]
+    if mechanism == "transformer":
+        raise TextError("the text is too long: 300 pieces")
+    own = "Le chien noir" if mechanism == "bahdanau" else "Le noir chien"
+    kinds = () if mechanism == "fixed-context" else ("cross",)
+    return synthetic.trace(text, target or own, seed=len(mechanism), kinds=kinds, model=model, mechanism=mechanism,
+                           forced=target is not None)  # fmt: skip
+
+
+def settings(text="The black dog", mechanisms=BOTH, **changes):
+    return Settings(text, mechanisms, **changes)
+
+
+def test_a_part_for_each_mechanism_in_the_order_chosen():
+    scene = compose(settings(mechanisms=BOTH[::-1]), tracer)
+    assert [part.mechanism for part in scene.parts] == ["luong-general", "bahdanau"]
+    assert scene.steps == 4 and scene.keys == 4  # three words and <eos>
+    assert set(scene.summary()["mechanism"]) == {"Bahdanau", "Luong general"}
+
+
+def test_own_translations_are_not_shared_even_when_equal():
+    assert compose(settings(target=OWN), tracer).pairs == []
+
+
+def test_a_typed_target_is_shared_and_forced():
+    scene = compose(settings(target=TYPED, forced="Un chien"), tracer)
+    assert scene.pairs == [(0, 1), (1, 0)] and scene.difference_title((1, 0)) == "Luong general minus Bahdanau"
+    assert all(part.trace.forced and part.trace.translation == "Un chien" for part in scene.parts)
+
+
+def test_a_target_taken_from_one_model():
+    scene = compose(settings(target=FROM + "luong-general"), tracer)
+    assert scene.pairs and {part.trace.translation for part in scene.parts} == {"Le noir chien"}
+
+
+def test_one_mechanism_shares_with_nobody():
+    assert not compose(settings(mechanisms=("bahdanau",), target=TYPED, forced="Un chien"), tracer).pairs
+
+
+def test_a_mechanism_that_fails_leaves_the_others():
+    scene = compose(settings(mechanisms=(*BOTH, "transformer")), tracer)
+    assert len(scene.parts) == 2
+    assert scene.problems == {"transformer": "The text is too long: 300 pieces."}
+
+
+@pytest.mark.parametrize("changes, message", [
+    (dict(text="  "), "There is no sentence yet. Type one, or take an example."),
+    (dict(text="", pair="en-nl"), "There is no sentence yet. Type one above."),
+    (dict(text="a" * (LIMIT + 1)), "The sentence has 501 characters and the models take at most 500. Shorten it, or show one sentence at a time."),
+    (dict(mechanisms=()), "Choose at least one mechanism on the left."),
+    (dict(target=TYPED), "Type the French text that all models should produce, or choose another French text, on the left."),
+    (dict(target=TYPED, forced="a" * 600), "The French text has 600 characters; the models take at most 500. Shorten it."),
+    (dict(target=TYPED, pair="en-de"), "Type the German text that all models should produce, or choose another German text, on the left."),
+    (dict(target=FROM + "transformer"), "Transformer can give no text for all: the text is too long: 300 pieces"),
+    (dict(mechanisms=("transformer",)), "The text is too long: 300 pieces."),
+])  # fmt: skip
+def test_what_cannot_be_shown_is_said(changes, message):
+    with pytest.raises(SceneError) as caught:
+        compose(settings(**changes), tracer)
+    assert str(caught.value) == message
+
+
+def test_hidden_specials_change_keys_and_steps():
+    scene = compose(settings(special=False), tracer)
+    assert scene.keys == 3 and scene.steps == 3
+    assert all((part.grid.removed > 0).all() for part in scene.parts)
+
+
+def test_the_link_holds_every_setting():
+    chosen = settings(target=TYPED, forced="Un <b>", beam=5, words=True, special=False, kind="encoder", layer=0, head=3)
+    assert chosen.query() == {
+        "pair": "English → French", "text": "The black dog", "show": ["Bahdanau", "Luong general"], "target": "One text for all: typed", "force": "Un <b>",
+        "beam": "beam of 5", "units": "words", "special": "false", "kind": "Self-attention of the encoder", "layer": "1",
+        "head": "4", "tables": "false", "links": "true",
+    }  # fmt: skip
+
+
+def test_no_attention_no_map_and_no_statistics():
+    scene = compose(settings(mechanisms=("fixed-context", *BOTH), target=TYPED, forced="Un chien"), tracer)
+    alone, *others = scene.parts
+    assert alone.grid is None and alone.frame is None and scene.mapped == others
+    assert [token.text for token in alone.queries] == ["Un", "chien", "<eos>"]
+    assert scene.pairs == [(1, 2), (2, 1)] and scene.keys == 4
+    assert set(scene.frames()) == set(scene.summary()["mechanism"]) == {"Bahdanau", "Luong general"}
+
+
+def test_no_attention_alone_has_steps():
+    scene = compose(settings(mechanisms=("fixed-context",), special=False, words=True), tracer)
+    assert scene.steps == 3 and scene.mapped == [] and scene.frames() == {} and scene.keys is None
+
+
+def test_the_pair_says_which_models_are_asked():
+    asked = []
+    compose(settings(pair="en-de"), lambda model, *rest: asked.append(model) or tracer(model, *rest))
+    assert asked == ["en-de/bahdanau", "en-de/luong-general"]
+
+
+def test_short_names_tell_mechanisms_apart():
+    names = {mechanism: title(mechanism) for mechanism in MECHANISMS}
+    assert len({figure_name(name) for name in names.values()}) == len(MECHANISMS)
+    assert names["bahdanau"] == "Bahdanau" and names["luong-dot"] == "Luong dot" and names["luong-general"] == "Luong general"
+    colours = {line.color for line in theme.lines(names.values()).values()}
+    assert len(colours) == len(MECHANISMS)
+    for mechanism, name in names.items():  # alone or with others, by name or by key: the same line
+        assert theme.lines([name])[name] == theme.lines([mechanism])[mechanism] == theme.lines(names.values())[name]
+
+
+LINKED = gold.parse("The black dog\nLe chien noir\n0-0 1-2 2-1?")[0]
+
+
+@pytest.mark.parametrize("words, special, kept", [(False, True, 4), (True, False, 3)])
+def test_links_by_hand_where_text_and_target_are_theirs(monkeypatch, words, special, kept):
+    monkeypatch.setattr(pairs, "linked", lambda pair: (LINKED,))
+    given = settings(mechanisms=("fixed-context", *BOTH), target=TYPED, forced=LINKED.target, words=words, special=special)
+    alone, *others = compose(given, tracer).parts
+    assert alone.links is None
+    for part in others:
+        assert part.links.cells.sure == {(0, 0), (2, 1)} and part.links.cells.possible == {(0, 0), (2, 1), (1, 2)}
+        rows = part.trace.map().weights[0][:3, :3]  # without <eos>
+        found = {(int(row.argmax()), target) for target, row in enumerate(rows)}
+        right = len(found & {(0, 0), (1, 2)}) + len(found & {(0, 0), (1, 2), (2, 1)})
+        assert part.links.error == pytest.approx(1 - right / (3 + 2))
+        assert part.links.diagonal == pytest.approx(1 - (1 + 1) / (3 + 2))  # 0-0 is right twice, 1-1 and 2-2 are wrong
+        assert len(part.grid.queries) == kept
+
+
+@pytest.mark.parametrize("changes", [dict(links=False), dict(target=OWN), dict(forced="Le noir chien"), dict(text="The dog")])
+def test_no_links_where_they_are_not_meant(monkeypatch, changes):
+    monkeypatch.setattr(pairs, "linked", lambda pair: (LINKED,))
+    given = dict(text=LINKED.source, target=TYPED, forced=LINKED.target) | changes
+    assert [part.links for part in compose(settings(**given), tracer).parts] == [None, None]
+
+
+def test_pairs_are_named_and_other_tasks_left_out():
+    assert [name for name in ("sst2", "reverse", "en-fr", "nl-en") if pairs.translates(name)] == ["reverse", "en-fr", "nl-en"]
+    assert pairs.ordered(["nl-en", "reverse", "en-fr"]) == ["en-fr", "reverse", "nl-en"]
+    own = pairs.of("nl-en")
+    assert (own.title, own.source, own.target, own.examples) == ("nl → en", "nl", "en", ())
+    facts = pairs.PAIRS.values()
+    assert len({pair.title for pair in facts}) == len(facts) and all(len(pair.examples) == 4 for pair in facts)
+
+
+@pytest.mark.parametrize("example", pairs.PAIRS["reverse"].examples)
+def test_examples_of_the_made_task_are_within_it(example):
+    letters = example.split(" ")
+    assert len(letters) <= 20 and all(len(letter) == 1 and letter in string.ascii_lowercase for letter in letters)

@@ -1,0 +1,65 @@
+"""The server's start: what it sends first, and how its sockets are set."""
+
+import gc
+import os
+import re
+import socket
+import sys
+from contextlib import suppress
+
+import pytest
+from plotly.offline import get_plotlyjs_version
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from dashboard.server import index_page, warm_up
+
+
+@pytest.fixture(scope="module")
+def client():
+    return TestClient(Starlette(routes=index_page.routes))
+
+
+def test_the_index_is_streamlits_with_plotly_at_the_end_of_its_head(client):
+    page = client.get("/").text
+    before, after = page.split(index_page.SCRIPT)
+    assert before + after == index_page.INDEX.read_text(encoding="utf-8")
+    assert after.startswith("</head>")
+
+
+def test_the_browser_gets_the_plotly_that_figures_are_made_for(client):
+    [source] = re.findall(r'src="\./(.*)"', index_page.SCRIPT)
+    assert source == f"{index_page.PLOTLY.name}?v={get_plotlyjs_version()}"
+    answer = client.get(f"/{source}", headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["content-encoding"] == "identity"
+    assert answer.content == index_page.PLOTLY.read_bytes()
+    assert f"plotly.js (cartesian - minified) v{get_plotlyjs_version()}\n" in answer.text[:200]
+
+
+@pytest.mark.parametrize("family, address", [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_answers_are_sent_at_once(family, address):
+    try:
+        listener = socket.create_server((address, 0), family=family)
+    except OSError:
+        pytest.skip(f"this machine has no {address}")
+    with listener:
+        held = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0
+        warm_up.send_at_once()
+        if held is not None:
+            assert len(os.listdir("/proc/self/fd")) == held  # nothing is left open
+        with socket.create_connection(listener.getsockname()[:2]) as client, listener.accept()[0] as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+            assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0  # not one that listens: left alone
+
+
+@pytest.mark.parametrize("problem", [None, ImportError("no torch")])
+def test_after_the_imports_everything_is_as_before(problem):
+    before = sys.getswitchinterval()
+    assert gc.isenabled()
+    with suppress(ImportError), warm_up._importing():
+        assert not gc.isenabled() and sys.getswitchinterval() < before
+        if problem:
+            raise problem
+    assert gc.isenabled() and sys.getswitchinterval() == before
+    gc.unfreeze()  # the other tests' garbage is no garbage until then

@@ -1,0 +1,37 @@
+"""What the page says before a model is read."""
+
+import shutil
+
+import pytest
+
+from attnviz.models import checkpoint_files
+from dashboard.session import state
+
+NAME = "en-fr/transformer"
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    shutil.copytree(checkpoint_files.ROOT / NAME, tmp_path / NAME)
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path))
+    return tmp_path
+
+
+def test_layers_and_heads_are_the_models(root):
+    options = checkpoint_files.read_config(NAME).options
+    assert state.layers_and_heads(NAME) == (options["layers"], options["heads"])
+
+
+@pytest.mark.parametrize("options", [
+    None, [1], "x", {}, {"layers": "3", "heads": 4}, {"layers": 0, "heads": 4}, {"layers": 3, "heads": None},
+    {"layers": True, "heads": 2}, {"layers": 3.0, "heads": 4},
+])  # fmt: skip
+def test_a_damaged_config_takes_no_more_than_its_own_model(root, options):
+    config = checkpoint_files.read_json(root / NAME / "config.json")
+    checkpoint_files.write_json(root / NAME / "config.json", config | {"options": options})
+    assert state.layers_and_heads(NAME) == (1, 1)
+
+
+def test_no_checkpoint_at_all(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path))
+    assert state.layers_and_heads(NAME) == (1, 1)

@@ -1,0 +1,193 @@
+"""Scores of a model: its pair's metrics on what it translates, and statistics that agree with attnviz.stats by sentence."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import sacrebleu
+import tiny
+import torch
+
+from attnviz import alignment, gold, stats
+from attnviz.data.corpora import Corpus
+from attnviz.data.tokenizer import train_vocabulary
+from attnviz.evaluation import metrics, translation
+from attnviz.mechanisms import Config
+from attnviz.models import checkpoints
+from attnviz.models.translator import TextError, Translator
+from attnviz.networks.registry import build
+
+PAIRS = tiny.sentences(9, 7)
+SOURCES, REFERENCES = [a for a, _ in PAIRS], [b for _, b in PAIRS]
+
+
+@pytest.fixture(scope="module", params=[name for name in tiny.WIDTHS if name != "fixed-context"])
+def translator(request, root):
+    return Translator.load(f"en-fr/{request.param}", root)
+
+
+@pytest.fixture(scope="module")
+def bahdanau(root):
+    return Translator.load("en-fr/bahdanau", root)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_attention_is_what_stats_says_of_each_trace(translator, beam):
+    found = translation.score(translator, SOURCES, REFERENCES, beam=beam)
+    frames = [stats.steps(translator.trace(source, beam=beam)) for source in SOURCES]
+    rows = np.concatenate([frame[frame.kind == "cross"][["entropy_nats", "max_weight"]].to_numpy() for frame in frames])
+    assert found["entropy_nats"] == pytest.approx(rows[:, 0].mean(), abs=1e-5)
+    assert found["max_weight"] == pytest.approx(rows[:, 1].mean(), abs=1e-5)
+
+
+def test_a_model_without_attention_has_no_figures_of_it(root):
+    found = translation.score(Translator.load("en-fr/fixed-context", root), SOURCES, REFERENCES)
+    assert found["entropy_nats"] is None and found["max_weight"] is None and found["bleu"] >= 0
+
+
+def test_overlap_is_sacrebleu_with_signatures(bahdanau):
+    found = translation.score(bahdanau, SOURCES, REFERENCES)
+    texts = [bahdanau.trace(source).translation for source in SOURCES]
+    assert found["bleu"] == round(sacrebleu.corpus_bleu(texts, [REFERENCES]).score, 2)
+    assert found["bleu_lc"] == round(sacrebleu.corpus_bleu(texts, [REFERENCES], lowercase=True).score, 2)
+    assert found["chrf"] == round(sacrebleu.corpus_chrf(texts, [REFERENCES]).score, 2)
+    version = sacrebleu.__version__
+    assert found["bleu_signature"] == f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{version}"
+    assert found["bleu_lc_signature"] == f"nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:{version}"
+    assert found["chrf_signature"] == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{version}"
+    assert (found["model"], found["sentences"], found["beam"]) == ("en-fr/bahdanau", 9, 1)
+    assert found["sentences_per_second"] * found["ms_per_sentence"] == pytest.approx(1000, rel=1e-2)
+    assert found["seconds"] == pytest.approx(9 / found["sentences_per_second"], abs=1e-3)
+
+
+def test_translate_gives_what_each_sentence_gives_alone(translator):
+    """Also of a model that never ends its sentences: each is cut at its own limit, not at that of the longest."""
+    together = translation.translate(translator.model, translator.text, [*SOURCES, ""], "cpu")
+    assert together[:-1] == [translator.trace(source).translation for source in SOURCES]
+
+
+def test_nothing_to_translate(bahdanau):
+    assert translation.translate(bahdanau.model, bahdanau.text, [], "cpu") == []
+
+
+@pytest.mark.parametrize("beam", [1, 2])
+def test_an_empty_source_counts_and_gets_an_empty_translation(bahdanau, beam):
+    sources = ["", SOURCES[0], "  "]
+    found, _ = translation.translations(bahdanau, sources, beam)
+    assert found == ["", bahdanau.trace(SOURCES[0], beam=beam).translation, ""]
+    assert translation.score(bahdanau, sources, ["", REFERENCES[0], ""], beam=beam)["sentences"] == 3
+
+
+@pytest.mark.parametrize(("beam", "shown"), [(1, "9/9"), (2, "9/9")])
+def test_progress_goes_to_standard_error(bahdanau, capsys, beam, shown):
+    translation.score(bahdanau, SOURCES, REFERENCES, beam=beam, progress=True)
+    captured = capsys.readouterr()
+    assert captured.out == "" and shown in captured.err
+
+
+def test_no_progress_unless_asked(bahdanau, capsys):
+    translation.score(bahdanau, SOURCES, REFERENCES)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("sources", "references", "beam", "kind", "message"),
+    [
+        (["a"], ["b"], 0, ValueError, "beam must be from 1 to 20; got 0"),
+        (["a"], ["b"], 21, ValueError, "beam must be from 1 to 20; got 21"),
+        (["a"], [], 1, ValueError, "sources and references must be aligned; got 1 and 0"),
+        ([], [], 1, ValueError, "sources must hold at least one sentence with visible text; got none in 0 lines"),
+        (["", " "], ["", ""], 1, ValueError, "sources must hold at least one sentence with visible text; got none in 2 lines"),
+        (["The dog.", "dog " * 300], ["", ""], 1, TextError,
+         "sentence 2 is too long: 301 pieces with the end mark, and the models read at most 200; shorten it or leave it out"),
+    ],
+)  # fmt: skip
+def test_errors(bahdanau, sources, references, beam, kind, message):
+    with pytest.raises(kind) as caught:
+        translation.score(bahdanau, sources, references, beam=beam)
+    assert str(caught.value) == message
+
+
+def test_nothing_is_changed(translator):
+    before = {key: value.clone() for key, value in translator.model.state_dict().items()}
+    state = torch.get_rng_state()
+    translation.score(translator, SOURCES, REFERENCES)
+    assert torch.equal(torch.get_rng_state(), state) and not translator.model.training
+    assert all(torch.equal(value, before[key]) for key, value in translator.model.state_dict().items())
+
+
+def untrained(pair, style, texts, mechanism):
+    """A model of another pair, seeded so that it says something."""
+    text = train_vocabulary(texts * 3, 100, style)
+    torch.manual_seed(3)
+    config = Config(mechanism, len(text), tiny.WIDTHS[mechanism])
+    return Translator(f"{pair}/{mechanism}", mechanism, build(config).eval(), text, {})
+
+
+def test_the_pair_says_which_metrics():
+    """Japanese is scored on words as given, which print does not show; reversal by sequences that are exactly right."""
+    sources, references = ["I ate an apple.", "Where is she?"], ["私 は リンゴ を 食べ た 。", "彼女 は どこ で す か 。"]
+    japanese = untrained("en-ja", "tokenised", [*sources, *references], "bahdanau")
+    found = translation.score(japanese, sources, references)
+    texts, _ = translation.translations(japanese, sources)
+    assert any(" " in text for text in texts)
+    shown = [japanese.trace(source).translation for source in sources]
+    assert [text.replace(" ", "") for text in texts] == [text.replace(" ", "") for text in shown]
+    assert {key: found[key] for key in metrics.score("en-ja", texts, references)} == metrics.score("en-ja", texts, references)
+    assert "bleu" not in found and "antidiagonal" not in found
+
+
+def test_reversal_is_measured_on_the_antidiagonal():
+    for mechanism, shape in (("transformer", (2, 2)), ("bahdanau", (1, 1))):
+        model = untrained("reverse", "symbols", ["a b c k", "k b a"], mechanism)
+        found = translation.score(model, ["a b c", "k b"], ["c b a", "b k"])
+        assert found["exact_match"] in (0, 50, 100) and "exact match" in found["exact_match_signature"]
+        assert np.shape(found["antidiagonal_heads"]) == shape and found["antidiagonal"] == np.max(found["antidiagonal_heads"])
+    without = translation.score(untrained("reverse", "symbols", ["a b c"], "fixed-context"), ["a b c"], ["c b a"])
+    assert without["antidiagonal"] is None and without["antidiagonal_heads"] is None
+
+
+# --- the card
+
+
+@pytest.fixture(scope="module")
+def card(root, tmp_path_factory):
+    """Of a model that did not train, on sentences of which training has seen the first."""
+    folder = tmp_path_factory.mktemp("run")
+    shutil.copytree(root / "en-fr", folder / "en-fr")
+    history = [{"epoch": 1, "val_bleu_lc": 2.0}, {"epoch": 2, "val_bleu_lc": 3.0}, {"epoch": 3, "val_bleu_lc": 1.0}]
+    beside = {"settings": {"seed": 4}, "seconds": 9.7, "history": history}
+    checkpoints.save_tensors(folder / "en-fr" / "transformer" / "training.safetensors", {"x": torch.zeros(1)}, beside)
+    corpus = Corpus([PAIRS[0]], PAIRS[:3], {"test": PAIRS[:1] + PAIRS[3:]}, {"file": "hash"})
+    return translation.card(folder, "en-fr/transformer", corpus, "command"), folder, corpus
+
+
+def test_the_card_scores_every_split_greedy_and_the_tests_with_a_beam_of_5(card):
+    found, folder, corpus = card
+    assert {name: (entry["sentences"], entry["beam"]) for name, entry in found["scores"].items()} == {
+        "val": (3, 1), "test": (7, 1), "test_beam_5": (7, 5)}
+    model = Translator.load("en-fr/transformer", folder)
+    for name, beam in (("test", 1), ("test_beam_5", 5)):
+        texts = [model.trace(source, beam=beam).translation for source, _ in corpus.tests["test"]]
+        wanted = metrics.score("en-fr", texts, [reference for _, reference in corpus.tests["test"]])
+        assert {key: found["scores"][name][key] for key in wanted} == wanted
+
+
+def test_the_card_scores_apart_what_training_has_not_seen(card):
+    found, folder, corpus = card
+    new = [(source, reference) for source, reference in corpus.tests["test"] if source != PAIRS[0][0]]
+    model = Translator.load("en-fr/transformer", folder)
+    wanted = metrics.score("en-fr", [model.trace(source).translation for source, _ in new], [reference for _, reference in new])
+    assert 0 < len(new) < 7 and found["scores"]["test"]["unseen"] == {"sentences": len(new), **wanted}
+    assert "unseen" not in found["scores"]["val"]
+
+
+def test_the_card_keeps_the_best_epoch_by_the_measure_of_the_corpus(card):
+    assert card[0]["best"] == {"epoch": 2, "val_bleu_lc": 3.0} and card[0]["epochs"] == 3 and card[0]["seconds"] == 10
+
+
+def test_the_card_has_the_error_of_alignment_and_the_time_of_a_sentence(card):
+    found, folder, _ = card
+    assert found["alignment"] == alignment.report(Translator.load("en-fr/transformer", folder), gold.shipped("en-fr"))
+    assert found["ms_per_sentence"] > 0 and json.loads(json.dumps(found, allow_nan=False)) == found

@@ -1,0 +1,38 @@
+"""The page of heads without a browser, and what is on it."""
+
+import json
+
+from streamlit.testing.v1 import AppTest
+
+from dashboard.session import state
+
+
+def run(**query) -> AppTest:
+    """The page as a link opens it."""
+    app = AppTest.from_string("from dashboard.views import heads\nheads.show(heads.sidebar())", default_timeout=60)
+    for key, value in query.items():
+        app.query_params[key] = value
+    return app.run()
+
+
+def sound(app: AppTest) -> AppTest:
+    assert not app.exception and not app.error, (app.exception, app.error)
+    return app
+
+
+def gallery(app: AppTest):
+    return app.session_state[state.GALLERY]
+
+
+def cells(app: AppTest, key: str) -> list[dict]:
+    """The words and figures of a row of figures; [] when it is not on the page."""
+    for element in app.get("bidi_component"):
+        if f"chart-{key}" in element.proto.id:
+            found = json.loads(element.proto.json)
+            return [cell | {"figure": cell["figure"] and json.loads(cell["figure"])} for cell in found["cells"]]
+    return []
+
+
+def page(app: AppTest) -> str:
+    """All that is written as HTML."""
+    return "".join(element.proto.body for element in app.get("html"))

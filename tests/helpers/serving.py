@@ -1,0 +1,76 @@
+"""A real Streamlit server and a real Chromium, for the browser tests and the benchmark."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def chromium() -> str | None:
+    """Path of the system's Chromium; None leaves the choice to Playwright's own."""
+    return next((path for path in map(shutil.which, NAMES) if path), None)
+
+
+@contextlib.contextmanager
+def server(script: Path = ROOT / "dashboard" / "app.py", **environment: str) -> Iterator[str]:
+    """Run a Streamlit script on a free port of this machine -> its address."""
+    with running(script, **environment) as (address, _):
+        yield address
+
+
+@contextlib.contextmanager
+def running(script: Path = ROOT / "dashboard" / "app.py", **environment: str) -> Iterator[tuple[str, int]]:
+    """The same -> its address, and the number of its process."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port), "--server.headless", "true",
+               "--server.address", "localhost", "--browser.gatherUsageStats", "false"]  # fmt: skip
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    address = f"http://localhost:{port}"
+    try:
+        _wait(address, process)
+        yield address, process.pid
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _wait(address: str, process: subprocess.Popen, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server stopped with status {process.returncode}")
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.02)
+    raise TimeoutError(f"{address} did not answer in {seconds} s")
+
+
+@contextlib.contextmanager
+def browser() -> Iterator:
+    """A headless Chromium (playwright's Browser)."""
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run",
+                 "--process-per-site"]  # fmt: skip
+    with sync_playwright() as playwright:
+        chrome = playwright.chromium.launch(executable_path=chromium(), args=arguments)
+        try:
+            yield chrome
+        finally:
+            chrome.close()

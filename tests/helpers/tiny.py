@@ -1,0 +1,83 @@
+"""A very small language pair for tests: sentences from a grammar, a data folder, and models of a few thousand weights."""
+
+import gzip
+import random
+from pathlib import Path
+
+import torch
+
+from attnviz.data.tokenizer import Text, train_vocabulary
+from attnviz.mechanisms import MECHANISMS, Config
+from attnviz.models import checkpoints
+from attnviz.networks.registry import build
+
+NOUNS = {"dog": "chien", "cat": "chat", "boy": "garçon", "horse": "cheval"}
+COLOURS = {"black": "noir", "white": "blanc", "grey": "gris"}
+VERBS = {"runs": "court", "sleeps": "dort", "jumps": "saute"}
+WIDTHS = {name: {"width": 16, "embedding_width": 16} for name in MECHANISMS}
+WIDTHS["luong-local"] |= {"reach": 3}  # so that a short sentence is not all within reach
+WIDTHS["transformer"] = {"width": 16, "hidden": 32, "layers": 2, "heads": 2}
+CLASSIFIER = {"width": 16, "layers": 2, "heads": 2}
+OPINIONS = {"0": ("dull", "awful", "wo n't please"), "1": ("lovely", "moving", "ca n't bore")}
+
+
+def sentences(count: int, seed: int) -> list[tuple[str, str]]:
+    """`The black dog runs.` and `Le chien noir court.`, with up to two colours."""
+    chance, pairs = random.Random(seed), []
+    for _ in range(count):
+        noun, verb = chance.choice(list(NOUNS)), chance.choice(list(VERBS))
+        colours = chance.sample(list(COLOURS), chance.randint(0, 2))
+        english = " ".join(["The", *colours, noun, verb])
+        french = " ".join(["Le", NOUNS[noun], *(COLOURS[colour] for colour in colours), VERBS[verb]])
+        pairs.append((f"{english}.", f"{french}."))
+    return pairs
+
+
+def write_data(folder: Path, train: int = 120) -> Path:
+    """A data folder as corpora.load expects it: some files plain, some gzipped."""
+    flickr, everyday = folder / "multi30k", folder / "tatoeba_enfr"
+    flickr.mkdir(parents=True)
+    everyday.mkdir()
+    for seed, (name, count) in enumerate({"train": train, "val": 12, "test_2016_flickr": 10, "test_2017_flickr": 8}.items()):
+        pairs = sentences(count, seed)
+        (flickr / f"{name}.en").write_text("".join(f"{a}\n" for a, _ in pairs), encoding="utf-8")
+        (flickr / f"{name}.fr.gz").write_bytes(gzip.compress("".join(f"{b}\n" for _, b in pairs).encode()))
+    (everyday / "pairs.tsv").write_text("Hi.\tSalut.\nRun!\tCours !\tCC-BY\n", encoding="utf-8")
+    return folder
+
+
+def reviews(count: int, seed: int) -> list[tuple[str, str]]:
+    """`the long film is dull , really` and `0`."""
+    chance, found = random.Random(seed), []
+    for _ in range(count):
+        label = chance.choice(list(OPINIONS))
+        words = ["the", *chance.sample(("long", "short", "french"), chance.randint(0, 2)), chance.choice(("film", "plot"))]
+        found.append((" ".join([*words, "is", chance.choice(OPINIONS[label]), *chance.sample((", really", "!"), 1)]), label))
+    return found
+
+
+def write_reviews(folder: Path, train: int = 150) -> Path:
+    """A data folder with the labelled sentences of sst2, one file gzipped."""
+    (folder / "sst2").mkdir(parents=True)
+    lines = ["".join(f"{sentence}\t{label}\n" for sentence, label in reviews(*size)) for size in ((train, 0), (40, 1))]
+    (folder / "sst2" / "train.tsv.gz").write_bytes(gzip.compress(lines[0].encode()))
+    (folder / "sst2" / "dev.tsv").write_text(lines[1], encoding="utf-8")
+    return folder
+
+
+def vocabulary() -> Text:
+    return train_vocabulary((side for pair in sentences(200, 0) for side in pair), 120)
+
+
+def write_models(root: Path) -> Path:
+    """Untrained, seeded checkpoints of every mechanism, written by the real code."""
+    text = vocabulary()
+    (root / "en-fr").mkdir(parents=True)
+    text.save(root / "en-fr" / "tokenizer.json")
+    for mechanism, options in WIDTHS.items():
+        torch.manual_seed(3)
+        config = Config(mechanism, len(text), options)
+        checkpoints.save_model(root / "en-fr" / mechanism, config, build(config).state_dict())
+        card = {"pair": "en-fr", "parameters": 1234, "scores": {"test_2016_flickr": {"bleu_lc": 1.5}}}
+        checkpoints.write_json(root / "en-fr" / mechanism / "card.json", card)
+    return root

@@ -1,0 +1,228 @@
+"""Heads of models for the transformers library switched off, against weights set to zero by hand; what readers predict."""
+
+import families
+import pytest
+import torch
+import transformers
+from families import FAMILIES, READERS, WRITERS
+
+import attnviz
+from attnviz import ablation
+from attnviz.heads import Head
+from attnviz.models.huggingface.models import Writer
+from attnviz.models.trained import TextError
+
+pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
+TEXT, TARGET = "The black dog.", "Le chien noir."
+
+# family -> kind -> its values: path of the module in layer {}, rows of its weights that are values (all of them but in GPT-2)
+VALUES = {
+    "bert": {"encoder": "bert.encoder.layer.{}.attention.self.value"},
+    "distilbert": {"encoder": "transformer.layer.{}.attention.v_lin"},
+    "roberta": {"encoder": "roberta.encoder.layer.{}.attention.self.value"},
+    "t5": {"encoder": "encoder.block.{}.layer.0.SelfAttention.v", "decoder": "decoder.block.{}.layer.0.SelfAttention.v",
+           "cross": "decoder.block.{}.layer.1.EncDecAttention.v"},
+    **{family: {"encoder": "model.encoder.layers.{}.self_attn.v_proj", "decoder": "model.decoder.layers.{}.self_attn.v_proj",
+                "cross": "model.decoder.layers.{}.encoder_attn.v_proj"} for family in ("bart", "marian")},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory):
+    """family -> the model by the real path, loaded once."""
+    root, loaded = tmp_path_factory.mktemp("hf"), {}
+    return lambda family: loaded.get(family) or loaded.setdefault(family, attnviz.load(f"hf:{families.write(root / family, family)}"))
+
+
+def ask(found):
+    """The last hidden states, or the logits of a writer."""
+    if isinstance(found, Writer):
+        return found.run(found.read(TEXT).ids, decoder_input_ids=torch.tensor([[found.start, 5, 7, 9]])).logits
+    return found.run(found.read(TEXT).ids).last_hidden_state
+
+
+@pytest.mark.parametrize("family", VALUES)
+def test_off_is_a_head_whose_values_are_zero(load, family):
+    """Rows of the value projection belong to heads too: a head of no values has a context of zero."""
+    found = load(family)
+    for kind, path in VALUES[family].items():
+        for layer, heads in enumerate(found.counts[kind]):
+            values, head = found.model.get_submodule(path.format(layer)), heads - 1
+            width = values.weight.shape[0] // heads
+            rows, before = slice(head * width, (head + 1) * width), {name: value.clone() for name, value in values.state_dict().items()}
+            off = ask(ablation.switch_off(found, [Head(kind, layer, head)]))
+            with torch.no_grad():
+                for parameter in values.parameters():
+                    parameter[rows] = 0
+                by_hand = ask(found)
+                values.load_state_dict(before)
+            torch.testing.assert_close(off, by_hand, atol=1e-5, rtol=1e-5)
+            assert not torch.allclose(off, ask(found), atol=1e-4)
+
+
+def test_off_in_gpt2(load):
+    """Its queries, keys and values are thirds of one matrix, whose columns are what comes out."""
+    found = load("gpt2")
+    attention = found.model.transformer.h[1].attn.c_attn
+    weight, bias = attention.weight.clone(), attention.bias.clone()
+    off = ask(ablation.switch_off(found, [Head("decoder", 1, 0)]))
+    attention.weight[:, 32:40], attention.bias[32:40] = 0, 0
+    by_hand = ask(found)
+    attention.weight.copy_(weight), attention.bias.copy_(bias)
+    torch.testing.assert_close(off, by_hand, atol=1e-5, rtol=1e-5)
+
+
+def test_off_in_llama_is_columns_of_its_output(load):
+    """Its heads share values."""
+    found = load("llama")
+    output = found.model.model.layers[0].self_attn.o_proj
+    weight, off = output.weight.clone(), ask(ablation.switch_off(found, [Head("decoder", 0, 2)]))
+    output.weight[:, 8:12] = 0
+    by_hand = ask(found)
+    output.weight.copy_(weight)
+    torch.testing.assert_close(off, by_hand, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_head_and_nothing_changes(load, family):
+    found = load(family)
+    trace, before = found.trace(TEXT), {name: value.clone() for name, value in found.model.state_dict().items()}
+    heads = ablation.heads(found)
+    assert set(heads) == {Head(m.kind, m.layer, head) for m in trace.maps for head in range(len(m.weights))}
+    changed = ablation.switch_off(found, heads[:2])
+    assert changed.name.endswith(f"without {heads[0]}, {heads[1]}") and changed.trace(TEXT).model == changed.name
+    assert all(torch.equal(value, before[name]) for name, value in found.model.state_dict().items()) and found.trace(TEXT) == trace
+    ours, theirs = (dict(one.model.named_parameters()) for one in (changed, found))
+    assert all(ours[name].data_ptr() == theirs[name].data_ptr() for name in theirs)
+
+
+@pytest.mark.parametrize("family", WRITERS)
+def test_the_effect_on_what_is_written(load, family):
+    found, off = load(family), [Head("cross", 1, 0), Head("encoder", 2, 3)]
+    effect, changed = ablation.effect(found, off, TEXT, TARGET), ablation.switch_off(found, off)
+    assert effect.before == found.trace(TEXT, TARGET) and effect.after == changed.trace(TEXT, TARGET) and effect.predictions == ((), ())
+    assert effect.free == changed.trace(TEXT) and effect.change == effect.after.log_prob - effect.before.log_prob != 0
+    [one] = ablation.importance(found, TEXT, TARGET, off[:1])
+    assert one.change == pytest.approx(ablation.effect(found, off[:1], TEXT, TARGET).change, abs=1e-4)
+
+
+def test_a_causal_reader_predicts_each_token_from_those_before(load):
+    """The library shifts labels itself and gives the mean negative log-probability of all tokens but the first."""
+    for family in ("gpt2", "llama"):
+        found = load(family)
+        ids = torch.tensor([found.read(TEXT).ids])
+        predictions = found.predictions(TEXT)
+        assert [one.place for one in predictions] == list(range(1, ids.shape[1]))
+        loss = found.model(input_ids=ids, labels=ids).loss.item()
+        assert found.log_prob(TEXT) == pytest.approx(-loss * len(predictions), abs=1e-3)
+        assert all(one.alternatives[0].probability >= one.alternatives[-1].probability for one in predictions)
+
+
+def test_a_masked_reader_predicts_each_token_from_all_others(load):
+    found = load("bert")
+    tokens, tokenizer = found.read(TEXT), found.tokenizer
+    predictions = found.predictions(TEXT)
+    assert [one.place for one in predictions] == [i for i, token in enumerate(tokens.tokens) if not token.special]
+    for one in predictions:
+        ids = torch.tensor([tokens.ids])
+        ids[0, one.place] = tokenizer.mask_token_id
+        chances = torch.log_softmax(found.model(input_ids=ids).logits[0, one.place], -1)
+        assert one.log_prob == pytest.approx(chances[tokens.ids[one.place]].item(), abs=1e-5)
+        assert one.alternatives[0].probability == pytest.approx(chances.exp().max().item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_the_effect_on_what_is_predicted(load, family):
+    found = load(family)
+    off = [Head("encoder" if family == "bert" else "decoder", 0, 1)]
+    effect, changed = ablation.effect(found, off, TEXT), ablation.switch_off(found, off)
+    assert effect.before == found.trace(TEXT) and effect.after == effect.free == changed.trace(TEXT)
+    assert effect.change == pytest.approx(changed.log_prob(TEXT) - found.log_prob(TEXT)) and effect.change != 0
+    [one] = ablation.importance(found, TEXT, None, off)
+    assert one.change == pytest.approx(effect.change)
+
+
+def test_a_reader_with_nothing_to_predict_with(load):
+    found = load("distilbert")
+    assert not found.predicts and found.predictions(TEXT) == ()
+    assert ablation.effect(found, [Head("encoder", 0, 0)], TEXT).change is None
+    with pytest.raises(TextError, match="predicts nothing of this text: what was read of its files predicts no tokens$"):
+        found.log_prob(TEXT)
+
+
+def test_texts_of_which_nothing_is_predicted(load):
+    with pytest.raises(TextError, match="predicts nothing of this text: one token has none before it$"):
+        load("gpt2").log_prob("n")
+    with pytest.raises(ValueError, match="takes no target and no beam$"):
+        load("bert").log_prob(TEXT, TARGET)
+
+
+def test_of_a_long_text_some_tokens_are_masked_evenly_spread(tmp_path):
+    long = attnviz.load(f"hf:{families.write(tmp_path / 'long', 'bert', max_position_embeddings=200)}")
+    for count, every in ((64, 1), (65, 2), (129, 3)):
+        assert [one.place for one in long.predictions("n " * count)] == list(range(1, count + 1, every))
+    whole = ablation.effect(long, [Head("encoder", 0, 0)], "n " * 65)
+    assert len(whole.after.source) == 67 and len(whole.predictions[1]) == 33 and whole.change is not None
+
+
+def test_a_model_saved_without_its_head_is_read_without(tmp_path):
+    """Its config names the class with the head; the head's weights would be random."""
+    folder = families.write(tmp_path / "bert", "bert")
+    transformers.BertForMaskedLM.from_pretrained(folder).bert.save_pretrained(folder)
+    config = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(config.replace('"BertModel"', '"BertForMaskedLM"'))
+    found = attnviz.load(f"hf:{folder}")
+    assert "BertForMaskedLM" in (folder / "config.json").read_text() and not found.predicts and found.trace(TEXT).maps
+
+
+def test_a_family_whose_layers_share_weights_says_that_no_head_can_be_switched_off(tmp_path, monkeypatch):
+    monkeypatch.setitem(FAMILIES, "albert", (families.wordpiece, "AlbertForMaskedLM", {**families.STACK, "embedding_size": 8}))
+    found = attnviz.load(f"hf:{families.write(tmp_path / 'albert', 'albert')}")
+    with pytest.raises(ValueError) as error:
+        ablation.heads(found)
+    assert str(error.value) == f"{found.name} (albert): heads of its family cannot be switched off: it is not known here where in its layers they end"
+
+
+def test_readers_and_writers_are_all():
+    assert {*READERS, *WRITERS} == set(FAMILIES) == {*VALUES, "gpt2", "llama"}
+
+
+@pytest.mark.parametrize("name", ["ConvBertModel", "DiffLlamaModel", "BitNetModel"])
+def test_what_reads_more_than_heads_is_not_cut_into_them(tmp_path, name):
+    """ConvBERT lays a convolution beside its heads, DiffLlama takes differences of heads, BitNet has a norm over all of them."""
+    cls, (tokenizer, _) = getattr(transformers, name), (made := families.wordpiece())
+    settings = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 16, "embedding_size": 32}
+    families.save(tmp_path, cls(cls.config_class(vocab_size=tokenizer.get_vocab_size(), **settings)), made)
+    found = attnviz.load(f"hf:{tmp_path}")
+    assert found.trace("the dog").maps
+    with pytest.raises(ValueError, match="heads of its family cannot be switched off"):
+        ablation.heads(found)
+
+
+def test_a_decoder_deeper_than_its_encoder_writes(tmp_path):
+    found = attnviz.load(f"hf:{families.write(tmp_path, 't5', num_layers=1, num_decoder_layers=3)}")
+    trace = found.trace(TEXT)
+    assert [len(found.counts[kind]) for kind in ("encoder", "decoder", "cross")] == [1, 3, 3] and trace.target
+    ids = found._generate(found.read(TEXT).ids, 1)
+    logits = found.run(found.read(TEXT).ids, decoder_input_ids=torch.tensor([[found.start, *ids[:-1]]])).logits[0]
+    assert logits.argmax(-1).tolist() == ids  # greedy, whatever was kept
+
+
+def test_a_model_that_says_nothing_by_itself_is_not_compared(tmp_path):
+    found = attnviz.load(f"hf:{families.write(tmp_path, 'marian')}")
+    found.model.final_logits_bias[0, 1] = 1e4  # </s>
+    assert found.trace(TEXT).translation == ""
+    for ask in (lambda: ablation.effect(found, ablation.heads(found)[:1], TEXT), lambda: next(ablation.importance(found, TEXT))):
+        with pytest.raises(TextError, match="says nothing of this text that could be compared; give it a target$"):
+            ask()
+    assert ablation.effect(found, ablation.heads(found)[:1], TEXT, TARGET).change is not None
+
+
+def test_a_decoder_alone_whose_layers_have_a_cross_attention_that_it_does_not_use(tmp_path):
+    tokenizer, _ = made = families.byte_pairs()
+    config = transformers.BartConfig(vocab_size=tokenizer.get_vocab_size(), d_model=16, encoder_layers=1, decoder_layers=3, encoder_attention_heads=2,
+                                     decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16)  # fmt: skip
+    families.save(tmp_path, transformers.BartForCausalLM(config), made)
+    found = attnviz.load(f"hf:{tmp_path}")
+    assert [one.path.rsplit(".", 2)[1] for one in found.projections()] == ["self_attn"] * 3
+    assert ablation.effect(found, [Head("decoder", 2, 1)], TEXT).change != 0

@@ -1,0 +1,245 @@
+"""The figures of each study: by hand, and against other code that computes the same."""
+
+import math
+import statistics
+
+import numpy as np
+import pytest
+import runs
+import sacrebleu
+import scipy.stats
+import tiny
+
+from attnviz import alignment, gold, stats, studies
+from attnviz.alignment import Counts
+from attnviz.data import corpora
+from attnviz.evaluation import translation
+from attnviz.evaluation.attention_metrics import BySentence
+from attnviz.models.translator import Translator
+from attnviz.studies import dropout, length, mechanisms, order, setting
+from attnviz.studies.length import Bucket, Texts
+from attnviz.training import recipes, train
+
+PAIRS = tiny.sentences(9, 7)
+LINKED = gold.shipped("en-fr")[:9]
+
+
+@pytest.fixture(autouse=True)
+def fewer_links(monkeypatch):
+    monkeypatch.setattr(gold, "shipped", lambda pair: LINKED)
+
+
+@pytest.fixture(scope="module")
+def corpus(data):
+    return corpora.load("en-fr", data)
+
+
+@pytest.fixture(scope="module")
+def asked(root, corpus, tmp_path_factory):
+    return studies.Setting(root, tmp_path_factory.mktemp("out"), corpus)
+
+
+@pytest.fixture(scope="module", params=["bahdanau", "transformer", "fixed-context"])
+def model(request, root):
+    return setting.load(f"en-fr/{request.param}", root, 1)
+
+
+# --- length
+
+
+def test_captions_are_joined_until_they_are_long_enough():
+    words = [("a", "A"), ("b c", "B C"), ("d e f", "D E F"), ("g", "G"), ("h i j k l", "H"), ("m n o", "M"), ("p", "P")]
+    assert length.single(words, 2, 3) == [[words[1]], [words[2]], [words[5]]]
+    # 1 + 2 + 3 words are past the bucket's end, 1 + 5 too; 3 + 1 fit, and what is left over is too short
+    assert length.joined(words, 4, 5) == [words[5:7]]
+    assert length.joined(words, 3, 6) == [words[0:2], words[2:3], words[3:5], words[5:6]]
+
+
+def test_the_texts_of_buckets_count_what_is_left_out(root, monkeypatch):
+    text = Translator.load("en-fr/bahdanau", root).text
+    pairs = [("The dog runs.", "Le chien court.")] * 8
+    monkeypatch.setattr(length, "BUCKETS", (Bucket(3, 3, False), Bucket(6, 7, True), Bucket(12, 12, True)))
+    pieces = len(text.ids("The dog runs. The dog runs."))
+    monkeypatch.setattr(length, "LONGEST", pieces)
+    one, two, four = length.texts(pairs, text)
+    assert (len(one.pairs), one.captions, one.left_out) == (8, 8, 0) and (len(four.pairs), four.captions, four.left_out) == (0, 0, 2)
+    assert two.pairs == [("The dog runs. The dog runs.", "Le chien court. Le chien court.")] * 4 and two.captions == 8
+
+
+def test_the_line_is_that_of_least_squares():
+    chance = np.random.default_rng(1)
+    sentences = [(int(pieces), float(0.5 * np.log(pieces) + chance.normal())) for pieces in chance.integers(5, 90, size=60)]
+    wanted = scipy.stats.linregress(np.log([p for p, _ in sentences]), [e for _, e in sentences])
+    found = length.fit(sentences)
+    assert found["slope"] == pytest.approx(wanted.slope) and found["intercept"] == pytest.approx(wanted.intercept)
+    assert found["explained"] == pytest.approx(wanted.rvalue**2) and found["sentences"] == 60
+    uniform = length.fit([(n, math.log(n)) for n in (3, 5, 9, 9)])
+    assert (uniform["slope"], uniform["intercept"], uniform["explained"]) == pytest.approx((1, 0, 1))
+    assert (uniform["from"], uniform["to"]) == (3, 9)
+    assert length.fit([(4, 1.0), (4, 2.0)])["slope"] is None and length.fit([(4, 1.0), (5, 1.0)])["explained"] is None
+
+
+def test_points_are_means_by_pieces():
+    assert length.by_pieces([(7, 2.0), (3, 1.0), (7, 3.0)]) == [
+        {"pieces": 3, "sentences": 1, "entropy_nats": 1.0}, {"pieces": 7, "sentences": 2, "entropy_nats": 2.5}]  # fmt: skip
+
+
+def by_trace(model, sources):
+    """(pieces, mean entropy of the rows) of each source, from its trace."""
+    traces = [model.translator.trace(source) for source in sources]
+    frames = [stats.steps(trace) for trace in traces]
+    return [(len(t.source), frame[frame.kind == "cross"].entropy_nats.mean()) for t, frame in zip(traces, frames)]
+
+
+def test_entropy_by_sentence_is_what_stats_says_of_each_trace(model):
+    sources = [source for source, _ in PAIRS]
+    found = translation.translations(model.translator, sources, also=(BySentence,))[1]["by_sentence"]
+    if model.mechanism == "fixed-context":
+        assert found is None
+        return
+    wanted = sorted(by_trace(model, sources))
+    assert np.allclose(sorted(found), wanted, atol=1e-4) and len(found) == 9
+
+
+def test_a_row_of_a_bucket(model):
+    bucket = Bucket(3, 9, False)
+    row, sentences = length._row(model, Texts(bucket, PAIRS, 9, 2))
+    traces = [model.translator.trace(source) for source, _ in PAIRS]
+    references = [reference for _, reference in PAIRS]
+    assert row["bleu_lc"] == round(sacrebleu.corpus_bleu([t.translation for t in traces], [references], lowercase=True).score, 2)
+    assert row["words"] == round(statistics.fmean(len(source.split()) for source, _ in PAIRS), 2)
+    produced, wanted = (sum(len(text.split()) for text in side) for side in ([t.translation for t in traces], references))
+    assert row["length_ratio"] == round(produced / wanted, 4) and (row["left_out"], row["captions"], row["low"]) == (2, 9, 3)
+    forced = [model.translator.trace(*pair) for pair in PAIRS]
+    assert row["loss"] == pytest.approx(-sum(t.log_prob for t in forced) / sum(len(t.target) for t in forced), abs=1e-3)
+    if model.mechanism == "fixed-context":
+        assert sentences == [] and "entropy_nats" not in row and "pieces" not in row
+        return
+    pieces, entropies = zip(*by_trace(model, [source for source, _ in PAIRS]))
+    assert row["entropy_nats"] == pytest.approx(statistics.fmean(entropies), abs=1e-3)
+    assert row["pieces"] == pytest.approx(math.exp(statistics.fmean(map(math.log, pieces))), abs=0.01)
+
+
+def test_the_gap_to_no_attention_is_said_by_bucket():
+    rows = [{"mechanism": name, "seed": 1, **bucket.key, "bleu_lc": score} for name, scores in
+            (("fixed-context", (50, 40, 20)), ("bahdanau", (55, 44.5, 40))) for bucket, score in zip(length.BUCKETS, scores)]  # fmt: skip
+    said = length._gap({"rows": rows})
+    assert said.endswith("in the same buckets: Bahdanau · additive +5.0 / +4.5 / +20.0 / –.")
+    assert "is not there" in length._gap({"rows": rows[3:]})
+
+
+# --- order
+
+
+def test_samples_of_pairs_by_other_code():
+    counts = [Counts(3, 3, 2, 3), Counts(2, 1, 1, 1), Counts(4, 2, 0, 1)]
+    chance = np.random.default_rng(0)
+    wanted = []
+    for chosen in chance.integers(3, size=(order.SAMPLES, 3)).tolist():
+        total = counts[chosen[0]] + counts[chosen[1]] + counts[chosen[2]]
+        wanted.append(total.error_rate)
+    rates = order.resampled(counts)
+    assert rates.tolist() == pytest.approx(wanted)
+    wanted = sorted(wanted)
+    assert order.interval(rates) == pytest.approx({"low": wanted[25], "high": wanted[974]}, abs=0.05)
+    assert order.interval(order.resampled([counts[0]] * 5)) == {"low": 0.1667, "high": 0.1667}  # 1 - 5 / 6, whatever is drawn
+
+
+def test_error_rates_are_those_of_the_report(asked):
+    found = order.measure(asked)
+    for mechanism in order.ORDERS:
+        report = alignment.report(Translator.load(f"en-fr/{mechanism}", asked.root), LINKED)
+        rows = {row["shift"]: row for row in found["rows"] if row["mechanism"] == mechanism}
+        for shift, wanted in ((0, report["best_head"]), (1, report["shifted"]["1"]), (-1, report["shifted"]["-1"])):
+            assert {key: rows[shift][key] for key in ("error_rate", "precision", "recall", "links")} == {
+                key: wanted[key] for key in ("error_rate", "precision", "recall", "links")}  # fmt: skip
+            assert rows[shift]["low"] <= rows[shift]["error_rate"] <= rows[shift]["high"]
+        assert found["links"]["diagonal"] == report["diagonal"]["error_rate"] and found["links"]["sure"] == report["sure"]
+    rates = {(row["mechanism"], row["shift"]): row["error_rate"] for row in found["rows"]}
+    assert [row["shift"] for row in found["differences"]] == [-1, 0, 1]
+    for row in found["differences"]:
+        wanted = rates["bahdanau", row["shift"]] - rates["luong-concat", row["shift"]]
+        assert row["difference"] == pytest.approx(wanted, abs=2e-4) and row["low"] <= row["difference"] <= row["high"]
+
+
+# --- mechanisms
+
+
+def test_scores_are_the_cards_when_it_has_them_all_of_the_same_files(asked, model, monkeypatch):
+    whole = dict.fromkeys(mechanisms._SCORES, 12.5)
+    cards = {
+        "complete": ({"scores": {setting.TEST: whole}, "data": asked.corpus.files}, True),
+        "a score lacks": ({"scores": {setting.TEST: {**whole} | {"chrf": None}}, "data": {}}, False),
+        "other files": ({"scores": {setting.TEST: whole}, "data": {**asked.corpus.files, f"multi30k/{setting.TEST}.en": "0"}}, False),
+        "nothing": ({}, False),
+    }
+    measured = translation.score(model.translator, *zip(*asked.test))
+    for name, (card, kept) in cards.items():
+        monkeypatch.setitem(model.translator.__dict__, "card", card)
+        found = mechanisms._scores(model, asked)
+        assert {key: found[key] for key in whole} == (whole if kept else {key: measured[key] for key in whole}), name
+
+
+def test_a_row_of_a_mechanism(asked, model):
+    row = mechanisms._row(model, asked, LINKED)
+    report = alignment.report(model.translator, LINKED)
+    assert row["error_rate"] == (report and report["best_head"]["error_rate"])
+    assert row["parameters"] == sum(value.numel() for value in model.translator.model.state_dict().values())
+    assert row["ms_per_sentence"] > 0 and row["seconds"] is None and row["peak_memory_mb"] is None
+
+
+def test_training_counts_the_runs_that_it_began_with(asked, model, monkeypatch):
+    first = {"epochs": 20, "seconds": 60.5}
+    for card, epochs, seconds in (
+        (first, 20, 60.5),
+        ({"epochs": 10, "seconds": 30, "start": first}, 30, 90.5),
+        ({"epochs": 4, "seconds": 1, "start": {"epochs": 10, "seconds": 30, "start": first}}, 34, 91.5),
+        ({"epochs": 10, "seconds": 30, "start": {"epochs": "20", "seconds": 5}}, None, 35),
+        ({}, None, None),
+    ):
+        monkeypatch.setitem(model.translator.__dict__, "card", card)
+        row = mechanisms._row(model, asked, ())
+        assert (row["epochs"], row["seconds"]) == (epochs, seconds)
+
+
+# --- dropout
+
+
+def test_runs_of_attention_dropout(asked, monkeypatch):
+    """Two rates and two seeds, tiny: what is measured, that it was trained with the rate, and that it is trained once."""
+    monkeypatch.setattr("attnviz.training.trainer.shutil.which", lambda name: None)
+    monkeypatch.setattr(dropout, "RATES", (0.0, 0.3))
+    monkeypatch.setattr(dropout, "CAPTIONS", 40)
+    monkeypatch.setattr(dropout, "EPOCHS", {"bahdanau": 2})
+    recipe = {"batch_tokens": 100, "vocabulary": 120, "warmup": 5, "options": tiny.WIDTHS["bahdanau"]}
+    monkeypatch.setitem(recipes.RECIPES, "bahdanau", recipe)
+    two = studies.Setting(asked.root, asked.out, asked.corpus, seeds=2)
+    found = dropout.measure(two)
+    assert [(row["seed"], row["attention_dropout"]) for row in found["rows"]] == [(1, 0), (1, 0.3), (2, 0), (2, 0.3)]
+    assert len({entry["weights_sha256"] for entry in found["models"]}) == 4 and found["captions"] == 40 and found["compared"] == 12
+    folder = asked.out / "dropout-0.3" / "seed-2"
+    state = runs.checkpoints.load_metadata(folder / "en-fr/bahdanau/training.safetensors")
+    assert state["settings"]["options"]["attention_dropout"] == 0.3 and state["settings"]["seed"] == 2
+    row, model = found["rows"][-1], Translator.load("en-fr/bahdanau", folder)
+    losses = []
+    for pairs in (asked.corpus.train[:12], asked.corpus.val):
+        forced = [model.trace(*pair) for pair in pairs]
+        losses.append(-sum(t.log_prob for t in forced) / sum(len(t.target) for t in forced))
+    assert (row["train_loss"], row["val_loss"]) == pytest.approx(losses, abs=1e-3)
+    assert row["gap"] == pytest.approx(losses[1] - losses[0], abs=1e-3)
+    best = max(state["history"], key=lambda epoch: epoch["val_bleu_lc"])
+    assert (row["best_epoch"], row["epochs"]) == (best["epoch"], 2)
+    assert row["val_bleu_lc"] == translation.score(model, *zip(*asked.corpus.val))["bleu_lc"]
+    monkeypatch.setattr(train.Run, "learn", lambda *_: pytest.fail("it is trained already"))
+    assert dropout.measure(two)["rows"] == found["rows"]
+    text, panels = dropout.text(found), dropout.panels(found)
+    assert "first 40 captions" in text and "2 seeds each" in text and "Bahdanau · additive 2; on cpu" in text
+    gaps = [row["gap"] for row in found["rows"] if row["attention_dropout"] == 0.3]
+    assert panels[3].series[0].y[1] == statistics.fmean(gaps) and panels[3].series[0].low[1] == min(gaps)
+    assert f"{statistics.fmean(gaps):.3f} ± {statistics.stdev(gaps):.3f}" in text
+
+
+def test_the_recipes_of_the_study_can_be_built():
+    for mechanism, epochs in dropout.EPOCHS.items():
+        plan = train.plan("en-fr", mechanism, {"attention_dropout": 0.2}, epochs=epochs)
+        assert plan.options["attention_dropout"] == 0.2 and plan.epochs == epochs
