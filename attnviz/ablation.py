@@ -61,7 +61,9 @@ def switch_off(model: Model, off: Iterable[Head]) -> Model:
     off = sorted(set(off))
     if not off:
         return model
-    return replace(model, name=f"{model.name} without {_listed(off, 4)}", model=without(model.model, model.projections(), off))
+    return replace(
+        model, name=f"{model.name} without {_listed(off, 4)}", model=without(model.model, model.projections(), off)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +118,9 @@ class Importance(NamedTuple):
     total: int
 
 
-def importance(model: Model, text: str, target: str | None = None, only: Sequence[Head] | None = None) -> Iterator[Importance]:
+def importance(
+    model: Model, text: str, target: str | None = None, only: Sequence[Head] | None = None
+) -> Iterator[Importance]:
     """Each head switched off in turn (Michel et al. 2019, sec. 3.2), on the log-probability of one output; stop whenever.
 
     target : the output; None: what the model says by itself, or, of a model that only reads, its predictions of the text.

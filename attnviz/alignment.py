@@ -27,8 +27,12 @@ class Counts:
     found_possible: int
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(self.found + other.found, self.sure + other.sure,
-                      self.found_sure + other.found_sure, self.found_possible + other.found_possible)  # fmt: skip
+        return Counts(
+            self.found + other.found,
+            self.sure + other.sure,
+            self.found_sure + other.found_sure,
+            self.found_possible + other.found_possible,
+        )
 
     @property
     def error_rate(self) -> float:
@@ -48,7 +52,9 @@ class Counts:
     def to_dict(self) -> dict:
         """The three figures, rounded to 4 digits, None for NaN; and the number of links found."""
         figures = {name: getattr(self, name) for name in ("error_rate", "precision", "recall")}
-        return {name: None if np.isnan(value) else round(value, 4) for name, value in figures.items()} | {"links": self.found}
+        return {name: None if np.isnan(value) else round(value, 4) for name, value in figures.items()} | {
+            "links": self.found
+        }
 
 
 @dataclass(frozen=True)
@@ -97,8 +103,10 @@ def on_words(trace: Trace, pair: Pair, shift: int = 0) -> dict[Head, np.ndarray]
     Raises ValueError unless the trace is of the pair's texts, at the level of pieces. Empty for a model without attention.
     """
     if (trace.text, trace.translation) != (pair.source, pair.target) or trace.level != "pieces":
-        raise ValueError(f"the trace must be of the pieces of {pair.source!r} and, forced, {pair.target!r}; "
-                         f"got the {trace.level} of {trace.text!r} and {trace.translation!r}")  # fmt: skip
+        raise ValueError(
+            f"the trace must be of the pieces of {pair.source!r} and, forced, {pair.target!r}; "
+            f"got the {trace.level} of {trace.text!r} and {trace.translation!r}"
+        )
     keys = _covered(trace.source, pair.source_words)  # (K, S)
     keys = keys / np.maximum(keys.sum(1, keepdims=True), 1)
     queries = _covered(trace.target, pair.target_words) > 0  # (Q, T)
@@ -137,8 +145,10 @@ def measure(traces: Sequence[Trace], pairs: Sequence[Pair], rule: Callable = arg
 
     Columns layer, head (NA for a mean), error_rate, precision, recall, links. No rows for a model without attention.
     """
-    rows = [{"layer": layer, "head": head, **_total(counts).to_dict()}
-            for (layer, head), counts in _counted(traces, pairs, rule, shift).items()]  # fmt: skip
+    rows = [
+        {"layer": layer, "head": head, **_total(counts).to_dict()}
+        for (layer, head), counts in _counted(traces, pairs, rule, shift).items()
+    ]
     return pd.DataFrame(rows, columns=["layer", "head", "error_rate", "precision", "recall", "links"]).astype(
         {"layer": "Int64", "head": "Int64"}
     )
@@ -156,8 +166,10 @@ def best_head(
     if not heads:
         raise ValueError("there must be attention to measure; got none")
     if len(heads) > 1 and len(pairs) < 2:
-        raise ValueError(f"of {len(heads)} heads the best is chosen on other sentences than those scored, so there must be two "
-                         f"linked pairs or more; got {len(pairs)}")  # fmt: skip
+        raise ValueError(
+            f"of {len(heads)} heads the best is chosen on other sentences than those scored, so there must be two "
+            f"linked pairs or more; got {len(pairs)}"
+        )
     total, chosen = Counts(0, 0, 0, 0), []
     for scored in (0, 1):
         rates = {head: _total(counts[1 - scored :: 2]).error_rate for head, counts in heads.items()}
@@ -180,15 +192,25 @@ def report(translator, pairs: Sequence[Pair], rule: Callable = argmax) -> dict |
     frame = measure(traces, pairs, rule)
     if frame.empty:
         return None
-    records = [{key: None if pd.isna(value) else value for key, value in row.items()} for row in frame.to_dict("records")]
+    records = [
+        {key: None if pd.isna(value) else value for key, value in row.items()} for row in frame.to_dict("records")
+    ]
     best = {shift: best_head(traces, pairs, rule, shift) for shift in SHIFTS}
-    found = {shift: counts.to_dict() | {"chosen": [list(head) for head in chosen]} for shift, (counts, chosen) in best.items()}
+    found = {
+        shift: counts.to_dict() | {"chosen": [list(head) for head in chosen]}
+        for shift, (counts, chosen) in best.items()
+    }
     plain = _total([count(diagonal(len(pair.target_words), len(pair.source_words)), pair) for pair in pairs])
     return {
-        "pairs": len(pairs), "sure": sum(len(pair.sure) for pair in pairs), "possible": sum(len(pair.possible) for pair in pairs),
-        "best_head": found[0], "diagonal": plain.to_dict(), "shifted": {str(shift): found[shift] for shift in SHIFTS if shift},
-        "heads": [row for row in records if row["head"] is not None], "means": [row for row in records if row["head"] is None],
-    }  # fmt: skip
+        "pairs": len(pairs),
+        "sure": sum(len(pair.sure) for pair in pairs),
+        "possible": sum(len(pair.possible) for pair in pairs),
+        "best_head": found[0],
+        "diagonal": plain.to_dict(),
+        "shifted": {str(shift): found[shift] for shift in SHIFTS if shift},
+        "heads": [row for row in records if row["head"] is not None],
+        "means": [row for row in records if row["head"] is None],
+    }
 
 
 def _forced(translator, pair: Pair) -> Trace:

@@ -217,8 +217,15 @@ class MultiHead(nn.Module):
     unless given. Without a value_width keys and values are made of one memory, as in the paper, in one product.
     """
 
-    def __init__(self, width: int, heads: int, key_width: int | None = None, value_width: int | None = None,
-                 query_width: int | None = None, dropout: float = 0.0):
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        key_width: int | None = None,
+        value_width: int | None = None,
+        query_width: int | None = None,
+        dropout: float = 0.0,
+    ):
         super().__init__()
         if heads < 1 or width % heads:
             raise ValueError(f"width must be a multiple of heads; got width {width} and {heads} heads")

@@ -28,9 +28,13 @@ class Head(NamedTuple):
 
 
 def table(
-    trace: Trace, kind: str | None = None, only: Iterable[str] | None = None, *, scored: Iterable[Pattern] = PATTERNS.values(),
+    trace: Trace,
+    kind: str | None = None,
+    only: Iterable[str] | None = None,
+    *,
+    scored: Iterable[Pattern] = PATTERNS.values(),
     threshold: float = 0.1,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """One row a head: model, kind, layer, head, and the mean over its steps of every statistic of `stats`, then
 
     special_mass   the weight on special keys
@@ -45,7 +49,9 @@ def table(
     if unknown := [name for name in names if name not in known]:
         raise ValueError(f"columns must be among {', '.join(known)}; got {', '.join(unknown)}")
     wanted = [patterns_[name] for name in names if name in patterns_]
-    parts = [_part(trace, attention, names, wanted, threshold) for attention in trace.maps if kind in (None, attention.kind)]
+    parts = [
+        _part(trace, attention, names, wanted, threshold) for attention in trace.maps if kind in (None, attention.kind)
+    ]
     columns = ["model", "kind", "layer", "head", *names]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
@@ -89,9 +95,13 @@ def nearest(trace: Trace, head: Head) -> pd.DataFrame:
     Columns model, kind, layer, head, jensen_shannon. ValueError if the trace has no such head.
     """
     own = weights_of(trace, head)
-    rows = [(trace.model, *other, float(jensen_shannon(own, attention.weights[other.head]).mean()))
-            for attention in trace.maps if attention.kind == head.kind
-            for other in (Head(head.kind, attention.layer, i) for i in range(len(attention.weights))) if other != head]  # fmt: skip
+    rows = [
+        (trace.model, *other, float(jensen_shannon(own, attention.weights[other.head]).mean()))
+        for attention in trace.maps
+        if attention.kind == head.kind
+        for other in (Head(head.kind, attention.layer, i) for i in range(len(attention.weights)))
+        if other != head
+    ]
     frame = pd.DataFrame(rows, columns=["model", "kind", "layer", "head", "jensen_shannon"])
     return frame.sort_values("jensen_shannon", kind="stable", ignore_index=True)
 
@@ -115,8 +125,15 @@ def _part(trace: Trace, attention: AttentionMap, names, wanted, threshold: float
     if "distance" in names:
         away = np.abs(view.offset).astype(np.float32)
         columns["distance"] = np.einsum("hqk,qk->h", attention.weights, away) / len(view.queries)
-    return pd.DataFrame({"model": trace.model, "kind": attention.kind, "layer": attention.layer,
-                         "head": np.arange(len(attention.weights)), **columns})  # fmt: skip
+    return pd.DataFrame(
+        {
+            "model": trace.model,
+            "kind": attention.kind,
+            "layer": attention.layer,
+            "head": np.arange(len(attention.weights)),
+            **columns,
+        }
+    )
 
 
 def _scores(weights: np.ndarray, pattern: Pattern, view: Layout) -> np.ndarray:

@@ -24,5 +24,7 @@ def load(name: str, root: Path | None = None) -> Trained | Pretrained:
         return hf.load(name.removeprefix(PREFIX))
     root = root or checkpoints.ROOT
     if (Path(name) / "config.json").is_file() and name not in checkpoints.names(root):
-        raise checkpoints.CheckpointError(f"no checkpoint {name!r}, but a folder; a model for the transformers library is {PREFIX}{name}")
+        raise checkpoints.CheckpointError(
+            f"no checkpoint {name!r}, but a folder; a model for the transformers library is {PREFIX}{name}"
+        )
     return READERS[checkpoints.read_config(name, root).mechanism].load(name, root)

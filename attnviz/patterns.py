@@ -62,8 +62,10 @@ class Pattern:
 
 
 def _same(view: Layout) -> np.ndarray:
-    queries, keys = (np.array([None if token.special else token.piece or token.text for token in tokens], dtype=object)
-                     for tokens in (view.queries, view.keys))  # fmt: skip
+    queries, keys = (
+        np.array([None if token.special else token.piece or token.text for token in tokens], dtype=object)
+        for tokens in (view.queries, view.keys)
+    )
     equal = (queries[:, None] == keys) & (keys != None)  # noqa: E711  specials are no words
     return equal if view.kind == "cross" else equal & (view.offset != 0)
 
@@ -72,24 +74,67 @@ def _separator(view: Layout) -> np.ndarray:
     return np.array([view.visible[:, k] * (token.special and k > 0) for k, token in enumerate(view.keys)]).T
 
 
-PATTERNS: Mapping[str, Pattern] = {pattern.name: pattern for pattern in (
-    Pattern("current", "Current token", r"u_{qk} = [k = p_q]",
-            "the query's own position p; in cross-attention the key on the diagonal", lambda view: view.offset == 0),
-    Pattern("previous", "Previous token", r"u_{qk} = [k = p_q - 1]", "the position before the query's own",
-            lambda view: view.offset == -1),
-    Pattern("next", "Next token", r"u_{qk} = [k = p_q + 1]", "the position after the query's own",
-            lambda view: view.offset == 1),
-    Pattern("local", "Local window", rf"u_{{qk}} = [\,|k - p_q| \le {REACH}\,]",
-            f"the query's own position and {REACH} on either side", lambda view: np.abs(view.offset) <= REACH),
-    Pattern("first", "First token", r"u_{qk} = [k = 0]", "the first key, whatever it is",
-            lambda view: np.broadcast_to(np.arange(len(view.keys)) == 0, view.visible.shape)),
-    Pattern("separator", "Separator", r"u_{qk} = [k > 0,\ k \text{ special}]",
-            "special tokens other than the first key, such as <eos> or [SEP]", _separator),
-    Pattern("same", "Same token", r"u_{qk} = [k \ne p_q,\ w_k = w_q]",
-            "other keys with the query's own text w; in cross-attention any key with that text", _same),
-    Pattern("broad", "Broad", r"u_{qk} = 1 / n_q",
-            "every key that the query sees, n of them, equally", lambda view: 1 / view.visible.sum(-1, keepdims=True)),
-)}  # fmt: skip
+PATTERNS: Mapping[str, Pattern] = {
+    pattern.name: pattern
+    for pattern in (
+        Pattern(
+            "current",
+            "Current token",
+            r"u_{qk} = [k = p_q]",
+            "the query's own position p; in cross-attention the key on the diagonal",
+            lambda view: view.offset == 0,
+        ),
+        Pattern(
+            "previous",
+            "Previous token",
+            r"u_{qk} = [k = p_q - 1]",
+            "the position before the query's own",
+            lambda view: view.offset == -1,
+        ),
+        Pattern(
+            "next",
+            "Next token",
+            r"u_{qk} = [k = p_q + 1]",
+            "the position after the query's own",
+            lambda view: view.offset == 1,
+        ),
+        Pattern(
+            "local",
+            "Local window",
+            rf"u_{{qk}} = [\,|k - p_q| \le {REACH}\,]",
+            f"the query's own position and {REACH} on either side",
+            lambda view: np.abs(view.offset) <= REACH,
+        ),
+        Pattern(
+            "first",
+            "First token",
+            r"u_{qk} = [k = 0]",
+            "the first key, whatever it is",
+            lambda view: np.broadcast_to(np.arange(len(view.keys)) == 0, view.visible.shape),
+        ),
+        Pattern(
+            "separator",
+            "Separator",
+            r"u_{qk} = [k > 0,\ k \text{ special}]",
+            "special tokens other than the first key, such as <eos> or [SEP]",
+            _separator,
+        ),
+        Pattern(
+            "same",
+            "Same token",
+            r"u_{qk} = [k \ne p_q,\ w_k = w_q]",
+            "other keys with the query's own text w; in cross-attention any key with that text",
+            _same,
+        ),
+        Pattern(
+            "broad",
+            "Broad",
+            r"u_{qk} = 1 / n_q",
+            "every key that the query sees, n of them, equally",
+            lambda view: 1 / view.visible.sum(-1, keepdims=True),
+        ),
+    )
+}
 
 
 def linked(name: str, title: str, links: Iterable[tuple[int, int]]) -> Pattern:
@@ -102,7 +147,9 @@ def linked(name: str, title: str, links: Iterable[tuple[int, int]]) -> Pattern:
     def cells(view: Layout) -> np.ndarray:
         return np.array([[(query.word, key.word) in chosen for key in view.keys] for query in view.queries])
 
-    return Pattern(name, title, r"u_{qk} = [(q, k) \text{ is annotated}]", "the keys that an annotation links to the query", cells)
+    return Pattern(
+        name, title, r"u_{qk} = [(q, k) \text{ is annotated}]", "the keys that an annotation links to the query", cells
+    )
 
 
 def ceiling(pattern: Pattern, view: Layout) -> np.ndarray:

@@ -25,7 +25,9 @@ SELF = ("encoder", "decoder")
 def matrices(maps: Sequence[np.ndarray]) -> np.ndarray:
     """Weights (H, Q, Q) of each layer, the first layer first -> R (L, Q, Q), R[l] after layer l; rows sum to 1."""
     if any(layer.ndim != 3 or layer.shape[1:] != maps[0].shape[:0:-1] for layer in maps):
-        raise ValueError(f"maps must be square, (H, Q, Q) with one Q in all layers; got {[layer.shape for layer in maps]}")
+        raise ValueError(
+            f"maps must be square, (H, Q, Q) with one Q in all layers; got {[layer.shape for layer in maps]}"
+        )
     rolled = []
     for heads in maps:
         mixed = (heads.mean(0, dtype=np.float64) + np.eye(heads.shape[1])) / 2
@@ -64,7 +66,11 @@ def by_distance(trace: Trace, kind: str = "encoder") -> pd.DataFrame:
         view = patterns.layout(trace, attention)
         there = view.offset[view.visible]
         first = there.min()
-        shares = np.bincount(there - first, attention.weights.mean(0, dtype=np.float64)[view.visible]) / len(view.queries)
+        shares = np.bincount(there - first, attention.weights.mean(0, dtype=np.float64)[view.visible]) / len(
+            view.queries
+        )
         occurs = np.unique(there)
-        parts.append(pd.DataFrame({"kind": kind, "layer": attention.layer, "distance": occurs, "weight": shares[occurs - first]}))
+        parts.append(
+            pd.DataFrame({"kind": kind, "layer": attention.layer, "distance": occurs, "weight": shares[occurs - first]})
+        )
     return pd.concat(parts, ignore_index=True)

@@ -57,11 +57,21 @@ def words(trace: Trace) -> Trace:
     cut = trace.target and target[-1] < len(trace.target) - 1
     decoder = (target, np.concatenate([[0], target[:-1] + 1])) if trace.target else (source, source)
     axes = {"cross": (target, source), "encoder": (source, source), "decoder": decoder}
-    maps = tuple(AttentionMap(m.kind, m.layer, _pool(m.weights, *axes[m.kind]))
-                 for m in trace.maps if not (cut and m.kind == "decoder"))
+    maps = tuple(
+        AttentionMap(m.kind, m.layer, _pool(m.weights, *axes[m.kind]))
+        for m in trace.maps
+        if not (cut and m.kind == "decoder")
+    )
     log_probs = tuple(np.add.reduceat(trace.log_probs, target).tolist()) if trace.log_probs else ()
-    return replace(trace, source=_join(trace.source, source, trace.text), target=_join(trace.target, target, trace.translation),
-                   log_probs=log_probs, alternatives=(), maps=maps, level="words")
+    return replace(
+        trace,
+        source=_join(trace.source, source, trace.text),
+        target=_join(trace.target, target, trace.translation),
+        log_probs=log_probs,
+        alternatives=(),
+        maps=maps,
+        level="words",
+    )
 
 
 _words = words  # `select` has a parameter of this name
@@ -69,8 +79,10 @@ _words = words  # `select` has a parameter of this name
 
 def _starts(tokens):
     """Index of the first piece of every word; a token without a word stands alone."""
-    return np.array([i for i, token in enumerate(tokens)
-                     if i == 0 or token.word is None or token.word != tokens[i - 1].word], dtype=int)
+    return np.array(
+        [i for i, token in enumerate(tokens) if i == 0 or token.word is None or token.word != tokens[i - 1].word],
+        dtype=int,
+    )
 
 
 def _join(tokens, starts, text):
@@ -81,15 +93,28 @@ def _join(tokens, starts, text):
             joined.append(group[0])
             continue
         end = group[-1].end
-        word = text[group[0].start:end].lstrip() or text[group[0].start:end]  # the first piece may be a space
-        joined.append(replace(group[0], text=word, start=end - len(word), end=end, pieces=len(group), piece=_spelt(group),
-                              unknown=any(token.unknown for token in group)))
+        word = text[group[0].start : end].lstrip() or text[group[0].start : end]  # the first piece may be a space
+        joined.append(
+            replace(
+                group[0],
+                text=word,
+                start=end - len(word),
+                end=end,
+                pieces=len(group),
+                piece=_spelt(group),
+                unknown=any(token.unknown for token in group),
+            )
+        )
     return tuple(joined)
 
 
 def _spelt(group) -> str | None:
     """A word as the vocabulary spells it, if that may not be as the text does."""
-    return "".join((token.piece or token.text).removeprefix("##") for token in group) if any(token.piece for token in group) else None
+    return (
+        "".join((token.piece or token.text).removeprefix("##") for token in group)
+        if any(token.piece for token in group)
+        else None
+    )
 
 
 def _pool(weights, queries, keys):
@@ -98,8 +123,14 @@ def _pool(weights, queries, keys):
     return sums / np.diff(queries, append=weights.shape[1])[:, None]
 
 
-def select(trace: Trace, kind: str = "cross", layer: int = -1, head: int | None = None,
-           words: bool = False, special: bool = True) -> Grid:
+def select(
+    trace: Trace,
+    kind: str = "cross",
+    layer: int = -1,
+    head: int | None = None,
+    words: bool = False,
+    special: bool = True,
+) -> Grid:
     """One map as it is drawn. `head=None` is the mean of heads; `layer=-1` the last; `words` joins pieces (see `words`).
 
     `special=False` leaves out special tokens, rows and columns; the rest of each row is divided by its sum, and
@@ -113,8 +144,19 @@ def select(trace: Trace, kind: str = "cross", layer: int = -1, head: int | None 
     if head is not None and not 0 <= head < heads:
         raise ValueError(f"head must be None, for the mean, or one of 0 to {heads - 1}; got {head}")
     weights = attention.weights.mean(0, dtype=np.float64) if head is None else attention.weights[head]
-    grid = Grid(trace.model, trace.mechanism, kind, attention.layer, head, trace.queries(attention), trace.keys(attention),
-                weights, np.zeros(len(weights)), trace.visible(attention), trace.sides(attention))
+    grid = Grid(
+        trace.model,
+        trace.mechanism,
+        kind,
+        attention.layer,
+        head,
+        trace.queries(attention),
+        trace.keys(attention),
+        weights,
+        np.zeros(len(weights)),
+        trace.visible(attention),
+        trace.sides(attention),
+    )
     return grid if special else _without_special(grid)
 
 
@@ -136,14 +178,21 @@ def _without_special(grid):
     rows, columns = (np.array([not token.special for token in tokens]) for tokens in (grid.queries, grid.keys))
     for name, kept in (("query", rows), ("key", columns)):
         if not kept.any():
-            raise ValueError(f"without special tokens at least one {name} must be left; every one is special, so show them")
+            raise ValueError(
+                f"without special tokens at least one {name} must be left; every one is special, so show them"
+            )
     weights = grid.weights[rows].astype(np.float64)
     kept = weights[:, columns].sum(-1)
     with np.errstate(invalid="ignore"):  # 0 / 0 is NaN, the blank row
         shown = weights[:, columns] / kept[:, None]
-    return replace(grid, weights=shown, removed=weights[:, ~columns].sum(-1), visible=grid.visible[rows][:, columns],
-                   queries=tuple(token for token in grid.queries if not token.special),
-                   keys=tuple(token for token in grid.keys if not token.special))
+    return replace(
+        grid,
+        weights=shown,
+        removed=weights[:, ~columns].sum(-1),
+        visible=grid.visible[rows][:, columns],
+        queries=tuple(token for token in grid.queries if not token.special),
+        keys=tuple(token for token in grid.keys if not token.special),
+    )
 
 
 def difference(a: Grid, b: Grid) -> np.ndarray:
@@ -151,7 +200,9 @@ def difference(a: Grid, b: Grid) -> np.ndarray:
     for name in ("queries", "keys"):
         first, second = ([(token.text, token.start, token.end) for token in getattr(grid, name)] for grid in (a, b))
         if first != second:
-            raise ValueError(f"two maps must share queries and keys to be subtracted; the {name} of {a.model} "
-                             f"({' '.join(text for text, _, _ in first)}) are not those of {b.model} "
-                             f"({' '.join(text for text, _, _ in second)}): force the same target on both")
+            raise ValueError(
+                f"two maps must share queries and keys to be subtracted; the {name} of {a.model} "
+                f"({' '.join(text for text, _, _ in first)}) are not those of {b.model} "
+                f"({' '.join(text for text, _, _ in second)}): force the same target on both"
+            )
     return a.weights - b.weights

@@ -11,8 +11,18 @@ from attnviz.select import Grid
 from attnviz.trace import Trace
 from attnviz.trace.checks import TOLERANCE
 
-STATISTICS = ("entropy_nats", "entropy_bits", "normalised_entropy", "max_weight", "effective_threshold",
-              "effective_entropy", "effective_inverse", "gini", "argmax", "expected_position")
+STATISTICS = (
+    "entropy_nats",
+    "entropy_bits",
+    "normalised_entropy",
+    "max_weight",
+    "effective_threshold",
+    "effective_entropy",
+    "effective_inverse",
+    "gini",
+    "argmax",
+    "expected_position",
+)
 _STEPS = ("model", "mechanism", "kind", "layer", "head", "step", "token", "argmax_token", *STATISTICS, "special_mass")
 _WEIGHTS = ("model", "kind", "layer", "head", "query", "query_token", "key", "key_token", "weight")
 
@@ -47,8 +57,10 @@ def steps(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
     for attention in trace.maps:
         queries, keys = trace.queries(attention), trace.keys(attention)
         heads, steps_, _ = attention.weights.shape
-        part = {name: values.ravel() for name, values in
-                _measure(attention.weights, trace.visible(attention), threshold).items()}
+        part = {
+            name: values.ravel()
+            for name, values in _measure(attention.weights, trace.visible(attention), threshold).items()
+        }
         part["special_mass"] = _special_mass(attention.weights, keys).ravel()
         part["kind"] = np.full(heads * steps_, attention.kind, dtype=object)
         part["layer"] = np.full(heads * steps_, attention.layer)
@@ -67,9 +79,18 @@ def of_grid(grid: Grid, threshold: float = 0.1) -> pd.DataFrame:
     blank = np.isnan(measured["argmax"])
     best = _texts(grid.keys)[np.where(blank, 0, measured["argmax"]).astype(int)]
     best[blank] = None
-    return pd.DataFrame({"model": grid.model, "mechanism": grid.mechanism, "step": np.arange(len(grid.queries)),
-                         "token": _texts(grid.queries), "argmax_token": best, **_integers(measured),
-                         "special_mass": _special_mass(grid.weights, grid.keys), "removed_mass": grid.removed.astype(float)})
+    return pd.DataFrame(
+        {
+            "model": grid.model,
+            "mechanism": grid.mechanism,
+            "step": np.arange(len(grid.queries)),
+            "token": _texts(grid.queries),
+            "argmax_token": best,
+            **_integers(measured),
+            "special_mass": _special_mass(grid.weights, grid.keys),
+            "removed_mass": grid.removed.astype(float),
+        }
+    )
 
 
 def summary(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
@@ -103,10 +124,12 @@ def summarise(frame: pd.DataFrame) -> pd.DataFrame:
         count = np.bincount(cells.ravel(), there.ravel())
         mean = np.bincount(cells.ravel(), values.ravel()) / count
         off = np.where(there, values - mean[cells], 0)
-        std = np.sqrt(np.bincount(cells.ravel(), (off ** 2).ravel()) / count)
+        std = np.sqrt(np.bincount(cells.ravel(), (off**2).ravel()) / count)
     first = np.unique(group, return_index=True)[1]
     labels = {name: np.repeat(frame[name].to_numpy()[first], len(names)) for name in ids}
-    return pd.DataFrame({**labels, "statistic": np.tile(np.array(names, dtype=object), len(first)), "mean": mean, "std": std})
+    return pd.DataFrame(
+        {**labels, "statistic": np.tile(np.array(names, dtype=object), len(first)), "mean": mean, "std": std}
+    )
 
 
 def weights(trace: Trace) -> pd.DataFrame:
@@ -114,9 +137,18 @@ def weights(trace: Trace) -> pd.DataFrame:
     parts = []
     for attention in trace.maps:
         head, query, key = (axis.ravel() for axis in np.indices(attention.weights.shape))
-        parts.append({"kind": np.full(head.size, attention.kind, dtype=object), "layer": np.full(head.size, attention.layer),
-                      "head": head, "query": query, "query_token": _texts(trace.queries(attention))[query],
-                      "key": key, "key_token": _texts(trace.keys(attention))[key], "weight": attention.weights.ravel()})
+        parts.append(
+            {
+                "kind": np.full(head.size, attention.kind, dtype=object),
+                "layer": np.full(head.size, attention.layer),
+                "head": head,
+                "query": query,
+                "query_token": _texts(trace.queries(attention))[query],
+                "key": key,
+                "key_token": _texts(trace.keys(attention))[key],
+                "weight": attention.weights.ravel(),
+            }
+        )
     return _frame(parts, _WEIGHTS, model=trace.model)
 
 
@@ -135,8 +167,18 @@ def _measure(weights, visible, threshold):
         ranked = np.sort(weights, -1) @ (positions + 1.0) / sums[..., 0]
         gini = (2 * ranked - 2 * (size - n) - n - 1) / n
     largest, count, first = weights.max(-1).astype(np.float64), above.sum(-1), weights.argmax(-1)
-    values = (entropy, entropy / np.log(2), normalised, largest, np.where(blank, np.nan, count), np.exp(entropy),
-              1 / (a * a).sum(-1), np.maximum(gini, 0), np.where(blank, np.nan, first), a @ positions)
+    values = (
+        entropy,
+        entropy / np.log(2),
+        normalised,
+        largest,
+        np.where(blank, np.nan, count),
+        np.exp(entropy),
+        1 / (a * a).sum(-1),
+        np.maximum(gini, 0),
+        np.where(blank, np.nan, first),
+        a @ positions,
+    )
     return dict(zip(STATISTICS, values))
 
 
@@ -152,7 +194,9 @@ def _integers(measured):
 
 
 def _frame(parts, columns, **constants):
-    stacked = {name: np.concatenate([part[name] for part in parts]) for name in columns if parts and name not in constants}
+    stacked = {
+        name: np.concatenate([part[name] for part in parts]) for name in columns if parts and name not in constants
+    }
     if "argmax" in stacked:
         stacked = _integers(stacked)
     return pd.DataFrame({**constants, **stacked} if parts else {}, columns=list(columns))
@@ -179,11 +223,15 @@ def _check(weights, visible, threshold):
         raise ValueError(f"visible must have the shape of the weights, {weights.shape}; got {visible.shape}")
     missing = np.isnan(weights)
     blank = missing.all(-1)
-    problems = (("hold numbers, or NaN in the whole row", missing.any(-1) & ~blank),
-                ("be at least 0", (weights < 0).any(-1)),
-                ("be 0 where a key is not visible", ((weights > 0) & ~visible).any(-1)),
-                ("sum to 1", ~blank & ~(np.abs(weights.sum(-1, dtype=np.float64) - 1) <= TOLERANCE)))
+    problems = (
+        ("hold numbers, or NaN in the whole row", missing.any(-1) & ~blank),
+        ("be at least 0", (weights < 0).any(-1)),
+        ("be 0 where a key is not visible", ((weights > 0) & ~visible).any(-1)),
+        ("sum to 1", ~blank & ~(np.abs(weights.sum(-1, dtype=np.float64) - 1) <= TOLERANCE)),
+    )
     for wanted, bad in problems:
         if bad.any():
             row = int(bad.argmax())
-            raise ValueError(f"weights of every row must {wanted}; got {np.round(weights[row], 4).tolist()} in row {row}")
+            raise ValueError(
+                f"weights of every row must {wanted}; got {np.round(weights[row], 4).tolist()} in row {row}"
+            )

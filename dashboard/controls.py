@@ -30,7 +30,9 @@ _LEFT = "left_gold"  # the sentence is no longer the one with links that was cho
 def sentence(pair: str) -> str:
     """The sentence and the examples that are one click away."""
     facts = pairs.of(pair)
-    text = st.text_input(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint, on_change=_leave_gold)
+    text = st.text_input(
+        facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint, on_change=_leave_gold
+    )
     over = ' over" role="status' if len(text) > LIMIT else ""
     st.html(f'<div class="count{over}" data-limit="{LIMIT}" data-pieces="{PIECES}">{counted(text)}</div>')
     with st.container(horizontal=True, gap="xxsmall", key="examples"):
@@ -59,9 +61,13 @@ def language_pair() -> str:
     """The control of all others: which models there are, and what they read and write, follows from it."""
     brand("See how attention works: one sentence, trained models side by side.")
     pair = st.selectbox(
-        "Language pair", list(state.offered()), format_func=lambda name: pairs.of(name).title, key="pair", bind="query-params",
+        "Language pair",
+        list(state.offered()),
+        format_func=lambda name: pairs.of(name).title,
+        key="pair",
+        bind="query-params",
         on_change=_enter,
-    )  # fmt: skip
+    )
     if note := pairs.of(pair).note:
         st.html(f'<p class="tag">{html.escape(note)}</p>')
     return pair
@@ -80,27 +86,45 @@ def sidebar(pair: str) -> dict:
     options = [OWN, TYPED, *(FROM + name for name in mechanisms)]
     output = pairs.of(pair).output
     target = st.selectbox(
-        output[0].upper() + output[1:], options, format_func=target_title, key="target", bind="query-params",
-        on_change=_other_target, help="Each model's own translation, or one text that all models are made to produce (forced decoding). "
-        "Only with one text for all can two maps be subtracted.",
-    )  # fmt: skip
-    forced = st.text_input(
-        "Text for all models", key="force", bind="query-params", disabled=target != TYPED, placeholder=pairs.of(pair).forced,
+        output[0].upper() + output[1:],
+        options,
+        format_func=target_title,
+        key="target",
+        bind="query-params",
         on_change=_other_target,
-    )  # fmt: skip
+        help="Each model's own translation, or one text that all models are made to produce (forced decoding). "
+        "Only with one text for all can two maps be subtracted.",
+    )
+    forced = st.text_input(
+        "Text for all models",
+        key="force",
+        bind="query-params",
+        disabled=target != TYPED,
+        placeholder=pairs.of(pair).forced,
+        on_change=_other_target,
+    )
     fields = {"pair": pair, "mechanisms": tuple(chosen), "target": target, "forced": forced} | marked
     fields |= _reading() | _transformer("transformer" in chosen, *state.layers_and_heads(model(pair, "transformer")))
     tables = st.toggle(
-        "Charts as tables too", key="tables", bind="query-params", help="Puts the numbers of each chart below it, as a table."
+        "Charts as tables too",
+        key="tables",
+        bind="query-params",
+        help="Puts the numbers of each chart below it, as a table.",
     )
     return fields | {"tables": tables}
 
 
 def _mechanisms(offered: list[str]) -> list[str]:
     chosen = st.pills(
-        f"Mechanisms, up to {MOST}" if len(offered) > MOST else "Mechanisms", offered, selection_mode="multi",
-        default=pairs.first(offered), format_func=title, key="show", bind="query-params", on_change=_hold,
-    )  # fmt: skip
+        f"Mechanisms, up to {MOST}" if len(offered) > MOST else "Mechanisms",
+        offered,
+        selection_mode="multi",
+        default=pairs.first(offered),
+        format_func=title,
+        key="show",
+        bind="query-params",
+        on_change=_hold,
+    )
     if st.session_state.pop(_OVER, False) or len(chosen) > MOST:  # more than that come with a link
         st.html(f'<p class="over" role="status">{MOST} mechanisms fit side by side. Take one away to see another.</p>')
     return chosen[:MOST]
@@ -119,11 +143,19 @@ def _gold(pair: str) -> dict:
     if not sentences:
         return {}
     chosen = st.selectbox(
-        "Gold alignments", ["", *sentences], format_func=lambda text: text or "none", key="gold", bind="query-params", on_change=_take,
+        "Gold alignments",
+        ["", *sentences],
+        format_func=lambda text: text or "none",
+        key="gold",
+        bind="query-params",
+        on_change=_take,
         help=f"{len(sentences)} sentences whose words were linked by hand. One that is chosen becomes the sentence, its translation "
         "the text for all models, and its links are laid over the maps, with the alignment error rate.",
-    )  # fmt: skip
-    return {"gold": chosen, "links": not chosen or st.toggle("Gold links over the maps", True, key="links", bind="query-params")}
+    )
+    return {
+        "gold": chosen,
+        "links": not chosen or st.toggle("Gold links over the maps", True, key="links", bind="query-params"),
+    }
 
 
 def _take() -> None:
@@ -168,31 +200,54 @@ def _enter() -> None:
 
 def _reading() -> dict:
     beam = st.segmented_control(
-        "Decoding", list(BEAMS), default=1, required=True, format_func=BEAMS.get, key="beam", bind="query-params",
+        "Decoding",
+        list(BEAMS),
+        default=1,
+        required=True,
+        format_func=BEAMS.get,
+        key="beam",
+        bind="query-params",
         help="Greedy takes the most probable piece at each step; a beam keeps the five best texts so far.",
-    )  # fmt: skip
+    )
     units = st.segmented_control(
-        "Tokens", ["pieces", "words"], default="pieces", required=True, key="units", bind="query-params",
+        "Tokens",
+        ["pieces", "words"],
+        default="pieces",
+        required=True,
+        key="units",
+        bind="query-params",
         help="The models read subword pieces. For whole words, weights are summed over the pieces of a source word and "
         "averaged over the pieces of a target word.",
-    )  # fmt: skip
+    )
     special = st.toggle(
-        "Show special tokens", True, key="special", bind="query-params",
+        "Show special tokens",
+        True,
+        key="special",
+        bind="query-params",
         help="`<eos>` ends each text. Hidden, the other weights are scaled up to sum to 1, and the page says how much was removed.",
-    )  # fmt: skip
+    )
     return {"beam": beam, "words": units == "words", "special": special}
 
 
 def _transformer(shown: bool, layers: int, heads: int) -> dict:
     common = {"required": True, "bind": "query-params", "disabled": not shown}
     kind = st.selectbox(
-        "Transformer: which attention", list(KINDS), format_func=KINDS.get, key="kind", bind="query-params", disabled=not shown
+        "Transformer: which attention",
+        list(KINDS),
+        format_func=KINDS.get,
+        key="kind",
+        bind="query-params",
+        disabled=not shown,
     )
     layer = st.segmented_control("Layer", range(layers), default=layers - 1, format_func=number, key="layer", **common)
     head = st.segmented_control(
-        "Head", [_MEAN, *range(heads)], default=_MEAN, key="head",
-        format_func=lambda head: head_title(None if head == _MEAN else head), **common,
-    )  # fmt: skip
+        "Head",
+        [_MEAN, *range(heads)],
+        default=_MEAN,
+        key="head",
+        format_func=lambda head: head_title(None if head == _MEAN else head),
+        **common,
+    )
     return {"kind": kind, "layer": layer, "head": None if head == _MEAN else head}
 
 

@@ -54,4 +54,6 @@ try:
     main()
 except Exception:  # the last net: whatever is wrong, the page says so in plain words and the log has the rest
     logging.getLogger("attnviz").exception("the page could not be drawn")
-    st.error("Something went wrong while drawing this page. Your sentence is kept; change a setting or reload to go on.")
+    st.error(
+        "Something went wrong while drawing this page. Your sentence is kept; change a setting or reload to go on."
+    )

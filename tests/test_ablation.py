@@ -153,7 +153,9 @@ def test_heads_of_a_classifier(classifier):
     found = ablation.effect(classifier, [Head("encoder", 0, 1)], TEXT)
     label = classifier.trace(TEXT).translation
     chance = {choice.text: choice.probability for choice in found.free.alternatives[0]}[label]
-    assert found.after.translation == label and found.change == pytest.approx(math.log(chance) - classifier.trace(TEXT).log_prob)
+    assert found.after.translation == label and found.change == pytest.approx(
+        math.log(chance) - classifier.trace(TEXT).log_prob
+    )
     assert found.change != 0 and found.before.alternatives == classifier.trace(TEXT).alternatives
     changes = [one.change for one in ablation.importance(classifier, TEXT, label)]
     assert len(changes) == 4 and changes[1] == pytest.approx(found.change)

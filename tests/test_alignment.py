@@ -156,7 +156,9 @@ def test_a_piece_of_blank_stands_with_the_piece_it_leads():
     trace = forced(pair, [[[0.5, 0.25, 0.25], [0, 0, 1]]])
     a, b, end = trace.source
     pieces = (Token("", 0, 0, word=0), a, Token(" ", 1, 2, word=1), b, end)
-    trace = replace(trace, source=pieces, maps=(AttentionMap("cross", 0, [[[0.1, 0.1, 0.3, 0.1, 0.4], [0, 0, 0, 0, 1]]]),))
+    trace = replace(
+        trace, source=pieces, maps=(AttentionMap("cross", 0, [[[0.1, 0.1, 0.3, 0.1, 0.4], [0, 0, 0, 0, 1]]]),)
+    )
     assert alignment.on_words(trace, pair)[0, 0][0].tolist() == pytest.approx([0.2 / 0.6, 0.4 / 0.6])
 
 
@@ -173,7 +175,10 @@ def test_a_shift_reads_another_row():
     trace = forced(pair, [sharp(0, 1, 2, 3, size=4)])
     links = {shift: alignment.argmax(alignment.on_words(trace, pair, shift)[0, 0]).nonzero() for shift in (-1, 0, 1)}
     assert {shift: [row.tolist() for row in found] for shift, found in links.items()} == {
-        -1: [[1, 2], [0, 1]], 0: [[0, 1, 2], [0, 1, 2]], 1: [[0, 1], [1, 2]]}
+        -1: [[1, 2], [0, 1]],
+        0: [[0, 1, 2], [0, 1, 2]],
+        1: [[0, 1], [1, 2]],
+    }
 
 
 def test_japanese_words_are_found_in_running_text():
@@ -187,7 +192,9 @@ def test_japanese_words_are_found_in_running_text():
 @pytest.mark.parametrize("change", [{"text": "The black dog "}, {"translation": "Le chien noir."}])
 def test_another_text_is_refused(change):
     trace = replace(forced(PAIR, [sharp(0, 2, 1, 3, size=4)]), **change)
-    with pytest.raises(ValueError, match="^the trace must be of the pieces of 'The black dog' and, forced, 'Le chien noir'; got"):
+    with pytest.raises(
+        ValueError, match="^the trace must be of the pieces of 'The black dog' and, forced, 'Le chien noir'; got"
+    ):
         alignment.on_words(trace, PAIR)
 
 

@@ -20,10 +20,17 @@ def corpus():
 def test_measure_has_a_row_for_every_head_and_mean():
     frame = alignment.measure(*corpus())
     assert frame[["layer", "head"]].astype(object).where(frame[["layer", "head"]].notna(), None).values.tolist() == [
-        [0, 0], [0, 1], [0, None], [None, None]]
+        [0, 0],
+        [0, 1],
+        [0, None],
+        [None, None],
+    ]
     assert frame.error_rate.tolist() == [0.5, 0.5, 0.5, 0.5] and frame.links.tolist() == [8] * 4
     rule = alignment.above(0.5)
-    assert alignment.measure(*corpus(), rule).query("head.isna()").recall.tolist() == [1, 1]  # both heads' links, at .5 each
+    assert alignment.measure(*corpus(), rule).query("head.isna()").recall.tolist() == [
+        1,
+        1,
+    ]  # both heads' links, at .5 each
 
 
 def test_the_best_head_is_chosen_on_other_sentences():
@@ -39,15 +46,24 @@ def test_a_head_without_any_rate_is_not_the_best():
     """No link found, and none that is sure: there is nothing to rate."""
     sure, unsure = gold.parse("a b\nx y\n0-0 1-1\n\na b\nx y\n0-0? 1-1?")
     blank, right = sharp(0, 1, 2, size=3) * 0 + 1 / 3, sharp(0, 1, 2, size=3)
-    counts, chosen = alignment.best_head([forced(pair, [blank, right]) for pair in (sure, unsure)], [sure, unsure], alignment.above(0.5))
+    counts, chosen = alignment.best_head(
+        [forced(pair, [blank, right]) for pair in (sure, unsure)], [sure, unsure], alignment.above(0.5)
+    )
     assert chosen == [(0, 1), (0, 1)] and counts.error_rate == 0
 
 
-@pytest.mark.parametrize(("traces", "pairs", "message"), [
-    (1, 1, "of 2 heads the best is chosen on other sentences than those scored, so there must be two linked pairs or more; got 1"),
-    (0, 0, "there must be attention to measure; got none"),
-    (2, 3, "there must be one trace for each pair; got 2 traces and 3 pairs"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("traces", "pairs", "message"),
+    [
+        (
+            1,
+            1,
+            "of 2 heads the best is chosen on other sentences than those scored, so there must be two linked pairs or more; got 1",
+        ),
+        (0, 0, "there must be attention to measure; got none"),
+        (2, 3, "there must be one trace for each pair; got 2 traces and 3 pairs"),
+    ],
+)
 def test_best_head_says_what_is_wrong(traces, pairs, message):
     every, gold_pairs = corpus()
     with pytest.raises(ValueError) as error:
@@ -69,7 +85,13 @@ def test_the_report_of_a_card():
     traces, pairs = corpus()
     found = alignment.report(Stored([traces[0]] * 4), pairs)
     assert (found["pairs"], found["sure"], found["possible"]) == (4, 8, 8)
-    assert found["best_head"] == {"error_rate": 0.0, "precision": 1.0, "recall": 1.0, "links": 8, "chosen": [[0, 0], [0, 0]]}
+    assert found["best_head"] == {
+        "error_rate": 0.0,
+        "precision": 1.0,
+        "recall": 1.0,
+        "links": 8,
+        "chosen": [[0, 0], [0, 0]],
+    }
     assert found["diagonal"]["error_rate"] == 0 and set(found["shifted"]) == {"-1", "1"}
     # with the second head, a step later, x reads the row of y, which is right, and y that of <eos>, which is none: 1 - 2 / 3
     later = {"error_rate": 0.3333, "precision": 1.0, "recall": 0.5, "links": 4, "chosen": [[0, 1], [0, 1]]}
@@ -96,9 +118,21 @@ def test_cells_are_the_tokens_of_linked_words(words):
     grid = select.select(trace, words=words)
     found = alignment.cells(grid, pair)
     spelt = {(grid.queries[query].text, grid.keys[key].text) for query, key in found.sure}
-    assert spelt == ({("Le", "The"), ("cheval", "horse"), ("noir", "black")} if words else {
-        ("Le", "The"), ("che", "hor"), ("che", "se"), ("val", "hor"), ("val", "se"),
-        ("no", "bla"), ("no", "ck"), ("ir", "bla"), ("ir", "ck")})
+    assert spelt == (
+        {("Le", "The"), ("cheval", "horse"), ("noir", "black")}
+        if words
+        else {
+            ("Le", "The"),
+            ("che", "hor"),
+            ("che", "se"),
+            ("val", "hor"),
+            ("val", "se"),
+            ("no", "bla"),
+            ("no", "ck"),
+            ("ir", "bla"),
+            ("ir", "ck"),
+        }
+    )
     more = {(grid.queries[query].text, grid.keys[key].text) for query, key in found.possible - found.sure}
     assert more == ({("cheval", "The")} if words else {("che", "The"), ("val", "The")})
 
@@ -108,10 +142,13 @@ def test_cells_without_special_tokens_are_counted_on_what_is_shown():
     assert alignment.cells(select.select(trace, special=False), PAIR) == alignment.cells(select.select(trace), PAIR)
 
 
-@pytest.mark.parametrize(("kind", "target", "message"), [
-    ("encoder", "Le chien noir", "links join a target and a source, so the map must be of kind cross; got encoder"),
-    ("cross", "Le chat noir", "the map must be of 'Le chien noir'; got 'chat' at 3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "target", "message"),
+    [
+        ("encoder", "Le chien noir", "links join a target and a source, so the map must be of kind cross; got encoder"),
+        ("cross", "Le chat noir", "the map must be of 'Le chien noir'; got 'chat' at 3"),
+    ],
+)
 def test_links_of_another_map_are_refused(kind, target, message):
     trace = synthetic.trace("The black dog", target, kinds=("cross", "encoder"))
     with pytest.raises(ValueError) as error:

@@ -57,10 +57,16 @@ MECHANISMS = {  # name: (module, query width, its score in numpy)
     "dot": (Dot, DK, lambda m: lambda q, k: sum(a * b for a, b in zip(q, k))),
     "scaled dot": (ScaledDot, DK, lambda m: lambda q, k: sum(a * b for a, b in zip(q, k)) / math.sqrt(len(q))),
     "general": (lambda: General(DQ, DK), DQ, lambda m: lambda q, k: q @ (matrix(m.key) @ k)),
-    "additive": (lambda: Additive(DQ, DK, A), DQ,
-                 lambda m: lambda q, k: matrix(m.energy)[0] @ np.tanh(matrix(m.query) @ q + matrix(m.key) @ k)),
-    "concat": (lambda: Concat(DQ, DK, A), DQ,
-               lambda m: lambda q, k: matrix(m.energy)[0] @ np.tanh(matrix(m.joint) @ np.concatenate([q, k]))),
+    "additive": (
+        lambda: Additive(DQ, DK, A),
+        DQ,
+        lambda m: lambda q, k: matrix(m.energy)[0] @ np.tanh(matrix(m.query) @ q + matrix(m.key) @ k),
+    ),
+    "concat": (
+        lambda: Concat(DQ, DK, A),
+        DQ,
+        lambda m: lambda q, k: matrix(m.energy)[0] @ np.tanh(matrix(m.joint) @ np.concatenate([q, k])),
+    ),
 }
 every = pytest.mark.parametrize("name", MECHANISMS)
 
@@ -97,7 +103,9 @@ def test_scaled_dot_agrees_with_torch(masked):
         mask = numbers(B, T, S, seed=4) > 0
         mask[..., 0] = True
     context, _ = ScaledDot()(query, keys, values, mask)
-    torch.testing.assert_close(context, F.scaled_dot_product_attention(query, keys, values, attn_mask=mask), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(
+        context, F.scaled_dot_product_attention(query, keys, values, attn_mask=mask), atol=1e-6, rtol=1e-5
+    )
 
 
 def projections(ours):
@@ -120,8 +128,11 @@ def test_multi_head_agrees_with_torch(key_width, value_width, query_width):
         torch.nn.init.normal_(layer.bias)
     # torch's query is as wide as its output: a narrower one is projected before, and torch's projection does nothing
     query = numbers(B, T, query_width or width)
-    asked, first = (query, (ours.query.weight, ours.query.bias)) if not query_width else (
-        ours.query(query), (torch.eye(width), torch.zeros(width)))  # fmt: skip
+    asked, first = (
+        (query, (ours.query.weight, ours.query.bias))
+        if not query_width
+        else (ours.query(query), (torch.eye(width), torch.zeros(width)))
+    )
     weights_, biases = zip(first, *projections(ours))
     if theirs.in_proj_weight is None:
         for name, matrix_ in zip("qkv", weights_):
@@ -134,8 +145,9 @@ def test_multi_head_agrees_with_torch(key_width, value_width, query_width):
     values = None if value_width is None else numbers(B, S, value_width, seed=2)
     visible = torch.tensor([[True] * S, [True] * (S - 2) + [False] * 2])
     context, weights = ours(query, keys, values, visible[:, None, None, :])
-    wanted, wanted_weights = theirs(asked, keys, keys if values is None else values, key_padding_mask=~visible,
-                                    average_attn_weights=False)  # fmt: skip
+    wanted, wanted_weights = theirs(
+        asked, keys, keys if values is None else values, key_padding_mask=~visible, average_attn_weights=False
+    )
     torch.testing.assert_close(context, wanted, atol=1e-6, rtol=1e-5)
     torch.testing.assert_close(weights, wanted_weights, atol=1e-6, rtol=1e-5)
     assert weights.shape == (B, heads, T, S)
@@ -267,8 +279,10 @@ def test_a_mask_of_numbers_is_refused():
 
 @pytest.mark.parametrize("score", [dot_scores, scaled_dot_scores, Dot().score, ScaledDot().score])
 def test_widths_that_differ_are_refused_where_they_must_agree(score):
-    wanted = (ValueError, "dot scores need queries and keys of one width; got 3 and 4 "
-                          "(use general, concat or additive when they differ)")
+    wanted = (
+        ValueError,
+        "dot scores need queries and keys of one width; got 3 and 4 (use general, concat or additive when they differ)",
+    )
     assert refused(lambda: score(torch.zeros(1, 1, 3), torch.zeros(1, 2, 4))) == wanted
 
 
@@ -286,8 +300,14 @@ def test_values_apart_from_keys_go_with_a_width_of_their_own(module, values):
 
 def test_the_usual_multi_head_keeps_its_names_on_disk():
     shapes = {name: tuple(value.shape) for name, value in MultiHead(4, 2, 6).state_dict().items()}
-    assert shapes == {"query.weight": (4, 4), "query.bias": (4,), "memory.weight": (8, 6), "memory.bias": (8,),
-                      "output.weight": (4, 4), "output.bias": (4,)}  # fmt: skip
+    assert shapes == {
+        "query.weight": (4, 4),
+        "query.bias": (4,),
+        "memory.weight": (8, 6),
+        "memory.bias": (8,),
+        "output.weight": (4, 4),
+        "output.bias": (4,),
+    }
 
 
 def test_a_score_must_be_defined():

@@ -11,7 +11,7 @@ from attnviz.attention import Additive, Concat, Dot, General, Local, MultiHead, 
 Q = torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
 K = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
 V = torch.tensor([[[10.0], [20.0], [30.0]]])
-E, E2, R2, E_R2 = math.e, math.e**2, math.e**math.sqrt(2), math.e ** (1 / math.sqrt(2))
+E, E2, R2, E_R2 = math.e, math.e**2, math.e ** math.sqrt(2), math.e ** (1 / math.sqrt(2))
 T1, T2, T3 = math.tanh(1), math.tanh(2), math.tanh(3)
 
 
@@ -38,7 +38,10 @@ def check_by_hand(module, rows):
 def test_dot_by_hand():
     # scores q . k: (1,0) meets (1,0) (0,1) (1,1) -> 1 0 1; (0,2) -> 0 2 2
     # softmax: e, 1, e over 2e + 1 = .4223 .1554 .4223; 1, e^2, e^2 over 1 + 2e^2 = .0634 .4683 .4683
-    first, second = [E / (2 * E + 1), 1 / (2 * E + 1), E / (2 * E + 1)], [1 / (1 + 2 * E2), E2 / (1 + 2 * E2), E2 / (1 + 2 * E2)]
+    first, second = (
+        [E / (2 * E + 1), 1 / (2 * E + 1), E / (2 * E + 1)],
+        [1 / (1 + 2 * E2), E2 / (1 + 2 * E2), E2 / (1 + 2 * E2)],
+    )
     assert [round(x, 4) for x in first + second] == [0.4223, 0.1554, 0.4223, 0.0634, 0.4683, 0.4683]
     check_by_hand(Dot(), [first, second])
 
@@ -90,8 +93,9 @@ def test_local_by_hand():
     # p = 2 sees keys 1, 2: exp(1 - 1/1.125) = e^(1/9), e^1 -> 0 .2913 .7087
     # p = 1.5 sees all, both ends being just within reach: exp(2 - 2) = 1, exp(-.25/1.125) = e^(-2/9), e^(2 - 2/9)
     #   -> 1 .8007 5.9167 over 7.7174 = .1296 .1038 .7667
-    module = with_weights(Local(2, 2, reach=1.5), key=[[0.0, 1.0], [1.0, 0.0]], hidden=torch.eye(2),
-                          place=[[math.log(2) / T1, 0.0]])  # fmt: skip
+    module = with_weights(
+        Local(2, 2, reach=1.5), key=[[0.0, 1.0], [1.0, 0.0]], hidden=torch.eye(2), place=[[math.log(2) / T1, 0.0]]
+    )
     np.testing.assert_allclose(module.centre(Q, torch.tensor([[3.0]])).detach(), [[2, 1.5]], atol=1e-6)
     rows = [[0, math.exp(1 / 9) / (math.exp(1 / 9) + E), E / (math.exp(1 / 9) + E)]]
     powers = [1, math.exp(-2 / 9), math.exp(16 / 9)]
@@ -104,8 +108,9 @@ def test_local_by_hand():
 def test_local_by_hand_counts_the_visible_keys():
     # The last key hidden: S = 2, p = 2 * 2/3 = 4/3 and 1. D = 1.5 reaches both keys from either
     # from 4/3: exp(0 - (16/9)/1.125), exp(1 - (1/9)/1.125); from 1: exp(2 - 1/1.125), exp(0)
-    module = with_weights(Local(2, 2, reach=1.5), key=[[0.0, 1.0], [1.0, 0.0]], hidden=torch.eye(2),
-                          place=[[math.log(2) / T1, 0.0]])  # fmt: skip
+    module = with_weights(
+        Local(2, 2, reach=1.5), key=[[0.0, 1.0], [1.0, 0.0]], hidden=torch.eye(2), place=[[math.log(2) / T1, 0.0]]
+    )
     weights = module(Q, K, V, torch.tensor([[[True, True, False]]]))[1][0].detach()
     rows = [softmax([-16 / 9 / 1.125, 1 - 1 / 9 / 1.125]), softmax([2 - 1 / 1.125, 0])]
     np.testing.assert_allclose(weights, [[*row, 0] for row in rows], atol=1e-6)

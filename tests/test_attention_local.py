@@ -36,8 +36,10 @@ def product(module, query, keys, length):
     inside = [s for s in range(length) if abs(s - p) <= module.reach]
     powers = {s: math.exp(query @ w @ keys[s]) for s in inside}
     sigma = module.reach / 2
-    return [powers[s] / sum(powers.values()) * math.exp(-((s - p) ** 2) / (2 * sigma**2)) if s in inside else 0.0
-            for s in range(length)]  # fmt: skip
+    return [
+        powers[s] / sum(powers.values()) * math.exp(-((s - p) ** 2) / (2 * sigma**2)) if s in inside else 0.0
+        for s in range(length)
+    ]
 
 
 LENGTHS = (S, 5)
@@ -76,8 +78,12 @@ def test_no_window_is_empty(size, share, reach):
 
 
 @settings(max_examples=40, deadline=None)
-@given(spread=st.sampled_from([0.0, 1.0, 30.0, 1e4]), lengths=st.lists(st.integers(1, 30), min_size=1, max_size=4),
-       reach=st.floats(1, 12), seed=st.integers(0, 1000))  # fmt: skip
+@given(
+    spread=st.sampled_from([0.0, 1.0, 30.0, 1e4]),
+    lengths=st.lists(st.integers(1, 30), min_size=1, max_size=4),
+    reach=st.floats(1, 12),
+    seed=st.integers(0, 1000),
+)
 def test_rows_sum_to_one_also_where_the_centre_is_at_an_end(spread, lengths, reach, seed):
     module, size = made(reach, spread, seed), max(lengths)
     module.key.weight.div_(max(spread, 1))
@@ -106,7 +112,10 @@ def test_padding_changes_nothing(seed, length, padding):
 def test_gradients_are_those_of_the_formula():
     # Against differences in double precision, in the middle between two window edges.
     module = made().double().requires_grad_(True)
-    query, keys = numbers(B, T, DQ).double().requires_grad_(True), numbers(B, S, DK, seed=1).double().requires_grad_(True)
+    query, keys = (
+        numbers(B, T, DQ).double().requires_grad_(True),
+        numbers(B, S, DK, seed=1).double().requires_grad_(True),
+    )
 
     def weights(query, keys, hidden, place):
         module_ = {"hidden.weight": hidden, "place.weight": place}

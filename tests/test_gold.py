@@ -25,7 +25,10 @@ A dog runs|.
 def test_the_example_by_hand():
     first, second = gold.parse(EXAMPLE)
     assert (first.source, first.target) == ("Isn't she the teacher?", "N'est-elle pas la professeure ?")
-    assert first.words() == (["Isn't", "she", "the", "teacher", "?"], ["N'", "est", "-elle", "pas", "la", "professeure", "?"])
+    assert first.words() == (
+        ["Isn't", "she", "the", "teacher", "?"],
+        ["N'", "est", "-elle", "pas", "la", "professeure", "?"],
+    )
     assert first.source_words[3:] == ((14, 21), (21, 22)) and first.target_words[:3] == ((0, 2), (2, 5), (5, 10))
     assert first.sure == {(0, 1), (0, 3), (1, 2), (2, 4), (3, 5), (4, 6)} and first.possible == first.sure | {(0, 0)}
     assert second.source == "犬が走る。" and second.source_words == ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5))
@@ -50,7 +53,9 @@ def pairs(draw):
     sides = []
     for _ in range(2):
         side = draw(st.lists(words, min_size=1, max_size=6))
-        sides.append((side, draw(st.lists(st.sampled_from([" ", "  ", "|"]), min_size=len(side) - 1, max_size=len(side) - 1))))
+        sides.append(
+            (side, draw(st.lists(st.sampled_from([" ", "  ", "|"]), min_size=len(side) - 1, max_size=len(side) - 1)))
+        )
     cells = st.tuples(*(st.integers(0, len(side) - 1) for side, _ in sides))
     return sides, draw(st.dictionaries(cells, st.booleans()))
 
@@ -66,24 +71,36 @@ def test_what_is_written_is_read(drawn):
     assert pair.possible == set(links) and pair.sure == {link for link, sure in links.items() if sure}
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("", "x must hold at least one pair; got none"),
-    ("# nothing\n\n", "x must hold at least one pair; got none"),
-    ("a\nb", "x, line 1: a pair must be three lines, its source, its target and its links; got 2"),
-    ("\na\nb\n0-0\nc\n", "x, line 2: a pair must be three lines, its source, its target and its links; got 4"),
-    ("a\nb\n0-0\n\na\nb\n0:0", "x, line 5: a link must be SOURCE-TARGET, counted from 0, with ? when it is only possible, and 3- "
-                              "or -3 for a word without a link; got '0:0'"),
-    ("a\nb\n-", "x, line 1: a link must be SOURCE-TARGET, counted from 0, with ? when it is only possible, and 3- or -3 for a "
-                "word without a link; got '-'"),
-    ("a\nb\n0-?", "x, line 1: a link must be SOURCE-TARGET, counted from 0, with ? when it is only possible, and 3- or -3 for a "
-                  "word without a link; got '0-?'"),
-    ("a\nb\n0-1", "x, line 1: the target has words 0 to 0; got word 1 among the links"),
-    ("a b\nb\n2-0?", "x, line 1: the source has words 0 to 1; got word 2 among the links"),
-    ("a\nb\n0-0 -7", "x, line 1: the target has words 0 to 0; got word 7 among the links"),
-    ("a\nb\n0-0 0-0?", "x, line 1: a link must be given once; got 0-0 twice"),
-    ("a\nb\n0-0 0-", "x, line 1: word 0 of the source is said to have no link, and has one"),
-    ("|\nb\n0-0", "x, line 1: a sentence must hold at least one word; got '|'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "x must hold at least one pair; got none"),
+        ("# nothing\n\n", "x must hold at least one pair; got none"),
+        ("a\nb", "x, line 1: a pair must be three lines, its source, its target and its links; got 2"),
+        ("\na\nb\n0-0\nc\n", "x, line 2: a pair must be three lines, its source, its target and its links; got 4"),
+        (
+            "a\nb\n0-0\n\na\nb\n0:0",
+            "x, line 5: a link must be SOURCE-TARGET, counted from 0, with ? when it is only possible, and 3- "
+            "or -3 for a word without a link; got '0:0'",
+        ),
+        (
+            "a\nb\n-",
+            "x, line 1: a link must be SOURCE-TARGET, counted from 0, with ? when it is only possible, and 3- or -3 for a "
+            "word without a link; got '-'",
+        ),
+        (
+            "a\nb\n0-?",
+            "x, line 1: a link must be SOURCE-TARGET, counted from 0, with ? when it is only possible, and 3- or -3 for a "
+            "word without a link; got '0-?'",
+        ),
+        ("a\nb\n0-1", "x, line 1: the target has words 0 to 0; got word 1 among the links"),
+        ("a b\nb\n2-0?", "x, line 1: the source has words 0 to 1; got word 2 among the links"),
+        ("a\nb\n0-0 -7", "x, line 1: the target has words 0 to 0; got word 7 among the links"),
+        ("a\nb\n0-0 0-0?", "x, line 1: a link must be given once; got 0-0 twice"),
+        ("a\nb\n0-0 0-", "x, line 1: word 0 of the source is said to have no link, and has one"),
+        ("|\nb\n0-0", "x, line 1: a sentence must hold at least one word; got '|'"),
+    ],
+)
 def test_errors_name_the_line(text, message):
     with pytest.raises(ValueError) as error:
         gold.parse(text, "x")
@@ -131,5 +148,7 @@ def test_sentences_end_with_a_sure_link_between_their_marks(languages):
 @pytest.mark.parametrize("languages", LANGUAGES)
 def test_many_pairs_are_reordered(languages):
     """Two sure links that cross: what a diagonal cannot get right."""
-    crossed = [pair for pair in gold.shipped(languages) if any(a < c and b > d for a, b in pair.sure for c, d in pair.sure)]
+    crossed = [
+        pair for pair in gold.shipped(languages) if any(a < c and b > d for a, b in pair.sure for c, d in pair.sure)
+    ]
     assert len(crossed) >= 20

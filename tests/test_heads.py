@@ -31,8 +31,19 @@ def row(frame, *head):
 
 def test_one_row_a_head(trace):
     frame = heads.table(trace)
-    assert list(frame) == ["model", "kind", "layer", "head", *stats.STATISTICS, "special_mass", "distance", *patterns.PATTERNS]
-    assert list(zip(frame.kind, frame.layer, frame["head"])) == [(kind, layer, head) for kind in KINDS for layer in range(3) for head in range(2)]
+    assert list(frame) == [
+        "model",
+        "kind",
+        "layer",
+        "head",
+        *stats.STATISTICS,
+        "special_mass",
+        "distance",
+        *patterns.PATTERNS,
+    ]
+    assert list(zip(frame.kind, frame.layer, frame["head"])) == [
+        (kind, layer, head) for kind in KINDS for layer in range(3) for head in range(2)
+    ]
     assert (frame.model == trace.model).all()
 
 
@@ -48,7 +59,10 @@ def test_distance_and_patterns_by_hand(trace):
         attention = trace.map(kind, 1)
         for head, weights in enumerate(attention.weights):
             queries, keys = weights.shape
-            away = [sum(a * abs(k - int((q + 0.5) * keys / queries)) for k, a in enumerate(line)) for q, line in enumerate(weights)]
+            away = [
+                sum(a * abs(k - int((q + 0.5) * keys / queries)) for k, a in enumerate(line))
+                for q, line in enumerate(weights)
+            ]
             found = row(frame, kind, 1, head)
             assert found.distance == pytest.approx(np.mean(away), rel=1e-5)
             assert found["first"] == pytest.approx(weights[kind == "decoder" :, 0].mean(), rel=1e-5)
@@ -56,8 +70,12 @@ def test_distance_and_patterns_by_hand(trace):
 
 def test_the_table_of_words(trace):
     joined = select.words(trace)
-    pd.testing.assert_series_equal(heads.table(joined)["gini"], stats.summary(joined).query("statistic == 'gini'")["mean"],
-                                   check_names=False, check_index=False)
+    pd.testing.assert_series_equal(
+        heads.table(joined)["gini"],
+        stats.summary(joined).query("statistic == 'gini'")["mean"],
+        check_names=False,
+        check_index=False,
+    )
 
 
 def test_some_columns_of_one_kind(trace):
@@ -95,8 +113,15 @@ def test_the_heads_most_like_a_pattern():
 
 # -- how far heads are apart -------------------------------------------------------------------------------------------
 
-pairs = hnp.arrays(np.float64, st.tuples(st.just(2), st.integers(1, 4), st.integers(1, 7)), elements=st.floats(0, 1, allow_subnormal=False)).filter(
-    lambda a: (a.sum(-1) > 1e-3).all()).map(lambda a: a / a.sum(-1, keepdims=True))
+pairs = (
+    hnp.arrays(
+        np.float64,
+        st.tuples(st.just(2), st.integers(1, 4), st.integers(1, 7)),
+        elements=st.floats(0, 1, allow_subnormal=False),
+    )
+    .filter(lambda a: (a.sum(-1) > 1e-3).all())
+    .map(lambda a: a / a.sum(-1, keepdims=True))
+)
 
 
 @given(pairs)
@@ -123,11 +148,17 @@ def test_distances_between_chosen_heads(trace):
     assert found.iloc[0, 1] == pytest.approx(wanted, rel=1e-5)
 
 
-@pytest.mark.parametrize("chosen, message", [
-    ([Head("encoder", 0, 0), Head("cross", 0, 0)], "heads must be of one kind to be compared; got encoder 0.0, cross 0.0"),
-    ([], "heads must be of one kind to be compared; got none"),
-    ([Head("encoder", 0, 2)], "head must be one of 0 to 1 of the encoder map of layer 0; got 2"),
-])
+@pytest.mark.parametrize(
+    "chosen, message",
+    [
+        (
+            [Head("encoder", 0, 0), Head("cross", 0, 0)],
+            "heads must be of one kind to be compared; got encoder 0.0, cross 0.0",
+        ),
+        ([], "heads must be of one kind to be compared; got none"),
+        ([Head("encoder", 0, 2)], "head must be one of 0 to 1 of the encoder map of layer 0; got 2"),
+    ],
+)
 def test_heads_that_cannot_be_compared(trace, chosen, message):
     with pytest.raises(ValueError) as error:
         heads.distances(trace, chosen)

@@ -21,7 +21,9 @@ def scores(weights, kind="encoder", source="a b c d", target="a b c d", chosen=P
     trace = synthetic.trace(source, target, kinds=(kind,))
     trace = replace(trace, maps=(AttentionMap(kind, 0, [weights]),))
     view = patterns.layout(trace, trace.maps[0])
-    return {pattern.name: patterns.score(trace.maps[0].weights[0], patterns.ceiling(pattern, view)) for pattern in chosen}
+    return {
+        pattern.name: patterns.score(trace.maps[0].weights[0], patterns.ceiling(pattern, view)) for pattern in chosen
+    }
 
 
 def column(k, rows=N, columns=N):
@@ -32,7 +34,9 @@ def test_each_looks_at_itself():
     found = scores(np.eye(N))
     assert found["current"] == 1 and found["local"] == 1
     assert found["previous"] == found["next"] == 0
-    assert found["first"] == pytest.approx(1 / N) and found["separator"] == pytest.approx(1 / N)  # of the two ends themselves
+    assert found["first"] == pytest.approx(1 / N) and found["separator"] == pytest.approx(
+        1 / N
+    )  # of the two ends themselves
     assert found["broad"] == pytest.approx(1 / N)
 
 
@@ -82,9 +86,15 @@ def test_the_same_word_elsewhere():
 def test_the_same_word_is_what_the_vocabulary_takes_to_be_the_same():
     """Two capitals of one word; two halves of a letter."""
     text = "The the aa"
-    tokens = [Token("The", 0, 3, word=0, piece="the"), Token("the", 4, 7, word=1, piece="the"),
-              Token("a", 8, 9, word=2, piece="1"), Token("a", 8, 9, word=2, piece="2")]  # fmt: skip
-    trace = Trace("m", "m", text, "", False, tuple(tokens), (), (), (), (AttentionMap("encoder", 0, np.full((1, 4, 4), 0.25)),))
+    tokens = [
+        Token("The", 0, 3, word=0, piece="the"),
+        Token("the", 4, 7, word=1, piece="the"),
+        Token("a", 8, 9, word=2, piece="1"),
+        Token("a", 8, 9, word=2, piece="2"),
+    ]
+    trace = Trace(
+        "m", "m", text, "", False, tuple(tokens), (), (), (), (AttentionMap("encoder", 0, np.full((1, 4, 4), 0.25)),)
+    )
     view = patterns.layout(trace, trace.map("encoder"))
     assert np.argwhere(patterns.ceiling(PATTERNS["same"], view)).tolist() == [[0, 1], [1, 0]]
 
@@ -132,7 +142,9 @@ def test_an_annotation_of_ones_own():
     assert np.isnan(scores(weights, chosen=[patterns.linked("none", "None", set())])["none"])
 
 
-@given(hnp.arrays(np.float64, (N, N), elements=st.floats(0, 1)).filter(lambda a: (a.sum(-1) > 1e-3).all()), st.booleans())
+@given(
+    hnp.arrays(np.float64, (N, N), elements=st.floats(0, 1)).filter(lambda a: (a.sum(-1) > 1e-3).all()), st.booleans()
+)
 def test_scores_are_shares(raw, causal):
     raw = raw + 1e-6
     raw = np.tril(raw) if causal else raw

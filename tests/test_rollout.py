@@ -50,7 +50,9 @@ def test_heads_that_look_at_themselves_change_nothing():
 
 @given(st.integers(0, 50), st.sampled_from(["encoder", "decoder"]), st.integers(1, 4))
 def test_what_is_rolled_out_is_a_trace_like_any(seed, kind, layers):
-    rolled = rollout.rollout(trace(kind, layers, seed=seed), kind)  # a Trace checks itself: rows, and nothing from the future
+    rolled = rollout.rollout(
+        trace(kind, layers, seed=seed), kind
+    )  # a Trace checks itself: rows, and nothing from the future
     assert [(m.kind, m.layer, len(m.weights)) for m in rolled.maps] == [(kind, layer, 1) for layer in range(layers)]
     assert (rolled.maps[-1].weights[0].diagonal() >= 0.5**layers - 1e-6).all()  # the residual path
 
@@ -68,12 +70,23 @@ def test_layers_are_sorted():
     assert rollout.rollout(shuffled).maps == rollout.rollout(source).maps
 
 
-@pytest.mark.parametrize("make, kind, message", [
-    (lambda: trace("cross"), "cross", "kind must be encoder or decoder, where queries are keys too; got 'cross'"),
-    (lambda: trace("cross"), "encoder", "the trace must have the encoder maps of every layer from 0 on; got none"),
-    (lambda: replace(trace(), maps=trace().maps[1:]), "encoder", "the trace must have the encoder maps of every layer from 0 on; got 1, 2"),
-    (lambda: select.words(trace()), "encoder", "the trace must be of pieces; roll out first, then join the pieces to words"),
-])
+@pytest.mark.parametrize(
+    "make, kind, message",
+    [
+        (lambda: trace("cross"), "cross", "kind must be encoder or decoder, where queries are keys too; got 'cross'"),
+        (lambda: trace("cross"), "encoder", "the trace must have the encoder maps of every layer from 0 on; got none"),
+        (
+            lambda: replace(trace(), maps=trace().maps[1:]),
+            "encoder",
+            "the trace must have the encoder maps of every layer from 0 on; got 1, 2",
+        ),
+        (
+            lambda: select.words(trace()),
+            "encoder",
+            "the trace must be of pieces; roll out first, then join the pieces to words",
+        ),
+    ],
+)
 def test_what_cannot_be_rolled_out(make, kind, message):
     with pytest.raises(ValueError) as error:
         rollout.rollout(make(), kind)
@@ -81,11 +94,14 @@ def test_what_cannot_be_rolled_out(make, kind, message):
 
 
 def test_maps_that_are_not_square():
-    with pytest.raises(ValueError, match=r"^maps must be square, \(H, Q, Q\) with one Q in all layers; got \[\(1, 2, 3\)\]$"):
+    with pytest.raises(
+        ValueError, match=r"^maps must be square, \(H, Q, Q\) with one Q in all layers; got \[\(1, 2, 3\)\]$"
+    ):
         rollout.matrices([np.ones((1, 2, 3))])
 
 
 # -- by distance -------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_by_distance_is_the_sum_over_cells(kind):

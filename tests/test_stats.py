@@ -15,14 +15,34 @@ from attnviz import select, stats
 from attnviz.trace import AttentionMap
 
 KINDS = ("cross", "encoder", "decoder")
-COLUMNS = ["entropy_nats", "entropy_bits", "normalised_entropy", "max_weight", "effective_threshold", "effective_entropy",
-           "effective_inverse", "gini", "argmax", "expected_position"]
-REFERENCE = np.array([[.65, .10, .05, .05, .10, .03, .02], [.10, .70, .05, .05, .05, .03, .02],
-                      [.05, .05, .05, .05, .10, .68, .02], [.05, .05, .10, .75, .02, .02, .01],
-                      [.05, .10, .70, .05, .05, .03, .02], [.02, .02, .02, .02, .02, .02, .88]])
+COLUMNS = [
+    "entropy_nats",
+    "entropy_bits",
+    "normalised_entropy",
+    "max_weight",
+    "effective_threshold",
+    "effective_entropy",
+    "effective_inverse",
+    "gini",
+    "argmax",
+    "expected_position",
+]
+REFERENCE = np.array(
+    [
+        [0.65, 0.10, 0.05, 0.05, 0.10, 0.03, 0.02],
+        [0.10, 0.70, 0.05, 0.05, 0.05, 0.03, 0.02],
+        [0.05, 0.05, 0.05, 0.05, 0.10, 0.68, 0.02],
+        [0.05, 0.05, 0.10, 0.75, 0.02, 0.02, 0.01],
+        [0.05, 0.10, 0.70, 0.05, 0.05, 0.03, 0.02],
+        [0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.88],
+    ]
+)
 
-distributions = hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 8)), elements=st.floats(0, 1)).filter(
-    lambda a: (a.sum(-1) > 1e-3).all()).map(lambda a: a / a.sum(-1, keepdims=True))
+distributions = (
+    hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 8)), elements=st.floats(0, 1))
+    .filter(lambda a: (a.sum(-1) > 1e-3).all())
+    .map(lambda a: a / a.sum(-1, keepdims=True))
+)
 
 
 def message(error):
@@ -35,6 +55,7 @@ def row(*weights, **options):
 
 # -- rows --------------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_reference_matrix(dtype):
     frame = stats.rows(REFERENCE.astype(dtype))
@@ -46,7 +67,7 @@ def test_the_reference_matrix(dtype):
 
 
 def test_the_frame():
-    frame = stats.rows([[.5, .5], [1, 0], [0, 1]])
+    frame = stats.rows([[0.5, 0.5], [1, 0], [0, 1]])
     assert list(frame.columns) == COLUMNS == list(stats.STATISTICS)
     assert frame.index.name == "query" and frame.index.tolist() == [0, 1, 2]
 
@@ -54,9 +75,9 @@ def test_the_frame():
 def test_one_row_by_hand():
     """a = 1/2, 1/4, 1/4, 0. H = 1/2 ln 2 + 2 (1/4) ln 4 = 1.5 ln 2. Sum a^2 = 3/8. Position (0 * 2 + 1 + 2) / 4.
     Gini, ascending 0, 1/4, 1/4, 1/2: sum (2i - n - 1) a_i / n = (-3 * 0 - 1 * 1/4 + 1 * 1/4 + 3 * 1/2) / 4 = 3/8."""
-    got = row(.5, .25, .25, 0)
+    got = row(0.5, 0.25, 0.25, 0)
     ln2 = np.log(2)
-    wanted = [1.5 * ln2, 1.5, 1.5 * ln2 / np.log(4), .5, 3, 2 ** 1.5, 8 / 3, 3 / 8, 0, .75]
+    wanted = [1.5 * ln2, 1.5, 1.5 * ln2 / np.log(4), 0.5, 3, 2**1.5, 8 / 3, 3 / 8, 0, 0.75]
     assert got.astype(float).tolist() == pytest.approx(wanted)
 
 
@@ -124,44 +145,62 @@ def test_a_single_key():
 
 def test_normalised_by_the_visible_keys():
     """Causal, two of three visible, half and half: entropy ln 2 of at most ln 2, not of ln 3."""
-    frame = stats.rows([[1, 0, 0], [.5, .5, 0], [1 / 3] * 3], visible=np.tri(3, dtype=bool))
+    frame = stats.rows([[1, 0, 0], [0.5, 0.5, 0], [1 / 3] * 3], visible=np.tri(3, dtype=bool))
     assert np.isnan(frame.normalised_entropy[0]) and frame.normalised_entropy[1:].tolist() == pytest.approx([1, 1])
     assert frame.gini.tolist() == pytest.approx([0, 0, 0])
 
 
 def test_threshold_is_strict():
-    assert [row(.5, .3, .2, threshold=t).effective_threshold for t in (0, .2, .25, .3, .5, 1)] == [3, 2, 2, 1, 0, 0]
-    tenth = np.full((1, 10), .1, dtype=np.float32)
+    assert [row(0.5, 0.3, 0.2, threshold=t).effective_threshold for t in (0, 0.2, 0.25, 0.3, 0.5, 1)] == [
+        3,
+        2,
+        2,
+        1,
+        0,
+        0,
+    ]
+    tenth = np.full((1, 10), 0.1, dtype=np.float32)
     assert stats.rows(tenth).effective_threshold[0] == 0
 
 
 def test_a_blank_row():
-    frame = stats.rows([[np.nan, np.nan], [.25, .75]], visible=[[False, False], [True, True]])
+    frame = stats.rows([[np.nan, np.nan], [0.25, 0.75]], visible=[[False, False], [True, True]])
     assert frame.iloc[0].isna().all() and frame.iloc[1].notna().all()
-    assert frame["argmax"][1] == 1 and stats.rows([[.25, .75]])["argmax"].dtype == np.int64
+    assert frame["argmax"][1] == 1 and stats.rows([[0.25, 0.75]])["argmax"].dtype == np.int64
 
 
 def test_the_first_of_equal_keys_is_the_argmax():
-    assert row(.2, .4, .4)["argmax"] == 1
+    assert row(0.2, 0.4, 0.4)["argmax"] == 1
 
 
 def test_a_row_that_is_off_by_less_than_the_tolerance_is_a_distribution():
-    assert row(.5, .50005).normalised_entropy <= 1
+    assert row(0.5, 0.50005).normalised_entropy <= 1
     assert row(0, 1.00005).entropy_nats == 0 and row(0, 1.00005).max_weight == 1.00005
 
 
-@pytest.mark.parametrize("weights, options, wanted", [
-    ([.5, .5], {}, "weights must have axes [queries, keys], with at least one key; got shape (2,)"),
-    (np.zeros((2, 0)), {}, "weights must have axes [queries, keys], with at least one key; got shape (2, 0)"),
-    ([[.5, .5], [.5, .4]], {}, "weights of every row must sum to 1; got [0.5, 0.4] in row 1"),
-    ([[np.inf, 0]], {}, "weights of every row must sum to 1; got [inf, 0.0] in row 0"),
-    ([[1.5, -.5]], {}, "weights of every row must be at least 0; got [1.5, -0.5] in row 0"),
-    ([[1, 0], [np.nan, 1]], {}, "weights of every row must hold numbers, or NaN in the whole row; got [nan, 1.0] in row 1"),
-    ([[.5, .5]], {"visible": [[True, False]]}, "weights of every row must be 0 where a key is not visible; got [0.5, 0.5] in row 0"),
-    ([[.5, .5]], {"visible": [True, True]}, "visible must have the shape of the weights, (1, 2); got (2,)"),
-    ([[.5, .5]], {"threshold": -.1}, "threshold must be from 0 to 1; got -0.1"),
-    ([[.5, .5]], {"threshold": np.nan}, "threshold must be from 0 to 1; got nan"),
-])
+@pytest.mark.parametrize(
+    "weights, options, wanted",
+    [
+        ([0.5, 0.5], {}, "weights must have axes [queries, keys], with at least one key; got shape (2,)"),
+        (np.zeros((2, 0)), {}, "weights must have axes [queries, keys], with at least one key; got shape (2, 0)"),
+        ([[0.5, 0.5], [0.5, 0.4]], {}, "weights of every row must sum to 1; got [0.5, 0.4] in row 1"),
+        ([[np.inf, 0]], {}, "weights of every row must sum to 1; got [inf, 0.0] in row 0"),
+        ([[1.5, -0.5]], {}, "weights of every row must be at least 0; got [1.5, -0.5] in row 0"),
+        (
+            [[1, 0], [np.nan, 1]],
+            {},
+            "weights of every row must hold numbers, or NaN in the whole row; got [nan, 1.0] in row 1",
+        ),
+        (
+            [[0.5, 0.5]],
+            {"visible": [[True, False]]},
+            "weights of every row must be 0 where a key is not visible; got [0.5, 0.5] in row 0",
+        ),
+        ([[0.5, 0.5]], {"visible": [True, True]}, "visible must have the shape of the weights, (1, 2); got (2,)"),
+        ([[0.5, 0.5]], {"threshold": -0.1}, "threshold must be from 0 to 1; got -0.1"),
+        ([[0.5, 0.5]], {"threshold": np.nan}, "threshold must be from 0 to 1; got nan"),
+    ],
+)
 def test_rows_refuses(weights, options, wanted):
     with pytest.raises(ValueError) as error:
         stats.rows(weights, **options)
@@ -176,10 +215,22 @@ def test_rows_leaves_its_input_alone():
 
 # -- steps, of_grid, summary, weights ----------------------------------------------------------------------------------
 
+
 def test_steps_is_rows_of_every_head():
     trace = synthetic.trace("The black dog", "Le chien noir court", heads=2, layers=3, kinds=KINDS, pieces=True)
     frame = stats.steps(trace)
-    assert list(frame.columns) == ["model", "mechanism", "kind", "layer", "head", "step", "token", "argmax_token", *COLUMNS, "special_mass"]
+    assert list(frame.columns) == [
+        "model",
+        "mechanism",
+        "kind",
+        "layer",
+        "head",
+        "step",
+        "token",
+        "argmax_token",
+        *COLUMNS,
+        "special_mass",
+    ]
     assert len(frame) == sum(m.weights.shape[0] * m.weights.shape[1] for m in trace.maps)
     groups = {key: part for key, part in frame.groupby(["kind", "layer", "head"])}
     assert len(groups) == 18
@@ -232,7 +283,16 @@ def test_of_grid_is_steps_when_one_head_is_shown_whole(kind, words):
     shared = [name for name in frame.columns if name != "removed_mass"]
     pd.testing.assert_frame_equal(frame[shared], wanted[shared].reset_index(drop=True))
     assert (frame.removed_mass == 0).all()
-    assert list(frame.columns) == ["model", "mechanism", "step", "token", "argmax_token", *COLUMNS, "special_mass", "removed_mass"]
+    assert list(frame.columns) == [
+        "model",
+        "mechanism",
+        "step",
+        "token",
+        "argmax_token",
+        *COLUMNS,
+        "special_mass",
+        "removed_mass",
+    ]
 
 
 def test_of_grid_without_special_tokens():
@@ -265,8 +325,8 @@ def test_summary_of_the_reference_matrix():
     trace = synthetic.trace("a b c d e f", "u v w x y")
     trace = replace(trace, maps=(AttentionMap("cross", 0, [REFERENCE]),))
     frame = stats.summary(trace).set_index("statistic")
-    assert frame.loc["entropy_nats", ["mean", "std"]].tolist() == pytest.approx([1.0248, .2153], abs=5e-5)
-    assert frame.loc["max_weight", ["mean", "std"]].tolist() == pytest.approx([.7267, .0748], abs=5e-5)
+    assert frame.loc["entropy_nats", ["mean", "std"]].tolist() == pytest.approx([1.0248, 0.2153], abs=5e-5)
+    assert frame.loc["max_weight", ["mean", "std"]].tolist() == pytest.approx([0.7267, 0.0748], abs=5e-5)
     assert frame.loc["effective_threshold", ["mean", "std"]].tolist() == [1, 0]
 
 
@@ -286,13 +346,25 @@ def test_summarise_what_is_on_the_screen():
     assert frame.model.unique().tolist() == ["b", "a"]  # in the order given
     for part, name in zip(frames, "ba"):
         line = frame.query(f"model == '{name}' and statistic == 'removed_mass'").iloc[0]
-        assert line["mean"] == pytest.approx(part.removed_mass.mean()) and line["std"] == pytest.approx(part.removed_mass.std(ddof=0))
+        assert line["mean"] == pytest.approx(part.removed_mass.mean()) and line["std"] == pytest.approx(
+            part.removed_mass.std(ddof=0)
+        )
 
 
 def test_weights_lists_every_number_with_its_tokens():
     trace = synthetic.trace("the dog the", "le chien", heads=2, layers=2, kinds=KINDS)
     frame = stats.weights(trace)
-    assert list(frame.columns) == ["model", "kind", "layer", "head", "query", "query_token", "key", "key_token", "weight"]
+    assert list(frame.columns) == [
+        "model",
+        "kind",
+        "layer",
+        "head",
+        "query",
+        "query_token",
+        "key",
+        "key_token",
+        "weight",
+    ]
     assert len(frame) == sum(m.weights.size for m in trace.maps)
     for line in frame.sample(40, random_state=0).itertuples():
         m = trace.map(line.kind, line.layer)

@@ -28,17 +28,23 @@ def show(found: Trace) -> str:
     looks = stats.of_grid(select.select(found, "encoder")).itertuples()
     shares = found.map("cross").weights[0, 0]
     rows = [("token", "share in the label", "looks most at", "weight")]
-    rows += [(plain(row.token), f"{share:.2f}", plain(row.argmax_token), f"{row.max_weight:.2f}")
-             for row, share in zip(looks, shares)]  # fmt: skip
-    return (f"label: {found.translation}\nprobability: {math.exp(found.log_prob):.3f}\n"
-            f"attention: encoder, {html_page.which(found, 'encoder')}\n\n{table(rows, '<><>')}")  # fmt: skip
+    rows += [
+        (plain(row.token), f"{share:.2f}", plain(row.argmax_token), f"{row.max_weight:.2f}")
+        for row, share in zip(looks, shares)
+    ]
+    return (
+        f"label: {found.translation}\nprobability: {math.exp(found.log_prob):.3f}\n"
+        f"attention: encoder, {html_page.which(found, 'encoder')}\n\n{table(rows, '<><>')}"
+    )
 
 
 def evaluate(classifier: Classifier, args: Namespace) -> None:
     """Score a classifier on one file of sentences with labels."""
     if args.reference or args.beam != 1:
-        raise ValueError(f"{classifier.name} gives labels, which stand in --source; --reference and --beam are for models "
-                         "that translate")  # fmt: skip
+        raise ValueError(
+            f"{classifier.name} gives labels, which stand in --source; --reference and --beam are for models "
+            "that translate"
+        )
     pairs = corpora.read_labelled(Path(args.source))
     if not pairs:
         raise ValueError(f"{args.source} must hold at least one sentence with its label; got none")
@@ -46,7 +52,11 @@ def evaluate(classifier: Classifier, args: Namespace) -> None:
     if args.json:
         print(json.dumps(result))
         return
-    rows = [("model", result["model"]), ("sentences", str(result["sentences"])), ("accuracy", f"{result['accuracy']:.2f} %")]
+    rows = [
+        ("model", result["model"]),
+        ("sentences", str(result["sentences"])),
+        ("accuracy", f"{result['accuracy']:.2f} %"),
+    ]
     rows.append(("speed", f"{result['sentences_per_second']:.1f} sentences/s"))
     counts = [("label", *(f"said {given}" for given in LABELS))]
     counts += [(true, *(str(result["confusion"][true][given]) for given in LABELS)) for true in LABELS]

@@ -23,7 +23,14 @@ from attnviz.trace import Trace, files
 
 __all__ = ["align", "download", "evaluate", "models", "study", "trace", "train"]
 
-_FIRST = ("bleu_lc", "bleu_morphemes", "bleu_words", "bleu_char", "exact_match", "accuracy")  # the score that a list shows, where it is
+_FIRST = (
+    "bleu_lc",
+    "bleu_morphemes",
+    "bleu_words",
+    "bleu_char",
+    "exact_match",
+    "accuracy",
+)  # the score that a list shows, where it is
 
 
 def models(args: Namespace) -> None:
@@ -76,22 +83,31 @@ def _score_translations(translator: Translator, args: Namespace) -> None:
 
     sources, references = _read(args.source), _read(args.reference)
     if len(sources) != len(references):
-        raise ValueError(f"{args.source} has {len(sources)} lines and {args.reference} has {len(references)}; "
-                         "they must be aligned")  # fmt: skip
+        raise ValueError(
+            f"{args.source} has {len(sources)} lines and {args.reference} has {len(references)}; they must be aligned"
+        )
     result = score(translator, sources, references, args.beam, progress=True)
     if args.json:
         print(json.dumps(result))
         return
     wanted = metrics.of(args.model.split("/")[0])
     if absent := [metric.title for metric in wanted if metric.key not in result]:
-        print(f"the references have no spaces, so {absent[0].replace(',', ' on')} says nothing of them; see that on characters", file=sys.stderr)
+        print(
+            f"the references have no spaces, so {absent[0].replace(',', ' on')} says nothing of them; see that on characters",
+            file=sys.stderr,
+        )
     rows = [("model", result["model"]), ("sentences", str(result["sentences"]))]
-    rows += [(metric.title, f"{result[metric.key]:.2f}   {result[f'{metric.key}_signature']}")
-             for metric in wanted if metric.key in result]  # fmt: skip
+    rows += [
+        (metric.title, f"{result[metric.key]:.2f}   {result[f'{metric.key}_signature']}")
+        for metric in wanted
+        if metric.key in result
+    ]
     how = "greedy" if args.beam == 1 else f"beam {args.beam}"
     rows.append(("speed", f"{result['sentences_per_second']:.1f} sentences/s, {how}"))
     if result["entropy_nats"] is not None:
-        rows.append(("entropy", f"{result['entropy_nats']:.4f} nats, mean of every cross-attention row, head and layer"))
+        rows.append(
+            ("entropy", f"{result['entropy_nats']:.4f} nats, mean of every cross-attention row, head and layer")
+        )
         rows.append(("maximum weight", f"{result['max_weight']:.4f}, mean of the same rows"))
     print(table(rows, "<<"))
 
@@ -115,12 +131,22 @@ def align(args: Namespace) -> None:
         return
     lines = [("best head, chosen on other sentences", found["best_head"]), ("diagonal", found["diagonal"])]
     lines += [(f"rows shifted by {shift}", figures) for shift, figures in found["shifted"].items()]
-    lines += [("mean of all heads" if row["layer"] is None else f"layer {row['layer'] + 1}, mean of heads", row)
-              for row in found["means"]]  # fmt: skip
+    lines += [
+        ("mean of all heads" if row["layer"] is None else f"layer {row['layer'] + 1}, mean of heads", row)
+        for row in found["means"]
+    ]
     lines += [(f"layer {row['layer'] + 1}, head {row['head'] + 1}", row) for row in found["heads"]]
     names = ("error_rate", "precision", "recall")
-    rows = [(title, *("–" if figures[name] is None else f"{figures[name]:.3f}" for name in names)) for title, figures in lines]
-    head = (f"{found['pairs']} pairs, {found['sure']} sure of {found['possible']} links", "error rate", "precision", "recall")
+    rows = [
+        (title, *("–" if figures[name] is None else f"{figures[name]:.3f}" for name in names))
+        for title, figures in lines
+    ]
+    head = (
+        f"{found['pairs']} pairs, {found['sure']} sure of {found['possible']} links",
+        "error rate",
+        "precision",
+        "recall",
+    )
     print(table([head, *rows], "<>>>"))
 
 
@@ -129,7 +155,9 @@ def study(args: Namespace) -> None:
     from attnviz import studies
 
     root = _root(args)
-    setting = studies.Setting(root, Path(args.out or OUT / "studies"), corpora.load("en-fr", data_folder(args)), args.seeds)
+    setting = studies.Setting(
+        root, Path(args.out or OUT / "studies"), corpora.load("en-fr", data_folder(args)), args.seeds
+    )
     studies.run(args.name, setting)
     print(f"{root / 'README.md'} has the study of {args.name}; its figures are in {root / 'studies' / args.name}.json")
 
@@ -179,7 +207,9 @@ def _describe(entry: dict) -> tuple[str, ...]:
 def _score(entry: dict) -> str:
     """The first score of the first test set, or of validation where there is none; a dash when the card has neither."""
     scores = entry.get("scores")
-    scores = {split: found for split, found in scores.items() if isinstance(found, dict)} if isinstance(scores, dict) else {}
+    scores = (
+        {split: found for split, found in scores.items() if isinstance(found, dict)} if isinstance(scores, dict) else {}
+    )
     for split in [split for split in scores if split != "val"] or list(scores):
         for key in _FIRST:
             if (shown := _number(scores, ".2f", split, key)) != "–":
@@ -200,24 +230,33 @@ def _show(found: Trace) -> str:
     """The translation, its log-probability, and for each token of it where it looked most, if the model looks anywhere."""
     chances = torch.tensor(found.log_probs).exp().tolist()
     rows = [("step", "token", "probability")]
-    rows += [(str(t + 1), plain(token.text), f"{chance:.2f}") for t, (token, chance) in enumerate(zip(found.target, chances))]
+    rows += [
+        (str(t + 1), plain(token.text), f"{chance:.2f}") for t, (token, chance) in enumerate(zip(found.target, chances))
+    ]
     attention = "none"
     if any(m.kind == "cross" for m in found.maps):
         attention = f"cross, {html_page.which(found)}"
-        looks = [(plain(row.argmax_token), f"{row.max_weight:.2f}") for row in stats.of_grid(select.select(found)).itertuples()]
+        looks = [
+            (plain(row.argmax_token), f"{row.max_weight:.2f}")
+            for row in stats.of_grid(select.select(found)).itertuples()
+        ]
         rows = [row + more for row, more in zip(rows, [("looks most at", "weight"), *looks])]
     how = "target" if found.forced else "translation"
     cut = "" if found.complete else "\nthe length limit cut the translation short"
-    return (f"{how}: {plain(found.translation)}\nlog-probability: {found.log_prob:.3f}{cut}\n"
-            f"attention: {attention}\n\n{table(rows, '><><>')}")  # fmt: skip
+    return (
+        f"{how}: {plain(found.translation)}\nlog-probability: {found.log_prob:.3f}{cut}\n"
+        f"attention: {attention}\n\n{table(rows, '><><>')}"
+    )
 
 
 def _show_reading(found: Trace) -> str:
     """For each token of a text that was only read where the model looked most."""
     kind = found.maps[0].kind
     rows = [("step", "token", "looks most at", "weight")]
-    rows += [(str(row.step + 1), plain(row.token), plain(row.argmax_token), f"{row.max_weight:.2f}")
-             for row in stats.of_grid(select.select(found, kind)).itertuples()]  # fmt: skip
+    rows += [
+        (str(row.step + 1), plain(row.token), plain(row.argmax_token), f"{row.max_weight:.2f}")
+        for row in stats.of_grid(select.select(found, kind)).itertuples()
+    ]
     return f"attention: {kind}, {html_page.which(found, kind)}\n\n{table(rows, '><<>')}"
 
 
@@ -226,6 +265,10 @@ def _translate(translator: Translator | Pretrained, args: Namespace) -> Trace:
 
 
 # How each kind of model is asked for a trace, how that is shown, and how the model is scored.
-_TRACED = {Translator: (_translate, _show), Classifier: (classify.trace, classify.show),
-           Writer: (_translate, _show), Reader: (_translate, _show_reading)}  # fmt: skip
+_TRACED = {
+    Translator: (_translate, _show),
+    Classifier: (classify.trace, classify.show),
+    Writer: (_translate, _show),
+    Reader: (_translate, _show_reading),
+}
 _SCORED = {Translator: _score_translations, Classifier: classify.evaluate}

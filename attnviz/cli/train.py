@@ -35,7 +35,9 @@ def train(args: Namespace) -> None:
     from attnviz.training import train as training
 
     taught = dict(TAUGHT) if args.teacher and args.mechanism in CLASSIFIERS else {"options": {}}
-    given = {name: getattr(args, name) for name in ("epochs", "batch_tokens", "seed") if getattr(args, name) is not None}
+    given = {
+        name: getattr(args, name) for name in ("epochs", "batch_tokens", "seed") if getattr(args, name) is not None
+    }
     options = {name: value for name, value in args.set if name not in _SETTINGS}
     changes = {name: _number(name, value) for name, value in args.set if name in _SETTINGS}
     _check(args, options)
@@ -45,8 +47,10 @@ def train(args: Namespace) -> None:
     corpus = _corpus(args)
     plan = training.plan(args.pair, args.mechanism, options, **_few(args, corpus) | taught | changes | given)
     if len(corpus.val) < FEW_VAL:
-        print(f"validation has {len(corpus.val)} sentences, so which pass is kept is partly chance; give more, or a larger --val-size",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"validation has {len(corpus.val)} sentences, so which pass is kept is partly chance; give more, or a larger --val-size",
+            file=sys.stderr,
+        )
     if args.threads:
         torch.set_num_threads(args.threads)
     name = f"{args.pair}/{args.mechanism}"
@@ -66,12 +70,16 @@ def _check(args: Namespace, options: dict) -> None:
     """ValueError for a name that is neither an option nor a setting, and for a folder that is none."""
     known = model_options(args.mechanism) if args.mechanism in CLASSES else options
     if unknown := [name for name in options if name not in known]:
-        raise ValueError(f"{unknown[0]} is neither an option of {args.mechanism} ({', '.join(known)}) nor a setting of its training "
-                         f"({', '.join(_SETTINGS)})")  # fmt: skip
+        raise ValueError(
+            f"{unknown[0]} is neither an option of {args.mechanism} ({', '.join(known)}) nor a setting of its training "
+            f"({', '.join(_SETTINGS)})"
+        )
     starts, teachers = ([("--start", "en-fr/bahdanau", args.start)] if args.start else []), args.teacher
     for option, such, folder in [*starts, *(("--teacher", "sst2/self-attention", teacher) for teacher in teachers)]:
         if not (Path(folder) / "config.json").is_file():
-            raise ValueError(f"{option} must be the folder of a checkpoint, such as checkpoints/{such}; got {folder or 'nothing'}")
+            raise ValueError(
+                f"{option} must be the folder of a checkpoint, such as checkpoints/{such}; got {folder or 'nothing'}"
+            )
     if args.threads and args.threads > (most := max(64, os.cpu_count() or 1)):
         raise ValueError(f"--threads must be at most {most}; got {args.threads}")
     if args.out and Path(args.out).exists() and not Path(args.out).is_dir():
@@ -88,8 +96,10 @@ def _keep_vocabulary(args: Namespace, root: Path, name: str, changes: dict, corp
     size = len(text)
     asked = changes.get("vocabulary", size)  # at most: few sentences have fewer
     if asked < size:
-        raise ValueError(f"{path} has {size} pieces, which all mechanisms of {args.pair} share; leave vocabulary={asked} "
-                         "out, or choose another --out")  # fmt: skip
+        raise ValueError(
+            f"{path} has {size} pieces, which all mechanisms of {args.pair} share; leave vocabulary={asked} "
+            "out, or choose another --out"
+        )
     wanted = f" of at most {asked} asked for" if asked > size else ""
     print(f"{path} is kept: {size} pieces{wanted}, which all mechanisms of {args.pair} share")
     instead = "leave --start out" if args.start else "choose another --out"
@@ -173,8 +183,11 @@ def _say_left_out(rows: corpora.Pairs, name: Path) -> None:
     """How many lines that hold something are no pair, and which is the first: a wrong separator shows here."""
     broken = [number for number, row in enumerate(rows, start=1) if any(row) and not all(row)]
     if broken:
-        print(f"{len(broken)} of {sum(map(any, rows))} lines lack the source or its translation, and are left out; the first is "
-              f"line {broken[0]} of {name}", file=sys.stderr)  # fmt: skip
+        print(
+            f"{len(broken)} of {sum(map(any, rows))} lines lack the source or its translation, and are left out; the first is "
+            f"line {broken[0]} of {name}",
+            file=sys.stderr,
+        )
 
 
 def _few(args: Namespace, corpus: corpora.Corpus) -> dict:
@@ -192,7 +205,9 @@ def _command(args: Namespace) -> str:
     for name, path in zip(own, paths):
         words += [f"--{name.replace('_', '-')}", _told_apart(path, paths)]
     words += [] if own or args.pair in corpora.GENERATED else ["--data", "DIR"]
-    words += ["--start", "/".join(Path(args.start).resolve().parts[-2:])] if args.start else []  # pair/mechanism, of any folder
+    words += (
+        ["--start", "/".join(Path(args.start).resolve().parts[-2:])] if args.start else []
+    )  # pair/mechanism, of any folder
     words += [word for folder in args.teacher for word in ("--teacher", "/".join(Path(folder).resolve().parts[-3:]))]
     for name in _RECORDED:
         if (value := getattr(args, name)) is not None:

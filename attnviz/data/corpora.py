@@ -55,7 +55,9 @@ def read_lines(path: Path) -> list[str]:
         end = "\n" if "\n" in text else "\r"  # the line ends of old Macs
         return text.removesuffix(end).split(end) if text else []
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}") from None
+        raise ValueError(
+            f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}"
+        ) from None
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from None
 
@@ -128,8 +130,10 @@ class Folder:
     def _noted(self, name: str) -> Path:
         path = find(self.path, name)
         if path is None:
-            raise FileNotFoundError(f"no {name} or {name}.gz in {self.path}; point --data at the folder that holds the corpora, "
-                                    "or fetch them: python -m attnviz download")  # fmt: skip
+            raise FileNotFoundError(
+                f"no {name} or {name}.gz in {self.path}; point --data at the folder that holds the corpora, "
+                "or fetch them: python -m attnviz download"
+            )
         self.files[f"{self.path.name}/{path.name}"] = sha256(path)
         return path
 
@@ -188,8 +192,14 @@ def reverse(data: Path | None = None, count: int = 20_000, seed: int = 1) -> Cor
     chance.shuffle(pairs)
     digest = hashlib.sha256("\n".join(source for source, _ in pairs).encode()).hexdigest()
     held = count // 40
-    return Corpus(pairs[3 * held :], pairs[:held], {"test": pairs[held : 3 * held]}, {f"generated, seed {seed}": digest},
-                  "exact_match", "symbols")  # fmt: skip
+    return Corpus(
+        pairs[3 * held :],
+        pairs[:held],
+        {"test": pairs[held : 3 * held]},
+        {f"generated, seed {seed}": digest},
+        "exact_match",
+        "symbols",
+    )
 
 
 PAIRS: dict[str, Callable[[Path], Corpus]] = {
@@ -211,8 +221,10 @@ def own(pairs: Pairs, files: dict[str, str], val_size: int | None = None, style:
     """
     size = max(1, min(20, len(pairs) // 5), min(1000, len(pairs) // 20)) if val_size is None else val_size
     if not 1 <= size < len(pairs):
-        raise ValueError(f"of {len(pairs)} pairs of sentences at least one must be for validation and one for training; "
-                         f"got {size} for validation")  # fmt: skip
+        raise ValueError(
+            f"of {len(pairs)} pairs of sentences at least one must be for validation and one for training; "
+            f"got {size} for validation"
+        )
     val = [pairs[i] for i in sorted(random.Random(0).sample(range(len(pairs)), size))]
     held = {source for source, _ in val}
     train = [pair for pair in pairs if pair[0] not in held]
@@ -240,7 +252,9 @@ def load(pair: str, data: Path | None) -> Corpus:
     Raises ValueError for a pair that has none, FileNotFoundError where the folder lacks a file.
     """
     if pair not in PAIRS:
-        raise ValueError(f"there are no corpora for {pair}; choose one of {', '.join(PAIRS)}, or give files of your own")
+        raise ValueError(
+            f"there are no corpora for {pair}; choose one of {', '.join(PAIRS)}, or give files of your own"
+        )
     return PAIRS[pair](data)
 
 

@@ -92,8 +92,10 @@ def fetch(pair: str, data: Path, report: Callable[[str], object] = lambda line: 
         if there is None:
             _get(file, path)
         elif (found := _digest(unpack(there.read_bytes(), there))) != file.sha256:
-            raise ValueError(f"{there} is not the file of that name in the corpus: the SHA-256 of its text is {found}, and "
-                             f"should be {file.sha256}; move it away")  # fmt: skip
+            raise ValueError(
+                f"{there} is not the file of that name in the corpus: the SHA-256 of its text is {found}, and "
+                f"should be {file.sha256}; move it away"
+            )
         report(f"{there or path}: {'there already' if there else 'fetched'}, hash as it should be")
 
 
@@ -113,8 +115,10 @@ def _get(file: File, path: Path) -> None:
     if file.lines is not None:
         text = b"\n".join(text.split(b"\n")[: file.lines]) + b"\n"
     if (found := _digest(text)) != file.sha256:
-        raise ValueError(f"{' '.join(file.urls)} is not what it was: the SHA-256 of its text is {found}, and should be "
-                         f"{file.sha256}; nothing was kept")  # fmt: skip
+        raise ValueError(
+            f"{' '.join(file.urls)} is not what it was: the SHA-256 of its text is {found}, and should be "
+            f"{file.sha256}; nothing was kept"
+        )
     content = parts[0] if len(parts) == 1 else text
     atomic.replace(path, lambda temporary: temporary.write_bytes(content))
 

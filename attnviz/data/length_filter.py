@@ -20,8 +20,10 @@ def readable(corpus: Corpus, text: Text) -> tuple[Corpus, list[str]]:
         kept[name] = [pair for pair, fit in zip(pairs, fits) if fit]
         left_out += [pair[0] for pair, fit in zip(pairs, fits) if not fit]
         if not kept[name]:
-            raise ValueError(f"no sentence of {name} has something visible and at most {LONGEST} pieces, which is what the models read; "
-                             "give others, or shorter ones")  # fmt: skip
+            raise ValueError(
+                f"no sentence of {name} has something visible and at most {LONGEST} pieces, which is what the models read; "
+                "give others, or shorter ones"
+            )
     return replace(corpus, **kept), left_out
 
 

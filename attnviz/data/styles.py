@@ -54,9 +54,12 @@ def _replace(table: dict[str, str]) -> list[normalizers.Normalizer]:
 def _each(word: str) -> pre_tokenizers.PreTokenizer:
     """Every match of `word` is a word with its mark, whatever the space before it."""
     return pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(r"\s+"), behavior="removed"), pre_tokenizers.Split(Regex(word), behavior="isolated"),
-         pre_tokenizers.Metaspace(SPACE, prepend_scheme="always", split=False)]
-    )  # fmt: skip
+        [
+            pre_tokenizers.Split(Regex(r"\s+"), behavior="removed"),
+            pre_tokenizers.Split(Regex(word), behavior="isolated"),
+            pre_tokenizers.Metaspace(SPACE, prepend_scheme="always", split=False),
+        ]
+    )
 
 
 def byte_pairs(tokenizer: Tokenizer, texts: list[str], size: int) -> None:
@@ -89,9 +92,11 @@ STYLES = {
     "written": Style(
         normalizers.Sequence([normalizers.NFKC(), *_replace(_SAME), normalizers.Strip()]),
         pre_tokenizers.Sequence(
-            [pre_tokenizers.Metaspace(SPACE, prepend_scheme="always", split=False),
-             pre_tokenizers.Split(Regex(_WRITTEN), behavior="isolated")]
-        ),  # fmt: skip
+            [
+                pre_tokenizers.Metaspace(SPACE, prepend_scheme="always", split=False),
+                pre_tokenizers.Split(Regex(_WRITTEN), behavior="isolated"),
+            ]
+        ),
         byte_pairs,
     ),
     # NFC, not NFKC: Japanese is printed with full-width marks and digits.
@@ -104,9 +109,16 @@ STYLES = {
     ),
     "plain": Style(
         normalizers.Sequence(
-            [normalizers.NFKD(), normalizers.StripAccents(), *_replace(_SAME), normalizers.Lowercase(), *_replace(_BARE),
-             *_replace(_TYPED), normalizers.Strip()]
-        ),  # fmt: skip
+            [
+                normalizers.NFKD(),
+                normalizers.StripAccents(),
+                *_replace(_SAME),
+                normalizers.Lowercase(),
+                *_replace(_BARE),
+                *_replace(_TYPED),
+                normalizers.Strip(),
+            ]
+        ),
         _each(_TOKENISED),
         byte_pairs,
     ),

@@ -85,7 +85,9 @@ class Text:
         """
         tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
         if not isinstance(tokenizer.model, models.BPE):
-            raise ValueError("piece_dropout needs a vocabulary of byte-pair merges, and this one has none; leave it at 0")
+            raise ValueError(
+                "piece_dropout needs a vocabulary of byte-pair merges, and this one has none; leave it at 0"
+            )
         tokenizer.model.dropout = share
         return Text(tokenizer, self.marked)
 

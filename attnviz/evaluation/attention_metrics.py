@@ -82,5 +82,7 @@ class AntiDiagonal:
         if self.right is None or not self.steps:
             return {"antidiagonal": None, "antidiagonal_heads": None}
         shares = 100 * self.right.double() / self.steps
-        return {"antidiagonal": round(shares.max().item(), 2),
-                "antidiagonal_heads": [[round(share, 2) for share in layer] for layer in shares.tolist()]}  # fmt: skip
+        return {
+            "antidiagonal": round(shares.max().item(), 2),
+            "antidiagonal_heads": [[round(share, 2) for share in layer] for layer in shares.tolist()],
+        }

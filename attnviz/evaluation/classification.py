@@ -30,15 +30,23 @@ def score(classifier: Classifier, sentences: Sequence[str], labels: Sequence[str
         raise ValueError(f"sentences must be some, and as many as labels; got {len(sentences)} and {len(labels)}")
     for number, sentence in enumerate(sentences, start=1):
         if (size := len(classifier.text.ids(sentence))) > LONGEST:
-            raise TextError(f"sentence {number} is too long: {size} pieces with the end mark, and the models read at most "
-                            f"{LONGEST}; shorten it or leave it out")  # fmt: skip
+            raise TextError(
+                f"sentence {number} is too long: {size} pieces with the end mark, and the models read at most "
+                f"{LONGEST}; shorten it or leave it out"
+            )
     started = time.perf_counter()
     found = classify.labels(classifier.model, classifier.text, sentences)
     seconds = time.perf_counter() - started
     counts = Counter(zip(labels, found))
     confusion = {true: {given: counts[true, given] for given in LABELS} for true in LABELS}
-    return {"model": classifier.name, "sentences": len(sentences), **metrics.score("sst2", found, labels), "confusion": confusion,
-            "seconds": round(seconds, 3), "sentences_per_second": round(len(sentences) / seconds, 2)}  # fmt: skip
+    return {
+        "model": classifier.name,
+        "sentences": len(sentences),
+        **metrics.score("sst2", found, labels),
+        "confusion": confusion,
+        "seconds": round(seconds, 3),
+        "sentences_per_second": round(len(sentences) / seconds, 2),
+    }
 
 
 def figures(classifier: Classifier, corpus: corpora.Corpus, progress: bool = False) -> dict:

@@ -40,7 +40,10 @@ def _moses(language: str) -> Measure:
 
     def measure(found: Texts, references: Texts) -> tuple[float, str]:
         divide, bleu = MosesTokenizer(language), BLEU(lowercase=True, tokenize="none", force=True)
-        texts = [[divide.tokenize(text.lower(), return_str=True, escape=False) for text in side] for side in (found, references)]
+        texts = [
+            [divide.tokenize(text.lower(), return_str=True, escape=False) for text in side]
+            for side in (found, references)
+        ]
         score = bleu.corpus_score(texts[0], [texts[1]]).score
         return score, f"{bleu.get_signature()}|moses:{language}|sacremoses:{version('sacremoses')}"
 

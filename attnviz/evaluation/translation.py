@@ -92,9 +92,14 @@ def translations(
                 tally.add(unrolled, lengths, [len(ids[i]) for i in chosen])
             bar.update(len(chosen))
             started = time.perf_counter()
-    speed = {"seconds": round(seconds, 3), "sentences_per_second": round(len(filled) / seconds, 2),
-             "ms_per_sentence": round(1000 * seconds / len(filled), 3)}  # fmt: skip
-    return found, {name: value for part in (speed, *(tally.figures() for tally in tallies)) for name, value in part.items()}
+    speed = {
+        "seconds": round(seconds, 3),
+        "sentences_per_second": round(len(filled) / seconds, 2),
+        "ms_per_sentence": round(1000 * seconds / len(filled), 3),
+    }
+    return found, {
+        name: value for part in (speed, *(tally.figures() for tally in tallies)) for name, value in part.items()
+    }
 
 
 def card(root: Path, name: str, corpus: corpora.Corpus, command: str, progress: bool = False) -> dict:
@@ -109,18 +114,26 @@ def card(root: Path, name: str, corpus: corpora.Corpus, command: str, progress: 
     model = loading.load(name, root)
     peaks = [epoch["peak_memory_mb"] for epoch in history if epoch.get("peak_memory_mb")]
     return {
-        "pair": pair, "mechanism": mechanism, "data": corpus.files, "seed": settings["seed"], "command": command,
-        "settings": settings, "options": options(mechanism) | checkpoints.read_config(name, root).options,
+        "pair": pair,
+        "mechanism": mechanism,
+        "data": corpus.files,
+        "seed": settings["seed"],
+        "command": command,
+        "settings": settings,
+        "options": options(mechanism) | checkpoints.read_config(name, root).options,
         "weights_sha256": checkpoints.fingerprint(name, root),
         "tokenizer_sha256": checkpoints.fingerprint_text(pair, root),
         "parameters": sum(p.numel() for p in model.model.parameters()),
-        "epochs": len(history), "seconds": round(state["seconds"]),
-        "peak_memory_mb": max(peaks, default=None), "device": history[-1].get("device"),
+        "epochs": len(history),
+        "seconds": round(state["seconds"]),
+        "peak_memory_mb": max(peaks, default=None),
+        "device": history[-1].get("device"),
         "precision": history[-1].get("precision"),
         "versions": {"attnviz": __version__, "python": platform.python_version(), "torch": torch.__version__},
         "best": max(history, key=lambda epoch: epoch[f"val_{corpus.metric}"]),
-        **FIGURES[type(model)](model, corpus, progress), "history": history,
-    }  # fmt: skip
+        **FIGURES[type(model)](model, corpus, progress),
+        "history": history,
+    }
 
 
 def figures(translator: Translator, corpus: corpora.Corpus, progress: bool = False) -> dict:
@@ -135,8 +148,11 @@ def figures(translator: Translator, corpus: corpora.Corpus, progress: bool = Fal
     for split, pairs in corpus.tests.items():
         for beam, suffix in ((1, ""), (BEAM, f"_beam_{BEAM}")):
             scores[split + suffix] = _measured(translator, pairs, seen, beam, progress)
-    return {"scores": scores, "ms_per_sentence": latency(translator, [source for source, _ in corpus.val[:TIMED]]),
-            "alignment": alignment.report(translator, gold.shipped(_pair(translator)))}  # fmt: skip
+    return {
+        "scores": scores,
+        "ms_per_sentence": latency(translator, [source for source, _ in corpus.val[:TIMED]]),
+        "alignment": alignment.report(translator, gold.shipped(_pair(translator))),
+    }
 
 
 FIGURES = {Translator: figures, Classifier: classification.figures}
@@ -177,8 +193,10 @@ def _filled(ids: list[list[int]]) -> list[int]:
     """Indices of the sentences that hold something. Raises ValueError when none does, TextError when one is too long."""
     for number, row in enumerate(ids, start=1):
         if len(row) > LONGEST:
-            raise TextError(f"sentence {number} is too long: {len(row)} pieces with the end mark, and the models read at "
-                            f"most {LONGEST}; shorten it or leave it out")  # fmt: skip
+            raise TextError(
+                f"sentence {number} is too long: {len(row)} pieces with the end mark, and the models read at "
+                f"most {LONGEST}; shorten it or leave it out"
+            )
     filled = [i for i, row in enumerate(ids) if len(row) > 1]
     if not filled:
         raise ValueError(f"sources must hold at least one sentence with visible text; got none in {len(ids)} lines")

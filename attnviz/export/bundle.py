@@ -74,9 +74,15 @@ def figure_html(figure: go.Figure, name: str = "figure") -> bytes:
 def document(title: str, body: str, colors: Theme, width: int, style: str = "") -> bytes:
     """An HTML file around `body`, which is markup, as `style` is CSS; `title` is text. Column of `width` px; UTF-8."""
     page = _DOCUMENT.format(
-        title=html.escape(title), body=body, width=width, style=style, font=FONT,
-        page=colors.page, text=colors.text, muted=colors.muted,
-    )  # fmt: skip
+        title=html.escape(title),
+        body=body,
+        width=width,
+        style=style,
+        font=FONT,
+        page=colors.page,
+        text=colors.text,
+        muted=colors.muted,
+    )
     return page.encode("utf-8", "xmlcharrefreplace")
 
 
@@ -125,9 +131,13 @@ def bundle(
 def _html(figure: go.Figure, name: str, include_plotlyjs: bool | str) -> bytes:
     meta = figure.layout.meta or {}
     drawn = pio.to_html(
-        figure, config=config(name), include_plotlyjs=include_plotlyjs, full_html=False, validate=False,
+        figure,
+        config=config(name),
+        include_plotlyjs=include_plotlyjs,
+        full_html=False,
+        validate=False,
         div_id=figure_name(name),
-    )  # fmt: skip
+    )
     body = f"<figure>\n{drawn}\n<figcaption>{html.escape(meta.get('description', ''))}</figcaption>\n</figure>"
     width = 1200 if "xaxis3" in figure.layout.to_plotly_json() else 720
     return document(name, body, palette(bool(meta.get("dark"))), width)

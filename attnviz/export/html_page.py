@@ -40,8 +40,12 @@ function show(step) {{
 choose.addEventListener("input", () => show(Number(choose.value)));
 document.getElementById("{main}").on("plotly_click", event => show(event.points[0].y));
 </script>"""
-_HEADINGS = {("target", "source"): "Target looks at source", ("source", "source"): "Source looks at source",
-             ("target", "input"): "Target looks at the target so far", ("input", "input"): "Text looks at the text so far"}  # fmt: skip
+_HEADINGS = {
+    ("target", "source"): "Target looks at source",
+    ("source", "source"): "Source looks at source",
+    ("target", "input"): "Target looks at the target so far",
+    ("input", "input"): "Text looks at the text so far",
+}
 _BY_STEP = {"cross": "Cross-attention", "encoder": "Self-attention", "decoder": "Self-attention"}
 _LANGUAGES = re.compile(r"([a-z]{2,3})-([a-z]{2,3})/")
 _COLUMNS = ("entropy_nats", "max_weight", "effective_entropy", "gini", "expected_position", "special_mass")
@@ -53,7 +57,9 @@ def page(trace: Trace) -> bytes:
     grids = {kind: select.select(trace, kind) for kind in KINDS if any(m.kind == kind for m in trace.maps)}
     main, grid = next(iter(grids.items()))
     frame = stats.of_grid(grid)
-    sections = [_section(_heading(trace, kind, _HEADINGS[one.sides]), figures.heatmap(one), kind) for kind, one in grids.items()]
+    sections = [
+        _section(_heading(trace, kind, _HEADINGS[one.sides]), figures.heatmap(one), kind) for kind, one in grids.items()
+    ]
     sections.insert(1, _bars(grid))
     by_step = figures.by_step({trace.mechanism: frame}, grid.visible.sum(axis=1).tolist())
     sections.append(_section(_heading(trace, main, f"{_BY_STEP[main]} by step"), by_step, "by-step"))
@@ -63,9 +69,15 @@ def page(trace: Trace) -> bytes:
     source, target = found.groups() if found else ("", "")
     title, colors = f"Attention of {trace.model}", palette(False)
     body = _BODY.format(
-        title=html.escape(title), sentence=html.escape(trace.text), source=source, translation=_translation(trace, target),
-        sections="\n".join(sections), steps=steps, main=main, plotly=get_plotlyjs(),
-    )  # fmt: skip
+        title=html.escape(title),
+        sentence=html.escape(trace.text),
+        source=source,
+        translation=_translation(trace, target),
+        sections="\n".join(sections),
+        steps=steps,
+        main=main,
+        plotly=get_plotlyjs(),
+    )
     return bundle.document(title, body, colors, 760, _STYLE.format(muted=colors.muted, grid=colors.grid))
 
 
@@ -87,8 +99,10 @@ def _translation(trace: Trace, language: str) -> str:
         return ""
     how = "target given" if trace.forced else "the model's translation"
     chance = "" if trace.log_prob is None else f", log-probability {trace.log_prob:.2f}"
-    return (f'<p lang="{language}" dir="auto"><b>{html.escape(trace.translation)}</b></p>\n'
-            f'<p class="quiet">{how}{chance}</p>\n')  # fmt: skip
+    return (
+        f'<p lang="{language}" dir="auto"><b>{html.escape(trace.translation)}</b></p>\n'
+        f'<p class="quiet">{how}{chance}</p>\n'
+    )
 
 
 def _section(heading: str, figure: go.Figure, name: str) -> str:
@@ -102,8 +116,10 @@ def _bars(grid: select.Grid) -> str:
     drawn = pio.to_html(first, config=bundle.config("step"), include_plotlyjs=False, full_html=False, div_id="bars")
     caption = html.escape(first.layout.meta["description"])
     last = len(grid.queries) - 1
-    return (f'<h2>One step</h2>\n<label>Step <input id="choose" type="range" min="0" max="{last}" value="0"></label>\n'
-            f'<figure>{drawn}<figcaption id="caption">{caption}</figcaption></figure>')  # fmt: skip
+    return (
+        f'<h2>One step</h2>\n<label>Step <input id="choose" type="range" min="0" max="{last}" value="0"></label>\n'
+        f'<figure>{drawn}<figcaption id="caption">{caption}</figcaption></figure>'
+    )
 
 
 def _table(frame: pd.DataFrame) -> str:
@@ -115,8 +131,10 @@ def _table(frame: pd.DataFrame) -> str:
         values = (f"{getattr(row, name):.2f}" for name in _COLUMNS)
         rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in (*texts, *values))}</tr>")
     lines = "\n".join(rows)
-    return (f'<h2>The same in numbers</h2>\n<div class="table"><table><thead><tr>{head}</tr></thead>\n'
-            f"<tbody>{lines}</tbody></table></div>")  # fmt: skip
+    return (
+        f'<h2>The same in numbers</h2>\n<div class="table"><table><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>{lines}</tbody></table></div>"
+    )
 
 
 def _json(figure: go.Figure) -> str:

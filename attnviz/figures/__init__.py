@@ -14,5 +14,14 @@ from attnviz.figures.overview import head_map, overview
 from attnviz.figures.wording import describe
 
 __all__ = [
-    "by_distance", "by_step", "comparison", "describe", "difference", "head_map", "heatmap", "overview", "step_bars", "token_lines",
-]  # fmt: skip
+    "by_distance",
+    "by_step",
+    "comparison",
+    "describe",
+    "difference",
+    "head_map",
+    "heatmap",
+    "overview",
+    "step_bars",
+    "token_lines",
+]

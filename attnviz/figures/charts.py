@@ -38,9 +38,14 @@ _ROW = 30  # px a table row
 
 
 def by_step(
-    frames: Mapping[str, pd.DataFrame], keys: int | Sequence[int] | None, step: int | None = None, title: str | None = None, *,
-    tokens: bool = True, dark: bool = False,
-) -> go.Figure:  # fmt: skip
+    frames: Mapping[str, pd.DataFrame],
+    keys: int | Sequence[int] | None,
+    step: int | None = None,
+    title: str | None = None,
+    *,
+    tokens: bool = True,
+    dark: bool = False,
+) -> go.Figure:
     """Entropy, maximum weight and effective positions by step, a line a mechanism; dotted: uniform over `keys` keys.
 
     frames : mechanism -> frame with columns step, token, entropy_nats, max_weight, effective_entropy
@@ -61,8 +66,10 @@ def by_step(
     shared = tokens and len({tuple(frame["token"]) for frame in frames.values()}) == 1
     description = f"Entropy, maximum weight and effective positions by step for {_listed(frames)}"
     if isinstance(keys, int):
-        description += (f"; the dotted line is uniform attention over {keys} keys: {math.log(keys):.2f} nats, "
-                        f"maximum {1 / keys:.2f}, {keys} positions")  # fmt: skip
+        description += (
+            f"; the dotted line is uniform attention over {keys} keys: {math.log(keys):.2f} nats, "
+            f"maximum {1 / keys:.2f}, {keys} positions"
+        )
     elif keys is not None:
         description += f"; the dotted curve is uniform attention over the keys that each step sees, up to {max(keys)}"
     above = _TITLE if title else 0
@@ -90,12 +97,16 @@ def comparison(
     columns += [[cells.get((statistic, mechanism), "–") for statistic in statistics] for mechanism in mechanisms]
     align = ["left", *["right"] * len(mechanisms)]
     look = dict(align=align, height=_ROW, line=dict(color=colors.grid, width=1))
-    head = ["", *(f"<b>{labels.escape(labels.plain(name))}</b>" for name in mechanisms)]  # a table shows no other markup
+    head = [
+        "",
+        *(f"<b>{labels.escape(labels.plain(name))}</b>" for name in mechanisms),
+    ]  # a table shows no other markup
     table = dict(
-        type="table", columnwidth=[1.7, *[1] * len(mechanisms)],
+        type="table",
+        columnwidth=[1.7, *[1] * len(mechanisms)],
         header=dict(values=head, fill=dict(color=colors.panel), font=dict(color=colors.text, size=13), **look),
         cells=dict(values=columns, fill=dict(color=CLEAR), font=dict(color=colors.text, size=13), **look),
-    )  # fmt: skip
+    )
     description = f"Mean ± standard deviation over the steps of {len(statistics)} statistics for {_listed(mechanisms)}."
     above = _TITLE if title else 0
     margin, height = (1, 34, 2 + above, 2), _ROW * (len(statistics) + 1) + 24 + above
@@ -104,7 +115,9 @@ def comparison(
 
 def name_of(statistic: str, threshold: float = 0.1) -> str:
     """What a statistic is called in a table; threshold : the one that `stats` was given."""
-    return f"Weights above {threshold:g}" if statistic == "effective_threshold" else STATISTICS.get(statistic, statistic)
+    return (
+        f"Weights above {threshold:g}" if statistic == "effective_threshold" else STATISTICS.get(statistic, statistic)
+    )
 
 
 def _counts(keys: int | Sequence[int] | None, steps: int) -> int | list[int] | None:
@@ -137,30 +150,47 @@ def _line(name: str, frame: pd.DataFrame, panel: int, style) -> dict:
     steps = frame["step"].to_list()
     spoken = [f"‘{labels.escape(labels.plain(token))}’" for token in frame["token"]]
     return dict(
-        type="scatter", mode="lines" if len(steps) > 2 else "lines+markers", name=shown, legendgroup=shown, showlegend=panel == 0,
-        x=steps, y=frame[statistic].round(4).to_list(), xaxis=f"x{axis}", yaxis=f"y{axis}",
-        line=dict(color=style.color, dash=style.dash, width=2), marker=dict(color=style.color, symbol=style.marker, size=7),
+        type="scatter",
+        mode="lines" if len(steps) > 2 else "lines+markers",
+        name=shown,
+        legendgroup=shown,
+        showlegend=panel == 0,
+        x=steps,
+        y=frame[statistic].round(4).to_list(),
+        xaxis=f"x{axis}",
+        yaxis=f"y{axis}",
+        line=dict(color=style.color, dash=style.dash, width=2),
+        marker=dict(color=style.color, symbol=style.marker, size=7),
         text=[f"step {step + 1}, {token}" for step, token in zip(steps, spoken, strict=True)],
         hovertemplate=f"%{{y:.{digits}f}} at %{{text}}<extra>{shown}</extra>",
-    )  # fmt: skip
+    )
 
 
 def _panels(frames, keys: int | list[int] | None, step: int | None, shared: bool, dark: bool) -> dict:
     """Axes, panel titles, the uniform reference and the chosen step."""
     colors, longest = palette(dark), max(frames.values(), key=len)
     size = (1 - 2 * _GAP) / 3
-    legend = dict(orientation="h", x=0, y=1, xref="paper", yref="container", xanchor="left", yanchor="top", font=dict(size=13))
+    legend = dict(
+        orientation="h", x=0, y=1, xref="paper", yref="container", xanchor="left", yanchor="top", font=dict(size=13)
+    )
     part = dict(annotations=[], shapes=[], showlegend=True, hovermode="x unified", legend=legend)
     for panel, (statistic, name, uniform, _) in enumerate(_PANELS):
         axis = "" if panel == 0 else str(panel + 1)
         start, level = panel * (size + _GAP), _levels(uniform, keys)
         part[f"xaxis{axis}"] = _step_axis(longest, shared, colors) | dict(
-            anchor=f"y{axis}", unifiedhovertitle=dict(text=name), domain=[start, min(1, start + size)],
-        )  # fmt: skip
+            anchor=f"y{axis}",
+            unifiedhovertitle=dict(text=name),
+            domain=[start, min(1, start + size)],
+        )
         part[f"yaxis{axis}"] = dict(
-            anchor=f"x{axis}", range=[0, 1.04 if panel == 1 else _top(frames, statistic, level)], gridcolor=colors.grid,
-            zeroline=False, fixedrange=True, nticks=5, tickfont=dict(size=11, color=colors.muted),
-        )  # fmt: skip
+            anchor=f"x{axis}",
+            range=[0, 1.04 if panel == 1 else _top(frames, statistic, level)],
+            gridcolor=colors.grid,
+            zeroline=False,
+            fixedrange=True,
+            nticks=5,
+            tickfont=dict(size=11, color=colors.muted),
+        )
         part["annotations"] += _panel_texts(name, level, axis, dark)
         part["shapes"] += _panel_shapes(level, step, axis, colors)
     return part
@@ -184,7 +214,9 @@ def _panel_texts(name: str, level, axis: str, dark: bool) -> list[dict]:
     texts = [dict(**title, **place, yref=f"y{axis} domain")]
     if level is not None:
         curve = isinstance(level, list)
-        text, y = ("uniform", [one for one in level if one is not None][-1]) if curve else (f"uniform {level:.3g}", level)
+        text, y = (
+            ("uniform", [one for one in level if one is not None][-1]) if curve else (f"uniform {level:.3g}", level)
+        )
         texts.append(note(text, dark, **place, yref=f"y{axis}", x=1, y=y, xanchor="right"))
     return texts
 
@@ -196,10 +228,24 @@ def _panel_shapes(level, step: int | None, axis: str, colors) -> list[dict]:
         place = dict(type="line", xref=f"x{axis} domain", x0=0, x1=1, y0=level, y1=level)
     look = dict(yref=f"y{axis}", layer="below", line=dict(color=colors.muted, width=1.5, dash="dot"))
     uniform = [] if level is None else [place | look]
-    chosen = [] if step is None else [dict(
-        type="rect", xref=f"x{axis}", yref=f"y{axis} domain", x0=step - 0.4, x1=step + 0.4, y0=0, y1=1, layer="below",
-        fillcolor=colors.grid, line=dict(width=0),
-    )]  # fmt: skip
+    chosen = (
+        []
+        if step is None
+        else [
+            dict(
+                type="rect",
+                xref=f"x{axis}",
+                yref=f"y{axis} domain",
+                x0=step - 0.4,
+                x1=step + 0.4,
+                y0=0,
+                y1=1,
+                layer="below",
+                fillcolor=colors.grid,
+                line=dict(width=0),
+            )
+        ]
+    )
     return uniform + chosen
 
 
@@ -216,7 +262,17 @@ def _step_axis(frame: pd.DataFrame, shared: bool, colors) -> dict:
     tokens = [labels.escape(labels.plain(token)) for token in frame["token"]]
     texts = dict(zip(steps, tokens, strict=True)) if shared else {step: str(step + 1) for step in steps}
     return dict(
-        range=[min(steps, default=0) - 0.4, max(steps, default=0) + 0.4], tickvals=shown, fixedrange=True,
-        ticktext=[texts[step] for step in shown], tickangle=-50 if shared else 0, showgrid=False, zeroline=False,
-        tickfont=dict(size=11), linecolor=colors.muted, showline=True, ticks="outside", ticklen=3, tickcolor=colors.muted,
-    )  # fmt: skip
+        range=[min(steps, default=0) - 0.4, max(steps, default=0) + 0.4],
+        tickvals=shown,
+        fixedrange=True,
+        ticktext=[texts[step] for step in shown],
+        tickangle=-50 if shared else 0,
+        showgrid=False,
+        zeroline=False,
+        tickfont=dict(size=11),
+        linecolor=colors.muted,
+        showline=True,
+        ticks="outside",
+        ticklen=3,
+        tickcolor=colors.muted,
+    )

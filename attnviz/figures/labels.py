@@ -52,7 +52,10 @@ def ticks(tokens: Sequence, limit: int = 12, lines: int = 1) -> list[str]:
 
 def _parts(tokens: Sequence) -> list[int | str]:
     """Of pieces that are the bytes of one character, which one each is, from 1; "" for all others."""
-    spans = [None if token.word is None or token.start == token.end else (token.word, token.start, token.end) for token in tokens]
+    spans = [
+        None if token.word is None or token.start == token.end else (token.word, token.start, token.end)
+        for token in tokens
+    ]
     parts: list[int | str] = []
     for span, run in groupby(spans):
         count = len(list(run))

@@ -19,13 +19,23 @@ HEADS = 4  # as many colours as stay apart when they overlap
 _NAMED = 2  # heads a row of the legend
 _STRENGTHS = 6  # of lines
 _LIMITS, _SEEN = (0.05, 0.02, 0.01, 0.005), 1500  # weights from which on lines are drawn; lines that can be told apart
-_ROW, _TALLEST, _LEAST, _MOST = 20, 1400, 15, 1950  # px a token, of all tokens while they have no less than _LEAST each, of all
+_ROW, _TALLEST, _LEAST, _MOST = (
+    20,
+    1400,
+    15,
+    1950,
+)  # px a token, of all tokens while they have no less than _LEAST each, of all
 _WRAPPED, _WIDEST = 32, 12  # px a token where one is wrapped, which it is after as many columns of text
 _TOP, _TITLE, _LINE = 30, 30, 18
 
 
 def token_lines(
-    grids: Sequence, step: int | None = None, title: str | None = None, *, least: float | None = None, dark: bool = False
+    grids: Sequence,
+    step: int | None = None,
+    title: str | None = None,
+    *,
+    least: float | None = None,
+    dark: bool = False,
 ) -> go.Figure:
     """Lines of one to four heads (Grids of the same tokens) for weights of at least `least`; the rest is not drawn.
 
@@ -46,8 +56,10 @@ def token_lines(
         paths += _paths(grid, queries, keys, reach, color, step)
     share = np.mean([_kept(grid, least) for grid in grids])
     names = " and ".join(_name(grid) for grid in grids)
-    said = (f"{_counted(drawn, 'line')} from {_counted(rows, f'{first.sides[0]} token')} to {_counted(columns, f'{first.sides[1]} token')} "
-            f"for weights of at least {least:g}, which hold {share:.0%} of all weight: {names}.")  # fmt: skip
+    said = (
+        f"{_counted(drawn, 'line')} from {_counted(rows, f'{first.sides[0]} token')} to {_counted(columns, f'{first.sides[1]} token')} "
+        f"for weights of at least {least:g}, which hold {share:.0%} of all weight: {names}."
+    )
     if step is not None:
         said += f" {row_sentence(first, step)}"
     frame = _frame(grids, step, title, dark, said) | {"shapes": sorted(paths, key=lambda path: path["opacity"])}
@@ -95,10 +107,15 @@ def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, color: str
                 continue
             ends = zip(queries[chosen].tolist(), ((keys[chosen] + 0.5) * reach - 0.5).tolist())
             share = level / _STRENGTHS
-            found.append(dict(
-                type="path", path="".join(f"M0,{query}L1,{key:.6g}" for query, key in ends), layer="below",
-                line=dict(color=color, width=0.8 + 2.4 * share), opacity=(0.1 if faint else 0.95) * share ** 0.8 + 0.04,
-            ))  # fmt: skip
+            found.append(
+                dict(
+                    type="path",
+                    path="".join(f"M0,{query}L1,{key:.6g}" for query, key in ends),
+                    layer="below",
+                    line=dict(color=color, width=0.8 + 2.4 * share),
+                    opacity=(0.1 if faint else 0.95) * share**0.8 + 0.04,
+                )
+            )
     return found
 
 
@@ -108,16 +125,26 @@ def _tokens(grids: Sequence, side: int, step: int | None, dark: bool) -> dict:
     spoken = (_spoken_queries, _spoken_keys)[side](grids)
     marks = [colors.outline if side == 0 and i == step else colors.muted for i in range(len(tokens))]
     return dict(
-        type="scatter", mode="markers", x=[side] * len(tokens), y=list(range(len(tokens))), yaxis=("y", "y2")[side],
-        marker=dict(size=6, color=marks), hoverinfo="text", hovertext=spoken, cliponaxis=False,
+        type="scatter",
+        mode="markers",
+        x=[side] * len(tokens),
+        y=list(range(len(tokens))),
+        yaxis=("y", "y2")[side],
+        marker=dict(size=6, color=marks),
+        hoverinfo="text",
+        hovertext=spoken,
+        cliponaxis=False,
         **({"customdata": list(range(len(tokens)))} if side == 0 else {}),
-    )  # fmt: skip
+    )
 
 
 def _spoken_queries(grids: Sequence) -> list[str]:
     """Where each query looks, a line a head."""
     steps = range(len(grids[0].queries))
-    said = [[f"{_name(grid).capitalize()}<br>{labels.escape(text)}" for text in row_sentences(grid, steps)] for grid in grids]
+    said = [
+        [f"{_name(grid).capitalize()}<br>{labels.escape(text)}" for text in row_sentences(grid, steps)]
+        for grid in grids
+    ]
     return ["<br>".join(heads) for heads in zip(*said)]
 
 
@@ -155,10 +182,15 @@ def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, sai
     frame["yaxis2"] = _axis(texts[1], height, None) | dict(overlaying="y", side="right")
     query, key = first.sides
     place = dict(xref="paper", yref="paper", y=1, yanchor="bottom", yshift=4)
-    frame["annotations"] = [note(query, dark, x=0, xanchor="right", xshift=-6, **place),
-                            note(key, dark, x=1, xanchor="left", xshift=6, **place)]  # fmt: skip
+    frame["annotations"] = [
+        note(query, dark, x=0, xanchor="right", xshift=-6, **place),
+        note(key, dark, x=1, xanchor="left", xshift=6, **place),
+    ]
     if several:
-        named = [f'<span style="color:{color}"><b>━━</b></span> {_name(grid)}' for grid, color in zip(grids, palette(dark).lines)]
+        named = [
+            f'<span style="color:{color}"><b>━━</b></span> {_name(grid)}'
+            for grid, color in zip(grids, palette(dark).lines)
+        ]
         legend = "<br>".join("   ".join(named[i : i + _NAMED]) for i in range(0, len(named), _NAMED))
         frame["annotations"].append(note(legend, dark, x=0.5, xanchor="center", **place | dict(yshift=4 + _LINE)))
     return frame
@@ -178,7 +210,15 @@ def _axis(texts: list[str], height: int, step: int | None) -> dict:
     count = len(texts)
     shown = labels.thin(count, max(1, height // _LEAST), keep=step)
     return dict(
-        tickangle=0, ticklabeloverflow="allow",  # or Plotly measures each label, three quarters of the picture's time
-        range=[count - 0.5, -0.5], tickvals=shown, fixedrange=True, showgrid=False, zeroline=False, ticklen=3, tickcolor=CLEAR,
-        ticktext=[f"<b>{texts[i]}</b>" if i == step else texts[i] for i in shown], tickfont=dict(size=12),
-    )  # fmt: skip
+        tickangle=0,
+        ticklabeloverflow="allow",  # or Plotly measures each label, three quarters of the picture's time
+        range=[count - 0.5, -0.5],
+        tickvals=shown,
+        fixedrange=True,
+        showgrid=False,
+        zeroline=False,
+        ticklen=3,
+        tickcolor=CLEAR,
+        ticktext=[f"<b>{texts[i]}</b>" if i == step else texts[i] for i in shown],
+        tickfont=dict(size=12),
+    )

@@ -25,9 +25,16 @@ _SPOKEN = 200_000  # cells up to which each has a sentence for the pointer; more
 
 
 def heatmap(
-    grid, step: int | None = None, title: str | None = None, *, dark: bool = False, scale: bool = True, links=None,
-    written: bool = True, room: int = _COLUMN,
-) -> go.Figure:  # fmt: skip
+    grid,
+    step: int | None = None,
+    title: str | None = None,
+    *,
+    dark: bool = False,
+    scale: bool = True,
+    links=None,
+    written: bool = True,
+    room: int = _COLUMN,
+) -> go.Figure:
     """Weights [queries, keys] of a Grid on a fixed scale from 0 to 1; the row of `step` is outlined.
 
     links : `alignment.Cells` to lay over it: sure links as solid squares, those that are only possible as dashed ones.
@@ -82,20 +89,36 @@ def step_bars(grid, step: int, title: str | None = None, *, dark: bool = False) 
     query = labels.escape(labels.quoted(grid.queries[step]))
     shown = weights.tolist()
     trace = dict(
-        type="bar", y=np.round(weights, 4).astype(np.float32), width=0.82, marker=dict(color=color, line=dict(width=0)),
+        type="bar",
+        y=np.round(weights, 4).astype(np.float32),
+        width=0.82,
+        marker=dict(color=color, line=dict(width=0)),
         text=[f"{weight:.2f}" if i == best else "" for i, weight in enumerate(shown)],
-        textposition="outside", textangle=0, cliponaxis=False, constraintext="none", textfont=dict(size=12), hoverinfo="text",
-        hovertext=[f"{query} looks at {key}: {_number(w)}" for key, w in zip(hover.spoken(grid.keys), shown, strict=True)],
-    )  # fmt: skip
+        textposition="outside",
+        textangle=0,
+        cliponaxis=False,
+        constraintext="none",
+        textfont=dict(size=12),
+        hoverinfo="text",
+        hovertext=[
+            f"{query} looks at {key}: {_number(w)}" for key, w in zip(hover.spoken(grid.keys), shown, strict=True)
+        ],
+    )
     left, right, xaxis = _keys(grid, "bottom")
     above = _TITLE if title else 0
     margin = (left, right, 18 + above, 72)
     frame = layout(dark, _BARS + above, margin, title and labels.escape(title), row_sentence(grid, step))
     frame["xaxis"] = xaxis
     frame["yaxis"] = dict(
-        range=[0, 1], tickvals=[0, 0.5, 1], ticktext=["0", ".5", "1"], gridcolor=palette(dark).grid, zeroline=False,
-        fixedrange=True, ticklabelstandoff=10, tickfont=dict(size=11, color=palette(dark).muted),
-    )  # fmt: skip
+        range=[0, 1],
+        tickvals=[0, 0.5, 1],
+        ticktext=["0", ".5", "1"],
+        gridcolor=palette(dark).grid,
+        zeroline=False,
+        fixedrange=True,
+        ticklabelstandoff=10,
+        tickfont=dict(size=11, color=palette(dark).muted),
+    )
     if best is None:
         frame["annotations"] = [note(BLANK, dark, x=0.5, y=0.5, xref="paper", yref="paper")]
     return build([trace], frame)
@@ -111,10 +134,19 @@ def _lay_over(said: dict | None, frame: dict, grid, links, dark: bool) -> None:
             hover.add(said, query, key, f", a {'sure' if (query, key) in links.sure else 'possible'} link")
     squares = (("sure", links.sure, "solid"), ("possible", links.possible - links.sure, "4px,3px"))
     frame["shapes"] = [
-        dict(type="path", name=f"{name} links", path=marks.squares(chosen), line=dict(color=color, width=width, dash=dash))
-        for name, chosen, dash in squares if chosen
-        for color, width in ((palette(dark).page, 4), (palette(dark).text, 2))  # one of the two stands out from any cell
-    ] + frame.get("shapes", [])  # fmt: skip
+        dict(
+            type="path",
+            name=f"{name} links",
+            path=marks.squares(chosen),
+            line=dict(color=color, width=width, dash=dash),
+        )
+        for name, chosen, dash in squares
+        if chosen
+        for color, width in (
+            (palette(dark).page, 4),
+            (palette(dark).text, 2),
+        )  # one of the two stands out from any cell
+    ] + frame.get("shapes", [])
     frame["meta"]["description"] += f" {links_sentence(grid, links)}"
 
 
@@ -127,9 +159,16 @@ def _check_step(grid, step: int | None) -> None:
 def _cells(values: np.ndarray, colors: tuple, span: tuple, bar: dict) -> dict:
     gap = 1 if max(values.shape) <= 64 else 0
     return dict(
-        type="heatmap", z=np.round(values, 4).astype(np.float32), zmin=span[0], zmax=span[1], xgap=gap, ygap=gap,
-        colorscale=colorscale(colors), hoverongaps=True, **(bar or dict(showscale=False)),
-    )  # fmt: skip
+        type="heatmap",
+        z=np.round(values, 4).astype(np.float32),
+        zmin=span[0],
+        zmax=span[1],
+        xgap=gap,
+        ygap=gap,
+        colorscale=colorscale(colors),
+        hoverongaps=True,
+        **(bar or dict(showscale=False)),
+    )
 
 
 def _said(values: np.ndarray, grid, words) -> dict | None:
@@ -156,15 +195,41 @@ def _frame(grid, step, title, dark: bool, scale: bool, description: str, room: i
     frame["xaxis"] = xaxis
     frame["yaxis"] = _query_axis(grid, step)
     frame["annotations"] = [
-        note(f"{grid.sides[1]} →<br>{grid.sides[0]} ↓", dark, x=0, y=1, xref="paper", yref="paper", xanchor="right",
-             yanchor="bottom", xshift=-6, yshift=4, align="right")
-    ]  # fmt: skip
+        note(
+            f"{grid.sides[1]} →<br>{grid.sides[0]} ↓",
+            dark,
+            x=0,
+            y=1,
+            xref="paper",
+            yref="paper",
+            xanchor="right",
+            yanchor="bottom",
+            xshift=-6,
+            yshift=4,
+            align="right",
+        )
+    ]
     if not grid.visible.all():
         frame["meta"]["description"] += " What a query cannot see is hatched."
-        frame["shapes"] = [dict(type="path", name="hidden", path=marks.hatched(~grid.visible), opacity=0.55, line=dict(color=colors.muted, width=1))]
+        frame["shapes"] = [
+            dict(
+                type="path",
+                name="hidden",
+                path=marks.hatched(~grid.visible),
+                opacity=0.55,
+                line=dict(color=colors.muted, width=1),
+            )
+        ]
     if step is not None:
         frame["shapes"] = frame.get("shapes", []) + [
-            dict(type="rect", x0=-0.5, x1=columns - 0.5, y0=step - 0.5, y1=step + 0.5, line=dict(color=colors.outline, width=2))
+            dict(
+                type="rect",
+                x0=-0.5,
+                x1=columns - 0.5,
+                y0=step - 0.5,
+                y1=step + 0.5,
+                line=dict(color=colors.outline, width=2),
+            )
         ]
     return frame
 
@@ -187,11 +252,24 @@ def _keys(grid, side: str, room: int = _COLUMN) -> tuple[int, int, dict]:
         if most >= count:
             break
     shown = labels.thin(count, most)
-    return left, right, dict(
-        side=side, range=[-0.5, count - 0.5], tickvals=shown, ticktext=[texts[i] for i in shown], fixedrange=True,
-        showgrid=False, zeroline=False, tickangle=-angle, ticklabeloverflow="allow", ticklen=3, tickcolor=CLEAR,
-        tickfont=dict(size=size),
-    )  # fmt: skip
+    return (
+        left,
+        right,
+        dict(
+            side=side,
+            range=[-0.5, count - 0.5],
+            tickvals=shown,
+            ticktext=[texts[i] for i in shown],
+            fixedrange=True,
+            showgrid=False,
+            zeroline=False,
+            tickangle=-angle,
+            ticklabeloverflow="allow",
+            ticklen=3,
+            tickcolor=CLEAR,
+            tickfont=dict(size=size),
+        ),
+    )
 
 
 def _query_axis(grid, step: int | None) -> dict:
@@ -200,11 +278,18 @@ def _query_axis(grid, step: int | None) -> dict:
     size = 12 if count <= 30 else 11
     shown = labels.thin(count, max(1, int(_rows_height(count) / (_LINE * size))), keep=step)
     return dict(
-        tickangle=0, ticklabeloverflow="allow",  # or Plotly measures each label, a third of a large map's time
-        range=[count - 0.5, -0.5], tickvals=shown, fixedrange=True, showgrid=False, zeroline=False, ticklen=3,
-        ticktext=[f"<b>{texts[i]}</b>" if i == step else texts[i] for i in shown], tickcolor=CLEAR,
+        tickangle=0,
+        ticklabeloverflow="allow",  # or Plotly measures each label, a third of a large map's time
+        range=[count - 0.5, -0.5],
+        tickvals=shown,
+        fixedrange=True,
+        showgrid=False,
+        zeroline=False,
+        ticklen=3,
+        ticktext=[f"<b>{texts[i]}</b>" if i == step else texts[i] for i in shown],
+        tickcolor=CLEAR,
         tickfont=dict(size=size),
-    )  # fmt: skip
+    )
 
 
 def _rows_height(n_rows: int) -> int:

@@ -31,4 +31,6 @@ def crossed(cells: Iterable[tuple[int, int]]) -> str:
 
 def squares(cells: Iterable[tuple[int, int]]) -> str:
     """A square in each cell (y, x), a little within it."""
-    return "".join(f"M{x - 0.42:.2f},{y - 0.42:.2f}H{x + 0.42:.2f}V{y + 0.42:.2f}H{x - 0.42:.2f}Z" for y, x in sorted(cells))
+    return "".join(
+        f"M{x - 0.42:.2f},{y - 0.42:.2f}H{x + 0.42:.2f}V{y + 0.42:.2f}H{x - 0.42:.2f}Z" for y, x in sorted(cells)
+    )

@@ -18,7 +18,11 @@ from attnviz.figures.theme import Theme
 MOST = 64  # cells a side
 _SIDE = 96  # px a side up to which a small map is enlarged, so that its cells stay sharp
 _SHADES = 64  # of the scale of weights; palette entries 1 to 64
-_CLEAR, _PAGE, _HATCH = 0, _SHADES + 1, _SHADES + 2  # palette entries: between maps, and the two colours of hidden cells
+_CLEAR, _PAGE, _HATCH = (
+    0,
+    _SHADES + 1,
+    _SHADES + 2,
+)  # palette entries: between maps, and the two colours of hidden cells
 
 
 def block(queries: int, keys: int) -> tuple[int, int]:
@@ -44,9 +48,12 @@ def _largest(weights: np.ndarray, every: int) -> np.ndarray:
 
 
 def png(
-    maps: Iterable[Iterable[np.ndarray | None]], visible: np.ndarray, theme: Theme,
-    margins: tuple[float, float] = (0, 0), root: bool = False,
-) -> bytes:  # fmt: skip
+    maps: Iterable[Iterable[np.ndarray | None]],
+    visible: np.ndarray,
+    theme: Theme,
+    margins: tuple[float, float] = (0, 0),
+    root: bool = False,
+) -> bytes:
     """Rows of pooled maps (q, k), None for no map, as one picture in the colours of a theme; clear between and round them.
 
     visible : bool (q, k), shared by all maps. margins : above each map, and on its other sides, as shares of its side.
@@ -92,8 +99,13 @@ def _encode(pixels: np.ndarray, colors: np.ndarray) -> bytes:
     """pixels (height, width) uint8, places in colors (n, 3); the first colour is clear. PNG, W3C 2003, sec. 10 and 11."""
     height, width = pixels.shape
     rows = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # each row begins with 0: not filtered
-    parts = ((b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)), (b"PLTE", colors.tobytes()),
-             (b"tRNS", b"\0"), (b"IDAT", zlib.compress(rows, 4)), (b"IEND", b""))  # fmt: skip
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+        (b"PLTE", colors.tobytes()),
+        (b"tRNS", b"\0"),
+        (b"IDAT", zlib.compress(rows, 4)),
+        (b"IEND", b""),
+    )
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in parts
     )

@@ -35,22 +35,41 @@ class Theme:
 
 
 LIGHT = Theme(
-    page="#ffffff", text="#262730", muted="#646a76", grid="#e4e7ec", panel="#f4f6f9", outline="#e0245e",
+    page="#ffffff",
+    text="#262730",
+    muted="#646a76",
+    grid="#e4e7ec",
+    panel="#f4f6f9",
+    outline="#e0245e",
     sequential=("#ebf4f9", "#b9dbee", "#87c1e4", "#5ba5d7", "#3d87c5", "#2369b3", "#204c95", "#1e3172", "#161850"),
     diverging=("#9c470d", "#b5734c", "#cb9e82", "#e1c9b9", "#f3f4f6", "#bbcee3", "#86a8ce", "#5082b8", "#125ca1"),
     lines=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7a2a00", "#4b2e9e", "#1d1f26", "#6b7280"),
-)  # fmt: skip
+)
 DARK = Theme(
-    page="#0e1117", text="#fafafa", muted="#a3abb9", grid="#2b313c", panel="#1a1f29", outline="#ff6b8b",
+    page="#0e1117",
+    text="#fafafa",
+    muted="#a3abb9",
+    grid="#2b313c",
+    panel="#1a1f29",
+    outline="#ff6b8b",
     sequential=("#212633", "#2a3c5a", "#2b5582", "#0074a1", "#0094ac", "#21b5a4", "#82cd92", "#c1e198", "#f9f4ad"),
     diverging=("#feb766", "#c98d4e", "#916840", "#5c4531", "#23272c", "#364b5e", "#477293", "#549dcb", "#69caff"),
     lines=("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#2f7bf6", "#b9f0d8", "#8d96a6"),
-)  # fmt: skip
+)
 
 # "dot" belongs to the reference line
 _DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "5px,2px", "8px,2px,2px,2px", "12px,3px")
 _MARKERS = ("circle", "diamond", "square", "triangle-up", "x", "star", "cross", "hexagon")
-_KNOWN = ("bahdanau", "luong-general", "transformer", "luong-dot", "luong-concat", "luong-local", "scaled-dot", "fixed-context")
+_KNOWN = (
+    "bahdanau",
+    "luong-general",
+    "transformer",
+    "luong-dot",
+    "luong-concat",
+    "luong-local",
+    "scaled-dot",
+    "fixed-context",
+)
 
 
 @dataclass(frozen=True)
@@ -94,30 +113,55 @@ def layout(dark: bool, height: int, margin: tuple[int, int, int, int], title: st
     colors = palette(dark)
     left, right, top, bottom = margin
     common = dict(
-        template={}, height=height, autosize=True, dragmode=False, showlegend=False,
+        template={},
+        height=height,
+        autosize=True,
+        dragmode=False,
+        showlegend=False,
         margin=dict(l=left, r=right, t=top, b=bottom, pad=0),
-        paper_bgcolor=CLEAR, plot_bgcolor=CLEAR,
+        paper_bgcolor=CLEAR,
+        plot_bgcolor=CLEAR,
         font=dict(family=FONT, size=12, color=colors.text),
         hoverlabel=dict(
-            bgcolor=colors.panel, bordercolor=colors.muted, font=dict(family=FONT, color=colors.text, size=13), align="left",
+            bgcolor=colors.panel,
+            bordercolor=colors.muted,
+            font=dict(family=FONT, color=colors.text, size=13),
+            align="left",
         ),
         modebar=dict(bgcolor=CLEAR, color=colors.muted, activecolor=colors.text),
         meta=dict(description=description, dark=dark),
-    )  # fmt: skip
+    )
     if title is not None:
         common["title"] = dict(
-            text=title, x=0, xref="container", xanchor="left", y=1, yref="container", yanchor="top",
-            pad=dict(l=2, t=6), font=dict(size=15),
-        )  # fmt: skip
+            text=title,
+            x=0,
+            xref="container",
+            xanchor="left",
+            y=1,
+            yref="container",
+            yanchor="top",
+            pad=dict(l=2, t=6),
+            font=dict(size=15),
+        )
     return common
 
 
 def scale_bar(values: list, texts: list) -> dict:
     """A colour scale under a heatmap, marked at `values` with `texts`."""
     bar = dict(
-        orientation="h", thickness=7, len=1, y=0, yanchor="top", ypad=8, xpad=0, outlinewidth=0, ticklen=2,
-        tickvals=values, ticktext=texts, tickfont=dict(size=10),
-    )  # fmt: skip
+        orientation="h",
+        thickness=7,
+        len=1,
+        y=0,
+        yanchor="top",
+        ypad=8,
+        xpad=0,
+        outlinewidth=0,
+        ticklen=2,
+        tickvals=values,
+        ticktext=texts,
+        tickfont=dict(size=10),
+    )
     return dict(showscale=True, colorbar=bar)
 
 

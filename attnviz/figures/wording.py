@@ -13,8 +13,10 @@ BLANK = "all its weight is on special tokens, which are hidden"
 
 def describe(grid, step: int | None = None) -> str:
     """The size of the map, its strongest weight, and the row of `step` if one is chosen. Plain text, not escaped."""
-    rows, columns = (f"{len(tokens)} {side} token{'s' if len(tokens) != 1 else ''}"
-                     for tokens, side in zip((grid.queries, grid.keys), grid.sides, strict=True))  # fmt: skip
+    rows, columns = (
+        f"{len(tokens)} {side} token{'s' if len(tokens) != 1 else ''}"
+        for tokens, side in zip((grid.queries, grid.keys), grid.sides, strict=True)
+    )
     text = f"{rows} by {columns}"
     best = strongest(grid)
     if best is not None:
@@ -41,7 +43,9 @@ def _row_sentence(grid, step: int, keys: list[int], weights: list[float]) -> str
     said = f"Step {step + 1}, {labels.quoted(grid.queries[step])}: "
     if not keys or weights[0] < 0:
         return f"{said}{BLANK}."
-    seen = ", ".join(f"{labels.quoted(grid.keys[key])} {weight:.2f}" for key, weight in zip(keys, weights) if weight >= 0.005)
+    seen = ", ".join(
+        f"{labels.quoted(grid.keys[key])} {weight:.2f}" for key, weight in zip(keys, weights) if weight >= 0.005
+    )
     removed = float(grid.removed[step])
     hidden = f" {removed:.2f} of its weight was on special tokens, which are hidden."
     return f"{said}looks at {seen or 'no token with 0.005 or more'}.{hidden if removed >= 0.005 else ''}"
@@ -51,7 +55,9 @@ def links_sentence(grid, links) -> str:
     """Which cells are outlined as links (`alignment.Cells`), sure ones first, as query with key."""
     parts = []
     for name, look, cells in (("Sure", "solid", links.sure), ("Possible", "dashed", links.possible - links.sure)):
-        listed = [f"{labels.quoted(grid.queries[query])} with {labels.quoted(grid.keys[key])}" for query, key in sorted(cells)]
+        listed = [
+            f"{labels.quoted(grid.queries[query])} with {labels.quoted(grid.keys[key])}" for query, key in sorted(cells)
+        ]
         if listed:
             parts.append(f"{name} links, in {look} outline: {', '.join(listed)}.")
     return " ".join(parts) or "No links."

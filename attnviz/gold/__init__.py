@@ -50,8 +50,12 @@ class Pair:
 
     def forgotten(self) -> list[str]:
         """Words, source first, that have no link and are not said to have none."""
-        return [word for side, words in enumerate(self.words()) for place, word in enumerate(words)
-                if place not in self.alone[side] and place not in {link[side] for link in self.possible}]  # fmt: skip
+        return [
+            word
+            for side, words in enumerate(self.words())
+            for place, word in enumerate(words)
+            if place not in self.alone[side] and place not in {link[side] for link in self.possible}
+        ]
 
 
 def shipped(languages: str) -> tuple[Pair, ...]:
@@ -65,7 +69,9 @@ def read(path: str | Path) -> tuple[Pair, ...]:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}") from None
+        raise ValueError(
+            f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}"
+        ) from None
     return parse(text, str(path))
 
 
@@ -74,8 +80,10 @@ def parse(text: str, name: str = "the text") -> tuple[Pair, ...]:
     pairs = []
     for number, lines in _blocks(text):
         if len(lines) != 3:
-            raise ValueError(f"{name}, line {number}: a pair must be three lines, its source, its target and its links; "
-                             f"got {len(lines)}")  # fmt: skip
+            raise ValueError(
+                f"{name}, line {number}: a pair must be three lines, its source, its target and its links; "
+                f"got {len(lines)}"
+            )
         try:
             (source, sources), (target, targets) = map(_words, lines[:2])
             pairs.append(Pair(source, target, sources, targets, *_links(lines[2])))
@@ -99,8 +107,10 @@ def _blocks(text: str) -> Iterable[tuple[int, list[str]]]:
 
 def _words(line: str) -> tuple[str, tuple[Span, ...]]:
     """A line without its bars, and where its words stand in that: between spaces and bars."""
-    spans = tuple((match.start() - line.count("|", 0, match.start()), match.end() - line.count("|", 0, match.start()))
-                  for match in re.finditer(r"[^\s|]+", line))  # fmt: skip
+    spans = tuple(
+        (match.start() - line.count("|", 0, match.start()), match.end() - line.count("|", 0, match.start()))
+        for match in re.finditer(r"[^\s|]+", line)
+    )
     if not spans:
         raise ValueError(f"a sentence must hold at least one word; got {line!r}")
     return line.replace("|", ""), spans
@@ -112,8 +122,10 @@ def _links(line: str) -> tuple[frozenset[Link], frozenset[Link], tuple[frozenset
     for item in line.split():
         match = _LINK.fullmatch(item)
         if not match or not (match[1] or match[2]) or (match[3] and not (match[1] and match[2])):
-            raise ValueError(f"a link must be SOURCE-TARGET, counted from 0, with ? when it is only possible, and 3- or -3 "
-                             f"for a word without a link; got {item!r}")  # fmt: skip
+            raise ValueError(
+                f"a link must be SOURCE-TARGET, counted from 0, with ? when it is only possible, and 3- or -3 "
+                f"for a word without a link; got {item!r}"
+            )
         if not (match[1] and match[2]):
             alone[not match[1]].add(int(match[1] or match[2]))
             continue

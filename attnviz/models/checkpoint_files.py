@@ -1,10 +1,10 @@
 """The JSON files of a checkpoint, and where checkpoints are. No torch here: what a page can say before a model is read.
 
-    checkpoints/<pair>/tokenizer.json               one vocabulary for all mechanisms of a pair
-    checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, options
-                                  /model.safetensors  weights in fp16; fp32 once loaded (checkpoints.py)
-                                  /card.json        what it was trained on, how, and what it scores; may be missing
-                                  /before/          these three of the finished model that a restart replaced
+checkpoints/<pair>/tokenizer.json               one vocabulary for all mechanisms of a pair
+checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, options
+                              /model.safetensors  weights in fp16; fp32 once loaded (checkpoints.py)
+                              /card.json        what it was trained on, how, and what it scores; may be missing
+                              /before/          these three of the finished model that a restart replaced
 """
 
 import json

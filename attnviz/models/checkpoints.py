@@ -28,10 +28,25 @@ from attnviz.models.checkpoint_files import (
 from attnviz.networks.registry import build
 
 __all__ = [
-    "ROOT", "CheckpointError", "check", "fingerprint", "fingerprint_text", "load_metadata", "load_model", "load_tensors", "load_text", "names",
-    "read_card", "read_config", "read_json", "same", "save_model", "save_tensors",
-    "verify", "write_json",
-]  # fmt: skip
+    "ROOT",
+    "CheckpointError",
+    "check",
+    "fingerprint",
+    "fingerprint_text",
+    "load_metadata",
+    "load_model",
+    "load_tensors",
+    "load_text",
+    "names",
+    "read_card",
+    "read_config",
+    "read_json",
+    "same",
+    "save_model",
+    "save_tensors",
+    "verify",
+    "write_json",
+]
 
 
 def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
@@ -39,11 +54,18 @@ def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
     config = read_config(name, root)
     try:
         model = build(config)
-    except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises them all for impossible sizes
+    except (
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        RuntimeError,
+    ) as error:  # torch raises them all for impossible sizes
         raise no_model(name, error, root) from None
     weights = {key: value.float() for key, value in load_tensors(Path(root) / name / "model.safetensors").items()}
     if not all(weight.isfinite().all() for weight in weights.values()):
-        raise CheckpointError(f"{short(Path(root) / name / 'model.safetensors')} is damaged (weights that are no numbers); restore it")
+        raise CheckpointError(
+            f"{short(Path(root) / name / 'model.safetensors')} is damaged (weights that are no numbers); restore it"
+        )
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
@@ -81,8 +103,10 @@ def save_model(folder: Path, config: Config, weights: dict[str, Tensor]) -> None
     """
     halves = {key: value.half() for key, value in weights.items()}
     if wrong := [key for key, value in halves.items() if not value.isfinite().all()]:
-        raise CheckpointError(f"weights must be numbers below {torch.finfo(torch.float16).max:,.0f}, which fp16 can hold; those of "
-                              f"{wrong[0]} are not, so the model is not saved: train it again with a lower learning_rate")  # fmt: skip
+        raise CheckpointError(
+            f"weights must be numbers below {torch.finfo(torch.float16).max:,.0f}, which fp16 can hold; those of "
+            f"{wrong[0]} are not, so the model is not saved: train it again with a lower learning_rate"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     save_tensors(folder / "model.safetensors", halves)
     write_json(folder / "config.json", config.to_dict())
@@ -135,9 +159,14 @@ def fingerprint_text(pair: str, root: Path = ROOT) -> str:
 def verify(name: str, root: Path = ROOT) -> dict:
     """The card, once weights and tokenizer are those that it was written for, if it says so. Raises CheckpointError."""
     card, folder = read_card(name, root), Path(root) / name
-    for key, path in (("weights_sha256", folder / "model.safetensors"), ("tokenizer_sha256", folder.parent / "tokenizer.json")):
+    for key, path in (
+        ("weights_sha256", folder / "model.safetensors"),
+        ("tokenizer_sha256", folder.parent / "tokenizer.json"),
+    ):
         if key in card and card[key] != _sha256(path):
-            raise CheckpointError(f"{short(path)} is damaged, or not the file that card.json was written for; restore it")
+            raise CheckpointError(
+                f"{short(path)} is damaged, or not the file that card.json was written for; restore it"
+            )
     return card
 
 

@@ -35,15 +35,24 @@ class Classifier(Trained):
             verdict = self.model(torch.tensor([source.ids]))
         log_probs = torch.log_softmax(verdict.logits[0], dim=-1)
         said = int(log_probs.argmax()) if target is None else LABELS.index(target)
-        chances = [Alternative(LABELS[i], float(log_probs[i].exp())) for i in log_probs.argsort(descending=True).tolist()]
+        chances = [
+            Alternative(LABELS[i], float(log_probs[i].exp())) for i in log_probs.argsort(descending=True).tolist()
+        ]
         maps = [AttentionMap("cross", 0, verdict.pooling.numpy())]  # (1, 1, S): one head, one query
         maps += [AttentionMap("encoder", layer, weights[0].numpy()) for layer, weights in enumerate(verdict.maps)]
         label = Token(LABELS[said], 0, len(LABELS[said]), word=0)
         return Trace(
-            model=self.name, mechanism=self.mechanism, text=text, translation=label.text, forced=target is not None,
-            source=source.tokens, target=(label,), log_probs=(float(log_probs[said].clamp(max=0)),),
-            alternatives=(tuple(chances),), maps=tuple(maps),
-        )  # fmt: skip
+            model=self.name,
+            mechanism=self.mechanism,
+            text=text,
+            translation=label.text,
+            forced=target is not None,
+            source=source.tokens,
+            target=(label,),
+            log_probs=(float(log_probs[said].clamp(max=0)),),
+            alternatives=(tuple(chances),),
+            maps=tuple(maps),
+        )
 
 
 @torch.inference_mode()

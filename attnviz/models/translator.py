@@ -56,9 +56,17 @@ class Translator(Trained):
             for layer, weights in enumerate(getattr(unrolled, kind))
         ]
         return Trace(
-            model=self.name, mechanism=self.mechanism, text=text, translation=translation, forced=forced,
-            source=source.tokens, target=target, log_probs=tuple(chosen.clamp(max=0).tolist()),
-            alternatives=self._alternatives(log_probs), maps=tuple(maps), complete=target[-1].special,
+            model=self.name,
+            mechanism=self.mechanism,
+            text=text,
+            translation=translation,
+            forced=forced,
+            source=source.tokens,
+            target=target,
+            log_probs=tuple(chosen.clamp(max=0).tolist()),
+            alternatives=self._alternatives(log_probs),
+            maps=tuple(maps),
+            complete=target[-1].special,
         )
 
     def _alternatives(self, log_probs: Tensor, count: int = 5) -> tuple[tuple[Alternative, ...], ...]:

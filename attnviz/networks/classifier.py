@@ -28,15 +28,26 @@ class Verdict(NamedTuple):
 class SelfAttention(nn.Module):
     """Which of `classes` a sentence is of; (negative, positive) for reviews."""
 
-    def __init__(self, vocabulary: int, width: int = 64, heads: int = 4, layers: int = 1, dropout: float = 0.5,
-                 attention_dropout: float = 0.0, classes: int = 2, longest: int = 512):
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int = 64,
+        heads: int = 4,
+        layers: int = 1,
+        dropout: float = 0.5,
+        attention_dropout: float = 0.0,
+        classes: int = 2,
+        longest: int = 512,
+    ):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         nn.init.normal_(self.embedding.weight, std=SMALL * width**-0.5)
         self.register_buffer("places", SMALL * positions(longest, width), persistent=False)
         self.encoder = nn.ModuleList(MultiHead(width, heads, dropout=attention_dropout) for _ in range(layers))
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
-        self.pooling = Additive(1, width, width, attention_dropout)  # its query is the number 1: W q + U h is Yang's W h + b
+        self.pooling = Additive(
+            1, width, width, attention_dropout
+        )  # its query is the number 1: W q + U h is Yang's W h + b
         self.output = nn.Linear(width, classes)
         self.dropout = Dropout(dropout)
 

@@ -18,8 +18,16 @@ class Luong(Recurrent):
     attention : the score, for queries of `width` and annotations as keys, by default of 2 * width: both directions' states.
     """
 
-    def __init__(self, vocabulary: int, attention: Attention, width: int, embedding_width: int, dropout: float, cell: str,
-                 annotation_width: int | None = None):
+    def __init__(
+        self,
+        vocabulary: int,
+        attention: Attention,
+        width: int,
+        embedding_width: int,
+        dropout: float,
+        cell: str,
+        annotation_width: int | None = None,
+    ):
         super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=width, extra=embedding_width)
         self.attention = attention
         self.attentional = nn.Linear((annotation_width or 2 * width) + width, embedding_width, bias=False)
@@ -52,7 +60,9 @@ class Product(Luong):
     whose noise, summed over the width, makes it pay to have all the weight on one key.
     """
 
-    def __init__(self, vocabulary: int, attention: Attention, width: int, embedding_width: int, dropout: float, cell: str):
+    def __init__(
+        self, vocabulary: int, attention: Attention, width: int, embedding_width: int, dropout: float, cell: str
+    ):
         super().__init__(vocabulary, attention, width, embedding_width, dropout, cell, annotation_width=width)
 
     def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
@@ -68,8 +78,15 @@ class LuongDot(Product):
     on one). So states and annotations begin smaller by width^(1/4) each, and their products by sqrt(width).
     """
 
-    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
-                 attention_dropout: float = 0.0, cell: str = "gru"):
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int = 256,
+        embedding_width: int = 256,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        cell: str = "gru",
+    ):
         super().__init__(vocabulary, Dot(attention_dropout), width, embedding_width, dropout, cell)
         with torch.no_grad():
             for name, parameter in [*self.encoder.rnn.named_parameters(), *self.cell.named_parameters()]:
@@ -80,8 +97,15 @@ class LuongDot(Product):
 class LuongGeneral(Luong):
     """s_t . W h_j, sec. 3.1, *general*."""
 
-    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
-                 attention_dropout: float = 0.0, cell: str = "gru"):
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int = 256,
+        embedding_width: int = 256,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        cell: str = "gru",
+    ):
         attention = General(width, 2 * width, attention_dropout)
         super().__init__(vocabulary, attention, width, embedding_width, dropout, cell)
 
@@ -89,8 +113,15 @@ class LuongGeneral(Luong):
 class LuongConcat(Luong):
     """v . tanh(W [s_t; h_j]), sec. 3.1, *concat*: Bahdanau's score, asked with the state after the step."""
 
-    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
-                 attention_dropout: float = 0.0, cell: str = "gru"):
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int = 256,
+        embedding_width: int = 256,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        cell: str = "gru",
+    ):
         attention = Concat(width, 2 * width, width, attention_dropout)
         super().__init__(vocabulary, attention, width, embedding_width, dropout, cell)
 
@@ -101,8 +132,16 @@ class LuongLocal(Luong):
     Rows are divided by their sum, which the paper does not do: see attention.Local.
     """
 
-    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
-                 attention_dropout: float = 0.0, cell: str = "gru", reach: float = 10):
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int = 256,
+        embedding_width: int = 256,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        cell: str = "gru",
+        reach: float = 10,
+    ):
         attention = Local(width, 2 * width, reach, attention_dropout)
         super().__init__(vocabulary, attention, width, embedding_width, dropout, cell)
 
@@ -110,6 +149,13 @@ class LuongLocal(Luong):
 class ScaledDotRNN(Product):
     """s_t . h_j / sqrt(W), the score of Vaswani et al. 2017, eq. 1, in this decoder."""
 
-    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
-                 attention_dropout: float = 0.0, cell: str = "gru"):
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int = 256,
+        embedding_width: int = 256,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        cell: str = "gru",
+    ):
         super().__init__(vocabulary, ScaledDot(attention_dropout), width, embedding_width, dropout, cell)

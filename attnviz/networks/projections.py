@@ -14,15 +14,20 @@ from attnviz.attention import MultiHead
 
 _PLACES = {"encoder": ("encoder", "attention"), "decoder": ("decoder", "attention"), "cross": ("decoder", "cross")}
 ENDS = {  # how the name of such a module ends -> is it of cross-attention
-    "attention.output.dense": False, "crossattention.output.dense": True,  # BERT, RoBERTa, ELECTRA and their like
+    "attention.output.dense": False,
+    "crossattention.output.dense": True,  # BERT, RoBERTa, ELECTRA and their like
     "attention.out_lin": False,  # DistilBERT
-    "attn.c_proj": False, "crossattention.c_proj": True,  # GPT-2
-    "attn.out_proj": False, "attn.attention.out_proj": False,  # GPT-J, GPT-Neo
+    "attn.c_proj": False,
+    "crossattention.c_proj": True,  # GPT-2
+    "attn.out_proj": False,
+    "attn.attention.out_proj": False,  # GPT-J, GPT-Neo
     "attention.dense": False,  # GPT-NeoX, Pythia
     "self_attn.o_proj": False,  # Llama, Mistral, Qwen, Gemma
-    "self_attn.out_proj": False, "encoder_attn.out_proj": True,  # BART, Marian, Pegasus, OPT
-    "SelfAttention.o": False, "EncDecAttention.o": True,  # T5
-}  # fmt: skip
+    "self_attn.out_proj": False,
+    "encoder_attn.out_proj": True,  # BART, Marian, Pegasus, OPT
+    "SelfAttention.o": False,
+    "EncDecAttention.o": True,  # T5
+}
 # Families that use such a name and do something more before it, so that a slice is not a head: a convolution laid beside the
 # heads, differences of heads, a norm over all of them.
 OTHERWISE = ("convbert", "diffllama", "bitnet")
@@ -43,7 +48,9 @@ def own(model: nn.Module) -> list[Projection]:
     for kind, (stack, name) in _PLACES.items():
         layers = getattr(model, stack, ())
         for layer, block in enumerate(layers if isinstance(layers, nn.ModuleList) else ()):
-            path = f"{stack}.{layer}.{name}" if hasattr(block, name) else f"{stack}.{layer}"  # the layer's own, or the layer itself
+            path = (
+                f"{stack}.{layer}.{name}" if hasattr(block, name) else f"{stack}.{layer}"
+            )  # the layer's own, or the layer itself
             attention = model.get_submodule(path)
             if isinstance(attention, MultiHead):
                 found.append(Projection(kind, layer, f"{path}.output", attention.heads))
@@ -58,13 +65,24 @@ def named(model: nn.Module, counts: Mapping[str, Sequence[int]]) -> list[Project
     paths = defaultdict(list)
     for path, module in model.named_modules():
         end = next((end for end in ENDS if f".{path}".endswith(f".{end}")), None)
-        if end and _width(module) and ("cross" in counts or not ENDS[end]):  # a decoder alone may have cross-attention and not use it
+        if (
+            end and _width(module) and ("cross" in counts or not ENDS[end])
+        ):  # a decoder alone may have cross-attention and not use it
             paths[_kind(path.split("."), ENDS[end], counts)].append(path)
-    found = [Projection(kind, layer, path, heads) for kind, of_layers in counts.items()
-             for layer, (path, heads) in enumerate(zip(paths[kind], of_layers))]  # fmt: skip
+    found = [
+        Projection(kind, layer, path, heads)
+        for kind, of_layers in counts.items()
+        for layer, (path, heads) in enumerate(zip(paths[kind], of_layers))
+    ]
     fit = all(len(paths[kind]) == len(of_layers) for kind, of_layers in counts.items())
-    if not fit or model.config.model_type in OTHERWISE or any(_width(model.get_submodule(one.path)) % one.heads for one in found):
-        raise ValueError("heads of its family cannot be switched off: it is not known here where in its layers they end")
+    if (
+        not fit
+        or model.config.model_type in OTHERWISE
+        or any(_width(model.get_submodule(one.path)) % one.heads for one in found)
+    ):
+        raise ValueError(
+            "heads of its family cannot be switched off: it is not known here where in its layers they end"
+        )
     return found
 
 

@@ -93,7 +93,9 @@ class Recurrent(nn.Module):
 
     attention: Attention
 
-    def __init__(self, vocabulary: int, width: int, embedding_width: int, dropout: float, cell: str, summary: int, extra: int):
+    def __init__(
+        self, vocabulary: int, width: int, embedding_width: int, dropout: float, cell: str, summary: int, extra: int
+    ):
         super().__init__()
         if cell not in CELLS:
             raise ValueError(f"cell must be one of {', '.join(CELLS)}; got {cell!r}")
@@ -189,8 +191,9 @@ class FixedContext(DeepOutput):
     c_t, so that attention is all that differs.
     """
 
-    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
-                 cell: str = "gru"):
+    def __init__(
+        self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0, cell: str = "gru"
+    ):
         super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=2 * width)
         self.summary = nn.Linear(2 * width, 2 * width)  # V
 
@@ -211,8 +214,15 @@ class Bahdanau(DeepOutput):
     e_tj = v . tanh(W s_{t-1} + U h_j)      c_t = sum_j a_tj h_j
     """
 
-    def __init__(self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0,
-                 attention_dropout: float = 0.0, cell: str = "gru"):
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int = 256,
+        embedding_width: int = 256,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        cell: str = "gru",
+    ):
         super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=width)
         self.attention = Additive(width, 2 * width, width, attention_dropout)
 

@@ -94,7 +94,9 @@ class EncoderLayer(Layer):
 class DecoderLayer(Layer):
     def __init__(self, shape: Shape):
         super().__init__(3, shape)
-        self.attention, self.cross = (MultiHead(shape.width, shape.heads, dropout=shape.attention_dropout) for _ in range(2))
+        self.attention, self.cross = (
+            MultiHead(shape.width, shape.heads, dropout=shape.attention_dropout) for _ in range(2)
+        )
         self.feed = FeedForward(shape.width, shape.hidden, shape.activation_dropout)
 
     def forward(self, x: Tensor, cache: tuple, causal: Tensor | None, memory: tuple, mask: Tensor | None):
@@ -135,9 +137,19 @@ class Transformer(nn.Module):
     before each sub-layer, not after it, as torch calls it. Post-norm begins with the weights of Glorot and Bengio (2010).
     """
 
-    def __init__(self, vocabulary: int, width: int, heads: int, layers: int, hidden: int, dropout: float = 0.1,
-                 attention_dropout: float = 0.0, longest: int = 512,
-                 activation_dropout: float | None = None, norm_first: bool = True):
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int,
+        heads: int,
+        layers: int,
+        hidden: int,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        longest: int = 512,
+        activation_dropout: float | None = None,
+        norm_first: bool = True,
+    ):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         nn.init.normal_(self.embedding.weight, std=width**-0.5)

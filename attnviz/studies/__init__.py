@@ -16,6 +16,8 @@ def run(name: str, setting: Setting) -> None:
     """Measure, and write what was found below `setting.root`. ValueError when there is nothing there to measure."""
     found = STUDIES[name].measure(setting)
     if not found["rows"]:
-        raise ValueError(f"{setting.root} has no trained model that the study of {name} measures; give a folder of checkpoints with --root")
+        raise ValueError(
+            f"{setting.root} has no trained model that the study of {name} measures; give a folder of checkpoints with --root"
+        )
     command = f"python -m attnviz study {name} --data DIR" + (f" --seeds {setting.seeds}" if setting.seeds > 1 else "")
     report.write(name, STUDIES[name], {"study": name, "command": command, **found}, setting.root)

@@ -46,12 +46,18 @@ def _row(name: str, root: Path) -> dict | None:
     known, unknown = _histories(lineage.runs(card), key)
     history = [one for run in known for one in run]
     return {
-        "pair": pair, "mechanism": mechanism, "seed": card.get("seed"), "fine_tuned": bool(card.get("start")), "taught": bool(lineage.teachers(card)),
-        "passes_before": unknown, "passes_last": len(known[-1]),
-        "metric": key.removeprefix("val_"), "scores": [one[key] for one in history],
+        "pair": pair,
+        "mechanism": mechanism,
+        "seed": card.get("seed"),
+        "fine_tuned": bool(card.get("start")),
+        "taught": bool(lineage.teachers(card)),
+        "passes_before": unknown,
+        "passes_last": len(known[-1]),
+        "metric": key.removeprefix("val_"),
+        "scores": [one[key] for one in history],
         **{f"{kind}_losses": [one[f"{kind}_loss"] for one in history] for kind in ("val", "train")},
         "weights_sha256": checkpoints.fingerprint(name, root),
-    }  # fmt: skip
+    }
 
 
 def _histories(runs: list[dict], key: str) -> tuple[list[list[dict]], int]:
@@ -67,7 +73,15 @@ def _histories(runs: list[dict], key: str) -> tuple[list[list[dict]], int]:
 
 
 def text(found: dict) -> str:
-    head = ("", "score", "passes", *(f"after {100 * share:g} %" for share in SHARES), "best pass", "least loss on validation", "in pass")
+    head = (
+        "",
+        "score",
+        "passes",
+        *(f"after {100 * share:g} %" for share in SHARES),
+        "best pass",
+        "least loss on validation",
+        "in pass",
+    )
     lines = [_line(row) for row in found["rows"]]
     return "\n\n".join([_METHOD, table(head, lines), seeds(found["rows"])])
 
@@ -78,15 +92,24 @@ def _line(row: dict) -> tuple[str, ...]:
     best = len(scores) - len(last) + last.index(max(last))
     after = (scores[math.ceil(share * len(scores)) - 1] for share in SHARES)
     name = f"{row['pair']} · {_KNOWN[row['mechanism']].title}{' *' * row['fine_tuned']}{' †' * row['taught']}"
-    return (name, METRICS[row["metric"]].title, f"{before + len(scores)}", *(f"{score:.1f}" for score in after),
-            f"{before + best + 1}", f"{min(losses):.3f}", f"{before + losses.index(min(losses)) + 1}")  # fmt: skip
+    return (
+        name,
+        METRICS[row["metric"]].title,
+        f"{before + len(scores)}",
+        *(f"{score:.1f}" for score in after),
+        f"{before + best + 1}",
+        f"{min(losses):.3f}",
+        f"{before + losses.index(min(losses)) + 1}",
+    )
 
 
 def panels(found: dict) -> list[Panel]:
     """Of translators alone: a classifier has no colour of its own beside eight mechanisms."""
     rows = [row for row in found["rows"] if row["mechanism"] in MECHANISMS]
-    return [Panel(pair, tuple(map(_series, of)), "passes over the data", METRICS[of[0]["metric"]].title)
-            for pair, of in grouped(rows, "pair").items()]  # fmt: skip
+    return [
+        Panel(pair, tuple(map(_series, of)), "passes over the data", METRICS[of[0]["metric"]].title)
+        for pair, of in grouped(rows, "pair").items()
+    ]
 
 
 def _series(row: dict) -> Series:

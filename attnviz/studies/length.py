@@ -18,7 +18,9 @@ from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table, 
 from attnviz.training import train
 
 TITLE = "Sentence length"
-DESCRIPTION = "BLEU and loss against the length of the source for each mechanism, and entropy against the logarithm of length"
+DESCRIPTION = (
+    "BLEU and loss against the length of the source for each mechanism, and entropy against the logarithm of length"
+)
 COLUMNS = 3
 NONE = "fixed-context"  # the mechanism without attention
 BATCH = 32  # texts whose loss is computed at once
@@ -102,13 +104,21 @@ def measure(setting: Setting) -> dict:
         sentences = []
         for found in texts(setting.test, model.translator.text):
             row, entropies = _row(model, found)
-            signatures |= {key: row.pop(key) for key in list(row) if key.endswith("_signature")}  # the same for all rows
+            signatures |= {
+                key: row.pop(key) for key in list(row) if key.endswith("_signature")
+            }  # the same for all rows
             rows.append(row)
             sentences += entropies
         if sentences:
             points += [{**model.label, **point} for point in by_pieces(sentences)]
             fits.append({**model.label, **fit(sentences)})
-    return {"rows": rows, "fits": fits, "points": points, "signatures": signatures, **provenance(setting, measured, MECHANISMS)}
+    return {
+        "rows": rows,
+        "fits": fits,
+        "points": points,
+        "signatures": signatures,
+        **provenance(setting, measured, MECHANISMS),
+    }
 
 
 def _row(model: Model, texts: Texts) -> tuple[dict, list[tuple[int, float]]]:
@@ -116,7 +126,13 @@ def _row(model: Model, texts: Texts) -> tuple[dict, list[tuple[int, float]]]:
 
     loss : nats a token of the reference, which the model is made to produce. length_ratio : words produced for each of it.
     """
-    row = {**model.label, **texts.bucket.key, "sentences": len(texts.pairs), "captions": texts.captions, "left_out": texts.left_out}
+    row = {
+        **model.label,
+        **texts.bucket.key,
+        "sentences": len(texts.pairs),
+        "captions": texts.captions,
+        "left_out": texts.left_out,
+    }
     if not texts.pairs:
         return row, []
     translator, (sources, references) = model.translator, zip(*texts.pairs)
@@ -124,11 +140,19 @@ def _row(model: Model, texts: Texts) -> tuple[dict, list[tuple[int, float]]]:
     words, produced, wanted = (sum(len(text.split()) for text in side) for side in (sources, found, references))
     scores = metrics.score(translator.name.split("/")[0], found, references)
     loss = train.loss(translator.model, translator.text, texts.pairs, "cpu", BATCH)
-    row |= {"words": round(words / len(sources), 2), **scores, "length_ratio": round(produced / wanted, 4), "loss": round(loss, 4)}
+    row |= {
+        "words": round(words / len(sources), 2),
+        **scores,
+        "length_ratio": round(produced / wanted, 4),
+        "loss": round(loss, 4),
+    }
     sentences = beside["by_sentence"] or []
     if sentences:
         pieces, entropies = zip(*sentences)
-        row |= {"pieces": round(statistics.geometric_mean(pieces), 2), "entropy_nats": round(statistics.fmean(entropies), 4)}
+        row |= {
+            "pieces": round(statistics.geometric_mean(pieces), 2),
+            "entropy_nats": round(statistics.fmean(entropies), 4),
+        }
     return row, sentences
 
 
@@ -137,8 +161,10 @@ def by_pieces(sentences: list[tuple[int, float]]) -> list[dict]:
     groups: dict[int, list[float]] = {}
     for pieces, entropy in sorted(sentences):
         groups.setdefault(pieces, []).append(entropy)
-    return [{"pieces": pieces, "sentences": len(found), "entropy_nats": round(statistics.fmean(found), 4)}
-            for pieces, found in groups.items()]  # fmt: skip
+    return [
+        {"pieces": pieces, "sentences": len(found), "entropy_nats": round(statistics.fmean(found), 4)}
+        for pieces, found in groups.items()
+    ]
 
 
 def fit(sentences: list[tuple[int, float]]) -> dict:
@@ -159,19 +185,31 @@ def fit(sentences: list[tuple[int, float]]) -> dict:
 def text(found: dict) -> str:
     groups = grouped(found["rows"], "mechanism")
     drawn = [bucket for bucket in BUCKETS if bucket.drawn]
-    scores = [(MECHANISMS[name].title, *(_both(bucket.of(rows)) for bucket in BUCKETS)) for name, rows in groups.items()]
-    losses = [(MECHANISMS[name].title, *(spread(bucket.of(rows), "loss") for bucket in BUCKETS),
-               spread(drawn[-1].of(rows), "length_ratio")) for name, rows in groups.items()]  # fmt: skip
+    scores = [
+        (MECHANISMS[name].title, *(_both(bucket.of(rows)) for bucket in BUCKETS)) for name, rows in groups.items()
+    ]
+    losses = [
+        (
+            MECHANISMS[name].title,
+            *(spread(bucket.of(rows), "loss") for bucket in BUCKETS),
+            spread(drawn[-1].of(rows), "length_ratio"),
+        )
+        for name, rows in groups.items()
+    ]
     head = ("", *(bucket.title for bucket in BUCKETS))
     if not groups:
         return seeds([])
     parts = [
-        _method(found), f"BLEU, 13a lower-cased / tok-lc:\n\n{table(head, scores)}", _gap(found),
+        _method(found),
+        f"BLEU, 13a lower-cased / tok-lc:\n\n{table(head, scores)}",
+        _gap(found),
         "Loss, nats a token, of the references, which the models are made to produce: it does not depend on where a model would "
         f"stop. Last column: words that it produces by itself for each word of the reference, {drawn[-1].title}.\n\n"
         f"{table((*head, 'words produced'), losses)}",
-        _attention(found), seeds(found["rows"]), _LIMITS,
-    ]  # fmt: skip
+        _attention(found),
+        seeds(found["rows"]),
+        _LIMITS,
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -181,12 +219,16 @@ def _both(rows: list[dict]) -> str:
 
 def _method(found: dict) -> str:
     first = found["rows"][: len(BUCKETS)]
-    counts = [f"{bucket.title}: {row['sentences']} from {row['captions']} captions" for bucket, row in zip(BUCKETS, first)]
+    counts = [
+        f"{bucket.title}: {row['sentences']} from {row['captions']} captions" for bucket, row in zip(BUCKETS, first)
+    ]
     out = sum(row["left_out"] for row in first)
-    return (f"The {TEST} captions, greedy decoding, in buckets by the words of the source ({'; '.join(counts)}). Captions "
-            "are short, so longer texts are made by joining captions that follow each other, sources and references alike, with a "
-            f"space, until they are long enough. A join that overshoots its bucket is left out; {out} more were left out because the "
-            f"models read at most {LONGEST} pieces.")  # fmt: skip
+    return (
+        f"The {TEST} captions, greedy decoding, in buckets by the words of the source ({'; '.join(counts)}). Captions "
+        "are short, so longer texts are made by joining captions that follow each other, sources and references alike, with a "
+        f"space, until they are long enough. A join that overshoots its bucket is left out; {out} more were left out because the "
+        f"models read at most {LONGEST} pieces."
+    )
 
 
 def _gap(found: dict) -> str:
@@ -205,13 +247,27 @@ def _gap(found: dict) -> str:
 def _attention(found: dict) -> str:
     """The table of entropies, and their slopes."""
     rows, fits = (grouped(found[key], "mechanism") for key in ("rows", "fits"))
-    lines = [(MECHANISMS[name].title, *(spread(bucket.of(rows[name]), "entropy_nats") for bucket in BUCKETS),
-              spread(group, "slope"), spread(group, "intercept"), spread(group, "explained")) for name, group in fits.items()]  # fmt: skip
+    lines = [
+        (
+            MECHANISMS[name].title,
+            *(spread(bucket.of(rows[name]), "entropy_nats") for bucket in BUCKETS),
+            spread(group, "slope"),
+            spread(group, "intercept"),
+            spread(group, "explained"),
+        )
+        for name, group in fits.items()
+    ]
     head = ("", *(bucket.title for bucket in BUCKETS), "slope", "intercept", "variance explained")
-    return ("Entropy of cross-attention (nats): of each text the mean over its rows, heads and layers; of a bucket the mean over its "
+    return (
+        (
+            "Entropy of cross-attention (nats): of each text the mean over its rows, heads and layers; of a bucket the mean over its "
             "texts; and the least-squares line of all texts' entropy on ln(pieces of the source, end mark included). Attention that "
             "stays uniform has slope 1 and intercept 0; attention that looks at as many places however long the text, slope 0.\n\n"
-            f"{table(head, lines)}") if lines else ""  # fmt: skip
+            f"{table(head, lines)}"
+        )
+        if lines
+        else ""
+    )
 
 
 def panels(found: dict) -> list[Panel]:
@@ -220,10 +276,19 @@ def panels(found: dict) -> list[Panel]:
         return []
     x, ticks = "words of the source (mean of the bucket)", tuple(range(10, 101, 10))
     widest = max(values(found["rows"], "words"), default=0)
-    quality = [Panel(title, tuple(_points(name, rows, "words", key) for name, rows in groups.items()), x, unit,
-                     ticks=tuple(tick for tick in ticks if tick <= widest + 5))
-               for title, key, unit in (("BLEU by length", "bleu_lc", "BLEU, 13a lower-cased"),
-                                        ("Loss of the reference by length", "loss", "nats a token"))]  # fmt: skip
+    quality = [
+        Panel(
+            title,
+            tuple(_points(name, rows, "words", key) for name, rows in groups.items()),
+            x,
+            unit,
+            ticks=tuple(tick for tick in ticks if tick <= widest + 5),
+        )
+        for title, key, unit in (
+            ("BLEU by length", "bleu_lc", "BLEU, 13a lower-cased"),
+            ("Loss of the reference by length", "loss", "nats a token"),
+        )
+    ]
     spreads = [_points(name, groups[name], "pieces", "entropy_nats", line=False) for name in fits]
     ends = (min(row["from"] for row in found["fits"]), max(row["to"] for row in found["fits"])) if fits else ()
     for name, group in fits.items():
@@ -231,8 +296,15 @@ def panels(found: dict) -> list[Panel]:
             y = tuple(mean(group, "intercept") + slope * math.log(x) for x in ends)
             spreads.append(Series(titles([name]), ends, y, marks=False))
     uniform = ("uniform attention, ln(pieces)", ends, tuple(map(math.log, ends))) if fits else None
-    entropy = Panel("Entropy by log-length", tuple(spreads), "pieces of the source (log scale)", "entropy (nats)",
-                    ticks=(5, 10, 20, 50, 100, 200), log=True, reference=uniform)  # fmt: skip
+    entropy = Panel(
+        "Entropy by log-length",
+        tuple(spreads),
+        "pieces of the source (log scale)",
+        "entropy (nats)",
+        ticks=(5, 10, 20, 50, 100, 200),
+        log=True,
+        reference=uniform,
+    )
     return [*quality, entropy] if fits else quality
 
 
@@ -242,5 +314,11 @@ def _points(mechanism: str, rows: list[dict], x: str, y: str, line: bool = True)
     cells = [cell for cell in cells if values(cell, x) and values(cell, y)]
     several = any(len(values(cell, y)) > 1 for cell in cells)
     low, high = (tuple(of(values(cell, y)) for cell in cells) if several else () for of in (min, max))
-    return Series(titles([mechanism]), tuple(mean(cell, x) for cell in cells), tuple(mean(cell, y) for cell in cells), low, high,
-                  line=line)  # fmt: skip
+    return Series(
+        titles([mechanism]),
+        tuple(mean(cell, x) for cell in cells),
+        tuple(mean(cell, y) for cell in cells),
+        low,
+        high,
+        line=line,
+    )

@@ -10,13 +10,39 @@ from dataclasses import dataclass
 
 from attnviz.figures.theme import LIGHT, Line, lines
 
-INSTALL = "matplotlib is missing, so there is no picture; install it (pip install 'attnviz[studies]') and run the study again"
-_DASHES = {"solid": "-", "dash": (0, (5, 2)), "dashdot": (0, (6, 2, 1, 2)), "longdash": (0, (9, 3)),
-           "longdashdot": (0, (9, 2, 2, 2))}  # fmt: skip
-_MARKERS = {"circle": "o", "diamond": "D", "square": "s", "triangle-up": "^", "x": "X", "star": "*", "cross": "P", "hexagon": "h"}
-_STYLE = {"svg.hashsalt": "attnviz", "svg.fonttype": "none", "font.size": 10, "text.color": LIGHT.text,
-          "axes.edgecolor": LIGHT.muted, "axes.labelcolor": LIGHT.text, "xtick.color": LIGHT.muted, "ytick.color": LIGHT.muted,
-          "xtick.labelcolor": LIGHT.text, "ytick.labelcolor": LIGHT.text, "axes.axisbelow": True}  # fmt: skip
+INSTALL = (
+    "matplotlib is missing, so there is no picture; install it (pip install 'attnviz[studies]') and run the study again"
+)
+_DASHES = {
+    "solid": "-",
+    "dash": (0, (5, 2)),
+    "dashdot": (0, (6, 2, 1, 2)),
+    "longdash": (0, (9, 3)),
+    "longdashdot": (0, (9, 2, 2, 2)),
+}
+_MARKERS = {
+    "circle": "o",
+    "diamond": "D",
+    "square": "s",
+    "triangle-up": "^",
+    "x": "X",
+    "star": "*",
+    "cross": "P",
+    "hexagon": "h",
+}
+_STYLE = {
+    "svg.hashsalt": "attnviz",
+    "svg.fonttype": "none",
+    "font.size": 10,
+    "text.color": LIGHT.text,
+    "axes.edgecolor": LIGHT.muted,
+    "axes.labelcolor": LIGHT.text,
+    "xtick.color": LIGHT.muted,
+    "ytick.color": LIGHT.muted,
+    "xtick.labelcolor": LIGHT.text,
+    "ytick.labelcolor": LIGHT.text,
+    "axes.axisbelow": True,
+}
 _PANEL = (3.9, 3.2)  # inches
 _NAME = (2.5, 0.25)  # inches of a name in the legend
 
@@ -75,7 +101,14 @@ def draw(panels: list[Panel], columns: int, description: str) -> bytes:
         for axis in axes[len(panels) :]:
             axis.set_axis_off()
         names = [*styles, *references]
-        figure.legend([drawn[name] for name in names], names, loc="outside upper left", ncols=beside, frameon=False, handlelength=3.4)
+        figure.legend(
+            [drawn[name] for name in names],
+            names,
+            loc="outside upper left",
+            ncols=beside,
+            frameon=False,
+            handlelength=3.4,
+        )
         buffer = io.BytesIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Title": description})
     return buffer.getvalue()
@@ -115,9 +148,14 @@ def _series(axis, series: Series, style: Line, along: bool):
         middle = series.x if along else series.y
         bars = [[m - low for m, low in zip(middle, series.low)], [high - m for m, high in zip(middle, series.high)]]
     return axis.errorbar(
-        series.x, series.y, xerr=bars if along else None, yerr=None if along else bars,
-        marker=_MARKERS[style.marker] if series.marks else "", linestyle=_dash(style.dash) if series.line else "", **look,
-    )  # fmt: skip
+        series.x,
+        series.y,
+        xerr=bars if along else None,
+        yerr=None if along else bars,
+        marker=_MARKERS[style.marker] if series.marks else "",
+        linestyle=_dash(style.dash) if series.line else "",
+        **look,
+    )
 
 
 def _dash(dash: str):

@@ -37,8 +37,10 @@ def section(name: str, study, found: dict, picture: bool) -> str:
     parts += [f"![{study.DESCRIPTION}](studies/{name}.svg)"] if picture else []
     parts += [f"Not there when this was measured: {tables.titles(found['missing'])}."] if found["missing"] else []
     made = ", ".join(f"{what} {version}" for what, version in found["versions"].items())
-    parts.append(f"Made by `{found['command']}` ({made}; {found['device']}). The raw figures, with the hashes of models and data: "
-                 f"[studies/{name}.json](studies/{name}.json).")  # fmt: skip
+    parts.append(
+        f"Made by `{found['command']}` ({made}; {found['device']}). The raw figures, with the hashes of models and data: "
+        f"[studies/{name}.json](studies/{name}.json)."
+    )
     return "\n\n".join(parts)
 
 

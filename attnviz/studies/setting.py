@@ -63,7 +63,9 @@ class Model:
 def load(name: str, root: Path, seed: int | None = None) -> Model:
     """The checkpoint `name` below `root`. Raises CheckpointError."""
     translator = Translator.load(name, root)
-    return Model(translator, seed if seed is not None else translator.card.get("seed"), checkpoints.fingerprint(name, root))
+    return Model(
+        translator, seed if seed is not None else translator.card.get("seed"), checkpoints.fingerprint(name, root)
+    )
 
 
 def models(setting: Setting, mechanisms: Iterable[str]) -> Iterator[Model]:
@@ -101,11 +103,15 @@ def _plans(first: Model, seed: int) -> list[Settings]:
     """What a model was trained with, run after run, with another seed. ValueError when its card does not say so."""
     runs = lineage.runs(first.translator.card)
     plans = [_known(run) for run in runs]
-    alike = all(plans) and all(run.get("data") == runs[-1].get("data") and plan.seed == plans[-1].seed
-                               and plan.mechanism == first.mechanism for run, plan in zip(runs, plans))  # fmt: skip
+    alike = all(plans) and all(
+        run.get("data") == runs[-1].get("data") and plan.seed == plans[-1].seed and plan.mechanism == first.mechanism
+        for run, plan in zip(runs, plans)
+    )
     if not alike or plans[0].start:
-        raise ValueError(f"{first.translator.name} cannot be trained with seed {seed}: its card must have the settings of a run that "
-                         "began at random, and of those after it, all with one seed on the same data; study it with --seeds 1")  # fmt: skip
+        raise ValueError(
+            f"{first.translator.name} cannot be trained with seed {seed}: its card must have the settings of a run that "
+            "began at random, and of those after it, all with one seed on the same data; study it with --seeds 1"
+        )
     return [replace(plan, seed=seed, start="") for plan in plans]
 
 
@@ -139,9 +145,16 @@ def links(pairs: Sequence[gold.Pair]) -> dict:
 def provenance(setting: Setting, measured: Iterable[Model], mechanisms: Iterable[str] = ()) -> dict:
     """What figures were measured with: models by their weights, those missing, data by its hashes, versions, the machine."""
     return {
-        "pair": setting.pair, "seeds": setting.seeds, "missing": setting.missing(mechanisms),
-        "models": [{**model.label, "weights_sha256": model.sha256} for model in measured], "data": setting.corpus.files,
-        "versions": {"attnviz": __version__, "python": platform.python_version(), "torch": torch.__version__,
-                     "sacrebleu": sacrebleu.__version__},
+        "pair": setting.pair,
+        "seeds": setting.seeds,
+        "missing": setting.missing(mechanisms),
+        "models": [{**model.label, "weights_sha256": model.sha256} for model in measured],
+        "data": setting.corpus.files,
+        "versions": {
+            "attnviz": __version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "sacrebleu": sacrebleu.__version__,
+        },
         "device": device_name("cpu"),
-    }  # fmt: skip
+    }

@@ -58,8 +58,10 @@ def seeds(rows: Iterable[Row]) -> str:
     if not runs:
         return "No model was measured."
     if set(runs.values()) == {1}:
-        return ("One seed: each row is a single training run, so how far another run would be from it is not known, and small "
-                "differences between rows may be chance.")  # fmt: skip
+        return (
+            "One seed: each row is a single training run, so how far another run would be from it is not known, and small "
+            "differences between rows may be chance."
+        )
     many = "; ".join(f"{MECHANISMS[name].title}: {count}" for name, count in runs.items())
     count = f"{min(runs.values())} seeds each" if len(set(runs.values())) == 1 else f"Seeds: {many}"
     return f"{count}; figures are means over them, ± the sample standard deviation, and bars in the picture go from the least to the most."

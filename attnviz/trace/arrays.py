@@ -9,11 +9,23 @@ import numpy as np
 
 from attnviz.trace import AttentionMap, Token, Trace
 
-_HALF = {"float16": 2**-10, "bfloat16": 2**-7}  # how far from 1 the numbers of a row may sum: twice what rounding each can do
+_HALF = {
+    "float16": 2**-10,
+    "bfloat16": 2**-7,
+}  # how far from 1 the numbers of a row may sum: twice what rounding each can do
 
 
-def from_arrays(weights, tokens: Sequence[str], target: Sequence[str] = (), *, kind: str | None = None, special: Collection[str] = (),
-                start: str = "<bos>", log_probs: Sequence[float] = (), name: str = "arrays") -> Trace:  # fmt: skip
+def from_arrays(
+    weights,
+    tokens: Sequence[str],
+    target: Sequence[str] = (),
+    *,
+    kind: str | None = None,
+    special: Collection[str] = (),
+    start: str = "<bos>",
+    log_probs: Sequence[float] = (),
+    name: str = "arrays",
+) -> Trace:
     """A Trace of attention weights, after the softmax, and the tokens that they are between.
 
     weights : (L, H, Q, K), or one (H, Q, K) a layer, which may differ in heads; (1, H, Q, K), a batch of one, will do too.
@@ -42,9 +54,18 @@ def from_arrays(weights, tokens: Sequence[str], target: Sequence[str] = (), *, k
     source, text = _tokens(tokens, special)
     produced, translation = _tokens(target, special)
     return Trace(
-        model=name, mechanism=name, text=text, translation=translation, forced=bool(produced), source=source, target=produced,
-        log_probs=tuple(log_probs), alternatives=(), maps=tuple(maps), start=Token(start, 0, 0, special=True),
-    )  # fmt: skip
+        model=name,
+        mechanism=name,
+        text=text,
+        translation=translation,
+        forced=bool(produced),
+        source=source,
+        target=produced,
+        log_probs=tuple(log_probs),
+        alternatives=(),
+        maps=tuple(maps),
+        start=Token(start, 0, 0, special=True),
+    )
 
 
 def _map(kind: str, layer: int, weights) -> AttentionMap:
@@ -59,8 +80,10 @@ def _check_layers(weights) -> None:
     if not isinstance(weights, Iterable) or isinstance(weights, str):
         raise ValueError(f"weights must be one array of axes [heads, queries, keys] a layer; got {weights!r:.60}")
     if getattr(weights, "ndim", 0) == 3:
-        raise ValueError(f"weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape "
-                         f"{tuple(weights.shape)}: is it one layer? Then put it in a list, [weights]")  # fmt: skip
+        raise ValueError(
+            f"weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape "
+            f"{tuple(weights.shape)}: is it one layer? Then put it in a list, [weights]"
+        )
 
 
 def _listed(name: str, tokens) -> list[str]:

@@ -9,13 +9,17 @@ def rows(weights, name: str) -> None:
     """weights (H, Q, K): finite, at least 0, each row sums to 1."""
     if not np.isfinite(weights).all() or weights.min() < 0:
         head, query, key = np.argwhere(~(weights >= 0) | np.isinf(weights))[0]
-        raise ValueError(f"{name} must be finite and at least 0; "
-                         f"got {weights[head, query, key]} in head {head}, query {query}, key {key}")
+        raise ValueError(
+            f"{name} must be finite and at least 0; "
+            f"got {weights[head, query, key]} in head {head}, query {query}, key {key}"
+        )
     off = np.abs(weights.sum(-1, dtype=np.float64) - 1)
     if off.max() > TOLERANCE:
         head, query = np.unravel_index(off.argmax(), off.shape)
-        raise ValueError(f"{name} must sum to 1 over the keys of every row; "
-                         f"got {weights[head, query].sum():.4f} in head {head}, query {query}")
+        raise ValueError(
+            f"{name} must sum to 1 over the keys of every row; "
+            f"got {weights[head, query].sum():.4f} in head {head}, query {query}"
+        )
 
 
 def strings(trace) -> None:
@@ -25,13 +29,21 @@ def strings(trace) -> None:
             raise ValueError(f"{name} must be text; got {getattr(trace, name)!r:.60}")
     for name in ("source", "target"):
         for i, token in enumerate(getattr(trace, name)):
-            if not isinstance(token.text, str) or not isinstance(token.word, int | None) or not isinstance(token.pieces, int) \
-                    or not isinstance(token.piece, str | None):
-                raise ValueError(f"{name} token {i} must have a text, the index of its word or none, a count of pieces, and a piece or none; "
-                                 f"got {token!r:.120}")
+            if (
+                not isinstance(token.text, str)
+                or not isinstance(token.word, int | None)
+                or not isinstance(token.pieces, int)
+                or not isinstance(token.piece, str | None)
+            ):
+                raise ValueError(
+                    f"{name} token {i} must have a text, the index of its word or none, a count of pieces, and a piece or none; "
+                    f"got {token!r:.120}"
+                )
             marks(f"{name} token {i}", special=token.special, unknown=token.unknown)
     marks("the trace", forced=trace.forced, complete=trace.complete)
-    if not isinstance(trace.start.text, str) or not all(isinstance(choice.text, str) for step in trace.alternatives for choice in step):
+    if not isinstance(trace.start.text, str) or not all(
+        isinstance(choice.text, str) for step in trace.alternatives for choice in step
+    ):
         raise ValueError("the start token and the alternatives must have texts")
 
 
@@ -46,11 +58,15 @@ def tokens(name: str, tokens, text: str) -> None:
     """Every token lies within its text and, unless special, is a slice of it."""
     for i, token in enumerate(tokens):
         if not 0 <= token.start <= token.end <= len(text):
-            raise ValueError(f"{name} token {i} must lie within the {len(text)} characters of its text; "
-                             f"got {token.start} to {token.end}")
-        if not token.special and text[token.start:token.end] != token.text:
-            raise ValueError(f"{name} token {i} must be its text from {token.start} to {token.end}, "
-                             f"{text[token.start:token.end]!r}; got {token.text!r}")
+            raise ValueError(
+                f"{name} token {i} must lie within the {len(text)} characters of its text; "
+                f"got {token.start} to {token.end}"
+            )
+        if not token.special and text[token.start : token.end] != token.text:
+            raise ValueError(
+                f"{name} token {i} must be its text from {token.start} to {token.end}, "
+                f"{text[token.start : token.end]!r}; got {token.text!r}"
+            )
 
 
 def steps(trace) -> None:
@@ -64,7 +80,9 @@ def steps(trace) -> None:
             raise ValueError(f"log_probs must be finite and at most 0; got {log_prob} at step {t}")
     for t, step in enumerate(trace.alternatives):
         chances = [choice.probability for choice in step]
-        if chances and not (1 + TOLERANCE >= chances[0] and chances[-1] >= 0 and chances == sorted(chances, reverse=True)):
+        if chances and not (
+            1 + TOLERANCE >= chances[0] and chances[-1] >= 0 and chances == sorted(chances, reverse=True)
+        ):
             raise ValueError(f"alternatives must be probabilities, most probable first; got {chances} at step {t}")
 
 
@@ -78,9 +96,13 @@ def maps(trace) -> None:
             raise ValueError(f"{attention.name} must have target tokens for its rows; got none")
         wanted = (len(trace.queries(attention)), len(trace.keys(attention)))
         if attention.weights.shape[1:] != wanted:
-            raise ValueError(f"weights of {attention.name} must have {wanted[0]} queries and {wanted[1]} keys, as the tokens do; "
-                             f"got shape {attention.weights.shape}")
+            raise ValueError(
+                f"weights of {attention.name} must have {wanted[0]} queries and {wanted[1]} keys, as the tokens do; "
+                f"got shape {attention.weights.shape}"
+            )
         if attention.kind == "decoder" and (hidden := attention.weights * ~trace.visible(attention)).any():
             head, query, key = np.argwhere(hidden)[0]
-            raise ValueError(f"weights of {attention.name} must be 0 on tokens not yet {'produced' if trace.target else 'read'}; "
-                             f"got {hidden[head, query, key]} in head {head}, query {query}, key {key}")
+            raise ValueError(
+                f"weights of {attention.name} must be 0 on tokens not yet {'produced' if trace.target else 'read'}; "
+                f"got {hidden[head, query, key]} in head {head}, query {query}, key {key}"
+            )

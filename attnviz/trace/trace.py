@@ -19,7 +19,11 @@ import numpy as np
 from attnviz.trace import checks
 
 KINDS = ("cross", "encoder", "decoder")
-SIDES = {"cross": ("target", "source"), "encoder": ("source", "source"), "decoder": ("target", "input")}  # rows, columns
+SIDES = {
+    "cross": ("target", "source"),
+    "encoder": ("source", "source"),
+    "decoder": ("target", "input"),
+}  # rows, columns
 LEVELS = ("pieces", "words")
 
 
@@ -120,8 +124,13 @@ class Trace:
 
     def __post_init__(self):
         steps = self.alternatives or ((),) * len(self.target)
-        frozen = {"source": tuple(self.source), "target": tuple(self.target), "maps": tuple(self.maps),
-                  "log_probs": tuple(map(float, self.log_probs)), "alternatives": tuple(map(tuple, steps))}
+        frozen = {
+            "source": tuple(self.source),
+            "target": tuple(self.target),
+            "maps": tuple(self.maps),
+            "log_probs": tuple(map(float, self.log_probs)),
+            "alternatives": tuple(map(tuple, steps)),
+        }
         for name, value in frozen.items():
             object.__setattr__(self, name, value)
         checks.strings(self)
@@ -167,8 +176,10 @@ class Trace:
             return found[max(found)]
         if layer not in found:
             have = ", ".join(f"{m.kind} {m.layer}" for m in self.maps) or "none"
-            raise ValueError(f"map must be one that {self.model} has at the level of {self.level} ({have}); "
-                             f"got {kind if layer == -1 else f'{kind} {layer}'}")
+            raise ValueError(
+                f"map must be one that {self.model} has at the level of {self.level} ({have}); "
+                f"got {kind if layer == -1 else f'{kind} {layer}'}"
+            )
         return found[layer]
 
     @property
@@ -186,7 +197,9 @@ class Trace:
             values[name] = [asdict(token) for token in values[name]]
         values["start"] = asdict(self.start)
         values["alternatives"] = [[asdict(choice) for choice in step] for step in self.alternatives]
-        values["maps"] = [{"kind": m.kind, "layer": m.layer} | ({"weights": m.weights.tolist()} if weights else {}) for m in self.maps]
+        values["maps"] = [
+            {"kind": m.kind, "layer": m.layer} | ({"weights": m.weights.tolist()} if weights else {}) for m in self.maps
+        ]
         return {**values, "log_probs": list(self.log_probs)}
 
     @classmethod
@@ -199,8 +212,10 @@ class Trace:
             if "start" in known:
                 known["start"] = Token(**_known(Token, known["start"], "start token"))
             known["maps"] = tuple(AttentionMap(**_known(AttentionMap, value, "map")) for value in known["maps"])
-            known["alternatives"] = tuple(tuple(Alternative(**_known(Alternative, choice, "alternative")) for choice in step)
-                                          for step in known.get("alternatives", ()))
+            known["alternatives"] = tuple(
+                tuple(Alternative(**_known(Alternative, choice, "alternative")) for choice in step)
+                for step in known.get("alternatives", ())
+            )
             return cls(**known)
         except TypeError as error:
             raise ValueError(f"trace must have values of the types that to_dict() writes; {error}") from None
@@ -221,7 +236,9 @@ def _known(cls, values, what):
     """The fields of cls among values; the JSON of a trace may do without alternatives and what has a default."""
     if not isinstance(values, dict):
         raise ValueError(f"{what} must be an object with named fields; got {type(values).__name__}")
-    missing = [f.name for f in fields(cls) if f.name not in values and f.default is MISSING and f.name != "alternatives"]
+    missing = [
+        f.name for f in fields(cls) if f.name not in values and f.default is MISSING and f.name != "alternatives"
+    ]
     if missing:
         raise ValueError(f"{what} must have the fields {', '.join(missing)} too; got {', '.join(values) or 'none'}")
     return {field.name: values[field.name] for field in fields(cls) if field.name in values}

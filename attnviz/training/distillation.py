@@ -40,7 +40,11 @@ def check(plan: Settings, teachers: Sequence[Path]) -> None:
 
 def ngrams(sentences: Sequence[str], count: int, seed: int) -> list[str]:
     """Up to `count` n-grams of words out of each sentence, drawn at random, short ones more often; none twice, no whole sentence."""
-    draw, found, whole = random.Random(f"parts/{seed}"), {}, set(sentences)  # the draw that the model that ships has seen
+    draw, found, whole = (
+        random.Random(f"parts/{seed}"),
+        {},
+        set(sentences),
+    )  # the draw that the model that ships has seen
     for words in map(str.split, sentences):
         for _ in range(count if len(words) > 1 else 0):
             length = int(len(words) ** draw.random())
@@ -70,11 +74,21 @@ class TaughtRun(LabelRun):
     """
 
     def __init__(
-        self, plan: Settings, text: Text, pairs: corpora.Pairs, device: str, compile: bool = True, teachers: Sequence[Classifier] = ()
+        self,
+        plan: Settings,
+        text: Text,
+        pairs: corpora.Pairs,
+        device: str,
+        compile: bool = True,
+        teachers: Sequence[Classifier] = (),
     ):
         sentences = [sentence for sentence, _ in pairs]
-        texts = _read_by_all(sentences + ngrams(sentences, plan.ngrams, plan.seed), [text, *(teacher.text for teacher in teachers)])
-        super().__init__(plan, text, [(one, LABELS[0]) for one in texts], device, compile)  # a label that nothing looks at
+        texts = _read_by_all(
+            sentences + ngrams(sentences, plan.ngrams, plan.seed), [text, *(teacher.text for teacher in teachers)]
+        )
+        super().__init__(
+            plan, text, [(one, LABELS[0]) for one in texts], device, compile
+        )  # a label that nothing looks at
         self.targets = soft_targets(teachers, texts).to(device)
 
     def objective(self, batch: list[int]) -> Tensor:
@@ -91,6 +105,9 @@ def _read_by_all(texts: list[str], tokenizers: Sequence[Text]) -> list[str]:
     if not kept:
         raise ValueError("no sentence of train is short enough for all teachers; give others, or shorter ones")
     if left_out:
-        tqdm.write(f"{len(left_out)} of {len(texts)} sentences and n-grams are too long for a teacher, or have nothing visible, and are "
-                   f"left out; the first is {left_out[0][:80]!r}", file=sys.stderr)  # fmt: skip
+        tqdm.write(
+            f"{len(left_out)} of {len(texts)} sentences and n-grams are too long for a teacher, or have nothing visible, and are "
+            f"left out; the first is {left_out[0][:80]!r}",
+            file=sys.stderr,
+        )
     return kept

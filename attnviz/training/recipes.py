@@ -21,9 +21,13 @@ class Settings:
     average: float = 0.999  # decay of the moving average, an update
     consistency: float = 0.0  # how much two passes under dropout must agree: alpha of R-Drop; 0: one pass
     word_dropout: float = 0.0  # share of a sentence's pieces that are read as unknown, in training
-    piece_dropout: float = 0.0  # share of the merges of pieces that are left out, anew at each reading, in the first four fifths
+    piece_dropout: float = (
+        0.0  # share of the merges of pieces that are left out, anew at each reading, in the first four fifths
+    )
     start: str = ""  # SHA-256 of the weights that it begins with; "": random ones
-    teachers: str = ""  # SHA-256 of the weights of the classifiers that it learns from, a space between; "": from labels
+    teachers: str = (
+        ""  # SHA-256 of the weights of the classifiers that it learns from, a space between; "": from labels
+    )
     ngrams: int = 0  # with teachers: how many n-grams of each sentence it learns from as well
     vocabulary: int = 8000
     seed: int = 1
@@ -42,9 +46,15 @@ def _each(names: str, fits: Callable[[float], bool], wanted: str) -> list[tuple]
 
 # What each number may be; NaN is none of these.
 _BOUNDS = [
-    *_each("epochs batch_tokens learning_rate clip vocabulary", lambda value: 0 < value < math.inf, "positive and finite"),
+    *_each(
+        "epochs batch_tokens learning_rate clip vocabulary", lambda value: 0 < value < math.inf, "positive and finite"
+    ),
     *_each("warmup weight_decay consistency ngrams", lambda value: 0 <= value < math.inf, "at least 0 and finite"),
-    *_each("label_smoothing average beta2 word_dropout piece_dropout", lambda value: 0 <= value < 1, "at least 0 and below 1"),
+    *_each(
+        "label_smoothing average beta2 word_dropout piece_dropout",
+        lambda value: 0 <= value < 1,
+        "at least 0 and below 1",
+    ),
     *_each("seed", lambda value: 0 <= value < 2**63, "at least 0 and below 2^63"),
 ]
 
@@ -56,7 +66,9 @@ _BILINEAR = _RECURRENT | {"rates": {"attention.key.weight": 0.1}}
 # So does the product alone, once the GRUs' units do: what they read has 256 parts of size 1, and each weight on it counts.
 _INPUTS = ["encoder.rnn.weight_ih_l0", "encoder.rnn.weight_ih_l0_reverse", "cell.weight_ih"]
 _DOT = _RECURRENT | {"rates": dict.fromkeys(_INPUTS, 0.2)}
-_PROJECTIONS = [f"{name}.{kind}" for name in ("query", "memory", "output") for kind in ("weight", "bias")]  # of a MultiHead
+_PROJECTIONS = [
+    f"{name}.{kind}" for name in ("query", "memory", "output") for kind in ("weight", "bias")
+]  # of a MultiHead
 RECIPES = {
     "fixed-context": _RECURRENT,
     "bahdanau": _RECURRENT,
@@ -86,8 +98,16 @@ RECIPES = {
 }
 # With teachers there is less to learn by heart: what they say of a text is seldom sure, and there are more texts. The `rates` of the
 # recipe stay: at the full rate self-attention was no better here, either.
-TAUGHT = {"epochs": 8, "learning_rate": 3e-3, "label_smoothing": 0.0, "weight_decay": 0.01, "consistency": 0.0, "word_dropout": 0.0,
-          "ngrams": 6, "options": {"dropout": 0.1, "attention_dropout": 0.1}}  # fmt: skip
+TAUGHT = {
+    "epochs": 8,
+    "learning_rate": 3e-3,
+    "label_smoothing": 0.0,
+    "weight_decay": 0.01,
+    "consistency": 0.0,
+    "word_dropout": 0.0,
+    "ngrams": 6,
+    "options": {"dropout": 0.1, "attention_dropout": 0.1},
+}
 
 
 def settings(mechanism: str, **changes) -> Settings:

@@ -38,16 +38,28 @@ PAIRS = {
     "en-ja": {"": {"vocabulary": 6000}},
     # One right answer, and as many sentences as one likes: small models, nothing to smooth or to drop.
     "reverse": {
-        "": {"epochs": 10, "batch_tokens": 1000, "learning_rate": 3e-3, "warmup": 100, "label_smoothing": 0.0, "average": 0.99,
-             "rates": {}, "options": {"dropout": 0.0}},
+        "": {
+            "epochs": 10,
+            "batch_tokens": 1000,
+            "learning_rate": 3e-3,
+            "warmup": 100,
+            "label_smoothing": 0.0,
+            "average": 0.99,
+            "rates": {},
+            "options": {"dropout": 0.0},
+        },
         **{name: {"options": _SMALL} for name in recipes.RECIPES},
         # At a higher rate it learns as well, and looks where it need not: at the neighbour of the letter that it says.
         "bahdanau": {"epochs": 6, "learning_rate": 5e-4, "options": _SMALL},
         "luong-general": {"epochs": 8, "learning_rate": 2e-3, "options": _SMALL},
-        "transformer": {"epochs": 12, "learning_rate": 2e-3, "warmup": 200,
-                        "options": {"width": 64, "hidden": 256, "layers": 2, "heads": 4}},
+        "transformer": {
+            "epochs": 12,
+            "learning_rate": 2e-3,
+            "warmup": 200,
+            "options": {"width": 64, "hidden": 256, "layers": 2, "heads": 4},
+        },
     },
-}  # fmt: skip
+}
 
 
 def plan(pair: str, mechanism: str, options: dict | None = None, **changes) -> recipes.Settings:
@@ -82,9 +94,16 @@ def _check_sizes(mechanism: str, options: dict) -> None:
 
 
 def train(
-    plan: recipes.Settings, corpus: corpora.Corpus, root: Path, pair: str, save_every: float = 60.0, compile: bool = True,
-    restart: bool = False, start: Path | None = None, teachers: Sequence[Path] = (),
-) -> Path:  # fmt: skip
+    plan: recipes.Settings,
+    corpus: corpora.Corpus,
+    root: Path,
+    pair: str,
+    save_every: float = 60.0,
+    compile: bool = True,
+    restart: bool = False,
+    start: Path | None = None,
+    teachers: Sequence[Path] = (),
+) -> Path:
     """Train, resuming what `root/pair/mechanism` holds; returns that folder. The best epoch on validation ships.
 
     save_every : seconds between saves within an epoch. compile : see `Run`. restart : begin again, whatever is there; when the
@@ -98,7 +117,9 @@ def train(
     plan = _from(plan, folder, start, teachers)
     begun = folder / "training.safetensors"
     if not restart and not begun.exists() and (folder / "card.json").exists():
-        raise ValueError(f"{folder} holds a finished model and no run to go on with; choose another --out, or --restart")
+        raise ValueError(
+            f"{folder} holds a finished model and no run to go on with; choose another --out, or --restart"
+        )
     tokenizer = Path(root) / pair / "tokenizer.json"
     text = vocabulary.choose(tokenizer, corpus, plan.vocabulary, start)
     given = len(corpus.train) + len(corpus.val)
@@ -115,7 +136,9 @@ def train(
         begun.unlink(missing_ok=True)  # now that nothing more can be refused
     _best(run, corpus)
     sentence = progress.example(corpus.val)
-    with tqdm(total=run.total, initial=run.update, desc=f"{pair}/{plan.mechanism}", unit="batch", smoothing=0.05) as bar:
+    with tqdm(
+        total=run.total, initial=run.update, desc=f"{pair}/{plan.mechanism}", unit="batch", smoothing=0.05
+    ) as bar:
         while run.epoch < plan.epochs:
             _epoch(run, folder, corpus, bar, save_every)
             _finish(run, folder, text, corpus)
@@ -127,10 +150,19 @@ def _from(plan: recipes.Settings, folder: Path, start: Path | None, teachers: Se
     """The plan with the fingerprints of the checkpoints that training in `folder` begins with and learns from. ValueError, CheckpointError."""
     for other in (start, *teachers):
         if other and Path(other).resolve() == folder.resolve():
-            raise ValueError(f"{other} is the folder to train in, whose weights would be written over; choose another --out")
+            raise ValueError(
+                f"{other} is the folder to train in, whose weights would be written over; choose another --out"
+            )
     distillation.check(plan, teachers)
     prints = {"start": [start] if start else [], "teachers": teachers}
-    return replace(plan, **{key: " ".join(checkpoints.fingerprint(*checkpoint_files.place(one)) for one in of) for key, of in prints.items() if of})
+    return replace(
+        plan,
+        **{
+            key: " ".join(checkpoints.fingerprint(*checkpoint_files.place(one)) for one in of)
+            for key, of in prints.items()
+            if of
+        },
+    )
 
 
 def _kind(plan: recipes.Settings, teachers: Sequence[Path]) -> Callable[..., Run]:
@@ -140,8 +172,11 @@ def _kind(plan: recipes.Settings, teachers: Sequence[Path]) -> Callable[..., Run
 
 def _say_left_out(sources: list[str], total: int) -> None:
     if sources:
-        tqdm.write(f"{len(sources)} of {total} sentences have more than {LONGEST} pieces, or nothing visible, on one side, and are left "
-                   f"out; the first is {sources[0][:80]!r}", file=sys.stderr)  # fmt: skip
+        tqdm.write(
+            f"{len(sources)} of {total} sentences have more than {LONGEST} pieces, or nothing visible, on one side, and are left "
+            f"out; the first is {sources[0][:80]!r}",
+            file=sys.stderr,
+        )
 
 
 def _resume(run: Run, folder: Path) -> None:
@@ -150,7 +185,9 @@ def _resume(run: Run, folder: Path) -> None:
     except checkpoints.CheckpointError as error:
         raise checkpoints.CheckpointError(f"{error}; --restart begins again") from None
     if run.history and not (folder / "model.safetensors").is_file():
-        raise ValueError(f"{folder} has a run and no longer the model.safetensors that it made; restore that, or begin again with --restart")
+        raise ValueError(
+            f"{folder} has a run and no longer the model.safetensors that it made; restore that, or begin again with --restart"
+        )
 
 
 def _begin(run: Run, start: Path) -> None:
@@ -158,7 +195,9 @@ def _begin(run: Run, start: Path) -> None:
     try:
         run.begin(model.state_dict())
     except RuntimeError:
-        raise ValueError(f"{start} holds another model ({config}) than the one to be trained ({run.config.to_dict()})") from None
+        raise ValueError(
+            f"{start} holds another model ({config}) than the one to be trained ({run.config.to_dict()})"
+        ) from None
 
 
 def score_key(corpus: corpora.Corpus) -> str:
@@ -176,14 +215,19 @@ def validate(run: Run, text: Text, corpus: corpora.Corpus) -> dict:
 
 
 @torch.inference_mode()
-def loss(model: nn.Module, text: Text, pairs: corpora.Pairs, device: str, batch: int = 128, kind: type[Run] = Run) -> float:
+def loss(
+    model: nn.Module, text: Text, pairs: corpora.Pairs, device: str, batch: int = 128, kind: type[Run] = Run
+) -> float:
     """Cross-entropy (nats a token, or a label) of a model in evaluation mode, without label smoothing."""
     data, total, count = sorted(kind.encode(pairs, text), key=lambda pair: len(pair[1])), 0.0, 0
     for start in range(0, len(data), batch):
         chosen = data[start : start + batch]
         source, target = (corpora.pad([pair[side] for pair in chosen]).to(device) for side in (0, 1))
         real = int((target != kind.padding).sum())
-        total, count = total + float(token_loss(kind.logits(model, source, target), target, 0.0, kind.padding)) * real, count + real
+        total, count = (
+            total + float(token_loss(kind.logits(model, source, target), target, 0.0, kind.padding)) * real,
+            count + real,
+        )
     return total / count
 
 
@@ -225,8 +269,16 @@ def _finish(run: Run, folder: Path, text: Text, corpus: corpora.Corpus) -> None:
         checkpoints.save_model(folder, run.config, run.average)
     run.seconds += time.monotonic() - started
     mean = round(run.losses / max(run.counted, 1), 4)
-    run.history.append(score | {"train_loss": mean, "seconds": round(run.seconds), "peak_memory_mb": peak_memory_mb(),
-                                "device": device_name(run.device), "precision": run.precision})  # fmt: skip
+    run.history.append(
+        score
+        | {
+            "train_loss": mean,
+            "seconds": round(run.seconds),
+            "peak_memory_mb": peak_memory_mb(),
+            "device": device_name(run.device),
+            "precision": run.precision,
+        }
+    )
     run.losses, run.counted = 0.0, 0
     run.save(folder)
 

@@ -31,7 +31,9 @@ class Diverged(ValueError):
     """Training has left the numbers behind; what was saved before stays as it is."""
 
     def __init__(self, epoch: int, what: str):
-        super().__init__(f"training has diverged in epoch {epoch}: {what}; begin again with a lower learning_rate (--restart)")
+        super().__init__(
+            f"training has diverged in epoch {epoch}: {what}; begin again with a lower learning_rate (--restart)"
+        )
 
 
 def token_loss(logits: Tensor, target: Tensor, smoothing: float, padding: int = PAD) -> Tensor:
@@ -72,17 +74,23 @@ class Run:
         self.precision = "bfloat16" if computes_bfloat16(device) else "float32"  # of the forward and backward passes
         self.working = copy.deepcopy(self.master).to(getattr(torch, self.precision))
         self.average = {key: value.clone() for key, value in self.master.state_dict().items()}
-        self.optimizer = torch.optim.AdamW(self._groups(), betas=(0.9, plan.beta2), weight_decay=plan.weight_decay, fused=True)
+        self.optimizer = torch.optim.AdamW(
+            self._groups(), betas=(0.9, plan.beta2), weight_decay=plan.weight_decay, fused=True
+        )
         self.pairs, self.whole = pairs, self.encode(pairs, text)
         self.data = self.whole  # as the current epoch reads it
         self.loose = text.loosened(plan.piece_dropout) if plan.piece_dropout else None  # reads the pairs anew
-        self.digest = hashlib.sha256(repr(self.data).encode()).hexdigest()  # of the data, that a resumed run goes on with it
+        self.digest = hashlib.sha256(
+            repr(self.data).encode()
+        ).hexdigest()  # of the data, that a resumed run goes on with it
         fuse = partial(torch.compile, dynamic=True) if compile and shutil.which("g++") else lambda function: function
         self.loss, self.apart = fuse(token_loss), fuse(disagreement)
         self.epoch, self.batch, self.update, self.seconds = 0, 0, 0, 0.0
         self.losses, self.counted = 0.0, 0  # sum over, and number of, the batches of this epoch
         self.history: list[dict] = []
-        self.total = self._loose_epochs * len(self.order(0)) + (plan.epochs - self._loose_epochs) * len(self.order(plan.epochs))
+        self.total = self._loose_epochs * len(self.order(0)) + (plan.epochs - self._loose_epochs) * len(
+            self.order(plan.epochs)
+        )
 
     def _groups(self) -> list[dict]:
         """The parameters by the factor on their learning rate. ValueError when `rates` names one that is not there."""
@@ -198,8 +206,13 @@ class Run:
         if self.device == "cuda":
             tensors["rng_cuda"] = torch.cuda.get_rng_state()
         tensors["place"] = torch.tensor([self.epoch, self.batch, self.update])
-        beside = {"settings": asdict(self.plan), "seconds": self.seconds, "history": self.history,
-                  "losses": [self.losses, self.counted], "data": self.digest}  # fmt: skip
+        beside = {
+            "settings": asdict(self.plan),
+            "seconds": self.seconds,
+            "history": self.history,
+            "losses": [self.losses, self.counted],
+            "data": self.digest,
+        }
         checkpoints.save_tensors(folder / "training.safetensors", tensors, beside)
 
     def restore(self, folder: Path) -> None:
@@ -210,7 +223,9 @@ class Run:
         if not other and state.get("data", self.digest) != self.digest:
             other = "data"
         if other:
-            raise ValueError(f"{folder} holds a run with other {other}; give the same again, use --restart, or choose another --out")
+            raise ValueError(
+                f"{folder} holds a run with other {other}; give the same again, use --restart, or choose another --out"
+            )
         tensors = checkpoints.load_tensors(path)
         try:
             self._fill(tensors)

@@ -57,7 +57,9 @@ def doubts(text: Text, corpus: Corpus) -> list[str]:
     pairs = corpus.train[:READ]
     strange = sum(any(UNK in ids for ids in row) for row in pieces(pairs, text, corpus.labelled))
     if strange > STRANGE * len(pairs):
-        found.append(f"of the first {len(pairs)} sentences for training {strange} have characters that it does not know")
+        found.append(
+            f"of the first {len(pairs)} sentences for training {strange} have characters that it does not know"
+        )
     return found
 
 

@@ -11,9 +11,12 @@ _component = st.components.v2.component(
 
 
 def bridge(
-    row: int, steps: int, on_row: Callable[[int], None], head: tuple[int, int] | None = None,
+    row: int,
+    steps: int,
+    on_row: Callable[[int], None],
+    head: tuple[int, int] | None = None,
     on_head: Callable[[int, int], None] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Outline the step on the heatmaps; call `on_row` when a heatmap row is clicked; rerun when the theme changes.
 
     row : the step, from 0, until the slider of key `step` says otherwise; with one step there is no slider. -1: none.
@@ -31,8 +34,11 @@ def bridge(
             on_head(*map(int, picked))
 
     result = _component(
-        key="bridge", data={"row": row, "steps": steps, "head": head},
-        on_row_change=row_clicked, on_head_change=head_clicked, on_theme_change=lambda: None,
-    )  # fmt: skip
+        key="bridge",
+        data={"row": row, "steps": steps, "head": head},
+        on_row_change=row_clicked,
+        on_head_change=head_clicked,
+        on_theme_change=lambda: None,
+    )
     if result.get("theme"):
         st.rerun()

@@ -15,9 +15,11 @@ from attnviz.figures.theme import palette
 Cell = tuple[str, go.Figure | None]  # words (HTML, escaped) and the figure below them, if there is one
 
 _component = st.components.v2.component(
-    "attnviz_plot", html='<div class="cells"></div>', isolate_styles=False,
+    "attnviz_plot",
+    html='<div class="cells"></div>',
+    isolate_styles=False,
     js=Path(__file__).with_name("plot.js").read_text(encoding="utf-8"),
-)  # fmt: skip
+)
 
 
 def plots(cells: Sequence[Cell], key: str) -> None:

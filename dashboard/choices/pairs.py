@@ -31,7 +31,10 @@ DEFAULT = "en-fr"
 FIRST = ("bahdanau", "luong-general", "transformer")  # shown before anything is chosen
 PAIRS = {
     "en-fr": Pair(
-        "English → French", "French text", "en", "fr",
+        "English → French",
+        "French text",
+        "en",
+        "fr",
         (
             "The black dog is running across the green grass.",
             "A young woman in a red dress sits on a bench.",
@@ -41,7 +44,10 @@ PAIRS = {
         "Le chien noir court dans l'herbe verte.",
     ),
     "en-de": Pair(
-        "English → German", "German text", "en", "de",
+        "English → German",
+        "German text",
+        "en",
+        "de",
         (
             "A man in a blue shirt is standing on a ladder.",
             "Two young girls are playing in the snow.",
@@ -51,7 +57,10 @@ PAIRS = {
         "Ein Mann in einem blauen Hemd steht auf einer Leiter.",
     ),
     "en-ja": Pair(
-        "English → Japanese", "Japanese text", "en", "ja",
+        "English → Japanese",
+        "Japanese text",
+        "en",
+        "ja",
         (
             "My father goes to work by car every day.",
             "She is reading a book in the library.",
@@ -61,31 +70,45 @@ PAIRS = {
         "父は毎日車で仕事に行きます。",
     ),
     "reverse": Pair(
-        "Reverse the sequence", "reversed text", "zxx", "zxx",
+        "Reverse the sequence",
+        "reversed text",
+        "zxx",
+        "zxx",
         ("a b c d e f", "k k k a b b", "m o t o r", "q w e r t y u i o p a s"),
         "f e d c b a",
-        "Your sequence of letters", "Type letters with spaces between them and press Enter",
+        "Your sequence of letters",
+        "Type letters with spaces between them and press Enter",
         "A made task: say the same letters backwards. The right alignment is known, the diagonal from top right to bottom "
         "left: check it by eye. Where a model looks when it ends, in the row of <eos>, is its own affair.",
     ),
-}  # fmt: skip
+}
 TASKS = {
     "sst2": Pair(
-        "Sentiment of a sentence", "label", "en", "en",
+        "Sentiment of a sentence",
+        "label",
+        "en",
+        "en",
         (
             "A funny, moving film that never gets dull.",
             "The plot is thin and the jokes are not funny.",
             "It is not without charm.",
             "An hour of beautiful pictures and not one idea.",
         ),
-        ask="Your sentence about a film", hint="Type a sentence about a film and press Enter",
+        ask="Your sentence about a film",
+        hint="Type a sentence about a film and press Enter",
     ),
-}  # fmt: skip  # what models do that are no pair of languages
+}  # what models do that are no pair of languages
 
 
 ANY = Pair(  # of a model of one's own: nobody knows which languages
-    "", "text", "", "", PAIRS[DEFAULT].examples[:1], ask="Your text", hint="Type a text and press Enter",
-)  # fmt: skip
+    "",
+    "text",
+    "",
+    "",
+    PAIRS[DEFAULT].examples[:1],
+    ask="Your text",
+    hint="Type a text and press Enter",
+)
 
 
 def of(name: str) -> Pair:
@@ -93,8 +116,14 @@ def of(name: str) -> Pair:
     if name in PAIRS or name in TASKS:
         return (PAIRS | TASKS)[name]
     source, _, target = name.partition("-")
-    return Pair(f"{source} → {target}", f"text in “{target}”", source, target,
-                ask="Your sentence", hint="Type a sentence and press Enter")  # fmt: skip
+    return Pair(
+        f"{source} → {target}",
+        f"text in “{target}”",
+        source,
+        target,
+        ask="Your sentence",
+        hint="Type a sentence and press Enter",
+    )
 
 
 def translates(name: str) -> bool:

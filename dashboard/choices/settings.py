@@ -11,8 +11,11 @@ PIECES = LONGEST  # of a sentence
 MOST = 4  # mechanisms side by side
 OWN, TYPED, FROM = "own", "typed", "from-"  # FROM + mechanism
 BEAMS = {1: "greedy", 5: "beam of 5"}
-KINDS = {"cross": "Cross-attention (to source)", "encoder": "Self-attention of the encoder",
-         "decoder": "Self-attention of the decoder"}  # fmt: skip
+KINDS = {
+    "cross": "Cross-attention (to source)",
+    "encoder": "Self-attention of the encoder",
+    "decoder": "Self-attention of the decoder",
+}
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,19 @@ class Settings:
     def query(self) -> dict[str, str | list[str]]:
         """The URL parameters that reopen this view: Streamlit writes options there in the words of the page."""
         chosen = {
-            "pair": pairs.of(self.pair).title, "text": self.text, "show": [title(name) for name in self.mechanisms], 
-            "target": target_title(self.target), "force": self.forced, "beam": BEAMS[self.beam], "units": "words" if self.words else "pieces",
-            "special": str(self.special).lower(), "kind": KINDS[self.kind], "head": head_title(self.head),
-            "tables": str(self.tables).lower(), "links": str(self.links).lower(),
-        }  # fmt: skip
+            "pair": pairs.of(self.pair).title,
+            "text": self.text,
+            "show": [title(name) for name in self.mechanisms],
+            "target": target_title(self.target),
+            "force": self.forced,
+            "beam": BEAMS[self.beam],
+            "units": "words" if self.words else "pieces",
+            "special": str(self.special).lower(),
+            "kind": KINDS[self.kind],
+            "head": head_title(self.head),
+            "tables": str(self.tables).lower(),
+            "links": str(self.links).lower(),
+        }
         some = {"layer": number(self.layer)} if self.layer >= 0 else {}
         return chosen | some | ({"gold": self.gold} if self.gold else {})
 

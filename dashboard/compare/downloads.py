@@ -25,16 +25,27 @@ def show(current: Scene, dark: bool) -> None:
     st.caption("PNG and SVG: the two buttons on each chart. The files below open without a network.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.download_button(
-            "Everything as a zip", functools.partial(bundle, current, dark, place), "attnviz.zip", "application/zip",
-            on_click="ignore", key="zip", type="primary", icon=":material/folder_zip:",
+            "Everything as a zip",
+            functools.partial(bundle, current, dark, place),
+            "attnviz.zip",
+            "application/zip",
+            on_click="ignore",
+            key="zip",
+            type="primary",
+            icon=":material/folder_zip:",
             help="All figures as HTML, the traces as JSON, statistics and weights as CSV, and a manifest.",
-        )  # fmt: skip
+        )
         with st.popover("One figure as HTML", key="figures", on_change="rerun") as popover:
             for name in makers(current, dark, place) if popover.open else ():
                 st.download_button(
-                    name, functools.partial(page, current, dark, place, name), f"{export.figure_name(name)}.html",
-                    "text/html", on_click="ignore", key=f"html-{export.figure_name(name)}", type="tertiary",
-                )  # fmt: skip
+                    name,
+                    functools.partial(page, current, dark, place, name),
+                    f"{export.figure_name(name)}.html",
+                    "text/html",
+                    on_click="ignore",
+                    key=f"html-{export.figure_name(name)}",
+                    type="tertiary",
+                )
 
 
 def page(current: Scene, dark: bool, place: Place, name: str) -> bytes:
@@ -68,5 +79,6 @@ def manifest(current: Scene, place: Place) -> dict:
         "query": "?" + urlencode(chosen, doseq=True),
         "reopen": "start the dashboard and put `query` behind its address, such as http://localhost:8501/",
         "models": {part.trace.model: {"sha256": state.fingerprint(part.trace.model)} for part in current.parts},
-        "versions": {"attnviz": attnviz.__version__, "python": platform.python_version()} | {p: version(p) for p in packages},
+        "versions": {"attnviz": attnviz.__version__, "python": platform.python_version()}
+        | {p: version(p) for p in packages},
     }

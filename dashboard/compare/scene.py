@@ -70,7 +70,9 @@ class Scene:
         if self.settings.target == OWN:
             return []
         mapped = [i for i, part in enumerate(self.parts) if part.grid]
-        return [(i, j) for i, j in itertools.permutations(mapped, 2) if self.parts[i].grid.kind == self.parts[j].grid.kind]
+        return [
+            (i, j) for i, j in itertools.permutations(mapped, 2) if self.parts[i].grid.kind == self.parts[j].grid.kind
+        ]
 
     def difference_title(self, pair: tuple[int, int]) -> str:
         return " minus ".join(self.parts[i].title for i in pair)
@@ -140,9 +142,13 @@ def _target(settings: Settings, tracer: Tracer) -> str | None:
     if settings.target == TYPED:
         output = pairs.of(settings.pair).output
         if not settings.forced.strip():
-            raise SceneError(f"Type the {output} that all models should produce, or choose another {output}, on the left.")
+            raise SceneError(
+                f"Type the {output} that all models should produce, or choose another {output}, on the left."
+            )
         if len(settings.forced) > LIMIT:
-            raise SceneError(f"The {output} has {len(settings.forced):,} characters; the models take at most {LIMIT}. Shorten it.")
+            raise SceneError(
+                f"The {output} has {len(settings.forced):,} characters; the models take at most {LIMIT}. Shorten it."
+            )
         return settings.forced
     giver = settings.target.removeprefix(FROM)
     try:
@@ -155,7 +161,9 @@ def _linked(settings: Settings, target: str | None) -> gold.Pair | None:
     """The text and its target, when they are a pair with links set by hand and these are to be shown."""
     if target is None or not settings.links:
         return None
-    return next((pair for pair in pairs.linked(settings.pair) if (pair.source, pair.target) == (settings.text, target)), None)
+    return next(
+        (pair for pair in pairs.linked(settings.pair) if (pair.source, pair.target) == (settings.text, target)), None
+    )
 
 
 def _part(mechanism: str, trace: Trace, settings: Settings, linked: gold.Pair | None) -> Part:
@@ -172,7 +180,9 @@ def _part(mechanism: str, trace: Trace, settings: Settings, linked: gold.Pair | 
 
 def _links(trace: Trace, grid: Grid, pair: gold.Pair) -> Links:
     weights = alignment.on_words(trace, pair)
-    found = weights[grid.layer, grid.head] if (grid.layer, grid.head) in weights else weights[grid.layer, 0]  # one head: no mean
+    found = (
+        weights[grid.layer, grid.head] if (grid.layer, grid.head) in weights else weights[grid.layer, 0]
+    )  # one head: no mean
     straight = alignment.diagonal(*found.shape)
     error, diagonal = (alignment.count(links, pair).error_rate for links in (alignment.argmax(found), straight))
     return Links(alignment.cells(grid, pair), error, diagonal)

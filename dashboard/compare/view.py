@@ -87,7 +87,11 @@ def _steps(current: Scene, hover: list, dark: bool) -> None:
     index = state.place(st.session_state).step = st.session_state["step"] - 1
     bridge(index, current.steps, _go_to)
     ink = _inks(current, dark)
-    stepped([_bars(part, told, ink[part.title], dark) for part, told in zip(current.parts, hover, strict=True)], index, "step")
+    stepped(
+        [_bars(part, told, ink[part.title], dark) for part, told in zip(current.parts, hover, strict=True)],
+        index,
+        "step",
+    )
     _tables(current, lambda part: tables.bars_table(part, index))
 
 
@@ -127,9 +131,13 @@ def _step_control(current: Scene) -> None:
     st.session_state["step"] = min(max(int(chosen), 1), steps)
     if steps > 1:
         st.slider(
-            f"Step (1 to {steps}): {parts.step_meaning(current)}", 1, steps, key="step", bind="query-params",
+            f"Step (1 to {steps}): {parts.step_meaning(current)}",
+            1,
+            steps,
+            key="step",
+            bind="query-params",
             help="One step is one row of each heatmap. Arrow keys move it; a click on a row goes there.",
-        )  # fmt: skip
+        )
 
 
 def _linked_step() -> int:
@@ -165,10 +173,17 @@ def _together(current: Scene, dark: bool) -> None:
 
 def _difference(current: Scene, dark: bool) -> None:
     pair = st.selectbox(
-        "Difference of two maps", current.pairs, format_func=current.difference_title, key="difference", bind="query-params"
+        "Difference of two maps",
+        current.pairs,
+        format_func=current.difference_title,
+        key="difference",
+        bind="query-params",
     )
     state.place(st.session_state).difference = pair
     a, b = (current.parts[i] for i in pair)
-    plots([("", named(pictures.difference(a, b, dark), f"difference {current.difference_title(pair)}", dark))], "difference")
+    plots(
+        [("", named(pictures.difference(a, b, dark), f"difference {current.difference_title(pair)}", dark))],
+        "difference",
+    )
     if current.settings.tables:
         st.html(tables.difference_table(a, b))

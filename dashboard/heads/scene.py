@@ -17,7 +17,9 @@ from dashboard.compare.scene import SceneError, sentence
 
 Measurer = Callable[["Choice", Trace], pd.DataFrame]  # the trace at the level shown -> `heads.table` of the kind
 COLUMNS = {name: name_of(name) for name in heads.COLUMNS if name != "argmax"}
-COLUMNS |= {pattern.name: pattern.title for pattern in PATTERNS.values()}  # column of `heads.table` -> its name on the page
+COLUMNS |= {
+    pattern.name: pattern.title for pattern in PATTERNS.values()
+}  # column of `heads.table` -> its name on the page
 MOST = 4  # heads beside each other
 ORDER = ("encoder", "decoder", "cross")
 
@@ -81,7 +83,9 @@ class Gallery:
     @property
     def heads(self) -> list[Head]:
         kind = self.choice.kind
-        return [Head(kind, layer, head) for layer, head in zip(self.table["layer"].tolist(), self.table["head"].tolist())]
+        return [
+            Head(kind, layer, head) for layer, head in zip(self.table["layer"].tolist(), self.table["head"].tolist())
+        ]
 
     @property
     def every(self) -> list[Head]:
@@ -110,7 +114,9 @@ class Gallery:
 
     def mean(self, chosen: list[Head]) -> Grid:
         """The mean of chosen heads."""
-        return select.mean(self.shown, self.choice.kind, [(head.layer, head.head) for head in chosen], special=self.choice.special)
+        return select.mean(
+            self.shown, self.choice.kind, [(head.layer, head.head) for head in chosen], special=self.choice.special
+        )
 
 
 def compose(choice: Choice, measurer: Measurer) -> Gallery:
@@ -118,7 +124,9 @@ def compose(choice: Choice, measurer: Measurer) -> Gallery:
     try:
         trace = choice.source.trace(choice.text)
         shown = select.words(trace) if choice.words else trace
-        select.select(shown, choice.kind, special=choice.special)  # says which kinds there are, and when nothing is left to show
+        select.select(
+            shown, choice.kind, special=choice.special
+        )  # says which kinds there are, and when nothing is left to show
         return Gallery(choice, trace, shown, measurer(choice, shown))
     except SceneError:
         raise

@@ -86,8 +86,13 @@ class Own:
     @property
     def silent(self) -> str:
         model = state.model(self.name)
-        return "" if getattr(model, "predicts", True) else (
-            "This model writes no text, and its files hold nothing that predicts tokens: no number says how much it minds a head.")
+        return (
+            ""
+            if getattr(model, "predicts", True)
+            else (
+                "This model writes no text, and its files hold nothing that predicts tokens: no number says how much it minds a head."
+            )
+        )
 
     def trace(self, text: str) -> Trace:
         if not text.strip():

@@ -21,7 +21,12 @@ def sidebar() -> dict:
     with st.sidebar:
         controls.brand("Every layer and head of one model: at a glance, up close, measured and switched off.")
         model = st.selectbox(
-            "Model", [*state.many_headed(), HF, SAVED], format_func=sources.title, key="model", bind="query-params", on_change=_enter
+            "Model",
+            [*state.many_headed(), HF, SAVED],
+            format_func=sources.title,
+            key="model",
+            bind="query-params",
+            on_change=_enter,
         )
         source, problem = _source(model)
         kinds = source.kinds if source else ORDER
@@ -35,17 +40,29 @@ def _source(model: str) -> tuple[Source | None, SceneError | None]:
         return {HF: _own, SAVED: _saved}.get(model, lambda: sources.Shipped(model))(), None
     except SceneError as error:
         return None, error
-    except (ValueError, OSError) as error:  # what attnviz raises for a model or a file that cannot be shown; a folder not to be read
+    except (
+        ValueError,
+        OSError,
+    ) as error:  # what attnviz raises for a model or a file that cannot be shown; a folder not to be read
         text = str(error)  # one that begins with the name of a model leaves it as it is
-        return None, SceneError(f"{text.removeprefix(state.LIBRARY)}." if text.startswith(state.LIBRARY) else sentence(text))
+        return None, SceneError(
+            f"{text.removeprefix(state.LIBRARY)}." if text.startswith(state.LIBRARY) else sentence(text)
+        )
 
 
 def _own() -> Source:
-    name = st.text_input(
-        "Folder, or name on the hub", key="own", bind="query-params", placeholder="./my-bert or openai-community/gpt2",
-        help="A model for the transformers library, as save_pretrained() writes it, with its tokenizer: like BERT, GPT, T5, BART or "
-        "Marian. Weights are read from safetensors only, and code that comes with a model is never run.",
-    ).strip().removeprefix(state.LIBRARY)  # fmt: skip
+    name = (
+        st.text_input(
+            "Folder, or name on the hub",
+            key="own",
+            bind="query-params",
+            placeholder="./my-bert or openai-community/gpt2",
+            help="A model for the transformers library, as save_pretrained() writes it, with its tokenizer: like BERT, GPT, T5, BART or "
+            "Marian. Weights are read from safetensors only, and code that comes with a model is never run.",
+        )
+        .strip()
+        .removeprefix(state.LIBRARY)
+    )
     if not name:
         raise Waiting("Type the folder of a model on the left, or its name on the Hugging Face hub.")
     return sources.Own(state.LIBRARY + name)
@@ -53,32 +70,62 @@ def _own() -> Source:
 
 def _saved() -> Source:
     file = st.file_uploader(
-        "File of the trace", [ending.removeprefix(".") for ending in files.FORMATS], key="file",
+        "File of the trace",
+        [ending.removeprefix(".") for ending in files.FORMATS],
+        key="file",
         help="As attnviz.save_trace() and Trace.to_json() write it: of any model here, or of attnviz.from_arrays().",
-    )  # fmt: skip
+    )
     if file is None:
-        raise Waiting("Choose the file of a trace on the left: one that attnviz.save_trace() has written. (A link to this page cannot hold it.)")
+        raise Waiting(
+            "Choose the file of a trace on the left: one that attnviz.save_trace() has written. (A link to this page cannot hold it.)"
+        )
     return sources.Saved(("trace", file.file_id), file.name, state.saved(st.session_state, file))
 
 
 def _overview() -> dict:
     columns = {"options": ["", *COLUMNS], "bind": "query-params"}
-    order = st.selectbox("Order of the heads", format_func=lambda name: COLUMNS.get(name, "layer by layer"), key="order", **columns,
-                         help="By a statistic: its mean over the rows, the highest first.")  # fmt: skip
+    order = st.selectbox(
+        "Order of the heads",
+        format_func=lambda name: COLUMNS.get(name, "layer by layer"),
+        key="order",
+        **columns,
+        help="By a statistic: its mean over the rows, the highest first.",
+    )
     color = st.selectbox("Frames show", format_func=lambda name: COLUMNS.get(name, "nothing"), key="color", **columns)
-    root = st.toggle("Faint weights too", key="faint", bind="query-params",
-                     help="Shades of the overview follow the square root of the weights.")  # fmt: skip
+    root = st.toggle(
+        "Faint weights too",
+        key="faint",
+        bind="query-params",
+        help="Shades of the overview follow the square root of the weights.",
+    )
     units = st.segmented_control(
-        "Tokens", ["pieces", "words"], default="pieces", required=True, key="units", bind="query-params",
+        "Tokens",
+        ["pieces", "words"],
+        default="pieces",
+        required=True,
+        key="units",
+        bind="query-params",
         help="For whole words, weights are summed over the pieces of a key and averaged over those of a query.",
-    )  # fmt: skip
+    )
     special = st.toggle(
-        "Show special tokens", True, key="special", bind="query-params",
+        "Show special tokens",
+        True,
+        key="special",
+        bind="query-params",
         help="In the close-up and in the heads compared. Hidden, the other weights are scaled up to sum to 1, and the page says how "
         "much was removed. Overview, statistics, patterns and rollout are as computed.",
-    )  # fmt: skip
-    tables = st.toggle("Charts as tables too", key="tables", bind="query-params", help="Puts the numbers of each chart below it.")
-    return {"order": order, "color": color, "root": root, "words": units == "words", "special": special, "tables": tables}
+    )
+    tables = st.toggle(
+        "Charts as tables too", key="tables", bind="query-params", help="Puts the numbers of each chart below it."
+    )
+    return {
+        "order": order,
+        "color": color,
+        "root": root,
+        "words": units == "words",
+        "special": special,
+        "tables": tables,
+    }
 
 
 def _enter() -> None:
@@ -145,13 +192,19 @@ def _compose(fields: dict, text: str, notice) -> Gallery | None:
         return current
     last = state.last(st.session_state, state.GALLERY)
     if last is not None:
-        notice.caption(f"Below is still what {parts.markdown(last.choice.source.title)} made of the last text that could be shown:")
+        notice.caption(
+            f"Below is still what {parts.markdown(last.choice.source.title)} made of the last text that could be shown:"
+        )
         notice.text(last.choice.text)
     return last
 
 
 def _keep(current: Gallery) -> None:
     st.download_button(
-        "The whole trace (safetensors)", lambda: files.pack(current.trace), "trace.safetensors", on_click="ignore", key="keep",
+        "The whole trace (safetensors)",
+        lambda: files.pack(current.trace),
+        "trace.safetensors",
+        on_click="ignore",
+        key="keep",
         help="Everything that is shown here: to be opened again as “A saved trace”, or in Python with attnviz.load_trace().",
-    )  # fmt: skip
+    )

@@ -114,8 +114,11 @@ def _unknown(part: Part) -> str:
 def unread(trace: Trace) -> str:
     """Which visible characters of the text are in no token, in words; nothing when all are in one."""
     read = {place for token in trace.source for place in range(token.start, token.end)}
-    left = _quoted(character for place, character in enumerate(trace.text)
-                   if place not in read and unicodedata.category(character)[0] not in "ZC")  # fmt: skip
+    left = _quoted(
+        character
+        for place, character in enumerate(trace.text)
+        if place not in read and unicodedata.category(character)[0] not in "ZC"
+    )
     return left and f" Not read, as the reviews it learnt from have none: {left}."
 
 
@@ -130,7 +133,9 @@ def which(part: Part) -> str:
     if len(MECHANISMS[part.mechanism].kinds) == 1:
         return text
     heads = part.trace.map(grid.kind, grid.layer).weights.shape[0]
-    return f"{text}, layer {grid.layer + 1}, " + (f"mean of its {heads} heads" if grid.head is None else f"head {grid.head + 1} of {heads}")
+    return f"{text}, layer {grid.layer + 1}, " + (
+        f"mean of its {heads} heads" if grid.head is None else f"head {grid.head + 1} of {heads}"
+    )
 
 
 def step_meaning(current: Scene) -> str:
@@ -148,17 +153,23 @@ def steps_note(current: Scene) -> str:
         kinds.setdefault(part.grid.kind, []).append(part.title)
     notes = []
     if len(kinds) > 1:
-        listed = ", ".join(f"{KINDS[kind].split(' (')[0].lower()} ({', '.join(titles)})" for kind, titles in kinds.items())
+        listed = ", ".join(
+            f"{KINDS[kind].split(' (')[0].lower()} ({', '.join(titles)})" for kind, titles in kinds.items()
+        )
         notes.append(f"The maps differ in kind: {listed}.")
         if "encoder" in kinds:
-            notes.append("A step is a source token in the encoder and a target token elsewhere: equal steps are no pair.")
+            notes.append(
+                "A step is a source token in the encoder and a target token elsewhere: equal steps are no pair."
+            )
     if isinstance(keys, int):
         notes.append(f"Dotted: uniform attention over {keys} token{'' if keys == 1 else 's'}.")
     elif keys is not None:
         notes.append(f"Dotted: uniform attention over the tokens that each step may look at, up to {max(keys)}.")
     elif len(current.mapped) > 1:
         notes.append("No dotted line for uniform attention: the maps differ in how many tokens a step may look at.")
-    notes.append("Effective positions = exp(entropy): how many positions an even spread of the same entropy would cover.")
+    notes.append(
+        "Effective positions = exp(entropy): how many positions an even spread of the same entropy would cover."
+    )
     return html.escape(" ".join(notes))
 
 
@@ -173,7 +184,8 @@ def step(part: Part, index: int) -> str:
     known = part.shown.log_probs  # <eos> is last, so hiding it moves no step
     chance = f" with probability {math.exp(known[index]):.3f}" if known else ""
     others = " ".join(  # with a space, where the line may break
-        f"<i>{_said(labels.plain(other.text), language)} {other.probability:.3f}</i>" for other in part.shown.alternatives[index]
+        f"<i>{_said(labels.plain(other.text), language)} {other.probability:.3f}</i>"
+        for other in part.shown.alternatives[index]
     ) or ("for alternatives, which are pieces, show pieces" if any(part.trace.alternatives) else "")
     return f'<p class="step">{_said(text, language, "b")}{chance}<span class="others">{others}</span></p>'
 
@@ -189,4 +201,7 @@ def lines(figure: Figure) -> str:
 def left_out(current: Scene) -> str:
     """Who has no part in statistics and differences, because there is no attention to measure."""
     names = [part.title for part in current.parts if part.grid is None]
-    return "".join(f'<p class="small">{html.escape(name)} has no attention: it has no statistics and no difference.</p>' for name in names)
+    return "".join(
+        f'<p class="small">{html.escape(name)} has no attention: it has no statistics and no difference.</p>'
+        for name in names
+    )

@@ -18,8 +18,12 @@ _CELLS, _LARGEST = 2500, 5  # of a map that is written out as a whole; else so m
 
 
 def table(
-    caption: str, columns: list[str], rows: list[tuple[str, list[str]]], languages: tuple[str, str] = ("en", "en"), cells: str = "en"
-) -> str:  # fmt: skip
+    caption: str,
+    columns: list[str],
+    rows: list[tuple[str, list[str]]],
+    languages: tuple[str, str] = ("en", "en"),
+    cells: str = "en",
+) -> str:
     """A plain table that screen readers can walk; languages : of the names of rows and of columns; cells : of the cells."""
     row, column, inner = map(html.escape, (*languages, cells))
     head = "".join(f'<th scope="col" lang="{column}">{html.escape(name)}</th>' for name in columns)
@@ -44,19 +48,32 @@ def grid_table(caption: str, grid: Grid, languages: Pair, values: np.ndarray, fo
     if values.size > _CELLS:
         return _largest_table(caption, grid, languages, values, form)
     columns = [labels.plain(token.text) for token in grid.keys]
-    rows = [(labels.plain(token.text), [cell(value, form, seen) for value, seen in zip(row, visible)])
-            for token, row, visible in zip(grid.queries, values.tolist(), grid.visible.tolist())]  # fmt: skip
+    rows = [
+        (labels.plain(token.text), [cell(value, form, seen) for value, seen in zip(row, visible)])
+        for token, row, visible in zip(grid.queries, values.tolist(), grid.visible.tolist())
+    ]
     return table(caption, columns, rows, _tags(grid, languages))
 
 
 def _largest_table(caption: str, grid: Grid, languages: Pair, values: np.ndarray, form: str) -> str:
     """The keys of each row that have the largest values, whatever their sign."""
-    order = np.argsort(-np.nan_to_num(np.abs(np.where(grid.visible, values, np.nan)), nan=-1), axis=1, kind="stable")[:, :_LARGEST]
-    rows = [(f"{i + 1} {labels.plain(token.text)}",
-             [f"{labels.plain(grid.keys[key].text)} {cell(float(values[i, key]), form, grid.visible[i, key])}" for key in order[i]])
-            for i, token in enumerate(grid.queries)]  # fmt: skip
+    order = np.argsort(-np.nan_to_num(np.abs(np.where(grid.visible, values, np.nan)), nan=-1), axis=1, kind="stable")[
+        :, :_LARGEST
+    ]
+    rows = [
+        (
+            f"{i + 1} {labels.plain(token.text)}",
+            [
+                f"{labels.plain(grid.keys[key].text)} {cell(float(values[i, key]), form, grid.visible[i, key])}"
+                for key in order[i]
+            ],
+        )
+        for i, token in enumerate(grid.queries)
+    ]
     row, column = _tags(grid, languages)
-    caption = f"{caption}: the {_LARGEST} largest of each row; all {values.size:,} are in the trace, which can be downloaded"
+    caption = (
+        f"{caption}: the {_LARGEST} largest of each row; all {values.size:,} are in the trace, which can be downloaded"
+    )
     return table(caption, [str(i + 1) for i in range(order.shape[1])], rows, (row, "en"), column)
 
 
@@ -84,8 +101,10 @@ def bars_table(part: Part, index: int) -> str:
     grid = part.grid
     if grid is None or index >= len(grid.queries):
         return ""
-    rows = [(labels.plain(token.text), [cell(weight, ".4f", seen)])
-            for token, weight, seen in zip(grid.keys, grid.weights[index].tolist(), grid.visible[index])]  # fmt: skip
+    rows = [
+        (labels.plain(token.text), [cell(weight, ".4f", seen)])
+        for token, weight, seen in zip(grid.keys, grid.weights[index].tolist(), grid.visible[index])
+    ]
     caption = f"{part.title}: weights of step {index + 1}, {labels.plain(grid.queries[index].text)}"
     return table(caption, ["weight"], rows, (_tags(part.grid, part.languages)[1], "en"))
 
@@ -93,20 +112,33 @@ def bars_table(part: Part, index: int) -> str:
 def steps_table(part: Part) -> str:
     frame = part.frame
     chosen = ["entropy_nats", "max_weight", "effective_entropy"]
-    rows = [(f"{i + 1} {labels.plain(token)}", [cell(value, ".3f") for value in row])
-            for i, (token, row) in enumerate(zip(frame["token"], frame[chosen].to_numpy()))]  # fmt: skip
-    return table(f"{part.title}, by step", [STATISTICS[name] for name in chosen], rows, (_tags(part.grid, part.languages)[0], "en"))
+    rows = [
+        (f"{i + 1} {labels.plain(token)}", [cell(value, ".3f") for value in row])
+        for i, (token, row) in enumerate(zip(frame["token"], frame[chosen].to_numpy()))
+    ]
+    return table(
+        f"{part.title}, by step",
+        [STATISTICS[name] for name in chosen],
+        rows,
+        (_tags(part.grid, part.languages)[0], "en"),
+    )
 
 
 def comparison_table(current: Scene) -> str:
     """Mean ± population standard deviation of every statistic, a column a mechanism."""
     summary = current.summary()
     mechanisms = list(dict.fromkeys(summary["mechanism"]))
-    cells = {(row.mechanism, row.statistic): f"{row.mean:.2f} ± {row.std:.2f}" if math.isfinite(row.mean) else "–"
-             for row in summary[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)}  # fmt: skip
+    cells = {
+        (row.mechanism, row.statistic): f"{row.mean:.2f} ± {row.std:.2f}" if math.isfinite(row.mean) else "–"
+        for row in summary[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)
+    }
     special = "special_mass" if current.settings.special else "removed_mass"
     names = [name for name in stats.STATISTICS if name != "argmax"] + [special]
     rows = [(name_of(name), [cells.get((mechanism, name), "–") for mechanism in mechanisms]) for name in names]
-    several = [f"{part.title}: {which(part).lower()}" for part in current.parts if len(MECHANISMS[part.mechanism].kinds) > 1]
-    caption = "Mean ± standard deviation over the steps, of the weights drawn above" + "".join(f" ({text})" for text in several)
+    several = [
+        f"{part.title}: {which(part).lower()}" for part in current.parts if len(MECHANISMS[part.mechanism].kinds) > 1
+    ]
+    caption = "Mean ± standard deviation over the steps, of the weights drawn above" + "".join(
+        f" ({text})" for text in several
+    )
     return table(caption, mechanisms, rows)

@@ -10,7 +10,11 @@ from dashboard.choices import pairs
 from dashboard.choices.settings import KINDS, head_title, model, number
 from dashboard.session import state
 
-_ALONG = {"units": "pieces", "special": True, "tables": False}  # the same question on all pages, as the sentence is; and where it begins
+_ALONG = {
+    "units": "pieces",
+    "special": True,
+    "tables": False,
+}  # the same question on all pages, as the sentence is; and where it begins
 _OWN = ("kind", "layer", "head", "own")  # asked on one page alone, or on each of something else
 _PAGE, _KEPT = "page", "kept"
 
@@ -39,8 +43,13 @@ def _word(key: str, value) -> str:
 
     if isinstance(value, bool):
         return str(value).lower()
-    words = {"pair": lambda name: pairs.of(name).title, "model": sources.title, "kind": KINDS.get, "layer": number,
-             "head": lambda head: head_title(head if head >= 0 else None)}  # fmt: skip
+    words = {
+        "pair": lambda name: pairs.of(name).title,
+        "model": sources.title,
+        "kind": KINDS.get,
+        "layer": number,
+        "head": lambda head: head_title(head if head >= 0 else None),
+    }
     return words.get(key, str)(value)
 
 
@@ -48,7 +57,9 @@ def _sentence(session: MutableMapping, page: str) -> dict:
     """The sentence, where the next page reads its language; and the pair: there the pair of the model, here the model of the pair."""
     offered, asked = state.offered(), session.get("model")
     pair, of_model = session.get("pair", next(iter(offered))), asked and asked.partition("/")[0]
-    reads = of_model if of_model in (*offered, *pairs.TASKS) else None  # of a model that a person brought nobody knows what it reads
+    reads = (
+        of_model if of_model in (*offered, *pairs.TASKS) else None
+    )  # of a model that a person brought nobody knows what it reads
     if page == "heads":
         left = pair
         if (not asked or of_model in offered) and model(pair, "transformer") in state.many_headed():

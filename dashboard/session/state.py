@@ -18,7 +18,9 @@ from dashboard.choices import pairs
 _SCENE, _PLACE, _FOUND = "last_scene", "place", "importance"
 _SAVED = "saved_trace"
 GALLERY = "last_gallery"
-LIBRARY = "hf:"  # before the name of a model for the transformers library: attnviz.loading.PREFIX, which waits for torch
+LIBRARY = (
+    "hf:"  # before the name of a model for the transformers library: attnviz.loading.PREFIX, which waits for torch
+)
 
 
 @dataclass
@@ -155,10 +157,18 @@ def key(model: str) -> tuple[str, str, tuple]:
     """Name, root, and a stamp that changes when a file of the model does: then it is read again."""
     if model.startswith(LIBRARY):
         folder = Path(os.path.expanduser(model.removeprefix(LIBRARY)))
-        files_ = [path for end in ("json", "safetensors") for path in sorted(folder.glob(f"*.{end}"))] if os.path.isdir(folder) else []
+        files_ = (
+            [path for end in ("json", "safetensors") for path in sorted(folder.glob(f"*.{end}"))]
+            if os.path.isdir(folder)
+            else []
+        )
         return model, os.path.abspath(folder), _stamp(*files_)
     folder = root() / model
-    return model, str(root()), _stamp(folder / "model.safetensors", folder / "config.json", folder.parent / "tokenizer.json")
+    return (
+        model,
+        str(root()),
+        _stamp(folder / "model.safetensors", folder / "config.json", folder.parent / "tokenizer.json"),
+    )
 
 
 def _stamp(*paths: Path) -> tuple:

@@ -68,8 +68,11 @@ def measure(runs: int) -> dict[str, list[float]]:
         store(stored, written)
         app, given = ROOT / "tests" / "bench" / "bare_head_app.py", {"ATTNVIZ_STORED": str(stored)}
         with server() as live, server(app, **given) as bare, server(app, **given, ATTNVIZ_STREAMLIT="1") as streamlit:
-            pages = {"close-up": opened(chrome, f"{live}/heads?text={quote(written)}", 8), "alone": opened(chrome, bare, 1),
-                     "streamlit": opened(chrome, streamlit, 1)}  # fmt: skip
+            pages = {
+                "close-up": opened(chrome, f"{live}/heads?text={quote(written)}", 8),
+                "alone": opened(chrome, bare, 1),
+                "streamlit": opened(chrome, streamlit, 1),
+            }
             for page in pages.values():
                 page.evaluate(CLICK)
             for run in range(runs + 2):

@@ -59,13 +59,16 @@ class Floor:
 # Without any of the last the score is the product of query and key itself.
 SCORES = {
     "Additive": lambda score: ([score.key.weight], [score.query.weight], [score.energy.weight]),
-    "Concat": lambda score: ([score.joint.weight[:, score.query_width :]], [score.joint.weight[:, : score.query_width]],
-                             [score.energy.weight]),
+    "Concat": lambda score: (
+        [score.joint.weight[:, score.query_width :]],
+        [score.joint.weight[:, : score.query_width]],
+        [score.energy.weight],
+    ),
     "Dot": lambda score: ([], [], []),
     "ScaledDot": lambda score: ([], [], []),
     "General": lambda score: ([score.key.weight], [], []),
     "Local": lambda score: ([score.key.weight], [score.hidden.weight, score.place.weight], []),
-}  # fmt: skip
+}
 
 
 def looking(floor: Floor, score, pieces: int, steps: int, query: int, value: int) -> None:
@@ -142,6 +145,7 @@ def compare(works: dict, rounds: int) -> dict[str, tuple[float, float]]:
 @torch.inference_mode()
 def measure(name: str, model, ids: torch.Tensor, steps: int | None, rounds: int, trace=None) -> dict:
     """One row of the table. steps : None lets the model end by itself. trace : the whole of text to Trace, or None."""
+
     def run():
         return decode.unroll(model, ids, None, decode.best, steps or decode.limit(ids.shape[1]))
 
@@ -152,8 +156,10 @@ def measure(name: str, model, ids: torch.Tensor, steps: int | None, rounds: int,
     row = {"model": name, "source_pieces": ids.shape[1], "steps": taken}
     for work, (processor, wall) in times.items():
         row |= {f"{work}_ms": round(processor, 2), f"{work}_wall_ms": round(wall, 2)}
-    return row | {"ratio": round(times["greedy"][0] / times["floor"][0], 2),
-                  "wall_ratio": round(times["greedy"][1] / times["floor"][1], 2)}
+    return row | {
+        "ratio": round(times["greedy"][0] / times["floor"][0], 2),
+        "wall_ratio": round(times["greedy"][1] / times["floor"][1], 2),
+    }
 
 
 def rows(untrained: bool, rounds: int):
@@ -188,12 +194,16 @@ def main() -> int:
     if options.json:
         print(json.dumps(found, indent=1))
     else:
-        print(f"{'model':24} pieces steps   greedy    floor   ratio  (wall: greedy, floor, ratio; text to Trace)   bar {BAR:g}")
+        print(
+            f"{'model':24} pieces steps   greedy    floor   ratio  (wall: greedy, floor, ratio; text to Trace)   bar {BAR:g}"
+        )
         for row in found:
             trace = f"{row['trace_wall_ms']:7.2f} ms" if "trace_ms" in row else "-"
-            print(f"{row['model']:24} {row['source_pieces']:6} {row['steps']:5} {row['greedy_ms']:5.2f} ms {row['floor_ms']:5.2f} ms "
-                  f"{row['ratio']:6.2f}x  ({row['greedy_wall_ms']:.2f} ms, {row['floor_wall_ms']:.2f} ms, "
-                  f"{row['wall_ratio']:.2f}x; {trace})")
+            print(
+                f"{row['model']:24} {row['source_pieces']:6} {row['steps']:5} {row['greedy_ms']:5.2f} ms {row['floor_ms']:5.2f} ms "
+                f"{row['ratio']:6.2f}x  ({row['greedy_wall_ms']:.2f} ms, {row['floor_wall_ms']:.2f} ms, "
+                f"{row['wall_ratio']:.2f}x; {trace})"
+            )
     return int(not found or any(row["ratio"] > BAR for row in found))
 
 

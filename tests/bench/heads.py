@@ -28,8 +28,11 @@ from attnviz.select import select  # noqa: E402
 from attnviz.trace import AttentionMap, Token, Trace  # noqa: E402
 
 LAYERS = HEADS = 12
-SCRIPTS = {"require.min.js": "nbclassic/static/components/requirejs/require.js", "d3.min.js": "mpld3/js/d3.v5.min.js",
-           "jquery.min.js": "nbclassic/static/components/jquery/jquery.min.js"}  # fmt: skip
+SCRIPTS = {
+    "require.min.js": "nbclassic/static/components/requirejs/require.js",
+    "d3.min.js": "mpld3/js/d3.v5.min.js",
+    "jquery.min.js": "nbclassic/static/components/jquery/jquery.min.js",
+}
 BERTVIZ_DRAWN = """async () => {
   while (!document.querySelector('svg line')) await new Promise((next) => requestAnimationFrame(next));
   await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
@@ -114,9 +117,12 @@ def drawn_by_bertviz(chrome, text: str, folder: str) -> float:
 def bars(python: dict, size: dict, drawn: dict) -> list[tuple[str, float, float]]:
     """What is compared, ours as a share of BertViz's, and the most that it may be."""
     ours, theirs = ("overview", 128), ("BertViz", 128)
-    return [("drawn at 128", drawn[ours] / drawn[theirs], 1 / 100),
-            ("drawn at 512", drawn["overview", 512] / drawn["BertViz", 32], 1 / 5),
-            ("python at 128", python[ours] / python[theirs], 1 / 50), ("bytes at 128", size[ours] / size[theirs], 1 / 50)]  # fmt: skip
+    return [
+        ("drawn at 128", drawn[ours] / drawn[theirs], 1 / 100),
+        ("drawn at 512", drawn["overview", 512] / drawn["BertViz", 32], 1 / 5),
+        ("python at 128", python[ours] / python[theirs], 1 / 50),
+        ("bytes at 128", size[ours] / size[theirs], 1 / 50),
+    ]
 
 
 def main() -> int:
@@ -142,7 +148,9 @@ def main() -> int:
                 python[key], text = timed(lambda: model_view(trace), 1)  # noqa: B023
                 size[key], drawn[key] = len(text), drawn_by_bertviz(chrome, text, options.bertviz)
     for (name, tokens), ms in python.items():
-        print(f"{name:9} {tokens:4} tokens: python {ms:8.0f} ms, {size[name, tokens]:11,} bytes, drawn {drawn[name, tokens]:6.0f} ms")
+        print(
+            f"{name:9} {tokens:4} tokens: python {ms:8.0f} ms, {size[name, tokens]:11,} bytes, drawn {drawn[name, tokens]:6.0f} ms"
+        )
     shares = bars(python, size, drawn) if model_view else []
     for name, share, bar in shares:
         print(f"{name}: 1 / {1 / share:.0f} of BertViz, bar 1 / {1 / bar:.0f}{'' if share <= bar else ' MISSED'}")

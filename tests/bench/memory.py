@@ -18,7 +18,9 @@ import families  # noqa: E402
 from serving import browser, running  # noqa: E402
 
 TOKENS, BAR, WARM = 512, 0.05, 20
-SIZE = dict(hidden_size=48, num_hidden_layers=12, num_attention_heads=12, intermediate_size=48, max_position_embeddings=TOKENS)
+SIZE = dict(
+    hidden_size=48, num_hidden_layers=12, num_attention_heads=12, intermediate_size=48, max_position_embeddings=TOKENS
+)
 REST = """n => document.querySelectorAll('.plot.js-plotly-plot').length >= n && !document.querySelector('[data-stale=true]')
   && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"""
 
@@ -53,7 +55,9 @@ def redraw(page, number: int) -> None:
     area = page.locator(".st-key-chart-overview .nsewdrag").first
     area.scroll_into_view_if_needed()
     box = area.bounding_box()
-    area.click(position={"x": box["width"] * (number * 7 % 12 + 0.5) / 12, "y": box["height"] * (number * 5 % 12 + 0.5) / 12})
+    area.click(
+        position={"x": box["width"] * (number * 7 % 12 + 0.5) / 12, "y": box["height"] * (number * 5 % 12 + 0.5) / 12}
+    )
     page.wait_for_timeout(700)
     page.wait_for_function(REST, arg=5, timeout=60_000)
 

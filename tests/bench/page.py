@@ -26,7 +26,7 @@ SUBJECTS = ("man", "woman", "boy", "girl", "dog")
 COLOURS = ("red", "blue", "green", "black", "white", "yellow", "brown")
 SENTENCES = [
     f"A young {who} in a {colour} shirt is sitting on a bench." for colour in COLOURS for who in SUBJECTS
-]  # fmt: skip  # 12 words each
+]  # 12 words each
 WATCH = """() => {
   const react = window.Plotly.react;
   window.__bench = { pending: 0, last: 0 };
@@ -61,7 +61,9 @@ def opened(chrome, address: str, count: int):
     """A page at an address, warm and watched."""
     page = chrome.new_page(viewport={"width": 1366, "height": 900})
     page.goto(address)
-    page.wait_for_function("n => document.querySelectorAll('.js-plotly-plot').length >= n && window.Plotly", arg=count, timeout=90_000)
+    page.wait_for_function(
+        "n => document.querySelectorAll('.js-plotly-plot').length >= n && window.Plotly", arg=count, timeout=90_000
+    )
     page.wait_for_timeout(1500)
     page.evaluate(WATCH)
     for key in ("Enter", "ArrowRight", "ArrowLeft"):
@@ -103,10 +105,18 @@ def measure(runs: int) -> dict[str, list[float]]:
         traces = Path(folder) / "traces.jsonl"
         store(traces)
         bench = ROOT / "tests" / "bench"
-        with server() as live, server(bench / "stored_app.py", ATTNVIZ_STORED=str(traces)) as kept, server(bench / "bare_app.py") as bare, \
-                server(bench / "bare_app.py", ATTNVIZ_LEAN="1") as lean:
-            pages = {"full": opened(chrome, live, 7), "stored": opened(chrome, kept, 7), "bare": opened(chrome, bare, 6),
-                     "lean": opened(chrome, lean, 6)}  # fmt: skip
+        with (
+            server() as live,
+            server(bench / "stored_app.py", ATTNVIZ_STORED=str(traces)) as kept,
+            server(bench / "bare_app.py") as bare,
+            server(bench / "bare_app.py", ATTNVIZ_LEAN="1") as lean,
+        ):
+            pages = {
+                "full": opened(chrome, live, 7),
+                "stored": opened(chrome, kept, 7),
+                "bare": opened(chrome, bare, 6),
+                "lean": opened(chrome, lean, 6),
+            }
             for run in range(runs + 2):
                 for kind, page in pages.items():
                     page.bring_to_front()

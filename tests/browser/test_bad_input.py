@@ -90,9 +90,13 @@ def test_markup_stays_text(dashboard):
     assert dashboard.page.locator("b", has_text="x").count() == 0
 
 
-@pytest.mark.parametrize("query, last", [
-    ("?step=abc&layer=9&head=x&show=nobody&beam=7&target=zz&kind=q", False), ("?step=99", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "query, last",
+    [
+        ("?step=abc&layer=9&head=x&show=nobody&beam=7&target=zz&kind=q", False),
+        ("?step=99", True),
+    ],
+)
 def test_links_that_make_no_sense(dashboard, query, last):
     """What a link says that cannot be is as if it had not been said: the page is the one without it. A step beyond the end
     is the last one."""
@@ -120,7 +124,9 @@ def test_a_link_that_shows_nothing(dashboard):
 
 def test_a_checkpoint_that_is_not_sound(visit, tmp_path):
     """Its weights cut off; what else may be wrong with one is in test_checkpoints.py, and the page without it in test_views.py."""
-    shutil.copytree(serving.ROOT / "checkpoints", tmp_path / "checkpoints", ignore=shutil.ignore_patterns("training.safetensors"))
+    shutil.copytree(
+        serving.ROOT / "checkpoints", tmp_path / "checkpoints", ignore=shutil.ignore_patterns("training.safetensors")
+    )
     weights = tmp_path / "checkpoints" / "en-fr" / "luong-general" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:5000])
     with serving.server(ATTNVIZ_CHECKPOINTS=str(tmp_path / "checkpoints")) as address:

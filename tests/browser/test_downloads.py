@@ -61,7 +61,9 @@ def opened(chrome, path: Path) -> list | None:
     page.goto(path.as_uri())
     page.wait_for_selector(".js-plotly-plot .main-svg")
     assert errors == []
-    weights = page.evaluate("[...(document.querySelector('.js-plotly-plot')._fullData[0].z ?? [])].map((row) => [...row])")
+    weights = page.evaluate(
+        "[...(document.querySelector('.js-plotly-plot')._fullData[0].z ?? [])].map((row) => [...row])"
+    )
     context.close()
     return weights or None
 
@@ -85,10 +87,16 @@ def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, c
     assert len(pictures) == 8  # three heatmaps, three bar charts, statistics by step, the comparison
     for name in pictures[::5]:  # a heatmap, bars; each brings a browser's worth of work
         opened(chrome, tmp_path / "unzipped" / name)
-    assert {trace.mechanism for trace in traces} == set(statistics["mechanism"]) == {"bahdanau", "luong-general", "transformer"}
+    assert (
+        {trace.mechanism for trace in traces}
+        == set(statistics["mechanism"])
+        == {"bahdanau", "luong-general", "transformer"}
+    )
     for (_, kind, layer, head, query), rows in weights.groupby(["model", "kind", "layer", "head", "query"]):
         assert rows["weight"].sum() == pytest.approx(1, abs=1e-3), (kind, layer, head, query)
-    assert manifest["sentence"] == '</script> a "dog" =1' and set(manifest["models"]) == {trace.model for trace in traces}
+    assert manifest["sentence"] == '</script> a "dog" =1' and set(manifest["models"]) == {
+        trace.model for trace in traces
+    }
     assert all(len(model["sha256"]) == 64 for model in manifest["models"].values())
     dashboard.page.goto("about:blank")
     dashboard.open("/" + manifest["query"])

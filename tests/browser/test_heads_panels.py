@@ -26,8 +26,9 @@ def charts(dashboard, panel: str) -> list[dict]:
         """(panel) => [...document.querySelectorAll(`.st-key-chart-${panel} .plot`)].map((chart) => ({
           z: [...(chart._fullData[0].z ?? [])].map((row) => [...row].map((value) => value ?? NaN)), told: chart.ariaLabel,
           shapes: (chart._fullLayout.shapes ?? []).map((shape) => shape.name), keys: chart._fullLayout.xaxis.ticktext,
-          hover: chart._fullData[0].hovertext, heads: chart._fullData[0].customdata, names: chart._fullData[1]?.text }))""", panel,
-    )  # fmt: skip
+          hover: chart._fullData[0].hovertext, heads: chart._fullData[0].customdata, names: chart._fullData[1]?.text }))""",
+        panel,
+    )
 
 
 def drawn(dashboard, panel: str, wanted) -> list[dict]:
@@ -43,7 +44,9 @@ def drawn(dashboard, panel: str, wanted) -> list[dict]:
 
 def near(values, expected) -> bool:
     """Do the values of a chart become those expected? NaN stands for a gap."""
-    return np.shape(values) == np.shape(expected) and np.allclose(np.nan_to_num(values), np.nan_to_num(expected), atol=1e-4)
+    return np.shape(values) == np.shape(expected) and np.allclose(
+        np.nan_to_num(values), np.nan_to_num(expected), atol=1e-4
+    )
 
 
 def pick(dashboard, key: str, option: str) -> None:
@@ -80,14 +83,19 @@ def test_the_overview_takes_an_order_and_colours(shared, trace):
     table = heads.table(trace, "encoder")
     best = heads.most_like(table, "previous", 12)
     names = [f"{layer + 1}·{head + 1}" for layer, head in zip(best.layer, best["head"])]
-    [overview] = drawn(shared, "overview", lambda found: found[0]["names"] == names and near(np.ravel(found[0]["z"]), best.special_mass))
+    [overview] = drawn(
+        shared,
+        "overview",
+        lambda found: found[0]["names"] == names and near(np.ravel(found[0]["z"]), best.special_mass),
+    )
     assert overview["names"] == names and near(np.ravel(overview["z"]), best.special_mass)
 
 
 def test_a_head_is_opened_by_keys_and_special_tokens_can_be_hidden(dashboard, trace):
     dashboard.open(OPEN, CHARTS)
     dashboard.page.locator(".st-key-head").get_by_role("radio", name="1", exact=True).or_(
-        dashboard.page.locator(".st-key-head").get_by_role("button", name="1", exact=True)).first.focus()  # fmt: skip
+        dashboard.page.locator(".st-key-head").get_by_role("button", name="1", exact=True)
+    ).first.focus()
     dashboard.page.keyboard.press("ArrowRight")
     dashboard.page.keyboard.press("Enter")
     dashboard.page.wait_for_function("location.search.includes('head=2')")
@@ -133,14 +141,19 @@ def test_lines_of_another_head_are_drawn_between_the_same_tokens(dashboard, trac
     }""")
     pick_head(dashboard, 1)
     assert dashboard.page.evaluate("__drawn") == ["heatmap encoder layer 1 head 2"]  # Plotly is not asked for the lines
-    dashboard.page.wait_for_function("document.querySelector('.st-key-chart-closeup').getBoundingClientRect().top < innerHeight / 2")
+    dashboard.page.wait_for_function(
+        "document.querySelector('.st-key-chart-closeup').getBoundingClientRect().top < innerHeight / 2"
+    )
     weights = select.select(trace, "encoder", 0, 1).weights
     for width in (1366, 1100):
         dashboard.page.set_viewport_size({"width": width, "height": 900})
         dashboard.drawn(CHARTS)
         found = dashboard.page.evaluate(LINES)
         assert sum(path["count"] for path in found) == (weights >= 0.05).sum()
-        assert all(abs(path["left"]) < 4 and abs(path["right"]) < 4 and path["over"] > -4 and path["under"] < 4 for path in found)
+        assert all(
+            abs(path["left"]) < 4 and abs(path["right"]) < 4 and path["over"] > -4 and path["under"] < 4
+            for path in found
+        )
 
 
 def pick_head(dashboard, head: int) -> None:
@@ -174,7 +187,9 @@ def test_what_the_pointer_brings_out_is_of_the_head_on_show(dashboard, trace):
     dashboard.page.keyboard.press("Enter")
     dashboard.page.wait_for_function("document.querySelector('.tip')?.innerText.startsWith('Layer 3, head 4')")
     expected = select.select(trace, "encoder", 2, 3).weights[2] >= 0.05
-    lit = dashboard.page.locator(".lit-lines path").evaluate_all("all => all.map((path) => path.getAttribute('d').split('M').length - 1)")
+    lit = dashboard.page.locator(".lit-lines path").evaluate_all(
+        "all => all.map((path) => path.getAttribute('d').split('M').length - 1)"
+    )
     assert sum(lit) == expected.sum()
 
 
@@ -199,10 +214,17 @@ def test_heads_compared_and_their_mean(dashboard, trace):
     expected = select.mean(trace, "decoder", chosen).weights
     *maps, mean = drawn(dashboard, "compared", lambda found: len(found) == 4 and near(found[-1]["z"], expected))
     assert len(maps) == 3 and near(mean["z"], expected)
-    assert all(chart["shapes"] == ["hidden"] and np.isnan(chart["z"][0][1]) for chart in (*maps, mean))  # masked is not zero
-    said = figures.heatmap(select.mean(trace, "decoder", chosen)).data[0].hovertext  # which the page writes out by itself
+    assert all(
+        chart["shapes"] == ["hidden"] and np.isnan(chart["z"][0][1]) for chart in (*maps, mean)
+    )  # masked is not zero
+    said = (
+        figures.heatmap(select.mean(trace, "decoder", chosen)).data[0].hovertext
+    )  # which the page writes out by itself
     assert mean["hover"] == [list(row) for row in said]
-    assert "its statistics would not be the mean of theirs" in dashboard.page.locator(".st-key-chart-compared").inner_text().lower()
+    assert (
+        "its statistics would not be the mean of theirs"
+        in dashboard.page.locator(".st-key-chart-compared").inner_text().lower()
+    )
     far = heads.distances(trace, [Head("decoder", *head) for head in chosen]).iloc[0, 2]
     assert dashboard.page.get_by_role("cell", name=f"{far:.3f}", exact=True).count()
 
@@ -221,7 +243,9 @@ def test_the_heads_most_like_a_pattern_and_most_like_a_head(shared, trace):
     [distances] = drawn(shared, "pattern", lambda found: near(found[0]["z"], expected))
     assert near(distances["z"], expected) and np.isnan(distances["z"][1][2])
     best = nearest.iloc[0]
-    row = shared.page.get_by_role("row", name=f"layer {best.layer + 1}, head {best['head'] + 1} {best.jensen_shannon:.3f}", exact=True)
+    row = shared.page.get_by_role(
+        "row", name=f"layer {best.layer + 1}, head {best['head'] + 1} {best.jensen_shannon:.3f}", exact=True
+    )
     assert row.count() == 1
 
 
@@ -240,13 +264,25 @@ def test_heads_are_switched_off_and_every_chart_has_a_table(dashboard, trace):
     pick(dashboard, "off", "encoder layer 2, head 1")
     dashboard.drawn(CHARTS + 1)
     [without] = charts(dashboard, "without")
-    assert without["shapes"] == ["switched off"] and without["told"].endswith("Switched off, crossed out: layer 2, head 1.")
+    assert without["shapes"] == ["switched off"] and without["told"].endswith(
+        "Switched off, crossed out: layer 2, head 1."
+    )
     dashboard.page.get_by_text("layer 2, head 1 (switched off)", exact=True).wait_for()
     tables = dashboard.page.locator("table.numbers caption").all_inner_texts()
-    for caption in ("Every head: mean", "Weights of layer 3 head 1", "Weights of layer 1, head 1", "Weights of layer 1, head 2", "Jensen",
-                    "Scores of every head", "Rollout up to layer 3", "Share of a layer's weight by distance"):  # fmt: skip
+    for caption in (
+        "Every head: mean",
+        "Weights of layer 3 head 1",
+        "Weights of layer 1, head 1",
+        "Weights of layer 1, head 2",
+        "Jensen",
+        "Scores of every head",
+        "Rollout up to layer 3",
+        "Share of a layer's weight by distance",
+    ):
         assert any(table.startswith(caption) for table in tables), caption
-    assert all(dashboard.page.locator(".plot[role=figure]").evaluate_all("all => all.map((one) => one.ariaLabel?.length > 20)"))
+    assert all(
+        dashboard.page.locator(".plot[role=figure]").evaluate_all("all => all.map((one) => one.ariaLabel?.length > 20)")
+    )
 
 
 def test_the_table_of_heads_sorts_whole_rows(dashboard, trace):
@@ -264,7 +300,9 @@ def test_the_table_of_heads_sorts_whole_rows(dashboard, trace):
     dashboard.page.mouse.up()
     table = heads.table(trace, "encoder").sort_values("entropy_nats")
     expected = (table[["layer", "head"]] + 1).to_numpy().tolist()
-    dashboard.page.wait_for_function(f"first => ({cells})()[0]?.slice(0, 2).join() === first", arg=",".join(map(str, expected[0])))
+    dashboard.page.wait_for_function(
+        f"first => ({cells})()[0]?.slice(0, 2).join() === first", arg=",".join(map(str, expected[0]))
+    )
     shown = dashboard.page.evaluate(cells)
     assert [[int(layer), int(head)] for layer, head, _ in shown] == expected[: len(shown)]
     assert [float(entropy) for *_, entropy in shown] == pytest.approx(table["entropy_nats"][: len(shown)].tolist())

@@ -43,7 +43,9 @@ def test_a_click_on_the_overview_opens_the_head(dashboard, trace):
     box = dashboard.page.locator(".st-key-chart-overview .row-outline").bounding_box()
     area = dashboard.page.locator(".st-key-chart-overview .nsewdrag").first.bounding_box()
     assert box["x"] > area["x"] + 0.7 * area["width"] and box["y"] < area["y"] + 0.1 * area["height"]
-    assert dashboard.page.evaluate("() => document.querySelector('.st-key-chart-overview .plot').figure === window.kept")
+    assert dashboard.page.evaluate(
+        "() => document.querySelector('.st-key-chart-overview .plot').figure === window.kept"
+    )
     dashboard.page.reload()
     dashboard.drawn(CHARTS + 1)
     assert np.allclose(dashboard.page.evaluate(CLOSE_UP), trace.map("encoder", 0).weights[3], atol=1e-4)

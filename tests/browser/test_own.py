@@ -9,7 +9,9 @@ import pytest
 import attnviz
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
-CLOSE_UP = "() => [...(document.querySelector('.st-key-chart-closeup .plot')?._fullData?.[0].z ?? [])].map((row) => [...row])"
+CLOSE_UP = (
+    "() => [...(document.querySelector('.st-key-chart-closeup .plot')?._fullData?.[0].z ?? [])].map((row) => [...row])"
+)
 CHARTS = 9  # overview, close-up (2), compared (2) and their lines, pattern, rollout, distance
 TEXT = "The black dogs."
 
@@ -43,7 +45,9 @@ def test_a_model_of_ones_own_is_named_and_looked_at(dashboard, t5):
     dashboard.open(f"/heads?text={quote_plus(TEXT)}", charts=CHARTS)
     dashboard.choose("model", "A Hugging Face model")
     dashboard.page.get_by_text("Type the folder of a model on the left").wait_for()
-    assert dashboard.sentence.input_value() == TEXT and dashboard.page.locator(".st-key-chart-overview .plot").is_visible()
+    assert (
+        dashboard.sentence.input_value() == TEXT and dashboard.page.locator(".st-key-chart-overview .plot").is_visible()
+    )
     name = dashboard.page.locator(".st-key-own input")
     name.fill(str(t5))
     name.press("Enter")
@@ -80,8 +84,14 @@ def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5
 
 
 def test_a_link_opens_a_model_of_ones_own_with_a_head_switched_off(dashboard, t5):
-    dashboard.open(f"/heads?text={quote_plus(TEXT)}&model=A+Hugging+Face+model&own={quote_plus(str(t5))}&off=cross+layer+2%2C+head+1", charts=CHARTS + 1)
-    assert "Log-probability of the original text" in dashboard.page.get_by_text("Log-probability of the original text").inner_text()
+    dashboard.open(
+        f"/heads?text={quote_plus(TEXT)}&model=A+Hugging+Face+model&own={quote_plus(str(t5))}&off=cross+layer+2%2C+head+1",
+        charts=CHARTS + 1,
+    )
+    assert (
+        "Log-probability of the original text"
+        in dashboard.page.get_by_text("Log-probability of the original text").inner_text()
+    )
     dashboard.type("n " * 50)
     dashboard.page.locator(".st-key-notice").get_by_text("The text is too long: 102 tokens").wait_for()
     assert dashboard.sentence.input_value() == "n " * 50 and TEXT in dashboard.notice

@@ -98,12 +98,17 @@ def test_a_click_on_a_heatmap_row_goes_to_that_step(dashboard):
     chart = dashboard.page.locator(".plot").first
     chart.scroll_into_view_if_needed()
     for row in (4, 1, 1):
-        place = chart.evaluate("""(chart, row) => {
+        place = chart.evaluate(
+            """(chart, row) => {
           const box = chart.getBoundingClientRect(), { xaxis: x, yaxis: y } = chart._fullLayout;
           return [box.left + x._offset + x.l2p(3), box.top + y._offset + y.l2p(row)];
-        }""", row)
+        }""",
+            row,
+        )
         dashboard.page.mouse.click(*place)
-        dashboard.page.wait_for_function("n => document.querySelector('.st-key-step input[type=range]').value == n", arg=row + 1)
+        dashboard.page.wait_for_function(
+            "n => document.querySelector('.st-key-step input[type=range]').value == n", arg=row + 1
+        )
         assert outlined(dashboard)[0] == row
     assert "step=2" in dashboard.page.url
 
@@ -123,8 +128,10 @@ def test_the_pointer_says_where_a_click_does_something(dashboard):
         )
     assert len(pointers) == 8
     assert {name for name, cursor in pointers.items() if cursor == "pointer"} == {
-        "heatmap-bahdanau", "heatmap-luong-general", "heatmap-transformer"
-    }, pointers  # fmt: skip
+        "heatmap-bahdanau",
+        "heatmap-luong-general",
+        "heatmap-transformer",
+    }, pointers
 
 
 def test_words_and_hidden_specials_are_said_plainly(dashboard):
@@ -140,7 +147,9 @@ def test_words_and_hidden_specials_are_said_plainly(dashboard):
     dashboard.page.wait_for_function("location.search.includes('special=false')")
     dashboard.drawn()
     assert "<i>&lt;eos&gt;</i>" not in dashboard.heatmaps()[0]["keys"]
-    assert re.search(r"special tokens hidden, \d+ % of the weight removed", dashboard.page.locator(".what").first.inner_text())
+    assert re.search(
+        r"special tokens hidden, \d+ % of the weight removed", dashboard.page.locator(".what").first.inner_text()
+    )
     assert "units=words" in dashboard.page.url and "special=false" in dashboard.page.url
 
 
@@ -228,7 +237,10 @@ def test_nothing_runs_off_the_side(dashboard):
 
 
 def test_two_maps_are_subtracted_whatever_the_third_shows(dashboard):
-    dashboard.open("/?target=One+text+for+all%3A+Luong+general%27s&kind=Self-attention+of+the+encoder&difference=Luong+general+minus+Bahdanau", 8)
+    dashboard.open(
+        "/?target=One+text+for+all%3A+Luong+general%27s&kind=Self-attention+of+the+encoder&difference=Luong+general+minus+Bahdanau",
+        8,
+    )
     assert dashboard.page.locator(".st-key-difference input").input_value() == "Luong general minus Bahdanau"
 
 
@@ -245,7 +257,9 @@ def test_nothing_jumps_while_it_recomputes(dashboard):
     dashboard.drawn()
     heights = dashboard.page.evaluate("__heights")
     assert len(heights) > 10 and heights[-1] - heights[0] > 50
-    assert heights == sorted(heights)  # from the one to the other: nothing collapses, and nothing grows only to shrink again
+    assert heights == sorted(
+        heights
+    )  # from the one to the other: nothing collapses, and nothing grows only to shrink again
 
 
 def test_charts_fit_their_columns_when_mechanisms_come_and_go(dashboard):

@@ -105,7 +105,12 @@ def test_a_fifth_is_refused_in_words(page):
     page.press("show", "Luong local")
     page.page.get_by_text("4 mechanisms fit side by side").wait_for()
     page.drawn(7)
-    assert [name.split(" · ")[0] for name in page.page.locator(".part h3").all_inner_texts()] == ["Bahdanau", "Luong", "Fixed context", "Transformer"]
+    assert [name.split(" · ")[0] for name in page.page.locator(".part h3").all_inner_texts()] == [
+        "Bahdanau",
+        "Luong",
+        "Fixed context",
+        "Transformer",
+    ]
     page.press("show", "Luong dot")
     page.drawn(5)
     assert page.page.get_by_text("4 mechanisms fit").count() == 0

@@ -10,10 +10,18 @@ from attnviz.data import corpora
 from attnviz.models import checkpoints
 
 
-@pytest.mark.parametrize("card", [
-    {"scores": []}, {"scores": {"test_2016_flickr": 3}}, {"scores": {"test_2016_flickr": {"bleu_lc": "high"}}}, {"parameters": "many"},
-    {"parameters": None}, {"parameters": [1], "scores": None}, {},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "card",
+    [
+        {"scores": []},
+        {"scores": {"test_2016_flickr": 3}},
+        {"scores": {"test_2016_flickr": {"bleu_lc": "high"}}},
+        {"parameters": "many"},
+        {"parameters": None},
+        {"parameters": [1], "scores": None},
+        {},
+    ],
+)
 def test_a_card_that_says_odd_things(tmp_path, capsys, card):
     root = tiny.write_models(tmp_path)
     checkpoints.write_json(root / "en-fr" / "bahdanau" / "card.json", card)
@@ -39,7 +47,17 @@ def test_japanese_references_without_spaces_are_noted(tmp_path, capsys, referenc
     root = other_pairs.write(tmp_path / "checkpoints")
     for name, text in (("source", "I am a dog."), ("reference", reference)):
         (tmp_path / name).write_text(f"{text}\n", encoding="utf-8")
-    command = ["evaluate", "--model", "en-ja/bahdanau", "--root", root, "--source", tmp_path / "source", "--reference", tmp_path / "reference"]
+    command = [
+        "evaluate",
+        "--model",
+        "en-ja/bahdanau",
+        "--root",
+        root,
+        "--source",
+        tmp_path / "source",
+        "--reference",
+        tmp_path / "reference",
+    ]
     assert main(list(map(str, command))) == 0
     captured = capsys.readouterr()
     assert ("the references have no spaces, so BLEU on given morphemes says nothing of them" in captured.err) == noted
@@ -54,9 +72,15 @@ def test_training_does_not_write_over_a_finished_model(tmp_path, capsys, monkeyp
     command = ["train", "--pair", "en-fr", "--mechanism", "bahdanau", "--data", str(tmp_path / "nothing")]
     monkeypatch.setattr(train, "_corpus", lambda args: corpora.Corpus([], [("a", "b")], {}, {}))
     went = []
-    monkeypatch.setattr("attnviz.training.train.train", lambda plan, corpus, out, *others, **more: went.append(out) or (_ for _ in ()).throw(ValueError("stop")))
+    monkeypatch.setattr(
+        "attnviz.training.train.train",
+        lambda plan, corpus, out, *others, **more: went.append(out) or (_ for _ in ()).throw(ValueError("stop")),
+    )
     assert main(command) == 2
-    assert f"{root / 'en-fr/bahdanau'} holds a finished model; training in trained/en-fr/bahdanau instead" in capsys.readouterr().err
+    assert (
+        f"{root / 'en-fr/bahdanau'} holds a finished model; training in trained/en-fr/bahdanau instead"
+        in capsys.readouterr().err
+    )
     assert main([*command, "--out", str(root)]) == 2
     assert "holds a finished model; choose another --out, or put it aside with --restart" in capsys.readouterr().err
     assert main([*command, "--restart"]) == 2

@@ -57,8 +57,10 @@ def test_models(cli):
 def test_models_of_other_pairs_show_the_score_that_suits_them(tmp_path, capsys):
     root = tiny.write_models(tmp_path / "other")
     (root / "en-fr").rename(root / "en-ja")
-    for mechanism, scores in (("bahdanau", {"val": {"bleu_morphemes": 9.0}, "test": {"bleu_morphemes": 8.0, "chrf": 7.0}}),
-                              ("transformer", {"val": {"exact_match": 99.0}})):  # fmt: skip
+    for mechanism, scores in (
+        ("bahdanau", {"val": {"bleu_morphemes": 9.0}, "test": {"bleu_morphemes": 8.0, "chrf": 7.0}}),
+        ("transformer", {"val": {"exact_match": 99.0}}),
+    ):
         checkpoints.write_json(root / "en-ja" / mechanism / "card.json", {"scores": scores})
     assert main(["models", "--root", str(root)]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
@@ -82,8 +84,12 @@ def test_models_that_are_damaged_or_not_there(tmp_path, capsys):
     (root / "en-fr" / "transformer" / "model.safetensors").unlink()
     assert main(["models", "--root", str(root)]) == 0
     lines = {line.split()[0].removeprefix("en-fr/"): line for line in capsys.readouterr().out.splitlines()}
-    assert f"{root / 'en-fr/bahdanau/config.json'} is damaged" in lines["bahdanau"] and lines["luong-general"].endswith("none")
-    assert lines["transformer"].endswith("transformer/model.safetensors is missing; restore it or train the model again")
+    assert f"{root / 'en-fr/bahdanau/config.json'} is damaged" in lines["bahdanau"] and lines["luong-general"].endswith(
+        "none"
+    )
+    assert lines["transformer"].endswith(
+        "transformer/model.safetensors is missing; restore it or train the model again"
+    )
 
 
 @pytest.mark.parametrize("mechanism", ATTENTIVE)
@@ -111,7 +117,10 @@ def test_without_attention_the_table_says_so(cli, root, tmp_path):
     table = lines[lines.index("") + 1 :]
     assert table[0].split() == ["step", "token", "probability"] and len(table) == 1 + len(trace.target)
     assert cli("trace", SENTENCE, "--model", "en-fr/fixed-context", "--html", tmp_path / "x") == (
-        2, "", "python -m attnviz trace: en-fr/fixed-context has no attention that a page could show; leave out --html\n")
+        2,
+        "",
+        "python -m attnviz trace: en-fr/fixed-context has no attention that a page could show; leave out --html\n",
+    )
 
 
 def test_trace_json(cli, root, tmp_path):
@@ -134,12 +143,18 @@ def test_trace_forced(cli):
 def test_trace_html(cli, tmp_path, mechanism):
     nasty = 'The </script><b>x</b> "dog" runs.'
     path = tmp_path / "page.html"
-    assert cli("trace", nasty, "--model", f"en-fr/{mechanism}", "--target", nasty, "--html", path) == (0, "", f"{path} is written\n")
+    assert cli("trace", nasty, "--model", f"en-fr/{mechanism}", "--target", nasty, "--html", path) == (
+        0,
+        "",
+        f"{path} is written\n",
+    )
     page = path.read_text(encoding="utf-8")
     ids = ["cross", "bars", "by-step"] + (["encoder", "decoder"] if mechanism == "transformer" else [])
     assert set(ids) <= set(re.findall(r'<div id="([a-z-]+)"', page))
     assert "&lt;/script&gt;&lt;b&gt;x&lt;/b&gt;" in page and "<b>x" not in page
-    assert page.count("<script") == page.count("</script>") and not re.search(r'<(?:script|link)[^>]+(?:src|href)=', page)
+    assert page.count("<script") == page.count("</script>") and not re.search(
+        r"<(?:script|link)[^>]+(?:src|href)=", page
+    )
 
 
 def test_awkward_texts(cli):
@@ -188,22 +203,32 @@ SEE = "see python -m attnviz"
         (("trace", "\u200b", *MODEL), "trace: the text holds no visible character; type a sentence"),
         ((*TRACE, *MODEL, "--target", ""), "trace: the target is empty; type a sentence"),
         (("trace", "a\udcff", *MODEL), "trace: the text holds bytes that are no characters; type it again, in UTF-8"),
-        (("trace", "dog " * 500, *MODEL), "trace: the text is too long: 501 pieces with the end mark, and the models read "
-         "at most 200; shorten it or split it into sentences"),
+        (
+            ("trace", "dog " * 500, *MODEL),
+            "trace: the text is too long: 501 pieces with the end mark, and the models read "
+            "at most 200; shorten it or split it into sentences",
+        ),
         ((*TRACE, *MODEL, "--beam", "0"), "trace: beam must be from 1 to 20; got 0"),
         ((*TRACE, *MODEL, "--beam", "x"), f"trace: argument --beam: invalid int value: 'x'; {SEE} trace --help"),
-        ((*TRACE, *MODEL, "--beam", "2", "--target", "Le"),
-         "trace: --beam chooses the translation and --target gives it; use one of them"),
-        ((*TRACE, *MODEL, "--json", "/nowhere/x.json"), "trace: cannot write /nowhere/x.json: No such file or directory"),
+        (
+            (*TRACE, *MODEL, "--beam", "2", "--target", "Le"),
+            "trace: --beam chooses the translation and --target gives it; use one of them",
+        ),
+        (
+            (*TRACE, *MODEL, "--json", "/nowhere/x.json"),
+            "trace: cannot write /nowhere/x.json: No such file or directory",
+        ),
         ((*TRACE, *MODEL, "--html", "/"), "trace: cannot write /: Is a directory"),
         (TRACE, f"trace: the following arguments are required: --model; {SEE} trace --help"),
-        (("evaluate", *MODEL, "--source", "/nowhere/a", "--reference", "/nowhere/b"),
-         "evaluate: cannot read /nowhere/a: No such file or directory"),
+        (
+            ("evaluate", *MODEL, "--source", "/nowhere/a", "--reference", "/nowhere/b"),
+            "evaluate: cannot read /nowhere/a: No such file or directory",
+        ),
         (("align", *MODEL, "--gold", "/nowhere/a"), "align: /nowhere/a: No such file or directory"),
         (("align", *MODEL, "--gold", "/"), "align: /: Is a directory"),
         (("evaluate", *MODEL, "--source", "/", "--reference", "/"), "evaluate: cannot read /: Is a directory"),
     ],
-)  # fmt: skip
+)
 def test_errors(cli, monkeypatch, command, message):
     monkeypatch.delenv("ATTNVIZ_DATA", raising=False)
     assert cli(*command) == (2, "", f"python -m attnviz {message}\n")
@@ -247,8 +272,13 @@ def test_references_as_windows_writes_them(cli, files, tmp_path):
     source, reference = files
     other = tmp_path / "windows.txt"
     other.write_bytes(b"\xef\xbb\xbf" + gzip.decompress(reference.read_bytes()).replace(b"\n", b"\r\n"))
-    plain, windows = (json.loads(cli("evaluate", *MODEL, "--source", source, "--reference", path, "--json")[1]) for path in (reference, other))
-    assert {key: plain[key] for key in ("bleu", "bleu_tok_lc", "chrf")} == {key: windows[key] for key in ("bleu", "bleu_tok_lc", "chrf")}
+    plain, windows = (
+        json.loads(cli("evaluate", *MODEL, "--source", source, "--reference", path, "--json")[1])
+        for path in (reference, other)
+    )
+    assert {key: plain[key] for key in ("bleu", "bleu_tok_lc", "chrf")} == {
+        key: windows[key] for key in ("bleu", "bleu_tok_lc", "chrf")
+    }
 
 
 def test_one_linked_pair(cli, tmp_path):
@@ -265,7 +295,11 @@ def test_linked_pairs_that_no_model_reads(cli, tmp_path):
     path = tmp_path / "long.txt"
     path.write_text(f"The dog runs.\nLe chien court.\n0-0\n\n{'dog ' * 300}\nchien\n0-0\n", encoding="utf-8")
     status, _, err = cli("align", *MODEL, "--gold", path)
-    assert status == 2 and err.startswith("python -m attnviz align: the pair 'dog dog ") and "the text is too long: 301 pieces" in err
+    assert (
+        status == 2
+        and err.startswith("python -m attnviz align: the pair 'dog dog ")
+        and "the text is too long: 301 pieces" in err
+    )
 
 
 def test_a_damaged_checkpoint(tmp_path, capsys):
@@ -283,10 +317,14 @@ def test_a_damaged_checkpoint(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("command", "message"),
-    [(["models"], "models: interrupted"),
-     (["train", "--pair", "en-fr", "--mechanism", "bahdanau"],
-      "train: interrupted; the same command goes on from the last save")],
-)  # fmt: skip
+    [
+        (["models"], "models: interrupted"),
+        (
+            ["train", "--pair", "en-fr", "--mechanism", "bahdanau"],
+            "train: interrupted; the same command goes on from the last save",
+        ),
+    ],
+)
 def test_interrupted(monkeypatch, capsys, command, message):
     def interrupt(args):
         raise KeyboardInterrupt

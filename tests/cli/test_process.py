@@ -17,9 +17,13 @@ AVAILABLE = ", ".join(sorted(f"en-fr/{mechanism}" for mechanism in tiny.WIDTHS))
 
 def shell(*arguments, **environment):
     return subprocess.run(
-        [sys.executable, "-m", "attnviz", *map(str, arguments)], capture_output=True, text=True, timeout=120,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment}, cwd=checkpoints.ROOT.parent,
-    )  # fmt: skip
+        [sys.executable, "-m", "attnviz", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        cwd=checkpoints.ROOT.parent,
+    )
 
 
 def test_process(root):

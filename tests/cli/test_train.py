@@ -16,7 +16,18 @@ from attnviz.data import corpora
 from attnviz.models import checkpoints
 from attnviz.training import recipes
 
-SMALL = ["--epochs", "1", "--batch-tokens", "200", "--set", "width=16", "--set", "embedding_width=16", "--set", "vocabulary=120"]
+SMALL = [
+    "--epochs",
+    "1",
+    "--batch-tokens",
+    "200",
+    "--set",
+    "width=16",
+    "--set",
+    "embedding_width=16",
+    "--set",
+    "vocabulary=120",
+]
 TRAIN = ("train", "--pair", "en-fr", "--mechanism", "bahdanau")
 SEE = "see python -m attnviz train --help"
 
@@ -84,7 +95,12 @@ def test_the_corpora_of_a_pair(train, data, tmp_path, monkeypatch):
     folder = tmp_path / "out" / "en-fr" / "bahdanau"
     assert status == 0 and re.fullmatch(rf"{folder} is ready: val_bleu_lc [\d.]+ in epoch 1", out.splitlines()[-1])
     card = card_of(tmp_path)
-    assert card["seed"] == 5 and card["settings"]["epochs"] == 1 and len(card["data"]) == 9 and card["training_pairs"] == 80
+    assert (
+        card["seed"] == 5
+        and card["settings"]["epochs"] == 1
+        and len(card["data"]) == 9
+        and card["training_pairs"] == 80
+    )
     assert card["settings"]["options"] == {"dropout": 0.2, "width": 16, "embedding_width": 16, "cell": "lstm"}
     assert card["settings"]["vocabulary"] == 120 and card["best"]["val_bleu_lc"] == card["history"][0]["val_bleu_lc"]
     assert card["command"] == (
@@ -136,24 +152,54 @@ def test_english_to_japanese(train, tmp_path):
     (tmp_path / "tanaka_enja").mkdir()
     for split, count in (("train", 30), ("dev", 3), ("test", 2)):
         (tmp_path / "tanaka_enja" / f"{split}.en").write_text("do n't run .\nhe 's here .\n" * count)
-        (tmp_path / "tanaka_enja" / f"{split}.ja").write_text("走 る な 。\n彼 は ここ に い る 。\n" * count, encoding="utf-8")
+        (tmp_path / "tanaka_enja" / f"{split}.ja").write_text(
+            "走 る な 。\n彼 は ここ に い る 。\n" * count, encoding="utf-8"
+        )
     status, out, _ = train("--data", tmp_path, pair="en-ja")
     card = card_of(tmp_path, "en-ja/bahdanau")
     assert status == 0 and "val_bleu_morphemes" in out and card["best"]["val_bleu_morphemes"] >= 0
     translator = attnviz.load("en-ja/bahdanau", tmp_path / "out")
     assert translator.trace("He's here.").source[0].text == "He's"
     forced = translator.trace("He's here.", "彼はここにいる。")
-    assert [token.text for token in forced.target[:-1]] and "".join(t.text for t in forced.target[:-1]) == "彼はここにいる。"
+    assert [token.text for token in forced.target[:-1]] and "".join(
+        t.text for t in forced.target[:-1]
+    ) == "彼はここにいる。"
 
 
 def test_a_post_norm_transformer(mine, capsys):
     """From the README's own words to a model that translates; the command on the card says the same."""
     chosen = ["--set", "norm_first=false", "--set", "activation_dropout=0.1", "--set", "beta2=0.98"]
-    small = [word for name, value in (tiny.WIDTHS["transformer"] | {"vocabulary": 120}).items() for word in ("--set", f"{name}={value}")]
-    assert main(["train", "--pair", "en-fr", "--mechanism", "transformer", "--tsv", str(mine / "mine.tsv"), "--epochs", "1",
-                 "--out", str(mine / "out"), *small, *chosen]) == 0  # fmt: skip
+    small = [
+        word
+        for name, value in (tiny.WIDTHS["transformer"] | {"vocabulary": 120}).items()
+        for word in ("--set", f"{name}={value}")
+    ]
+    assert (
+        main(
+            [
+                "train",
+                "--pair",
+                "en-fr",
+                "--mechanism",
+                "transformer",
+                "--tsv",
+                str(mine / "mine.tsv"),
+                "--epochs",
+                "1",
+                "--out",
+                str(mine / "out"),
+                *small,
+                *chosen,
+            ]
+        )
+        == 0
+    )
     card = card_of(mine, "en-fr/transformer")
-    assert card["options"]["norm_first"] is False and card["settings"]["beta2"] == 0.98 and card["command"].endswith(" ".join(chosen))
+    assert (
+        card["options"]["norm_first"] is False
+        and card["settings"]["beta2"] == 0.98
+        and card["command"].endswith(" ".join(chosen))
+    )
     model = attnviz.load("en-fr/transformer", mine / "out")
     assert not model.model.encoder[0].norm_first and model.trace("The dog runs.").target
 
@@ -166,20 +212,36 @@ def test_reverse_needs_no_data(train, tmp_path, monkeypatch):
     assert "--data" not in card["command"] and list(card["data"]) == ["generated, seed 1"]
 
 
-@pytest.mark.parametrize("options, message", [
-    (("--source-file", "mine.en"), "--source-file and --target-file must come together"),
-    (("--tsv", "mine.tsv", "--source-file", "mine.en", "--target-file", "mine.en"),
-     "give one of --tsv, --source-file with --target-file, and --data"),
-    (("--tsv", "mine.tsv", "--data", "."), "give one of --tsv, --source-file with --target-file, and --data"),
-    (("--data", ".", "--val-size", "3"), "--val-size and --style are for files of your own; the corpora of a pair have theirs"),
-    (("--tsv", "nowhere"), "cannot read nowhere: No such file or directory"),
-    (("--tsv", "mine.en"), "mine.en must have a source and its translation on some lines; got none"),
-    (("--source-file", "mine.en", "--target-file", "short"), "mine.en has 60 lines and short has 1; they must be aligned"),
-    (("--tsv", "latin"), "latin must be UTF-8 text; got byte 0xe9 at 5"),
-    (("--tsv", "cut"), "cut is a damaged gzip file: Compressed file ended before the end-of-stream marker was reached"),
-    (("--tsv", "mine.tsv", "--val-size", "60"),
-     "of 60 pairs of sentences at least one must be for validation and one for training; got 60 for validation"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--source-file", "mine.en"), "--source-file and --target-file must come together"),
+        (
+            ("--tsv", "mine.tsv", "--source-file", "mine.en", "--target-file", "mine.en"),
+            "give one of --tsv, --source-file with --target-file, and --data",
+        ),
+        (("--tsv", "mine.tsv", "--data", "."), "give one of --tsv, --source-file with --target-file, and --data"),
+        (
+            ("--data", ".", "--val-size", "3"),
+            "--val-size and --style are for files of your own; the corpora of a pair have theirs",
+        ),
+        (("--tsv", "nowhere"), "cannot read nowhere: No such file or directory"),
+        (("--tsv", "mine.en"), "mine.en must have a source and its translation on some lines; got none"),
+        (
+            ("--source-file", "mine.en", "--target-file", "short"),
+            "mine.en has 60 lines and short has 1; they must be aligned",
+        ),
+        (("--tsv", "latin"), "latin must be UTF-8 text; got byte 0xe9 at 5"),
+        (
+            ("--tsv", "cut"),
+            "cut is a damaged gzip file: Compressed file ended before the end-of-stream marker was reached",
+        ),
+        (
+            ("--tsv", "mine.tsv", "--val-size", "60"),
+            "of 60 pairs of sentences at least one must be for validation and one for training; got 60 for validation",
+        ),
+    ],
+)
 def test_errors_of_files(train, mine, monkeypatch, options, message):
     monkeypatch.chdir(mine)
     (mine / "short").write_text("un\n")
@@ -189,42 +251,80 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
     assert not (mine / "out").exists()
 
 
-@pytest.mark.parametrize("command, message", [
-    (("train", "--pair", "enfr", "--mechanism", "bahdanau"),
-     f"argument --pair: must be two languages, such as en-fr, or reverse or sst2; got 'enfr'; {SEE}"),
-    (("train", "--pair", "en-fr", "--mechanism", "telepathy", "--data", "/nowhere"),
-     f"unknown mechanism 'telepathy'; choose one of {', '.join(recipes.RECIPES)}"),
-    ((*TRAIN, "--data", "/nowhere"), "no train.en or train.en.gz in /nowhere/multi30k; point --data at the folder that holds the "
-     "corpora, or fetch them: python -m attnviz download"),
-    (TRAIN, "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"),
-    (("train", "--pair", "xx-yy", "--mechanism", "bahdanau", "--data", "/nowhere"),
-     "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, sst2, or give files of your own"),
-    ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be positive and finite; got 0"),
-    ((*TRAIN, "--threads", "0"), f"argument --threads: must be a whole number of at least 1; got '0'; {SEE}"),
-    ((*TRAIN, "--limit", "x"), f"argument --limit: must be a whole number of at least 1; got 'x'; {SEE}"),
-    ((*TRAIN, "--set", "width"), f"argument --set: must be NAME=VALUE, such as attention_dropout=0.1; got 'width'; {SEE}"),
-    ((*TRAIN, "--set", "=3"), f"argument --set: must be NAME=VALUE, such as attention_dropout=0.1; got '=3'; {SEE}"),
-    ((*TRAIN, "--set", "vocabulary=1.5"), "vocabulary must be a whole number; got 1.5"),
-    ((*TRAIN, "--set", "learning_rate=fast"), "learning_rate must be a number; got 'fast'"),
-    ((*TRAIN, "--set", "learning_rate=nan"), "learning_rate must be positive and finite; got nan"),
-    ((*TRAIN, "--set", "warmup=-1"), "warmup must be at least 0 and finite; got -1"),
-    ((*TRAIN, "--set", "epochs=true"), "epochs must be a whole number; got True"),
-    ((*TRAIN, "--set", "width=true"), "bahdanau cannot be built with {'dropout': 0.3, 'width': True}: width must not be true or false; got True"),
-    ((*TRAIN[:-1], "transformer", "--set", "norm_first=no"), "transformer cannot be built with {'width': 192, 'hidden': 768, 'layers': 3, "
-     "'heads': 4, 'dropout': 0.3, 'norm_first': 'no'}: norm_first must be true or false; got 'no'"),
-    ((*TRAIN, "--set", "beta2=1"), "beta2 must be at least 0 and below 1; got 1"),
-    ((*TRAIN, "--set", "label_smoothing=2"), "label_smoothing must be at least 0 and below 1; got 2"),
-    ((*TRAIN, "--seed", "99999999999999999999"), "seed must be at least 0 and below 2^63; got 99999999999999999999"),
-    ((*TRAIN, "--set", "attention_dropout=1.5"), "bahdanau cannot be built with {'dropout': 0.3, 'attention_dropout': 1.5}: "
-     "attention_dropout must be at least 0 and below 1; got 1.5"),
-    ((*TRAIN, "--set", "reach=3"), "reach is neither an option of bahdanau (width, embedding_width, dropout, attention_dropout, cell) "
-     "nor a setting of its training (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, beta2, average, "
-     "consistency, word_dropout, piece_dropout, ngrams, vocabulary, seed)"),
-    ((*TRAIN, "--start", "/nowhere"), "--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got /nowhere"),
-    ((*TRAIN, "--out", __file__), f"--out must be a folder; got the file {__file__}"),
-    ((*TRAIN, "--set", "cell=elm"), "bahdanau cannot be built with {'dropout': 0.3, 'cell': 'elm'}: cell must be one of gru, "
-     "lstm; got 'elm'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "command, message",
+    [
+        (
+            ("train", "--pair", "enfr", "--mechanism", "bahdanau"),
+            f"argument --pair: must be two languages, such as en-fr, or reverse or sst2; got 'enfr'; {SEE}",
+        ),
+        (
+            ("train", "--pair", "en-fr", "--mechanism", "telepathy", "--data", "/nowhere"),
+            f"unknown mechanism 'telepathy'; choose one of {', '.join(recipes.RECIPES)}",
+        ),
+        (
+            (*TRAIN, "--data", "/nowhere"),
+            "no train.en or train.en.gz in /nowhere/multi30k; point --data at the folder that holds the "
+            "corpora, or fetch them: python -m attnviz download",
+        ),
+        (TRAIN, "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"),
+        (
+            ("train", "--pair", "xx-yy", "--mechanism", "bahdanau", "--data", "/nowhere"),
+            "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, sst2, or give files of your own",
+        ),
+        ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be positive and finite; got 0"),
+        ((*TRAIN, "--threads", "0"), f"argument --threads: must be a whole number of at least 1; got '0'; {SEE}"),
+        ((*TRAIN, "--limit", "x"), f"argument --limit: must be a whole number of at least 1; got 'x'; {SEE}"),
+        (
+            (*TRAIN, "--set", "width"),
+            f"argument --set: must be NAME=VALUE, such as attention_dropout=0.1; got 'width'; {SEE}",
+        ),
+        (
+            (*TRAIN, "--set", "=3"),
+            f"argument --set: must be NAME=VALUE, such as attention_dropout=0.1; got '=3'; {SEE}",
+        ),
+        ((*TRAIN, "--set", "vocabulary=1.5"), "vocabulary must be a whole number; got 1.5"),
+        ((*TRAIN, "--set", "learning_rate=fast"), "learning_rate must be a number; got 'fast'"),
+        ((*TRAIN, "--set", "learning_rate=nan"), "learning_rate must be positive and finite; got nan"),
+        ((*TRAIN, "--set", "warmup=-1"), "warmup must be at least 0 and finite; got -1"),
+        ((*TRAIN, "--set", "epochs=true"), "epochs must be a whole number; got True"),
+        (
+            (*TRAIN, "--set", "width=true"),
+            "bahdanau cannot be built with {'dropout': 0.3, 'width': True}: width must not be true or false; got True",
+        ),
+        (
+            (*TRAIN[:-1], "transformer", "--set", "norm_first=no"),
+            "transformer cannot be built with {'width': 192, 'hidden': 768, 'layers': 3, "
+            "'heads': 4, 'dropout': 0.3, 'norm_first': 'no'}: norm_first must be true or false; got 'no'",
+        ),
+        ((*TRAIN, "--set", "beta2=1"), "beta2 must be at least 0 and below 1; got 1"),
+        ((*TRAIN, "--set", "label_smoothing=2"), "label_smoothing must be at least 0 and below 1; got 2"),
+        (
+            (*TRAIN, "--seed", "99999999999999999999"),
+            "seed must be at least 0 and below 2^63; got 99999999999999999999",
+        ),
+        (
+            (*TRAIN, "--set", "attention_dropout=1.5"),
+            "bahdanau cannot be built with {'dropout': 0.3, 'attention_dropout': 1.5}: "
+            "attention_dropout must be at least 0 and below 1; got 1.5",
+        ),
+        (
+            (*TRAIN, "--set", "reach=3"),
+            "reach is neither an option of bahdanau (width, embedding_width, dropout, attention_dropout, cell) "
+            "nor a setting of its training (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, beta2, average, "
+            "consistency, word_dropout, piece_dropout, ngrams, vocabulary, seed)",
+        ),
+        (
+            (*TRAIN, "--start", "/nowhere"),
+            "--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got /nowhere",
+        ),
+        ((*TRAIN, "--out", __file__), f"--out must be a folder; got the file {__file__}"),
+        (
+            (*TRAIN, "--set", "cell=elm"),
+            "bahdanau cannot be built with {'dropout': 0.3, 'cell': 'elm'}: cell must be one of gru, lstm; got 'elm'",
+        ),
+    ],
+)
 def test_errors(capsys, command, message):
     try:
         status = main(list(command))
@@ -236,9 +336,27 @@ def test_errors(capsys, command, message):
 def test_lines_without_a_translation_and_few_for_validation_are_said(mine, capsys):
     path = mine / "mine.tsv"
     path.write_text("no tab\n\n" + path.read_text() + "\talone\n")
-    assert main(["train", "--pair", "xx-yy", "--mechanism", "bahdanau", "--out", str(mine / "out"), *SMALL, "--tsv", str(path)]) == 0
+    assert (
+        main(
+            [
+                "train",
+                "--pair",
+                "xx-yy",
+                "--mechanism",
+                "bahdanau",
+                "--out",
+                str(mine / "out"),
+                *SMALL,
+                "--tsv",
+                str(path),
+            ]
+        )
+        == 0
+    )
     said = capsys.readouterr().err
-    assert f"2 of 62 lines lack the source or its translation, and are left out; the first is line 1 of {path}\n" in said
+    assert (
+        f"2 of 62 lines lack the source or its translation, and are left out; the first is line 1 of {path}\n" in said
+    )
     assert "validation has 12 sentences, so which pass is kept is partly chance" in said
     assert card_of(mine, "xx-yy/bahdanau")["scores"]["val"]["sentences"] == 12
 
@@ -259,8 +377,11 @@ def test_a_second_mechanism_shares_the_vocabulary_of_the_first(train, mine):
     status, out, _ = train("--tsv", mine / "mine.tsv", "--set", f"vocabulary={size}", mechanism="luong-dot")
     assert status == 0 and out.splitlines()[0] == f"{path} is kept: {size} pieces, which all mechanisms of en-fr share"
     assert train("--tsv", mine / "mine.tsv", "--set", "vocabulary=40", mechanism="luong-general") == (
-        2, "", f"python -m attnviz train: {path} has {size} pieces, which all mechanisms of en-fr share; leave vocabulary=40 out, "
-        "or choose another --out\n")  # fmt: skip
+        2,
+        "",
+        f"python -m attnviz train: {path} has {size} pieces, which all mechanisms of en-fr share; leave vocabulary=40 out, "
+        "or choose another --out\n",
+    )
 
 
 def test_damaged_data(train, tmp_path):
@@ -269,7 +390,11 @@ def test_damaged_data(train, tmp_path):
     status, _, err = train("--data", tmp_path)
     assert status == 2 and err.startswith(f"python -m attnviz train: {path} is a damaged gzip file: ")
     path.write_bytes(b"caf\xe9\n")
-    assert train("--data", tmp_path) == (2, "", f"python -m attnviz train: {path} must be UTF-8 text; got byte 0xe9 at 3\n")
+    assert train("--data", tmp_path) == (
+        2,
+        "",
+        f"python -m attnviz train: {path} must be UTF-8 text; got byte 0xe9 at 3\n",
+    )
 
 
 def test_the_parser_knows_the_styles():
@@ -279,9 +404,14 @@ def test_the_parser_knows_the_styles():
     assert set(__main__.STYLES) == styles.STYLES.keys()
 
 
-@pytest.mark.parametrize("own, pairs, expected", [
-    (True, 9_999, {"batch_tokens": 500, "epochs": 60}), (True, 10_000, {}), (False, 100, {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "own, pairs, expected",
+    [
+        (True, 9_999, {"batch_tokens": 500, "epochs": 60}),
+        (True, 10_000, {}),
+        (False, 100, {}),
+    ],
+)
 def test_a_few_sentences_of_ones_own_get_smaller_batches_and_more_passes(own, pairs, expected):
     args = Namespace(tsv="x" if own else None, source_file=None, mechanism="bahdanau")
     assert train_command._few(args, corpora.Corpus([("a", "b")] * pairs, [], {}, {})) == expected

@@ -11,9 +11,18 @@ from attnviz.data import corpora
 from attnviz.models import checkpoints
 from attnviz.training import train as training
 
-WIDTHS = {"bahdanau": ["--set", "embedding_width=16"], "luong-dot": [], "self-attention": ["--set", "heads=2"],
-          "transformer": ["--set", "heads=2", "--set", "hidden=16", "--set", "layers=1"]}  # fmt: skip
-ODD = [("a dog # " * 300, "un chien"), ("#", "un chien"), ("a dog #", "un chien " * 300), ("a cat #", "\u200b")]  # "#": a number, or as many blanks
+WIDTHS = {
+    "bahdanau": ["--set", "embedding_width=16"],
+    "luong-dot": [],
+    "self-attention": ["--set", "heads=2"],
+    "transformer": ["--set", "heads=2", "--set", "hidden=16", "--set", "layers=1"],
+}
+ODD = [
+    ("a dog # " * 300, "un chien"),
+    ("#", "un chien"),
+    ("a dog #", "un chien " * 300),
+    ("a cat #", "\u200b"),
+]  # "#": a number, or as many blanks
 PROGRAM = "python -m attnviz train: "
 
 
@@ -29,8 +38,22 @@ def train(tmp_path, capsys):
     def run(pairs, *options, mechanism="bahdanau", pair="en-fr"):
         path = tmp_path / "mine.tsv"
         path.write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
-        command = ["train", "--pair", pair, "--mechanism", mechanism, "--out", str(tmp_path / "out"), "--tsv", str(path),
-                   "--epochs", "1", "--set", "width=16", *WIDTHS[mechanism]]  # fmt: skip
+        command = [
+            "train",
+            "--pair",
+            pair,
+            "--mechanism",
+            mechanism,
+            "--out",
+            str(tmp_path / "out"),
+            "--tsv",
+            str(path),
+            "--epochs",
+            "1",
+            "--set",
+            "width=16",
+            *WIDTHS[mechanism],
+        ]
         return main([*command, *map(str, options)]), *capsys.readouterr()
 
     return run
@@ -45,10 +68,16 @@ def said(err):
 def test_sentences_that_no_model_reads_are_left_out_and_said(train, tmp_path, mechanism):
     """Half of them are too long, or without anything visible, on one side; the others train a model and are scored."""
     pairs, kinds = [(f"{a} {i}", b) for i, (a, b) in enumerate(tiny.sentences(60, 9))], len(ODD)
-    odd = [tuple(side.replace("#", "\u200b" * (i + 1) if side == "#" else str(i)) for side in ODD[i % kinds]) for i in range(60)]
+    odd = [
+        tuple(side.replace("#", "\u200b" * (i + 1) if side == "#" else str(i)) for side in ODD[i % kinds])
+        for i in range(60)
+    ]
     status, _, err = train(pairs + odd, "--val-size", "40", mechanism=mechanism)
     assert status == 0
-    assert "\n60 of 120 sentences have more than 200 pieces, or nothing visible, on one side, and are left out; the first is '" in err
+    assert (
+        "\n60 of 120 sentences have more than 200 pieces, or nothing visible, on one side, and are left out; the first is '"
+        in err
+    )
     card = checkpoints.read_card(f"en-fr/{mechanism}", tmp_path / "out")
     held = card["scores"]["val"]["sentences"]
     assert 0 < held < 40 and card["training_pairs"] == 60 - held
@@ -57,7 +86,9 @@ def test_sentences_that_no_model_reads_are_left_out_and_said(train, tmp_path, me
 def test_a_review_of_nothing_but_marks_is_left_out(train, tmp_path):
     """Those of style plain strip the marks, and nothing is left to classify."""
     pairs = [(f"{word} film {i}", label) for i in range(30) for word, label in (("good", 1), ("bad", 0))]
-    status, _, err = train(pairs + [("." * i, 1) for i in range(1, 21)], "--val-size", "30", mechanism="self-attention", pair="sst2")
+    status, _, err = train(
+        pairs + [("." * i, 1) for i in range(1, 21)], "--val-size", "30", mechanism="self-attention", pair="sst2"
+    )
     assert status == 0 and "20 of 80 sentences have more than 200 pieces, or nothing visible" in err
     assert checkpoints.read_card("sst2/self-attention", tmp_path / "out")["scores"]["dev"]["sentences"] < 30
 
@@ -73,7 +104,10 @@ def test_a_full_disc_is_one_line_and_the_last_good_model_stays(train, tmp_path, 
 
     monkeypatch.setattr(checkpoints, "save_file", full)
     status, _, err = train(pairs, "--restart", "--seed", "5")
-    assert status == 2 and said(err) == f"{PROGRAM}{model}: Error while serializing: I/O error: No space left on device (os error 28)"
+    assert (
+        status == 2
+        and said(err) == f"{PROGRAM}{model}: Error while serializing: I/O error: No space left on device (os error 28)"
+    )
     assert model.read_bytes() == content and not list(model.parent.glob("*.part"))
 
 
@@ -96,8 +130,13 @@ def test_a_tokenizer_of_other_text_is_doubted(train, tmp_path):
     status, _, err = train(greek, mechanism="luong-dot")
     path = tmp_path / "out" / "en-fr" / "tokenizer.json"
     assert status == 0
-    assert f"{path} may not suit these sentences: it reads text as tokenised, and these sentences are written (--style); " in err
-    assert "of the first 48 sentences for training 48 have characters that it does not know; choose another --out" in err
+    assert (
+        f"{path} may not suit these sentences: it reads text as tokenised, and these sentences are written (--style); "
+        in err
+    )
+    assert (
+        "of the first 48 sentences for training 48 have characters that it does not know; choose another --out" in err
+    )
 
 
 def test_a_refused_run_leaves_no_tokenizer_behind(train, tmp_path, root):
@@ -113,14 +152,19 @@ def test_a_run_does_not_begin_with_the_weights_it_would_write_over(train, tmp_pa
     pairs, folder = tiny.sentences(60, 9), tmp_path / "out" / "en-fr" / "bahdanau"
     assert train(pairs)[0] == 0
     status, _, err = train(pairs, "--start", folder, "--restart")
-    assert (status, said(err)) == (2, f"{PROGRAM}{folder} is the folder to train in, whose weights would be written over; choose another --out")
+    assert (status, said(err)) == (
+        2,
+        f"{PROGRAM}{folder} is the folder to train in, whose weights would be written over; choose another --out",
+    )
 
 
 def test_a_run_that_lost_a_file_says_what_to_do(train, tmp_path):
     pairs, folder = tiny.sentences(60, 9), tmp_path / "out" / "en-fr" / "bahdanau"
     assert train(pairs)[0] == 0
     (folder / "model.safetensors").unlink()
-    assert said(train(pairs)[2]).endswith("no longer the model.safetensors that it made; restore that, or begin again with --restart")
+    assert said(train(pairs)[2]).endswith(
+        "no longer the model.safetensors that it made; restore that, or begin again with --restart"
+    )
     run = folder / "training.safetensors"
     run.write_bytes(run.read_bytes()[:100])
     message = said(train(pairs)[2])
@@ -129,10 +173,13 @@ def test_a_run_that_lost_a_file_says_what_to_do(train, tmp_path):
     assert said(train(pairs)[2]).startswith(f"{PROGRAM}{folder.parent / 'tokenizer.json'} is damaged (")
 
 
-@pytest.mark.parametrize("options, message", [
-    (["--set", "layers=0"], "layers must be at least 1; got 0"),
-    (["--set", "longest=100"], "longest must be at least 410, for texts of 200 pieces and what is said of them"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--set", "layers=0"], "layers must be at least 1; got 0"),
+        (["--set", "longest=100"], "longest must be at least 410, for texts of 200 pieces and what is said of them"),
+    ],
+)
 def test_a_transformer_that_could_not_answer_is_refused(train, options, message):
     status, _, err = train(tiny.sentences(60, 9), *options, mechanism="transformer")
     assert status == 2 and said(err).endswith(message)
@@ -147,10 +194,14 @@ def test_other_numbers_that_cannot_be(train):
         training.plan("en-fr", "luong-local", {"reach": float("nan")})
 
 
-@pytest.mark.parametrize("options, again", [([], "the same command"), (["--restart"], "the same command without --restart")])
+@pytest.mark.parametrize(
+    "options, again", [([], "the same command"), (["--restart"], "the same command without --restart")]
+)
 def test_an_interrupted_run_says_which_command_goes_on(train, monkeypatch, options, again):
     monkeypatch.setattr(training.Run, "learn", lambda run, batch: signal.raise_signal(signal.SIGINT))
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
+    handler = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # what a shell starts in the background ignores it
     try:
         status, _, err = train(tiny.sentences(60, 9), *options)
     finally:
@@ -164,8 +215,30 @@ def test_two_files_of_one_name_keep_two_hashes(tmp_path, capsys):
         (tmp_path / folder).mkdir()
         files.append(tmp_path / folder / "text")
         files[-1].write_text("".join(f"{pair[side]}\n" for pair in tiny.sentences(60, 9)), encoding="utf-8")
-    assert main(["train", "--pair", "en-fr", "--mechanism", "bahdanau", "--epochs", "1", "--set", "width=16", "--set", "embedding_width=16",
-                 "--out", str(tmp_path / "out"), "--source-file", str(files[0]), "--target-file", str(files[1])]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "train",
+                "--pair",
+                "en-fr",
+                "--mechanism",
+                "bahdanau",
+                "--epochs",
+                "1",
+                "--set",
+                "width=16",
+                "--set",
+                "embedding_width=16",
+                "--out",
+                str(tmp_path / "out"),
+                "--source-file",
+                str(files[0]),
+                "--target-file",
+                str(files[1]),
+            ]
+        )
+        == 0
+    )
     card = checkpoints.read_card("en-fr/bahdanau", tmp_path / "out")
     assert list(card["data"]) == ["a/text", "b/text"] and len(set(card["data"].values())) == 2
     assert "--source-file a/text --target-file b/text" in card["command"]

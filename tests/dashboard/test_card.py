@@ -10,17 +10,32 @@ from attnviz.models import checkpoint_files
 from dashboard.markup import card
 
 FULL = {
-    "parameters": 3392928, "bytes": 6_800_000, "data": {"multi30k/train.en": "aa", "multi30k/val.en": "bb", "tanaka/x": "cc"},
-    "training_pairs": 29000, "seconds": 2506, "epochs": 11, "device": "cpu, 1 thread(s)", "best": {"epoch": 9}, "remark": "<b>slow</b>",
-    "command": "python -m attnviz train", "options": {"width": 192, "dropout": 0.3, "cell": "gru"},
-    "settings": {"mechanism": "bahdanau", "epochs": 11, "batch_tokens": 2000, "start": "", "word_dropout": 0.0, "rates": {"v": 0.1}},
+    "parameters": 3392928,
+    "bytes": 6_800_000,
+    "data": {"multi30k/train.en": "aa", "multi30k/val.en": "bb", "tanaka/x": "cc"},
+    "training_pairs": 29000,
+    "seconds": 2506,
+    "epochs": 11,
+    "device": "cpu, 1 thread(s)",
+    "best": {"epoch": 9},
+    "remark": "<b>slow</b>",
+    "command": "python -m attnviz train",
+    "options": {"width": 192, "dropout": 0.3, "cell": "gru"},
+    "settings": {
+        "mechanism": "bahdanau",
+        "epochs": 11,
+        "batch_tokens": 2000,
+        "start": "",
+        "word_dropout": 0.0,
+        "rates": {"v": 0.1},
+    },
     "alignment": {"pairs": 40, "best_head": {"error_rate": 0.1234}, "diagonal": {"error_rate": 0.5}},
     "scores": {
         "val": {"beam": 1, "bleu": 52.21, "bleu_signature": "nrefs:1|case:mixed"},
         "test_2016": {"beam": 1, "bleu": 53.91, "unseen": {"sentences": 990, "bleu": 50}},
         "test_2016_beam_5": {"beam": 5, "bleu": 55.04, "bleu_tok_lc": 57.1},
     },
-}  # fmt: skip
+}
 
 
 def facts(shown: str) -> dict[str, str]:
@@ -34,17 +49,24 @@ def rows(shown: str) -> list[list[str]]:
 def test_all_that_a_card_can_say():
     shown = card.show(FULL)
     assert facts(shown) == {
-        "Parameters": "3,392,928", "Weights": "6.8 MB on disk", "Trained on": "multi30k, tanaka · 29,000 sentence pairs",
+        "Parameters": "3,392,928",
+        "Weights": "6.8 MB on disk",
+        "Trained on": "multi30k, tanaka · 29,000 sentence pairs",
         "Training": "42 min · 11 epochs, the one of epoch 9 kept · cpu, 1 thread(s)",
-        "Model": "width 192, dropout 0.3, cell gru", "Settings": "batch tokens 2000, v at 0.1 of the rate",
+        "Model": "width 192, dropout 0.3, cell gru",
+        "Settings": "batch tokens 2000, v at 0.1 of the rate",
         "Alignment error": "0.123, of the diagonal 0.500 (forced decoding, 40 sentences linked by hand)",
-        "Remark": "<b>slow</b>", "Command": "python -m attnviz train",
-    }  # fmt: skip
+        "Remark": "<b>slow</b>",
+        "Command": "python -m attnviz train",
+    }
     assert "<b>slow" not in shown
     assert rows(shown) == [
-        ["BLEU", "tok-lc"], ["val, greedy", "52.2", "–"], ["test 2016, greedy", "53.9", "–"],
-        ["test 2016, greedy, 990 unseen", "50.0", "–"], ["test 2016, beam 5", "55.0", "57.1"],
-    ]  # fmt: skip
+        ["BLEU", "tok-lc"],
+        ["val, greedy", "52.2", "–"],
+        ["test 2016, greedy", "53.9", "–"],
+        ["test 2016, greedy, 990 unseen", "50.0", "–"],
+        ["test 2016, beam 5", "55.0", "57.1"],
+    ]
     assert "<b>BLEU</b> nrefs:1|case:mixed" in shown
 
 
@@ -56,13 +78,20 @@ def test_a_choice_against_something_is_said():
 
 
 def test_a_model_that_began_with_another_says_how_long_that_took():
-    first = {"command": "python -m attnviz train --epochs 40", "epochs": 40, "seconds": 6000, "weights_sha256": "0" * 64}
+    first = {
+        "command": "python -m attnviz train --epochs 40",
+        "epochs": 40,
+        "seconds": 6000,
+        "weights_sha256": "0" * 64,
+    }
     start = {"command": "python -m attnviz train --epochs 12", "epochs": 12, "seconds": 600, "start": first}
     shown = card.show(FULL | {"start": first})
     assert facts(shown)["Training"].startswith("begun with weights of 100 min and 40 epochs · 42 min · 11 epochs")
     assert facts(shown)["Begun by"] == first["command"]
     shown = card.show(FULL | {"start": start})  # which itself began with another
-    assert facts(shown)["Training"].startswith("begun with weights of 100 min and 40 epochs · begun with weights of 10 min and 12 epochs · 42")
+    assert facts(shown)["Training"].startswith(
+        "begun with weights of 100 min and 40 epochs · begun with weights of 10 min and 12 epochs · 42"
+    )
     assert re.findall(r"Begun by</dt><dd>(.*?)</dd>", shown) == [first["command"], start["command"]]
 
 
@@ -73,7 +102,9 @@ def test_a_classifier_learnt_from_sentences_and_not_from_pairs():
 
 def test_a_model_that_learnt_from_others_says_from_which():
     teachers = [{"command": f"python -m attnviz train --seed {seed}", "seconds": 90} for seed in range(4)]
-    shown = card.show(FULL | {"teachers": [*teachers, {"seconds": None}], "settings": {"clip": 1.0, "teachers": "0123 4567"}})
+    shown = card.show(
+        FULL | {"teachers": [*teachers, {"seconds": None}], "settings": {"clip": 1.0, "teachers": "0123 4567"}}
+    )
     assert facts(shown)["Training"].startswith("learnt from 5 trained models, of 6 min in all · 42 min · 11 epochs")
     assert re.findall(r"Learnt from</dt><dd>(.*?)</dd>", shown) == [teacher["command"] for teacher in teachers]
     assert facts(shown)["Settings"] == "clip 1.0"
@@ -85,7 +116,10 @@ def test_a_model_that_learnt_from_others_says_from_which():
 def test_a_card_may_lack_anything(missing):
     """Any field may be missing, null, or of another shape."""
     whole = facts(card.show(FULL))
-    for known in ({k: v for k, v in FULL.items() if k != missing}, *({**FULL, missing: v} for v in (None, "text", []) if missing != "bytes")):
+    for known in (
+        {k: v for k, v in FULL.items() if k != missing},
+        *({**FULL, missing: v} for v in (None, "text", []) if missing != "bytes"),
+    ):
         shown = facts(card.show(known))
         assert set(shown) <= set(whole) and len(shown) >= len(whole) - 1
 

@@ -5,7 +5,12 @@ import pytest
 from dashboard.heads.sources import HF
 from dashboard.session import carry, state
 
-PAIRS = {"en-fr": ["bahdanau", "transformer"], "en-de": ["transformer"], "en-ja": ["bahdanau"], "reverse": ["transformer"]}
+PAIRS = {
+    "en-fr": ["bahdanau", "transformer"],
+    "en-de": ["transformer"],
+    "en-ja": ["bahdanau"],
+    "reverse": ["transformer"],
+}
 MODELS = ["en-fr/transformer", "en-de/transformer", "reverse/transformer", "sst2/self-attention"]
 HEADS, SENTENCE = "heads", ""
 
@@ -26,19 +31,28 @@ def test_nothing_is_touched_on_the_page_that_a_link_opened_nor_when_it_is_run_ag
     assert {"text": "x", "kind": "cross"}.items() <= go(HEADS, HEADS, text="x", kind="cross").items()
 
 
-@pytest.mark.parametrize("pair, text, model", [
-    ("en-fr", "a dog", "en-fr/transformer"), ("en-de", "a dog", "en-de/transformer"),
-    ("en-ja", "a dog", None),  # it has no Transformer: the first model of the page, which is asked in English too
-    ("reverse", "a b", "reverse/transformer"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "pair, text, model",
+    [
+        ("en-fr", "a dog", "en-fr/transformer"),
+        ("en-de", "a dog", "en-de/transformer"),
+        ("en-ja", "a dog", None),  # it has no Transformer: the first model of the page, which is asked in English too
+        ("reverse", "a b", "reverse/transformer"),
+    ],
+)
 def test_the_sentence_and_the_pair_go_to_the_page_of_heads(pair, text, model):
     session = go(SENTENCE, HEADS, text=text, pair=pair)
     assert (session["text"], session.get("model")) == (text, model)
 
 
-@pytest.mark.parametrize("model, pair, text", [
-    ("en-de/transformer", "en-de", "a dog"), ("sst2/self-attention", "en-fr", "a dog"), ("reverse/transformer", "reverse", "a dog"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "model, pair, text",
+    [
+        ("en-de/transformer", "en-de", "a dog"),
+        ("sst2/self-attention", "en-fr", "a dog"),
+        ("reverse/transformer", "reverse", "a dog"),
+    ],
+)
 def test_and_back(model, pair, text):
     session = go(HEADS, SENTENCE, text=text, model=model)
     assert (session.get("text"), session["pair"]) == (text, pair)

@@ -51,14 +51,23 @@ def described(cell: dict) -> str:
     return cell["figure"]["layout"]["meta"]["description"]
 
 
-@pytest.mark.parametrize("query", [
-    *({"kind": kind} for kind in KINDS.values()), {"units": "words"}, {"units": "words", "kind": KINDS["cross"]},
-    SENTIMENT, SENTIMENT | {"units": "words", "tables": "true"}, {"tables": "true", "color": "Distance (tokens)", "faint": "true"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        *({"kind": kind} for kind in KINDS.values()),
+        {"units": "words"},
+        {"units": "words", "kind": KINDS["cross"]},
+        SENTIMENT,
+        SENTIMENT | {"units": "words", "tables": "true"},
+        {"tables": "true", "color": "Distance (tokens)", "faint": "true"},
+    ],
+)
 def test_every_panel_of_every_map(query):
     app = sound(run(**query))
     assert len(gallery(app).heads) == 4 and len(gallery(app).table) == 4
-    shown = [key for key in ("overview", "closeup", "compared", "compared-lines", "pattern", "depth") if cells(app, key)]
+    shown = [
+        key for key in ("overview", "closeup", "compared", "compared-lines", "pattern", "depth") if cells(app, key)
+    ]
     assert set(shown) >= {"overview", "closeup", "compared", "compared-lines", "depth"}
     assert len(cells(app, "closeup")) == 2
 
@@ -68,7 +77,12 @@ def test_a_map_that_words_cannot_have_is_said():
     app = sound(run(kind=KINDS["decoder"]))
     [units] = [group for group in app.get("button_group") if group.key == "units"]
     units.set_value("words").run()
-    assert not app.exception and "decoder" in app.error[0].value and not gallery(app).choice.words and cells(app, "overview")
+    assert (
+        not app.exception
+        and "decoder" in app.error[0].value
+        and not gallery(app).choice.words
+        and cells(app, "overview")
+    )
 
 
 def test_the_overview_follows_order_and_colour():
@@ -86,24 +100,34 @@ def test_a_link_opens_a_head_and_its_row():
     grid = gallery(app).grid(0, 1)
     assert "layer 1, head 2" in described(lines) and "Step 3," in lines["words"]
     weights = np.array(gallery(app).trace.map("encoder", 0).weights[1])
-    assert np.array_equal(grid.weights, weights) and "<b>Layer 1, head 2</b>, means over the rows: entropy (nats)" in heatmap["words"]
+    assert (
+        np.array_equal(grid.weights, weights)
+        and "<b>Layer 1, head 2</b>, means over the rows: entropy (nats)" in heatmap["words"]
+    )
 
 
 def test_special_tokens_can_be_hidden_and_how_much_is_said():
     app = sound(run(special="false", compare=["layer 1, head 1", "layer 2, head 2"], mean="true"))
     heatmap, lines = cells(app, "closeup")
     eos = float(gallery(app).grid(1, 0).removed.mean())
-    assert f"{100 * eos:.0f} % of the weight removed" in heatmap["words"] and "These are of all tokens" in heatmap["words"]
+    assert (
+        f"{100 * eos:.0f} % of the weight removed" in heatmap["words"] and "These are of all tokens" in heatmap["words"]
+    )
     every = len(gallery(app).trace.source)
-    assert f"from {every - 1} source tokens" in described(lines) and f"a map of {every} source tokens" in described(cells(app, "overview")[0])
-    assert all("Special tokens hidden" in cell["words"] for cell in cells(app, "compared")) and len(cells(app, "compared")) == 3
+    assert f"from {every - 1} source tokens" in described(lines) and f"a map of {every} source tokens" in described(
+        cells(app, "overview")[0]
+    )
+    assert (
+        all("Special tokens hidden" in cell["words"] for cell in cells(app, "compared"))
+        and len(cells(app, "compared")) == 3
+    )
 
 
 def test_the_heads_most_like_a_head():
     app = sound(run(pattern="layer 1, head 2", tables="true"))
     nearest = heads.nearest(gallery(app).trace, Head("encoder", 0, 1))
     best = nearest.iloc[0]
-    assert f'>layer {best["layer"] + 1}, head {best["head"] + 1}</th><td>{best["jensen_shannon"]:.3f}</td>' in page(app)
+    assert f">layer {best['layer'] + 1}, head {best['head'] + 1}</th><td>{best['jensen_shannon']:.3f}</td>" in page(app)
     assert "Distance of every head from layer 1, head 2" in page(app) and cells(app, "pattern")
 
 
@@ -136,7 +160,9 @@ def test_the_table_of_heads_counts_from_one():
 
 def test_the_table_is_worked_out_once_for_each_text_and_kind(monkeypatch):
     asked = []
-    monkeypatch.setattr("attnviz.heads.table", lambda trace, kind, real=heads.table: asked.append(kind) or real(trace, kind))
+    monkeypatch.setattr(
+        "attnviz.heads.table", lambda trace, kind, real=heads.table: asked.append(kind) or real(trace, kind)
+    )
     app = run(text="The horse jumps.")
     app.selectbox(key="order").set_value("max_weight").run()
     app.selectbox(key="kind").set_value("cross").run()
@@ -147,7 +173,7 @@ def test_the_table_is_worked_out_once_for_each_text_and_kind(monkeypatch):
 def test_the_heads_most_like_a_pattern():
     app = sound(run(pattern="Previous token"))
     best = heads.most_like(gallery(app).table, "previous").iloc[0]
-    assert f'>layer {best["layer"] + 1}, head {best["head"] + 1}</th><td>{best["previous"]:.3f}</td>' in page(app)
+    assert f">layer {best['layer'] + 1}, head {best['head'] + 1}</th><td>{best['previous']:.3f}</td>" in page(app)
     assert any("k = p_q - 1" in text.value for text in app.markdown) and "Uniform attention would score" in page(app)
 
 
@@ -203,9 +229,11 @@ def test_what_was_stopped_goes_on_from_there(monkeypatch):
     found = state.found(app.session_state, "en-fr/transformer", TEXT)
     every = gallery(app).every
     found += [ablation.Importance(head, -1.0, 1, 12) for head in every[:5]]
-    monkeypatch.setattr(state, "importance", lambda model, text, target, only: asked.extend(only) or [
-        ablation.Importance(head, 0.5, 1, 7) for head in only
-    ])  # fmt: skip
+    monkeypatch.setattr(
+        state,
+        "importance",
+        lambda model, text, target, only: asked.extend(only) or [ablation.Importance(head, 0.5, 1, 7) for head in only],
+    )
     app.run()
     assert "of 5 of 12 heads so far" in page(app)
     app.button(key="measure").click().run()
@@ -232,13 +260,21 @@ def test_the_classifier_says_its_label(models):
     assert all(f"{label.text} {label.probability:.3f}" in verdict["words"] for label in trace.alternatives[0])
     assert described(verdict).startswith(f"Step 1, ‘{trace.translation}’: looks at")
     assert app.selectbox(key="kind").options == [KINDS["encoder"]]
-    assert "The heads that it used" in page(app) and len(state.found(app.session_state, "sst2/self-attention", "A moving film")) == 4
+    assert (
+        "The heads that it used" in page(app)
+        and len(state.found(app.session_state, "sst2/self-attention", "A moving film")) == 4
+    )
 
 
-@pytest.mark.parametrize("text, message", [
-    ("", "There is no sentence yet"), ("   ", "There is no sentence yet"), ("a " * 300, "The sentence has 600 characters"),
-    ("\u200b", "holds no visible character"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "There is no sentence yet"),
+        ("   ", "There is no sentence yet"),
+        ("a " * 300, "The sentence has 600 characters"),
+        ("\u200b", "holds no visible character"),
+    ],
+)
 def test_bad_input_is_said_and_the_last_picture_stays(text, message):
     app = run()
     app.text_input(key="text").set_value(text).run()
@@ -248,7 +284,10 @@ def test_bad_input_is_said_and_the_last_picture_stays(text, message):
 
 def test_the_card_of_a_trained_model_is_on_the_page(models, monkeypatch):
     shown = page(sound(run(**SENTIMENT)))
-    assert '<div class="model"><p>Sentiment of a sentence · Self-attention</p><details class="card"' in shown and "MB on disk" in shown
+    assert (
+        '<div class="model"><p>Sentiment of a sentence · Self-attention</p><details class="card"' in shown
+        and "MB on disk" in shown
+    )
     found = gallery(run()).choice.source
     assert f'<div class="model"><p>{html.escape(found.title)}</p><details class="card"' in page(run())
 
@@ -260,7 +299,9 @@ def test_markup_is_text():
 
 def test_a_word_is_enough():
     app = sound(run(text="dog", tables="true", off="encoder layer 1, head 1"))
-    assert gallery(app).choice.text == "dog" and all(cells(app, key) for key in ("overview", "closeup", "compared", "without"))
+    assert gallery(app).choice.text == "dog" and all(
+        cells(app, key) for key in ("overview", "closeup", "compared", "without")
+    )
 
 
 def test_without_a_trained_model_one_of_ones_own_is_asked_for(tmp_path, monkeypatch):

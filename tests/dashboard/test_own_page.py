@@ -49,10 +49,16 @@ def drawn(app: AppTest) -> None:
 
 
 # family -> kind -> heads of each layer
-@pytest.mark.parametrize("family, counts", [
-    ("bert", {"encoder": (4, 4)}), ("distilbert", {"encoder": (2, 2, 2)}), ("gpt2", {"decoder": (2, 2, 2)}),
-    ("t5", {"encoder": (4, 4, 4), "decoder": (4, 4), "cross": (4, 4)}), ("bart", {"encoder": (4, 4, 4), "decoder": (2, 2), "cross": (2, 2)}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "family, counts",
+    [
+        ("bert", {"encoder": (4, 4)}),
+        ("distilbert", {"encoder": (2, 2, 2)}),
+        ("gpt2", {"decoder": (2, 2, 2)}),
+        ("t5", {"encoder": (4, 4, 4), "decoder": (4, 4), "cross": (4, 4)}),
+        ("bart", {"encoder": (4, 4, 4), "decoder": (2, 2), "cross": (2, 2)}),
+    ],
+)
 def test_every_panel_of_every_kind(folder, family, counts):
     """Layers and heads are those of the trace, and a layer that one kind has and another has not is left for one that is there."""
     app = own(folder, family)
@@ -60,7 +66,9 @@ def test_every_panel_of_every_kind(folder, family, counts):
     for kind, heads in counts.items():
         app.selectbox(key="kind").set_value(kind).run()
         drawn(app)
-        assert gallery(app).heads == [Head(kind, layer, head) for layer, many in enumerate(heads) for head in range(many)]
+        assert gallery(app).heads == [
+            Head(kind, layer, head) for layer, many in enumerate(heads) for head in range(many)
+        ]
         assert gallery(app).trace == attnviz.load(f"hf:{folder(family)}").trace(TEXT)
     assert len(gallery(app).every) == sum(map(sum, counts.values()))
     app.button_group(key="units").set_value("words").run() if family == "bert" else None
@@ -73,9 +81,13 @@ def test_a_writer_without_some_heads(folder):
     assert f"<b>{effect.change:+.2f}</b> nats" in page(app) and effect.change != 0 and len(cells(app, "without")) == 1
 
 
-@pytest.mark.parametrize("family, kind, how", [
-    ("bert", "encoder", "each token masked in turn and read from all others"), ("gpt2", "decoder", "each token from those before it"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "family, kind, how",
+    [
+        ("bert", "encoder", "each token masked in turn and read from all others"),
+        ("gpt2", "decoder", "each token from those before it"),
+    ],
+)
 def test_a_reader_without_some_heads_says_what_is_measured_instead(folder, family, kind, how):
     app = sound(own(folder, family, off=f"{kind} layer 1, head 2", tables="true"))
     assert "writes no text of its own" in page(app) and how in page(app) and len(cells(app, "without")) == 1
@@ -95,16 +107,22 @@ def test_a_reader_that_predicts_nothing_says_so(folder):
 
 
 def test_heads_of_a_family_that_is_not_known(tmp_path, monkeypatch):
-    monkeypatch.setitem(families.FAMILIES, "albert", (families.wordpiece, "AlbertForMaskedLM", {**families.STACK, "embedding_size": 8}))
+    monkeypatch.setitem(
+        families.FAMILIES, "albert", (families.wordpiece, "AlbertForMaskedLM", {**families.STACK, "embedding_size": 8})
+    )
     app = run(model=HF, own=str(families.write(tmp_path / "albert", "albert")))
     drawn(app)
     assert page(app).count("(albert): heads of its family cannot be switched off") == 2
 
 
-@pytest.mark.parametrize("text, wanted", [
-    ("", "There is no text yet"), ("[SEP]", "The text holds no token but special ones"),
-    ("n " * 60, "The text is too long: 62 tokens with those that"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("", "There is no text yet"),
+        ("[SEP]", "The text holds no token but special ones"),
+        ("n " * 60, "The text is too long: 62 tokens with those that"),
+    ],
+)
 def test_a_text_that_the_model_cannot_take(folder, text, wanted):
     app = own(folder, "bert")
     app.text_input(key="text").set_value(text).run()
@@ -121,13 +139,27 @@ def test_one_token(folder):
 
 def test_a_model_that_cannot_be_read_leaves_picture_and_text(folder, tmp_path, monkeypatch):
     app = own(folder, "bert")
-    for name, wanted in (("/no/such", "/no/such: no folder of that name, and no name that"), (str(tmp_path), "config.json is missing"),
-                         ("~nobody/x", "no folder of that name"), ("x" * 5000, "no folder of that name"), ("\0", "")):  # fmt: skip
+    for name, wanted in (
+        ("/no/such", "/no/such: no folder of that name, and no name that"),
+        (str(tmp_path), "config.json is missing"),
+        ("~nobody/x", "no folder of that name"),
+        ("x" * 5000, "no folder of that name"),
+        ("\0", ""),
+    ):
         app.text_input(key="own").set_value(name).run()
         assert not app.exception and wanted in app.error[0].value.replace("\\", "")
-        assert gallery(app).choice.source.title == str(folder("bert")) and cells(app, "overview") and app.text_input(key="text").value == TEXT
+        assert (
+            gallery(app).choice.source.title == str(folder("bert"))
+            and cells(app, "overview")
+            and app.text_input(key="text").value == TEXT
+        )
     app.text_input(key="own").set_value(" ").run()
-    assert not app.exception and not app.error and "Type the folder of a model" in app.info[0].value and cells(app, "overview")
+    assert (
+        not app.exception
+        and not app.error
+        and "Type the folder of a model" in app.info[0].value
+        and cells(app, "overview")
+    )
     monkeypatch.setitem(sys.modules, "transformers", None)
     app.text_input(key="own").set_value("some/model").run()
     assert 'need the transformers library: pip install "transformers>=5.23,<6"' in app.error[0].value.replace("\\", "")
@@ -151,10 +183,13 @@ def test_a_model_whose_files_changed_is_read_again(tmp_path):
 
 # -- saved traces ----------------------------------------------------------------------------------------------------
 
+
 def arrays(**more):
     rng = np.random.default_rng(0)
-    weights = {kind: [rng.dirichlet(np.ones(3), size=(many, rows)) for many in heads]
-               for kind, heads, rows in (("encoder", (2, 5), 3), ("cross", (3,), 2))}  # fmt: skip
+    weights = {
+        kind: [rng.dirichlet(np.ones(3), size=(many, rows)) for many in heads]
+        for kind, heads, rows in (("encoder", (2, 5), 3), ("cross", (3,), 2))
+    }
     return attnviz.from_arrays(weights, ["[CLS]", "<b>a</b>", "dog"], ["un", "chien"], special=["[CLS]"], **more)
 
 
@@ -163,14 +198,18 @@ def test_every_panel_of_a_saved_trace(name, tmp_path):
     trace = arrays(name="<b>mine</b>")
     attnviz.save_trace(trace, tmp_path / name)
     app = run(model=SAVED)
-    assert "Choose the file of a trace" in app.info[0].value and not [box for box in app.text_input if box.key == "text"]
+    assert "Choose the file of a trace" in app.info[0].value and not [
+        box for box in app.text_input if box.key == "text"
+    ]
     upload(app, (tmp_path / name).read_bytes(), name)
     for kind in ("encoder", "cross"):
         app.selectbox(key="kind").set_value(kind).run()
         drawn(app)
     assert gallery(app).trace == trace and app.selectbox(key="kind").options == [KINDS["encoder"], KINDS["cross"]]
     assert page(app).count("comes without its model") == 2 and not app.multiselect(key="compare").disabled
-    assert "its probability is not known" in page(app) and "<b>a</b>" not in page(app) and "<b>mine</b>" not in page(app)
+    assert (
+        "its probability is not known" in page(app) and "<b>a</b>" not in page(app) and "<b>mine</b>" not in page(app)
+    )
     assert f"from {name}" in page(app)
 
 
@@ -178,8 +217,12 @@ def test_a_file_that_is_no_trace_leaves_the_picture(folder):
     trace = arrays()
     app = upload(run(model=SAVED), files.pack(trace))
     bad = trace.to_json().replace(str(float(trace.maps[0].weights[0, 0, 0])), "0.75")
-    for content, wanted in ((b"", "The file mine.safetensors is empty"), ((folder("bert") / "model.safetensors").read_bytes(), "its weights are those of something else"),
-                            (bad.encode(), "must sum to 1 over the keys of every row"), (b"{", "trace must be JSON")):  # fmt: skip
+    for content, wanted in (
+        (b"", "The file mine.safetensors is empty"),
+        ((folder("bert") / "model.safetensors").read_bytes(), "its weights are those of something else"),
+        (bad.encode(), "must sum to 1 over the keys of every row"),
+        (b"{", "trace must be JSON"),
+    ):
         upload(app, content)
         assert not app.exception and wanted in app.error[0].value.replace("\\", ""), wanted
         assert gallery(app).trace == trace and cells(app, "overview")
@@ -194,7 +237,9 @@ def test_a_trace_without_attention_says_so(checkpoints):
 
 def test_some_layers_only_have_no_rollout():
     trace = attnviz.from_arrays(np.full((3, 2, 4, 4), 0.25), list("abcd"))
-    values = trace.to_dict() | {"maps": [{"kind": m.kind, "layer": 2 * m.layer + 1, "weights": m.weights.tolist()} for m in trace.maps]}
+    values = trace.to_dict() | {
+        "maps": [{"kind": m.kind, "layer": 2 * m.layer + 1, "weights": m.weights.tolist()} for m in trace.maps]
+    }
     app = upload(run(model=SAVED), files.pack(type(trace).from_dict(values)))
     drawn(app)
     assert "There is no rollout: the trace must have the encoder maps of every layer" in cells(app, "depth")[0]["words"]
@@ -203,14 +248,18 @@ def test_some_layers_only_have_no_rollout():
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
 def test_a_saved_trace_of_one_token(kind):
-    drawn_ = upload(run(model=SAVED, tables="true"), files.pack(attnviz.from_arrays(np.ones((1, 2, 1, 1)), ["a"], kind=kind)))
+    drawn_ = upload(
+        run(model=SAVED, tables="true"), files.pack(attnviz.from_arrays(np.ones((1, 2, 1, 1)), ["a"], kind=kind))
+    )
     assert cells(sound(drawn_), "overview") and gallery(drawn_).heads == [Head(kind, 0, 0), Head(kind, 0, 1)]
 
 
 def test_a_saved_trace_of_words(folder):
     from attnviz import select
 
-    app = upload(run(model=SAVED, units="words"), files.pack(select.words(attnviz.load(f"hf:{folder('bert')}").trace(TEXT))))
+    app = upload(
+        run(model=SAVED, units="words"), files.pack(select.words(attnviz.load(f"hf:{folder('bert')}").trace(TEXT)))
+    )
     drawn(app)
     assert "There is no rollout: the trace must be of pieces" in cells(app, "depth")[0]["words"]
 

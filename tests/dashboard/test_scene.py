@@ -24,8 +24,15 @@ def tracer(model, text, target, beam):
         raise TextError("the text is too long: 300 pieces")
     own = "Le chien noir" if mechanism == "bahdanau" else "Le noir chien"
     kinds = () if mechanism == "fixed-context" else ("cross",)
-    return synthetic.trace(text, target or own, seed=len(mechanism), kinds=kinds, model=model, mechanism=mechanism,
-                           forced=target is not None)  # fmt: skip
+    return synthetic.trace(
+        text,
+        target or own,
+        seed=len(mechanism),
+        kinds=kinds,
+        model=model,
+        mechanism=mechanism,
+        forced=target is not None,
+    )
 
 
 def settings(text="The black dog", mechanisms=BOTH, **changes):
@@ -64,17 +71,32 @@ def test_a_mechanism_that_fails_leaves_the_others():
     assert scene.problems == {"transformer": "The text is too long: 300 pieces."}
 
 
-@pytest.mark.parametrize("changes, message", [
-    (dict(text="  "), "There is no sentence yet. Type one, or take an example."),
-    (dict(text="", pair="en-nl"), "There is no sentence yet. Type one above."),
-    (dict(text="a" * (LIMIT + 1)), "The sentence has 501 characters and the models take at most 500. Shorten it, or show one sentence at a time."),
-    (dict(mechanisms=()), "Choose at least one mechanism on the left."),
-    (dict(target=TYPED), "Type the French text that all models should produce, or choose another French text, on the left."),
-    (dict(target=TYPED, forced="a" * 600), "The French text has 600 characters; the models take at most 500. Shorten it."),
-    (dict(target=TYPED, pair="en-de"), "Type the German text that all models should produce, or choose another German text, on the left."),
-    (dict(target=FROM + "transformer"), "Transformer can give no text for all: the text is too long: 300 pieces"),
-    (dict(mechanisms=("transformer",)), "The text is too long: 300 pieces."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (dict(text="  "), "There is no sentence yet. Type one, or take an example."),
+        (dict(text="", pair="en-nl"), "There is no sentence yet. Type one above."),
+        (
+            dict(text="a" * (LIMIT + 1)),
+            "The sentence has 501 characters and the models take at most 500. Shorten it, or show one sentence at a time.",
+        ),
+        (dict(mechanisms=()), "Choose at least one mechanism on the left."),
+        (
+            dict(target=TYPED),
+            "Type the French text that all models should produce, or choose another French text, on the left.",
+        ),
+        (
+            dict(target=TYPED, forced="a" * 600),
+            "The French text has 600 characters; the models take at most 500. Shorten it.",
+        ),
+        (
+            dict(target=TYPED, pair="en-de"),
+            "Type the German text that all models should produce, or choose another German text, on the left.",
+        ),
+        (dict(target=FROM + "transformer"), "Transformer can give no text for all: the text is too long: 300 pieces"),
+        (dict(mechanisms=("transformer",)), "The text is too long: 300 pieces."),
+    ],
+)
 def test_what_cannot_be_shown_is_said(changes, message):
     with pytest.raises(SceneError) as caught:
         compose(settings(**changes), tracer)
@@ -90,10 +112,20 @@ def test_hidden_specials_change_keys_and_steps():
 def test_the_link_holds_every_setting():
     chosen = settings(target=TYPED, forced="Un <b>", beam=5, words=True, special=False, kind="encoder", layer=0, head=3)
     assert chosen.query() == {
-        "pair": "English → French", "text": "The black dog", "show": ["Bahdanau", "Luong general"], "target": "One text for all: typed", "force": "Un <b>",
-        "beam": "beam of 5", "units": "words", "special": "false", "kind": "Self-attention of the encoder", "layer": "1",
-        "head": "4", "tables": "false", "links": "true",
-    }  # fmt: skip
+        "pair": "English → French",
+        "text": "The black dog",
+        "show": ["Bahdanau", "Luong general"],
+        "target": "One text for all: typed",
+        "force": "Un <b>",
+        "beam": "beam of 5",
+        "units": "words",
+        "special": "false",
+        "kind": "Self-attention of the encoder",
+        "layer": "1",
+        "head": "4",
+        "tables": "false",
+        "links": "true",
+    }
 
 
 def test_no_attention_no_map_and_no_statistics():
@@ -119,7 +151,11 @@ def test_the_pair_says_which_models_are_asked():
 def test_short_names_tell_mechanisms_apart():
     names = {mechanism: title(mechanism) for mechanism in MECHANISMS}
     assert len({figure_name(name) for name in names.values()}) == len(MECHANISMS)
-    assert names["bahdanau"] == "Bahdanau" and names["luong-dot"] == "Luong dot" and names["luong-general"] == "Luong general"
+    assert (
+        names["bahdanau"] == "Bahdanau"
+        and names["luong-dot"] == "Luong dot"
+        and names["luong-general"] == "Luong general"
+    )
     colours = {line.color for line in theme.lines(names.values()).values()}
     assert len(colours) == len(MECHANISMS)
     for mechanism, name in names.items():  # alone or with others, by name or by key: the same line
@@ -132,7 +168,9 @@ LINKED = gold.parse("The black dog\nLe chien noir\n0-0 1-2 2-1?")[0]
 @pytest.mark.parametrize("words, special, kept", [(False, True, 4), (True, False, 3)])
 def test_links_by_hand_where_text_and_target_are_theirs(monkeypatch, words, special, kept):
     monkeypatch.setattr(pairs, "linked", lambda pair: (LINKED,))
-    given = settings(mechanisms=("fixed-context", *BOTH), target=TYPED, forced=LINKED.target, words=words, special=special)
+    given = settings(
+        mechanisms=("fixed-context", *BOTH), target=TYPED, forced=LINKED.target, words=words, special=special
+    )
     alone, *others = compose(given, tracer).parts
     assert alone.links is None
     for part in others:
@@ -145,7 +183,9 @@ def test_links_by_hand_where_text_and_target_are_theirs(monkeypatch, words, spec
         assert len(part.grid.queries) == kept
 
 
-@pytest.mark.parametrize("changes", [dict(links=False), dict(target=OWN), dict(forced="Le noir chien"), dict(text="The dog")])
+@pytest.mark.parametrize(
+    "changes", [dict(links=False), dict(target=OWN), dict(forced="Le noir chien"), dict(text="The dog")]
+)
 def test_no_links_where_they_are_not_meant(monkeypatch, changes):
     monkeypatch.setattr(pairs, "linked", lambda pair: (LINKED,))
     given = dict(text=LINKED.source, target=TYPED, forced=LINKED.target) | changes
@@ -153,7 +193,11 @@ def test_no_links_where_they_are_not_meant(monkeypatch, changes):
 
 
 def test_pairs_are_named_and_other_tasks_left_out():
-    assert [name for name in ("sst2", "reverse", "en-fr", "nl-en") if pairs.translates(name)] == ["reverse", "en-fr", "nl-en"]
+    assert [name for name in ("sst2", "reverse", "en-fr", "nl-en") if pairs.translates(name)] == [
+        "reverse",
+        "en-fr",
+        "nl-en",
+    ]
     assert pairs.ordered(["nl-en", "reverse", "en-fr"]) == ["en-fr", "reverse", "nl-en"]
     own = pairs.of("nl-en")
     assert (own.title, own.source, own.target, own.examples) == ("nl → en", "nl", "en", ())

@@ -22,10 +22,20 @@ def test_layers_and_heads_are_the_models(root):
     assert state.layers_and_heads(NAME) == (options["layers"], options["heads"])
 
 
-@pytest.mark.parametrize("options", [
-    None, [1], "x", {}, {"layers": "3", "heads": 4}, {"layers": 0, "heads": 4}, {"layers": 3, "heads": None},
-    {"layers": True, "heads": 2}, {"layers": 3.0, "heads": 4},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        None,
+        [1],
+        "x",
+        {},
+        {"layers": "3", "heads": 4},
+        {"layers": 0, "heads": 4},
+        {"layers": 3, "heads": None},
+        {"layers": True, "heads": 2},
+        {"layers": 3.0, "heads": 4},
+    ],
+)
 def test_a_damaged_config_takes_no_more_than_its_own_model(root, options):
     config = checkpoint_files.read_json(root / NAME / "config.json")
     checkpoint_files.write_json(root / NAME / "config.json", config | {"options": options})

@@ -15,7 +15,9 @@ from dashboard.choices.settings import KINDS, MOST, PIECES, title
 from dashboard.markup import parts
 
 SHIPPED = [name.split("/") for name in attnviz.available() if pairs.translates(name.split("/")[0])]
-UNTRAINED = [("en-fr", name) for name in MECHANISMS] + [(pair, name) for pair in other_pairs.TEXTS for name in other_pairs.MECHANISMS]
+UNTRAINED = [("en-fr", name) for name in MECHANISMS] + [
+    (pair, name) for pair in other_pairs.TEXTS for name in other_pairs.MECHANISMS
+]
 
 
 @pytest.fixture(scope="session")
@@ -93,13 +95,17 @@ def test_a_new_sentence_and_then_none():
     sound(app)
     assert scene(app).parts[0].trace.text == "A man is eating."
     app.text_input(key="text").set_value("").run()
-    assert not app.error and [message.value for message in app.info] == ["There is no sentence yet. Type one, or take an example."]
+    assert not app.error and [message.value for message in app.info] == [
+        "There is no sentence yet. Type one, or take an example."
+    ]
     assert scene(app).parts[0].trace.text == "A man is eating." != first.parts[0].trace.text
 
 
 def test_characters_of_a_text_for_all_that_no_model_knows_are_named():
     said = "Not in the vocabulary, read as unknown: ‘☃’."
-    typed, own = (scene(run(**query)).parts[0] for query in ({"target": "One text for all: typed", "force": "Un ☃ chien"}, {}))
+    typed, own = (
+        scene(run(**query)).parts[0] for query in ({"target": "One text for all: typed", "force": "Un ☃ chien"}, {})
+    )
     assert typed.trace.forced and said in parts.shown(typed) and said not in parts.shown(own)
 
 
@@ -120,7 +126,9 @@ def htmls(app: AppTest) -> list[str]:
     return [element.proto.body for element in app.get("html")]
 
 
-@pytest.mark.parametrize("step, shown", [("99", "last"), ("9" * 30, "last"), ("3", 3), ("0", 1), ("-2", 1), ("abc", 1), ("", 1)])
+@pytest.mark.parametrize(
+    "step, shown", [("99", "last"), ("9" * 30, "last"), ("3", 3), ("0", 1), ("-2", 1), ("abc", 1), ("", 1)]
+)
 def test_the_step_of_a_link(step, shown):
     app = run(step=step)
     sound(app)
@@ -128,27 +136,51 @@ def test_the_step_of_a_link(step, shown):
     assert app.slider(key="step").value == app.session_state["step"] == (steps if shown == "last" else shown)
 
 
-@pytest.mark.parametrize("show, kind, meaning", [
-    (["Bahdanau", "Transformer"], "cross", "which target token is produced"),
-    (["Transformer"], "encoder", "which source token is looking"),
-    (["Bahdanau", "Transformer"], "encoder", "which row of each map"),
-    (["Bahdanau", "Transformer"], "decoder", "which target token is produced"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "show, kind, meaning",
+    [
+        (["Bahdanau", "Transformer"], "cross", "which target token is produced"),
+        (["Transformer"], "encoder", "which source token is looking"),
+        (["Bahdanau", "Transformer"], "encoder", "which row of each map"),
+        (["Bahdanau", "Transformer"], "decoder", "which target token is produced"),
+    ],
+)
 def test_the_slider_says_what_a_step_is(show, kind, meaning):
     app = run(show=show, kind=KINDS[kind])
     assert app.slider(key="step").label == f"Step (1 to {app.session_state['last_scene'].steps}): {meaning}"
 
 
-@pytest.mark.parametrize("show, kind, said, unsaid", [
-    (["Bahdanau", "Transformer"], "cross", ["Dotted: uniform attention over 11 tokens."], ["differ"]),
-    (["Bahdanau", "Transformer"], "encoder", [
-        "The maps differ in kind: cross-attention (Bahdanau), self-attention of the encoder (Transformer).",
-        "A step is a source token in the encoder and a target token elsewhere", "over 11 tokens"], ["No dotted line"]),
-    (["Bahdanau", "Transformer"], "decoder", [
-        "self-attention of the decoder (Transformer).", "No dotted line for uniform attention: the maps differ in how many"],
-        ["A step is", "Dotted:"]),
-    (["Transformer"], "decoder", ["Dotted: uniform attention over the tokens that each step may look at, up to"], ["differ"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "show, kind, said, unsaid",
+    [
+        (["Bahdanau", "Transformer"], "cross", ["Dotted: uniform attention over 11 tokens."], ["differ"]),
+        (
+            ["Bahdanau", "Transformer"],
+            "encoder",
+            [
+                "The maps differ in kind: cross-attention (Bahdanau), self-attention of the encoder (Transformer).",
+                "A step is a source token in the encoder and a target token elsewhere",
+                "over 11 tokens",
+            ],
+            ["No dotted line"],
+        ),
+        (
+            ["Bahdanau", "Transformer"],
+            "decoder",
+            [
+                "self-attention of the decoder (Transformer).",
+                "No dotted line for uniform attention: the maps differ in how many",
+            ],
+            ["A step is", "Dotted:"],
+        ),
+        (
+            ["Transformer"],
+            "decoder",
+            ["Dotted: uniform attention over the tokens that each step may look at, up to"],
+            ["differ"],
+        ),
+    ],
+)
 def test_the_note_below_the_statistics_says_what_the_maps_do_not_share(show, kind, said, unsaid):
     [note] = [html for html in htmls(run(show=show, kind=KINDS[kind])) if "Effective positions = exp" in html]
     note = note.split("<div")[0]
@@ -169,7 +201,9 @@ def test_a_link_without_a_pair_opens_the_first(elsewhere):
     app = run(text="A dog runs.")
     sound(app)
     assert scene(app).settings.pair == "en-fr" and mechanisms(app) == list(pairs.FIRST)
-    assert app.selectbox(key="pair").options == [pairs.PAIRS[name].title for name in ("en-fr", "en-de", "en-ja", "reverse")]
+    assert app.selectbox(key="pair").options == [
+        pairs.PAIRS[name].title for name in ("en-fr", "en-de", "en-ja", "reverse")
+    ]
 
 
 def test_another_pair_takes_its_own_examples_and_the_mechanisms_that_it_has(elsewhere):
@@ -177,7 +211,9 @@ def test_another_pair_takes_its_own_examples_and_the_mechanisms_that_it_has(else
     app.selectbox(key="pair").set_value("en-ja").run()
     sound(app)
     assert scene(app).settings.text == pairs.PAIRS["en-ja"].first
-    assert mechanisms(app) == ["transformer"] and scene(app).settings.target == "own" and app.session_state["force"] == ""
+    assert (
+        mechanisms(app) == ["transformer"] and scene(app).settings.target == "own" and app.session_state["force"] == ""
+    )
     app.text_input(key="text").set_value("I am here.").run()
     app.selectbox(key="pair").set_value("en-de").run()
     assert scene(app).settings.text == "I am here." and mechanisms(app) == ["transformer"]
@@ -188,10 +224,15 @@ def test_another_pair_takes_its_own_examples_and_the_mechanisms_that_it_has(else
 
 def test_the_labels_name_the_language(elsewhere):
     app = run(pair="English → German")
-    assert app.selectbox(key="target").label == "German text" and app.text_input(key="force").placeholder.startswith("Ein Mann")
+    assert app.selectbox(key="target").label == "German text" and app.text_input(key="force").placeholder.startswith(
+        "Ein Mann"
+    )
     assert app.text_input(key="text").placeholder == "Type an English sentence and press Enter"
     app.selectbox(key="pair").set_value("reverse").run()
-    assert app.selectbox(key="target").label == "Reversed text" and app.text_input(key="text").label == "Your sequence of letters"
+    assert (
+        app.selectbox(key="target").label == "Reversed text"
+        and app.text_input(key="text").label == "Your sequence of letters"
+    )
 
 
 def test_a_fifth_mechanism_is_refused_in_words(elsewhere):
@@ -201,7 +242,9 @@ def test_a_fifth_mechanism_is_refused_in_words(elsewhere):
     assert not said(app, "4 mechanisms fit")
     group = app.get("button_group")[0]
     group.set_value([*group.value, "transformer"]).run()
-    assert mechanisms(app) == app.session_state["show"] and len(mechanisms(app)) == MOST and said(app, "4 mechanisms fit")
+    assert (
+        mechanisms(app) == app.session_state["show"] and len(mechanisms(app)) == MOST and said(app, "4 mechanisms fit")
+    )
     app.toggle(key="tables").set_value(True).run()
     assert not said(app, "4 mechanisms fit")
 
@@ -223,7 +266,12 @@ def test_no_attention_is_said_and_left_out(elsewhere):
 @pytest.mark.parametrize("units", ["pieces", "words"])
 def test_a_sentence_linked_by_hand(elsewhere, pair, units):
     linked = gold.shipped(pair)[7]
-    app = run(pair=pairs.PAIRS[pair].title, show=[title(name) for name in ("fixed-context", *pairs.FIRST)], units=units, special="false")
+    app = run(
+        pair=pairs.PAIRS[pair].title,
+        show=[title(name) for name in ("fixed-context", *pairs.FIRST)],
+        units=units,
+        special="false",
+    )
     app.selectbox(key="gold").set_value(linked.source).run()
     sound(app)
     alone, *others = scene(app).parts

@@ -20,10 +20,13 @@ def test_load(data):
     assert corpus.val == tiny.sentences(12, 1)
     assert corpus.tests == {"test_2016_flickr": tiny.sentences(10, 2), "test_2017_flickr": tiny.sentences(8, 3)}
     assert set(corpus.files) == {
-        *(f"multi30k/{split}{ending}" for split in ("train", "val", "test_2016_flickr", "test_2017_flickr")
-          for ending in (".en", ".fr.gz")),
+        *(
+            f"multi30k/{split}{ending}"
+            for split in ("train", "val", "test_2016_flickr", "test_2017_flickr")
+            for ending in (".en", ".fr.gz")
+        ),
         "tatoeba_enfr/pairs.tsv",
-    }  # fmt: skip
+    }
     for name, digest in corpus.files.items():
         assert digest == hashlib.sha256((data / name).read_bytes()).hexdigest()
 
@@ -50,7 +53,10 @@ def test_load_english_to_japanese(tmp_path):
         (tmp_path / "tanaka_enja" / f"{split}.en").write_text(f"he 's {split} .\n" * count)
         (tmp_path / "tanaka_enja" / f"{split}.ja.gz").write_bytes(gzip.compress(f"彼 は {split} 。\n".encode() * count))
     corpus = corpora.load("en-ja", tmp_path)
-    assert corpus.train == [("he 's train .", "彼 は train 。")] * 3 and corpus.val == [("he 's dev .", "彼 は dev 。")] * 2
+    assert (
+        corpus.train == [("he 's train .", "彼 は train 。")] * 3
+        and corpus.val == [("he 's dev .", "彼 は dev 。")] * 2
+    )
     assert corpus.tests == {"test": [("he 's test .", "彼 は test 。")]}
     assert set(corpus.files) == {f"tanaka_enja/{s}.{e}" for s in ("train", "dev", "test") for e in ("en", "ja.gz")}
     assert (corpus.metric, corpus.style) == ("bleu_morphemes", "tokenised")
@@ -102,23 +108,42 @@ def test_own_validation_sentences_are_nowhere_in_training():
     assert len(corpus.train) == 100 - 10 * len({a for a, _ in corpus.val})
 
 
-@pytest.mark.parametrize("pairs, size, message", [
-    ([("a", "b")], None, "of 1 pairs of sentences at least one must be for validation and one for training; got 1 for "
-     "validation"),
-    ([("a", "b"), ("c", "d")], 2, "of 2 pairs of sentences at least one must be for validation and one for training; got 2 "
-     "for validation"),
-    ([("a", "b"), ("a", "d")], 1, "every source sentence is among those for validation; give more sentences that differ"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "pairs, size, message",
+    [
+        (
+            [("a", "b")],
+            None,
+            "of 1 pairs of sentences at least one must be for validation and one for training; got 1 for validation",
+        ),
+        (
+            [("a", "b"), ("c", "d")],
+            2,
+            "of 2 pairs of sentences at least one must be for validation and one for training; got 2 for validation",
+        ),
+        (
+            [("a", "b"), ("a", "d")],
+            1,
+            "every source sentence is among those for validation; give more sentences that differ",
+        ),
+    ],
+)
 def test_own_sentences_that_cannot_be_divided(pairs, size, message):
     with pytest.raises(ValueError) as caught:
         corpora.own(pairs, {}, size)
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("target, style, metric", [
-    ("un chien", "written", "bleu_lc"), ("狗在跑。", "written", "bleu_char"), ("犬 が 走る", "tokenised", "bleu_words"),
-    ("un chien 狗", "written", "bleu_lc"), ("a b", "symbols", "exact_match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "target, style, metric",
+    [
+        ("un chien", "written", "bleu_lc"),
+        ("狗在跑。", "written", "bleu_char"),
+        ("犬 が 走る", "tokenised", "bleu_words"),
+        ("un chien 狗", "written", "bleu_lc"),
+        ("a b", "symbols", "exact_match"),
+    ],
+)
 def test_own_sentences_are_scored_by_what_suits_them(target, style, metric):
     corpus = corpora.own([("a", target), ("b", target)], {}, 1, style)
     assert (corpus.metric, corpus.style) == (metric, style)
@@ -127,9 +152,17 @@ def test_own_sentences_are_scored_by_what_suits_them(target, style, metric):
 @pytest.mark.parametrize("pack", [lambda data: data, gzip.compress])
 @pytest.mark.parametrize(
     ("text", "lines"),
-    [("a\nb\n", ["a", "b"]), ("a\nb", ["a", "b"]), ("a\n\nb\n", ["a", "", "b"]), ("a\n\n", ["a", ""]), ("", []), ("\n", [""]), ("\ufeffa\n\ufeffb\n", ["a", "\ufeffb"]),
-     ("a\u2028b\x0bc\n", ["a\u2028b\x0bc"])],
-)  # fmt: skip
+    [
+        ("a\nb\n", ["a", "b"]),
+        ("a\nb", ["a", "b"]),
+        ("a\n\nb\n", ["a", "", "b"]),
+        ("a\n\n", ["a", ""]),
+        ("", []),
+        ("\n", [""]),
+        ("\ufeffa\n\ufeffb\n", ["a", "\ufeffb"]),
+        ("a\u2028b\x0bc\n", ["a\u2028b\x0bc"]),
+    ],
+)
 def test_lines_stay_aligned(tmp_path, pack, text, lines):
     """Only \\n ends a line: what else Unicode calls a line break stays, and blank lines stay. A byte-order mark is no text."""
     path = tmp_path / "any name"
@@ -137,13 +170,18 @@ def test_lines_stay_aligned(tmp_path, pack, text, lines):
     assert corpora.read_lines(path) == lines
 
 
-@pytest.mark.parametrize("content, message", [
-    (b"caf\xe9\n", "{path} must be UTF-8 text; got byte 0xe9 at 3"),
-    (gzip.compress(b"text", mtime=0)[:-6],
-     "{path} is a damaged gzip file: Compressed file ended before the end-of-stream marker was reached"),
-    (b"\x1f\x8bnot gzip", "{path} is a damaged gzip file: Unknown compression method"),
-    (None, "cannot read {path}: No such file or directory"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"caf\xe9\n", "{path} must be UTF-8 text; got byte 0xe9 at 3"),
+        (
+            gzip.compress(b"text", mtime=0)[:-6],
+            "{path} is a damaged gzip file: Compressed file ended before the end-of-stream marker was reached",
+        ),
+        (b"\x1f\x8bnot gzip", "{path} is a damaged gzip file: Unknown compression method"),
+        (None, "cannot read {path}: No such file or directory"),
+    ],
+)
 def test_a_file_that_is_no_text(tmp_path, content, message):
     path = tmp_path / "x"
     if content is not None:
@@ -186,7 +224,9 @@ def test_missing(tmp_path):
 def test_batches_hold_everything_once_and_keep_to_size(lengths, tokens, seed):
     batches = corpora.batches(lengths, tokens, random.Random(seed))
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
-    assert all(batch and (len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= tokens) for batch in batches)
+    assert all(
+        batch and (len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= tokens) for batch in batches
+    )
     assert batches == corpora.batches(lengths, tokens, random.Random(seed))
 
 

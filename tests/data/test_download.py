@@ -58,13 +58,22 @@ def sha256(text):
 @pytest.fixture
 def corpora(server, monkeypatch):
     """Two corpora on the server: a packed file, and one in two parts of which the last line is not kept."""
-    server.pages = {"train.en.gz": gzip.compress(ENGLISH.encode()), "train.ja.000": "一\n二\n".encode(),
-                    "train.ja.001": "三\n四\n".encode()}  # fmt: skip
+    server.pages = {
+        "train.en.gz": gzip.compress(ENGLISH.encode()),
+        "train.ja.000": "一\n二\n".encode(),
+        "train.ja.001": "三\n四\n".encode(),
+    }
     parts = (server.url("train.ja.000"), server.url("train.ja.001"))
-    monkeypatch.setattr(download, "FILES", {
-        "en-ja": (download.File("tiny/train.en.gz", (server.url("train.en.gz"),), sha256(ENGLISH)),
-                  download.File("tiny/train.ja", parts, sha256(JAPANESE), lines=3)),
-    })  # fmt: skip
+    monkeypatch.setattr(
+        download,
+        "FILES",
+        {
+            "en-ja": (
+                download.File("tiny/train.en.gz", (server.url("train.en.gz"),), sha256(ENGLISH)),
+                download.File("tiny/train.ja", parts, sha256(JAPANESE), lines=3),
+            ),
+        },
+    )
     return server
 
 
@@ -78,7 +87,9 @@ def test_fetched_and_whole(corpora, tmp_path):
     assert (tmp_path / "tiny" / "train.en.gz").read_bytes() == corpora.pages["train.en.gz"]  # as it came
     assert (tmp_path / "tiny" / "train.ja").read_text(encoding="utf-8") == JAPANESE
     assert names(tmp_path) == ["train.en.gz", "train.ja"]
-    assert lines == [f"{tmp_path / 'tiny' / name}: fetched, hash as it should be" for name in ("train.en.gz", "train.ja")]
+    assert lines == [
+        f"{tmp_path / 'tiny' / name}: fetched, hash as it should be" for name in ("train.en.gz", "train.ja")
+    ]
 
 
 def test_the_second_time_nothing_is_asked_for(corpora, tmp_path):
@@ -198,6 +209,10 @@ def test_the_table_is_of_the_files_that_loading_reads():
     splits = ("train", "val", "test_2016_flickr", "test_2017_flickr")
     for pair in ("en-fr", "en-de"):
         assert named[pair] == {f"multi30k/{split}.{language}.gz" for split in splits for language in pair.split("-")}
-    assert named["en-ja"] == {f"tanaka_enja/{s}.{language}" for s in ("train", "dev", "test") for language in ("en", "ja")}
+    assert named["en-ja"] == {
+        f"tanaka_enja/{s}.{language}" for s in ("train", "dev", "test") for language in ("en", "ja")
+    }
     hashes = [file.sha256 for files in download.FILES.values() for file in files]
-    assert len(set(hashes)) == len(hashes) - 4 and all(len(bytes.fromhex(digest)) == 32 for digest in hashes)  # en is shared
+    assert len(set(hashes)) == len(hashes) - 4 and all(
+        len(bytes.fromhex(digest)) == 32 for digest in hashes
+    )  # en is shared

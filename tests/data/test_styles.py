@@ -11,12 +11,17 @@ from tokenizers import models
 from attnviz.data.tokenizer import EOS, SPECIALS, UNK, Text, train_vocabulary
 
 PAIRS = (
-    ("don 't you think so ?", "そう 思 い ま せ ん か ？"), ("i 'm in the tennis club .", "私 は テニス 部員 で す 。"),
-    ("he said , '' i can 't go . ''", "彼 は 「 行 け な い 」 と 言 っ た 。"), ("it is ten o 'clock .", "１０ 時 で す 。"),
-    ("she is my friend .", "彼女 は 私 の 友達 で す 。"), ("this book costs 1,000 yen .", "この 本 は １０００ 円 だ 。"),
-    ("the dog likes the boy .", "犬 は 少年 が 好き だ 。"), ("we 'll go to tokyo tomorrow !", "私 達 は 明日 東京 へ 行 く 。"),
-    ("mr. smith is a teacher .", "スミス 氏 は 先生 で す 。"), ("ten minutes ' walk .", "歩 い て １０ 分 。"),
-)  # fmt: skip
+    ("don 't you think so ?", "そう 思 い ま せ ん か ？"),
+    ("i 'm in the tennis club .", "私 は テニス 部員 で す 。"),
+    ("he said , '' i can 't go . ''", "彼 は 「 行 け な い 」 と 言 っ た 。"),
+    ("it is ten o 'clock .", "１０ 時 で す 。"),
+    ("she is my friend .", "彼女 は 私 の 友達 で す 。"),
+    ("this book costs 1,000 yen .", "この 本 は １０００ 円 だ 。"),
+    ("the dog likes the boy .", "犬 は 少年 が 好き だ 。"),
+    ("we 'll go to tokyo tomorrow !", "私 達 は 明日 東京 へ 行 く 。"),
+    ("mr. smith is a teacher .", "スミス 氏 は 先生 で す 。"),
+    ("ten minutes ' walk .", "歩 い て １０ 分 。"),
+)
 
 
 @cache
@@ -34,14 +39,22 @@ def text(request):
     return request.param()
 
 
-@pytest.mark.parametrize("typed, corpus", [
-    ("Don't you think so?", "don 't you think so ?"), ("DON’T YOU THINK SO ?", "don 't you think so ?"),
-    ("I'm in the tennis club.", "i 'm in the tennis club ."), ("It is ten o'clock.", "it is ten o 'clock ."),
-    ('He said, "I can\'t go."', "he said , '' i can 't go . ''"), ("He said, “I can’t go.”", "he said , '' i can 't go . ''"),
-    ("This book costs 1,000 yen.", "this book costs 1,000 yen ."), ("Mr. Smith is a teacher.", "mr. smith is a teacher ."),
-    ("Ten minutes' walk.", "ten minutes ' walk ."), ("We'll go  to Tokyo\ttomorrow!", "we 'll go to tokyo tomorrow !"),
-    ("Don't you think so？", "don 't you think so ?"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "typed, corpus",
+    [
+        ("Don't you think so?", "don 't you think so ?"),
+        ("DON’T YOU THINK SO ?", "don 't you think so ?"),
+        ("I'm in the tennis club.", "i 'm in the tennis club ."),
+        ("It is ten o'clock.", "it is ten o 'clock ."),
+        ('He said, "I can\'t go."', "he said , '' i can 't go . ''"),
+        ("He said, “I can’t go.”", "he said , '' i can 't go . ''"),
+        ("This book costs 1,000 yen.", "this book costs 1,000 yen ."),
+        ("Mr. Smith is a teacher.", "mr. smith is a teacher ."),
+        ("Ten minutes' walk.", "ten minutes ' walk ."),
+        ("We'll go  to Tokyo\ttomorrow!", "we 'll go to tokyo tomorrow !"),
+        ("Don't you think so？", "don 't you think so ?"),
+    ],
+)
 def test_what_is_typed_is_read_as_in_the_corpus(typed, corpus):
     encoded = tokenised().encode(typed)
     assert list(encoded.ids) == tokenised().ids(corpus) and UNK not in encoded.ids
@@ -88,12 +101,16 @@ def test_japanese_typed_without_spaces_is_divided(given):
 
 def test_division_finds_the_words_of_a_sentence_it_knows():
     assert tokenised().spaced().decode(tokenised().ids("私は東京へ行く。")) == "私 は 東京 へ 行 く 。"
-    assert tokenised().ids("犬は少年が好きだ。 彼女は私の友達です。") == tokenised().ids("犬は少年が好きだ。彼女は私の友達です。")
+    assert tokenised().ids("犬は少年が好きだ。 彼女は私の友達です。") == tokenised().ids(
+        "犬は少年が好きだ。彼女は私の友達です。"
+    )
 
 
 def test_division_keeps_a_word_of_several_pieces_whole():
     """テニス is three pieces in a vocabulary this small, and only the first of them begins words."""
-    text = train_vocabulary(["私 は テニス を", "彼 は テニス を", "私 は", "彼 は", "本 を", "私 を", "彼 を", "本 は"], 19, "tokenised")
+    text = train_vocabulary(
+        ["私 は テニス を", "彼 は テニス を", "私 は", "彼 は", "本 を", "私 を", "彼 を", "本 は"], 19, "tokenised"
+    )
     pieces = [text.piece(number) for number in text.ids("テニス")[:-1]]
     assert len(pieces) > 1 and "".join(pieces).replace("␣", "") == "テニス"
     assert text.spaced().decode(text.ids("私はテニスを")) == "私 は テニス を"
@@ -118,7 +135,10 @@ def test_mixed_scripts_keep_their_place(typed):
 def test_a_text_without_shares_is_left_as_it_is():
     text = train_vocabulary([side for pair in PAIRS for side in pair] * 4, 300)
     assert isinstance(text.tokenizer.model, models.BPE)
-    assert text.decode(text.ids("私 は 行 く")) == "私は行く" and text.spaced().decode(text.ids("私 は 行 く")) == "私 は 行 く"
+    assert (
+        text.decode(text.ids("私 は 行 く")) == "私は行く"
+        and text.spaced().decode(text.ids("私 は 行 く")) == "私 は 行 く"
+    )
     assert text.ids("私は行く") != text.ids("私 は 行 く")
 
 
@@ -131,7 +151,10 @@ def test_symbols():
     assert len(symbols()) == len(SPECIALS) + 5
     tokens = symbols().encode("ab?").tokens
     assert [(token.text, token.start, token.word, token.unknown) for token in tokens[:-1]] == [
-        ("a", 0, 0, False), ("b", 1, 1, False), ("?", 2, 2, True)]  # fmt: skip
+        ("a", 0, 0, False),
+        ("b", 1, 1, False),
+        ("?", 2, 2, True),
+    ]
 
 
 ODD = st.text(st.sampled_from("aB é'’` \t\u3000\u200bテニスは私。、？！１1<>eos▁.,-か\u3099ー👍"), max_size=20)
@@ -180,7 +203,9 @@ def test_a_file_holds_all_that_a_pair_needs(tmp_path, text):
 @pytest.mark.parametrize("style", ["tokenised", "symbols"])
 def test_learning_is_repeatable(style):
     texts = [side for pair in PAIRS for side in pair]
-    assert train_vocabulary(texts, 200, style).tokenizer.to_str() == train_vocabulary(texts, 200, style).tokenizer.to_str()
+    assert (
+        train_vocabulary(texts, 200, style).tokenizer.to_str() == train_vocabulary(texts, 200, style).tokenizer.to_str()
+    )
 
 
 def test_no_piece_is_a_broken_character(text):

@@ -11,25 +11,42 @@ FOUND = ["Un homme l'a vu, là-bas.", "Deux chiens noirs courent."]
 REFERENCES = ["L'homme l'a vu là-bas aujourd'hui.", "Deux chiens noirs courent vite."]
 
 
-@pytest.mark.parametrize(("pair", "keys"), [
-    ("en-fr", ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]), ("en-de", ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]),
-    ("fr-en", ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]), ("en-ja", ["bleu_morphemes", "bleu_char", "chrf"]),
-    ("ja-en", ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]), ("en-zh", ["bleu_words", "bleu_char", "chrf"]),
-    ("reverse", ["exact_match"]), ("eng-deu", ["bleu", "bleu_lc", "chrf"]), ("xx-yy", ["bleu", "bleu_lc", "chrf"]),
-    ("", ["bleu", "bleu_lc", "chrf"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pair", "keys"),
+    [
+        ("en-fr", ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]),
+        ("en-de", ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]),
+        ("fr-en", ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]),
+        ("en-ja", ["bleu_morphemes", "bleu_char", "chrf"]),
+        ("ja-en", ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]),
+        ("en-zh", ["bleu_words", "bleu_char", "chrf"]),
+        ("reverse", ["exact_match"]),
+        ("eng-deu", ["bleu", "bleu_lc", "chrf"]),
+        ("xx-yy", ["bleu", "bleu_lc", "chrf"]),
+        ("", ["bleu", "bleu_lc", "chrf"]),
+    ],
+)
 def test_each_pair_has_its_own(pair, keys):
     assert [metric.key for metric in metrics.of(pair)] == keys
 
 
-@pytest.mark.parametrize(("language", "texts", "divided"), [
-    # an elision goes with the vowel before it, a mark stands apart, a hyphen stays
-    ("fr", ("Un homme l'a vu, là-bas.", "L'homme l'a vu là-bas aujourd'hui."),
-     ("un homme l' a vu , là-bas .", "l' homme l' a vu là-bas aujourd' hui .")),
-    # a contraction goes with what comes after
-    ("en", ("He's here, and we're there.", "He's here (and she's there)."),
-     ("he 's here , and we 're there .", "he 's here ( and she 's there ) .")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("language", "texts", "divided"),
+    [
+        # an elision goes with the vowel before it, a mark stands apart, a hyphen stays
+        (
+            "fr",
+            ("Un homme l'a vu, là-bas.", "L'homme l'a vu là-bas aujourd'hui."),
+            ("un homme l' a vu , là-bas .", "l' homme l' a vu là-bas aujourd' hui ."),
+        ),
+        # a contraction goes with what comes after
+        (
+            "en",
+            ("He's here, and we're there.", "He's here (and she's there)."),
+            ("he 's here , and we 're there .", "he 's here ( and she 's there ) ."),
+        ),
+    ],
+)
 def test_tok_lc_is_bleu_on_words_divided_by_hand(language, texts, divided):
     wanted = sacrebleu.corpus_bleu([divided[0]], [[divided[1]]], tokenize="none", force=True).score
     scored = metrics.score(f"xx-{language}", [texts[0]], [texts[1]])
@@ -44,17 +61,24 @@ def test_japanese_by_given_words_and_by_characters():
     scored = metrics.score("en-ja", found, references)
     assert scored["bleu_char"] == 100 and scored["bleu_morphemes"] < 90
     characters = [" ".join(text.replace(" ", "")) for text in (found[0], references[0])]
-    assert scored["bleu_char"] == round(sacrebleu.corpus_bleu([characters[0]], [[characters[1]]], tokenize="none").score, 2)
+    assert scored["bleu_char"] == round(
+        sacrebleu.corpus_bleu([characters[0]], [[characters[1]]], tokenize="none").score, 2
+    )
     assert "tok:none" in scored["bleu_morphemes_signature"] and "tok:char" in scored["bleu_char_signature"]
 
 
 def test_exact_match_counts_whole_sequences():
     assert metrics.score("reverse", ["c b a", "cb a", "c b", ""], ["c b a"] * 4) == {
-        "exact_match": 50, "exact_match_signature": "exact match, spaces apart"}
+        "exact_match": 50,
+        "exact_match_signature": "exact match, spaces apart",
+    }
 
 
 def test_a_metric_by_its_key():
-    assert metrics.METRICS["bleu_lc"](FOUND, REFERENCES) == sacrebleu.corpus_bleu(FOUND, [REFERENCES], lowercase=True).score
+    assert (
+        metrics.METRICS["bleu_lc"](FOUND, REFERENCES)
+        == sacrebleu.corpus_bleu(FOUND, [REFERENCES], lowercase=True).score
+    )
     assert all(key == metric.key for key, metric in metrics.METRICS.items())
 
 

@@ -98,11 +98,22 @@ def test_no_progress_unless_asked(bahdanau, capsys):
         (["a"], ["b"], 21, ValueError, "beam must be from 1 to 20; got 21"),
         (["a"], [], 1, ValueError, "sources and references must be aligned; got 1 and 0"),
         ([], [], 1, ValueError, "sources must hold at least one sentence with visible text; got none in 0 lines"),
-        (["", " "], ["", ""], 1, ValueError, "sources must hold at least one sentence with visible text; got none in 2 lines"),
-        (["The dog.", "dog " * 300], ["", ""], 1, TextError,
-         "sentence 2 is too long: 301 pieces with the end mark, and the models read at most 200; shorten it or leave it out"),
+        (
+            ["", " "],
+            ["", ""],
+            1,
+            ValueError,
+            "sources must hold at least one sentence with visible text; got none in 2 lines",
+        ),
+        (
+            ["The dog.", "dog " * 300],
+            ["", ""],
+            1,
+            TextError,
+            "sentence 2 is too long: 301 pieces with the end mark, and the models read at most 200; shorten it or leave it out",
+        ),
     ],
-)  # fmt: skip
+)
 def test_errors(bahdanau, sources, references, beam, kind, message):
     with pytest.raises(kind) as caught:
         translation.score(bahdanau, sources, references, beam=beam)
@@ -127,14 +138,19 @@ def untrained(pair, style, texts, mechanism):
 
 def test_the_pair_says_which_metrics():
     """Japanese is scored on words as given, which print does not show; reversal by sequences that are exactly right."""
-    sources, references = ["I ate an apple.", "Where is she?"], ["私 は リンゴ を 食べ た 。", "彼女 は どこ で す か 。"]
+    sources, references = (
+        ["I ate an apple.", "Where is she?"],
+        ["私 は リンゴ を 食べ た 。", "彼女 は どこ で す か 。"],
+    )
     japanese = untrained("en-ja", "tokenised", [*sources, *references], "bahdanau")
     found = translation.score(japanese, sources, references)
     texts, _ = translation.translations(japanese, sources)
     assert any(" " in text for text in texts)
     shown = [japanese.trace(source).translation for source in sources]
     assert [text.replace(" ", "") for text in texts] == [text.replace(" ", "") for text in shown]
-    assert {key: found[key] for key in metrics.score("en-ja", texts, references)} == metrics.score("en-ja", texts, references)
+    assert {key: found[key] for key in metrics.score("en-ja", texts, references)} == metrics.score(
+        "en-ja", texts, references
+    )
     assert "bleu" not in found and "antidiagonal" not in found
 
 
@@ -143,7 +159,9 @@ def test_reversal_is_measured_on_the_antidiagonal():
         model = untrained("reverse", "symbols", ["a b c k", "k b a"], mechanism)
         found = translation.score(model, ["a b c", "k b"], ["c b a", "b k"])
         assert found["exact_match"] in (0, 50, 100) and "exact match" in found["exact_match_signature"]
-        assert np.shape(found["antidiagonal_heads"]) == shape and found["antidiagonal"] == np.max(found["antidiagonal_heads"])
+        assert np.shape(found["antidiagonal_heads"]) == shape and found["antidiagonal"] == np.max(
+            found["antidiagonal_heads"]
+        )
     without = translation.score(untrained("reverse", "symbols", ["a b c"], "fixed-context"), ["a b c"], ["c b a"])
     assert without["antidiagonal"] is None and without["antidiagonal_heads"] is None
 
@@ -166,7 +184,10 @@ def card(root, tmp_path_factory):
 def test_the_card_scores_every_split_greedy_and_the_tests_with_a_beam_of_5(card):
     found, folder, corpus = card
     assert {name: (entry["sentences"], entry["beam"]) for name, entry in found["scores"].items()} == {
-        "val": (3, 1), "test": (7, 1), "test_beam_5": (7, 5)}
+        "val": (3, 1),
+        "test": (7, 1),
+        "test_beam_5": (7, 5),
+    }
     model = Translator.load("en-fr/transformer", folder)
     for name, beam in (("test", 1), ("test_beam_5", 5)):
         texts = [model.trace(source, beam=beam).translation for source, _ in corpus.tests["test"]]
@@ -178,7 +199,9 @@ def test_the_card_scores_apart_what_training_has_not_seen(card):
     found, folder, corpus = card
     new = [(source, reference) for source, reference in corpus.tests["test"] if source != PAIRS[0][0]]
     model = Translator.load("en-fr/transformer", folder)
-    wanted = metrics.score("en-fr", [model.trace(source).translation for source, _ in new], [reference for _, reference in new])
+    wanted = metrics.score(
+        "en-fr", [model.trace(source).translation for source, _ in new], [reference for _, reference in new]
+    )
     assert 0 < len(new) < 7 and found["scores"]["test"]["unseen"] == {"sentences": len(new), **wanted}
     assert "unseen" not in found["scores"]["val"]
 

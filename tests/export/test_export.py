@@ -19,8 +19,21 @@ from attnviz.select import Grid
 from attnviz.trace import AttentionMap, Token, Trace
 
 NASTY = (
-    "</script><b>x</b>", "<!--", "]]>", '"', "'", "\\", "שלום", "عالم", "日本", "👩\u200d🚀", "\u2028", "$x$", "&amp;", "=1+1",
-)  # fmt: skip
+    "</script><b>x</b>",
+    "<!--",
+    "]]>",
+    '"',
+    "'",
+    "\\",
+    "שלום",
+    "عالم",
+    "日本",
+    "👩\u200d🚀",
+    "\u2028",
+    "$x$",
+    "&amp;",
+    "=1+1",
+)
 
 
 def nasty_grid():
@@ -33,7 +46,9 @@ def nasty_grid():
 def trace(model="en-fr/bahdanau", text="a\ud800"):
     tokens = (Token(text[0], 0, 1, word=0), Token("<eos>", 1, 1, special=True))
     weights = np.array([[[0.1, 0.9], [1 / 3, 2 / 3]]], dtype=np.float32)
-    return Trace(model, "bahdanau", text, text, False, tokens, tokens, (-0.1, -0.2), (), (AttentionMap("cross", 0, weights),))
+    return Trace(
+        model, "bahdanau", text, text, False, tokens, tokens, (-0.1, -0.2), (), (AttentionMap("cross", 0, weights),)
+    )
 
 
 def drawn(name):
@@ -54,11 +69,20 @@ def drawn(name):
 # --- names and config
 
 
-@pytest.mark.parametrize("text, name", [
-    ("Heatmap: Luong (général)", "heatmap-luong-general"), ("en-fr/bahdanau", "en-fr-bahdanau"), ("../../x", "x"),
-    ("שלום", "figure"), ("", "figure"), ("CON", "con-file"), ("lpt1", "lpt1-file"), ("console", "console"),
-    ("x" * 200, "x" * 60),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, name",
+    [
+        ("Heatmap: Luong (général)", "heatmap-luong-general"),
+        ("en-fr/bahdanau", "en-fr-bahdanau"),
+        ("../../x", "x"),
+        ("שלום", "figure"),
+        ("", "figure"),
+        ("CON", "con-file"),
+        ("lpt1", "lpt1-file"),
+        ("console", "console"),
+        ("x" * 200, "x" * 60),
+    ],
+)
 def test_figure_name_is_safe(text, name):
     assert bundle.figure_name(text) == name
 
@@ -107,17 +131,31 @@ def read(data):
 
 
 def test_csv_reads_back_in_pandas_with_accents_and_numbers_untouched():
-    frame = pd.DataFrame({"token": ["été", "a,b", 'x"y', "l\ni"], "weight": np.array([-0.5, 1e-9, 0.1, np.nan], np.float32)})
+    frame = pd.DataFrame(
+        {"token": ["été", "a,b", 'x"y', "l\ni"], "weight": np.array([-0.5, 1e-9, 0.1, np.nan], np.float32)}
+    )
     data = bundle.frame_csv(frame)
     assert data.startswith(b"\xef\xbb\xbftoken,weight\r\n")
     back = pd.read_csv(io.BytesIO(data), dtype={"weight": np.float32})
     pd.testing.assert_frame_equal(back, frame, check_dtype=False)
 
 
-@pytest.mark.parametrize("text, cell", [
-    ("=1+1", "'=1+1"), ("+", "'+"), ("-", "'-"), ("@x", "'@x"), ("\tx", "'\tx"), ("\rx", "'\rx"), ("＝1", "'＝1"),
-    ("'=1", "''=1"), ("'", "'"), ("l'", "l'"), ("a=b", "a=b"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, cell",
+    [
+        ("=1+1", "'=1+1"),
+        ("+", "'+"),
+        ("-", "'-"),
+        ("@x", "'@x"),
+        ("\tx", "'\tx"),
+        ("\rx", "'\rx"),
+        ("＝1", "'＝1"),
+        ("'=1", "''=1"),
+        ("'", "'"),
+        ("l'", "l'"),
+        ("a=b", "a=b"),
+    ],
+)
 def test_csv_cells_are_no_formulas_and_can_be_undone(text, cell):
     shown = read(bundle.frame_csv(pd.DataFrame({"token": [text]})))[1][0]
     assert shown == cell
@@ -149,9 +187,15 @@ def pack():
 def test_bundle_holds_everything_under_safe_names(pack):
     archive = zipfile.ZipFile(io.BytesIO(bundle.bundle(*pack)))
     assert archive.namelist() == [
-        "figures/heatmap-a-2.html", "figures/heatmap-a.html", "figures/plotly.min.js", "manifest.json", "statistics.csv",
-        "traces/en-fr-bahdanau.json", "traces/en-fr-luong.json", "weights.csv",
-    ]  # fmt: skip
+        "figures/heatmap-a-2.html",
+        "figures/heatmap-a.html",
+        "figures/plotly.min.js",
+        "manifest.json",
+        "statistics.csv",
+        "traces/en-fr-bahdanau.json",
+        "traces/en-fr-luong.json",
+        "weights.csv",
+    ]
     assert archive.testzip() is None
     assert Trace.from_json(archive.read("traces/en-fr-luong.json").decode()).model == "en-fr/luong"
     assert all(len(archive.read(f"figures/heatmap-a{n}.html")) < 100_000 for n in ("", "-2"))
@@ -215,7 +259,9 @@ def test_tokens_read_in_the_browser_as_they_were_typed(offline, tmp_path):
     file.write_bytes(bundle.figure_html(drawn("heatmap"), "x"))
     page = opened(offline, file)
     shown = page.locator(".ytick text").all_text_contents()
-    assert {'"', "'", "\\", "<!--", "$x$", "&amp;", "\u2068שלום\u2069"} <= set(shown) and "</script><b…" in " ".join(shown)
+    assert {'"', "'", "\\", "<!--", "$x$", "&amp;", "\u2068שלום\u2069"} <= set(shown) and "</script><b…" in " ".join(
+        shown
+    )
     page.close()
 
 
@@ -223,8 +269,14 @@ def test_tokens_read_in_the_browser_as_they_were_typed(offline, tmp_path):
 def test_labels_of_keys_do_not_meet_in_a_narrow_column(offline, tmp_path, count):
     """The boxes of the drawn texts, turned with them, side by side across the direction in which they run."""
     keys = [Token(word, 0, 1) for word in ("grass", "jumping", "É", "anticonstitutionnel") * count][:count]
-    grid = replace(nasty_grid(), queries=(keys[1],), keys=tuple(keys), weights=np.full((1, count), 1 / count),
-                   removed=np.zeros(1), visible=np.ones((1, count), bool))  # fmt: skip
+    grid = replace(
+        nasty_grid(),
+        queries=(keys[1],),
+        keys=tuple(keys),
+        weights=np.full((1, count), 1 / count),
+        removed=np.zeros(1),
+        visible=np.ones((1, count), bool),
+    )
     file = tmp_path / "figure.html"
     file.write_bytes(bundle.figure_html(figures.heatmap(grid), "x"))
     page = opened(offline, file)
@@ -253,11 +305,16 @@ def test_a_click_tells_the_cell_under_the_pointer_gaps_included(offline, tmp_pat
     }""")
     box, size = page.locator(".nsewdrag").bounding_box(), len(NASTY)
     for key, query in ((0, 0), (3, 9), (9, 3), (size - 1, size - 1)):
-        corner = {"x": box["x"] + box["width"] * (key + 0.1) / size, "y": box["y"] + box["height"] * (query + 0.9) / size}
+        corner = {
+            "x": box["x"] + box["width"] * (key + 0.1) / size,
+            "y": box["y"] + box["height"] * (query + 0.9) / size,
+        }
         page.mouse.move(**corner)
         page.wait_for_timeout(100)
         page.mouse.click(**corner)
-        page.wait_for_function("expected => JSON.stringify(window.picked) === JSON.stringify([expected])", arg=[key, query])
+        page.wait_for_function(
+            "expected => JSON.stringify(window.picked) === JSON.stringify([expected])", arg=[key, query]
+        )
     page.close()
 
 

@@ -59,18 +59,30 @@ def test_by_step_without_common_keys_has_no_reference():
 
 def test_by_step_draws_uniform_attention_as_a_curve_where_each_step_sees_one_key_more():
     figure = figures.by_step({"transformer": frame(["a", "b", "c"])}, keys=[1, 2, 3])
-    paths = [[tuple(map(float, point[1:].split(","))) for point in shape.path.split()] for shape in figure.layout.shapes]
+    paths = [
+        [tuple(map(float, point[1:].split(","))) for point in shape.path.split()] for shape in figure.layout.shapes
+    ]
     expected = [[0, 0.6931, 1.0986], [1, 0.5, 0.3333], [1, 2, 3]]  # ln(t + 1), 1 / (t + 1), t + 1
     assert paths == [list(enumerate(levels)) for levels in expected]
-    assert all(shape.type == "path" and shape.line.dash == "dot" and shape.path.count("M") == 1 for shape in figure.layout.shapes)
-    assert [note.y for note in figure.layout.annotations if note.text == "uniform"] == pytest.approx([math.log(3), 1 / 3, 3])
+    assert all(
+        shape.type == "path" and shape.line.dash == "dot" and shape.path.count("M") == 1
+        for shape in figure.layout.shapes
+    )
+    assert [note.y for note in figure.layout.annotations if note.text == "uniform"] == pytest.approx(
+        [math.log(3), 1 / 3, 3]
+    )
     assert figure.layout.yaxis.range[1] == pytest.approx(1.12 * math.log(3)) and figure.layout.yaxis3.range[1] > 3
     assert "curve is uniform attention over the keys that each step sees, up to 3" in figure.layout.meta["description"]
 
 
-@pytest.mark.parametrize("keys, path", [
-    ([0, 1, 2], "M1,1.0000 L2,2.0000"), ([2, 0, 1], "M0,2.0000 M2,1.0000"), ([0, 0, 1], "M2,1.0000"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "keys, path",
+    [
+        ([0, 1, 2], "M1,1.0000 L2,2.0000"),
+        ([2, 0, 1], "M0,2.0000 M2,1.0000"),
+        ([0, 0, 1], "M2,1.0000"),
+    ],
+)
 def test_the_curve_has_a_gap_where_a_step_sees_nothing(keys, path):
     figure = figures.by_step({"transformer": frame(["a", "b", "c"])}, keys)
     assert figure.layout.shapes[2].path == path
@@ -81,15 +93,21 @@ def test_as_many_keys_in_each_step_are_one_number():
     assert figures.by_step(frames, [4, 4]).to_dict() == figures.by_step(frames, 4).to_dict()
 
 
-@pytest.mark.parametrize("frames, keys, message", [
-    ({"a": frame(["x", "y"])}, [1], "keys must be one number, or one for each of 2 steps; got 1"),
-    ({"a": frame(["x"])}, [0], "keys must be at least 1; got [0]"),
-    ({"a": frame(["x", "y"])}, [2, -1], "keys must be at least 1; got [2, -1]"),
-    ({}, 3, "frames must hold at least one mechanism; got none"),
-    ({"a": frame(["x"])}, 0, "keys must be at least 1; got 0"),
-    ({"a": frame(["x"]).drop(columns="max_weight")}, 3,
-     "the frame of a must have the columns step, token, entropy_nats, max_weight, effective_entropy; max_weight missing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "frames, keys, message",
+    [
+        ({"a": frame(["x", "y"])}, [1], "keys must be one number, or one for each of 2 steps; got 1"),
+        ({"a": frame(["x"])}, [0], "keys must be at least 1; got [0]"),
+        ({"a": frame(["x", "y"])}, [2, -1], "keys must be at least 1; got [2, -1]"),
+        ({}, 3, "frames must hold at least one mechanism; got none"),
+        ({"a": frame(["x"])}, 0, "keys must be at least 1; got 0"),
+        (
+            {"a": frame(["x"]).drop(columns="max_weight")},
+            3,
+            "the frame of a must have the columns step, token, entropy_nats, max_weight, effective_entropy; max_weight missing",
+        ),
+    ],
+)
 def test_by_step_says_what_is_wrong(frames, keys, message):
     with pytest.raises(ValueError) as error:
         figures.by_step(frames, keys)
@@ -101,7 +119,11 @@ def test_by_step_says_what_is_wrong(frames, keys, message):
 
 def test_comparison_is_a_table_of_mean_and_deviation():
     tidy = pd.DataFrame(
-        [("bahdanau", "entropy_nats", 1.0248, 0.2153), ("bahdanau", "gini", 0.5, 0.1), ("<b>", "entropy_nats", np.nan, np.nan)],
+        [
+            ("bahdanau", "entropy_nats", 1.0248, 0.2153),
+            ("bahdanau", "gini", 0.5, 0.1),
+            ("<b>", "entropy_nats", np.nan, np.nan),
+        ],
         columns=["mechanism", "statistic", "mean", "std"],
     )
     figure = figures.comparison(tidy)
@@ -109,10 +131,16 @@ def test_comparison_is_a_table_of_mean_and_deviation():
     assert table.header.values == ("", "<b>bahdanau</b>", "<b>&lt;b&gt;</b>")
     assert contrast(table.header.font.color, table.header.fill.color) > 7
     names, bahdanau, other = map(list, table.cells.values)
-    assert names == ["Entropy (nats)", "Gini coefficient"] and bahdanau == ["1.02 ± 0.22", "0.50 ± 0.10"] and other == ["–", "–"]
+    assert (
+        names == ["Entropy (nats)", "Gini coefficient"]
+        and bahdanau == ["1.02 ± 0.22", "0.50 ± 0.10"]
+        and other == ["–", "–"]
+    )
     assert figure.layout.height == 3 * table.cells.height + 24
 
 
 def test_comparison_names_a_missing_column():
-    with pytest.raises(ValueError, match="^the frame must have the columns mechanism, statistic, mean, std; std missing$"):
+    with pytest.raises(
+        ValueError, match="^the frame must have the columns mechanism, statistic, mean, std; std missing$"
+    ):
         figures.comparison(pd.DataFrame(columns=["mechanism", "statistic", "mean"]))

@@ -64,19 +64,28 @@ def test_what_the_pointer_reads_in_short_is_the_same(dog):
     for one in (dog, masked):
         short = figures.heatmap(one, links=links, written=False)
         assert short.data[0].hovertext is None and len(short.layout.meta["cells"]["said"]) <= short.data[0].z.size
-        assert hover.sentences(short.layout.meta["cells"]) == [list(row) for row in figures.heatmap(one, links=links).data[0].hovertext]
+        assert hover.sentences(short.layout.meta["cells"]) == [
+            list(row) for row in figures.heatmap(one, links=links).data[0].hovertext
+        ]
 
 
 def test_names_of_columns_are_left_out_only_where_they_would_meet():
     tokens = words(*"abcdefghijklmnopqrstu")
-    narrow, wide = (len(figures.heatmap(grid(tokens, tokens), **room).layout.xaxis.tickvals) for room in ({}, {"room": 440}))
+    narrow, wide = (
+        len(figures.heatmap(grid(tokens, tokens), **room).layout.xaxis.tickvals) for room in ({}, {"room": 440})
+    )
     assert narrow < wide == 22
 
 
 def test_pieces_of_one_character_are_numbered():
     parts = [Token("م", 0, 1, word=0), Token("م", 0, 1, word=0), Token("ر", 1, 2, word=0), Token("م", 2, 3, word=1)]
     text = "\u2068م\u2069"
-    assert figures.heatmap(grid(parts, parts)).layout.xaxis.ticktext == (f"{text}₁", f"·{text}₂", "·\u2068ر\u2069", text)
+    assert figures.heatmap(grid(parts, parts)).layout.xaxis.ticktext == (
+        f"{text}₁",
+        f"·{text}₂",
+        "·\u2068ر\u2069",
+        text,
+    )
 
 
 def test_a_very_long_map_says_where_the_pointer_is_in_numbers():
@@ -85,7 +94,9 @@ def test_a_very_long_map_says_where_the_pointer_is_in_numbers():
     figure = figures.heatmap(grid(tokens, tokens), links=links)
     assert figure.data[0].hovertext is None and "query %{y:d}, key %{x:d}" in figure.data[0].hovertemplate
     assert len(figure.to_json()) < 1_500_000 and len(figure.layout.shapes) == 2
-    assert figures.heatmap(grid(tokens[:440], tokens[:440])).data[0].hovertext is not None  # longer than any translation here
+    assert (
+        figures.heatmap(grid(tokens[:440], tokens[:440])).data[0].hovertext is not None
+    )  # longer than any translation here
 
 
 def test_masked_cells_and_blank_rows_are_gaps():
@@ -119,14 +130,21 @@ def test_long_axes_lose_labels_but_never_cells():
     long = grid(words(*"abcdefghij" * 9), words(*"klmnopqrst" * 9))
     figure = figures.heatmap(long, step=50)
     assert figure.data[0].z.shape == (91, 91)
-    assert len(figure.layout.xaxis.tickvals) <= 22 and len(figure.layout.xaxis.tickvals) == len(figure.layout.xaxis.ticktext)
+    assert len(figure.layout.xaxis.tickvals) <= 22 and len(figure.layout.xaxis.tickvals) == len(
+        figure.layout.xaxis.ticktext
+    )
     assert 50 in figure.layout.yaxis.tickvals
 
 
-@pytest.mark.parametrize("kind, sides, note", [
-    ("cross", None, "source →<br>target ↓"), ("encoder", None, "source →<br>source ↓"),
-    ("decoder", None, "input →<br>target ↓"), ("decoder", ("input", "input"), "input →<br>input ↓"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, sides, note",
+    [
+        ("cross", None, "source →<br>target ↓"),
+        ("encoder", None, "source →<br>source ↓"),
+        ("decoder", None, "input →<br>target ↓"),
+        ("decoder", ("input", "input"), "input →<br>input ↓"),
+    ],
+)
 def test_the_corner_names_both_axes(dog, kind, sides, note):
     figure = figures.heatmap(replace(dog, kind=kind, sides=sides))
     below, beside = note.split(" →<br>")
@@ -151,7 +169,9 @@ def test_labels_of_keys_never_meet_in_a_column_of_310_px(draw, word):
         layout = draw(grid([Token(word, 0, 1)], words(*[word] * (count - 1)))).layout
         axis, cells = layout.xaxis, 310 - layout.margin.l - layout.margin.r
         apart = min(np.diff(axis.tickvals)) * cells / count  # px along the axis
-        assert apart * math.sin(math.radians(-axis.tickangle)) >= 1.25 * axis.tickfont.size  # px across the slanted lines
+        assert (
+            apart * math.sin(math.radians(-axis.tickangle)) >= 1.25 * axis.tickfont.size
+        )  # px across the slanted lines
         assert len(axis.tickvals) == count if count <= 9 else len(axis.tickvals) >= 7
 
 
@@ -185,7 +205,11 @@ def links():
 def test_links_are_squares_within_their_cells_solid_where_they_are_sure(dog, links):
     layout = figures.heatmap(dog, links=links).layout
     assert [(shape.name, shape.line.dash) for shape in layout.shapes] == [
-        ("sure links", "solid"), ("sure links", "solid"), ("possible links", "4px,3px"), ("possible links", "4px,3px")]
+        ("sure links", "solid"),
+        ("sure links", "solid"),
+        ("possible links", "4px,3px"),
+        ("possible links", "4px,3px"),
+    ]
     for shape in layout.shapes:
         wanted = [(1, 0)] if shape.name == "possible links" else [(0, 0), (1, 1)]
         boxes = [(x0, y0, x1, y1) for x0, y0, x1, y1, _ in corners(shape.path)]
@@ -203,7 +227,8 @@ def test_links_are_told_in_words_too(dog, links):
     figure = figures.heatmap(dog, links=links)
     assert figure.layout.meta["description"] == figures.describe(dog) + (
         " Sure links, in solid outline: ‘chien’ with ‘dog’, ‘noir’ with ‘black’."
-        " Possible links, in dashed outline: ‘noir’ with ‘dog’.")
+        " Possible links, in dashed outline: ‘noir’ with ‘dog’."
+    )
     assert sentence(figure, 0, 0) == "‘chien’ looks at ‘dog’: 0.80, a sure link"
     assert sentence(figure, 1, 0) == "‘noir’ looks at ‘dog’: 0.05, a possible link"
     assert sentence(figure, 0, 1) == "‘chien’ looks at ‘black’: 0.10"
@@ -232,7 +257,10 @@ def test_a_link_outside_the_map_is_refused(dog, cell):
 def test_bars_stand_under_the_columns_of_the_heatmap(dog):
     heatmap, bars = figures.heatmap(dog, step=1), figures.step_bars(dog, 1)
     assert np.allclose(bars.data[0].y, dog.weights[1], atol=5e-5) and bars.layout.yaxis.range == (0, 1)
-    assert bars.layout.xaxis.range == heatmap.layout.xaxis.range and bars.layout.xaxis.ticktext == heatmap.layout.xaxis.ticktext
+    assert (
+        bars.layout.xaxis.range == heatmap.layout.xaxis.range
+        and bars.layout.xaxis.ticktext == heatmap.layout.xaxis.ticktext
+    )
     assert (bars.layout.margin.l, bars.layout.margin.r) == (heatmap.layout.margin.l, heatmap.layout.margin.r)
     assert bars.layout.xaxis.tickangle == heatmap.layout.xaxis.tickangle and bars.data[0].text == ("", "0.83", "")
 

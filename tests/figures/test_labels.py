@@ -9,10 +9,19 @@ from attnviz.figures import labels
 from attnviz.trace import Token
 
 
-@pytest.mark.parametrize("text, shown", [
-    (" ", "␣"), ("\t\n", "⇥⏎"), ("\u3000", "␣"), ("", "∅"), ("a\nb", "a b"), ("\x07\u202e\ud800", "���"),
-    ("שלום", "\u2068שלום\u2069"), ("👩\u200d🚀", "👩\u200d🚀"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, shown",
+    [
+        (" ", "␣"),
+        ("\t\n", "⇥⏎"),
+        ("\u3000", "␣"),
+        ("", "∅"),
+        ("a\nb", "a b"),
+        ("\x07\u202e\ud800", "���"),
+        ("שלום", "\u2068שלום\u2069"),
+        ("👩\u200d🚀", "👩\u200d🚀"),
+    ],
+)
 def test_no_character_stays_invisible(text, shown):
     assert labels.plain(text) == shown
 
@@ -28,14 +37,26 @@ def test_a_pair_of_dollars_is_no_formula():
 
 
 def test_marks_of_pieces_unknown_and_special_tokens():
-    tokens = [Token("run", 0, 3, word=0), Token("ning", 3, 7, word=0), Token("zzq", 8, 11, word=1, unknown=True), EOS, EOS]
+    tokens = [
+        Token("run", 0, 3, word=0),
+        Token("ning", 3, 7, word=0),
+        Token("zzq", 8, 11, word=1, unknown=True),
+        EOS,
+        EOS,
+    ]
     assert labels.ticks(tokens) == ["run", "·ning", "zzq⁇", "<i>&lt;eos&gt;</i>", "<i>&lt;eos&gt;</i>"]
 
 
-@pytest.mark.parametrize("text, limit, shown", [
-    ("anticonstitutionnellement", 12, "anticonstit…"), ("exactlytwelv", 12, "exactlytwelv"), ("日本語日本語", 6, "日本…"),
-    ("שלוםשלום", 4, "\u2068שלו…\u2069"), ("e\u0301e\u0301e\u0301", 2, "e\u0301…"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, limit, shown",
+    [
+        ("anticonstitutionnellement", 12, "anticonstit…"),
+        ("exactlytwelv", 12, "exactlytwelv"),
+        ("日本語日本語", 6, "日本…"),
+        ("שלוםשלום", 4, "\u2068שלו…\u2069"),
+        ("e\u0301e\u0301e\u0301", 2, "e\u0301…"),
+    ],
+)
 def test_long_labels_are_cut_by_width(text, limit, shown):
     assert labels.ticks([Token(text, 0, 1)], limit) == [shown]
 

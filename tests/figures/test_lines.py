@@ -48,18 +48,34 @@ def test_the_chosen_query_stands_out():
     figure = figures.token_lines([dog()], step=1, least=0.04)
     opacity = {query: max(path.opacity for a, _, path in drawn(figure) if a == query) for query in range(3)}
     assert opacity[1] > 0.8 > 0.3 > max(opacity[0], opacity[2])
-    assert figure.layout.yaxis.ticktext[1] == "<b>noir</b>" and "Step 2, ‘noir’: looks at ‘black’ 0.83" in figure.layout.meta["description"]
+    assert (
+        figure.layout.yaxis.ticktext[1] == "<b>noir</b>"
+        and "Step 2, ‘noir’: looks at ‘black’ 0.83" in figure.layout.meta["description"]
+    )
     order = [a for a, _, _ in drawn(figure)]
     assert order.index(1) > max(i for i, a in enumerate(order) if a != 1)  # on top
 
 
 def test_long_tokens_are_on_two_lines_where_there_is_room():
-    long = words("supercalifragilistic", "<b>Donaudampfschifffahrtskapitän", "مستشفياتهمالكبيرة", "日本語の長い単語です", "a")
+    long = words(
+        "supercalifragilistic", "<b>Donaudampfschifffahrtskapitän", "مستشفياتهمالكبيرة", "日本語の長い単語です", "a"
+    )
     layout = figures.token_lines([grid(long, long)]).layout
-    assert layout.yaxis.ticktext[:5] == layout.yaxis2.ticktext[:5] == (
-        "supercalifra<br>gilistic", "&lt;b&gt;Donaudamp<br>fschifffahr…", "\u2068مستشفياتهمال\u2069<br>\u2068كبيرة\u2069", "日本語の長い<br>単語です", "a")
+    assert (
+        layout.yaxis.ticktext[:5]
+        == layout.yaxis2.ticktext[:5]
+        == (
+            "supercalifra<br>gilistic",
+            "&lt;b&gt;Donaudamp<br>fschifffahr…",
+            "\u2068مستشفياتهمال\u2069<br>\u2068كبيرة\u2069",
+            "日本語の長い<br>単語です",
+            "a",
+        )
+    )
     many = words("supercalifragilistic", *"abcdefgh" * 16)
-    assert figures.token_lines([grid(many, many)]).layout.yaxis.ticktext[0] == "supercalifr…"  # rows too low for two lines
+    assert (
+        figures.token_lines([grid(many, many)]).layout.yaxis.ticktext[0] == "supercalifr…"
+    )  # rows too low for two lines
     short = words(*"abcd")
     assert figures.token_lines([grid(short, short)]).layout.height < layout.height
 
@@ -70,17 +86,25 @@ def test_where_attention_is_spread_thin_lines_begin_lower():
     least = lambda *grids: figures.token_lines(grids).layout.meta["least"]  # noqa: E731
     assert least(dog()) == 0.05 and least(even) == 0.02 and least(dog(), dog()) == 0.05
     said = figures.token_lines([even]).layout.meta["description"]
-    assert said.startswith(f"{27 * 27} lines from 27 target tokens to 27 source tokens for weights of at least 0.02, which hold 100%")
+    assert said.startswith(
+        f"{27 * 27} lines from 27 target tokens to 27 source tokens for weights of at least 0.02, which hold 100%"
+    )
     many = words(*"abcdefgh" * 10)
     thin = grid(many, many, np.full((81, 81), 1 / 81))
     assert least(thin) == 0.05 and not figures.token_lines([thin]).layout.shapes  # 6,561 lines are a blot
     one = grid((EOS,), (EOS,), [[1.0]])
-    assert figures.token_lines([one]).layout.meta["description"].startswith("1 line from 1 target token to 1 source token for")
+    assert (
+        figures.token_lines([one])
+        .layout.meta["description"]
+        .startswith("1 line from 1 target token to 1 source token for")
+    )
 
 
 def test_masked_and_blank_draw_nothing():
     weights = np.array([[1, 0, 0], [np.nan] * 3, [0.2, 0.2, 0.6]])
-    figure = figures.token_lines([grid(words("a", "b"), words("c", "d"), weights, "decoder", np.tri(3, dtype=bool), [0, 1, 0])])
+    figure = figures.token_lines(
+        [grid(words("a", "b"), words("c", "d"), weights, "decoder", np.tri(3, dtype=bool), [0, 1, 0])]
+    )
     assert sorted((a, b) for a, b, _ in drawn(figure)) == [(0, 0), (2, 0), (2, 1), (2, 2)]
 
 
@@ -102,16 +126,24 @@ def test_several_heads_have_their_colours():
 
 def test_how_much_is_left_out_is_said():
     said = figures.token_lines([dog()], least=0.15).layout.meta["description"]
-    assert said.startswith("5 lines from 3 target tokens to 3 source tokens for weights of at least 0.15, which hold 88% of all weight")
+    assert said.startswith(
+        "5 lines from 3 target tokens to 3 source tokens for weights of at least 0.15, which hold 88% of all weight"
+    )
 
 
-@pytest.mark.parametrize("ask, message", [
-    (dict(grids=[]), "there must be 1 to 4 grids; got 0"),
-    (dict(grids=[dog()] * 5), "there must be 1 to 4 grids; got 5"),
-    (dict(grids=[dog(), grid(words("a", "b"), words("c", "d"))]), "all grids must be of one kind and have the same queries and keys"),
-    (dict(grids=[dog()], step=3), "step must be a row of the map, 0 to 2; got 3"),
-    (dict(grids=[dog()], least=0), "least must be above 0 and at most 1; got 0"),
-])
+@pytest.mark.parametrize(
+    "ask, message",
+    [
+        (dict(grids=[]), "there must be 1 to 4 grids; got 0"),
+        (dict(grids=[dog()] * 5), "there must be 1 to 4 grids; got 5"),
+        (
+            dict(grids=[dog(), grid(words("a", "b"), words("c", "d"))]),
+            "all grids must be of one kind and have the same queries and keys",
+        ),
+        (dict(grids=[dog()], step=3), "step must be a row of the map, 0 to 2; got 3"),
+        (dict(grids=[dog()], least=0), "least must be above 0 and at most 1; got 0"),
+    ],
+)
 def test_lines_that_cannot_be_drawn(ask, message):
     with pytest.raises(ValueError) as error:
         figures.token_lines(**ask)
@@ -119,6 +151,7 @@ def test_lines_that_cannot_be_drawn(ask, message):
 
 
 # -- by distance -------------------------------------------------------------------------------------------------------
+
 
 @pytest.fixture
 def frame():
@@ -128,9 +161,15 @@ def frame():
 def test_a_line_a_layer(frame):
     figure = figures.by_distance(frame, title="Far")
     first, second = figure.data
-    assert (first.name, second.name) == ("layer 1", "layer 2") and list(first.x) == [-1, 0] and list(second.y) == [0.6, 0.4]
+    assert (
+        (first.name, second.name) == ("layer 1", "layer 2")
+        and list(first.x) == [-1, 0]
+        and list(second.y) == [0.6, 0.4]
+    )
     assert first.line.color != second.line.color
-    assert figure.layout.meta["description"].endswith(": layer 1 most at its own place, 75%; layer 2 most at 1 before, 60%.")
+    assert figure.layout.meta["description"].endswith(
+        ": layer 1 most at its own place, 75%; layer 2 most at 1 before, 60%."
+    )
 
 
 def test_twelve_layers_keep_to_the_theme():

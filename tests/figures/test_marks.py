@@ -29,7 +29,9 @@ def test_neighbours_share_a_stripe_and_long_maps_have_few():
 
 def test_masked_cells_of_a_heatmap_are_hatched(trace):
     figure = figures.heatmap(select.select(trace, "decoder"), step=1)
-    assert [shape.name for shape in figure.layout.shapes] == ["hidden", None] and "is hatched" in figure.layout.meta["description"]
+    assert [shape.name for shape in figure.layout.shapes] == ["hidden", None] and "is hatched" in figure.layout.meta[
+        "description"
+    ]
     assert not figures.heatmap(select.select(trace, "encoder")).layout.shapes
 
 

@@ -44,7 +44,10 @@ def test_up_to_64_tokens_nothing_is_pooled():
 def test_colours_are_those_of_the_theme(theme):
     picture = read(mosaic.png([[np.array([[0.0, 1.0]])]], np.ones((1, 2), bool), theme))
     assert picture.shape[0] >= 96 and picture.shape[1] >= 96  # small maps are enlarged
-    assert picture[0, 0].tolist() == [*rgb(theme.sequential[0]), 255] and picture[-1, -1].tolist() == [*rgb(theme.sequential[-1]), 255]
+    assert picture[0, 0].tolist() == [*rgb(theme.sequential[0]), 255] and picture[-1, -1].tolist() == [
+        *rgb(theme.sequential[-1]),
+        255,
+    ]
 
 
 def test_maps_lie_in_rows_with_clear_space_between():
@@ -74,8 +77,16 @@ def test_a_pooled_block_is_hidden_when_all_of_it_is():
 
 def test_shades_climb_with_weights_and_faster_with_their_root():
     cells = np.linspace(0, 1, 64)[None]
-    plain, rooted = (read(mosaic.png([[cells]], np.ones((1, 64), bool), LIGHT, root=root))[0, :, 0].astype(int) for root in (False, True))
-    assert (np.diff(plain) <= 0).all() and len(np.unique(plain)) > 50 and (rooted <= plain).all() and rooted[4] < plain[4] - 40
+    plain, rooted = (
+        read(mosaic.png([[cells]], np.ones((1, 64), bool), LIGHT, root=root))[0, :, 0].astype(int)
+        for root in (False, True)
+    )
+    assert (
+        (np.diff(plain) <= 0).all()
+        and len(np.unique(plain)) > 50
+        and (rooted <= plain).all()
+        and rooted[4] < plain[4] - 40
+    )
 
 
 def test_an_address_holds_the_picture():

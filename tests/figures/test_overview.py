@@ -58,15 +58,25 @@ def test_layers_downwards_and_heads_across(trace):
     figure = figures.overview(trace, "encoder")
     cells = figure.data[0]
     assert [list(row) for row in cells.customdata] == [[[0, 0], [0, 1], [0, 2]], [[1, 0], [1, 1], [1, 2]]]
-    assert cells.hovertext[1][2] == "Layer 2, head 3" and {color for _, color in cells.colorscale} == {CLEAR} and not cells.showscale
+    assert (
+        cells.hovertext[1][2] == "Layer 2, head 3"
+        and {color for _, color in cells.colorscale} == {CLEAR}
+        and not cells.showscale
+    )
     assert figure.layout.xaxis.ticktext == ("1", "2", "3") and figure.layout.yaxis.ticktext == ("1", "2")
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]
-    assert described(figure) == "6 encoder heads, each a map of 4 source tokens by 4 source tokens; 2 layers downwards, heads across."
+    assert (
+        described(figure)
+        == "6 encoder heads, each a map of 4 source tokens by 4 source tokens; 2 layers downwards, heads across."
+    )
 
 
 def test_the_picture_covers_the_cells_and_each_map_is_in_its_place():
     one_hot = [np.eye(4)[[0, 0, 0, 0]], np.eye(4)[[3, 3, 3, 3]]]
-    trace = replace(synthetic.trace("a b c", kinds=("encoder",)), maps=(AttentionMap("encoder", 0, one_hot), AttentionMap("encoder", 1, one_hot[::-1])))
+    trace = replace(
+        synthetic.trace("a b c", kinds=("encoder",)),
+        maps=(AttentionMap("encoder", 0, one_hot), AttentionMap("encoder", 1, one_hot[::-1])),
+    )
     figure = figures.overview(trace)
     [image] = figure.layout.images
     assert (image.x, image.y, image.sizex, image.sizey, image.xref, image.yref) == (-0.5, -0.5, 2, 2, "x", "y")
@@ -84,9 +94,14 @@ def test_sorted_by_a_column(trace, table):
     assert list(figure.data[1].text) == [f"{layer + 1}·{head + 1}" for layer, head in flat]
     np.testing.assert_allclose(figure.data[0].z.ravel(), here.gini, rtol=1e-6)
     top = here.iloc[0]
-    assert figure.data[0].hovertext[0][0] == (f"Layer {top.layer + 1}, head {top['head'] + 1}<br>Entropy (nats): {top.entropy_nats:.3g}"
-                                              f"<br>Gini coefficient: {top.gini:.3g}")
-    assert f"sorted from high to low; Entropy (nats): highest in layer {top.layer + 1}, head {top['head'] + 1}, " in described(figure)
+    assert figure.data[0].hovertext[0][0] == (
+        f"Layer {top.layer + 1}, head {top['head'] + 1}<br>Entropy (nats): {top.entropy_nats:.3g}"
+        f"<br>Gini coefficient: {top.gini:.3g}"
+    )
+    assert (
+        f"sorted from high to low; Entropy (nats): highest in layer {top.layer + 1}, head {top['head'] + 1}, "
+        in described(figure)
+    )
     assert described(figure).endswith("; frames: Gini coefficient.")
 
 
@@ -128,17 +143,22 @@ def test_both_themes(trace, table, dark, theme):
 
 
 def test_the_kind_of_the_first_map_unless_given(trace):
-    assert described(figures.overview(trace)).startswith("6 cross heads, each a map of 5 target tokens by 4 source tokens")
+    assert described(figures.overview(trace)).startswith(
+        "6 cross heads, each a map of 5 target tokens by 4 source tokens"
+    )
 
 
 def test_a_title_is_escaped(trace):
     assert figures.overview(trace, title="<b>").layout.title.text == "&lt;b&gt;"
 
 
-@pytest.mark.parametrize("ask, message", [
-    (dict(order="gini"), "the table must have the columns kind, layer, head, gini; got no table"),
-    (dict(kind="encoder", color="x"), "the table must have the columns kind, layer, head, x; got no table"),
-])
+@pytest.mark.parametrize(
+    "ask, message",
+    [
+        (dict(order="gini"), "the table must have the columns kind, layer, head, gini; got no table"),
+        (dict(kind="encoder", color="x"), "the table must have the columns kind, layer, head, x; got no table"),
+    ],
+)
 def test_a_statistic_needs_a_table(trace, ask, message):
     with pytest.raises(ValueError) as error:
         figures.overview(trace, **ask)
@@ -173,6 +193,7 @@ def test_the_pointer_and_a_click_find_the_head_under_the_picture(chrome, trace, 
 
 
 # -- head_map ----------------------------------------------------------------------------------------------------------
+
 
 def test_a_map_of_one_number_a_head(table):
     here = table[table.kind == "encoder"]

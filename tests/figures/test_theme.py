@@ -26,12 +26,14 @@ def made():
         figures.difference(np.zeros((3, 3)), dog, title="<i>", dark=True),
         figures.by_step({"a": frame(["x"], np.nan), "b": frame(["x"])}, 3, 0, "<i>", dark=True),
         figures.by_step({"a": frame(["x", "y"])}, [1, 2], title="<i>", dark=True),
-        figures.comparison(pd.DataFrame({"mechanism": ["a"], "statistic": ["gini"], "mean": 1.0, "std": 0.0}), "<i>", dark=True),
+        figures.comparison(
+            pd.DataFrame({"mechanism": ["a"], "statistic": ["gini"], "mean": 1.0, "std": 0.0}), "<i>", dark=True
+        ),
         figures.overview(trace, "decoder", table, "gini", "distance", "<i>", dark=True),
         figures.head_map(table, "gini", "<i>", dark=True),
         figures.token_lines([dog, dog], 1, "<i>", dark=True),
         figures.by_distance(rollout.by_distance(trace, "decoder"), "<i>", dark=True),
-    ]  # fmt: skip
+    ]
 
 
 def test_every_figure_passes_the_whole_check_of_plotly(made):

@@ -24,7 +24,10 @@ PAIRS = (
     ("A man in a suit is talking on the phone.", "Un homme en costume parle au téléphone."),
     ("A woman with blond hair is smiling.", "Une femme aux cheveux blonds sourit."),
     ("Two dogs are fighting over a stick.", "Deux chiens se battent pour un bâton."),
-    ("A football player in a red uniform is kicking the ball.", "Un joueur de football en tenue rouge frappe le ballon."),
+    (
+        "A football player in a red uniform is kicking the ball.",
+        "Un joueur de football en tenue rouge frappe le ballon.",
+    ),
     ("A family is having lunch on the beach.", "Une famille déjeune sur la plage."),
     ("A young man is taking a picture of a bridge.", "Un jeune homme prend une photo d'un pont."),
     ("A man and a woman are dancing.", "Un homme et une femme dansent."),
@@ -48,10 +51,19 @@ PAIRS = (
 
 # Target word -> source word that it translates, in sentences whose links nobody would dispute.
 LINKS = (
-    ("The black dog is running across the green grass.", "Le chien noir court dans l'herbe verte.",
-     {"chien": "dog", "noir": "black", "herbe": "grass", "verte": "green"}),
-    ("A woman in a red dress is reading a book.", "Une femme en robe rouge lit un livre.",
-     {"femme": "woman", "robe": "dress", "rouge": "red", "livre": "book"}),
-    ("Two boys are playing with a white ball.", "Deux garçons jouent avec un ballon blanc.",
-     {"Deux": "Two", "garçons": "boys", "ballon": "ball", "blanc": "white"}),
-)  # fmt: skip
+    (
+        "The black dog is running across the green grass.",
+        "Le chien noir court dans l'herbe verte.",
+        {"chien": "dog", "noir": "black", "herbe": "grass", "verte": "green"},
+    ),
+    (
+        "A woman in a red dress is reading a book.",
+        "Une femme en robe rouge lit un livre.",
+        {"femme": "woman", "robe": "dress", "rouge": "red", "livre": "book"},
+    ),
+    (
+        "Two boys are playing with a white ball.",
+        "Deux garçons jouent avec un ballon blanc.",
+        {"Deux": "Two", "garçons": "boys", "ballon": "ball", "blanc": "white"},
+    ),
+)

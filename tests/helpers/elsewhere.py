@@ -58,7 +58,9 @@ class _Constants(TorchFunctionMode):
 @contextlib.contextmanager
 def Elsewhere():
     overwrite = torch.__future__.get_overwrite_module_params_on_conversion()
-    torch.__future__.set_overwrite_module_params_on_conversion(True)  # a new parameter, rather than the old one with other numbers
+    torch.__future__.set_overwrite_module_params_on_conversion(
+        True
+    )  # a new parameter, rather than the old one with other numbers
     try:
         with _Constants(), _Operations():
             yield NAME

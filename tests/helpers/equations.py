@@ -152,8 +152,12 @@ EQUATIONS = {
     "bahdanau": bahdanau,
     "luong-dot": partial(luong, weigh=content(lambda _, s, h: s @ h), summed=True),
     "luong-general": partial(luong, weigh=content(general)),
-    "luong-concat": partial(luong, weigh=content(
-        lambda look, s, h: array(look.energy.weight)[0] @ np.tanh(array(look.joint.weight) @ np.concatenate([s, h])))),
+    "luong-concat": partial(
+        luong,
+        weigh=content(
+            lambda look, s, h: array(look.energy.weight)[0] @ np.tanh(array(look.joint.weight) @ np.concatenate([s, h]))
+        ),
+    ),
     "luong-local": partial(luong, weigh=local),
     "scaled-dot": partial(luong, weigh=content(lambda _, s, h: s @ h / np.sqrt(len(s))), summed=True),
-}  # fmt: skip
+}

@@ -20,9 +20,17 @@ def wordpiece():
     vocabulary = [*special, *plain, *(f"##{piece}" for piece in plain), *".!'"]
     tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(vocabulary)}, unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
     tokenizer.decoder = decoders.WordPiece()
-    return tokenizer, {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+    return tokenizer, {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "mask_token": "[MASK]",
+    }
 
 
 def byte_pairs(around: str | None = None):
@@ -37,7 +45,9 @@ def byte_pairs(around: str | None = None):
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
     if around:
-        tokenizer.post_processor = processors.TemplateProcessing(single=around, special_tokens=[("<s>", 0), ("</s>", 2)])
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=around, special_tokens=[("<s>", 0), ("</s>", 2)]
+        )
     return tokenizer, {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>"}
 
 
@@ -51,22 +61,57 @@ def sentencepiece():
     return tokenizer, {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "model_max_length": LIMIT}
 
 
-SIDES = dict(encoder_layers=3, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=2, d_model=16,
-             encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=LIMIT)  # fmt: skip
-STACK = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=16, max_position_embeddings=LIMIT)
+SIDES = dict(
+    encoder_layers=3,
+    decoder_layers=2,
+    encoder_attention_heads=4,
+    decoder_attention_heads=2,
+    d_model=16,
+    encoder_ffn_dim=16,
+    decoder_ffn_dim=16,
+    max_position_embeddings=LIMIT,
+)
+STACK = dict(
+    hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=16, max_position_embeddings=LIMIT
+)
 # family -> tokenizer, class of the model as it is saved, config
 FAMILIES = {
     "bert": (wordpiece, "BertForMaskedLM", STACK),
-    "distilbert": (wordpiece, "DistilBertModel", dict(dim=16, n_layers=3, n_heads=2, hidden_dim=16, max_position_embeddings=LIMIT)),
-    "roberta": (lambda: byte_pairs("<s> $A </s>"), "RobertaForMaskedLM", {**STACK, "pad_token_id": 1, "max_position_embeddings": LIMIT + 2}),
+    "distilbert": (
+        wordpiece,
+        "DistilBertModel",
+        dict(dim=16, n_layers=3, n_heads=2, hidden_dim=16, max_position_embeddings=LIMIT),
+    ),
+    "roberta": (
+        lambda: byte_pairs("<s> $A </s>"),
+        "RobertaForMaskedLM",
+        {**STACK, "pad_token_id": 1, "max_position_embeddings": LIMIT + 2},
+    ),
     "gpt2": (byte_pairs, "GPT2LMHeadModel", dict(n_embd=16, n_layer=3, n_head=2, n_positions=LIMIT)),
     "llama": (lambda: byte_pairs("<s> $A"), "LlamaForCausalLM", {**STACK, "num_key_value_heads": 2}),
-    "t5": (sentencepiece, "T5ForConditionalGeneration", dict(d_model=16, d_kv=4, d_ff=16, num_layers=3, num_decoder_layers=2, num_heads=4,
-           decoder_start_token_id=0)),
-    "bart": (lambda: byte_pairs("<s> $A </s>"), "BartForConditionalGeneration", {**SIDES, "decoder_start_token_id": 2, "forced_bos_token_id": 0,
-             "bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}),
-    "marian": (sentencepiece, "MarianMTModel", {**SIDES, "decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1}),
-}  # fmt: skip
+    "t5": (
+        sentencepiece,
+        "T5ForConditionalGeneration",
+        dict(d_model=16, d_kv=4, d_ff=16, num_layers=3, num_decoder_layers=2, num_heads=4, decoder_start_token_id=0),
+    ),
+    "bart": (
+        lambda: byte_pairs("<s> $A </s>"),
+        "BartForConditionalGeneration",
+        {
+            **SIDES,
+            "decoder_start_token_id": 2,
+            "forced_bos_token_id": 0,
+            "bos_token_id": 0,
+            "pad_token_id": 1,
+            "eos_token_id": 2,
+        },
+    ),
+    "marian": (
+        sentencepiece,
+        "MarianMTModel",
+        {**SIDES, "decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1},
+    ),
+}
 READERS, WRITERS = ("bert", "distilbert", "roberta", "gpt2", "llama"), ("t5", "bart", "marian")
 CAUSAL = ("gpt2", "llama")
 

@@ -9,7 +9,7 @@ from dashboard.session import state
 
 def run(**query) -> AppTest:
     """The page as a link opens it."""
-    app = AppTest.from_string("from dashboard.views import heads\nheads.show(heads.sidebar())", default_timeout=60)
+    app = AppTest.from_string("from dashboard.heads import view\nview.show(view.sidebar())", default_timeout=60)
     for key, value in query.items():
         app.query_params[key] = value
     return app.run()

@@ -14,8 +14,16 @@ from dashboard.choices.pairs import PAIRS
 MECHANISMS = ("fixed-context", "bahdanau", "luong-general", "transformer")
 STYLES = {"en-de": "written", "en-ja": "tokenised", "reverse": "symbols"}
 TEXTS = {
-    "en-de": ("Ein Mann steht auf einer Leiter.", "Zwei Mädchen spielen im Schnee.", "Ein Hund hat einen Ball gefangen."),
-    "en-ja": ("私 は 今朝 リンゴ を 食べ た 。", "彼女 は 図書館 で 本 を 読 ん で いる 。", "彼 が どこ に 住 ん で いる か 知 ら な い 。"),
+    "en-de": (
+        "Ein Mann steht auf einer Leiter.",
+        "Zwei Mädchen spielen im Schnee.",
+        "Ein Hund hat einen Ball gefangen.",
+    ),
+    "en-ja": (
+        "私 は 今朝 リンゴ を 食べ た 。",
+        "彼女 は 図書館 で 本 を 読 ん で いる 。",
+        "彼 が どこ に 住 ん で いる か 知 ら な い 。",
+    ),
     "reverse": ("f e d c b a", "b b a k k k"),
 }
 

@@ -12,8 +12,14 @@ class Killed(BaseException):
 
 
 def plan(mechanism="bahdanau", **changes):
-    settings = {"epochs": 3, "batch_tokens": 100, "vocabulary": 120, "warmup": 5, "learning_rate": 2e-2,
-                "options": {**tiny.WIDTHS[mechanism], "dropout": 0.1}}  # fmt: skip
+    settings = {
+        "epochs": 3,
+        "batch_tokens": 100,
+        "vocabulary": 120,
+        "warmup": 5,
+        "learning_rate": 2e-2,
+        "options": {**tiny.WIDTHS[mechanism], "dropout": 0.1},
+    }
     return recipes.Settings(mechanism, **{**settings, **changes})
 
 

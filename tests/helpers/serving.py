@@ -33,8 +33,21 @@ def running(script: Path = ROOT / "dashboard" / "app.py", **environment: str) ->
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port), "--server.headless", "true",
-               "--server.address", "localhost", "--browser.gatherUsageStats", "false"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        str(script),
+        "--server.port",
+        str(port),
+        "--server.headless",
+        "true",
+        "--server.address",
+        "localhost",
+        "--browser.gatherUsageStats",
+        "false",
+    ]
     process = subprocess.Popen(
         command, cwd=ROOT, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -66,8 +79,13 @@ def browser() -> Iterator:
     """A headless Chromium (playwright's Browser)."""
     from playwright.sync_api import sync_playwright
 
-    arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run",
-                 "--process-per-site"]  # fmt: skip
+    arguments = [
+        "--no-sandbox",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--no-first-run",
+        "--process-per-site",
+    ]
     with sync_playwright() as playwright:
         chrome = playwright.chromium.launch(executable_path=chromium(), args=arguments)
         try:

@@ -24,8 +24,18 @@ def softmax(scores, visible=True):
     return (e / e.sum(-1, keepdims=True)).astype(np.float32)
 
 
-def trace(source="The black dog", target="Le chien noir", heads=1, layers=1, kinds=("cross",), seed=0, pieces=False,
-          model="synthetic", mechanism="synthetic", forced=False):
+def trace(
+    source="The black dog",
+    target="Le chien noir",
+    heads=1,
+    layers=1,
+    kinds=("cross",),
+    seed=0,
+    pieces=False,
+    model="synthetic",
+    mechanism="synthetic",
+    forced=False,
+):
     """A Trace with `heads` heads in `layers` layers of each kind, the numbers drawn from `seed`."""
     rng = np.random.default_rng(seed)
     queries, keys = tokens(target, pieces), tokens(source, pieces)
@@ -33,10 +43,26 @@ def trace(source="The black dog", target="Le chien noir", heads=1, layers=1, kin
     maps = []
     for kind in kinds:
         visible = np.tri(len(queries), dtype=bool) if kind == "decoder" else True
-        maps += [AttentionMap(kind, layer, softmax(3 * rng.normal(size=(heads, *shapes[kind])), visible))
-                 for layer in range(layers)]
-    chances = np.sort(softmax(3 * rng.normal(size=(len(queries), 8))), axis=-1)[:, ::-1].astype(float)  # (T, 8), falling
-    alternatives = tuple((Alternative(token.text, row[0]), *(Alternative(f"other{i}", row[i]) for i in range(1, 5)))
-                         for token, row in zip(queries, chances.tolist()))
-    return Trace(model, mechanism, source, target, forced, keys, queries, tuple(np.log(chances[:, 0]).tolist()),
-                 alternatives, tuple(maps))
+        maps += [
+            AttentionMap(kind, layer, softmax(3 * rng.normal(size=(heads, *shapes[kind])), visible))
+            for layer in range(layers)
+        ]
+    chances = np.sort(softmax(3 * rng.normal(size=(len(queries), 8))), axis=-1)[:, ::-1].astype(
+        float
+    )  # (T, 8), falling
+    alternatives = tuple(
+        (Alternative(token.text, row[0]), *(Alternative(f"other{i}", row[i]) for i in range(1, 5)))
+        for token, row in zip(queries, chances.tolist())
+    )
+    return Trace(
+        model,
+        mechanism,
+        source,
+        target,
+        forced,
+        keys,
+        queries,
+        tuple(np.log(chances[:, 0]).tolist()),
+        alternatives,
+        tuple(maps),
+    )

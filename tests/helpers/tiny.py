@@ -38,7 +38,9 @@ def write_data(folder: Path, train: int = 120) -> Path:
     flickr, everyday = folder / "multi30k", folder / "tatoeba_enfr"
     flickr.mkdir(parents=True)
     everyday.mkdir()
-    for seed, (name, count) in enumerate({"train": train, "val": 12, "test_2016_flickr": 10, "test_2017_flickr": 8}.items()):
+    for seed, (name, count) in enumerate(
+        {"train": train, "val": 12, "test_2016_flickr": 10, "test_2017_flickr": 8}.items()
+    ):
         pairs = sentences(count, seed)
         (flickr / f"{name}.en").write_text("".join(f"{a}\n" for a, _ in pairs), encoding="utf-8")
         (flickr / f"{name}.fr.gz").write_bytes(gzip.compress("".join(f"{b}\n" for _, b in pairs).encode()))
@@ -51,8 +53,14 @@ def reviews(count: int, seed: int) -> list[tuple[str, str]]:
     chance, found = random.Random(seed), []
     for _ in range(count):
         label = chance.choice(list(OPINIONS))
-        words = ["the", *chance.sample(("long", "short", "french"), chance.randint(0, 2)), chance.choice(("film", "plot"))]
-        found.append((" ".join([*words, "is", chance.choice(OPINIONS[label]), *chance.sample((", really", "!"), 1)]), label))
+        words = [
+            "the",
+            *chance.sample(("long", "short", "french"), chance.randint(0, 2)),
+            chance.choice(("film", "plot")),
+        ]
+        found.append(
+            (" ".join([*words, "is", chance.choice(OPINIONS[label]), *chance.sample((", really", "!"), 1)]), label)
+        )
     return found
 
 

@@ -143,20 +143,43 @@ def test_a_file_that_may_not_be_read(copy, monkeypatch):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(checkpoints.Path, "read_text", forbidden)
-    assert fails(copy) == f"{copy / NAME / 'config.json'} is damaged (Permission denied); restore it or train the model again"
+    assert (
+        fails(copy)
+        == f"{copy / NAME / 'config.json'} is damaged (Permission denied); restore it or train the model again"
+    )
 
 
-@pytest.mark.parametrize("content", [
-    {}, {"mechanism": "bahdanau"}, {"mechanism": [], "vocabulary": 50}, {"mechanism": "bahdanau", "vocabulary": "50"},
-    {"mechanism": "bahdanau", "vocabulary": 50, "colour": "red"}, {"mechanism": "bahdanau", "vocabulary": 50, "options": None},
-    *({"mechanism": "bahdanau", "vocabulary": 50, "options": options}
-      for options in ([1], {"width": -1}, {"width": "16"}, {"width": 10**30}, {"dropout": 7}, {"height": 1})),
-    *({"mechanism": "transformer", "vocabulary": 50, "options": options}
-      for options in ({"heads": 0}, {"heads": -4}, {"heads": 3}, {"layers": None}, {"width": 7, "heads": 1}, {"longest": -1})),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"mechanism": "bahdanau"},
+        {"mechanism": [], "vocabulary": 50},
+        {"mechanism": "bahdanau", "vocabulary": "50"},
+        {"mechanism": "bahdanau", "vocabulary": 50, "colour": "red"},
+        {"mechanism": "bahdanau", "vocabulary": 50, "options": None},
+        *(
+            {"mechanism": "bahdanau", "vocabulary": 50, "options": options}
+            for options in ([1], {"width": -1}, {"width": "16"}, {"width": 10**30}, {"dropout": 7}, {"height": 1})
+        ),
+        *(
+            {"mechanism": "transformer", "vocabulary": 50, "options": options}
+            for options in (
+                {"heads": 0},
+                {"heads": -4},
+                {"heads": 3},
+                {"layers": None},
+                {"width": 7, "heads": 1},
+                {"longest": -1},
+            )
+        ),
+    ],
+)
 def test_a_config_that_describes_no_model(copy, content):
     checkpoints.write_json(copy / NAME / "config.json", content)
-    assert fails(copy).startswith((f"{copy / NAME / 'config.json'} does not describe a model: ", f"{NAME}: the weights do not"))
+    assert fails(copy).startswith(
+        (f"{copy / NAME / 'config.json'} does not describe a model: ", f"{NAME}: the weights do not")
+    )
     describe(NAME, copy)  # gives what is wrong, if it sees it without the weights
 
 
@@ -193,7 +216,9 @@ def test_tokenizer_of_another_size(copy):
     )
 
 
-@pytest.mark.parametrize("file, key", [(f"{NAME}/model.safetensors", "weights_sha256"), ("en-fr/tokenizer.json", "tokenizer_sha256")])
+@pytest.mark.parametrize(
+    "file, key", [(f"{NAME}/model.safetensors", "weights_sha256"), ("en-fr/tokenizer.json", "tokenizer_sha256")]
+)
 def test_files_that_are_not_those_of_the_card(copy, file, key):
     """Bytes may change and still be weights, or a tokenizer: the card's hash tells."""
     card = copy / NAME / "card.json"
@@ -226,7 +251,11 @@ def test_a_tokenizer_that_lacks_a_part(copy, part):
     else:
         content[part] = None
     path.write_text(json.dumps(content))
-    reason = "its first pieces are not <pad>, <bos>, <eos>, <unk>" if part == "specials" else "it has no normaliser or no pre-tokeniser"
+    reason = (
+        "its first pieces are not <pad>, <bos>, <eos>, <unk>"
+        if part == "specials"
+        else "it has no normaliser or no pre-tokeniser"
+    )
     assert fails(copy) == f"{path} is damaged ({reason}); restore it"
 
 

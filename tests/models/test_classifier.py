@@ -26,8 +26,19 @@ from attnviz.training import train
 from attnviz.training.trainer import Run, drop_words
 
 NAME = "sst2/self-attention"
-SMALL = ["--epochs", "4", "--batch-tokens", "200", "--set", "vocabulary=90", "--set", "warmup=5", "--set", "learning_rate=0.02",
-         *(word for name, value in tiny.CLASSIFIER.items() for word in ("--set", f"{name}={value}"))]  # fmt: skip
+SMALL = [
+    "--epochs",
+    "4",
+    "--batch-tokens",
+    "200",
+    "--set",
+    "vocabulary=90",
+    "--set",
+    "warmup=5",
+    "--set",
+    "learning_rate=0.02",
+    *(word for name, value in tiny.CLASSIFIER.items() for word in ("--set", f"{name}={value}")),
+]
 TRAIN = ["train", "--pair", "sst2", "--mechanism", "self-attention", *SMALL]
 SENTENCE = "The film isn't dull, it's LOVELY!"
 
@@ -59,18 +70,41 @@ def classifier(out):
 
 
 def plan():
-    return train.plan("sst2", "self-attention", {**tiny.CLASSIFIER, "dropout": 0.1}, epochs=3, batch_tokens=200, vocabulary=90,
-                         warmup=5, word_dropout=0.1)  # fmt: skip
+    return train.plan(
+        "sst2",
+        "self-attention",
+        {**tiny.CLASSIFIER, "dropout": 0.1},
+        epochs=3,
+        batch_tokens=200,
+        vocabulary=90,
+        warmup=5,
+        word_dropout=0.1,
+    )
 
 
 def test_it_learns_what_the_words_say_and_the_best_epoch_ships(out):
     card = checkpoints.read_card(NAME, out)
     best = max(entry["val_accuracy"] for entry in card["history"])
-    assert best >= 90 and card["best"]["val_accuracy"] == best and card["scores"]["dev"]["accuracy"] == pytest.approx(best, abs=2.5)
+    assert (
+        best >= 90
+        and card["best"]["val_accuracy"] == best
+        and card["scores"]["dev"]["accuracy"] == pytest.approx(best, abs=2.5)
+    )
     assert card["weights_sha256"] == checkpoints.fingerprint(NAME, out) and card["training_pairs"] == 150
     assert card["data"].keys() == {"sst2/train.tsv.gz", "sst2/dev.tsv"} and "chosen on dev" in card["remark"]
-    assert card["command"].startswith("python -m attnviz train --pair sst2 --mechanism self-attention --data DIR --epochs 4 ")
-    for key in ("seed", "settings", "tokenizer_sha256", "parameters", "epochs", "versions", "device", "ms_per_sentence"):
+    assert card["command"].startswith(
+        "python -m attnviz train --pair sst2 --mechanism self-attention --data DIR --epochs 4 "
+    )
+    for key in (
+        "seed",
+        "settings",
+        "tokenizer_sha256",
+        "parameters",
+        "epochs",
+        "versions",
+        "device",
+        "ms_per_sentence",
+    ):
         assert card[key], key
 
 
@@ -93,7 +127,11 @@ def test_a_label_can_be_given(classifier):
     own = classifier.trace(SENTENCE)
     for choice in own.alternatives[0]:
         given = classifier.trace(SENTENCE, choice.text)
-        assert given.forced and given.translation == choice.text and math.exp(given.log_prob) == pytest.approx(choice.probability)
+        assert (
+            given.forced
+            and given.translation == choice.text
+            and math.exp(given.log_prob) == pytest.approx(choice.probability)
+        )
         assert classifier.log_prob(SENTENCE, choice.text) == given.log_prob and given.maps == own.maps
     with pytest.raises(ValueError, match="^target must be one of negative, positive; got 'good'$"):
         classifier.trace(SENTENCE, "good")
@@ -109,10 +147,14 @@ def test_a_trace_goes_wherever_traces_go(classifier):
     assert len(frame[frame.kind == "cross"]) == 1 and len(frame[frame.kind == "encoder"]) == 4 * len(trace.source)
 
 
-@pytest.mark.parametrize("text, message", [
-    (" ", "the text is empty; type a sentence"), ("...", "the text holds no visible character; type a sentence"),
-    ("dull " * 250, "the text is too long: 251 pieces with the end mark, and the models read at most 200"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        (" ", "the text is empty; type a sentence"),
+        ("...", "the text holds no visible character; type a sentence"),
+        ("dull " * 250, "the text is too long: 251 pieces with the end mark, and the models read at most 200"),
+    ],
+)
 def test_texts_that_no_model_can_take(classifier, text, message):
     with pytest.raises(TextError, match=f"^{re.escape(message)}"):
         classifier.trace(text)
@@ -166,36 +208,70 @@ def test_dropped_words_are_unknown_and_marks_stay():
     found = drop_words(source, 0.3)
     assert set(found[:, 3].tolist()) == {EOS} and set(found[:, 4].tolist()) == {PAD}
     changed = found[:, :3] != source[:, :3]
-    assert float(changed.float().mean()) == pytest.approx(0.3, abs=0.03) and set(found[:, :3][changed].tolist()) == {UNK}
+    assert float(changed.float().mean()) == pytest.approx(0.3, abs=0.03) and set(found[:, :3][changed].tolist()) == {
+        UNK
+    }
     before = torch.get_rng_state()
     assert drop_words(source, 0.0) is source and torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("lines, problem", [
-    ("good\t1\nbad\n", "2 must be a sentence, a tab, and its label, 0 (negative) or 1 (positive); got 'bad'"),
-    ("good\t1\n\nbad\t2\n", "3 must be a sentence, a tab, and its label, 0 (negative) or 1 (positive); got 'bad\\t2'"),
-    ("good\tyes\n", "1 must be a sentence, a tab, and its label, 0 (negative) or 1 (positive); got 'good\\tyes'"),
-    ("\t1\n", "1 must be a sentence, a tab, and its label, 0 (negative) or 1 (positive); got '\\t1'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines, problem",
+    [
+        ("good\t1\nbad\n", "2 must be a sentence, a tab, and its label, 0 (negative) or 1 (positive); got 'bad'"),
+        (
+            "good\t1\n\nbad\t2\n",
+            "3 must be a sentence, a tab, and its label, 0 (negative) or 1 (positive); got 'bad\\t2'",
+        ),
+        ("good\tyes\n", "1 must be a sentence, a tab, and its label, 0 (negative) or 1 (positive); got 'good\\tyes'"),
+        ("\t1\n", "1 must be a sentence, a tab, and its label, 0 (negative) or 1 (positive); got '\\t1'"),
+    ],
+)
 def test_files_without_labels(out, reviews, tmp_path, capsys, lines, problem):
     path = tiny.write_reviews(tmp_path) / "sst2" / "train.tsv.gz"
     path.write_bytes(gzip.compress(lines.encode()))
-    for command in ([*TRAIN, "--data", str(tmp_path), "--out", str(tmp_path / "out")],
-                    ["evaluate", "--model", NAME, "--root", str(out), "--source", str(path)]):  # fmt: skip
+    for command in (
+        [*TRAIN, "--data", str(tmp_path), "--out", str(tmp_path / "out")],
+        ["evaluate", "--model", NAME, "--root", str(out), "--source", str(path)],
+    ):
         assert main(command) == 2
         assert capsys.readouterr() == ("", f"python -m attnviz {command[0]}: {path} line {problem}\n")
 
 
-@pytest.mark.parametrize("command, message", [
-    (["train", "--pair", "sst2", "--mechanism", "bahdanau"], "bahdanau is not for sst2; choose one of self-attention"),
-    (["train", "--pair", "en-fr", "--mechanism", "self-attention"], "self-attention is not for en-fr; choose one of fixed-context, "),
-    ([*TRAIN, "--source-file", "a", "--target-file", "b"], "sst2 takes sentences with their labels in one file; give it with --tsv"),
-    (["trace", "a", "--model", NAME, "--beam", "2"], f"{NAME} gives a label; --target and --beam are for models that translate"),
-    (["evaluate", "--model", NAME, "--source", "a", "--reference", "b"], f"{NAME} gives labels, which stand in --source; "),
-    (["evaluate", "--model", NAME, "--source", "/dev/null"], "/dev/null must hold at least one sentence with its label; got none"),
-    (["evaluate", "--model", "en-fr/bahdanau", "--source", "a"], "--reference must be the file of translations of --source; got none"),
-    (["align", "--model", NAME], f"{NAME} gives labels, so it aligns nothing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "command, message",
+    [
+        (
+            ["train", "--pair", "sst2", "--mechanism", "bahdanau"],
+            "bahdanau is not for sst2; choose one of self-attention",
+        ),
+        (
+            ["train", "--pair", "en-fr", "--mechanism", "self-attention"],
+            "self-attention is not for en-fr; choose one of fixed-context, ",
+        ),
+        (
+            [*TRAIN, "--source-file", "a", "--target-file", "b"],
+            "sst2 takes sentences with their labels in one file; give it with --tsv",
+        ),
+        (
+            ["trace", "a", "--model", NAME, "--beam", "2"],
+            f"{NAME} gives a label; --target and --beam are for models that translate",
+        ),
+        (
+            ["evaluate", "--model", NAME, "--source", "a", "--reference", "b"],
+            f"{NAME} gives labels, which stand in --source; ",
+        ),
+        (
+            ["evaluate", "--model", NAME, "--source", "/dev/null"],
+            "/dev/null must hold at least one sentence with its label; got none",
+        ),
+        (
+            ["evaluate", "--model", "en-fr/bahdanau", "--source", "a"],
+            "--reference must be the file of translations of --source; got none",
+        ),
+        (["align", "--model", NAME], f"{NAME} gives labels, so it aligns nothing"),
+    ],
+)
 def test_what_a_classifier_is_not_for(out, capsys, command, message):
     more = [] if command[0] == "train" else ["--root", str(out)]
     assert main([*command, *more]) == 2

@@ -4,8 +4,15 @@ import pytest
 
 from attnviz.models import checkpoints, provenance
 
-FIRST = {"command": "train", "settings": {"seed": 1}, "data": {"a": "01"}, "epochs": 20, "seconds": 60, "weights_sha256": "23",
-         "history": [{"epoch": 1, "val_bleu_lc": 5.0, "val_loss": 2.0, "train_loss": 3.0}]}  # fmt: skip
+FIRST = {
+    "command": "train",
+    "settings": {"seed": 1},
+    "data": {"a": "01"},
+    "epochs": 20,
+    "seconds": 60,
+    "weights_sha256": "23",
+    "history": [{"epoch": 1, "val_bleu_lc": 5.0, "val_loss": 2.0, "train_loss": 3.0}],
+}
 
 
 def test_the_runs_of_a_card_begin_with_the_first():
@@ -19,7 +26,9 @@ def test_the_runs_of_a_card_begin_with_the_first():
 
 def test_a_card_keeps_what_all_runs_before_it_say(tmp_path, monkeypatch):
     folder = tmp_path / "en-fr" / "bahdanau"
-    checkpoints.write_json(folder / "card.json", FIRST | {"seed": 1, "history": [FIRST["history"][0] | {"seconds": 9, "device": "abacus"}]})
+    checkpoints.write_json(
+        folder / "card.json", FIRST | {"seed": 1, "history": [FIRST["history"][0] | {"seconds": 9, "device": "abacus"}]}
+    )
     begun = provenance.begun(folder)
     assert begun == {"start": FIRST} and provenance.begun(None) == {}
     checkpoints.write_json(folder / "card.json", FIRST | {"epochs": 10} | begun)

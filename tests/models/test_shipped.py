@@ -12,18 +12,42 @@ from attnviz.data import corpora
 from attnviz.models import checkpoints
 
 # Greedy BLEU (13a, lower-cased) on captions.PAIRS when the checkpoint was shipped, less 1 for other machines' rounding.
-FLOORS = {"en-fr/fixed-context": 71.0, "en-fr/bahdanau": 78.3, "en-fr/luong-dot": 78.2, "en-fr/luong-general": 77.7,
-          "en-fr/luong-concat": 81.1, "en-fr/luong-local": 75.7, "en-fr/scaled-dot": 74.7, "en-fr/transformer": 82.0}  # fmt: skip
+FLOORS = {
+    "en-fr/fixed-context": 71.0,
+    "en-fr/bahdanau": 78.3,
+    "en-fr/luong-dot": 78.2,
+    "en-fr/luong-general": 77.7,
+    "en-fr/luong-concat": 81.1,
+    "en-fr/luong-local": 75.7,
+    "en-fr/scaled-dot": 74.7,
+    "en-fr/transformer": 82.0,
+}
 # The mechanisms of each pair; sst2 has a file of its own, test_shipped_classifier.py.
 RECURRENT = ("fixed-context", "bahdanau", "luong-dot", "luong-general", "luong-concat", "luong-local", "scaled-dot")
-SHIPPED = {"en-fr": (*RECURRENT, "transformer"), "en-de": ("fixed-context", "bahdanau", "luong-general", "transformer"),
-           "en-ja": ("bahdanau", "luong-general", "transformer"), "reverse": ("bahdanau", "luong-general", "transformer")}  # fmt: skip
+SHIPPED = {
+    "en-fr": (*RECURRENT, "transformer"),
+    "en-de": ("fixed-context", "bahdanau", "luong-general", "transformer"),
+    "en-ja": ("bahdanau", "luong-general", "transformer"),
+    "reverse": ("bahdanau", "luong-general", "transformer"),
+}
 # BLEU of test_2016 and test_2017 as papers have it (lower-cased, Moses tokens), beam of 5: what is wanted.
 TESTS = ("test_2016_flickr_beam_5", "test_2017_flickr_beam_5")
-LINKED = ("en-fr/bahdanau", "en-fr/luong-dot", "en-fr/luong-general", "en-fr/luong-concat", "en-fr/luong-local", "en-fr/scaled-dot",
-          "en-fr/transformer")  # fmt: skip
-BARS = {**dict.fromkeys(LINKED, (57, 48)), "en-fr/transformer": (61, 53),
-        "en-de/bahdanau": (36.5, 28), "en-de/luong-general": (36.5, 28), "en-de/transformer": (40.5, 32)}  # fmt: skip
+LINKED = (
+    "en-fr/bahdanau",
+    "en-fr/luong-dot",
+    "en-fr/luong-general",
+    "en-fr/luong-concat",
+    "en-fr/luong-local",
+    "en-fr/scaled-dot",
+    "en-fr/transformer",
+)
+BARS = {
+    **dict.fromkeys(LINKED, (57, 48)),
+    "en-fr/transformer": (61, 53),
+    "en-de/bahdanau": (36.5, 28),
+    "en-de/luong-general": (36.5, 28),
+    "en-de/transformer": (40.5, 32),
+}
 
 TRANSLATORS = [name for name in attnviz.available() if name.split("/")[0] not in corpora.LABELLED]
 every = pytest.mark.parametrize("name", TRANSLATORS)
@@ -31,7 +55,9 @@ load = functools.cache(attnviz.load)
 
 
 def test_what_must_ship_does_with_one_vocabulary_a_pair():
-    assert set(TRANSLATORS) == {f"{pair}/{mechanism}" for pair, mechanisms in SHIPPED.items() for mechanism in mechanisms}
+    assert set(TRANSLATORS) == {
+        f"{pair}/{mechanism}" for pair, mechanisms in SHIPPED.items() for mechanism in mechanisms
+    }
     for pair in SHIPPED:
         assert len(list((checkpoints.ROOT / pair).rglob("tokenizer.json"))) == 1
 
@@ -61,7 +87,18 @@ def test_the_card_belongs_to_the_weights(name):
     card = load(name).card
     assert card["weights_sha256"] == checkpoints.fingerprint(name)
     assert all(len(digest) == 64 for digest in card["data"].values())
-    for key in ("seed", "command", "settings", "parameters", "epochs", "seconds", "peak_memory_mb", "device", "history", "scores"):
+    for key in (
+        "seed",
+        "command",
+        "settings",
+        "parameters",
+        "epochs",
+        "seconds",
+        "peak_memory_mb",
+        "device",
+        "history",
+        "scores",
+    ):
         assert card[key], key
 
 
@@ -71,7 +108,10 @@ def test_the_card_meets_the_bar(name):
     assert card["data"]
     for test, bar in zip(TESTS, BARS[name]):
         assert card["scores"][test]["bleu_tok_lc"] >= bar
-        assert "tok:13a" in card["scores"][test]["bleu_lc_signature"] and "case:lc" in card["scores"][test]["bleu_lc_signature"]
+        assert (
+            "tok:13a" in card["scores"][test]["bleu_lc_signature"]
+            and "case:lc" in card["scores"][test]["bleu_lc_signature"]
+        )
 
 
 @pytest.mark.parametrize("name", [name for name in TRANSLATORS if name.startswith("en-ja/")])
@@ -83,9 +123,14 @@ def test_japanese_stands_in_another_order_and_typing_does_not_matter(name):
         assert scores["bleu_char"] >= 35 and "tok:char" in scores["bleu_char_signature"]
     links = model.card["alignment"]
     assert links["best_head"]["error_rate"] + 0.2 < links["diagonal"]["error_rate"]
-    said = {model.trace(text).translation for text in (
-        "She is reading a book in the library.", "she is READING a book in the library", "She’s reading  a book in the library."
-    )}  # fmt: skip
+    said = {
+        model.trace(text).translation
+        for text in (
+            "She is reading a book in the library.",
+            "she is READING a book in the library",
+            "She’s reading  a book in the library.",
+        )
+    }
     assert said == {"彼女は図書館で本を読んでいる。"}
     grid = select.select(model.trace("She is reading a book in the library."), words=True)
     keys = [token.text for token in grid.keys]
@@ -103,8 +148,12 @@ def test_sequences_are_reversed(name):
     traces = [load(name).trace(source) for source, _ in pairs]
     assert sum(trace.translation == wanted for trace, (_, wanted) in zip(traces, pairs)) >= 198
     if name.endswith("bahdanau"):
-        looks = [key == len(row) - 1 - step for trace in traces for row in [trace.map("cross").weights[0].argmax(-1)[:-1]]
-                 for step, key in enumerate(row)]  # fmt: skip
+        looks = [
+            key == len(row) - 1 - step
+            for trace in traces
+            for row in [trace.map("cross").weights[0].argmax(-1)[:-1]]
+            for step, key in enumerate(row)
+        ]
         assert sum(looks) >= 0.95 * len(looks)
 
 
@@ -112,7 +161,14 @@ def test_sequences_are_reversed(name):
 def test_the_file_is_small_and_half_precision(name):
     path = checkpoints.ROOT / name / "model.safetensors"
     assert path.stat().st_size <= 10e6
-    assert sum(file.stat().st_size for file in checkpoints.ROOT.rglob("*") if file.is_file() and file.name != "training.safetensors") <= 120e6
+    assert (
+        sum(
+            file.stat().st_size
+            for file in checkpoints.ROOT.rglob("*")
+            if file.is_file() and file.name != "training.safetensors"
+        )
+        <= 120e6
+    )
     stored = checkpoints.load_tensors(path)
     assert {str(value.dtype) for value in stored.values()} == {"torch.float16"}
     model = load(name).model

@@ -10,10 +10,13 @@ from dashboard.markup import parts
 
 NAME = "sst2/self-attention"
 PLAIN = {
-    "A wonderful film, funny and moving.": "positive", "I don't recommend this dull, stupid mess.": "negative",
-    "One of the best performances of the year!": "positive", "Boring, badly written and far too long.": "negative",
-    "A beautiful, touching, and thoughtful story.": "positive", "It's a waste of time.": "negative",
-}  # fmt: skip
+    "A wonderful film, funny and moving.": "positive",
+    "I don't recommend this dull, stupid mess.": "negative",
+    "One of the best performances of the year!": "positive",
+    "Boring, badly written and far too long.": "negative",
+    "A beautiful, touching, and thoughtful story.": "positive",
+    "It's a waste of time.": "negative",
+}
 
 load = functools.cache(attnviz.load)
 
@@ -31,11 +34,18 @@ def test_plain_words(sentence, label):
 
 def test_the_card_belongs_to_the_weights():
     card = load(NAME).card
-    assert card["weights_sha256"] == checkpoints.fingerprint(NAME) and card["data"].keys() == {"sst2/train.tsv.gz", "sst2/dev.tsv.gz"}
+    assert card["weights_sha256"] == checkpoints.fingerprint(NAME) and card["data"].keys() == {
+        "sst2/train.tsv.gz",
+        "sst2/dev.tsv.gz",
+    }
     dev = card["scores"]["dev"]
-    counts = [[dev["confusion"][true][given] for given in ("negative", "positive")] for true in ("negative", "positive")]
+    counts = [
+        [dev["confusion"][true][given] for given in ("negative", "positive")] for true in ("negative", "positive")
+    ]
     assert [sum(row) for row in counts] == [428, 444] and dev["sentences"] == 872
-    assert dev["accuracy"] >= 82 and dev["accuracy"] == pytest.approx(100 * (counts[0][0] + counts[1][1]) / 872, abs=0.005)
+    assert dev["accuracy"] >= 82 and dev["accuracy"] == pytest.approx(
+        100 * (counts[0][0] + counts[1][1]) / 872, abs=0.005
+    )
     assert card["best"]["val_accuracy"] == pytest.approx(dev["accuracy"], abs=0.35)  # fp16 may turn a few sentences
     assert "chosen on dev" in card["remark"]
     for key in ("seed", "command", "settings", "parameters", "epochs", "seconds", "device", "versions", "history"):
@@ -48,5 +58,8 @@ def test_it_is_small():
 
 def test_characters_that_it_does_not_read_are_named():
     """Its reviews have no full stops: what stands in no token is said rather than gone."""
-    assert parts.unread(load(NAME).trace("A < moving film.. 😴")) == " Not read, as the reviews it learnt from have none: ‘&lt;’, ‘.’, ‘😴’."
+    assert (
+        parts.unread(load(NAME).trace("A < moving film.. 😴"))
+        == " Not read, as the reviews it learnt from have none: ‘&lt;’, ‘.’, ‘😴’."
+    )
     assert parts.unread(load(NAME).trace("A moving film, isn't it?")) == ""

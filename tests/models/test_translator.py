@@ -146,7 +146,9 @@ def test_a_beam_is_no_less_probable_than_a_beam_of_one(translator, monkeypatch):
 
 
 @every
-@pytest.mark.parametrize("typed", ["a", "👍", "שלום", "<b>x</b> </script>", "  The \t dog\n", "日本 dog", "<eos>", "\u202edog", "…"])
+@pytest.mark.parametrize(
+    "typed", ["a", "👍", "שלום", "<b>x</b> </script>", "  The \t dog\n", "日本 dog", "<eos>", "\u202edog", "…"]
+)
 def test_anything_that_can_be_read_gives_a_trace(translator, typed):
     trace = translator.trace(typed, typed)
     assert trace.text == trace.translation == typed
@@ -186,8 +188,10 @@ def test_bytes_that_are_no_text(translator):
 def test_long_texts(translator):
     dogs = " ".join(["dog"] * 500)
     pieces = len(translator.text.ids(dogs))
-    wanted = (f"the text is too long: {pieces} pieces with the end mark, and the models read at most 200; "
-              "shorten it or split it into sentences")
+    wanted = (
+        f"the text is too long: {pieces} pieces with the end mark, and the models read at most 200; "
+        "shorten it or split it into sentences"
+    )
     assert refused(lambda: translator.trace(dogs)) == wanted
     assert refused(lambda: translator.trace(TYPED, dogs)) == wanted.replace("text", "target", 1)
 
@@ -216,10 +220,17 @@ def everything(translator):
 
 
 @every
-@pytest.mark.parametrize("settings, fails", [
-    ({}, None), ({"beam": 3}, None), ({"target": "Le chien."}, None),
-    ({"target": ""}, TextError), ({"beam": 99}, ValueError), ({"target": "Le chien."}, KeyboardInterrupt),
-])
+@pytest.mark.parametrize(
+    "settings, fails",
+    [
+        ({}, None),
+        ({"beam": 3}, None),
+        ({"target": "Le chien."}, None),
+        ({"target": ""}, TextError),
+        ({"beam": 99}, ValueError),
+        ({"target": "Le chien."}, KeyboardInterrupt),
+    ],
+)
 def test_nothing_else_changes(translator, settings, fails, monkeypatch):
     parameters, randomness = everything(translator)
     if fails is KeyboardInterrupt:  # in the middle of decoding
@@ -262,7 +273,11 @@ def test_loading(root, mechanism):
     assert load(model.name, root).trace(TYPED) == model.trace(TYPED)
     assert Translator.load(model.name, root, model.text).text is model.text
     assert describe(model.name, root) == model.card | {
-        "name": model.name, "mechanism": mechanism, "title": model.title, "problem": None}
+        "name": model.name,
+        "mechanism": mechanism,
+        "title": model.title,
+        "problem": None,
+    }
 
 
 @pytest.mark.parametrize("missing", ["bahdanau/config.json", "bahdanau/model.safetensors", "tokenizer.json"])
@@ -272,7 +287,9 @@ def test_a_checkpoint_described_as_sound_is_one_that_loads(tmp_path, missing):
     assert describe("en-fr/bahdanau", tmp_path)["problem"] is None and load("en-fr/bahdanau", tmp_path).card == {}
     (folder / missing).unlink()
     assert describe("en-fr/bahdanau", tmp_path) == {
-        "name": "en-fr/bahdanau", "problem": refused(lambda: load("en-fr/bahdanau", tmp_path), checkpoints.CheckpointError)}
+        "name": "en-fr/bahdanau",
+        "problem": refused(lambda: load("en-fr/bahdanau", tmp_path), checkpoints.CheckpointError),
+    }
 
 
 def test_a_tokenizer_of_another_pair_is_refused(root, tmp_path):
@@ -280,5 +297,7 @@ def test_a_tokenizer_of_another_pair_is_refused(root, tmp_path):
     small = tiny.train_vocabulary(["ab ab abc abc"], 10)
     small.save(target / "en-fr" / "tokenizer.json")
     size = len(tiny.vocabulary())
-    wanted = (f"en-fr/bahdanau: the model knows {size} pieces and the tokenizer {len(small)}; they do not belong together")
+    wanted = (
+        f"en-fr/bahdanau: the model knows {size} pieces and the tokenizer {len(small)}; they do not belong together"
+    )
     assert refused(lambda: Translator.load("en-fr/bahdanau", target), checkpoints.CheckpointError) == wanted

@@ -51,7 +51,9 @@ def by_hand(model, tokens):
             weights.append(softmax(query[:, own] @ key.T / np.sqrt(d)))
             mixed.append(weights[-1] @ value)
         x, maps = x + linear(np.concatenate(mixed, -1), f"{name}.output"), [*maps, np.stack(weights)]
-    pooling = softmax(np.tanh(x @ p["pooling.key.weight"].T + p["pooling.query.weight"][:, 0]) @ p["pooling.energy.weight"][0])
+    pooling = softmax(
+        np.tanh(x @ p["pooling.key.weight"].T + p["pooling.query.weight"][:, 0]) @ p["pooling.energy.weight"][0]
+    )
     return linear(pooling @ x, "output"), pooling, maps
 
 
@@ -90,10 +92,16 @@ def test_a_sentence_beyond_the_places_is_refused(model):
     assert str(caught.value) == "the model takes at most 512 tokens; got 513"
 
 
-@pytest.mark.parametrize("typed, corpus", [
-    ("It's a must-see!", "it 's a must see !"), ("I don't care.", "i do n't care"), ("I DON’T care…", "i do n't care"),
-    ("A naïve, “lovely” film; really.", "a naive , `` lovely '' film really"), ("Who cares?", "who cares ?"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "typed, corpus",
+    [
+        ("It's a must-see!", "it 's a must see !"),
+        ("I don't care.", "i do n't care"),
+        ("I DON’T care…", "i do n't care"),
+        ("A naïve, “lovely” film; really.", "a naive , `` lovely '' film really"),
+        ("Who cares?", "who cares ?"),
+    ],
+)
 def test_what_is_typed_is_read_as_in_the_corpus(typed, corpus):
     text = train_vocabulary([corpus, "a b c d e f g h i j k l m n o p q r s t u v w x y z"] * 2, 300, "plain")
     encoded = text.encode(typed)

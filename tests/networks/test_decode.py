@@ -195,7 +195,9 @@ def test_a_beam_of_one_is_greedy(name, seed, penalty):
     assert decode.beam(model, source, 1, penalty) == greedy_ids(model, source)
 
 
-@pytest.mark.parametrize("name, options", [(name, {}) for name in MECHANISMS] + [(name, {"cell": "lstm"}) for name in RECURRENT])
+@pytest.mark.parametrize(
+    "name, options", [(name, {}) for name in MECHANISMS] + [(name, {"cell": "lstm"}) for name in RECURRENT]
+)
 @pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0])
 def test_a_wide_beam_finds_what_trying_everything_finds(name, options, penalty, monkeypatch):
     monkeypatch.setattr(decode, "limit", lambda length: 4)
@@ -248,7 +250,12 @@ class Scripted(torch.nn.Module):
 
 def test_the_beam_goes_on_while_a_living_hypothesis_is_better_than_those_that_ended():
     # Two have ended after two steps, at .3 and .1 * .9; the one that lives, at .6 * .9, ends best, at .6 * .9 * .9.
-    table = {(): {4: 0.6, EOS: 0.3, 5: 0.1}, (4,): {6: 0.9, 7: 0.1}, (5,): {EOS: 0.9, 7: 0.1}, (4, 6): {EOS: 0.9, 7: 0.1}}
+    table = {
+        (): {4: 0.6, EOS: 0.3, 5: 0.1},
+        (4,): {6: 0.9, 7: 0.1},
+        (5,): {EOS: 0.9, 7: 0.1},
+        (4, 6): {EOS: 0.9, 7: 0.1},
+    }
     assert decode.beam(Scripted(table), ids(1, 3), 2, penalty=0.0) == [4, 6, EOS]
 
 
@@ -260,8 +267,11 @@ def test_decoding_leaves_the_model_and_the_source_as_they_were(name):
     model, source = made(name).train(), ids(1, 5)
     before, given, rng = {k: v.clone() for k, v in model.state_dict().items()}, source.clone(), torch.get_rng_state()
     model.eval()
-    for run in (lambda: decode.greedy(model, source), lambda: decode.beam(model, source, 3),
-                lambda: decode.forced(model, source, torch.tensor([[5, EOS]]))):
+    for run in (
+        lambda: decode.greedy(model, source),
+        lambda: decode.beam(model, source, 3),
+        lambda: decode.forced(model, source, torch.tensor([[5, EOS]])),
+    ):
         run()
     assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
     assert torch.equal(source, given) and torch.equal(torch.get_rng_state(), rng) and not model.training

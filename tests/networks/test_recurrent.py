@@ -125,7 +125,9 @@ def test_rows_are_distributions_of_the_right_shape(name, cell):
 
 def test_an_lstms_state_has_a_memory_cell_and_attention_reads_the_other():
     for name, rest in (("fixed-context", 0), ("bahdanau", 0), ("luong-general", 1)):
-        shapes = {cell: [tuple(part.shape) for part in made(name, cell).encode(ids(2, 5)).state] for cell in ("gru", "lstm")}
+        shapes = {
+            cell: [tuple(part.shape) for part in made(name, cell).encode(ids(2, 5)).state] for cell in ("gru", "lstm")
+        }
         assert shapes == {"gru": [(2, W)] + [(2, E)] * rest, "lstm": [(2, W)] * 2 + [(2, E)] * rest}
     model = made("bahdanau", "lstm")
     memory = model.encode(ids(1, 5))
@@ -165,4 +167,7 @@ def test_a_dropout_is_a_share(name):
 
 def test_a_window_reaches_a_key():
     assert LuongLocal(V, W, E).attention.reach == 10  # the paper's
-    assert refused(lambda: LuongLocal(V, W, E, reach=0)) == "reach must be at least 1, so that every window holds a key; got 0"
+    assert (
+        refused(lambda: LuongLocal(V, W, E, reach=0))
+        == "reach must be at least 1, so that every window holds a key; got 0"
+    )

@@ -65,7 +65,12 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(name, cell, lengths, seed):
 @every
 @both_cells
 def test_what_stands_in_the_padding_does_not_matter(name, cell):
-    model, source, target, mask = made(name, cell), ids(2, 6), ids(2, 4, seed=1), torch.arange(6) < torch.tensor([[6], [2]])
+    model, source, target, mask = (
+        made(name, cell),
+        ids(2, 6),
+        ids(2, 4, seed=1),
+        torch.arange(6) < torch.tensor([[6], [2]]),
+    )
     (logits, weights), (other, same) = model(source, target, mask), model(torch.where(mask, source, 7), target, mask)
     assert torch.equal(logits, other)
     assert (weights is same is None) or torch.equal(weights, same)

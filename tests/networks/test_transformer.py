@@ -116,8 +116,12 @@ def test_the_whole_model_agrees_with_torch(norm_first):
     width = torch.arange(0, D, 2)
 
     def embed(tokens):  # Vaswani et al. 2017, sec. 3.4 and 3.5, position by position
-        place = torch.stack([torch.stack([f(p / 10_000 ** (width / D)) for f in (torch.sin, torch.cos)], 1).flatten()
-                             for p in range(tokens.shape[1])])
+        place = torch.stack(
+            [
+                torch.stack([f(p / 10_000 ** (width / D)) for f in (torch.sin, torch.cos)], 1).flatten()
+                for p in range(tokens.shape[1])
+            ]
+        )
         return model.embedding.weight[tokens] * D**0.5 + place
 
     def end(x, norm):  # of a stack; the layers of a post-norm one end with a norm
@@ -140,8 +144,10 @@ def test_the_whole_model_agrees_with_torch(norm_first):
 @pytest.mark.parametrize("mask", [None, LENGTHS])
 def test_kept_keys_and_values_change_nothing(mask, norm_first):
     model, source, target = made(layers=3, norm_first=norm_first), ids(3, 6), ids(3, 7, seed=1)
-    (logits, cross, own), (kept_logits, kept_cross, kept_own) = at_once(model, source, target, mask), stepwise(
-        model, source, target, mask)
+    (logits, cross, own), (kept_logits, kept_cross, kept_own) = (
+        at_once(model, source, target, mask),
+        stepwise(model, source, target, mask),
+    )
     close(kept_logits, logits)
     assert len(cross) == len(own) == len(kept_cross) == len(kept_own) == 3
     for a, b in zip(cross + own, kept_cross + kept_own):
@@ -240,8 +246,11 @@ def test_the_position_limit():
     model = made(longest=6)
     assert model(ids(1, 6), ids(1, 6))[0].shape == (1, 6, V)
     memory = model.encode(ids(1, 6))
-    for call in (lambda: model.encode(ids(1, 7)), lambda: model.decode(memory, memory.state, ids(1, 7)),
-                 lambda: stepwise(model, ids(1, 6), ids(1, 7))):
+    for call in (
+        lambda: model.encode(ids(1, 7)),
+        lambda: model.decode(memory, memory.state, ids(1, 7)),
+        lambda: stepwise(model, ids(1, 6), ids(1, 7)),
+    ):
         with pytest.raises(ValueError) as error:
             call()
         assert str(error.value) == "the model takes at most 6 tokens; got 7"

@@ -37,34 +37,51 @@ def found(few, name):
 
 
 def test_length_twice(few, data, capsys, monkeypatch):
-    monkeypatch.setattr(length, "BUCKETS", (length.Bucket(3, 5, False), length.Bucket(8, 12, True), length.Bucket(50, 100, True)))
+    monkeypatch.setattr(
+        length, "BUCKETS", (length.Bucket(3, 5, False), length.Bucket(8, 12, True), length.Bucket(50, 100, True))
+    )
     assert study("length", few, data) == 0
-    assert capsys.readouterr().out == f"{few / 'README.md'} has the study of length; its figures are in {few / 'studies/length'}.json\n"
+    assert (
+        capsys.readouterr().out
+        == f"{few / 'README.md'} has the study of length; its figures are in {few / 'studies/length'}.json\n"
+    )
     text, figures = (few / "README.md").read_text(encoding="utf-8"), found(few, "length")
     start, end = text.index("<!-- study:length -->"), text.index("<!-- /study:length -->")
     assert text[:start] == "# Trained models\n\nOurs.\n\n" and text[end:] == "<!-- /study:length -->\n\nLast words.\n"
-    assert "old" not in text and "](studies/length.svg)" in text and (few / "studies/length.svg").read_bytes().startswith(b"<?xml")
+    assert (
+        "old" not in text
+        and "](studies/length.svg)" in text
+        and (few / "studies/length.svg").read_bytes().startswith(b"<?xml")
+    )
     assert [row["sentences"] for row in figures["rows"][:3]] == [10, 4, 0] and len(figures["rows"]) == 9
     assert {row["mechanism"] for row in figures["fits"]} == {"bahdanau", "transformer"}
-    sizes = {name: sum(row["sentences"] for row in figures["points"] if row["mechanism"] == name) for name in ("bahdanau", "transformer")}
+    sizes = {
+        name: sum(row["sentences"] for row in figures["points"] if row["mechanism"] == name)
+        for name in ("bahdanau", "transformer")
+    }
     assert sizes == {"bahdanau": 14, "transformer": 14}
     assert figures["missing"] == ["luong-dot", "luong-general", "luong-concat", "luong-local", "scaled-dot"]
     assert "Luong · dot, Luong · general, Luong · concat, Luong · local and Scaled dot · recurrent" in text
     for row in figures["rows"]:  # nothing in the tables that is not in the figures
         assert "bleu_lc" not in row or f"{row['bleu_lc']:.1f} / {row['bleu_tok_lc']:.1f}" in text
     assert {entry["weights_sha256"] for entry in figures["models"]} == {
-        checkpoints.fingerprint(name, few) for name in checkpoints.names(few)}  # fmt: skip
+        checkpoints.fingerprint(name, few) for name in checkpoints.names(few)
+    }
     assert study("length", few, data) == 0 and (few / "README.md").read_text(encoding="utf-8") == text
 
 
 def test_mechanisms(few, data):
-    checkpoints.write_json(few / "en-fr" / "bahdanau" / "card.json", {
-        "seed": 1, "epochs": 20, "seconds": 3600, "peak_memory_mb": 512, "device": "abacus", "remark": "Slow."})  # fmt: skip
+    checkpoints.write_json(
+        few / "en-fr" / "bahdanau" / "card.json",
+        {"seed": 1, "epochs": 20, "seconds": 3600, "peak_memory_mb": 512, "device": "abacus", "remark": "Slow."},
+    )
     assert study("mechanisms", few, data) == 0
     text, figures = (few / "README.md").read_text(encoding="utf-8"), found(few, "mechanisms")
     line = next(line for line in text.splitlines() if line.startswith("| Bahdanau")).split(" | ")
     row = figures["rows"][1]
-    assert row["mechanism"] == "bahdanau" and line[4] == f"{row['error_rate']:.2f}" and line[7] == f"{row['parameters']:,}"
+    assert (
+        row["mechanism"] == "bahdanau" and line[4] == f"{row['error_rate']:.2f}" and line[7] == f"{row['parameters']:,}"
+    )
     assert line[8:11] == ["20", "60", "512"] and "abacus" in text and "Bahdanau · additive: Slow." in text
     fixed = next(line for line in text.splitlines() if line.startswith("| Fixed context")).split(" | ")
     assert fixed[4:7] == ["–"] * 3 and fixed[8:11] == ["–"] * 3  # neither attention nor a card
@@ -72,14 +89,21 @@ def test_mechanisms(few, data):
 
 
 def history(key, scores):
-    return [{"epoch": i, key: score, "val_loss": 3 - score / 50, "train_loss": 3.0, "seconds": 9.0} for i, score in enumerate(scores, 1)]
+    return [
+        {"epoch": i, key: score, "val_loss": 3 - score / 50, "train_loss": 3.0, "seconds": 9.0}
+        for i, score in enumerate(scores, 1)
+    ]
 
 
 def test_curves(few, data):
     (few / "studies").mkdir()
     (few / "sst2").mkdir()
     shutil.copytree(few / "en-fr" / "bahdanau", few / "sst2" / "self-attention")  # the card is all that is read of it
-    other = {"epochs": 40, "data": {"mine.tsv": "01"}, "history": history("val_bleu_lc", [70] * 40)}  # on other sentences
+    other = {
+        "epochs": 40,
+        "data": {"mine.tsv": "01"},
+        "history": history("val_bleu_lc", [70] * 40),
+    }  # on other sentences
     begun = {"epochs": 3, "start": other, "history": history("val_bleu_lc", [11, 60, 13])}
     shutil.copytree(few / "en-fr" / "bahdanau", few / "en-fr" / "luong-dot")
     for name, card in {
@@ -93,13 +117,62 @@ def test_curves(few, data):
     text, figures = (few / "README.md").read_text(encoding="utf-8"), found(few, "curves")
     rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
     assert [line[2:-2].split(" | ") for line in rows[1:]] == [
-        ["en-fr · Bahdanau · additive", "BLEU lower-cased", "8", "5.0", "20.0", "40.0", "37.0", "35.0", "4", "2.200", "4"],
-        ["en-fr · Luong · dot *", "BLEU lower-cased", "46", "11.0", "60.0", "13.0", "55.5", "50.0", "45", "1.800", "42"],
-        ["en-fr · Transformer · multi-head *", "BLEU lower-cased", "42", "50.5", "50.5", "50.5", "51.5", "51.5", "42", "1.970", "42"],
-        ["sst2 · Self-attention · classifier †", "accuracy (%)", "3", "71.0", "71.0", "75.0", "74.0", "74.0", "2", "1.500", "2"],
+        [
+            "en-fr · Bahdanau · additive",
+            "BLEU lower-cased",
+            "8",
+            "5.0",
+            "20.0",
+            "40.0",
+            "37.0",
+            "35.0",
+            "4",
+            "2.200",
+            "4",
+        ],
+        [
+            "en-fr · Luong · dot *",
+            "BLEU lower-cased",
+            "46",
+            "11.0",
+            "60.0",
+            "13.0",
+            "55.5",
+            "50.0",
+            "45",
+            "1.800",
+            "42",
+        ],
+        [
+            "en-fr · Transformer · multi-head *",
+            "BLEU lower-cased",
+            "42",
+            "50.5",
+            "50.5",
+            "50.5",
+            "51.5",
+            "51.5",
+            "42",
+            "1.970",
+            "42",
+        ],
+        [
+            "sst2 · Self-attention · classifier †",
+            "accuracy (%)",
+            "3",
+            "71.0",
+            "71.0",
+            "75.0",
+            "74.0",
+            "74.0",
+            "2",
+            "1.500",
+            "2",
+        ],
     ]
-    assert [(row["seed"], row["fine_tuned"], row["passes_before"], len(row["val_losses"])) for row in figures["rows"]] == [
-        (4, False, 0, 8), (None, True, 40, 6), (None, True, 40, 2), (None, False, 0, 3)]  # fmt: skip
+    assert [
+        (row["seed"], row["fine_tuned"], row["passes_before"], len(row["val_losses"])) for row in figures["rows"]
+    ] == [(4, False, 0, 8), (None, True, 40, 6), (None, True, 40, 2), (None, False, 0, 3)]
     assert [series.x for series in curves.panels(figures)[0].series[1:]] == [(41, 42, 43, 44, 45, 46), (41, 42)]
     picture = (few / "studies/curves.svg").read_text(encoding="utf-8")
     assert "Bahdanau · additive" in picture and ">en-fr<" in picture and "sst2" not in picture
@@ -111,7 +184,8 @@ def test_a_picture_is_not_drawn_without_matplotlib(few, data, capsys, monkeypatc
     monkeypatch.setattr(pictures, "available", lambda: False)
     assert study("order", few, data) == 0
     assert capsys.readouterr().err == (
-        "matplotlib is missing, so there is no picture; install it (pip install 'attnviz[studies]') and run the study again\n")  # fmt: skip
+        "matplotlib is missing, so there is no picture; install it (pip install 'attnviz[studies]') and run the study again\n"
+    )
     text = (few / "README.md").read_text(encoding="utf-8")
     assert "order.svg" not in text and not (few / "studies/order.svg").exists()
     assert re.search(r"\| Bahdanau · additive \| −1 step \| 0\.\d{3} \| 0\.\d{3} to [01]\.\d{3} \|", text)
@@ -125,21 +199,33 @@ def test_no_models_at_all(tmp_path, data, capsys, name):
     empty.mkdir()
     assert study(name, empty, data) == 2 and not list(empty.iterdir())
     assert capsys.readouterr().err.endswith(
-        f"{empty} has no trained model that the study of {name} measures; give a folder of checkpoints with --root\n")  # fmt: skip
+        f"{empty} has no trained model that the study of {name} measures; give a folder of checkpoints with --root\n"
+    )
 
 
 def test_curves_are_of_one_run(few, data, capsys):
     assert study("curves", few, data, "--seeds", "2") == 2
-    assert capsys.readouterr().err.endswith("the curves are those of the cards, a run each, so --seeds must be 1; got 2\n")
+    assert capsys.readouterr().err.endswith(
+        "the curves are those of the cards, a run each, so --seeds must be 1; got 2\n"
+    )
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    (("order",), "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"),
-    (("order", "--data", "/nowhere"), "no train.en or train.en.gz in /nowhere/multi30k; point --data at the folder that holds the "
-     "corpora, or fetch them: python -m attnviz download"),
-    (("order", "--root", "/nowhere"), "there is no folder /nowhere; --root must be a folder of checkpoints"),
-    (("order", "--seeds", "0"), "argument --seeds: must be a whole number of at least 1; got '0'; see python -m attnviz study --help"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("order",), "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"),
+        (
+            ("order", "--data", "/nowhere"),
+            "no train.en or train.en.gz in /nowhere/multi30k; point --data at the folder that holds the "
+            "corpora, or fetch them: python -m attnviz download",
+        ),
+        (("order", "--root", "/nowhere"), "there is no folder /nowhere; --root must be a folder of checkpoints"),
+        (
+            ("order", "--seeds", "0"),
+            "argument --seeds: must be a whole number of at least 1; got '0'; see python -m attnviz study --help",
+        ),
+    ],
+)
 def test_errors(few, capsys, arguments, message):
     try:
         status = main(["study", *arguments])

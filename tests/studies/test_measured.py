@@ -62,13 +62,19 @@ def test_the_texts_of_buckets_count_what_is_left_out(root, monkeypatch):
     pieces = len(text.ids("The dog runs. The dog runs."))
     monkeypatch.setattr(length, "LONGEST", pieces)
     one, two, four = length.texts(pairs, text)
-    assert (len(one.pairs), one.captions, one.left_out) == (8, 8, 0) and (len(four.pairs), four.captions, four.left_out) == (0, 0, 2)
+    assert (len(one.pairs), one.captions, one.left_out) == (8, 8, 0) and (
+        len(four.pairs),
+        four.captions,
+        four.left_out,
+    ) == (0, 0, 2)
     assert two.pairs == [("The dog runs. The dog runs.", "Le chien court. Le chien court.")] * 4 and two.captions == 8
 
 
 def test_the_line_is_that_of_least_squares():
     chance = np.random.default_rng(1)
-    sentences = [(int(pieces), float(0.5 * np.log(pieces) + chance.normal())) for pieces in chance.integers(5, 90, size=60)]
+    sentences = [
+        (int(pieces), float(0.5 * np.log(pieces) + chance.normal())) for pieces in chance.integers(5, 90, size=60)
+    ]
     wanted = scipy.stats.linregress(np.log([p for p, _ in sentences]), [e for _, e in sentences])
     found = length.fit(sentences)
     assert found["slope"] == pytest.approx(wanted.slope) and found["intercept"] == pytest.approx(wanted.intercept)
@@ -81,7 +87,9 @@ def test_the_line_is_that_of_least_squares():
 
 def test_points_are_means_by_pieces():
     assert length.by_pieces([(7, 2.0), (3, 1.0), (7, 3.0)]) == [
-        {"pieces": 3, "sentences": 1, "entropy_nats": 1.0}, {"pieces": 7, "sentences": 2, "entropy_nats": 2.5}]  # fmt: skip
+        {"pieces": 3, "sentences": 1, "entropy_nats": 1.0},
+        {"pieces": 7, "sentences": 2, "entropy_nats": 2.5},
+    ]
 
 
 def by_trace(model, sources):
@@ -106,10 +114,18 @@ def test_a_row_of_a_bucket(model):
     row, sentences = length._row(model, Texts(bucket, PAIRS, 9, 2))
     traces = [model.translator.trace(source) for source, _ in PAIRS]
     references = [reference for _, reference in PAIRS]
-    assert row["bleu_lc"] == round(sacrebleu.corpus_bleu([t.translation for t in traces], [references], lowercase=True).score, 2)
+    assert row["bleu_lc"] == round(
+        sacrebleu.corpus_bleu([t.translation for t in traces], [references], lowercase=True).score, 2
+    )
     assert row["words"] == round(statistics.fmean(len(source.split()) for source, _ in PAIRS), 2)
-    produced, wanted = (sum(len(text.split()) for text in side) for side in ([t.translation for t in traces], references))
-    assert row["length_ratio"] == round(produced / wanted, 4) and (row["left_out"], row["captions"], row["low"]) == (2, 9, 3)
+    produced, wanted = (
+        sum(len(text.split()) for text in side) for side in ([t.translation for t in traces], references)
+    )
+    assert row["length_ratio"] == round(produced / wanted, 4) and (row["left_out"], row["captions"], row["low"]) == (
+        2,
+        9,
+        3,
+    )
     forced = [model.translator.trace(*pair) for pair in PAIRS]
     assert row["loss"] == pytest.approx(-sum(t.log_prob for t in forced) / sum(len(t.target) for t in forced), abs=1e-3)
     if model.mechanism == "fixed-context":
@@ -121,8 +137,11 @@ def test_a_row_of_a_bucket(model):
 
 
 def test_the_gap_to_no_attention_is_said_by_bucket():
-    rows = [{"mechanism": name, "seed": 1, **bucket.key, "bleu_lc": score} for name, scores in
-            (("fixed-context", (50, 40, 20)), ("bahdanau", (55, 44.5, 40))) for bucket, score in zip(length.BUCKETS, scores)]  # fmt: skip
+    rows = [
+        {"mechanism": name, "seed": 1, **bucket.key, "bleu_lc": score}
+        for name, scores in (("fixed-context", (50, 40, 20)), ("bahdanau", (55, 44.5, 40)))
+        for bucket, score in zip(length.BUCKETS, scores)
+    ]
     said = length._gap({"rows": rows})
     assert said.endswith("in the same buckets: Bahdanau · additive +5.0 / +4.5 / +20.0 / –.")
     assert "is not there" in length._gap({"rows": rows[3:]})
@@ -142,7 +161,10 @@ def test_samples_of_pairs_by_other_code():
     assert rates.tolist() == pytest.approx(wanted)
     wanted = sorted(wanted)
     assert order.interval(rates) == pytest.approx({"low": wanted[25], "high": wanted[974]}, abs=0.05)
-    assert order.interval(order.resampled([counts[0]] * 5)) == {"low": 0.1667, "high": 0.1667}  # 1 - 5 / 6, whatever is drawn
+    assert order.interval(order.resampled([counts[0]] * 5)) == {
+        "low": 0.1667,
+        "high": 0.1667,
+    }  # 1 - 5 / 6, whatever is drawn
 
 
 def test_error_rates_are_those_of_the_report(asked):
@@ -152,9 +174,12 @@ def test_error_rates_are_those_of_the_report(asked):
         rows = {row["shift"]: row for row in found["rows"] if row["mechanism"] == mechanism}
         for shift, wanted in ((0, report["best_head"]), (1, report["shifted"]["1"]), (-1, report["shifted"]["-1"])):
             assert {key: rows[shift][key] for key in ("error_rate", "precision", "recall", "links")} == {
-                key: wanted[key] for key in ("error_rate", "precision", "recall", "links")}  # fmt: skip
+                key: wanted[key] for key in ("error_rate", "precision", "recall", "links")
+            }
             assert rows[shift]["low"] <= rows[shift]["error_rate"] <= rows[shift]["high"]
-        assert found["links"]["diagonal"] == report["diagonal"]["error_rate"] and found["links"]["sure"] == report["sure"]
+        assert (
+            found["links"]["diagonal"] == report["diagonal"]["error_rate"] and found["links"]["sure"] == report["sure"]
+        )
     rates = {(row["mechanism"], row["shift"]): row["error_rate"] for row in found["rows"]}
     assert [row["shift"] for row in found["differences"]] == [-1, 0, 1]
     for row in found["differences"]:
@@ -170,7 +195,10 @@ def test_scores_are_the_cards_when_it_has_them_all_of_the_same_files(asked, mode
     cards = {
         "complete": ({"scores": {setting.TEST: whole}, "data": asked.corpus.files}, True),
         "a score lacks": ({"scores": {setting.TEST: {**whole} | {"chrf": None}}, "data": {}}, False),
-        "other files": ({"scores": {setting.TEST: whole}, "data": {**asked.corpus.files, f"multi30k/{setting.TEST}.en": "0"}}, False),
+        "other files": (
+            {"scores": {setting.TEST: whole}, "data": {**asked.corpus.files, f"multi30k/{setting.TEST}.en": "0"}},
+            False,
+        ),
         "nothing": ({}, False),
     }
     measured = translation.score(model.translator, *zip(*asked.test))
@@ -216,7 +244,11 @@ def test_runs_of_attention_dropout(asked, monkeypatch):
     two = studies.Setting(asked.root, asked.out, asked.corpus, seeds=2)
     found = dropout.measure(two)
     assert [(row["seed"], row["attention_dropout"]) for row in found["rows"]] == [(1, 0), (1, 0.3), (2, 0), (2, 0.3)]
-    assert len({entry["weights_sha256"] for entry in found["models"]}) == 4 and found["captions"] == 40 and found["compared"] == 12
+    assert (
+        len({entry["weights_sha256"] for entry in found["models"]}) == 4
+        and found["captions"] == 40
+        and found["compared"] == 12
+    )
     folder = asked.out / "dropout-0.3" / "seed-2"
     state = runs.checkpoints.load_metadata(folder / "en-fr/bahdanau/training.safetensors")
     assert state["settings"]["options"]["attention_dropout"] == 0.3 and state["settings"]["seed"] == 2

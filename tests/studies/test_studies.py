@@ -35,14 +35,21 @@ def test_a_section_goes_to_the_end_and_then_keeps_its_place():
     assert report.insert(again, "order", r"second \1 \g<0>") == again
 
 
-@pytest.mark.parametrize(("text", "counts"), [
-    ("<!-- study:order -->", "1 and 0"), ("<!-- /study:order -->", "0 and 1"), ("<!-- /study:order --><!-- study:order -->", "1 and 1"),
-    ("<!-- study:order -->" * 2 + "<!-- /study:order -->", "2 and 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("<!-- study:order -->", "1 and 0"),
+        ("<!-- /study:order -->", "0 and 1"),
+        ("<!-- /study:order --><!-- study:order -->", "1 and 1"),
+        ("<!-- study:order -->" * 2 + "<!-- /study:order -->", "2 and 1"),
+    ],
+)
 def test_broken_marks_are_refused(text, counts):
     with pytest.raises(ValueError) as error:
         report.insert(text, "order", "new", "README.md")
-    assert str(error.value) == (f"README.md must have <!-- study:order --> and after it <!-- /study:order -->, each once; got {counts}")
+    assert str(error.value) == (
+        f"README.md must have <!-- study:order --> and after it <!-- /study:order -->, each once; got {counts}"
+    )
 
 
 def test_json_has_a_line_for_each_record():
@@ -60,8 +67,13 @@ def test_the_spread_is_that_of_the_seeds():
     rows = [row(seed=seed, x=x) for seed, x in ((1, 54.0), (2, 56.0), (3, None), (4, 55.5))]
     mean, off = statistics.fmean([54, 56, 55.5]), math.sqrt((1.1667**2 + 0.8333**2 + 0.3333**2) / 2)
     assert tables.spread(rows, "x", 2) == f"{mean:.2f} ± {off:.2f}" == "55.17 ± 1.04"
-    assert tables.spread(rows[:1], "x", 1) == "54.0" and tables.spread(rows[2:3], "x") == "–" == tables.spread(rows, "y")
-    assert tables.spread([row(x=120), row(x=60)], "x", 0, 1 / 60) == "2 ± 1" and tables.spread([row(x=1234567)], "x", 0) == "1,234,567"
+    assert tables.spread(rows[:1], "x", 1) == "54.0" and tables.spread(rows[2:3], "x") == "–" == tables.spread(
+        rows, "y"
+    )
+    assert (
+        tables.spread([row(x=120), row(x=60)], "x", 0, 1 / 60) == "2 ± 1"
+        and tables.spread([row(x=1234567)], "x", 0) == "1,234,567"
+    )
 
 
 def test_the_number_of_seeds_is_said():
@@ -69,7 +81,10 @@ def test_the_number_of_seeds_is_said():
     assert tables.seeds(one).startswith("One seed: each row is a single training run")
     assert tables.seeds([*one, row(seed=2), row("transformer", 2)]).startswith("2 seeds each;")
     uneven = tables.seeds([*one, row(seed=2)])
-    assert uneven.startswith("Seeds: Bahdanau · additive: 2; Transformer · multi-head: 1;") and "standard deviation" in uneven
+    assert (
+        uneven.startswith("Seeds: Bahdanau · additive: 2; Transformer · multi-head: 1;")
+        and "standard deviation" in uneven
+    )
     assert tables.seeds([]) == "No model was measured."
 
 
@@ -86,7 +101,10 @@ def drawings():
     upright = tuple(Series(name, (1, 2), (i, i + 1), (i - 1, i), (i + 1, i + 2)) for i, name in enumerate(names))
     along = tuple(Series(name, (5 * i,), (i,), (5 * i - 1,), (5 * i + 2,), line=False) for i, name in enumerate(names))
     uniform = ("uniform", (1, 2), (0, 1))
-    return [Panel("By length", upright, reference=uniform, log=True, ticks=(1, 2)), Panel("Rows", along, rows=tuple(names))]
+    return [
+        Panel("By length", upright, reference=uniform, log=True, ticks=(1, 2)),
+        Panel("Rows", along, rows=tuple(names)),
+    ]
 
 
 def test_a_picture_is_svg_on_white_and_the_same_every_time():
@@ -125,7 +143,9 @@ def test_more_seeds_are_trained_once_as_the_first_one_was(few, data, tmp_path, m
     first, second = setting.models(asked, ("bahdanau", "luong-dot"))
     assert (first.seed, second.seed) == (1, 2) and first.sha256 != second.sha256
     card = second.translator.card
-    assert card["settings"] == {**first.translator.card["settings"], "seed": 2} and card["weights_sha256"] == second.sha256
+    assert (
+        card["settings"] == {**first.translator.card["settings"], "seed": 2} and card["weights_sha256"] == second.sha256
+    )
     assert (tmp_path / "out/seed-2/en-fr/tokenizer.json").read_bytes() == (few / "en-fr/tokenizer.json").read_bytes()
     monkeypatch.setattr(runs.training, "train", lambda *_: pytest.fail("it is trained already"))
     assert [model.sha256 for model in setting.models(asked, ("bahdanau",))] == [first.sha256, second.sha256]
@@ -139,8 +159,9 @@ def test_more_seeds_take_as_many_runs_as_the_first_one(few, data, tmp_path, monk
     monkeypatch.setattr(gold, "shipped", lambda pair: ())
     corpus, path = corpora.load("en-fr", data), few / "en-fr" / "bahdanau" / "card.json"
     first, second = asdict(runs.plan(epochs=2)), asdict(runs.plan(epochs=1, learning_rate=1e-3, start="0123"))
-    checkpoints.write_json(path, {"seed": 1, "settings": second, "data": corpus.files,
-                                  "start": {"settings": first, "data": corpus.files}})  # fmt: skip
+    checkpoints.write_json(
+        path, {"seed": 1, "settings": second, "data": corpus.files, "start": {"settings": first, "data": corpus.files}}
+    )
     _, other = setting.models(studies.Setting(few, tmp_path / "out", corpus, seeds=2), ("bahdanau",))
     begun = checkpoints.read_card("en-fr/bahdanau", tmp_path / "out/seed-2/run-1")
     card = other.translator.card
@@ -148,13 +169,20 @@ def test_more_seeds_take_as_many_runs_as_the_first_one(few, data, tmp_path, monk
     assert card["settings"] == {**second, "seed": 2, "start": begun["weights_sha256"]} and card["epochs"] == 1
     assert card["start"] == provenance.begun(tmp_path / "out/seed-2/run-1/en-fr/bahdanau")["start"]
     monkeypatch.setattr(runs.training, "train", lambda *_, **__: pytest.fail("it is trained already"))
-    assert [model.seed for model in setting.models(studies.Setting(few, tmp_path / "out", corpus, seeds=2), ("bahdanau",))] == [1, 2]
+    assert [
+        model.seed for model in setting.models(studies.Setting(few, tmp_path / "out", corpus, seeds=2), ("bahdanau",))
+    ] == [1, 2]
 
 
 def test_a_model_with_another_seed_that_was_trained_otherwise_is_not_taken_for_it(few, data, tmp_path):
     asked = studies.Setting(few, tmp_path / "out", corpora.load("en-fr", data), seeds=2)
-    checkpoints.write_json(tmp_path / "out/seed-2/en-fr/bahdanau/card.json", {"settings": asdict(runs.plan(epochs=2, seed=2))})
-    with pytest.raises(ValueError, match="seed-2/en-fr/bahdanau was trained otherwise than en-fr/bahdanau; remove it, or choose another --out$"):
+    checkpoints.write_json(
+        tmp_path / "out/seed-2/en-fr/bahdanau/card.json", {"settings": asdict(runs.plan(epochs=2, seed=2))}
+    )
+    with pytest.raises(
+        ValueError,
+        match="seed-2/en-fr/bahdanau was trained otherwise than en-fr/bahdanau; remove it, or choose another --out$",
+    ):
         list(setting.models(asked, ("bahdanau",)))
 
 
@@ -167,14 +195,29 @@ def begun(mechanism="bahdanau", data=(), **changes):
     return {"settings": asdict(runs.plan(mechanism, **changes)), "data": dict(data)}
 
 
-@pytest.mark.parametrize("card", [
-    {}, {"settings": {}}, {"settings": [1]}, {"settings": asdict(runs.plan()) | {"colour": "red"}}, {"settings": {"seed": 1}},
-    card(), card("0123"), card({"epochs": 3}), card(begun(start="4567")), card(begun(seed=2)), card(begun("scaled-dot")),
-    card(begun(data=[("a", "89ab")])), card(begun(), data=[("a", "89ab")]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "card",
+    [
+        {},
+        {"settings": {}},
+        {"settings": [1]},
+        {"settings": asdict(runs.plan()) | {"colour": "red"}},
+        {"settings": {"seed": 1}},
+        card(),
+        card("0123"),
+        card({"epochs": 3}),
+        card(begun(start="4567")),
+        card(begun(seed=2)),
+        card(begun("scaled-dot")),
+        card(begun(data=[("a", "89ab")])),
+        card(begun(), data=[("a", "89ab")]),
+    ],
+)
 def test_a_model_whose_training_is_not_known_has_no_other_seed(few, data, tmp_path, card):
     checkpoints.write_json(few / "en-fr" / "bahdanau" / "card.json", card)
-    with pytest.raises(ValueError, match="^en-fr/bahdanau cannot be trained with seed 1: its card must have the settings of a run"):
+    with pytest.raises(
+        ValueError, match="^en-fr/bahdanau cannot be trained with seed 1: its card must have the settings of a run"
+    ):
         list(setting.models(studies.Setting(few, tmp_path, corpora.load("en-fr", data), 2), ("bahdanau",)))
 
 

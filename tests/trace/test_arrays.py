@@ -25,7 +25,11 @@ def test_an_encoder():
     assert all(np.array_equal(m.weights, own) for m, own in zip(trace.maps, weights))
     assert trace.text == "The dog the" and trace.target == () and trace.translation == "" and trace.log_prob is None
     assert [(t.text, t.start, t.end, t.special) for t in trace.source] == [
-        ("[CLS]", 0, 0, True), ("The", 0, 3, False), ("dog", 4, 7, False), ("the", 8, 11, False)]
+        ("[CLS]", 0, 0, True),
+        ("The", 0, 3, False),
+        ("dog", 4, 7, False),
+        ("the", 8, 11, False),
+    ]
 
 
 def test_heads_may_differ_by_layer():
@@ -50,7 +54,13 @@ def test_a_whole_translator_with_layers_and_heads_of_its_own_a_kind():
     weights = {"cross": [draw(2, 2, 4)], "encoder": [draw(4, 4, 4)] * 3, "decoder": [draw(1, 2, 2, causal=True)] * 2}
     trace = attnviz.from_arrays(weights, SOURCE, TARGET, start="<pad>", name="mine")
     assert [(m.kind, m.layer, len(m.weights)) for m in trace.maps] == [
-        ("cross", 0, 2), ("encoder", 0, 4), ("encoder", 1, 4), ("encoder", 2, 4), ("decoder", 0, 1), ("decoder", 1, 1)]
+        ("cross", 0, 2),
+        ("encoder", 0, 4),
+        ("encoder", 1, 4),
+        ("encoder", 2, 4),
+        ("decoder", 0, 1),
+        ("decoder", 1, 1),
+    ]
     assert [t.text for t in trace.keys(trace.map("decoder"))] == ["<pad>", "Le"] and trace.model == "mine"
 
 
@@ -58,13 +68,20 @@ def test_the_tensors_that_models_return():
     """A tuple of (1, H, Q, K), one a layer."""
     attentions = tuple(torch.tensor(draw(2, 4, 4, seed=seed))[None] for seed in range(2))
     trace = attnviz.from_arrays(attentions, SOURCE)
-    assert all(np.array_equal(m.weights, own[0].numpy()) for m, own in zip(trace.maps, attentions)) and len(trace.maps) == 2
+    assert (
+        all(np.array_equal(m.weights, own[0].numpy()) for m, own in zip(trace.maps, attentions))
+        and len(trace.maps) == 2
+    )
 
 
-@pytest.mark.parametrize("weights, target", [
-    ([draw(2, 4, 4)], ()), ({"decoder": [draw(2, 4, 4, causal=True)]}, ()),
-    ({"cross": [draw(2, 2, 4)], "encoder": [draw(2, 4, 4)], "decoder": [draw(2, 2, 2, causal=True)]}, TARGET),
-])
+@pytest.mark.parametrize(
+    "weights, target",
+    [
+        ([draw(2, 4, 4)], ()),
+        ({"decoder": [draw(2, 4, 4, causal=True)]}, ()),
+        ({"cross": [draw(2, 2, 4)], "encoder": [draw(2, 4, 4)], "decoder": [draw(2, 2, 2, causal=True)]}, TARGET),
+    ],
+)
 def test_everything_that_shows_a_trace_shows_it(weights, target):
     trace = attnviz.from_arrays(weights, SOURCE, target, special=["[CLS]"])
     assert Trace.from_json(trace.to_json()) == trace
@@ -97,32 +114,88 @@ def test_one_token(tokens):
     assert trace.map("encoder").weights.tolist() == [[[1.0]]] and len(trace.source) == 1
 
 
-@pytest.mark.parametrize("weights, tokens, more, wanted", [
-    ([draw(1, 4, 4) * 0.5], SOURCE, {}, "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.5000 in head 0, query "),
-    (None, SOURCE, {}, "weights must be one array of axes [heads, queries, keys] a layer; got None"),
-    (5, SOURCE, {}, "weights must be one array of axes [heads, queries, keys] a layer; got 5"),
-    ([draw(1, 4, 4)], None, {}, "tokens must be a list of strings, one a token; got None"),
-    ([draw(1, 4, 4)], SOURCE, {"special": "[CLS]"}, "special must be a list of tokens; got '[CLS]'"),
-    ([(draw(1, 4, 4) * 0.99).astype(np.float16)], SOURCE, {}, "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.9"),
-    ([draw(1, 4, 4), draw(1, 4, 3)], SOURCE, {},
-     "weights of the encoder map of layer 1 must have 4 queries and 4 keys, as the tokens do; got shape (1, 4, 3)"),
-    ([draw(1, 4, 4)], SOURCE[:3], {}, "weights of the encoder map of layer 0 must have 3 queries and 3 keys, as the tokens do; got shape (1, 4, 4)"),
-    ([draw(1, 4, 4)], [], {}, "source must hold at least one token, if only <eos>; got none"),
-    ([draw(1, 4, 4)], "four", {}, "tokens must be a list of strings, one a token; got 'four'"),
-    ([draw(1, 4, 4)], [1, 2, 3, 4], {}, "tokens must be a list of strings, one a token; got [1, 2, 3, 4]"),
-    ([draw(1, 2, 4)], SOURCE, {"target": "ab"}, "target must be a list of strings, one a token; got 'ab'"),
-    ([], SOURCE, {}, "weights must hold at least one layer; got none"),
-    ({}, SOURCE, {}, "weights must hold at least one layer; got none"),
-    (draw(4, 4, 4), SOURCE, {}, "weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape (4, 4, 4)"),
-    ([draw(1, 4, 4)[None].repeat(2, 0)], SOURCE, {},
-     "weights of the encoder map of layer 0 must have axes [heads, queries, keys], none empty; got shape (2, 1, 4, 4)"),
-    ([draw(1, 4, 4)], SOURCE, {"kind": "self"}, "kind must be one of cross, encoder, decoder; got 'self'"),
-    ([draw(1, 4, 4)], SOURCE, {"kind": "cross"}, "the cross map of layer 0 must have target tokens for its rows; got none"),
-    ([draw(1, 4, 4)], SOURCE, {"kind": "decoder"}, "weights of the decoder map of layer 0 must be 0 on tokens not yet read; got "),
-    ([draw(1, 2, 4)], SOURCE, {"target": TARGET, "log_probs": [-1]}, "log_probs must have one entry for each of the 2 target tokens; got 1"),
-    ([draw(1, 4, 4)], SOURCE, {"log_probs": [-1]}, "log_probs must have one entry for each of the 0 target tokens; got 1"),
-    ([[[["a"]]]], ["a"], {}, "weights of the encoder map of layer 0 must be numbers with axes [heads, queries, keys]"),
-])
+@pytest.mark.parametrize(
+    "weights, tokens, more, wanted",
+    [
+        (
+            [draw(1, 4, 4) * 0.5],
+            SOURCE,
+            {},
+            "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.5000 in head 0, query ",
+        ),
+        (None, SOURCE, {}, "weights must be one array of axes [heads, queries, keys] a layer; got None"),
+        (5, SOURCE, {}, "weights must be one array of axes [heads, queries, keys] a layer; got 5"),
+        ([draw(1, 4, 4)], None, {}, "tokens must be a list of strings, one a token; got None"),
+        ([draw(1, 4, 4)], SOURCE, {"special": "[CLS]"}, "special must be a list of tokens; got '[CLS]'"),
+        (
+            [(draw(1, 4, 4) * 0.99).astype(np.float16)],
+            SOURCE,
+            {},
+            "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.9",
+        ),
+        (
+            [draw(1, 4, 4), draw(1, 4, 3)],
+            SOURCE,
+            {},
+            "weights of the encoder map of layer 1 must have 4 queries and 4 keys, as the tokens do; got shape (1, 4, 3)",
+        ),
+        (
+            [draw(1, 4, 4)],
+            SOURCE[:3],
+            {},
+            "weights of the encoder map of layer 0 must have 3 queries and 3 keys, as the tokens do; got shape (1, 4, 4)",
+        ),
+        ([draw(1, 4, 4)], [], {}, "source must hold at least one token, if only <eos>; got none"),
+        ([draw(1, 4, 4)], "four", {}, "tokens must be a list of strings, one a token; got 'four'"),
+        ([draw(1, 4, 4)], [1, 2, 3, 4], {}, "tokens must be a list of strings, one a token; got [1, 2, 3, 4]"),
+        ([draw(1, 2, 4)], SOURCE, {"target": "ab"}, "target must be a list of strings, one a token; got 'ab'"),
+        ([], SOURCE, {}, "weights must hold at least one layer; got none"),
+        ({}, SOURCE, {}, "weights must hold at least one layer; got none"),
+        (
+            draw(4, 4, 4),
+            SOURCE,
+            {},
+            "weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape (4, 4, 4)",
+        ),
+        (
+            [draw(1, 4, 4)[None].repeat(2, 0)],
+            SOURCE,
+            {},
+            "weights of the encoder map of layer 0 must have axes [heads, queries, keys], none empty; got shape (2, 1, 4, 4)",
+        ),
+        ([draw(1, 4, 4)], SOURCE, {"kind": "self"}, "kind must be one of cross, encoder, decoder; got 'self'"),
+        (
+            [draw(1, 4, 4)],
+            SOURCE,
+            {"kind": "cross"},
+            "the cross map of layer 0 must have target tokens for its rows; got none",
+        ),
+        (
+            [draw(1, 4, 4)],
+            SOURCE,
+            {"kind": "decoder"},
+            "weights of the decoder map of layer 0 must be 0 on tokens not yet read; got ",
+        ),
+        (
+            [draw(1, 2, 4)],
+            SOURCE,
+            {"target": TARGET, "log_probs": [-1]},
+            "log_probs must have one entry for each of the 2 target tokens; got 1",
+        ),
+        (
+            [draw(1, 4, 4)],
+            SOURCE,
+            {"log_probs": [-1]},
+            "log_probs must have one entry for each of the 0 target tokens; got 1",
+        ),
+        (
+            [[[["a"]]]],
+            ["a"],
+            {},
+            "weights of the encoder map of layer 0 must be numbers with axes [heads, queries, keys]",
+        ),
+    ],
+)
 def test_what_does_not_fit_is_refused(weights, tokens, more, wanted):
     with pytest.raises(ValueError) as error:
         attnviz.from_arrays(weights, tokens, **more)

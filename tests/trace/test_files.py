@@ -20,8 +20,10 @@ TOKENS = ["[CLS]", "naïve", "</script>", "犬", "\ud83d"]  # half a character t
 def arrays():
     """Kinds that differ in layers and heads, in an order of their own."""
     rng = np.random.default_rng(3)
-    weights = {"cross": [synthetic.softmax(rng.normal(size=(3, 2, 5)))],
-               "encoder": [synthetic.softmax(rng.normal(size=(heads, 5, 5))) for heads in (1, 4)]}  # fmt: skip
+    weights = {
+        "cross": [synthetic.softmax(rng.normal(size=(3, 2, 5)))],
+        "encoder": [synthetic.softmax(rng.normal(size=(heads, 5, 5))) for heads in (1, 4)],
+    }
     return attnviz.from_arrays(weights, TOKENS, ["un", "chien"], special=["[CLS]"])
 
 
@@ -69,40 +71,70 @@ def test_json_with_a_byte_order_mark(tmp_path):
 def beside(**changes) -> bytes:
     """The file, with changes to what stands beside the weights."""
     trace = TRACES[0]
-    return save({f"{m.kind}.{m.layer}": m.weights for m in trace.maps}, {"trace": json.dumps(trace.to_dict(weights=False) | changes)})
+    return save(
+        {f"{m.kind}.{m.layer}": m.weights for m in trace.maps},
+        {"trace": json.dumps(trace.to_dict(weights=False) | changes)},
+    )
 
 
 WHOLE = files.pack(TRACES[0])
 HEADER = WHOLE[: 8 + int.from_bytes(WHOLE[:8], "little")]
 
 
-@pytest.mark.parametrize("content, wanted", [
-    (b"", "the file x is empty"),
-    (b"PK\x03\x04 a zip \xff", "it is neither safetensors nor a JSON object in UTF-8"),
-    (b"\x80\x05}q\x00.", "it is neither safetensors nor a JSON object in UTF-8"),  # a pickle
-    (b"[1, 2]", "it is neither safetensors nor a JSON object in UTF-8"),
-    (b'{"a": 1}', "trace must have the fields model, mechanism, text"),
-    (b'{"a": ', "trace must be JSON; "), (b'{"a":' * 5000, "trace must be JSON; "),
-    (json.dumps({f"key {i}": 0 for i in range(9999)}).encode(), "trace must have the fields model"),
-    (WHOLE[:-1], "its safetensors are damaged, or not whole"), (HEADER, "its safetensors are damaged, or not whole"),
-    (WHOLE[:20], "its safetensors are damaged, or not whole"), (b"\xff" * 4 + bytes(4) + b"{}", "its safetensors are damaged, or not whole"),
-    (save({"layer.weight": np.ones(3, np.float32)}), "its weights are those of something else; a trace is written by attnviz.save_trace()"),
-    (save({}, {"trace": "{"}), "what stands beside its weights must be JSON; "),
-    (save({}, {"trace": "[]"}), "what stands beside its weights must be an object with a list of maps"),
-    (beside(maps=3), "what stands beside its weights must be an object with a list of maps"),
-    (beside(maps=[{"kind": "encoder", "layer": 7}]), "weights must be there for each of its maps; got none for encoder.7"),
-    (beside(maps=[["x"]]), "weights must be there for each of its maps; got none for ['x']"),
-    (beside(maps=[{"kind": "encoder", "layer": 0}] * 2), "maps must differ in kind or layer; got the encoder map of layer 0 twice"),
-    (beside(source=[]), "source must hold at least one token, if only <eos>; got none"),
-    (beside(source=TRACES[0].to_dict()["source"][:3]), "weights of the cross map of layer 0 must have 2 queries and 3 keys"),
-    (beside(text=5), "text must be text; got 5"), (beside(model=None), "model must be text; got None"),
-    (beside(source=[{"text": 5, "start": 0, "end": 0, "special": True}]), "source token 0 must have a text, the index of its word or none"),
-    (beside(source=[{"text": "<eos>", "start": 0, "end": 0, "special": 1}]), "special of source token 0 must be true or false; got 1"),
-    (beside(forced=0), "forced of the trace must be true or false; got 0"),
-    (beside(start={"text": [], "start": 0, "end": 0}), "the start token and the alternatives must have texts"),
-    (beside(maps=[{"kind": "encoder", "layer": 0}]).replace(TRACES[0].maps[1].weights.tobytes(), bytes(100)),
-     "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.0000 in head 0, query 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content, wanted",
+    [
+        (b"", "the file x is empty"),
+        (b"PK\x03\x04 a zip \xff", "it is neither safetensors nor a JSON object in UTF-8"),
+        (b"\x80\x05}q\x00.", "it is neither safetensors nor a JSON object in UTF-8"),  # a pickle
+        (b"[1, 2]", "it is neither safetensors nor a JSON object in UTF-8"),
+        (b'{"a": 1}', "trace must have the fields model, mechanism, text"),
+        (b'{"a": ', "trace must be JSON; "),
+        (b'{"a":' * 5000, "trace must be JSON; "),
+        (json.dumps({f"key {i}": 0 for i in range(9999)}).encode(), "trace must have the fields model"),
+        (WHOLE[:-1], "its safetensors are damaged, or not whole"),
+        (HEADER, "its safetensors are damaged, or not whole"),
+        (WHOLE[:20], "its safetensors are damaged, or not whole"),
+        (b"\xff" * 4 + bytes(4) + b"{}", "its safetensors are damaged, or not whole"),
+        (
+            save({"layer.weight": np.ones(3, np.float32)}),
+            "its weights are those of something else; a trace is written by attnviz.save_trace()",
+        ),
+        (save({}, {"trace": "{"}), "what stands beside its weights must be JSON; "),
+        (save({}, {"trace": "[]"}), "what stands beside its weights must be an object with a list of maps"),
+        (beside(maps=3), "what stands beside its weights must be an object with a list of maps"),
+        (
+            beside(maps=[{"kind": "encoder", "layer": 7}]),
+            "weights must be there for each of its maps; got none for encoder.7",
+        ),
+        (beside(maps=[["x"]]), "weights must be there for each of its maps; got none for ['x']"),
+        (
+            beside(maps=[{"kind": "encoder", "layer": 0}] * 2),
+            "maps must differ in kind or layer; got the encoder map of layer 0 twice",
+        ),
+        (beside(source=[]), "source must hold at least one token, if only <eos>; got none"),
+        (
+            beside(source=TRACES[0].to_dict()["source"][:3]),
+            "weights of the cross map of layer 0 must have 2 queries and 3 keys",
+        ),
+        (beside(text=5), "text must be text; got 5"),
+        (beside(model=None), "model must be text; got None"),
+        (
+            beside(source=[{"text": 5, "start": 0, "end": 0, "special": True}]),
+            "source token 0 must have a text, the index of its word or none",
+        ),
+        (
+            beside(source=[{"text": "<eos>", "start": 0, "end": 0, "special": 1}]),
+            "special of source token 0 must be true or false; got 1",
+        ),
+        (beside(forced=0), "forced of the trace must be true or false; got 0"),
+        (beside(start={"text": [], "start": 0, "end": 0}), "the start token and the alternatives must have texts"),
+        (
+            beside(maps=[{"kind": "encoder", "layer": 0}]).replace(TRACES[0].maps[1].weights.tobytes(), bytes(100)),
+            "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.0000 in head 0, query 0",
+        ),
+    ],
+)
 def test_a_file_that_holds_no_trace_says_so(content, wanted, tmp_path):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(ValueError) as error:
@@ -115,8 +147,12 @@ def test_a_file_that_holds_no_trace_says_so(content, wanted, tmp_path):
 @pytest.mark.parametrize("dtype, size", [("BF16", 2), ("I64", 8), ("F8_E4M3", 1), ("BOOL", 1)])
 def test_weights_of_other_numbers(dtype, size):
     """A header that names another type, over as many bytes: refused, or read as the numbers that they are."""
-    listed = {"encoder.0": {"dtype": dtype, "shape": [1, 2, 2], "data_offsets": [0, 4 * size]}, "__metadata__": {"trace": json.dumps(
-        TRACES[0].to_dict(weights=False) | {"maps": [{"kind": "encoder", "layer": 0}]})}}  # fmt: skip
+    listed = {
+        "encoder.0": {"dtype": dtype, "shape": [1, 2, 2], "data_offsets": [0, 4 * size]},
+        "__metadata__": {
+            "trace": json.dumps(TRACES[0].to_dict(weights=False) | {"maps": [{"kind": "encoder", "layer": 0}]})
+        },
+    }
     header = json.dumps(listed).encode()
     with pytest.raises(ValueError, match="^the file x holds no trace that can be shown: "):
         files.unpack(len(header).to_bytes(8, "little") + header + bytes(4 * size), "x")
@@ -132,4 +168,7 @@ def test_on_the_command_line(root, tmp_path, capsys):
     assert main([*command, str(tmp_path / "t.safetensors")]) == 0 and capsys.readouterr().out == ""
     found = attnviz.load_trace(tmp_path / "t.safetensors")
     assert found == attnviz.load("en-fr/transformer", root).trace("The black dog runs.") and isinstance(found, Trace)
-    assert main([*command, str(tmp_path / "t.npz")]) == 2 and "path must end in .safetensors or .json" in capsys.readouterr().err
+    assert (
+        main([*command, str(tmp_path / "t.npz")]) == 2
+        and "path must end in .safetensors or .json" in capsys.readouterr().err
+    )

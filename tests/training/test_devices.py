@@ -20,13 +20,17 @@ from attnviz.training.trainer import Run
 
 PAIRS = tiny.sentences(24, 1)
 REVIEWS = [(sentence, ("negative", "positive")[label == "1"]) for sentence, label in tiny.reviews(24, 1)]
-CLASSIFIER = recipes.Settings("self-attention", batch_tokens=100, warmup=5, consistency=2.0, options={**tiny.CLASSIFIER, "dropout": 0.1})
+CLASSIFIER = recipes.Settings(
+    "self-attention", batch_tokens=100, warmup=5, consistency=2.0, options={**tiny.CLASSIFIER, "dropout": 0.1}
+)
 
 
 @pytest.fixture(autouse=True)
 def unfused(monkeypatch):
     """The fused optimizer asks whether it knows the device."""
-    monkeypatch.setattr(sys.modules[torch.optim.Adam.__module__], "_device_dtype_check_for_fused", lambda *args, **kwargs: None)
+    monkeypatch.setattr(
+        sys.modules[torch.optim.Adam.__module__], "_device_dtype_check_for_fused", lambda *args, **kwargs: None
+    )
 
 
 def learn(make, device, folder=None):
@@ -69,7 +73,9 @@ def test_a_taught_classifier_learns_the_same_there(tmp_path):
     torch.manual_seed(1)
     model = build(Config("self-attention", len(text), tiny.CLASSIFIER)).eval()
     teacher = Classifier("sst2/self-attention", "self-attention", model, text, {})
-    here, there = both(lambda device: TaughtRun(plan, text, REVIEWS, device, compile=False, teachers=[teacher]), tmp_path)
+    here, there = both(
+        lambda device: TaughtRun(plan, text, REVIEWS, device, compile=False, teachers=[teacher]), tmp_path
+    )
     assert there == pytest.approx(here, rel=1e-3)
 
 

@@ -25,8 +25,18 @@ SMALL = ("--set", "width=16", "--set", "heads=2", "--set", "vocabulary=120", "--
 
 
 def plan(**changes):
-    return recipes.Settings("self-attention", **{"epochs": 3, "batch_tokens": 100, "vocabulary": 120, "warmup": 5, "learning_rate": 2e-2,
-                                                 "options": {**tiny.CLASSIFIER, "dropout": 0.1}, **changes})  # fmt: skip
+    return recipes.Settings(
+        "self-attention",
+        **{
+            "epochs": 3,
+            "batch_tokens": 100,
+            "vocabulary": 120,
+            "warmup": 5,
+            "learning_rate": 2e-2,
+            "options": {**tiny.CLASSIFIER, "dropout": 0.1},
+            **changes,
+        },
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +55,11 @@ def teachers(tmp_path_factory, data):
     folders = []
     for seed, vocabulary in ((1, 120), (2, 90)):
         settings = plan(epochs=4, seed=seed, vocabulary=vocabulary)
-        folders.append(training.train(settings, corpora.load("sst2", data), tmp_path_factory.mktemp(f"teacher-{seed}"), "sst2", compile=False))
+        folders.append(
+            training.train(
+                settings, corpora.load("sst2", data), tmp_path_factory.mktemp(f"teacher-{seed}"), "sst2", compile=False
+            )
+        )
     return folders
 
 
@@ -59,12 +73,16 @@ def train(data, teachers, tmp_path, capsys):
 
     def run(*options, taught=teachers, out=tmp_path, mechanism="self-attention"):
         command = [*TRAIN, mechanism, "--data", str(data), "--out", str(out), "--epochs", "2", *SMALL, *options]
-        return main([*command, *(word for folder in taught for word in ("--teacher", str(folder)))]), *capsys.readouterr()
+        return main(
+            [*command, *(word for folder in taught for word in ("--teacher", str(folder)))]
+        ), *capsys.readouterr()
 
     return run
 
 
-@given(st.lists(st.lists(st.sampled_from("abcdé"), min_size=1, max_size=9).map(" ".join), max_size=6), st.integers(0, 5))
+@given(
+    st.lists(st.lists(st.sampled_from("abcdé"), min_size=1, max_size=9).map(" ".join), max_size=6), st.integers(0, 5)
+)
 def test_ngrams_stand_in_a_sentence_as_they_are(sentences, count):
     found = distillation.ngrams(sentences, count, 1)
     assert len(set(found)) == len(found) <= count * len(sentences)
@@ -139,21 +157,33 @@ def test_its_loss_is_the_cross_entropy_against_what_is_said(data, teachers):
 
 def test_the_card_says_from_whom_it_learnt(train, teachers, tmp_path):
     for number, folder in enumerate(teachers):
-        checkpoints.write_json(folder / "card.json", {"command": f"teacher {number}", "epochs": 4, "seconds": 5, "best": {"val_accuracy": 70}})
+        checkpoints.write_json(
+            folder / "card.json",
+            {"command": f"teacher {number}", "epochs": 4, "seconds": 5, "best": {"val_accuracy": 70}},
+        )
     status, _, err = train()
     assert status == 0, err
     known = checkpoints.read_card(NAME, tmp_path)
-    assert [(one["command"], one["best"]["val_accuracy"]) for one in known["teachers"]] == [("teacher 0", 70), ("teacher 1", 70)]
-    assert known["settings"]["teachers"].split() == [checkpoints.fingerprint(*checkpoint_files.place(folder)) for folder in teachers]
+    assert [(one["command"], one["best"]["val_accuracy"]) for one in known["teachers"]] == [
+        ("teacher 0", 70),
+        ("teacher 1", 70),
+    ]
+    assert known["settings"]["teachers"].split() == [
+        checkpoints.fingerprint(*checkpoint_files.place(folder)) for folder in teachers
+    ]
     taught = json.loads(json.dumps(recipes.TAUGHT)) | {"epochs": 2}
     options = taught.pop("options")
     assert known["settings"].items() >= taught.items() and known["settings"]["options"].items() >= options.items()
     names = ["/".join(folder.parts[-3:]) for folder in teachers]
     assert f"--teacher {names[0]} --teacher {names[1]}" in known["command"]
-    assert provenance.begun(tmp_path / NAME)["start"]["teachers"] == known["teachers"]  # of what begins with these weights
+    assert (
+        provenance.begun(tmp_path / NAME)["start"]["teachers"] == known["teachers"]
+    )  # of what begins with these weights
 
 
-def test_a_killed_run_goes_on_as_if_nothing_had_been_and_with_the_same_teachers_only(train, teachers, tmp_path, monkeypatch):
+def test_a_killed_run_goes_on_as_if_nothing_had_been_and_with_the_same_teachers_only(
+    train, teachers, tmp_path, monkeypatch
+):
     long = ("--epochs", "4", "--batch-tokens", "100")
     with monkeypatch.context() as patch, pytest.raises(runs.Killed):
         runs.kill_after(patch, 60)
@@ -161,21 +191,46 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been_and_with_the_same_teachers_
     assert checkpoints.load_metadata(tmp_path / NAME / "training.safetensors")["history"]
     status, _, err = train(*long, taught=teachers[:1])
     prints = [checkpoints.fingerprint(*checkpoint_files.place(folder))[:8] for folder in teachers]
-    assert status == 2 and f"holds a run with other settings (teachers {' '.join(prints)}, now {prints[0]}); give" in err
+    assert (
+        status == 2 and f"holds a run with other settings (teachers {' '.join(prints)}, now {prints[0]}); give" in err
+    )
     assert train(*long, out=tmp_path / "whole")[0] == train(*long)[0] == 0
     assert runs.same(tmp_path / NAME, tmp_path / "whole" / NAME, "model.safetensors", "training.safetensors")
     assert runs.history(tmp_path / NAME) == runs.history(tmp_path / "whole" / NAME)
 
 
-@pytest.mark.parametrize("mechanism, options, teacher, message", [
-    ("self-attention", (), "/nowhere", "--teacher must be the folder of a checkpoint, such as checkpoints/sst2/self-attention; got /nowhere"),
-    ("self-attention", (), "en-fr/bahdanau", "a teacher must be a classifier (self-attention); {} holds bahdanau"),
-    ("self-attention", ("--set", "consistency=2"), NAME, "consistency must be 0 with teachers; got 2"),
-    ("self-attention", ("--set", "ngrams=-1"), NAME, "ngrams must be at least 0 and finite; got -1"),
-    ("self-attention", ("--set", "ngrams=2"), None, "ngrams are what teachers speak of, and there are none; leave ngrams=2 out"),
-    ("self-attention", ("--teacher", ""), None, "--teacher must be the folder of a checkpoint, such as checkpoints/sst2/self-attention; got nothing"),
-    ("transformer", ("--pair", "en-fr"), NAME, "only classifiers (self-attention) learn from teachers; transformer is none"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "mechanism, options, teacher, message",
+    [
+        (
+            "self-attention",
+            (),
+            "/nowhere",
+            "--teacher must be the folder of a checkpoint, such as checkpoints/sst2/self-attention; got /nowhere",
+        ),
+        ("self-attention", (), "en-fr/bahdanau", "a teacher must be a classifier (self-attention); {} holds bahdanau"),
+        ("self-attention", ("--set", "consistency=2"), NAME, "consistency must be 0 with teachers; got 2"),
+        ("self-attention", ("--set", "ngrams=-1"), NAME, "ngrams must be at least 0 and finite; got -1"),
+        (
+            "self-attention",
+            ("--set", "ngrams=2"),
+            None,
+            "ngrams are what teachers speak of, and there are none; leave ngrams=2 out",
+        ),
+        (
+            "self-attention",
+            ("--teacher", ""),
+            None,
+            "--teacher must be the folder of a checkpoint, such as checkpoints/sst2/self-attention; got nothing",
+        ),
+        (
+            "transformer",
+            ("--pair", "en-fr"),
+            NAME,
+            "only classifiers (self-attention) learn from teachers; transformer is none",
+        ),
+    ],
+)
 def test_what_is_refused_is_one_line_and_writes_nothing(train, tmp_path, mechanism, options, teacher, message):
     folder = checkpoint_files.ROOT / teacher if teacher else None
     status, _, err = train(*options, taught=[folder] if folder else [], mechanism=mechanism)
@@ -193,12 +248,16 @@ def test_a_teacher_beside_another_tokenizer_is_refused(train, teachers, tmp_path
 
 def test_only_classifiers_learn_from_teachers(teachers, tmp_path):
     corpus = corpora.Corpus(tiny.sentences(20, 1), tiny.sentences(6, 2), {}, {})
-    with pytest.raises(ValueError, match=r"^only classifiers \(self-attention\) learn from teachers; bahdanau is none$"):
+    with pytest.raises(
+        ValueError, match=r"^only classifiers \(self-attention\) learn from teachers; bahdanau is none$"
+    ):
         training.train(runs.plan(), corpus, tmp_path, "en-fr", teachers=teachers)
 
 
 def test_a_model_is_not_its_own_teacher(teachers, data):
-    with pytest.raises(ValueError, match="is the folder to train in, whose weights would be written over; choose another --out$"):
+    with pytest.raises(
+        ValueError, match="is the folder to train in, whose weights would be written over; choose another --out$"
+    ):
         training.train(plan(), corpora.load("sst2", data), teachers[0].parent.parent, "sst2", teachers=teachers)
 
 
@@ -213,9 +272,19 @@ def test_what_a_teacher_cannot_read_is_left_out_and_said(data, teachers, capsys)
     pairs = [("the film is great", "positive"), ("\u200b \u200b dull", "negative"), (long, "positive")]
     run = distillation.TaughtRun(plan(ngrams=4), coarse, pairs, "cpu", compile=False, teachers=loaded)
     read = [sentence for sentence, _ in run.pairs]
-    assert read[:2] == [pairs[0][0], pairs[1][0]] and long not in read and "\u200b" not in read and len(run.targets) == len(read)
-    assert f"are too long for a teacher, or have nothing visible, and are left out; the first is '{long[:80]}'" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="^no sentence of train is short enough for all teachers; give others, or shorter ones$"):
+    assert (
+        read[:2] == [pairs[0][0], pairs[1][0]]
+        and long not in read
+        and "\u200b" not in read
+        and len(run.targets) == len(read)
+    )
+    assert (
+        f"are too long for a teacher, or have nothing visible, and are left out; the first is '{long[:80]}'"
+        in capsys.readouterr().err
+    )
+    with pytest.raises(
+        ValueError, match="^no sentence of train is short enough for all teachers; give others, or shorter ones$"
+    ):
         distillation.TaughtRun(plan(), coarse, pairs[2:], "cpu", compile=False, teachers=loaded)
 
 
@@ -223,6 +292,9 @@ def test_few_sentences_of_ones_own_have_the_passes_of_those_that_are_taught(teac
     path = tmp_path / "mine.tsv"
     path.write_text("".join(f"{sentence}\t{label}\n" for sentence, label in tiny.reviews(120, 3)), encoding="utf-8")
     out = tmp_path / "out"
-    assert main([*TRAIN, "self-attention", "--tsv", str(path), "--out", str(out), *SMALL, "--teacher", str(teachers[0])]) == 0
+    assert (
+        main([*TRAIN, "self-attention", "--tsv", str(path), "--out", str(out), *SMALL, "--teacher", str(teachers[0])])
+        == 0
+    )
     known = checkpoints.read_card(NAME, out)["settings"]
     assert (known["epochs"], known["batch_tokens"]) == (recipes.TAUGHT["epochs"], 500)

@@ -40,9 +40,14 @@ def broken(run, source, target):
 def test_a_loss_that_is_no_number_ends_the_run_before_anything_is_written(good, corpus, monkeypatch):
     root, weights = good
     monkeypatch.setattr(train.Run, "_plain", broken)
-    assert diverge(root, corpus) == ("training has diverged in epoch 1: the loss has no gradient that is a number; begin again with a "
-                                     "lower learning_rate (--restart)")  # fmt: skip
-    assert checkpoints.fingerprint(NAME, root) == weights and Translator.load(NAME, root).trace("The black dog runs.").complete
+    assert diverge(root, corpus) == (
+        "training has diverged in epoch 1: the loss has no gradient that is a number; begin again with a "
+        "lower learning_rate (--restart)"
+    )
+    assert (
+        checkpoints.fingerprint(NAME, root) == weights
+        and Translator.load(NAME, root).trace("The black dog runs.").complete
+    )
     assert not (root / NAME / "training.safetensors").exists()  # no state to go on with
 
 
@@ -62,7 +67,9 @@ def test_a_validation_loss_that_is_no_number(good, corpus, monkeypatch):
 @pytest.mark.parametrize("value", [70_000.0, float("inf"), float("nan")])
 def test_weights_that_fp16_cannot_hold_are_not_saved(tmp_path, value):
     with pytest.raises(checkpoints.CheckpointError) as caught:
-        checkpoints.save_model(tmp_path / NAME, Config("bahdanau", 9), {"fine": torch.zeros(2), "start.bias": torch.tensor([1.0, value])})
+        checkpoints.save_model(
+            tmp_path / NAME, Config("bahdanau", 9), {"fine": torch.zeros(2), "start.bias": torch.tensor([1.0, value])}
+        )
     assert str(caught.value) == (
         "weights must be numbers below 65,504, which fp16 can hold; those of start.bias are not, so the model is not saved: "
         "train it again with a lower learning_rate"

@@ -50,7 +50,10 @@ def _parents(path):
 
 
 def test_disagreement_by_scipy():
-    logits, target = torch.randn(4, 3, 5, generator=torch.Generator().manual_seed(1)), torch.tensor([[4, 2, 0], [4, 4, 2]])
+    logits, target = (
+        torch.randn(4, 3, 5, generator=torch.Generator().manual_seed(1)),
+        torch.tensor([[4, 2, 0], [4, 4, 2]]),
+    )
     p, q = (half.softmax(-1)[target != 0].numpy() for half in logits.chunk(2))
     expected = ((entropy(p, q, axis=1) + entropy(q, p, axis=1)) / 2).mean()
     assert float(disagreement(logits, target)) == pytest.approx(expected, rel=1e-5)
@@ -62,8 +65,13 @@ def test_two_passes_agree_more_when_they_must(finished, corpus):
     apart = {}
     for consistency in (0.0, 5.0):
         options = {**tiny.WIDTHS["transformer"], "dropout": 0.3}
-        run = Run(plan("transformer", consistency=consistency, options=options), Text.load(finished / "en-fr" / "tokenizer.json"),
-                  corpus.train, "cpu", compile=False)  # fmt: skip
+        run = Run(
+            plan("transformer", consistency=consistency, options=options),
+            Text.load(finished / "en-fr" / "tokenizer.json"),
+            corpus.train,
+            "cpu",
+            compile=False,
+        )
         for batch in run.order(0) + run.order(1):
             run.learn(batch)
         source, target = (corpora.pad([run.data[i][side] for i in range(20)]).repeat(2, 1) for side in (0, 1))

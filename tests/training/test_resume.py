@@ -91,15 +91,19 @@ def test_another_seed_is_another_model(finished, corpus, tmp_path):
 def test_other_settings_are_refused(finished, corpus):
     with pytest.raises(ValueError) as caught:
         training.train(plan(seed=2), corpus, finished, "en-fr", compile=False)
-    assert str(caught.value) == (f"{finished / 'en-fr' / 'bahdanau'} holds a run with other settings (seed 1, now 2); "
-                                 "give the same again, use --restart, or choose another --out")  # fmt: skip
+    assert str(caught.value) == (
+        f"{finished / 'en-fr' / 'bahdanau'} holds a run with other settings (seed 1, now 2); "
+        "give the same again, use --restart, or choose another --out"
+    )
 
 
 def test_other_data_is_refused(finished, corpus):
     with pytest.raises(ValueError) as caught:
         training.train(plan(), replace(corpus, train=corpus.train[:-1]), finished, "en-fr", compile=False)
-    assert str(caught.value) == (f"{finished / 'en-fr' / 'bahdanau'} holds a run with other data; "
-                                 "give the same again, use --restart, or choose another --out")  # fmt: skip
+    assert str(caught.value) == (
+        f"{finished / 'en-fr' / 'bahdanau'} holds a run with other data; "
+        "give the same again, use --restart, or choose another --out"
+    )
 
 
 def test_another_measure_is_refused(finished, corpus):
@@ -120,7 +124,7 @@ def test_a_finished_model_is_not_overwritten_by_chance(copy, corpus):
     assert len(history(folder)) == 1
 
 
-@pytest.mark.parametrize("victim", ["training.validate", "run.Run.save"])  # before there is a new model, and just after
+@pytest.mark.parametrize("victim", ["train.validate", "trainer.Run.save"])  # before there is a new model, and just after
 def test_a_restart_keeps_the_model_that_was_there(copy, finished, corpus, monkeypatch, victim):
     folder, old = copy / "en-fr" / "bahdanau", finished / "en-fr" / "bahdanau"
     (folder / "card.json").write_text('{"seed": 1}')
@@ -132,13 +136,16 @@ def test_a_restart_keeps_the_model_that_was_there(copy, finished, corpus, monkey
         training.train(plan(seed=2), corpus, copy, "en-fr", compile=False, restart=restart)
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(f"attnviz.{victim}", die)
+        patch.setattr(f"attnviz.training.{victim}", die)
         again()
-    assert (folder / "card.json").exists() == same(folder, old, "model.safetensors") == (victim == "training.validate")
+    assert (folder / "card.json").exists() == same(folder, old, "model.safetensors") == (victim == "train.validate")
     again()
     again()  # over a model that has no card: the finished one stays
     assert not same(folder, old, "model.safetensors") and not (folder / "card.json").exists()
-    assert same(folder / "before", old, "model.safetensors") and (folder / "before" / "card.json").read_text() == '{"seed": 1}'
+    assert (
+        same(folder / "before", old, "model.safetensors")
+        and (folder / "before" / "card.json").read_text() == '{"seed": 1}'
+    )
     assert checkpoints.names(copy) == checkpoints.names(finished)
 
 
@@ -149,33 +156,49 @@ def test_a_fresh_run_puts_nothing_aside(finished):
 def test_a_restart_that_is_refused_loses_nothing(copy, finished, corpus):
     begun = copy / "en-fr" / "bahdanau" / "training.safetensors"
     with pytest.raises(ValueError, match="holds another model"):
-        training.train(plan(), corpus, copy, "en-fr", compile=False, restart=True, start=finished / "en-fr" / "transformer")
+        training.train(
+            plan(), corpus, copy, "en-fr", compile=False, restart=True, start=finished / "en-fr" / "transformer"
+        )
     assert begun.exists()
 
 
 @pytest.mark.parametrize("forgotten", ["rates", "data"])
 def test_a_run_begun_before_something_was_recorded_goes_on(finished, corpus, tmp_path, monkeypatch, forgotten):
     begin_and_kill(monkeypatch, tmp_path, corpus)
-    rewrite(tmp_path / "en-fr" / "bahdanau",
-            lambda tensors, beside: (beside if forgotten == "data" else beside["settings"]).pop(forgotten))  # fmt: skip
+    rewrite(
+        tmp_path / "en-fr" / "bahdanau",
+        lambda tensors, beside: (beside if forgotten == "data" else beside["settings"]).pop(forgotten),
+    )
     folder = training.train(plan(), corpus, tmp_path, "en-fr", compile=False)
     assert same(folder, finished / "en-fr" / "bahdanau", "model.safetensors")
 
 
-@pytest.mark.parametrize("settings", [{"mechanism": "bahdanau", "colour": "red"}, [], {"mechanism": "bahdanau", "epochs": 0}])
+@pytest.mark.parametrize(
+    "settings", [{"mechanism": "bahdanau", "colour": "red"}, [], {"mechanism": "bahdanau", "epochs": 0}]
+)
 def test_settings_of_no_version_are_others(copy, corpus, settings):
     rewrite(copy / "en-fr" / "bahdanau", lambda tensors, beside: beside.update(settings=settings))
-    with pytest.raises(ValueError, match="holds a run with other settings; give the same again, use --restart, or choose another --out"):
+    with pytest.raises(
+        ValueError, match="holds a run with other settings; give the same again, use --restart, or choose another --out"
+    ):
         training.train(plan(), corpus, copy, "en-fr", compile=False)
 
 
-@pytest.mark.parametrize("change, message", [
-    (lambda tensors, beside: beside.pop("history"), "must say history beside its tensors; train the model again"),
-    (lambda tensors, beside: beside.clear(), "must say settings, seconds, history, losses beside its tensors; train"),
-    (lambda tensors, beside: tensors.pop("optimizer.step.start.bias"),
-     r"does not fit the model \('optimizer.step.start.bias'\); --restart begins again"),
-    (lambda tensors, beside: tensors.update({"master.start.bias": torch.zeros(3)}), "does not fit the model"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda tensors, beside: beside.pop("history"), "must say history beside its tensors; train the model again"),
+        (
+            lambda tensors, beside: beside.clear(),
+            "must say settings, seconds, history, losses beside its tensors; train",
+        ),
+        (
+            lambda tensors, beside: tensors.pop("optimizer.step.start.bias"),
+            r"does not fit the model \('optimizer.step.start.bias'\); --restart begins again",
+        ),
+        (lambda tensors, beside: tensors.update({"master.start.bias": torch.zeros(3)}), "does not fit the model"),
+    ],
+)
 def test_a_damaged_run_is_a_checkpoint_error(copy, corpus, change, message):
     folder = copy / "en-fr" / "bahdanau"
     rewrite(folder, change)

@@ -35,7 +35,9 @@ def finished(tmp_path_factory, corpus):
 
 def test_rates_must_name_parameters(corpus, tmp_path):
     with pytest.raises(ValueError) as caught:
-        train.train(plan(rates={"start.bias": 0.5, "atention.key.weight": 0.1}), corpus, tmp_path, "en-fr", compile=False)
+        train.train(
+            plan(rates={"start.bias": 0.5, "atention.key.weight": 0.1}), corpus, tmp_path, "en-fr", compile=False
+        )
     assert str(caught.value) == "rates must name parameters of bahdanau; got atention.key.weight"
 
 
@@ -60,7 +62,9 @@ def test_adams_second_decay_is_that_of_the_settings(finished, corpus, beta2):
 
 def test_piece_dropout_reads_the_same_sentences_anew_in_each_epoch(finished, corpus):
     text = Text.load(finished / "en-fr" / "tokenizer.json")
-    run, plain = (Run(plan(epochs=5, piece_dropout=share), text, corpus.train, "cpu", compile=False) for share in (0.3, 0.0))
+    run, plain = (
+        Run(plan(epochs=5, piece_dropout=share), text, corpus.train, "cpu", compile=False) for share in (0.3, 0.0)
+    )
     read = [run.data for epoch in range(5) if run.order(epoch)]
     assert read[0] != read[1] != read[3] != plain.data and run.digest == plain.digest
     assert read[4] == plain.data and run.total > plain.total  # whole in the end
@@ -71,14 +75,25 @@ def test_piece_dropout_reads_the_same_sentences_anew_in_each_epoch(finished, cor
 
 def test_every_recipe_names_parameters_of_its_model():
     for mechanism, recipe in recipes.RECIPES.items():
-        names = {name for name, _ in registry.build(mechanisms.Config(mechanism, 50, tiny.WIDTHS.get(mechanism, tiny.CLASSIFIER))).named_parameters()}
+        names = {
+            name
+            for name, _ in registry.build(
+                mechanisms.Config(mechanism, 50, tiny.WIDTHS.get(mechanism, tiny.CLASSIFIER))
+            ).named_parameters()
+        }
         assert set(recipe.get("rates", {})) <= names
 
 
-@pytest.mark.parametrize("capabilities, precision", [
-    ({"avx2": True}, "float32"), ({"avx512_bf16": True}, "bfloat16"), ({"amx_bf16": True, "avx512_bf16": False}, "bfloat16"),
-    ({"bf16": True}, "bfloat16"), ({}, "float32"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "capabilities, precision",
+    [
+        ({"avx2": True}, "float32"),
+        ({"avx512_bf16": True}, "bfloat16"),
+        ({"amx_bf16": True, "avx512_bf16": False}, "bfloat16"),
+        ({"bf16": True}, "bfloat16"),
+        ({}, "float32"),
+    ],
+)
 def test_bfloat16_only_where_the_processor_computes_in_it(finished, corpus, monkeypatch, capabilities, precision):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
     run = Run(plan(), Text.load(finished / "en-fr" / "tokenizer.json"), corpus.train, "cpu", compile=False)
@@ -98,7 +113,9 @@ def test_loss_falls(finished, corpus, mechanism):
     text = Text.load(finished / "en-fr" / "tokenizer.json")
     pieces = torch.tensor([piece for _, target in corpora.encode(corpus.val, text) for piece in target])
     frequencies = pieces.bincount() / len(pieces)
-    assert entries[-1]["val_loss"] < torch.special.entr(frequencies).sum()  # it knows more than how often each piece comes
+    assert (
+        entries[-1]["val_loss"] < torch.special.entr(frequencies).sum()
+    )  # it knows more than how often each piece comes
 
 
 def test_token_loss_by_hand():
@@ -120,7 +137,9 @@ def test_files_are_whole(finished):
 def test_the_best_epoch_ships(corpus, tmp_path, monkeypatch):
     scores = iter([5.0, 9.0, 7.0])
     kept = []
-    monkeypatch.setattr(train, "validate", lambda run, *_: {"epoch": run.epoch, "val_bleu_lc": next(scores), "val_loss": 1})
+    monkeypatch.setattr(
+        train, "validate", lambda run, *_: {"epoch": run.epoch, "val_bleu_lc": next(scores), "val_loss": 1}
+    )
     monkeypatch.setattr(checkpoints, "save_model", lambda folder, config, weights: kept.append(dict(weights)))
     monkeypatch.setattr(train.progress, "report", lambda *_: "")
     (tmp_path / "en-fr" / "bahdanau").mkdir(parents=True)
@@ -133,11 +152,16 @@ def test_the_best_epoch_ships(corpus, tmp_path, monkeypatch):
 def test_validation_scores_the_words_as_the_corpus_gives_them(finished, corpus, monkeypatch):
     """Not as they are printed: the metric is given spaces also where a Japanese page has none."""
     text = train_vocabulary(["a 私 は 犬 だ 。", "b 彼 は 猫 だ 。"] * 3, 60, "tokenised")
-    japanese = dataclasses.replace(corpus, val=[("a", "私 は 犬 だ 。"), ("b", "彼 は 猫 だ 。")], metric="bleu_morphemes")
+    japanese = dataclasses.replace(
+        corpus, val=[("a", "私 は 犬 だ 。"), ("b", "彼 は 猫 だ 。")], metric="bleu_morphemes"
+    )
     run = Run(plan(), text, japanese.val, "cpu", compile=False)
     seen = []
     monkeypatch.setitem(train.METRICS, "bleu_morphemes", lambda *texts: seen.append(texts) or 12.345)
-    monkeypatch.setattr("attnviz.training.trainer.translate", lambda model, text, sources, device: [text.decode(text.ids("私は犬だ。"))] * 2)
+    monkeypatch.setattr(
+        "attnviz.training.trainer.translate",
+        lambda model, text, sources, device: [text.decode(text.ids("私は犬だ。"))] * 2,
+    )
     entry = train.validate(run, text, japanese)
     assert seen == [(["私 は 犬 だ 。"] * 2, ["私 は 犬 だ 。", "彼 は 猫 だ 。"])]
     assert entry.keys() == {"epoch", "val_bleu_morphemes", "val_loss"} and entry["val_bleu_morphemes"] == 12.35
@@ -145,8 +169,10 @@ def test_validation_scores_the_words_as_the_corpus_gives_them(finished, corpus, 
 
 
 def test_every_corpus_is_scored_by_a_metric_that_there_is(corpus):
-    own = [corpora.own([("a", target)] * 2 + [("b", target)], {}, 1, style)
-           for style, target in (("written", "mot"), ("written", "犬だ"), ("tokenised", "mot"), ("symbols", "x"))]  # fmt: skip
+    own = [
+        corpora.own([("a", target)] * 2 + [("b", target)], {}, 1, style)
+        for style, target in (("written", "mot"), ("written", "犬だ"), ("tokenised", "mot"), ("symbols", "x"))
+    ]
     assert {corpus.metric, *(found.metric for found in own)} <= metrics.METRICS.keys()
 
 
@@ -154,8 +180,12 @@ def test_the_card_is_complete(finished, corpus):
     card = translation.card(finished, "en-fr/bahdanau", corpus, "python -m attnviz train ...")
     assert json.loads(json.dumps(card)) == card
     assert {name: card[name] for name in ("pair", "mechanism", "seed", "command", "epochs")} == {
-        "pair": "en-fr", "mechanism": "bahdanau", "seed": 1, "command": "python -m attnviz train ...", "epochs": 3,
-    }  # fmt: skip
+        "pair": "en-fr",
+        "mechanism": "bahdanau",
+        "seed": 1,
+        "command": "python -m attnviz train ...",
+        "epochs": 3,
+    }
     assert card["data"] == corpus.files and all(re.fullmatch("[0-9a-f]{64}", sum_) for sum_ in card["data"].values())
     assert card["settings"] == dataclasses.asdict(plan())
     config = checkpoints.read_json(finished / "en-fr/bahdanau/config.json")
@@ -165,9 +195,12 @@ def test_the_card_is_complete(finished, corpus):
     assert set(card["versions"]) == {"attnviz", "python", "torch"}
     assert card["best"] == max(card["history"], key=lambda entry: entry["val_bleu_lc"])
     assert {split: (scores["sentences"], scores["beam"]) for split, scores in card["scores"].items()} == {
-        "val": (12, 1), "test_2016_flickr": (10, 1), "test_2016_flickr_beam_5": (10, 5),
-        "test_2017_flickr": (8, 1), "test_2017_flickr_beam_5": (8, 5),
-    }  # fmt: skip
+        "val": (12, 1),
+        "test_2016_flickr": (10, 1),
+        "test_2016_flickr_beam_5": (10, 5),
+        "test_2017_flickr": (8, 1),
+        "test_2017_flickr_beam_5": (8, 5),
+    }
     for scores in card["scores"].values():
         assert "tok:13a" in scores["bleu_signature"] and "case:lc" in scores["bleu_lc_signature"]
 
@@ -190,8 +223,16 @@ def test_every_mechanism_has_a_recipe():
 
 def test_a_pair_changes_the_recipe_and_the_reader_both(monkeypatch):
     monkeypatch.setattr(recipes, "RECIPES", {"bahdanau": {"epochs": 7, "options": {"dropout": 0.3, "width": 10}}})
-    monkeypatch.setattr(train, "PAIRS", {"xx-yy": {"": {"vocabulary": 50, "options": {"width": 20, "cell": "lstm"}},
-                                                      "bahdanau": {"epochs": 3, "options": {"width": 30}}}})  # fmt: skip
+    monkeypatch.setattr(
+        train,
+        "PAIRS",
+        {
+            "xx-yy": {
+                "": {"vocabulary": 50, "options": {"width": 20, "cell": "lstm"}},
+                "bahdanau": {"epochs": 3, "options": {"width": 30}},
+            }
+        },
+    )
     found = train.plan("xx-yy", "bahdanau", {"embedding_width": 40}, seed=9)
     options = {"dropout": 0.3, "width": 30, "cell": "lstm", "embedding_width": 40}
     assert found == recipes.Settings("bahdanau", epochs=3, vocabulary=50, seed=9, options=options)
@@ -199,10 +240,18 @@ def test_a_pair_changes_the_recipe_and_the_reader_both(monkeypatch):
     assert (asked.epochs, asked.vocabulary, asked.options["cell"], asked.options["width"]) == (1, 60, "gru", 5)
 
 
-@pytest.mark.parametrize("options, reason", [
-    ({"colour": "red"}, "bahdanau has no option colour; it has width, embedding_width, dropout, attention_dropout, cell"), ({"width": "abc"}, "int"),
-    ({"cell": "elm"}, "cell must be one of"), ({"width": 0}, "hidden_size must be greater than zero"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, reason",
+    [
+        (
+            {"colour": "red"},
+            "bahdanau has no option colour; it has width, embedding_width, dropout, attention_dropout, cell",
+        ),
+        ({"width": "abc"}, "int"),
+        ({"cell": "elm"}, "cell must be one of"),
+        ({"width": 0}, "hidden_size must be greater than zero"),
+    ],
+)
 def test_a_model_that_cannot_be_built(options, reason):
     before = torch.get_rng_state()
     with pytest.raises(ValueError, match="^bahdanau cannot be built with {.*}: ") as caught:

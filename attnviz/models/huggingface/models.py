@@ -55,12 +55,16 @@ class Pretrained:
         try:
             tokens = tokenization.encode(self.tokenizer, text, target)
         except ValueError as error:
-            raise TextError(f"{error}; {self.name} needs one with a tokenizer.json, a fast one, for this {what}") from None
+            raise TextError(
+                f"{error}; {self.name} needs one with a tokenizer.json, a fast one, for this {what}"
+            ) from None
         if all(token.special for token in tokens.tokens):
             raise TextError(f"the {what} holds no token but special ones; type a sentence")
         if len(tokens.ids) > self.limit:
-            raise TextError(f"the {what} is too long: {len(tokens.ids)} tokens with those that {self.name} adds, and it can be shown "
-                            f"at most {self.limit}; shorten it or split it into sentences")
+            raise TextError(
+                f"the {what} is too long: {len(tokens.ids)} tokens with those that {self.name} adds, and it can be shown "
+                f"at most {self.limit}; shorten it or split it into sentences"
+            )
         return tokens
 
     def projections(self) -> list[Projection]:
@@ -83,8 +87,11 @@ class Pretrained:
 
     def maps(self, output) -> tuple[AttentionMap, ...]:
         """Every layer (1, H, Q, K) of every kind in an output of the model."""
-        return tuple(AttentionMap(kind, layer, weights[0].numpy())
-                     for kind, field in self.kinds.items() for layer, weights in enumerate(output[field]))  # fmt: skip
+        return tuple(
+            AttentionMap(kind, layer, weights[0].numpy())
+            for kind, field in self.kinds.items()
+            for layer, weights in enumerate(output[field])
+        )
 
 
 @dataclass(frozen=True)
@@ -108,9 +115,17 @@ class Reader(Pretrained):
         self._alone(target, beam)
         source = self.read(text)
         return Trace(
-            model=self.name, mechanism=self.mechanism, text=text, translation="", forced=False, source=source.tokens, target=(),
-            log_probs=(), alternatives=(), maps=self.maps(self.run(source.ids)),
-        )  # fmt: skip
+            model=self.name,
+            mechanism=self.mechanism,
+            text=text,
+            translation="",
+            forced=False,
+            source=source.tokens,
+            target=(),
+            log_probs=(),
+            alternatives=(),
+            maps=self.maps(self.run(source.ids)),
+        )
 
     @property
     def body(self) -> nn.Module:
@@ -136,8 +151,10 @@ class Reader(Pretrained):
         source = self.read(text)
         if not self.predicts:
             return ()
-        return tuple(Prediction(place, float(row[source.ids[place]].clamp(max=0)), alternatives(self.tokenizer, row, CHOICES))
-                     for place, row in (self._next if self.causal else self._masked)(source))  # fmt: skip
+        return tuple(
+            Prediction(place, float(row[source.ids[place]].clamp(max=0)), alternatives(self.tokenizer, row, CHOICES))
+            for place, row in (self._next if self.causal else self._masked)(source)
+        )
 
     def log_prob(self, text: str, target: None = None) -> float:
         """Natural log-probability of the tokens of the text, each as in `predictions`: a pseudo-log-likelihood where they were
@@ -145,8 +162,10 @@ class Reader(Pretrained):
         self._alone(target)
         found = self.predictions(text)
         if not found:
-            raise TextError(f"{self.name} predicts nothing of this text: " + ("one token has none before it" if self.predicts else
-                            "what was read of its files predicts no tokens"))  # fmt: skip
+            raise TextError(
+                f"{self.name} predicts nothing of this text: "
+                + ("one token has none before it" if self.predicts else "what was read of its files predicts no tokens")
+            )
         return sum(one.log_prob for one in found)
 
     def _next(self, source: Tokens) -> Iterator[tuple[int, Tensor]]:
@@ -191,11 +210,19 @@ class Writer(Pretrained):
         log_probs = torch.log_softmax(output.logits[0], dim=-1)  # (T, V)
         chosen = log_probs.gather(1, torch.tensor(ids).unsqueeze(1)).squeeze(1)
         return Trace(
-            model=self.name, mechanism=self.mechanism, text=text, translation=written, forced=target is not None,
-            source=source.tokens, target=tokens, log_probs=tuple(chosen.clamp(max=0).tolist()),
-            alternatives=tuple(alternatives(self.tokenizer, row, CHOICES) for row in log_probs), maps=self.maps(output), complete=target is not None or len(ids) < self.most,
+            model=self.name,
+            mechanism=self.mechanism,
+            text=text,
+            translation=written,
+            forced=target is not None,
+            source=source.tokens,
+            target=tokens,
+            log_probs=tuple(chosen.clamp(max=0).tolist()),
+            alternatives=tuple(alternatives(self.tokenizer, row, CHOICES) for row in log_probs),
+            maps=self.maps(output),
+            complete=target is not None or len(ids) < self.most,
             start=Token(tokenization.name(self.tokenizer, self.start), 0, 0, special=True),
-        )  # fmt: skip
+        )
 
     @property
     def start(self) -> int | None:
@@ -217,9 +244,15 @@ class Writer(Pretrained):
     def _generate(self, ids: tuple[int, ...], beam: int) -> list[int]:
         source = torch.tensor([ids])
         produced = self.model.generate(
-            input_ids=source, attention_mask=torch.ones_like(source), do_sample=False, num_beams=beam, num_return_sequences=1,
-            max_new_tokens=self.most, return_dict_in_generate=False, use_cache=self._caches,
-        )  # fmt: skip
+            input_ids=source,
+            attention_mask=torch.ones_like(source),
+            do_sample=False,
+            num_beams=beam,
+            num_return_sequences=1,
+            max_new_tokens=self.most,
+            return_dict_in_generate=False,
+            use_cache=self._caches,
+        )
         return produced[0, 1:].tolist()
 
     @torch.inference_mode()
@@ -227,12 +260,18 @@ class Writer(Pretrained):
         """`trace(text, target).log_prob`, to rounding; nothing is kept. Raises what that raises."""
         source, wanted = torch.tensor([self.read(text).ids]), self.read(target, target=True).ids
         logits = self.model(
-            input_ids=source, attention_mask=torch.ones_like(source), decoder_input_ids=torch.tensor([[self.start, *wanted[:-1]]])
+            input_ids=source,
+            attention_mask=torch.ones_like(source),
+            decoder_input_ids=torch.tensor([[self.start, *wanted[:-1]]]),
         ).logits[0]
-        return float(torch.log_softmax(logits, -1).gather(1, torch.tensor(wanted).unsqueeze(1)).clamp(max=0).double().sum())
+        return float(
+            torch.log_softmax(logits, -1).gather(1, torch.tensor(wanted).unsqueeze(1)).clamp(max=0).double().sum()
+        )
 
 
 def alternatives(tokenizer: Any, log_probs: Tensor, count: int) -> tuple[Alternative, ...]:
     """The most probable tokens of log-probabilities (V)."""
     values, ids = log_probs.topk(min(count, len(log_probs)))
-    return tuple(Alternative(tokenization.name(tokenizer, number), p) for number, p in zip(ids.tolist(), values.exp().tolist()))
+    return tuple(
+        Alternative(tokenization.name(tokenizer, number), p) for number, p in zip(ids.tolist(), values.exp().tolist())
+    )

@@ -42,7 +42,9 @@ def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
     blank = len(text) - len(text.lstrip())
     text, ends = text[blank:], [0]
     for count in range(1, len(ids) + 1):
-        shared = os.path.commonprefix([_decode(tokenizer, ids[:count])[blank:], text])  # half a character is not there yet
+        shared = os.path.commonprefix(
+            [_decode(tokenizer, ids[:count])[blank:], text]
+        )  # half a character is not there yet
         ends.append(max(ends[-1], len(shared)))
     special = [_is_special(tokenizer, number) for number in ids]
     spans = [None if mark else span for span, mark in zip(zip(ends, ends[1:]), special)]
@@ -69,7 +71,13 @@ def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...
     A word begins where the tokenizer says so, and after white space: some tokenizers know no words. Of these a piece that is
     but the space before a word begins that word.
     """
-    tokens, word, before, end, opened = [], -1, False, 0, False  # False: no word before, and none that waits for its letters
+    tokens, word, before, end, opened = (
+        [],
+        -1,
+        False,
+        0,
+        False,
+    )  # False: no word before, and none that waits for its letters
     for span, given, piece, mark, strange in zip(spans, words, names, special, unknown):
         start, after = (end, end) if span is None else _surface(text, *span, piece)
         if mark:
@@ -79,7 +87,9 @@ def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...
             blank = given is None and not piece.strip(_BLANKS)
             word += not opened and (blank or before is False or given != before or text[end:start].isspace())
             opened = blank
-            tokens.append(Token(text[start:after], start, after, word=word, unknown=strange, piece=piece.lstrip(_BLANKS) or piece))
+            tokens.append(
+                Token(text[start:after], start, after, word=word, unknown=strange, piece=piece.lstrip(_BLANKS) or piece)
+            )
             before = given
         end = max(end, after)
     return tuple(tokens)

@@ -20,11 +20,19 @@ _SHOWN = 5  # heads most like what was chosen
 def show(current: Gallery, dark: bool) -> None:
     st.subheader("Patterns", divider="gray")
     like = st.selectbox(
-        "Show the heads most like", [*PATTERNS, *current.heads], format_func=_name, key="pattern", bind="query-params",
+        "Show the heads most like",
+        [*PATTERNS, *current.heads],
+        format_func=_name,
+        key="pattern",
+        bind="query-params",
         help="A pattern, or a head of this model: then the heads whose weights are the least far from its own.",
-    )  # fmt: skip
+    )
     left, right = st.columns([2, 3], gap="large")
-    frame, column = (current.table, like) if like in PATTERNS else (state.nearest(current.choice, current.shown, like), "jensen_shannon")
+    frame, column = (
+        (current.table, like)
+        if like in PATTERNS
+        else (state.nearest(current.choice, current.shown, like), "jensen_shannon")
+    )
     with left:
         _pattern(current, like) if like in PATTERNS else _head(current, like, frame)
     with right:
@@ -32,7 +40,11 @@ def show(current: Gallery, dark: bool) -> None:
             figure = figures.head_map(frame, column, dark=dark, span=(0, float(frame[column].max()) or 1))
             plots([("", named(figure, f"{_name(like)} {current.choice.kind}", dark, heads=True))], "pattern")
     if current.choice.tables:
-        st.html(_scores(current) if like in PATTERNS else _ranked(frame, column, f"Distance of every head from {_name(like)}", "0 to 1"))
+        st.html(
+            _scores(current)
+            if like in PATTERNS
+            else _ranked(frame, column, f"Distance of every head from {_name(like)}", "0 to 1")
+        )
 
 
 def _name(like: str | Head) -> str:
@@ -46,22 +58,35 @@ def _pattern(current: Gallery, name: str) -> None:
     st.markdown(f"${pattern.formula}$")
     best = heads.most_like(current.table, name, _SHOWN)
     if best.empty:
-        st.html('<p class="small" role="status">No head could follow this pattern in this sentence: nothing in it fits.</p>')
+        st.html(
+            '<p class="small" role="status">No head could follow this pattern in this sentence: nothing in it fits.</p>'
+        )
     else:
         st.html(_ranked(best, name, "The heads most like it", "score, 0 to 1") + _chance(current, name))
 
 
 def _head(current: Gallery, head: Head, nearest: pd.DataFrame) -> None:
-    st.html('<p class="what">The Jensen–Shannon distance between the rows of its map and theirs: 0 for equal heads, 1 for heads that share no key.</p>')
-    st.markdown(r"$d = \frac{1}{Q} \sum_q \sqrt{H\!\left(\tfrac{a_q + b_q}{2}\right) - \tfrac{1}{2} H(a_q) - \tfrac{1}{2} H(b_q)}$, $H$ in bits")
+    st.html(
+        '<p class="what">The Jensen–Shannon distance between the rows of its map and theirs: 0 for equal heads, 1 for heads that share no key.</p>'
+    )
+    st.markdown(
+        r"$d = \frac{1}{Q} \sum_q \sqrt{H\!\left(\tfrac{a_q + b_q}{2}\right) - \tfrac{1}{2} H(a_q) - \tfrac{1}{2} H(b_q)}$, $H$ in bits"
+    )
     if nearest.empty:
         st.html('<p class="small" role="status">It is the only head of its kind.</p>')
     else:
-        st.html(_ranked(nearest.head(_SHOWN), "jensen_shannon", f"The heads most like {head_name(head)}", "distance, 0 to 1"))
+        st.html(
+            _ranked(
+                nearest.head(_SHOWN), "jensen_shannon", f"The heads most like {head_name(head)}", "distance, 0 to 1"
+            )
+        )
 
 
 def _ranked(frame: pd.DataFrame, column: str, caption: str, unit: str) -> str:
-    rows = [(head_name(Head(row.kind, row.layer, row.head)), [tables.cell(getattr(row, column), ".3f")]) for row in frame.itertuples()]
+    rows = [
+        (head_name(Head(row.kind, row.layer, row.head)), [tables.cell(getattr(row, column), ".3f")])
+        for row in frame.itertuples()
+    ]
     return tables.table(caption, [unit], rows)
 
 
@@ -72,6 +97,8 @@ def _chance(current: Gallery, name: str) -> str:
 
 def _scores(current: Gallery) -> str:
     """The text equivalent: every head on every pattern."""
-    rows = [(head_name(head), [tables.cell(value, ".2f") for value in values])
-            for head, values in zip(current.heads, current.table[list(PATTERNS)].to_numpy())]  # fmt: skip
+    rows = [
+        (head_name(head), [tables.cell(value, ".2f") for value in values])
+        for head, values in zip(current.heads, current.table[list(PATTERNS)].to_numpy())
+    ]
     return tables.table("Scores of every head", [pattern.title for pattern in PATTERNS.values()], rows)

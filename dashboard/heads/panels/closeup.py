@@ -47,7 +47,12 @@ def _opened(current: Gallery, dark: bool) -> None:
 
 def _draw(current: Gallery, layer: int, head: int | None, row: int | None, dark: bool) -> None:
     grid, name = current.grid(layer, head), f"layer {layer + 1} {'mean' if head is None else f'head {head + 1}'}"
-    heatmap = named(figures.heatmap(grid, dark=dark, written=False, room=parts.HALF), f"heatmap {current.choice.kind} {name}", dark, rows=True)
+    heatmap = named(
+        figures.heatmap(grid, dark=dark, written=False, room=parts.HALF),
+        f"heatmap {current.choice.kind} {name}",
+        dark,
+        rows=True,
+    )
     lines = named(figures.token_lines([grid], row, dark=dark), f"lines {current.choice.kind} {name}", dark, rows=True)
     plots([(_measured(current, grid), heatmap), (_looks(grid, row, parts.lines(lines)), lines)], "closeup")
     if current.choice.tables:
@@ -72,14 +77,22 @@ def _which(current: Gallery) -> tuple[int, int | None]:
     known = st.session_state  # what is there already needs no default: Streamlit warns of two
     common = {"required": True, "wrap": True, "bind": "query-params"}
     layer = st.segmented_control(
-        "Layer", current.layers, default=None if known.get("layer") in current.layers else current.layers[-1], format_func=number,
-        key="layer", **common,
-    )  # fmt: skip
+        "Layer",
+        current.layers,
+        default=None if known.get("layer") in current.layers else current.layers[-1],
+        format_func=number,
+        key="layer",
+        **common,
+    )
     heads = _heads(current, layer)
     head = st.segmented_control(
-        "Head", heads, default=None if known.get("head") in heads else 0, key="head",
-        format_func=lambda head: head_title(None if head == _MEAN else head), **common,
-    )  # fmt: skip
+        "Head",
+        heads,
+        default=None if known.get("head") in heads else 0,
+        key="head",
+        format_func=lambda head: head_title(None if head == _MEAN else head),
+        **common,
+    )
     return layer, None if head == _MEAN else head
 
 

@@ -17,10 +17,17 @@ _NAMES = {"layer": "Layer", "head": "Head"} | COLUMNS
 def show(current: Gallery, dark: bool) -> None:
     st.subheader("Heads compared", divider="gray")
     chosen = st.multiselect(
-        f"Heads, 2 to {MOST}", current.heads, default=current.heads[:2], format_func=head_name, key="compare", bind="query-params",
+        f"Heads, 2 to {MOST}",
+        current.heads,
+        default=current.heads[:2],
+        format_func=head_name,
+        key="compare",
+        bind="query-params",
         max_selections=MOST,
-    )  # fmt: skip
-    chosen = [head._replace(kind=current.choice.kind) for head in chosen]  # their names, which are what is kept, have none
+    )
+    chosen = [
+        head._replace(kind=current.choice.kind) for head in chosen
+    ]  # their names, which are what is kept, have none
     if len(chosen) < 2:
         st.html('<p class="small" role="status">Choose at least two heads to compare them.</p>')
         return
@@ -42,20 +49,28 @@ def _map(current: Gallery, name: str, grid: Grid, dark: bool) -> Cell:
     """A map under its name; hidden weight is said, and what a mean is not."""
     said = [parts.removed(grid), "its statistics would not be the mean of theirs" if grid.head is None else ""]
     note = f'<p class="what">{"; ".join(filter(None, said)).capitalize()}.</p>' if any(said) else ""
-    return f"<h4>{name.capitalize()}</h4>{note}", named(figures.heatmap(grid, dark=dark, written=False), f"heatmap {current.choice.kind} {name}", dark)
+    return f"<h4>{name.capitalize()}</h4>{note}", named(
+        figures.heatmap(grid, dark=dark, written=False), f"heatmap {current.choice.kind} {name}", dark
+    )
 
 
 def _distances(current: Gallery, chosen: list[Head]) -> str:
     found = heads.distances(current.shown, chosen)
     names = [head_name(head) for head in chosen]
     rows = [(name, [tables.cell(value, ".3f") for value in row]) for name, row in zip(names, found.to_numpy())]
-    return tables.table("Jensen–Shannon distance, mean over the rows: 0 for equal heads, 1 for heads that share no key; of all tokens", names, rows)
+    return tables.table(
+        "Jensen–Shannon distance, mean over the rows: 0 for equal heads, 1 for heads that share no key; of all tokens",
+        names,
+        rows,
+    )
 
 
 def _statistics(current: Gallery, chosen: list[Head]) -> str:
     frame = current.table.set_index(["layer", "head"])
-    rows = [(title, [tables.cell(frame.loc[(head.layer, head.head), name], ".3f") for head in chosen])
-            for name, title in COLUMNS.items()]  # fmt: skip
+    rows = [
+        (title, [tables.cell(frame.loc[(head.layer, head.head), name], ".3f") for head in chosen])
+        for name, title in COLUMNS.items()
+    ]
     return tables.table("Means over the rows, of all tokens", [head_name(head) for head in chosen], rows)
 
 
@@ -65,14 +80,21 @@ def table(current: Gallery) -> None:
     st.subheader("Every head in numbers", divider="gray")
     st.caption("Means over the rows of each map; a click on a column's name sorts by it.")
     st.dataframe(
-        _counted(current.table), hide_index=True, key="heads_table",
+        _counted(current.table),
+        hide_index=True,
+        key="heads_table",
         column_config={name: st.column_config.NumberColumn(title, format="%.3f") for name, title in COLUMNS.items()},
         alt=f"Statistics and pattern scores of {len(current.table)} heads",
-    )  # fmt: skip
+    )
     st.download_button(
-        "All of it as CSV", lambda: current.table.to_csv(index=False).encode(), f"heads-{current.choice.kind}.csv", "text/csv",
-        on_click="ignore", key="heads_csv", help="Layers and heads are counted from 0 there, as in Python.",
-    )  # fmt: skip
+        "All of it as CSV",
+        lambda: current.table.to_csv(index=False).encode(),
+        f"heads-{current.choice.kind}.csv",
+        "text/csv",
+        on_click="ignore",
+        key="heads_csv",
+        help="Layers and heads are counted from 0 there, as in Python.",
+    )
 
 
 def _counted(frame: pd.DataFrame) -> pd.DataFrame:

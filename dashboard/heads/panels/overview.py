@@ -23,14 +23,24 @@ def show(current: Gallery, dark: bool) -> None:
 def _figure(current: Gallery, dark: bool) -> go.Figure:
     choice = current.choice
     figure = figures.overview(
-        current.shown, choice.kind, current.table, choice.order or None, choice.color or None, root=choice.root, dark=dark
+        current.shown,
+        choice.kind,
+        current.table,
+        choice.order or None,
+        choice.color or None,
+        root=choice.root,
+        dark=dark,
     )
     return named(figure, f"overview {choice.kind}", dark, heads=True)
 
 
 def _words(current: Gallery) -> str:
     order = COLUMNS.get(current.choice.order, "")
-    sorted_ = f" Sorted by {html.escape(order[0].lower() + order[1:])}, the highest first; layer·head above each." if order else ""
+    sorted_ = (
+        f" Sorted by {html.escape(order[0].lower() + order[1:])}, the highest first; layer·head above each."
+        if order
+        else ""
+    )
     return f'<p class="small">In each map a row is a query and a column a key; the stronger the colour, the more weight. A click opens the head below.{sorted_}</p>'
 
 
@@ -38,6 +48,8 @@ def _table(current: Gallery) -> str:
     """The text equivalent: the numbers that order and colour the heads, or those that say most."""
     chosen = [name for name in dict.fromkeys((current.choice.order, current.choice.color)) if name]
     chosen = chosen or ["entropy_nats", "max_weight", "distance"]
-    rows = [(head_name(head), [tables.cell(value, ".3f") for value in values])
-            for head, values in zip(current.heads, current.table[chosen].to_numpy())]  # fmt: skip
+    rows = [
+        (head_name(head), [tables.cell(value, ".3f") for value in values])
+        for head, values in zip(current.heads, current.table[chosen].to_numpy())
+    ]
     return tables.table("Every head: mean over the rows of its map", [COLUMNS[name] for name in chosen], rows)

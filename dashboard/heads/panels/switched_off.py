@@ -33,9 +33,13 @@ def show(current: Gallery, dark: bool) -> None:
     if _said(current.choice.source.fixed):
         return
     off = st.multiselect(
-        "Heads that are switched off", current.every, format_func=lambda head: head_name(head, kind=True), key="off",
-        bind="query-params", help="What such a head finds is multiplied by 0 before it goes on (Michel et al. 2019).",
-    )  # fmt: skip
+        "Heads that are switched off",
+        current.every,
+        format_func=lambda head: head_name(head, kind=True),
+        key="off",
+        bind="query-params",
+        help="What such a head finds is multiplied by 0 before it goes on (Michel et al. 2019).",
+    )
     if off:
         try:
             _effect(current, state.effect(current.choice.source.name, current.trace.text, tuple(sorted(off))), dark)
@@ -66,8 +70,10 @@ def _effect(current: Gallery, effect: Effect, dark: bool) -> None:
         st.html(_predicted(current, effect))
     after = select.words(effect.after) if current.choice.words else effect.after
     figure = figures.overview(after, kind, root=current.choice.root, off=effect.off, dark=dark)
-    words = (f'<p class="what">{html.escape(KINDS[kind].split(" (")[0])} without them{forced}; '
-             "those that are switched off are crossed out: nothing of what they find goes on.</p>")  # fmt: skip
+    words = (
+        f'<p class="what">{html.escape(KINDS[kind].split(" (")[0])} without them{forced}; '
+        "those that are switched off are crossed out: nothing of what they find goes on.</p>"
+    )
     plots([(words, named(figure, f"heads without some {kind}", dark))], "without")
     if current.choice.tables:
         st.html(_weights(current, effect, heads.table(after, kind, _TOLD)))
@@ -79,7 +85,10 @@ def _written(effect: Effect, languages: Pair) -> str:
     rows = [
         ("With all heads", [effect.before.translation, f"{effect.before.log_prob:.2f}"]),
         ("Without them", [effect.free.translation, f"{effect.free.log_prob:.2f}"]),
-        (f"Without them, the original {languages.output} forced", [effect.after.translation, f"{effect.after.log_prob:.2f}"]),
+        (
+            f"Without them, the original {languages.output} forced",
+            [effect.after.translation, f"{effect.after.log_prob:.2f}"],
+        ),
     ]
     return (
         f'<p class="what" role="status">{same} Log-probability of the original {html.escape(languages.output)}: <b>{effect.change:+.2f}</b> nats.</p>'
@@ -104,15 +113,27 @@ def _predicted(current: Gallery, effect: Effect) -> str:
         return '<p class="small" role="status">Nothing is predicted of one token: none stands before it.</p>'
     shown = pairs if current.choice.tables else pairs[:_TOKENS]
     tokens = current.trace.source
-    rows = [(f"{before.place + 1} {labels.plain(tokens[before.place].text)}",
-             [*(f"{math.exp(one.log_prob):.3f}" for one in (before, after)), *map(_likeliest, (before, after))])
-            for before, after in shown]  # fmt: skip
-    some = ", those that change most first" if len(shown) == len(pairs) else f", the {len(shown)} of {len(pairs)} that change most"
+    rows = [
+        (
+            f"{before.place + 1} {labels.plain(tokens[before.place].text)}",
+            [*(f"{math.exp(one.log_prob):.3f}" for one in (before, after)), *map(_likeliest, (before, after))],
+        )
+        for before, after in shown
+    ]
+    some = (
+        ", those that change most first"
+        if len(shown) == len(pairs)
+        else f", the {len(shown)} of {len(pairs)} that change most"
+    )
     before, after = effect.log_probs
     return (
         f'<p class="what" role="status">It writes no text of its own, so this is what it predicts of yours, {_how(current, len(pairs))}: log-probability '
         f"of its tokens {before:.2f} with all heads, {after:.2f} without them: <b>{effect.change:+.2f}</b> nats.</p>"
-        + tables.table(f"Probability of each token{some}", ["with all heads", "without them", "most probable with all", "most probable without"], rows)
+        + tables.table(
+            f"Probability of each token{some}",
+            ["with all heads", "without them", "most probable with all", "most probable without"],
+            rows,
+        )
     )
 
 
@@ -139,15 +160,21 @@ def importance(current: Gallery, dark: bool) -> None:
     if _said(current.choice.source.fixed or current.choice.source.silent):
         return
     output = "the tokens of the text" if current.target is None else "the model's own output"
-    st.caption(f"Each head is switched off alone: the change in the log-probability of {output}, in nats. Below 0, it is missed.")
+    st.caption(
+        f"Each head is switched off alone: the change in the log-probability of {output}, in nats. Below 0, it is missed."
+    )
     asked, every = (current.choice.source.name, current.trace.text), current.every
     found = state.found(st.session_state, *asked)
     measuring = st.session_state.get(_MEASURING) == asked and len(found) < len(every)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(  # one button, whose words change: two would stand beside each other until the last head
-            "Stop" if measuring else "Measure each head", key="measure", on_click=_measure, args=(None if measuring else asked,),
-            disabled=len(found) == len(every), help="What was found so far stays." if measuring else None,
-        )  # fmt: skip
+            "Stop" if measuring else "Measure each head",
+            key="measure",
+            on_click=_measure,
+            args=(None if measuring else asked,),
+            disabled=len(found) == len(every),
+            help="What was found so far stays." if measuring else None,
+        )
         if measuring:
             st.progress(len(found) / len(every), f"{len(found)} of {len(every)} heads")
     if found:
@@ -165,7 +192,9 @@ def _go_on(current: Gallery, found: list[Importance]) -> None:
     """Some more heads, then show them."""
     end = time.monotonic() + _SLICE
     try:
-        for one in state.importance(current.choice.source.name, current.trace.text, current.target, current.every[len(found) :]):
+        for one in state.importance(
+            current.choice.source.name, current.trace.text, current.target, current.every[len(found) :]
+        ):
             found.append(one)
             if time.monotonic() > end:
                 break
@@ -187,12 +216,33 @@ def _found(current: Gallery, found: list[Importance], dark: bool) -> None:
         if shown["change"].notna().any():
             words = f'<p class="what">{html.escape(KINDS[current.choice.kind].split(" (")[0])}; beside it the heads of every kind.</p>'
             several = frame["kind"].nunique() > 1
-            plots([(words if several else "", named(figures.head_map(shown, "change", dark=dark), f"importance {current.choice.kind}", dark, heads=True))], "importance")
+            plots(
+                [
+                    (
+                        words if several else "",
+                        named(
+                            figures.head_map(shown, "change", dark=dark),
+                            f"importance {current.choice.kind}",
+                            dark,
+                            heads=True,
+                        ),
+                    )
+                ],
+                "importance",
+            )
     st.download_button(
-        "All of it as CSV", lambda: frame.to_csv(index=False).encode(), "importance.csv", "text/csv", on_click="ignore",
-        key="importance_csv", help="Layers and heads are counted from 0 there, as in Python.",
-    )  # fmt: skip
+        "All of it as CSV",
+        lambda: frame.to_csv(index=False).encode(),
+        "importance.csv",
+        "text/csv",
+        on_click="ignore",
+        key="importance_csv",
+        help="Layers and heads are counted from 0 there, as in Python.",
+    )
     missed = sorted(found, key=lambda one: one.change)
-    rows = [(head_name(one.head, kind=True), [f"{one.change:+.3f}"]) for one in (missed if current.choice.tables else missed[:_SHOWN])]
+    rows = [
+        (head_name(one.head, kind=True), [f"{one.change:+.3f}"])
+        for one in (missed if current.choice.tables else missed[:_SHOWN])
+    ]
     some = "" if len(found) == len(frame) else f", of {len(found)} of {len(frame)} heads so far"
     right.html(tables.table(f"Missed most{some}", ["change, nats"], rows))

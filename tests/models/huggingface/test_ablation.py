@@ -20,18 +20,29 @@ VALUES = {
     "bert": {"encoder": "bert.encoder.layer.{}.attention.self.value"},
     "distilbert": {"encoder": "transformer.layer.{}.attention.v_lin"},
     "roberta": {"encoder": "roberta.encoder.layer.{}.attention.self.value"},
-    "t5": {"encoder": "encoder.block.{}.layer.0.SelfAttention.v", "decoder": "decoder.block.{}.layer.0.SelfAttention.v",
-           "cross": "decoder.block.{}.layer.1.EncDecAttention.v"},
-    **{family: {"encoder": "model.encoder.layers.{}.self_attn.v_proj", "decoder": "model.decoder.layers.{}.self_attn.v_proj",
-                "cross": "model.decoder.layers.{}.encoder_attn.v_proj"} for family in ("bart", "marian")},
-}  # fmt: skip
+    "t5": {
+        "encoder": "encoder.block.{}.layer.0.SelfAttention.v",
+        "decoder": "decoder.block.{}.layer.0.SelfAttention.v",
+        "cross": "decoder.block.{}.layer.1.EncDecAttention.v",
+    },
+    **{
+        family: {
+            "encoder": "model.encoder.layers.{}.self_attn.v_proj",
+            "decoder": "model.decoder.layers.{}.self_attn.v_proj",
+            "cross": "model.decoder.layers.{}.encoder_attn.v_proj",
+        }
+        for family in ("bart", "marian")
+    },
+}
 
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory):
     """family -> the model by the real path, loaded once."""
     root, loaded = tmp_path_factory.mktemp("hf"), {}
-    return lambda family: loaded.get(family) or loaded.setdefault(family, attnviz.load(f"hf:{families.write(root / family, family)}"))
+    return lambda family: (
+        loaded.get(family) or loaded.setdefault(family, attnviz.load(f"hf:{families.write(root / family, family)}"))
+    )
 
 
 def ask(found):
@@ -49,7 +60,10 @@ def test_off_is_a_head_whose_values_are_zero(load, family):
         for layer, heads in enumerate(found.counts[kind]):
             values, head = found.model.get_submodule(path.format(layer)), heads - 1
             width = values.weight.shape[0] // heads
-            rows, before = slice(head * width, (head + 1) * width), {name: value.clone() for name, value in values.state_dict().items()}
+            rows, before = (
+                slice(head * width, (head + 1) * width),
+                {name: value.clone() for name, value in values.state_dict().items()},
+            )
             off = ask(ablation.switch_off(found, [Head(kind, layer, head)]))
             with torch.no_grad():
                 for parameter in values.parameters():
@@ -91,7 +105,10 @@ def test_every_head_and_nothing_changes(load, family):
     assert set(heads) == {Head(m.kind, m.layer, head) for m in trace.maps for head in range(len(m.weights))}
     changed = ablation.switch_off(found, heads[:2])
     assert changed.name.endswith(f"without {heads[0]}, {heads[1]}") and changed.trace(TEXT).model == changed.name
-    assert all(torch.equal(value, before[name]) for name, value in found.model.state_dict().items()) and found.trace(TEXT) == trace
+    assert (
+        all(torch.equal(value, before[name]) for name, value in found.model.state_dict().items())
+        and found.trace(TEXT) == trace
+    )
     ours, theirs = (dict(one.model.named_parameters()) for one in (changed, found))
     assert all(ours[name].data_ptr() == theirs[name].data_ptr() for name in theirs)
 
@@ -100,7 +117,11 @@ def test_every_head_and_nothing_changes(load, family):
 def test_the_effect_on_what_is_written(load, family):
     found, off = load(family), [Head("cross", 1, 0), Head("encoder", 2, 3)]
     effect, changed = ablation.effect(found, off, TEXT, TARGET), ablation.switch_off(found, off)
-    assert effect.before == found.trace(TEXT, TARGET) and effect.after == changed.trace(TEXT, TARGET) and effect.predictions == ((), ())
+    assert (
+        effect.before == found.trace(TEXT, TARGET)
+        and effect.after == changed.trace(TEXT, TARGET)
+        and effect.predictions == ((), ())
+    )
     assert effect.free == changed.trace(TEXT) and effect.change == effect.after.log_prob - effect.before.log_prob != 0
     [one] = ablation.importance(found, TEXT, TARGET, off[:1])
     assert one.change == pytest.approx(ablation.effect(found, off[:1], TEXT, TARGET).change, abs=1e-4)
@@ -146,7 +167,9 @@ def test_a_reader_with_nothing_to_predict_with(load):
     found = load("distilbert")
     assert not found.predicts and found.predictions(TEXT) == ()
     assert ablation.effect(found, [Head("encoder", 0, 0)], TEXT).change is None
-    with pytest.raises(TextError, match="predicts nothing of this text: what was read of its files predicts no tokens$"):
+    with pytest.raises(
+        TextError, match="predicts nothing of this text: what was read of its files predicts no tokens$"
+    ):
         found.log_prob(TEXT)
 
 
@@ -176,11 +199,16 @@ def test_a_model_saved_without_its_head_is_read_without(tmp_path):
 
 
 def test_a_family_whose_layers_share_weights_says_that_no_head_can_be_switched_off(tmp_path, monkeypatch):
-    monkeypatch.setitem(FAMILIES, "albert", (families.wordpiece, "AlbertForMaskedLM", {**families.STACK, "embedding_size": 8}))
+    monkeypatch.setitem(
+        FAMILIES, "albert", (families.wordpiece, "AlbertForMaskedLM", {**families.STACK, "embedding_size": 8})
+    )
     found = attnviz.load(f"hf:{families.write(tmp_path / 'albert', 'albert')}")
     with pytest.raises(ValueError) as error:
         ablation.heads(found)
-    assert str(error.value) == f"{found.name} (albert): heads of its family cannot be switched off: it is not known here where in its layers they end"
+    assert (
+        str(error.value)
+        == f"{found.name} (albert): heads of its family cannot be switched off: it is not known here where in its layers they end"
+    )
 
 
 def test_readers_and_writers_are_all():
@@ -191,7 +219,14 @@ def test_readers_and_writers_are_all():
 def test_what_reads_more_than_heads_is_not_cut_into_them(tmp_path, name):
     """ConvBERT lays a convolution beside its heads, DiffLlama takes differences of heads, BitNet has a norm over all of them."""
     cls, (tokenizer, _) = getattr(transformers, name), (made := families.wordpiece())
-    settings = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 16, "embedding_size": 32}
+    settings = {
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 16,
+        "embedding_size": 32,
+    }
     families.save(tmp_path, cls(cls.config_class(vocab_size=tokenizer.get_vocab_size(), **settings)), made)
     found = attnviz.load(f"hf:{tmp_path}")
     assert found.trace("the dog").maps
@@ -212,7 +247,10 @@ def test_a_model_that_says_nothing_by_itself_is_not_compared(tmp_path):
     found = attnviz.load(f"hf:{families.write(tmp_path, 'marian')}")
     found.model.final_logits_bias[0, 1] = 1e4  # </s>
     assert found.trace(TEXT).translation == ""
-    for ask in (lambda: ablation.effect(found, ablation.heads(found)[:1], TEXT), lambda: next(ablation.importance(found, TEXT))):
+    for ask in (
+        lambda: ablation.effect(found, ablation.heads(found)[:1], TEXT),
+        lambda: next(ablation.importance(found, TEXT)),
+    ):
         with pytest.raises(TextError, match="says nothing of this text that could be compared; give it a target$"):
             ask()
     assert ablation.effect(found, ablation.heads(found)[:1], TEXT, TARGET).change is not None
@@ -220,8 +258,16 @@ def test_a_model_that_says_nothing_by_itself_is_not_compared(tmp_path):
 
 def test_a_decoder_alone_whose_layers_have_a_cross_attention_that_it_does_not_use(tmp_path):
     tokenizer, _ = made = families.byte_pairs()
-    config = transformers.BartConfig(vocab_size=tokenizer.get_vocab_size(), d_model=16, encoder_layers=1, decoder_layers=3, encoder_attention_heads=2,
-                                     decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16)  # fmt: skip
+    config = transformers.BartConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=3,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+    )
     families.save(tmp_path, transformers.BartForCausalLM(config), made)
     found = attnviz.load(f"hf:{tmp_path}")
     assert [one.path.rsplit(".", 2)[1] for one in found.projections()] == ["self_attn"] * 3

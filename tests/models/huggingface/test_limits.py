@@ -15,10 +15,14 @@ writers, every = pytest.mark.parametrize("family", WRITERS), pytest.mark.paramet
 
 
 @every
-@pytest.mark.parametrize("text, wanted", [
-    ("", "the text is empty; type a sentence"), (" \n", "the text is empty; type a sentence"),
-    ("\udcff", "the text holds bytes that are no characters; type it again, in UTF-8"),
-])
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("", "the text is empty; type a sentence"),
+        (" \n", "the text is empty; type a sentence"),
+        ("\udcff", "the text holds bytes that are no characters; type it again, in UTF-8"),
+    ],
+)
 def test_no_text(load, family, text, wanted):
     with pytest.raises(TextError) as error:
         load(family).trace(text)
@@ -32,7 +36,10 @@ def test_a_text_of_special_tokens_only(load):
 
 def test_one_token(load):
     trace = load("gpt2").trace("n")
-    assert [token.text for token in trace.source] == ["n"] and trace.map("decoder").weights.tolist() == [[[1.0]], [[1.0]]]
+    assert [token.text for token in trace.source] == ["n"] and trace.map("decoder").weights.tolist() == [
+        [[1.0]],
+        [[1.0]],
+    ]
 
 
 @every
@@ -40,11 +47,18 @@ def test_the_limit_is_the_models(load, family):
     """As many tokens as it has positions pass through it; of one more the message says how many there are and may be."""
     found = load(family)
     added = sum(token.special for token in found.trace("n").source)
-    assert len(found.trace(text(found, LIMIT)).source) == LIMIT and added == {"gpt2": 0, "llama": 1, "t5": 1, "marian": 1}.get(family, 2)
+    assert len(found.trace(text(found, LIMIT)).source) == LIMIT and added == {
+        "gpt2": 0,
+        "llama": 1,
+        "t5": 1,
+        "marian": 1,
+    }.get(family, 2)
     with pytest.raises(TextError) as error:
         found.trace(text(found, LIMIT + 1))
-    assert str(error.value) == (f"the text is too long: {LIMIT + 1} tokens with those that {found.name} adds, and it can be shown at "
-                                f"most {LIMIT}; shorten it or split it into sentences")
+    assert str(error.value) == (
+        f"the text is too long: {LIMIT + 1} tokens with those that {found.name} adds, and it can be shown at "
+        f"most {LIMIT}; shorten it or split it into sentences"
+    )
 
 
 def text(found, count):
@@ -64,7 +78,9 @@ def test_a_model_that_reads_more_is_shown_what_can_be_drawn(tmp_path):
 def test_a_target_is_checked_as_a_text_is(load, family):
     with pytest.raises(TextError, match="^the target is empty; type a sentence$"):
         load(family).trace(TEXT, " ")
-    with pytest.raises(TextError, match="^the target is too long: .* tokens with those that hf:.* adds, and it can be shown at most"):
+    with pytest.raises(
+        TextError, match="^the target is too long: .* tokens with those that hf:.* adds, and it can be shown at most"
+    ):
         load(family).trace(TEXT, "n " * 600)
     with pytest.raises(ValueError, match="^beam must be from 1 to 20; got 0$"):
         load(family).trace(TEXT, beam=0)
@@ -79,6 +95,8 @@ def test_a_reader_produces_nothing(load, more):
 def test_a_family_that_calls_another_head_a_language_models(tmp_path):
     """FlauBERT's LMHeadModel predicts masked words, and the library has none of it that predicts the next."""
     tokenizer, _ = made = families.wordpiece()
-    config = transformers.FlaubertConfig(n_words=tokenizer.get_vocab_size(), vocab_size=tokenizer.get_vocab_size(), emb_dim=16, n_layers=2, n_heads=2)
+    config = transformers.FlaubertConfig(
+        n_words=tokenizer.get_vocab_size(), vocab_size=tokenizer.get_vocab_size(), emb_dim=16, n_layers=2, n_heads=2
+    )
     families.save(tmp_path, transformers.FlaubertWithLMHeadModel(config), made)
     assert attnviz.load(f"hf:{tmp_path}").counts == {"encoder": (2, 2)}

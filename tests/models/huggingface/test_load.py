@@ -37,6 +37,7 @@ def same(trace, kind, attentions):
 
 # -- what is shown is what the model computed -----------------------------------------------------------------------
 
+
 @readers
 @torch.inference_mode()
 def test_the_maps_of_a_reader_are_its_own(folder, load, family):
@@ -54,7 +55,10 @@ def test_a_window_of_a_causal_reader_is_zero_outside(tmp_path, monkeypatch):
     monkeypatch.setitem(FAMILIES, "mistral", (families.byte_pairs, "MistralForCausalLM", settings))
     trace = attnviz.load(f"hf:{families.write(tmp_path / 'mistral', 'mistral')}").trace(TEXT)
     seen = np.tri(len(trace.source), dtype=bool) & ~np.tri(len(trace.source), k=-3, dtype=bool)
-    assert all(m.kind == "decoder" and np.array_equal(m.weights > 0, np.broadcast_to(seen, m.weights.shape)) for m in trace.maps)
+    assert all(
+        m.kind == "decoder" and np.array_equal(m.weights > 0, np.broadcast_to(seen, m.weights.shape))
+        for m in trace.maps
+    )
 
 
 @writers
@@ -63,12 +67,18 @@ def test_the_maps_of_a_writer_are_its_own_and_none_is_dropped(folder, load, fami
     """The library shifts labels itself, and gives the mean negative log-probability as its loss."""
     model, tokenizer = own(folder, family)
     labels = tokenizer(text_target=TARGET, return_tensors="pt")["input_ids"]
-    output = model(**tokenizer(TEXT, return_tensors="pt", return_token_type_ids=False), labels=labels, output_attentions=True)
+    output = model(
+        **tokenizer(TEXT, return_tensors="pt", return_token_type_ids=False), labels=labels, output_attentions=True
+    )
     trace = load(family).trace(TEXT, TARGET)
     assert same(trace, "encoder", output.encoder_attentions)
     assert same(trace, "decoder", output.decoder_attentions) and same(trace, "cross", output.cross_attentions)
     assert [len(output.encoder_attentions), len(output.decoder_attentions), len(output.cross_attentions)] == [3, 2, 2]
-    assert {(m.kind, len(m.weights)) for m in trace.maps} == {("encoder", 4), ("decoder", 4 if family == "t5" else 2), ("cross", 4 if family == "t5" else 2)}
+    assert {(m.kind, len(m.weights)) for m in trace.maps} == {
+        ("encoder", 4),
+        ("decoder", 4 if family == "t5" else 2),
+        ("cross", 4 if family == "t5" else 2),
+    }
     assert trace.forced and trace.complete and trace.translation == TARGET
     assert np.mean(trace.log_probs) == pytest.approx(-output.loss.item(), abs=1e-5)
 
@@ -87,14 +97,19 @@ def test_a_writer_writes_what_its_model_generates(folder, load, family, beam):
     assert same(trace, "cross", output.cross_attentions) and same(trace, "decoder", output.decoder_attentions)
     chances = torch.log_softmax(output.logits[0], -1)
     assert trace.log_probs == pytest.approx(chances[range(len(ids) - 1), ids[1:]].tolist(), abs=1e-5)
-    assert [step[0].probability for step in trace.alternatives] == pytest.approx(chances.exp().amax(-1).tolist(), abs=1e-5)
+    assert [step[0].probability for step in trace.alternatives] == pytest.approx(
+        chances.exp().amax(-1).tolist(), abs=1e-5
+    )
     assert trace.complete == (len(trace.target) < LIMIT)
 
 
 def test_the_decoder_starts_with_the_token_of_its_model(load):
     starts = {family: load(family).trace(TEXT, TARGET).start for family in WRITERS}
     assert {family: (start.text, start.special) for family, start in starts.items()} == {
-        "t5": ("<pad>", True), "bart": ("</s>", True), "marian": ("<pad>", True)}
+        "t5": ("<pad>", True),
+        "bart": ("</s>", True),
+        "marian": ("<pad>", True),
+    }
     trace = load("bart").trace(TEXT, TARGET)
     assert trace.keys(trace.map("decoder"))[0].text == "</s>" and trace.target[0].text == "<s>"
 
@@ -102,7 +117,9 @@ def test_the_decoder_starts_with_the_token_of_its_model(load):
 def test_attention_is_eager_whatever_the_folder_asks_for(folder, load, tmp_path):
     copy = families.write(tmp_path / "sdpa", "bert")
     config = json.loads((copy / "config.json").read_text())
-    (copy / "config.json").write_text(json.dumps({**config, "attn_implementation": "sdpa", "_attn_implementation": "sdpa"}))
+    (copy / "config.json").write_text(
+        json.dumps({**config, "attn_implementation": "sdpa", "_attn_implementation": "sdpa"})
+    )
     found = attnviz.load(f"hf:{copy}")
     assert found.model.config._attn_implementation == "eager"
     assert found.trace(TEXT).maps == load("bert").trace(TEXT).maps
@@ -119,13 +136,16 @@ def test_a_trace_has_no_side_effects(load, family):
 
 # -- what the trace says of it ---------------------------------------------------------------------------------------
 
+
 @every
 def test_rows_sum_to_one_and_the_hidden_is_zero(load, family):
     trace = load(family).trace(TEXT)
     for m in trace.maps:
         np.testing.assert_allclose(m.weights.sum(-1), 1, atol=1e-5)
         visible = trace.visible(m)
-        assert np.array_equal(visible, np.tri(*visible.shape, dtype=bool) if m.kind == "decoder" else np.ones_like(visible))
+        assert np.array_equal(
+            visible, np.tri(*visible.shape, dtype=bool) if m.kind == "decoder" else np.ones_like(visible)
+        )
         assert not (m.weights * ~visible).any()
 
 
@@ -216,7 +236,10 @@ def test_on_the_command_line_a_reader(folder, load, capsys):
     weights = trace.map("decoder").weights.mean(0)
     assert [line.split()[-1] for line in lines[3:]] == [f"{row.max():.2f}" for row in weights]
     assert run(capsys, "trace", TEXT, "--model", f"hf:{folder('gpt2')}", "--target", "x") == (
-        2, "", f"python -m attnviz trace: hf:{folder('gpt2')} reads a text and produces none: it takes no target and no beam\n")
+        2,
+        "",
+        f"python -m attnviz trace: hf:{folder('gpt2')} reads a text and produces none: it takes no target and no beam\n",
+    )
 
 
 def test_on_the_command_line_a_writer(folder, load, capsys, tmp_path):

@@ -47,14 +47,22 @@ def test_without_the_library_the_command_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(load.ModelError) as error:
         attnviz.load("hf:somewhere")
-    assert str(error.value) == 'models of the Hugging Face hub need the transformers library: pip install "transformers>=5.23,<6"'
-    assert load.REQUIREMENT in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["hf"]
+    assert (
+        str(error.value)
+        == 'models of the Hugging Face hub need the transformers library: pip install "transformers>=5.23,<6"'
+    )
+    assert (
+        load.REQUIREMENT
+        in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["hf"]
+    )
 
 
 @pytest.mark.parametrize("version", ["4.57.1", "5.22.0", "6.0.0"])
 def test_another_version_of_the_library(monkeypatch, version):
     monkeypatch.setattr("transformers.__version__", version)
-    with pytest.raises(load.ModelError, match=f"need another version of the transformers library than {version}: pip install"):
+    with pytest.raises(
+        load.ModelError, match=f"need another version of the transformers library than {version}: pip install"
+    ):
         attnviz.load("hf:somewhere")
 
 
@@ -62,11 +70,16 @@ def test_no_folder_and_no_such_model(monkeypatch):
     monkeypatch.setattr("huggingface_hub.snapshot_download", fails(FileNotFoundError("No network.\nMore of it.")))
     assert refused("some/model") == "no folder of that name, and none from the Hugging Face hub: No network. More of it"
     monkeypatch.setattr("huggingface_hub.snapshot_download", fails(LocalEntryNotFoundError("Long, and of no use.")))
-    assert refused("some/model").startswith("no folder of that name, and the Hugging Face hub cannot be reached; check the path")
+    assert refused("some/model").startswith(
+        "no folder of that name, and the Hugging Face hub cannot be reached; check the path"
+    )
 
 
 def test_a_path_is_no_name():
-    assert refused("/no/such/folder") == "no folder of that name, and no name that a model on the Hugging Face hub could have"
+    assert (
+        refused("/no/such/folder")
+        == "no folder of that name, and no name that a model on the Hugging Face hub could have"
+    )
 
 
 def test_a_name_is_fetched_without_code_and_pickles(bert, monkeypatch):
@@ -74,9 +87,21 @@ def test_a_name_is_fetched_without_code_and_pickles(bert, monkeypatch):
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **how: asked.append((name, how)) or str(bert))
     assert attnviz.load("hf:some/model").trace(TEXT).model == "hf:some/model"
     [(name, how)] = asked
-    fetched = [file for file in ("config.json", "model.safetensors", "vocab.txt", "source.spm", "model.py", "pytorch_model.bin",
-                                 "onnx/model.json", "tf_model.h5") if any(map(partial(fnmatch, file), how["allow_patterns"]))
-               and not any(map(partial(fnmatch, file), how["ignore_patterns"]))]  # fmt: skip
+    fetched = [
+        file
+        for file in (
+            "config.json",
+            "model.safetensors",
+            "vocab.txt",
+            "source.spm",
+            "model.py",
+            "pytorch_model.bin",
+            "onnx/model.json",
+            "tf_model.h5",
+        )
+        if any(map(partial(fnmatch, file), how["allow_patterns"]))
+        and not any(map(partial(fnmatch, file), how["ignore_patterns"]))
+    ]
     assert name == "some/model" and fetched == ["config.json", "model.safetensors", "vocab.txt", "source.spm"]
 
 
@@ -109,14 +134,22 @@ def test_damaged_weights(bert):
 def test_weights_that_are_missing_are_not_made_up(bert):
     """The library fills them with random numbers and goes on."""
     weights = load_file(bert / "model.safetensors")
-    save_file({key: value for key, value in weights.items() if "layer.1.attention" not in key}, bert / "model.safetensors")
-    assert re.fullmatch(r"its files lack \d+ weights that it needs, encoder\.layer\.1\.attention\S* among them; what it attended to "
-                        "would be chance", refused(bert))  # fmt: skip
+    save_file(
+        {key: value for key, value in weights.items() if "layer.1.attention" not in key}, bert / "model.safetensors"
+    )
+    assert re.fullmatch(
+        r"its files lack \d+ weights that it needs, encoder\.layer\.1\.attention\S* among them; what it attended to "
+        "would be chance",
+        refused(bert),
+    )
 
 
 def test_weights_of_another_size(bert):
     change(bert / "config.json", intermediate_size=24)
-    assert refused(bert) == "its config.json and its weights disagree on the sizes of the model; they do not belong together"
+    assert (
+        refused(bert)
+        == "its config.json and its weights disagree on the sizes of the model; they do not belong together"
+    )
 
 
 def test_a_tokenizer_that_is_none(bert):
@@ -126,7 +159,9 @@ def test_a_tokenizer_that_is_none(bert):
 
 @pytest.mark.parametrize("name", ["", " "])
 def test_no_name(name):
-    with pytest.raises(ValueError, match="^hf: must be followed by the folder of a model, or by its name on the Hugging Face hub$"):
+    with pytest.raises(
+        ValueError, match="^hf: must be followed by the folder of a model, or by its name on the Hugging Face hub$"
+    ):
         attnviz.load(f"hf:{name}")
 
 
@@ -143,8 +178,10 @@ def test_code_in_the_folder_is_never_run(bert):
     change(bert / "tokenizer_config.json", auto_map={"AutoTokenizer": ["mine.Mine", "mine.Mine"]})
     assert attnviz.load(f"hf:{bert}").trace(TEXT).maps  # a BERT is known without its code
     change(bert / "config.json", model_type="mine")
-    assert refused(bert) == ("it needs code of its own, which is never run here; only models that the transformers library knows "
-                             "can be shown")  # fmt: skip
+    assert refused(bert) == (
+        "it needs code of its own, which is never run here; only models that the transformers library knows "
+        "can be shown"
+    )
     assert not ran.exists()
 
 
@@ -174,18 +211,28 @@ def test_a_tokenizer_without_offsets(bert):
     found = attnviz.load(f"hf:{bert}")
     tokens = found.trace("The  dog s").source
     assert not found.tokenizer.is_fast and [(t.text, t.start, t.word) for t in tokens] == [
-        ("The", 0, 0), ("d", 5, 1), ("o", 6, 1), ("g", 7, 1), ("s", 9, 2)]
+        ("The", 0, 0),
+        ("d", 5, 1),
+        ("o", 6, 1),
+        ("g", 7, 1),
+        ("s", 9, 2),
+    ]
     with pytest.raises(TextError) as error:
         found.trace("The cat")
-    assert str(error.value) == (f"the tokenizer changes the text and does not say where in it its pieces are; {found.name} needs one "
-                                "with a tokenizer.json, a fast one, for this text")  # fmt: skip
+    assert str(error.value) == (
+        f"the tokenizer changes the text and does not say where in it its pieces are; {found.name} needs one "
+        "with a tokenizer.json, a fast one, for this text"
+    )
 
 
 def test_the_tokenizer_of_another_model(bert):
     made = families.byte_pairs()
     families.save(bert, None, made)
     known = load_file(bert / "model.safetensors")["bert.embeddings.word_embeddings.weight"].shape[0]
-    assert refused(bert) == f"the model knows {known} pieces and the tokenizer {made[0].get_vocab_size()}; they do not belong together"
+    assert (
+        refused(bert)
+        == f"the model knows {known} pieces and the tokenizer {made[0].get_vocab_size()}; they do not belong together"
+    )
 
 
 def test_a_decoder_that_starts_with_nothing(tmp_path):
@@ -193,13 +240,26 @@ def test_a_decoder_that_starts_with_nothing(tmp_path):
     assert refused(folder) == "its config does not say which token its decoder starts with (decoder_start_token_id)"
 
 
-@pytest.mark.parametrize("name, settings, wanted", [
-    ("FNetModel", dict(hidden_size=16, num_hidden_layers=2, intermediate_size=16),
-     "0 of its 2 layers return attentions; only a model in which all do can be shown"),
-    ("LongformerModel", dict(families.STACK, attention_window=4, pad_token_id=1), "cannot be shown: the encoder map of layer 0 is (4, 5) for 4 tokens"),
-    ("GptOssForCausalLM", dict(families.STACK, num_key_value_heads=2, head_dim=4, num_local_experts=2, num_experts_per_tok=1),
-     "cannot be shown: weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got "),
-])
+@pytest.mark.parametrize(
+    "name, settings, wanted",
+    [
+        (
+            "FNetModel",
+            dict(hidden_size=16, num_hidden_layers=2, intermediate_size=16),
+            "0 of its 2 layers return attentions; only a model in which all do can be shown",
+        ),
+        (
+            "LongformerModel",
+            dict(families.STACK, attention_window=4, pad_token_id=1),
+            "cannot be shown: the encoder map of layer 0 is (4, 5) for 4 tokens",
+        ),
+        (
+            "GptOssForCausalLM",
+            dict(families.STACK, num_key_value_heads=2, head_dim=4, num_local_experts=2, num_experts_per_tok=1),
+            "cannot be shown: weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got ",
+        ),
+    ],
+)
 def test_attention_that_cannot_be_shown(tmp_path, monkeypatch, name, settings, wanted):
     """None at all; a band of it; with weight on a key that is no token (an attention sink)."""
     monkeypatch.setitem(FAMILIES, "strange", (families.wordpiece, name, settings))
@@ -225,27 +285,57 @@ def test_the_library_is_as_quiet_afterwards_as_before(bert, damaged, capfd):
 def fails(error):
     def raises(*args, **kwargs):
         raise error
+
     return raises
 
 
 def test_a_folder_without_the_prefix(bert, capsys):
-    with pytest.raises(ValueError, match=f"but a folder; a model for the transformers library is hf:{re.escape(str(bert))}$"):
+    with pytest.raises(
+        ValueError, match=f"but a folder; a model for the transformers library is hf:{re.escape(str(bert))}$"
+    ):
         attnviz.load(str(bert))
     assert main(["trace", TEXT, "--model", str(bert)]) != 0 and f"hf:{bert}" in capsys.readouterr().err
 
 
-SMALL = {"vocab_size": 400, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+SMALL = {
+    "vocab_size": 400,
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+}
 
 
-@pytest.mark.parametrize("family, settings, message", [
-    ("CLIPModel", dict(text_config=SMALL, vision_config={**SMALL, "image_size": 16, "patch_size": 8}), "its table of pieces cannot be read: "),
-    ("DPRQuestionEncoder", SMALL, "cannot be shown: it does not return its attention by name"),
-    ("PegasusXForConditionalGeneration", dict(vocab_size=400, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
-     decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16), "cannot be shown: what it returns as attention is not one array a layer"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "family, settings, message",
+    [
+        (
+            "CLIPModel",
+            dict(text_config=SMALL, vision_config={**SMALL, "image_size": 16, "patch_size": 8}),
+            "its table of pieces cannot be read: ",
+        ),
+        ("DPRQuestionEncoder", SMALL, "cannot be shown: it does not return its attention by name"),
+        (
+            "PegasusXForConditionalGeneration",
+            dict(
+                vocab_size=400,
+                d_model=16,
+                encoder_layers=1,
+                decoder_layers=1,
+                encoder_attention_heads=2,
+                decoder_attention_heads=2,
+                encoder_ffn_dim=16,
+                decoder_ffn_dim=16,
+            ),
+            "cannot be shown: what it returns as attention is not one array a layer",
+        ),
+    ],
+)
 def test_a_model_whose_attention_is_something_else(tmp_path, family, settings, message):
     cls = getattr(transformers, family)
-    assert refused(families.save(tmp_path / "other", cls(cls.config_class(**settings)), families.wordpiece())).startswith(message)
+    assert refused(
+        families.save(tmp_path / "other", cls(cls.config_class(**settings)), families.wordpiece())
+    ).startswith(message)
 
 
 def test_more_layers_in_the_files_than_in_the_config(bert):

@@ -65,7 +65,12 @@ def test_a_space_that_is_a_piece_of_its_own_begins_the_word_after_it():
 def test_a_special_token_that_was_typed_keeps_its_place():
     tokens = tokenization.encode(fast(families.wordpiece()), "a [MASK] dog").tokens
     assert [(t.text, t.start, t.end, t.special) for t in tokens] == [
-        ("[CLS]", 0, 0, True), ("a", 0, 1, False), ("[MASK]", 2, 8, True), ("dog", 9, 12, False), ("[SEP]", 12, 12, True)]
+        ("[CLS]", 0, 0, True),
+        ("a", 0, 1, False),
+        ("[MASK]", 2, 8, True),
+        ("dog", 9, 12, False),
+        ("[SEP]", 12, 12, True),
+    ]
 
 
 @pytest.mark.parametrize("made", [families.wordpiece, families.byte_pairs, families.sentencepiece])
@@ -91,7 +96,11 @@ def test_special_tokens_spell_nothing():
     a, b = tokenizer("ab")["input_ids"]
     text, tokens = tokenization.spell(tokenizer, [0, a, 2, b])
     assert text == "ab" and [(t.text, t.start, t.end, t.special) for t in tokens] == [
-        ("<s>", 0, 0, True), ("a", 0, 1, False), ("</s>", 1, 1, True), ("b", 1, 2, False)]
+        ("<s>", 0, 0, True),
+        ("a", 0, 1, False),
+        ("</s>", 1, 1, True),
+        ("b", 1, 2, False),
+    ]
 
 
 def test_nothing_spells_nothing():
@@ -101,4 +110,9 @@ def test_nothing_spells_nothing():
 def test_names_are_what_readers_see():
     tokenizer = fast(families.byte_pairs())
     [dog], space = tokenizer(" dog")["input_ids"], tokenizer(" ")["input_ids"][0]
-    assert [tokenization.name(tokenizer, number) for number in (dog, 0, space, 100_000)] == ["dog", "<s>", "␣", "#100000"]
+    assert [tokenization.name(tokenizer, number) for number in (dog, 0, space, 100_000)] == [
+        "dog",
+        "<s>",
+        "␣",
+        "#100000",
+    ]
