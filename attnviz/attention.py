@@ -21,10 +21,14 @@ A mask is True where a key is *visible*. Every function returns its weights; not
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+# A change of attention: weights (..., T, S) and the mask that made them -> the weights to use, of the same shape.
+Reweigh = Callable[[Tensor, Tensor | None], Tensor]
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -41,13 +45,21 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     return torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1)
 
 
-def attend(scores: Tensor, values: Tensor, mask: Tensor | None = None, dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+def attend(
+    scores: Tensor,
+    values: Tensor,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+    reweigh: Reweigh | None = None,
+) -> tuple[Tensor, Tensor]:
     """scores (..., T, S), values (..., S, D) -> context (..., T, D), weights (..., T, S).
 
     dropout : share of the weights dropped on the way to the context, in training. The weights returned are the
-    undropped ones: what a reader should see.
+    undropped ones: what a reader should see. reweigh : puts other weights in their place, and those are returned.
     """
     weights = masked_softmax(scores, mask)
+    if reweigh is not None:
+        weights = reweigh(weights, mask)
     kept = F.dropout(weights, dropout) if dropout else weights
     return kept @ values, weights
 
@@ -88,9 +100,16 @@ class Attention(nn.Module):
         """query (B, T, D), prepared keys -> scores (B, T, S)."""
         raise TypeError(f"{type(self).__name__} must define score()")
 
-    def read(self, query: Tensor, prepared: Tensor, values: Tensor, mask: Tensor | None = None):
-        """`forward` for keys that went through `prepare` already."""
-        return attend(self.score(query, prepared), values, mask, self.dropout if self.training else 0.0)
+    def read(
+        self,
+        query: Tensor,
+        prepared: Tensor,
+        values: Tensor,
+        mask: Tensor | None = None,
+        reweigh: Reweigh | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """`forward` for keys that went through `prepare` already. reweigh : as of `attend`."""
+        return attend(self.score(query, prepared), values, mask, self.dropout if self.training else 0.0, reweigh)
 
     def forward(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """query (B,T,Dq), keys (B,S,Dk), values (B,S,Dv), mask (B,1|T,S) -> context (B,T,Dv), weights (B,T,S)."""
@@ -161,13 +180,13 @@ class Local(General):
         """query (B, T, D), lengths (B, 1|T) -> p (B, T), a real number from 0 to the length."""
         return lengths * torch.sigmoid(self.place(torch.tanh(self.hidden(query)))).squeeze(-1)
 
-    def read(self, query, prepared, values, mask=None):
+    def read(self, query, prepared, values, mask=None, reweigh=None):
         size = values.shape[-2]
         visible = torch.ones(1, 1, size, dtype=torch.bool, device=values.device) if mask is None else mask
         lengths = visible.sum(dim=-1, dtype=torch.float32)  # and so p is: bfloat16 counts in halves from 64 on
         gaussian, window = local_window(self.centre(query, lengths), size, self.reach)
         scores = self.score(query, prepared) + gaussian.to(values.dtype)
-        return attend(scores, values, window & visible, self.dropout if self.training else 0.0)
+        return attend(scores, values, window & visible, self.dropout if self.training else 0.0, reweigh)
 
 
 class Additive(Attention):
@@ -248,10 +267,17 @@ class MultiHead(nn.Module):
         projected = self.memory(keys).chunk(2, dim=-1) if values is None else (self.key(keys), self.value(values))
         return self.split(projected[0]), self.split(projected[1])
 
-    def read(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def read(
+        self,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor | None = None,
+        reweigh: Reweigh | None = None,
+    ) -> tuple[Tensor, Tensor]:
         """query (B,T,Dq), keys and values (B,H,S,d), mask (B,1,1|T,S) -> context (B,T,D), weights (B,H,T,S)."""
         scores = scaled_dot_scores(self.split(self.query(query)), keys)  # (B, H, T, S)
-        context, weights = attend(scores, values, mask, self.dropout if self.training else 0.0)
+        context, weights = attend(scores, values, mask, self.dropout if self.training else 0.0, reweigh)
         return self.output(context.transpose(1, 2).flatten(-2)), weights
 
     def forward(self, query: Tensor, keys: Tensor, values: Tensor | None = None, mask: Tensor | None = None):

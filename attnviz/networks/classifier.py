@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from attnviz.attention import Additive, MultiHead
+from attnviz.attention import Additive, MultiHead, Reweigh
 from attnviz.networks.dropout import Dropout
 from attnviz.networks.transformer import positions
 
@@ -53,15 +53,21 @@ class SelfAttention(nn.Module):
 
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Verdict:
         """tokens (B, S) piece ids, mask (B, S) True = a real token -> Verdict."""
-        if tokens.shape[1] > len(self.places):
-            raise ValueError(f"the model takes at most {len(self.places)} tokens; got {tokens.shape[1]}")
+        return self.judge_vectors(self.embedding(tokens), mask)
+
+    def judge_vectors(self, vectors: Tensor, mask: Tensor | None = None, reweigh: Reweigh | None = None) -> Verdict:
+        """`forward` from rows of the embedding (B, S, D). reweigh : changes the weights of the pooling."""
+        size = vectors.shape[1]
+        if size > len(self.places):
+            raise ValueError(f"the model takes at most {len(self.places)} tokens; got {size}")
         visible = None if mask is None else mask[:, None, None, :]
-        x = self.embedding(tokens) * self.embedding.embedding_dim**0.5 + self.places[: tokens.shape[1]]
+        x = vectors * self.embedding.embedding_dim**0.5 + self.places[:size]
         x, maps = self.dropout(x), []
         for attention, norm in zip(self.encoder, self.norms):
             normed = norm(x)
             context, weights = attention(normed, normed, mask=visible)
             x = x + self.dropout(context)
             maps.append(weights)
-        pooled, pooling = self.pooling(x.new_ones(len(x), 1, 1), x, x, None if mask is None else mask.unsqueeze(1))
+        query, seen = x.new_ones(len(x), 1, 1), None if mask is None else mask.unsqueeze(1)
+        pooled, pooling = self.pooling.read(query, self.pooling.prepare(x), x, seen, reweigh)
         return Verdict(self.output(self.dropout(pooled.squeeze(1))), pooling, tuple(maps))  # pooled (B, 1, D)

@@ -6,7 +6,7 @@ Letters: B batch, S source positions, E embedding width, W state width, V vocabu
 import torch
 from torch import Tensor, nn
 
-from attnviz.attention import Attention, Concat, Dot, General, Local, ScaledDot
+from attnviz.attention import Attention, Concat, Dot, General, Local, Reweigh, ScaledDot
 from attnviz.networks.recurrent import Memory, Recurrent
 
 
@@ -36,7 +36,7 @@ class Luong(Recurrent):
         """s_0 as in the other decoders, and an h~_0 of zeros: nothing has been attended to."""
         return *super().first(summary), summary.new_zeros(summary.shape[0], self.embedding.embedding_dim)
 
-    def advance(self, memory: Memory, state: tuple, embedded: Tensor):
+    def advance(self, memory: Memory, state: tuple, embedded: Tensor, reweigh: Reweigh | None = None):
         """state (s_{t-1}, h~_{t-1}), embedded y_{t-1} (B, E) -> h~_t (B, E), state (s_t, h~_t), weights (B, 1, S).
 
         With an LSTM the state is (s, its c, h~).
@@ -44,7 +44,7 @@ class Luong(Recurrent):
         *previous, fed = state
         current = self.cell(torch.cat([embedded, fed], dim=-1), tuple(previous))
         query = current[0].unsqueeze(1)
-        context, weights = self.attention.read(query, memory.prepared, memory.values, memory.mask)
+        context, weights = self.attention.read(query, memory.prepared, memory.values, memory.mask, reweigh)
         vector = torch.tanh(self.attentional(torch.cat([context.squeeze(1), current[0]], dim=-1)))
         return vector, (*current, vector), (weights,)
 

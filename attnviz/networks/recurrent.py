@@ -6,13 +6,14 @@ state s_t. That order is the mechanism: a score function swapped into the other'
 Letters: B batch, T target positions, S source positions, E embedding width, W state width, V vocabulary.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnviz.attention import Additive, Attention
+from attnviz.attention import Additive, Attention, Reweigh
 from attnviz.networks.dropout import Dropout
 
 
@@ -111,7 +112,11 @@ class Recurrent(nn.Module):
 
     def embed(self, tokens: Tensor) -> Tensor:
         """tokens (...) -> (..., E), scaled so that the tied output matrix keeps a small variance."""
-        return self.dropout(self.embedding(tokens) * self.embedding.embedding_dim**0.5)
+        return self.scale(self.embedding(tokens))
+
+    def scale(self, vectors: Tensor) -> Tensor:
+        """Rows of the embedding (..., E) as encoder and decoder read them."""
+        return self.dropout(vectors * self.embedding.embedding_dim**0.5)
 
     def logits(self, readout: Tensor) -> Tensor:
         """readout (..., E) -> (..., V)."""
@@ -122,8 +127,12 @@ class Recurrent(nn.Module):
         return torch.tanh(self.start(summary)).chunk(self.parts, dim=-1)
 
     def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
-        """source (B, S) token ids, mask (B, S) True = a real token -> Memory. The first state is made from backward_1."""
-        directions, _, backward = self.encoder(self.embed(source), mask)
+        """source (B, S) token ids, mask (B, S) True = a real token -> Memory."""
+        return self.encode_vectors(self.embedding(source), mask)
+
+    def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> Memory:
+        """`encode` from rows of the embedding (B, S, E). The first state is made from backward_1."""
+        directions, _, backward = self.encoder(self.scale(vectors), mask)
         values, prepared = self.annotate(directions)
         visible = None if mask is None else mask.unsqueeze(1)
         return Memory(values, prepared, visible, self.first(backward))
@@ -133,10 +142,10 @@ class Recurrent(nn.Module):
         annotations = self.dropout(directions)
         return annotations, self.attention.prepare(annotations)
 
-    def step(self, memory: Memory, state: tuple, token: Tensor) -> Step:
-        """state, token (B,) the token before this position -> Step."""
+    def step(self, memory: Memory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = (None,)) -> Step:
+        """state, token (B,) the token before this position -> Step. reweigh : changes the weights of the one layer."""
         embedded = self.embed(token)
-        found, state, cross = self.advance(memory, state, embedded)
+        found, state, cross = self.advance(memory, state, embedded, reweigh[0])
         return Step(self.logits(self.readout(found, embedded)), state, cross)
 
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
@@ -168,9 +177,9 @@ class DeepOutput(Recurrent):
         super().__init__(vocabulary, width, embedding_width, dropout, cell, summary, extra=2 * width)
         self.deep = nn.Linear(3 * width + embedding_width, 2 * embedding_width)  # U_o, C_o, V_o
 
-    def advance(self, memory: Memory, state: tuple, embedded: Tensor):
+    def advance(self, memory: Memory, state: tuple, embedded: Tensor, reweigh: Reweigh | None = None):
         """state s_{t-1}, embedded y_{t-1} (B, E) -> [s_t; c_t] (B, 3W), state s_t, weights (B, 1, S) or none."""
-        context, cross = self.look(memory, state[0])
+        context, cross = self.look(memory, state[0], reweigh)
         state = self.cell(torch.cat([embedded, context], dim=-1), state)
         return torch.cat([state[0], context], dim=-1), state, cross
 
@@ -197,14 +206,14 @@ class FixedContext(DeepOutput):
         super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=2 * width)
         self.summary = nn.Linear(2 * width, 2 * width)  # V
 
-    def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
-        """source (B, S) token ids, mask (B, S) True = a real token -> Memory, whose values are c (B, 2W)."""
-        _, forward, backward = self.encoder(self.embed(source), mask)
+    def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> Memory:
+        """As in the other decoders, but the Memory's values are c (B, 2W)."""
+        _, forward, backward = self.encoder(self.scale(vectors), mask)
         context = torch.tanh(self.summary(torch.cat([forward, backward], dim=-1)))
         return Memory(self.dropout(context), None, None, self.first(context))
 
-    def look(self, memory: Memory, previous: Tensor) -> tuple[Tensor, tuple]:
-        """-> c (B, 2W), whatever the state, and no weights."""
+    def look(self, memory: Memory, previous: Tensor, reweigh: Reweigh | None = None) -> tuple[Tensor, tuple]:
+        """-> c (B, 2W), whatever the state, and no weights, so nothing to reweigh."""
         return memory.values, ()
 
 
@@ -226,7 +235,8 @@ class Bahdanau(DeepOutput):
         super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=width)
         self.attention = Additive(width, 2 * width, width, attention_dropout)
 
-    def look(self, memory: Memory, previous: Tensor) -> tuple[Tensor, tuple]:
+    def look(self, memory: Memory, previous: Tensor, reweigh: Reweigh | None = None) -> tuple[Tensor, tuple]:
         """s_{t-1} (B, W) -> c_t (B, 2W), weights (B, 1, S)."""
-        context, weights = self.attention.read(previous.unsqueeze(1), memory.prepared, memory.values, memory.mask)
+        query = previous.unsqueeze(1)
+        context, weights = self.attention.read(query, memory.prepared, memory.values, memory.mask, reweigh)
         return context.squeeze(1), (weights,)

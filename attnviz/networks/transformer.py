@@ -5,13 +5,14 @@ sec. 3.1): norm(x + f(x)). Weights of every layer and head come back from the ve
 Letters: B batch, T target, S source, D width, H heads.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.attention import MultiHead
+from attnviz.attention import MultiHead, Reweigh
 from attnviz.networks.dropout import Dropout, share
 
 
@@ -99,9 +100,19 @@ class DecoderLayer(Layer):
         )
         self.feed = FeedForward(shape.width, shape.hidden, shape.activation_dropout)
 
-    def forward(self, x: Tensor, cache: tuple, causal: Tensor | None, memory: tuple, mask: Tensor | None):
+    def forward(
+        self,
+        x: Tensor,
+        cache: tuple,
+        causal: Tensor | None,
+        memory: tuple,
+        mask: Tensor | None,
+        reweigh: Reweigh | None = None,
+    ):
         """x (B, T, D), cache (keys, values) of earlier positions, causal (T, T), memory (keys, values), mask
         -> (B, T, D), cache with x's positions added, self weights (B, H, T, t), cross weights (B, H, T, S).
+
+        reweigh : changes the weights of cross-attention.
         """
         of_attention, of_cross, of_feed = self.norms
         seen = self.read(x, of_attention)
@@ -110,7 +121,7 @@ class DecoderLayer(Layer):
             keys, values = torch.cat([cache[0], keys], dim=2), torch.cat([cache[1], values], dim=2)
         context, own = self.attention.read(seen, keys, values, causal)
         x = self.add(x, context, of_attention)
-        context, cross = self.cross.read(self.read(x, of_cross), *memory, mask)
+        context, cross = self.cross.read(self.read(x, of_cross), *memory, mask, reweigh)
         x = self.add(x, context, of_cross)
         return self.add(x, self.feed(self.read(x, of_feed)), of_feed), (keys, values), own, cross
 
@@ -165,16 +176,24 @@ class Transformer(nn.Module):
 
     def embed(self, tokens: Tensor, first: int = 0) -> Tensor:
         """tokens (B, T) standing at positions first, first + 1, ... -> (B, T, D)."""
-        last = first + tokens.shape[1]
+        return self.place(self.embedding(tokens), first)
+
+    def place(self, vectors: Tensor, first: int = 0) -> Tensor:
+        """Rows of the embedding (B, T, D), scaled, with their positions from `first` on."""
+        last = first + vectors.shape[1]
         if last > len(self.places):
             raise ValueError(f"the model takes at most {len(self.places)} tokens; got {last}")
         scale = self.embedding.embedding_dim**0.5
-        return self.dropout(self.embedding(tokens) * scale + self.places[first:last])
+        return self.dropout(vectors * scale + self.places[first:last])
 
     def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
         """source (B, S) token ids, mask (B, S) True = a real token -> Memory."""
+        return self.encode_vectors(self.embedding(source), mask)
+
+    def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> Memory:
+        """`encode` from rows of the embedding (B, S, D), to which positions are yet to be added."""
         visible = None if mask is None else mask[:, None, None, :]
-        x, maps = self.embed(source), []
+        x, maps = self.place(vectors), []
         for layer in self.encoder:
             x, weights = layer(x, visible)
             maps.append(weights)
@@ -182,8 +201,11 @@ class Transformer(nn.Module):
         cross = tuple(layer.cross.remember(x) for layer in self.decoder)
         return Memory(cross, visible, ((),) * len(self.decoder), tuple(maps))
 
-    def decode(self, memory: Memory, state: tuple, tokens: Tensor):
-        """tokens (B, T) after the positions in state -> logits (B, T, V), state, self and cross weights by layer."""
+    def decode(self, memory: Memory, state: tuple, tokens: Tensor, reweigh: Sequence[Reweigh | None] = ()):
+        """tokens (B, T) after the positions in state -> logits (B, T, V), state, self and cross weights by layer.
+
+        reweigh : changes the weights of cross-attention, one a layer; () for none.
+        """
         first = state[0][0].shape[2] if state[0] else 0
         count = tokens.shape[1]
         causal = None
@@ -191,17 +213,18 @@ class Transformer(nn.Module):
             visible = torch.ones(count, first + count, dtype=torch.bool, device=tokens.device)
             causal = visible.tril(diagonal=first)
         x, caches, own, cross = self.embed(tokens, first), [], [], []
-        for layer, cache, kept in zip(self.decoder, state, memory.cross):
-            x, cache, own_weights, cross_weights = layer(x, cache, causal, kept, memory.mask)
+        changes = reweigh or (None,) * len(self.decoder)
+        for layer, cache, kept, change in zip(self.decoder, state, memory.cross, changes, strict=True):
+            x, cache, own_weights, cross_weights = layer(x, cache, causal, kept, memory.mask, change)
             caches.append(cache)
             own.append(own_weights)
             cross.append(cross_weights)
         logits = F.linear(self.decoder_norm(x), self.embedding.weight)
         return logits, tuple(caches), tuple(own), tuple(cross)
 
-    def step(self, memory: Memory, state: tuple, token: Tensor) -> Step:
-        """state, token (B,) the token before this position -> Step, reading kept keys and values."""
-        logits, state, own, cross = self.decode(memory, state, token.unsqueeze(1))
+    def step(self, memory: Memory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = ()) -> Step:
+        """state, token (B,) the token before this position -> Step, reading kept keys and values. reweigh : of `decode`."""
+        logits, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
         return Step(logits[:, 0], state, tuple(w.squeeze(2) for w in cross), tuple(w.squeeze(2) for w in own))
 
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
