@@ -4,11 +4,12 @@ import sys
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
     sys.path.insert(0, ROOT)
 
-from dashboard.server import index_page, warm_up  # noqa: E402
+from dashboard.server import index_page, security, warm_up  # noqa: E402
 
-app = st.App("page.py", lifespan=warm_up.lifespan, routes=index_page.routes)
+app = st.App("page.py", lifespan=warm_up.lifespan, routes=index_page.routes, middleware=[Middleware(security.Guard)])

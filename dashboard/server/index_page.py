@@ -5,6 +5,8 @@ vendor/ holds the `cartesian` build of the plotly.js that the plotly package dra
 in the time to start. From https://www.npmjs.com/package/plotly.js-cartesian-dist-min, unchanged, MIT licence.
 """
 
+import base64
+import hashlib
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +23,13 @@ ADDRESS = f"{PLOTLY.name}?v={VERSION}"  # a browser that holds another version a
 SCRIPT = f'<script async src="./{ADDRESS}"></script>'
 # Where the server of a page with a name is: else the browser asks below that name first, in vain, and complains of it.
 HERE = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'
+
+
+def script_hashes() -> list[str]:
+    """Of the scripts that stand in the page itself, `sha256-…` each, for its content security policy."""
+    scripts = re.findall(r"<script>(.*?)</script>", INDEX.read_text(encoding="utf-8") + HERE, re.DOTALL)
+    digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
+    return [f"sha256-{base64.b64encode(digest).decode()}" for digest in digests]
 
 
 class _Whole(FileResponse):

@@ -1,0 +1,160 @@
+"""A page from elsewhere neither drives nor reads nor frames this server, and makes it tell nobody where it is."""
+
+import http.server
+import threading
+
+import pytest
+from offline_server import offline_server
+
+pytestmark = pytest.mark.xdist_group("hostile-server")
+FOREIGN = [
+    "evil.example",
+    "evil.example:8501",
+    "localhost.evil.example",
+    "192.168.0.7",
+    "localhost@evil.example",
+    "a b",
+    "",
+]
+
+
+@pytest.fixture(scope="module")
+def port(watched):
+    return watched.host.partition(":")[2]
+
+
+@pytest.mark.parametrize("host", [*FOREIGN, None])
+@pytest.mark.parametrize("path", ["/", "/heads", "/_stcore/health", "/media/x", "/static/js/index.js"])
+def test_a_name_that_is_not_ours_is_refused(watched, host, path):
+    answer = watched.ask(path, Host=host)
+    assert answer.status in (400, 403), answer.text[:200]  # 400: by the HTTP parser, for what is no name
+    assert "<html" not in answer.text and "ok" != answer.text
+
+
+def test_the_refusal_says_what_to_do(watched):
+    assert watched.ask("/", Host="evil.example:80").text == (
+        "Refused: this server answers requests for 127.0.0.1, [::1], localhost, and this one is for 'evil.example:80'. "
+        "Who runs the server can add a name with the environment variable ATTNVIZ_HOSTS.\n"
+    )
+    assert len(watched.ask("/", Host="e" * 5000).text) < 400
+
+
+@pytest.mark.parametrize("name", ["localhost", "LOCALHOST", "localhost.", "127.0.0.1", "[::1]"])
+def test_names_of_this_machine(watched, port, name):
+    assert watched.ask("/_stcore/health", Host=f"{name}:{port}").text == "ok"
+    assert watched.open_socket(Host=f"{name}:{port}", Origin=f"http://{name}:{port}") == 101
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        "https://evil.example:8501",
+        "http://localhost",
+        "http://localhost:1",
+        "http://[::1]:9",
+        "http://0.0.0.0:8501",
+        "http://localhost:8501@evil.example",
+        "null",
+        "file://",
+        "",
+        "http://[",
+    ],
+)
+def test_a_socket_is_for_our_own_pages(watched, origin):
+    """Streamlit asks the internet for this machine's address before it refuses: the watched server would have seen it."""
+    assert watched.open_socket(Origin=origin) == 403
+    assert watched.left == ""
+
+
+def test_a_socket_opens_for_our_page_and_for_programs(watched):
+    assert watched.open_socket(Origin=watched.address) == 101
+    assert watched.open_socket() == 101
+    assert watched.open_socket(Host="evil.example", Origin="http://evil.example") == 403
+
+
+def test_a_foreign_page_uploads_nothing(watched):
+    answer = watched.ask("/_stcore/upload_file/a/b", "PUT", b"x", Origin="http://evil.example")
+    assert answer.status == 403 and "not a page of" in answer.text
+
+
+def test_what_every_answer_says(watched):
+    for path in ("/", "/heads", "/_stcore/health", "/nothing-here"):
+        told = watched.ask(path).headers
+        rules = dict(rule.split(" ", 1) for rule in told["Content-Security-Policy"].split("; "))
+        assert told["X-Frame-Options"] == "DENY" and rules["frame-ancestors"] == "'none'"
+        assert "unsafe-inline" not in rules["script-src"] and rules["default-src"] == "'self'"
+        assert told["X-Content-Type-Options"] == "nosniff" and told["Referrer-Policy"] == "same-origin"
+        assert told["Access-Control-Allow-Origin"] is None
+
+
+def test_the_operator_adds_names(tmp_path):
+    with offline_server(tmp_path / "left.log", ATTNVIZ_HOSTS="Attn.example.org, 10.0.0.5") as server:
+        assert server.ask("/_stcore/health", Host="attn.example.org").text == "ok"
+        assert server.ask("/_stcore/health", Host="10.0.0.5:8501").text == "ok"
+        assert server.ask("/_stcore/health").text == "ok"
+        assert server.ask("/", Host="evil.example").status == 403
+        # A proxy that does not pass the name on: the page is at the operator's name, and the request for localhost.
+        assert server.open_socket(Origin="https://attn.example.org") == 101
+        assert server.open_socket(Origin="https://evil.example", Host="attn.example.org") == 403
+        assert server.left == ""
+
+
+@pytest.fixture
+def elsewhere():
+    """A page of another origin: serve(html) -> its address."""
+    servers = []
+
+    def serve(html: str) -> str:
+        class Page(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(html.encode())
+
+            def log_message(self, *_):
+                pass
+
+        servers.append(http.server.ThreadingHTTPServer(("localhost", 0), Page))
+        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{servers[-1].server_port}"
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_page_from_elsewhere_in_a_real_browser(watched, elsewhere, chrome):
+    """It can neither frame the page, nor open its socket, nor read its files."""
+    page = chrome.new_page()
+    page.goto(
+        elsewhere(f"""<iframe src="{watched.address}/" id="frame"></iframe><script>
+      window.socket = new Promise((done) => {{
+        const socket = new WebSocket("{watched.address.replace("http", "ws")}/_stcore/stream", ["streamlit"]);
+        socket.onopen = () => done("open"); socket.onerror = () => done("refused");
+      }});
+      window.read = fetch("{watched.address}/").then((answer) => answer.text(), () => "refused");
+    </script>""")
+    )
+    assert page.evaluate("window.socket") == "refused"
+    assert page.evaluate("window.read") == "refused"
+    framed = next(frame for frame in page.frames if frame != page.main_frame)
+    assert "attnviz" not in framed.content() and framed.locator("#root").count() == 0
+    page.close()
+    assert watched.left == ""
+
+
+def test_the_page_runs_no_script_that_is_not_its_own(watched, chrome):
+    """The last net below escaping: markup that came through would still run nothing."""
+    page = chrome.new_page()
+    page.goto(f"{watched.address}/_stcore/health")
+    page.evaluate(
+        """document.body.innerHTML = '<img src="x:" onerror="window.ran = 1"><a href="javascript:window.ran = 1">x</a>'"""
+    )
+    page.evaluate("document.querySelector('a').click()")
+    page.evaluate("document.head.append(Object.assign(document.createElement('script'), {text: 'window.ran = 1'}))")
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.ran") is None
+    page.close()
