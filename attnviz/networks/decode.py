@@ -27,9 +27,13 @@ class Unrolled:
 
     def lengths(self) -> list[int]:
         """Steps of each sentence up to and including its first <eos>, or all of them."""
-        ends = self.tokens == EOS
-        first = torch.where(ends.any(1), ends.int().argmax(1) + 1, self.tokens.shape[1])
-        return first.tolist()
+        return lengths(self.tokens)
+
+
+def lengths(tokens: Tensor) -> list[int]:
+    """tokens (B, T) -> how many each row has up to and including its first <eos>, or all of them."""
+    ends = tokens == EOS
+    return torch.where(ends.any(1), ends.int().argmax(1) + 1, tokens.shape[1]).tolist()
 
 
 Choose = Callable[[int, Tensor], Tensor]  # step, logits (B, V) -> tokens (B,)
@@ -85,9 +89,18 @@ def greedy(model: nn.Module, source: Tensor, mask: Tensor | None = None) -> Unro
     return unroll(model, source, mask, best, limit(source.shape[1]))
 
 
-def forced(model: nn.Module, source: Tensor, target: Tensor) -> Unrolled:
-    """The given target (1, T), <eos> included, whatever the model would have said. source (1, S)."""
-    return unroll(model, source, None, lambda t, _: target[:, t], target.shape[1])
+@torch.inference_mode()
+def forced(model: nn.Module, source: Tensor, target: Tensor, mask: Tensor | None = None) -> Unrolled:
+    """The given targets (B, T), <eos> included, whatever the model would have said: one pass, not a loop over steps.
+
+    source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded. Nothing comes after an <eos>: a
+    shorter target has any id there, and columns after the last <eos> of all are left out.
+    """
+    target = target[:, : max(lengths(target))]
+    memory = model.encode(source, mask)
+    starts = target.new_full((len(target), 1), BOS)
+    logits, cross, decoder = model.force(memory, torch.cat([starts, target[:, :-1]], dim=1))
+    return Unrolled(target, logits, list(cross), list(memory.maps), list(decoder))
 
 
 @torch.inference_mode()

@@ -5,6 +5,7 @@ Letters: B batch, S source positions, E embedding width, W state width, V vocabu
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from attnviz.attention import Attention, Concat, Dot, General, Local, Reweigh, ScaledDot
 from attnviz.networks.recurrent import Memory, Recurrent
@@ -47,6 +48,23 @@ class Luong(Recurrent):
         context, weights = self.attention.read(query, memory.prepared, memory.values, memory.mask, reweigh)
         vector = torch.tanh(self.attentional(torch.cat([context.squeeze(1), current[0]], dim=-1)))
         return vector, (*current, vector), (weights,)
+
+    def unfold(self, memory: Memory, words: Tensor, more: Tensor) -> tuple[Tensor, list]:
+        """words (B, T, G) as the cell reads them, more (G, E) for what it reads of h~_{t-1} -> h~_t (B, T, E), weights.
+
+        W_c [c_t; s_t] = sum_j a_tj (W h_j) + W' s_t: the products with the annotations come first.
+        """
+        of_context, of_state = self.attentional.weight.split([memory.values.shape[-1], self.cell.hidden_size], dim=1)
+        values = F.linear(memory.values, of_context)
+        *state, fed = memory.state
+        found, cross = [], []
+        for word in words.unbind(1):
+            state = self.cell.follow(word + F.linear(fed, more), state)
+            context, rows = self.attention.read(state[0].unsqueeze(1), memory.prepared, values, memory.mask)
+            fed = torch.tanh(context.squeeze(1) + F.linear(state[0], of_state))
+            found.append(fed)
+            cross.append((rows,))
+        return torch.stack(found, dim=1), cross
 
     def readout(self, found: Tensor, embedded: Tensor) -> Tensor:
         """h~_t goes to the output as it is, eq. 6."""

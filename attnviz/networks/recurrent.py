@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnviz.attention import Additive, Attention, Reweigh
+from attnviz.networks.cells import CELLS, Cell
 from attnviz.networks.dropout import Dropout
 
 
@@ -34,32 +35,6 @@ class Step(NamedTuple):
     state: tuple
     cross: tuple  # (B, H, S) of each layer: one layer, one head here, and none without attention
     decoder: tuple = ()  # decoder self-attention: none here
-
-
-class GRUCell(nn.GRUCell):
-    """torch's, with its state in a tuple: (h,), as LSTMCell has (h, c)."""
-
-    def forward(self, x: Tensor, state: tuple) -> tuple:
-        return (super().forward(x, state[0]),)
-
-
-class LSTM(nn.LSTM):
-    """torch's, which gives the last h alone, as GRU does."""
-
-    def forward(self, x):
-        outputs, (last, _) = super().forward(x)
-        return outputs, last
-
-
-class Cell(NamedTuple):
-    """A kind of recurrence. torch's GRU applies the reset gate r to the product, r * (U s); the papers have U (r * s)."""
-
-    encoder: type
-    decoder: type
-    parts: int  # tensors (B, W) in a state; the first is what others read
-
-
-CELLS = {"gru": Cell(nn.GRU, GRUCell, 1), "lstm": Cell(LSTM, nn.LSTMCell, 2)}
 
 
 class Encoder(nn.Module):
@@ -164,6 +139,18 @@ class Recurrent(nn.Module):
         weights = [torch.cat(layer, dim=1) for layer in zip(*cross)]
         return self.logits(readout), weights[0] if weights else None
 
+    def force(self, memory: Memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
+        """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, 1, T, S) of each layer, and () of none.
+
+        What `step` gives position by position, in evaluation mode, but every product that needs no state is outside the loop.
+        """
+        embedded = self.embed(target)
+        read, cell = embedded.shape[-1], self.cell
+        words = nn.functional.linear(embedded, cell.weight_ih[:, :read], cell.bias_ih)  # (B, T, G)
+        found, cross = self.unfold(memory, words, cell.weight_ih[:, read:])
+        weights = tuple(torch.stack(layer, dim=2) for layer in zip(*cross))
+        return self.logits(self.readout(found, embedded)), weights, ()
+
 
 class DeepOutput(Recurrent):
     """A decoder that steps with a context, and reads its words from state, context and the word before through maxout.
@@ -182,6 +169,22 @@ class DeepOutput(Recurrent):
         context, cross = self.look(memory, state[0], reweigh)
         state = self.cell(torch.cat([embedded, context], dim=-1), state)
         return torch.cat([state[0], context], dim=-1), state, cross
+
+    def unfold(self, memory: Memory, words: Tensor, more: Tensor) -> tuple[Tensor, list]:
+        """words (B, T, G) as the cell reads them, more (G, 2W) for what it reads of c_t -> [s_t; c_t] (B, T, 3W), weights.
+
+        W_c c_t = W_c sum_j a_tj h_j = sum_j a_tj (W_c h_j): the products with the annotations come first.
+        """
+        through = memory._replace(values=nn.functional.linear(memory.values, more))
+        state, states, cross = memory.state, [], []
+        for word in words.unbind(1):
+            context, rows = self.look(through, state[0])
+            state = self.cell.follow(word + context, state)
+            states.append(state[0])
+            cross.append(rows)
+        weights = [torch.cat(layer, dim=1) for layer in zip(*cross)]
+        contexts = weights[0] @ memory.values if weights else memory.values.unsqueeze(1).expand(-1, len(states), -1)
+        return torch.cat([torch.stack(states, dim=1), contexts], dim=-1), cross
 
     def readout(self, found: Tensor, embedded: Tensor) -> Tensor:
         """[s_t; c_t] (..., 3W), y_{t-1} (..., E) -> maxout over pairs (..., E).

@@ -227,6 +227,12 @@ class Transformer(nn.Module):
         logits, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
         return Step(logits[:, 0], state, tuple(w.squeeze(2) for w in cross), tuple(w.squeeze(2) for w in own))
 
+    def force(self, memory: Memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
+        """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, H, T, S) and decoder weights (B, H, T, T)
+        of each layer: what `step` gives position by position, in one pass."""
+        logits, _, own, cross = self.decode(memory, memory.state, target)
+        return logits, cross, own
+
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """source (B, S), target inputs (B, T) from <bos> on, mask (B, S) -> logits (B, T, V), last layer's cross
         weights (B, H, T, S)."""

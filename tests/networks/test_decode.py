@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from attnviz.data.tokenizer import BOS, EOS, PAD, UNK
 from attnviz.mechanisms import MECHANISMS, Config
@@ -49,6 +51,15 @@ def ids(*shape, seed=0, vocabulary=V):
     return torch.randint(4, vocabulary, shape, generator=torch.Generator().manual_seed(seed))
 
 
+def padded(rows):
+    """Sentences (1, n) of any lengths as one (B, S)."""
+    return torch.nn.utils.rnn.pad_sequence([row[0] for row in rows], batch_first=True, padding_value=PAD)
+
+
+def close(found, wanted):
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
+
+
 def score(model, source, tokens, penalty):
     """Log-probability / length ** penalty of one hypothesis, from `forward` alone."""
     inputs = torch.tensor([[BOS, *tokens[:-1]]])
@@ -81,11 +92,40 @@ def test_forced_is_stepwise_is_forward(name, length):
     for t in range(length):
         step = model.step(memory, state, token)
         state, token = step.state, target[:, t]
-        assert torch.equal(step.logits, unrolled.logits[:, t])
-        for kept, now in zip(unrolled.cross, step.cross):
-            assert torch.equal(kept[:, :, t], now)
-        for kept, now in zip(unrolled.decoder, step.decoder):
-            assert torch.equal(kept[:, :, t, : t + 1], now) and (kept[:, :, t, t + 1 :] == 0).all()
+        close(unrolled.logits[:, t], step.logits)
+        for kept, now in zip(unrolled.cross, step.cross, strict=True):
+            close(kept[:, :, t], now)
+        for kept, now in zip(unrolled.decoder, step.decoder, strict=True):
+            close(kept[:, :, t, : t + 1], now)
+            assert (kept[:, :, t, t + 1 :] == 0).all()
+
+
+@pytest.mark.parametrize(
+    "name, options", [(name, {}) for name in MECHANISMS] + [(name, {"cell": "lstm"}) for name in RECURRENT]
+)
+@settings(max_examples=10)
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=1, max_size=4), st.integers(0, 3))
+def test_a_batch_is_forced_as_its_sentences_are(name, options, sizes, seed):
+    """sizes : source and target lengths. Also by the loop over `step`, which has every product in it."""
+    model = made(name, seed, **options)
+    pairs = [
+        (ids(1, size, seed=seed + i), torch.cat([ids(1, steps - 1, seed=seed + i + 9), torch.tensor([[EOS]])], 1))
+        for i, (size, steps) in enumerate(sizes)
+    ]
+    source, target = padded([source for source, _ in pairs]), padded([target for _, target in pairs])
+    together = decode.forced(model, source, target, source != PAD)
+    assert together.lengths() == [steps for _, steps in sizes]
+    for i, (source, target) in enumerate(pairs):
+        alone = decode.unroll(model, source, None, lambda t, _: target[:, t], target.shape[1])
+        size, steps = sizes[i]
+        close(together.logits[i, :steps], alone.logits[0])
+        for kept, wanted in zip(together.cross, alone.cross, strict=True):
+            close(kept[i, :, :steps, :size], wanted[0])
+            assert (kept[i, :, :, size:] == 0).all()
+        for kept, wanted in zip(together.encoder, alone.encoder, strict=True):
+            close(kept[i, :, :size, :size], wanted[0])
+        for kept, wanted in zip(together.decoder, alone.decoder, strict=True):
+            close(kept[i, :, :steps, :steps], wanted[0])
 
 
 @every
