@@ -8,6 +8,8 @@ import os
 import re
 import sys
 
+from attnviz.data.tasks import TASKS
+
 PROGRAM = "python -m attnviz"
 STYLES = (
     "written",
@@ -231,8 +233,9 @@ def _said(error: Exception) -> str:
 
 
 def _pair(text: str) -> str:
-    if not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}|reverse|sst2", text):
-        raise argparse.ArgumentTypeError(f"must be two languages, such as en-fr, or reverse or sst2; got {text!r}")
+    if text not in TASKS and not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}", text):
+        others = " or ".join(name for name in TASKS if "-" not in name)
+        raise argparse.ArgumentTypeError(f"must be two languages, such as en-fr, or {others}; got {text!r}")
     return text
 
 

@@ -12,10 +12,10 @@ class Mechanism:
     paper: str
     words: str  # the formula in a sentence
     kinds: tuple[str, ...] = ("cross",)
+    classifies: bool = False  # gives a sentence a label, rather than a translation
 
 
-# Those that translate.
-MECHANISMS = {
+ALL = {
     "fixed-context": Mechanism(
         "Fixed context · no attention",
         r"c_t = c = \tanh(V [\overrightarrow{h}_S; \overleftarrow{h}_1])",
@@ -77,9 +77,6 @@ MECHANISMS = {
         "of every layer at once.",
         ("cross", "encoder", "decoder"),
     ),
-}
-# Those that say which label a sentence has.
-CLASSIFIERS = {
     "self-attention": Mechanism(
         "Self-attention · classifier",
         r"A = \mathrm{softmax}\!\left(QK^\top / \sqrt{d}\right), \; \alpha_i \propto \exp(v^\top \tanh(W h_i + b))",
@@ -87,9 +84,19 @@ CLASSIFIERS = {
         "Each token asks all tokens of the sentence, in every head; then one query, the same for all sentences, says how much "
         "of each token's h goes into the vector that decides.",
         ("cross", "encoder"),
+        classifies=True,
     ),
 }
+MECHANISMS = {name: mechanism for name, mechanism in ALL.items() if not mechanism.classifies}  # those that translate
+CLASSIFIERS = {name: mechanism for name, mechanism in ALL.items() if mechanism.classifies}
 LABELS = ("negative", "positive")  # of a review, by their number in the data
+
+
+def find(name: str) -> Mechanism:
+    """The mechanism of this name. ValueError for an unknown one."""
+    if name not in ALL:
+        raise ValueError(f"unknown mechanism {name!r}; choose one of {', '.join(ALL)}")
+    return ALL[name]
 
 
 @dataclass(frozen=True)
@@ -101,9 +108,7 @@ class Config:
     options: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        known = (*MECHANISMS, *CLASSIFIERS)
-        if self.mechanism not in known:
-            raise ValueError(f"unknown mechanism {self.mechanism!r}; choose one of {', '.join(known)}")
+        find(self.mechanism)
         if not isinstance(self.options, dict):
             raise ValueError(f"options must be a dict of settings; got {type(self.options).__name__}")
         if self.vocabulary < 5:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attnviz import select, stats
 from attnviz.cli.table import table
-from attnviz.data import corpora
+from attnviz.data import readers
 from attnviz.evaluation import classification
 from attnviz.export import html_page
 from attnviz.figures.labels import plain
@@ -45,7 +45,7 @@ def evaluate(classifier: Classifier, args: Namespace) -> None:
             f"{classifier.name} gives labels, which stand in --source; --reference and --beam are for models "
             "that translate"
         )
-    pairs = corpora.read_labelled(Path(args.source))
+    pairs = readers.read_labelled(Path(args.source), classifier.task.labels)
     if not pairs:
         raise ValueError(f"{args.source} must hold at least one sentence with its label; got none")
     result = classification.score(classifier, *zip(*pairs))

@@ -11,7 +11,7 @@ from attnviz import loading, select, stats
 from attnviz.cli import classify
 from attnviz.cli.table import table
 from attnviz.cli.train import OUT, data_folder, download, train
-from attnviz.data import corpora
+from attnviz.data import corpora, readers
 from attnviz.export import html_page
 from attnviz.figures.labels import plain
 from attnviz.models import checkpoints
@@ -71,8 +71,6 @@ def trace(args: Namespace) -> None:
 
 def evaluate(args: Namespace) -> None:
     """Score a model on two aligned files, or on one file with labels."""
-    if not args.reference and args.model.split("/")[0] not in corpora.LABELLED:
-        raise ValueError("--reference must be the file of translations of --source; got none")
     model = _load(args)
     _SCORED[type(model)](model, args)
 
@@ -81,6 +79,8 @@ def _score_translations(translator: Translator, args: Namespace) -> None:
     from attnviz.evaluation import metrics
     from attnviz.evaluation.translation import score
 
+    if not args.reference:
+        raise ValueError("--reference must be the file of translations of --source; got none")
     sources, references = _read(args.source), _read(args.reference)
     if len(sources) != len(references):
         raise ValueError(
@@ -90,7 +90,7 @@ def _score_translations(translator: Translator, args: Namespace) -> None:
     if args.json:
         print(json.dumps(result))
         return
-    wanted = metrics.of(args.model.split("/")[0])
+    wanted = metrics.of(translator.pair)
     if absent := [metric.title for metric in wanted if metric.key not in result]:
         print(
             f"the references have no spaces, so {absent[0].replace(',', ' on')} says nothing of them; see that on characters",
@@ -119,7 +119,7 @@ def align(args: Namespace) -> None:
     translator = _load(args)
     if not isinstance(translator, Translator):
         raise ValueError(f"{args.model} gives labels, so it aligns nothing")
-    pairs = gold.read(args.gold) if args.gold else gold.shipped(args.model.split("/")[0])
+    pairs = gold.read(args.gold) if args.gold else gold.shipped(translator.pair)
     if not pairs:
         raise ValueError(f"there are no linked pairs for {args.model}; give a file of them with --gold")
     rule = alignment.argmax if args.threshold is None else alignment.above(args.threshold)
@@ -179,7 +179,7 @@ def _load(args: Namespace) -> Trained:
 
 def _read(path: str) -> list[str]:
     """The lines of a text file, each without the space around it. ValueError when all are empty."""
-    lines = [line.strip() for line in corpora.read_lines(Path(path))]
+    lines = [line.strip() for line in readers.read_lines(Path(path))]
     if not any(lines):
         raise ValueError(f"{path} must have text on some line; got none")
     return lines

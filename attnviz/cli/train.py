@@ -10,9 +10,9 @@ from pathlib import Path
 
 import torch
 
-from attnviz.data import corpora
+from attnviz.data import corpora, readers, tasks
+from attnviz.data.readers import Pairs
 from attnviz.data.length_filter import readable
-from attnviz.mechanisms import CLASSIFIERS
 from attnviz.models import checkpoints, provenance
 from attnviz.networks.registry import CLASSES
 from attnviz.networks.registry import options as model_options
@@ -34,7 +34,8 @@ def train(args: Namespace) -> None:
     from attnviz.training import distillation
     from attnviz.training import train as training
 
-    taught = dict(TAUGHT) if args.teacher and args.mechanism in CLASSIFIERS else {"options": {}}
+    task = tasks.find(args.pair)
+    taught = dict(TAUGHT) if args.teacher and task.classifies else {"options": {}}
     given = {
         name: getattr(args, name) for name in ("epochs", "batch_tokens", "seed") if getattr(args, name) is not None
     }
@@ -145,7 +146,7 @@ def data_folder(args: Namespace) -> Path:
 
 def _corpus(args: Namespace) -> corpora.Corpus:
     """The person's own sentences, or the corpora of the pair; cut to --limit."""
-    corpus = _own(args) or corpora.load(args.pair, None if args.pair in corpora.GENERATED else data_folder(args))
+    corpus = _own(args) or corpora.load(args.pair, None if tasks.find(args.pair).generated else data_folder(args))
     return replace(corpus, train=corpus.train[: args.limit])
 
 
@@ -160,13 +161,15 @@ def _own(args: Namespace) -> corpora.Corpus | None:
         return None
     if len(paths) == 3 or args.data:
         raise ValueError("give one of --tsv, --source-file with --target-file, and --data")
-    hashes = {_told_apart(path, paths): corpora.sha256(path) for path in paths if path.is_file()}
-    if args.pair in corpora.LABELLED:
+    hashes = {_told_apart(path, paths): readers.sha256(path) for path in paths if path.is_file()}
+    if (task := tasks.find(args.pair)).classifies:
         if not args.tsv:
             raise ValueError(f"{args.pair} takes sentences with their labels in one file; give it with --tsv")
-        return corpora.own_labelled(corpora.read_labelled(paths[0]), hashes, args.val_size, args.style or "plain")
-    rows = corpora.tsv_rows(paths[0]) if args.tsv else corpora.parallel_rows(*paths)
-    pairs = corpora.whole(rows)
+        return corpora.own_labelled(
+            readers.read_labelled(paths[0], task.labels), hashes, args.val_size, args.style or "plain"
+        )
+    rows = readers.tsv_rows(paths[0]) if args.tsv else readers.parallel_rows(*paths)
+    pairs = readers.drop_incomplete(rows)
     if not pairs:
         raise ValueError(f"{paths[0]} must have a source and its translation on some lines; got none")
     _say_left_out(rows, paths[0])
@@ -179,7 +182,7 @@ def _told_apart(path: Path, paths: list[Path]) -> str:
     return path.name if len(same) == 1 else "/".join(path.resolve().parts[-2:])
 
 
-def _say_left_out(rows: corpora.Pairs, name: Path) -> None:
+def _say_left_out(rows: Pairs, name: Path) -> None:
     """How many lines that hold something are no pair, and which is the first: a wrong separator shows here."""
     broken = [number for number, row in enumerate(rows, start=1) if any(row) and not all(row)]
     if broken:
@@ -204,7 +207,7 @@ def _command(args: Namespace) -> str:
     paths = [Path(getattr(args, name)) for name in own]
     for name, path in zip(own, paths):
         words += [f"--{name.replace('_', '-')}", _told_apart(path, paths)]
-    words += [] if own or args.pair in corpora.GENERATED else ["--data", "DIR"]
+    words += [] if own or tasks.find(args.pair).generated else ["--data", "DIR"]
     words += (
         ["--start", "/".join(Path(args.start).resolve().parts[-2:])] if args.start else []
     )  # pair/mechanism, of any folder

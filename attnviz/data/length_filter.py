@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
-from attnviz.data.corpora import Corpus, Pairs, pieces
+from attnviz.data.batching import pieces
+from attnviz.data.corpora import Corpus
 from attnviz.data.limits import LONGEST
+from attnviz.data.readers import Pairs
 from attnviz.data.tokenizer import Text
 
 

@@ -86,3 +86,6 @@ class AntiDiagonal:
             "antidiagonal": round(shares.max().item(), 2),
             "antidiagonal_heads": [[round(share, 2) for share in layer] for layer in shares.tolist()],
         }
+
+
+TALLIES = {"antidiagonal": AntiDiagonal}  # those that a task may name in the table of tasks

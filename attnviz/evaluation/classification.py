@@ -42,7 +42,7 @@ def score(classifier: Classifier, sentences: Sequence[str], labels: Sequence[str
     return {
         "model": classifier.name,
         "sentences": len(sentences),
-        **metrics.score("sst2", found, labels),
+        **metrics.score(classifier.pair, found, labels),
         "confusion": confusion,
         "seconds": round(seconds, 3),
         "sentences_per_second": round(len(sentences) / seconds, 2),

@@ -11,6 +11,8 @@ from sacrebleu.metrics import BLEU, CHRF
 from sacremoses import MosesTokenizer
 from sacremoses.corpus import NonbreakingPrefixes
 
+from attnviz.data import tasks
+
 Texts = Sequence[str]
 Measure = Callable[[Texts, Texts], tuple[float, str]]
 
@@ -73,13 +75,6 @@ METRICS = {
         Metric("accuracy", "accuracy (%)", _accuracy),
     )
 }
-# What differs from `written` below, by target language or task.
-_TARGETS = {
-    "ja": ("bleu_morphemes", "bleu_char", "chrf"),
-    "zh": ("bleu_words", "bleu_char", "chrf"),
-    "reverse": ("exact_match",),
-    "sst2": ("accuracy",),
-}
 
 
 def tok_lc(language: str) -> tuple[Metric, ...]:
@@ -94,9 +89,9 @@ def written(language: str) -> tuple[Metric, ...]:
 
 
 def of(pair: str) -> tuple[Metric, ...]:
-    """The metrics of a language pair such as en-fr, or of a task such as reverse."""
-    target = pair.rpartition("-")[2]
-    return tuple(METRICS[key] for key in _TARGETS.get(target, ())) or written(target)
+    """The metrics of a language pair such as en-fr, or of another task such as reverse."""
+    task = tasks.find(pair)
+    return tuple(METRICS[key] for key in task.metric_keys) or written(task.target)
 
 
 def score(pair: str, found: Texts, references: Texts) -> dict:

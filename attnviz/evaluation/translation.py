@@ -12,13 +12,15 @@ from torch import nn
 from tqdm import tqdm
 
 from attnviz import __version__, alignment, gold, loading
-from attnviz.data import corpora
+from attnviz.data import batching, corpora
+from attnviz.data.readers import Pairs
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import PAD, Text
 from attnviz.evaluation import classification, metrics
-from attnviz.evaluation.attention_metrics import AntiDiagonal, Spread
+from attnviz.evaluation.attention_metrics import TALLIES, Spread
 from attnviz.models import checkpoints
 from attnviz.models.classifier import Classifier
+from attnviz.models.names import ModelName
 from attnviz.models.trained import TextError
 from attnviz.models.translator import BEAMS, Translator
 from attnviz.networks import decode
@@ -27,7 +29,6 @@ from attnviz.networks.registry import options
 BATCH = 3000  # source pieces decoded at once, padding included
 BEAM = 5  # hypotheses of the card's second score on every test, as papers have them
 TIMED = 100  # sentences that are timed for the card
-TALLIES = {"reverse": (AntiDiagonal,)}  # what of attention is measured beside `Spread`, by task
 
 # A batch: indices of its sentences, their steps, and how many of these each sentence has when it is alone.
 Decoded = Iterator[tuple[list[int], decode.Unrolled, list[int]]]
@@ -80,7 +81,7 @@ def translations(
     filled, text = _filled(ids), translator.text.spaced()
     model, device = translator.model, next(translator.model.parameters()).device
     decoded = _greedy(model, ids, filled, device) if beam == 1 else _beam(model, ids, filled, device, beam)
-    kinds = (Spread, *TALLIES.get(_pair(translator), ()), *also)
+    kinds = (Spread, *(TALLIES[key] for key in translator.task.tallies), *also)
     found, tallies = [""] * len(ids), [kind() for kind in kinds]
     with tqdm(total=len(filled), desc=translator.name, unit="sentence", disable=not progress) as bar:
         started = time.perf_counter()
@@ -108,21 +109,21 @@ def card(root: Path, name: str, corpus: corpora.Corpus, command: str, progress: 
     Reads what the run recorded in training.safetensors; what an earlier version did not record is None. The scores are
     those of the weights as shipped, see `figures` and `evaluate_labels.figures`. Raises CheckpointError.
     """
-    pair, mechanism = name.split("/")
+    model_name = ModelName.parse(name)
     state = checkpoints.load_metadata(Path(root) / name / "training.safetensors", "settings", "seconds", "history")
     history, settings = state["history"], state["settings"]
     model = loading.load(name, root)
     peaks = [epoch["peak_memory_mb"] for epoch in history if epoch.get("peak_memory_mb")]
     return {
-        "pair": pair,
-        "mechanism": mechanism,
+        "pair": model_name.pair,
+        "mechanism": model_name.mechanism,
         "data": corpus.files,
         "seed": settings["seed"],
         "command": command,
         "settings": settings,
-        "options": options(mechanism) | checkpoints.read_config(name, root).options,
+        "options": options(model_name.mechanism) | checkpoints.read_config(name, root).options,
         "weights_sha256": checkpoints.fingerprint(name, root),
-        "tokenizer_sha256": checkpoints.fingerprint_text(pair, root),
+        "tokenizer_sha256": checkpoints.fingerprint_text(model_name.pair, root),
         "parameters": sum(p.numel() for p in model.model.parameters()),
         "epochs": len(history),
         "seconds": round(state["seconds"]),
@@ -151,7 +152,7 @@ def figures(translator: Translator, corpus: corpora.Corpus, progress: bool = Fal
     return {
         "scores": scores,
         "ms_per_sentence": latency(translator, [source for source, _ in corpus.val[:TIMED]]),
-        "alignment": alignment.report(translator, gold.shipped(_pair(translator))),
+        "alignment": alignment.report(translator, gold.shipped(translator.pair)),
     }
 
 
@@ -168,16 +169,12 @@ def latency(translator: Translator, sentences: Sequence[str]) -> float:
     return round(statistics.median(times), 2)
 
 
-def _pair(translator: Translator) -> str:
-    return translator.name.split("/")[0]
-
-
 def _entry(translator: Translator, found: Sequence[str], references: Sequence[str], beam: int) -> dict:
-    scores = metrics.score(_pair(translator), found, references)
+    scores = metrics.score(translator.pair, found, references)
     return {"model": translator.name, "sentences": len(found), "beam": beam, **scores}
 
 
-def _measured(translator: Translator, pairs: corpora.Pairs, seen: set[str], beam: int, progress: bool) -> dict:
+def _measured(translator: Translator, pairs: Pairs, seen: set[str], beam: int, progress: bool) -> dict:
     """`score` of a test, and its metrics on the sentences that training has not seen."""
     sources, references = zip(*pairs)
     found, beside = translations(translator, sources, beam, progress)
@@ -185,7 +182,7 @@ def _measured(translator: Translator, pairs: corpora.Pairs, seen: set[str], beam
     new = [i for i, source in enumerate(sources) if source not in seen]
     if 0 < len(new) < len(pairs):
         texts = ([side[i] for i in new] for side in (found, references))
-        result["unseen"] = {"sentences": len(new), **metrics.score(_pair(translator), *texts)}
+        result["unseen"] = {"sentences": len(new), **metrics.score(translator.pair, *texts)}
     return result
 
 
@@ -206,9 +203,9 @@ def _filled(ids: list[list[int]]) -> list[int]:
 def _greedy(model: nn.Module, ids: list[list[int]], chosen: Sequence[int], device: str | torch.device) -> Decoded:
     if not chosen:
         return
-    for batch in corpora.batches([len(ids[i]) for i in chosen], BATCH, random.Random(0)):
+    for batch in batching.batches([len(ids[i]) for i in chosen], BATCH, random.Random(0)):
         indices = [chosen[place] for place in batch]
-        source = corpora.pad([ids[i] for i in indices]).to(device)
+        source = batching.pad([ids[i] for i in indices]).to(device)
         unrolled = decode.greedy(model, source, source != PAD)
         alone = [decode.limit(len(ids[i])) for i in indices]  # a longer neighbour must not let a sentence ramble on
         yield indices, unrolled, [min(pair) for pair in zip(unrolled.lengths(), alone)]

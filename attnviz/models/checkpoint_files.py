@@ -12,6 +12,7 @@ from pathlib import Path
 
 from attnviz.atomic import replace
 from attnviz.mechanisms import Config
+from attnviz.models.names import ModelName
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
 
@@ -39,10 +40,10 @@ def write_json(path: Path, content: dict) -> None:
     replace(path, lambda temporary: temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8"))
 
 
-def place(folder: Path) -> tuple[str, Path]:
+def locate(folder: Path) -> tuple[str, Path]:
     """A checkpoint's folder -> its name (`pair/mechanism`) and the folder of checkpoints."""
     folder = Path(folder).resolve()
-    return f"{folder.parent.name}/{folder.name}", folder.parent.parent
+    return str(ModelName(folder.parent.name, folder.name)), folder.parent.parent
 
 
 def read_config(name: str, root: Path = ROOT) -> Config:

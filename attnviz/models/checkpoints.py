@@ -25,6 +25,7 @@ from attnviz.models.checkpoint_files import (
     unreadable,
     write_json,
 )
+from attnviz.models.names import ModelName
 from attnviz.networks.registry import build
 
 __all__ = [
@@ -78,7 +79,7 @@ def check(name: str, root: Path = ROOT) -> Config:
     """The config of a checkpoint, once its files are there and can be opened. Raises CheckpointError."""
     config = read_config(name, root)
     _header(Path(root) / name / "model.safetensors")
-    load_text(name.split("/")[0], root)
+    load_text(ModelName.parse(name).pair, root)
     return config
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from attnviz.data import corpora
+from attnviz.data import batching
 from attnviz.data.tokenizer import PAD, Text
 from attnviz.mechanisms import LABELS
 from attnviz.models.trained import Trained
@@ -60,8 +60,8 @@ def logits(model: nn.Module, text: Text, sentences: Sequence[str]) -> Tensor:
     """What a model in evaluation mode makes of `sentences`, on the CPU: (number of sentences, labels)."""
     ids, device = text.batch_ids(list(sentences)), next(model.parameters()).device
     found = torch.empty(len(ids), len(LABELS))
-    for chosen in corpora.batches([len(row) for row in ids], BATCH, random.Random(0)):
-        source = corpora.pad([ids[i] for i in chosen]).to(device)
+    for chosen in batching.batches([len(row) for row in ids], BATCH, random.Random(0)):
+        source = batching.pad([ids[i] for i in chosen]).to(device)
         found[chosen] = model(source, source != PAD).logits.float().cpu()
     return found
 

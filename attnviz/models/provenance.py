@@ -15,14 +15,14 @@ def begun(folder: Path | None) -> dict:
     card says of its training, and so on back; nothing when it began at random (None). Raises CheckpointError."""
     if folder is None:
         return {}
-    known = checkpoint_files.read_card(*checkpoint_files.place(folder))
+    known = checkpoint_files.read_card(*checkpoint_files.locate(folder))
     return {"start": _kept(known) | {"history": _curve(known.get("history"))}}
 
 
 def taught(folders: Sequence[Path]) -> dict:
     """What a card has more when the run learnt from the checkpoints in `folders`: `teachers`, with what the card of each says of its
     training; nothing without teachers. Raises CheckpointError."""
-    known = [checkpoint_files.read_card(*checkpoint_files.place(folder)) for folder in folders]
+    known = [checkpoint_files.read_card(*checkpoint_files.locate(folder)) for folder in folders]
     return {"teachers": [_kept(one) | {"best": one.get("best")} for one in known]} if folders else {}
 
 

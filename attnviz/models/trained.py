@@ -8,8 +8,10 @@ from torch import nn
 
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import Text, Tokens
-from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
+from attnviz import mechanisms
+from attnviz.data.tasks import Task
 from attnviz.models import checkpoints
+from attnviz.models.names import ModelName
 from attnviz.networks import projections
 from attnviz.networks.projections import Projection
 
@@ -39,7 +41,7 @@ class Trained:
         """
         root = root or checkpoints.ROOT
         model, config = checkpoints.load_model(name, root)
-        text = text or checkpoints.load_text(name.split("/")[0], root)
+        text = text or checkpoints.load_text(ModelName.parse(name).pair, root)
         if len(text) != config["vocabulary"]:
             raise checkpoints.CheckpointError(
                 f"{name}: the model knows {config['vocabulary']} pieces and the tokenizer {len(text)}; "
@@ -50,7 +52,17 @@ class Trained:
     @property
     def title(self) -> str:
         """The mechanism's name for readers."""
-        return title(self.mechanism)
+        return mechanisms.find(self.mechanism).title
+
+    @property
+    def pair(self) -> str:
+        """The language pair, or the other task, that it was trained for."""
+        return ModelName.parse(self.name).pair
+
+    @property
+    def task(self) -> Task:
+        """What is known of its pair."""
+        return ModelName.parse(self.name).task
 
     def read(self, text: str, what: str = "text") -> Tokens:
         """The pieces of a text; `what` is its name in errors. Raises TextError for an empty or too long one."""
@@ -82,11 +94,6 @@ def check(text: str, what: str) -> None:
         raise TextError(f"the {what} holds bytes that are no characters; type it again, in UTF-8")
 
 
-def title(mechanism: str) -> str:
-    """A mechanism's name for readers, whatever it is for."""
-    return (MECHANISMS | CLASSIFIERS)[mechanism].title
-
-
 def describe(name: str, root: Path | None = None) -> dict:
     """A checkpoint's card and state without reading its weights: name, mechanism, title, problem (None when sound)."""
     root = root or checkpoints.ROOT
@@ -94,4 +101,5 @@ def describe(name: str, root: Path | None = None) -> dict:
         config, card = checkpoints.check(name, root), checkpoints.verify(name, root)
     except checkpoints.CheckpointError as error:
         return {"name": name, "problem": str(error)}
-    return card | {"name": name, "mechanism": config.mechanism, "title": title(config.mechanism), "problem": None}
+    title = mechanisms.find(config.mechanism).title
+    return card | {"name": name, "mechanism": config.mechanism, "title": title, "problem": None}

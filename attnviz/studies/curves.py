@@ -4,9 +4,10 @@ import math
 from pathlib import Path
 
 from attnviz.evaluation.metrics import METRICS
-from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
+from attnviz.mechanisms import ALL, MECHANISMS
 from attnviz.models import checkpoints
 from attnviz.models import provenance as lineage
+from attnviz.models.names import ModelName
 from attnviz.studies.pictures import Panel, Series
 from attnviz.studies.setting import Setting, provenance
 from attnviz.studies.tables import grouped, seeds, table
@@ -15,7 +16,6 @@ TITLE = "Learning curves"
 DESCRIPTION = "The score on validation after each pass over the data, of every model, one panel a language pair"
 COLUMNS = 2
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)  # of the passes
-_KNOWN = MECHANISMS | CLASSIFIERS
 _METHOD = (
     "The score on validation (of sst2 on dev) of greedy answers after a share of the passes over the training data, as the cards have "
     "them. The pass with the best score ships. The loss on validation is in nats a token, without dropout or smoothing. A model that "
@@ -39,15 +39,15 @@ def measure(setting: Setting) -> dict:
 
 def _row(name: str, root: Path) -> dict | None:
     """passes_before : of runs whose history is not known. passes_last : of the run that ships."""
-    card, (pair, mechanism) = checkpoints.read_card(name, root), name.split("/")
-    if mechanism not in _KNOWN or not card.get("history"):
+    card, model = checkpoints.read_card(name, root), ModelName.parse(name)
+    if model.mechanism not in ALL or not card.get("history"):
         return None
     key = next(key for key in card["history"][0] if key.startswith("val_") and key != "val_loss")
     known, unknown = _histories(lineage.runs(card), key)
     history = [one for run in known for one in run]
     return {
-        "pair": pair,
-        "mechanism": mechanism,
+        "pair": model.pair,
+        "mechanism": model.mechanism,
         "seed": card.get("seed"),
         "fine_tuned": bool(card.get("start")),
         "taught": bool(lineage.teachers(card)),
@@ -91,7 +91,7 @@ def _line(row: dict) -> tuple[str, ...]:
     last = scores[-row["passes_last"] :]
     best = len(scores) - len(last) + last.index(max(last))
     after = (scores[math.ceil(share * len(scores)) - 1] for share in SHARES)
-    name = f"{row['pair']} · {_KNOWN[row['mechanism']].title}{' *' * row['fine_tuned']}{' †' * row['taught']}"
+    name = f"{row['pair']} · {ALL[row['mechanism']].title}{' *' * row['fine_tuned']}{' †' * row['taught']}"
     return (
         name,
         METRICS[row["metric"]].title,

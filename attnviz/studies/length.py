@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnviz.data import corpora
+from attnviz.data.readers import Pairs
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import Text
 from attnviz.evaluation import metrics, translation
@@ -63,17 +63,17 @@ class Texts:
     """The texts of a bucket, of how many captions they are made, and how many more the models could not read."""
 
     bucket: Bucket
-    pairs: corpora.Pairs
+    pairs: Pairs
     captions: int
     left_out: int
 
 
-def single(pairs: corpora.Pairs, low: int, high: int) -> list[corpora.Pairs]:
+def single(pairs: Pairs, low: int, high: int) -> list[Pairs]:
     """The pairs whose source has `low` to `high` words, each by itself."""
     return [[pair] for pair in pairs if low <= len(pair[0].split()) <= high]
 
 
-def joined(pairs: corpora.Pairs, low: int, high: int) -> list[corpora.Pairs]:
+def joined(pairs: Pairs, low: int, high: int) -> list[Pairs]:
     """Consecutive pairs together, until their sources have `low` words; those that then have more than `high` are left out."""
     found, parts, words = [], [], 0
     for pair in pairs:
@@ -84,7 +84,7 @@ def joined(pairs: corpora.Pairs, low: int, high: int) -> list[corpora.Pairs]:
     return found
 
 
-def texts(pairs: corpora.Pairs, text: Text) -> list[Texts]:
+def texts(pairs: Pairs, text: Text) -> list[Texts]:
     """For every bucket its texts that have no more pieces than the models read."""
     result = []
     for bucket in BUCKETS:
@@ -138,7 +138,7 @@ def _row(model: Model, texts: Texts) -> tuple[dict, list[tuple[int, float]]]:
     translator, (sources, references) = model.translator, zip(*texts.pairs)
     found, beside = translation.translations(translator, sources, progress=True, also=(BySentence,))
     words, produced, wanted = (sum(len(text.split()) for text in side) for side in (sources, found, references))
-    scores = metrics.score(translator.name.split("/")[0], found, references)
+    scores = metrics.score(translator.pair, found, references)
     loss = train.loss(translator.model, translator.text, texts.pairs, "cpu", BATCH)
     row |= {
         "words": round(words / len(sources), 2),

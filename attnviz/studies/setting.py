@@ -11,6 +11,7 @@ import torch
 from attnviz import __version__, alignment, atomic, gold
 from attnviz.alignment import Counts
 from attnviz.data import corpora
+from attnviz.data.readers import Pairs
 from attnviz.evaluation import translation
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models import provenance as lineage
@@ -33,7 +34,7 @@ class Setting:
     pair: str = "en-fr"
 
     @property
-    def test(self) -> corpora.Pairs:
+    def test(self) -> Pairs:
         return self.corpus.tests[TEST]
 
     def missing(self, mechanisms: Iterable[str]) -> list[str]:

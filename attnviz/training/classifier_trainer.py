@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from attnviz.data import corpora
+from attnviz.data.readers import Pairs
 from attnviz.data.tokenizer import PAD, Text
 from attnviz.mechanisms import LABELS
 from attnviz.models import classifier
@@ -15,7 +15,7 @@ class LabelRun(Run):
     padding = -1  # every target is one label, and none is missing
 
     @staticmethod
-    def encode(pairs: corpora.Pairs, text: Text) -> list[tuple[list[int], list[int]]]:
+    def encode(pairs: Pairs, text: Text) -> list[tuple[list[int], list[int]]]:
         """Each pair as its piece ids and, alone in a list, the number of its label."""
         return [(ids, [LABELS.index(label)]) for ids, (_, label) in zip(text.batch_ids([a for a, _ in pairs]), pairs)]
 

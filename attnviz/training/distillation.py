@@ -15,10 +15,11 @@ from torch import Tensor
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from attnviz.data import corpora
+from attnviz.data.readers import Pairs
 from attnviz.data.length_filter import fits
 from attnviz.data.tokenizer import Text
-from attnviz.mechanisms import CLASSIFIERS, LABELS
+from attnviz import mechanisms
+from attnviz.mechanisms import LABELS
 from attnviz.models import checkpoint_files, classifier
 from attnviz.models.classifier import Classifier
 from attnviz.training.classifier_trainer import LabelRun
@@ -29,13 +30,18 @@ def check(plan: Settings, teachers: Sequence[Path]) -> None:
     """ValueError for settings that do not go with these folders of checkpoints as teachers, or with none; CheckpointError."""
     if plan.ngrams and not teachers:
         raise ValueError(f"ngrams are what teachers speak of, and there are none; leave ngrams={plan.ngrams} out")
-    if teachers and plan.mechanism not in CLASSIFIERS:
-        raise ValueError(f"only classifiers ({', '.join(CLASSIFIERS)}) learn from teachers; {plan.mechanism} is none")
+    if teachers and not mechanisms.find(plan.mechanism).classifies:
+        raise ValueError(
+            f"only classifiers ({', '.join(mechanisms.CLASSIFIERS)}) learn from teachers; {plan.mechanism} is none"
+        )
     if teachers and plan.consistency:
         raise ValueError(f"consistency must be 0 with teachers; got {plan.consistency}")
     for folder in teachers:
-        if (mechanism := checkpoint_files.read_config(*checkpoint_files.place(folder)).mechanism) not in CLASSIFIERS:
-            raise ValueError(f"a teacher must be a classifier ({', '.join(CLASSIFIERS)}); {folder} holds {mechanism}")
+        mechanism = checkpoint_files.read_config(*checkpoint_files.locate(folder)).mechanism
+        if not mechanisms.find(mechanism).classifies:
+            raise ValueError(
+                f"a teacher must be a classifier ({', '.join(mechanisms.CLASSIFIERS)}); {folder} holds {mechanism}"
+            )
 
 
 def ngrams(sentences: Sequence[str], count: int, seed: int) -> list[str]:
@@ -77,7 +83,7 @@ class TaughtRun(LabelRun):
         self,
         plan: Settings,
         text: Text,
-        pairs: corpora.Pairs,
+        pairs: Pairs,
         device: str,
         compile: bool = True,
         teachers: Sequence[Classifier] = (),

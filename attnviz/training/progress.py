@@ -1,7 +1,7 @@
 """What a person sees of a run after each epoch: its figures, and one sentence with where each token of it looked."""
 
 from attnviz import select, stats
-from attnviz.data import corpora
+from attnviz.data.readers import Pairs
 from attnviz.data.tokenizer import Text
 from attnviz.figures.labels import plain
 from attnviz.loading import READERS
@@ -11,7 +11,7 @@ from attnviz.training.trainer import Run
 WORDS = 8  # of the sentence shown, or as near as there is
 
 
-def example(val: corpora.Pairs) -> str:
+def example(val: Pairs) -> str:
     """The source sentence that is shown after each epoch: the first of the length that is wanted."""
     return min((source for source, _ in val), key=lambda source: abs(len(source.split()) - WORDS))
 

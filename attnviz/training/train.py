@@ -14,12 +14,13 @@ from torch import nn
 from tqdm import tqdm
 
 from attnviz import atomic
-from attnviz.data import corpora
+from attnviz.data import batching, corpora, tasks
+from attnviz.data.readers import Pairs
 from attnviz.data.length_filter import readable
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import SPECIALS, Text
 from attnviz.evaluation.metrics import METRICS
-from attnviz.mechanisms import CLASSIFIERS, LABELS, MECHANISMS, Config
+from attnviz.mechanisms import CLASSIFIERS, LABELS, MECHANISMS, Config, find
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
 from attnviz.networks import decode
@@ -31,36 +32,6 @@ from attnviz.training.trainer import Diverged, Run, token_loss
 
 RUNS = dict.fromkeys(MECHANISMS, Run) | dict.fromkeys(CLASSIFIERS, LabelRun)
 
-_SMALL = {"width": 128, "embedding_width": 64}
-# What a pair changes in the recipes: for every mechanism (""), and for one.
-PAIRS = {
-    "en-de": {"": {"vocabulary": 6000}},
-    "en-ja": {"": {"vocabulary": 6000}},
-    # One right answer, and as many sentences as one likes: small models, nothing to smooth or to drop.
-    "reverse": {
-        "": {
-            "epochs": 10,
-            "batch_tokens": 1000,
-            "learning_rate": 3e-3,
-            "warmup": 100,
-            "label_smoothing": 0.0,
-            "average": 0.99,
-            "rates": {},
-            "options": {"dropout": 0.0},
-        },
-        **{name: {"options": _SMALL} for name in recipes.RECIPES},
-        # At a higher rate it learns as well, and looks where it need not: at the neighbour of the letter that it says.
-        "bahdanau": {"epochs": 6, "learning_rate": 5e-4, "options": _SMALL},
-        "luong-general": {"epochs": 8, "learning_rate": 2e-3, "options": _SMALL},
-        "transformer": {
-            "epochs": 12,
-            "learning_rate": 2e-3,
-            "warmup": 200,
-            "options": {"width": 64, "hidden": 256, "layers": 2, "heads": 4},
-        },
-    },
-}
-
 
 def plan(pair: str, mechanism: str, options: dict | None = None, **changes) -> recipes.Settings:
     """The mechanism's recipe, with what the pair changes in it, then `changes`; `options` of the model join its others.
@@ -68,10 +39,11 @@ def plan(pair: str, mechanism: str, options: dict | None = None, **changes) -> r
     ValueError when there is no such recipe, no such model, or a mechanism that is for another task.
     """
     base = recipes.settings(mechanism)
-    if (mechanism in CLASSIFIERS) != (pair in corpora.LABELLED):
-        fit = CLASSIFIERS if pair in corpora.LABELLED else MECHANISMS
-        raise ValueError(f"{mechanism} is not for {pair}; choose one of {', '.join(fit)}")
-    fitted = [PAIRS.get(pair, {}).get(name, {}) for name in ("", mechanism)]
+    task = tasks.find(pair)
+    fitting = CLASSIFIERS if task.classifies else MECHANISMS
+    if mechanism not in fitting:
+        raise ValueError(f"{mechanism} is not for {pair}; choose one of {', '.join(fitting)}")
+    fitted = [task.recipe_changes.get(name, {}) for name in ("", mechanism)]
     joined = {"options": {}}
     for change in ({"options": base.options}, *fitted, changes, {"options": options or {}}):
         joined = {**joined, **change, "options": {**joined["options"], **change.get("options", {})}}
@@ -86,7 +58,7 @@ def plan(pair: str, mechanism: str, options: dict | None = None, **changes) -> r
 
 def _check_sizes(mechanism: str, options: dict) -> None:
     """ValueError for a model that could not take the longest text and what decoding says of it, or that has not our labels."""
-    needed = LONGEST if mechanism in CLASSIFIERS else decode.limit(LONGEST)
+    needed = LONGEST if find(mechanism).classifies else decode.limit(LONGEST)
     if options.get("longest", needed) < needed:
         raise ValueError(f"longest must be at least {needed}, for texts of {LONGEST} pieces and what is said of them")
     if options.get("classes", len(LABELS)) != len(LABELS):
@@ -158,7 +130,7 @@ def _from(plan: recipes.Settings, folder: Path, start: Path | None, teachers: Se
     return replace(
         plan,
         **{
-            key: " ".join(checkpoints.fingerprint(*checkpoint_files.place(one)) for one in of)
+            key: " ".join(checkpoints.fingerprint(*checkpoint_files.locate(one)) for one in of)
             for key, of in prints.items()
             if of
         },
@@ -166,7 +138,7 @@ def _from(plan: recipes.Settings, folder: Path, start: Path | None, teachers: Se
 
 
 def _kind(plan: recipes.Settings, teachers: Sequence[Path]) -> Callable[..., Run]:
-    taught = [Classifier.load(*checkpoint_files.place(teacher)) for teacher in teachers]
+    taught = [Classifier.load(*checkpoint_files.locate(teacher)) for teacher in teachers]
     return partial(distillation.TaughtRun, teachers=taught) if taught else RUNS[plan.mechanism]
 
 
@@ -191,7 +163,7 @@ def _resume(run: Run, folder: Path) -> None:
 
 
 def _begin(run: Run, start: Path) -> None:
-    model, config = checkpoints.load_model(*checkpoint_files.place(start))
+    model, config = checkpoints.load_model(*checkpoint_files.locate(start))
     try:
         run.begin(model.state_dict())
     except RuntimeError:
@@ -215,14 +187,12 @@ def validate(run: Run, text: Text, corpus: corpora.Corpus) -> dict:
 
 
 @torch.inference_mode()
-def loss(
-    model: nn.Module, text: Text, pairs: corpora.Pairs, device: str, batch: int = 128, kind: type[Run] = Run
-) -> float:
+def loss(model: nn.Module, text: Text, pairs: Pairs, device: str, batch: int = 128, kind: type[Run] = Run) -> float:
     """Cross-entropy (nats a token, or a label) of a model in evaluation mode, without label smoothing."""
     data, total, count = sorted(kind.encode(pairs, text), key=lambda pair: len(pair[1])), 0.0, 0
     for start in range(0, len(data), batch):
         chosen = data[start : start + batch]
-        source, target = (corpora.pad([pair[side] for pair in chosen]).to(device) for side in (0, 1))
+        source, target = (batching.pad([pair[side] for pair in chosen]).to(device) for side in (0, 1))
         real = int((target != kind.padding).sum())
         total, count = (
             total + float(token_loss(kind.logits(model, source, target), target, 0.0, kind.padding)) * real,

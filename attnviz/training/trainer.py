@@ -16,7 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.data import corpora
+from attnviz.data import batching
+from attnviz.data.readers import Pairs
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import BOS, PAD, SPECIALS, UNK, Text
 from attnviz.evaluation.translation import translate
@@ -66,7 +67,7 @@ class Run:
 
     padding = PAD  # what in a target is no part of it
 
-    def __init__(self, plan: Settings, text: Text, pairs: corpora.Pairs, device: str, compile: bool = True):
+    def __init__(self, plan: Settings, text: Text, pairs: Pairs, device: str, compile: bool = True):
         torch.manual_seed(plan.seed)
         self.plan, self.device = plan, device
         self.config = Config(plan.mechanism, len(text), plan.options)
@@ -109,7 +110,7 @@ class Run:
         """
         self.data = self._loosened() if epoch < self._loose_epochs else self.whole
         lengths = [max(len(a), len(b)) for a, b in self.data]
-        return corpora.batches(lengths, self.plan.batch_tokens, random.Random(f"{self.plan.seed}/{epoch}"))
+        return batching.batches(lengths, self.plan.batch_tokens, random.Random(f"{self.plan.seed}/{epoch}"))
 
     @property
     def _loose_epochs(self) -> int:
@@ -135,13 +136,13 @@ class Run:
 
     def tensors(self, batch: list[int]) -> tuple[Tensor, Tensor]:
         """The sources (B, S) and targets (B, T) of a batch of indices, words dropped as the settings say."""
-        source, target = (corpora.pad([self.data[i][side] for i in batch]).to(self.device) for side in (0, 1))
+        source, target = (batching.pad([self.data[i][side] for i in batch]).to(self.device) for side in (0, 1))
         return drop_words(source, self.plan.word_dropout), target
 
     @staticmethod
-    def encode(pairs: corpora.Pairs, text: Text) -> list[tuple[list[int], list[int]]]:
+    def encode(pairs: Pairs, text: Text) -> list[tuple[list[int], list[int]]]:
         """Each pair as the ids that go in and those that should come out."""
-        return corpora.encode(pairs, text)
+        return batching.encode(pairs, text)
 
     @staticmethod
     def logits(model: nn.Module, source: Tensor, target: Tensor) -> Tensor:

@@ -9,7 +9,8 @@ from pathlib import Path
 from tokenizers import Tokenizer, models
 
 from attnviz import atomic
-from attnviz.data.corpora import Corpus, pieces
+from attnviz.data.batching import pieces
+from attnviz.data.corpora import Corpus
 from attnviz.data.styles import STYLES
 from attnviz.data.tokenizer import UNK, Text, train_vocabulary
 from attnviz.models import checkpoints

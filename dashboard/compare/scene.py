@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from attnviz import alignment, gold, select, stats
+from attnviz.data.tasks import Task
 from attnviz.mechanisms import MECHANISMS
+from attnviz.models.names import ModelName
 from attnviz.select import Grid
 from attnviz.trace import Token, Trace
 from dashboard.choices import pairs
@@ -51,9 +53,9 @@ class Part:
         return title(self.mechanism)
 
     @property
-    def languages(self) -> pairs.Pair:
+    def languages(self) -> Task:
         """What its pair reads and writes."""
-        return pairs.of(self.trace.model.partition("/")[0])
+        return ModelName.parse(self.trace.model).task
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.select import Grid
 from attnviz.trace import Trace
-from dashboard.choices import pairs
+from attnviz.data.tasks import Task
 from dashboard.compare.scene import SceneError, sentence
 
 Measurer = Callable[["Choice", Trace], pd.DataFrame]  # the trace at the level shown -> `heads.table` of the kind
@@ -36,7 +36,7 @@ class Source(Protocol):
     title: str
     key: tuple
     mechanism: str
-    languages: pairs.Pair
+    languages: Task
     kinds: tuple[str, ...]
     fixed: str
     silent: str
@@ -67,7 +67,7 @@ class Choice:
         return self.source.mechanism
 
     @property
-    def languages(self) -> pairs.Pair:
+    def languages(self) -> Task:
         return self.source.languages
 
 

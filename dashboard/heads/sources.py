@@ -3,7 +3,9 @@ transformers library, or a trace that one has saved. Three cases of `gallery.Sou
 
 from dataclasses import dataclass, field
 
-from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
+from attnviz import mechanisms
+from attnviz.data.tasks import Task
+from attnviz.models.names import ModelName
 from attnviz.trace import Trace
 from dashboard.choices import pairs
 from dashboard.compare.scene import Waiting, check_text, sentence
@@ -28,19 +30,19 @@ class Shipped:
 
     @property
     def title(self) -> str:
-        return f"{self.languages.title} · {(MECHANISMS | CLASSIFIERS)[self.mechanism].title.partition(' · ')[0]}"
+        return f"{self.languages.title} · {mechanisms.find(self.mechanism).title.partition(' · ')[0]}"
 
     @property
     def mechanism(self) -> str:
-        return self.name.partition("/")[2]
+        return ModelName.parse(self.name).mechanism
 
     @property
-    def languages(self) -> pairs.Pair:
-        return pairs.of(self.name.partition("/")[0])
+    def languages(self) -> Task:
+        return ModelName.parse(self.name).task
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return ("encoder",) if self.mechanism in CLASSIFIERS else ordered(MECHANISMS[self.mechanism].kinds)
+        return ("encoder",) if self.languages.classifies else ordered(mechanisms.find(self.mechanism).kinds)
 
     def trace(self, text: str) -> Trace:
         check_text(text)

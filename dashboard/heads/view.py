@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from attnviz.mechanisms import CLASSIFIERS
+from attnviz.models.names import ModelName
 from attnviz.trace import files
 from dashboard import controls
 from dashboard.choices import pairs
@@ -152,7 +152,7 @@ def show(fields: dict) -> None:
     dark = st.context.theme.type == "dark"
     if isinstance(source := current.choice.source, sources.Shipped):
         st.html(parts.model(source.title, card.show(state.card(source.name))))
-    if current.choice.mechanism in CLASSIFIERS:
+    if current.choice.languages.classifies:
         verdict.show(current, dark)
     else:
         st.html(parts.output(current.trace, current.choice.languages.target))
@@ -174,7 +174,7 @@ def _text(fields: dict) -> str:
         if source:
             st.html(parts.source(source.found, source.file))
         return source.found.text if source else ""
-    return controls.sentence(model.partition("/")[0])
+    return controls.sentence(ModelName.parse(model).pair)
 
 
 def _compose(fields: dict, text: str, notice) -> Gallery | None:

@@ -6,7 +6,7 @@ A `details` element: the browser opens it, so that the page asks the server for 
 import html
 from collections.abc import Iterable, Iterator
 
-from attnviz.mechanisms import CLASSIFIERS
+from attnviz.data import tasks
 from attnviz.models import provenance
 from dashboard.markup.tables import table
 
@@ -37,10 +37,10 @@ def _list(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def _facts(known: dict) -> Iterator[tuple[str, str]]:
-    kind = "sentences" if known.get("mechanism") in CLASSIFIERS else "sentence pairs"
+    kind = "sentences" if tasks.find(str(known.get("pair"))).classifies else "sentence pairs"
     yield "Parameters", _number(known, "parameters", "{:,.0f}")
     yield "Weights", _number(known, "bytes", "{:.1f} MB on disk", 1e6)
-    corpora = dict.fromkeys(name.split("/")[0] for name in _dict(known, "data"))
+    corpora = dict.fromkeys(name.partition("/")[0] for name in _dict(known, "data"))
     yield (
         "Trained on",
         " · ".join(filter(None, [", ".join(corpora), _number(known, "training_pairs", f"{{:,.0f}} {kind}")])),

@@ -10,7 +10,7 @@ from attnviz.figures import labels
 from attnviz.figures.charts import STATISTICS, name_of
 from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid
-from dashboard.choices.pairs import Pair
+from attnviz.data.tasks import Task
 from dashboard.compare.scene import Part, Scene
 from dashboard.markup.parts import which
 
@@ -43,7 +43,7 @@ def cell(value: float, form: str, seen: bool = True) -> str:
     return format(value, form) if seen and math.isfinite(value) else "–"
 
 
-def grid_table(caption: str, grid: Grid, languages: Pair, values: np.ndarray, form: str) -> str:
+def grid_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, form: str) -> str:
     """Values (Q, K) on the tokens of a map; of a large one the largest of each row."""
     if values.size > _CELLS:
         return _largest_table(caption, grid, languages, values, form)
@@ -55,7 +55,7 @@ def grid_table(caption: str, grid: Grid, languages: Pair, values: np.ndarray, fo
     return table(caption, columns, rows, _tags(grid, languages))
 
 
-def _largest_table(caption: str, grid: Grid, languages: Pair, values: np.ndarray, form: str) -> str:
+def _largest_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, form: str) -> str:
     """The keys of each row that have the largest values, whatever their sign."""
     order = np.argsort(-np.nan_to_num(np.abs(np.where(grid.visible, values, np.nan)), nan=-1), axis=1, kind="stable")[
         :, :_LARGEST
@@ -77,7 +77,7 @@ def _largest_table(caption: str, grid: Grid, languages: Pair, values: np.ndarray
     return table(caption, [str(i + 1) for i in range(order.shape[1])], rows, (row, "en"), column)
 
 
-def _tags(grid: Grid, languages: Pair) -> tuple[str, str]:
+def _tags(grid: Grid, languages: Task) -> tuple[str, str]:
     """Languages of a map's rows and columns."""
     source, target = languages.source, languages.target
     return (source if grid.kind == "encoder" else target, target if grid.kind == "decoder" else source)

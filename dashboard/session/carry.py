@@ -6,6 +6,7 @@ it happens. A link that opens a page begins a session, so what it says stands.
 
 from collections.abc import MutableMapping
 
+from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 from dashboard.choices.settings import KINDS, head_title, model, number
 from dashboard.session import state
@@ -56,10 +57,9 @@ def _word(key: str, value) -> str:
 def _sentence(session: MutableMapping, page: str) -> dict:
     """The sentence, where the next page reads its language; and the pair: there the pair of the model, here the model of the pair."""
     offered, asked = state.offered(), session.get("model")
-    pair, of_model = session.get("pair", next(iter(offered))), asked and asked.partition("/")[0]
-    reads = (
-        of_model if of_model in (*offered, *pairs.TASKS) else None
-    )  # of a model that a person brought nobody knows what it reads
+    pair = session.get("pair", next(iter(offered)))
+    # The languages of a user's own model are not known.
+    of_model = reads = ModelName.parse(asked).pair if asked in state.many_headed() else None
     if page == "heads":
         left = pair
         if (not asked or of_model in offered) and model(pair, "transformer") in state.many_headed():

@@ -13,6 +13,7 @@ import streamlit as st
 
 from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from attnviz.models import checkpoint_files
+from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 
 _SCENE, _PLACE, _FOUND = "last_scene", "place", "importance"
@@ -44,9 +45,9 @@ def offered() -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for name in checkpoint_files.names(root()):
-        pair, mechanism = name.split("/")
-        if pairs.translates(pair) and mechanism in MECHANISMS:
-            found.setdefault(pair, []).append(mechanism)
+        model = ModelName.parse(name)
+        if model.task.translates and model.mechanism in MECHANISMS:
+            found.setdefault(model.pair, []).append(model.mechanism)
     known = {pair: sorted(found[pair], key=list(MECHANISMS).index) for pair in pairs.ordered(found)}
     return known or {pairs.DEFAULT: list(pairs.FIRST)}
 
@@ -55,7 +56,7 @@ def many_headed() -> list[str]:
     """The models with several heads in a layer, those that translate first."""
     names = checkpoint_files.names(root())
     translating = [f"{pair}/transformer" for pair, mechanisms in offered().items() if "transformer" in mechanisms]
-    return translating + [name for name in names if name.partition("/")[2] in CLASSIFIERS]
+    return translating + [name for name in names if ModelName.parse(name).mechanism in CLASSIFIERS]
 
 
 def layers_and_heads(model: str) -> tuple[int, int]:
@@ -177,7 +178,7 @@ def _stamp(*paths: Path) -> tuple:
 
 @st.cache_resource(show_spinner="Reading the trained models …", max_entries=32)
 def _trained(name: str, root: str, stamp: tuple):
-    if name.partition("/")[2] in CLASSIFIERS:
+    if ModelName.parse(name).task.classifies:
         from attnviz.models.classifier import Classifier as Kind
     else:
         from attnviz.models.translator import Translator as Kind

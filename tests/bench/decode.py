@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from attnviz.data import corpora  # noqa: E402
+from attnviz.models.names import ModelName  # noqa: E402
 from attnviz.mechanisms import MECHANISMS, Config  # noqa: E402
 from attnviz.models import checkpoints  # noqa: E402
 from attnviz.models.translator import Translator  # noqa: E402
@@ -172,7 +172,7 @@ def rows(untrained: bool, rounds: int):
             yield measure(f"untrained {name}", model, ids, STEPS, rounds)
         return
     for name in checkpoints.names():
-        if name.split("/")[0] in corpora.LABELLED:
+        if ModelName.parse(name).task.classifies:
             continue
         try:
             translator = Translator.load(name)

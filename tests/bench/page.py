@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "helpers"), str(Path(__file__).resolve().parents[2])]
 from serving import ROOT, browser, server  # noqa: E402
 
-from dashboard.choices.pairs import DEFAULT, FIRST, PAIRS  # noqa: E402
+from dashboard.choices.pairs import DEFAULT, FIRST, TASKS  # noqa: E402
 
 SUBJECTS = ("man", "woman", "boy", "girl", "dog")
 COLOURS = ("red", "blue", "green", "black", "white", "yellow", "brown")
@@ -94,7 +94,7 @@ def store(path: Path) -> None:
 
     torch.set_num_threads(1)
     models = [attnviz.load(f"{DEFAULT}/{mechanism}") for mechanism in FIRST]
-    lines = [model.trace(sentence).to_json() for model in models for sentence in [PAIRS[DEFAULT].first, *SENTENCES]]
+    lines = [model.trace(sentence).to_json() for model in models for sentence in [TASKS[DEFAULT].first, *SENTENCES]]
     path.write_text("\n".join(lines), encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ import serving
 import tiny
 
 from attnviz import gold
-from dashboard.choices.pairs import PAIRS
+from attnviz.data.tasks import TASKS
 
 FOUR = "/?show=Bahdanau&show=Luong+dot&show=Fixed+context&show=Transformer"
 
@@ -39,7 +39,7 @@ def test_the_pair_is_a_control_and_part_of_the_link(page):
     page.choose("pair", "English → German")
     page.page.wait_for_selector(".said span[lang=de]")
     page.drawn()
-    assert page.sentence.input_value() == PAIRS["en-de"].examples[0]
+    assert page.sentence.input_value() == TASKS["en-de"].examples[0]
     assert page.page.get_by_text("German text").count() == 1
     page.type("A dog has caught a ball.")
     page.page.wait_for_function("location.search.includes('caught')")

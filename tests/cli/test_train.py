@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from argparse import Namespace
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -13,6 +14,7 @@ import attnviz
 from attnviz.__main__ import main
 from attnviz.cli import train as train_command
 from attnviz.data import corpora
+from attnviz.data.tasks import TASKS, reverse
 from attnviz.models import checkpoints
 from attnviz.training import recipes
 
@@ -205,7 +207,7 @@ def test_a_post_norm_transformer(mine, capsys):
 
 
 def test_reverse_needs_no_data(train, tmp_path, monkeypatch):
-    monkeypatch.setitem(corpora.PAIRS, "reverse", partial(corpora.reverse, count=200))
+    monkeypatch.setitem(TASKS, "reverse", replace(TASKS["reverse"], read=partial(reverse.read, count=200)))
     status, out, _ = train(pair="reverse")
     card = card_of(tmp_path, "reverse/bahdanau")
     assert status == 0 and "val_exact_match" in out and card["training_pairs"] == 185

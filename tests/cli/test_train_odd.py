@@ -7,7 +7,7 @@ import tiny
 from safetensors import SafetensorError
 
 from attnviz.__main__ import main
-from attnviz.data import corpora
+from attnviz.data import readers
 from attnviz.models import checkpoints
 from attnviz.training import train as training
 
@@ -247,6 +247,6 @@ def test_two_files_of_one_name_keep_two_hashes(tmp_path, capsys):
 def test_line_ends_of_old_macs(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_bytes("".join(f"{a}\t{b}\r" for a, b in tiny.sentences(60, 9)).encode())
-    assert corpora.read_tsv(path) == tiny.sentences(60, 9)
+    assert readers.read_tsv(path) == tiny.sentences(60, 9)
     path.write_bytes(b"a\rb\tc\nd\te\n")  # one inside a line ends none
-    assert corpora.tsv_rows(path) == [("a\rb", "c"), ("d", "e")]
+    assert readers.tsv_rows(path) == [("a\rb", "c"), ("d", "e")]

@@ -10,11 +10,12 @@ import attnviz
 from attnviz import gold
 from attnviz.data.limits import LONGEST
 from attnviz.mechanisms import MECHANISMS
+from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 from dashboard.choices.settings import KINDS, MOST, PIECES, title
 from dashboard.markup import parts
 
-SHIPPED = [name.split("/") for name in attnviz.available() if pairs.translates(name.split("/")[0])]
+SHIPPED = [name.split("/") for name in attnviz.available() if ModelName.parse(name).task.translates]
 UNTRAINED = [("en-fr", name) for name in MECHANISMS] + [
     (pair, name) for pair in other_pairs.TEXTS for name in other_pairs.MECHANISMS
 ]
@@ -202,7 +203,7 @@ def test_a_link_without_a_pair_opens_the_first(elsewhere):
     sound(app)
     assert scene(app).settings.pair == "en-fr" and mechanisms(app) == list(pairs.FIRST)
     assert app.selectbox(key="pair").options == [
-        pairs.PAIRS[name].title for name in ("en-fr", "en-de", "en-ja", "reverse")
+        pairs.TASKS[name].title for name in ("en-fr", "en-de", "en-ja", "reverse")
     ]
 
 
@@ -210,7 +211,7 @@ def test_another_pair_takes_its_own_examples_and_the_mechanisms_that_it_has(else
     app = run(show=["Luong dot", "Transformer"], target="One text for all: typed", force="Un chien")
     app.selectbox(key="pair").set_value("en-ja").run()
     sound(app)
-    assert scene(app).settings.text == pairs.PAIRS["en-ja"].first
+    assert scene(app).settings.text == pairs.TASKS["en-ja"].first
     assert (
         mechanisms(app) == ["transformer"] and scene(app).settings.target == "own" and app.session_state["force"] == ""
     )
@@ -218,7 +219,7 @@ def test_another_pair_takes_its_own_examples_and_the_mechanisms_that_it_has(else
     app.selectbox(key="pair").set_value("en-de").run()
     assert scene(app).settings.text == "I am here." and mechanisms(app) == ["transformer"]
     app.selectbox(key="pair").set_value("reverse").run()
-    assert scene(app).settings.text == pairs.PAIRS["reverse"].first
+    assert scene(app).settings.text == pairs.TASKS["reverse"].first
     sound(app)
 
 
@@ -267,7 +268,7 @@ def test_no_attention_is_said_and_left_out(elsewhere):
 def test_a_sentence_linked_by_hand(elsewhere, pair, units):
     linked = gold.shipped(pair)[7]
     app = run(
-        pair=pairs.PAIRS[pair].title,
+        pair=pairs.TASKS[pair].title,
         show=[title(name) for name in ("fixed-context", *pairs.FIRST)],
         units=units,
         special="false",
@@ -282,7 +283,7 @@ def test_a_sentence_linked_by_hand(elsewhere, pair, units):
     assert [part.links is None for part in scene(app).parts] == [True, False, False, True]
     app.button(key="example1").click().run()
     sound(app)
-    assert scene(app).settings.text == pairs.PAIRS[pair].examples[1] and scene(app).settings.target == "own"
+    assert scene(app).settings.text == pairs.TASKS[pair].examples[1] and scene(app).settings.target == "own"
     assert app.session_state["gold"] == "" and not any(part.links for part in scene(app).parts)
 
 

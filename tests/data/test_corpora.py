@@ -10,7 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.data import corpora
+from attnviz.data import batching, corpora, readers
+from attnviz.data.tasks import reverse
 from attnviz.data.tokenizer import EOS, PAD
 
 
@@ -73,8 +74,8 @@ def test_reverse():
     for split in splits[1:]:
         lengths = [len(source.split()) for source, _ in split]
         assert min(lengths) <= 3 and max(lengths) == 20 and 10 < sum(lengths) / len(lengths) < 12
-    assert corpora.reverse() == corpus  # seeded
-    other = corpora.reverse(seed=2)
+    assert corpora.load("reverse", None) == corpus  # seeded
+    other = reverse.read(seed=2)
     assert other.train != corpus.train and other.files != corpus.files
     assert (corpus.metric, corpus.style) == ("exact_match", "symbols")
 
@@ -167,7 +168,7 @@ def test_lines_stay_aligned(tmp_path, pack, text, lines):
     """Only \\n ends a line: what else Unicode calls a line break stays, and blank lines stay. A byte-order mark is no text."""
     path = tmp_path / "any name"
     path.write_bytes(pack(text.encode()))
-    assert corpora.read_lines(path) == lines
+    assert readers.read_lines(path) == lines
 
 
 @pytest.mark.parametrize(
@@ -187,19 +188,19 @@ def test_a_file_that_is_no_text(tmp_path, content, message):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ValueError) as caught:
-        corpora.read_lines(path)
+        readers.read_lines(path)
     assert str(caught.value) == message.format(path=path)
 
 
 def test_pairs_with_an_empty_side_are_left_out(tmp_path):
     (tmp_path / "a").write_text("one\n\nthree\nfour\n")
     (tmp_path / "b").write_text(" un \ndeux\n  \nquatre\n")
-    assert corpora.read_parallel(tmp_path / "a", tmp_path / "b") == [("one", "un"), ("four", "quatre")]
+    assert readers.read_parallel(tmp_path / "a", tmp_path / "b") == [("one", "un"), ("four", "quatre")]
 
 
 def test_tsv_takes_two_columns(tmp_path):
     (tmp_path / "t").write_text("a\tb\tc\nno tab\n\t\nd\te\n")
-    assert corpora.read_tsv(tmp_path / "t") == [("a", "b"), ("d", "e")]
+    assert readers.read_tsv(tmp_path / "t") == [("a", "b"), ("d", "e")]
 
 
 def test_misaligned(tmp_path):
@@ -207,7 +208,7 @@ def test_misaligned(tmp_path):
     a.write_text("one\ntwo\n")
     b.write_text("un\n")
     with pytest.raises(ValueError) as caught:
-        corpora.read_parallel(a, b)
+        readers.read_parallel(a, b)
     assert str(caught.value) == f"{a} has 2 lines and {b} has 1; they must be aligned"
 
 
@@ -222,20 +223,20 @@ def test_missing(tmp_path):
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=80), st.integers(1, 200), st.integers(0, 5))
 def test_batches_hold_everything_once_and_keep_to_size(lengths, tokens, seed):
-    batches = corpora.batches(lengths, tokens, random.Random(seed))
+    batches = batching.batches(lengths, tokens, random.Random(seed))
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     assert all(
         batch and (len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= tokens) for batch in batches
     )
-    assert batches == corpora.batches(lengths, tokens, random.Random(seed))
+    assert batches == batching.batches(lengths, tokens, random.Random(seed))
 
 
 def test_pad():
-    assert torch.equal(corpora.pad([[5, 2], [6, 7, 2]]), torch.tensor([[5, 2, PAD], [6, 7, 2]]))
+    assert torch.equal(batching.pad([[5, 2], [6, 7, 2]]), torch.tensor([[5, 2, PAD], [6, 7, 2]]))
 
 
 def test_encode_ends_both_sides(data):
     text, pairs = tiny.vocabulary(), tiny.sentences(5, 1)
-    for (source, target), (a, b) in zip(corpora.encode(pairs, text), pairs):
+    for (source, target), (a, b) in zip(batching.encode(pairs, text), pairs):
         assert (source[-1], target[-1]) == (EOS, EOS)
         assert (text.decode(source), text.decode(target)) == (a, b)

@@ -5,11 +5,13 @@ import hashlib
 import http.server
 import socket
 import threading
+from dataclasses import replace
 
 import pytest
 
 from attnviz.__main__ import main
-from attnviz.data import download
+from attnviz.data import download, tasks
+from attnviz.data.tasks import Download
 
 ENGLISH, JAPANESE = "one\ntwo\n", "一\n二\n三\n"
 
@@ -64,15 +66,12 @@ def corpora(server, monkeypatch):
         "train.ja.001": "三\n四\n".encode(),
     }
     parts = (server.url("train.ja.000"), server.url("train.ja.001"))
+    files = (
+        Download("tiny/train.en.gz", (server.url("train.en.gz"),), sha256(ENGLISH)),
+        Download("tiny/train.ja", parts, sha256(JAPANESE), lines=3),
+    )
     monkeypatch.setattr(
-        download,
-        "FILES",
-        {
-            "en-ja": (
-                download.File("tiny/train.en.gz", (server.url("train.en.gz"),), sha256(ENGLISH)),
-                download.File("tiny/train.ja", parts, sha256(JAPANESE), lines=3),
-            ),
-        },
+        tasks, "TASKS", {"en-ja": replace(tasks.find("en-ja"), downloads=files), "reverse": tasks.find("reverse")}
     )
     return server
 
@@ -87,9 +86,7 @@ def test_fetched_and_whole(corpora, tmp_path):
     assert (tmp_path / "tiny" / "train.en.gz").read_bytes() == corpora.pages["train.en.gz"]  # as it came
     assert (tmp_path / "tiny" / "train.ja").read_text(encoding="utf-8") == JAPANESE
     assert names(tmp_path) == ["train.en.gz", "train.ja"]
-    assert lines == [
-        f"{tmp_path / 'tiny' / name}: fetched, hash as it should be" for name in ("train.en.gz", "train.ja")
-    ]
+    assert lines == [f"{tmp_path / 'tiny' / name}: fetched, hash correct" for name in ("train.en.gz", "train.ja")]
 
 
 def test_the_second_time_nothing_is_asked_for(corpora, tmp_path):
@@ -97,7 +94,7 @@ def test_the_second_time_nothing_is_asked_for(corpora, tmp_path):
     asked, lines = list(corpora.asked), []
     download.fetch("en-ja", tmp_path, lines.append)
     assert corpora.asked == asked and len(asked) == 3
-    assert [line.rpartition(": ")[2] for line in lines] == ["there already, hash as it should be"] * 2
+    assert [line.rpartition(": ")[2] for line in lines] == ["already there, hash correct"] * 2
 
 
 @pytest.mark.parametrize("name", ["train.en", "train.en.gz"])
@@ -120,8 +117,8 @@ def test_another_text_is_refused_and_nothing_kept(corpora, tmp_path):
     with pytest.raises(ValueError) as caught:
         download.fetch("en-ja", tmp_path)
     assert str(caught.value) == (
-        f"{corpora.url('train.ja.000')} {corpora.url('train.ja.001')} is not what it was: the SHA-256 of its text is "
-        f"{sha256(other)}, and should be {sha256(JAPANESE)}; nothing was kept"
+        f"{corpora.url('train.ja.000')} {corpora.url('train.ja.001')} has changed: the SHA-256 of its text is "
+        f"{sha256(other)}, and should be {sha256(JAPANESE)}; nothing is kept"
     )
     assert names(tmp_path) == ["train.en.gz"]  # what came before was sound
 
@@ -189,7 +186,7 @@ def test_command_errors(corpora, tmp_path, capsys, monkeypatch):
 
     data = ("--data", str(tmp_path))
     assert error("--pair", "en-ja") == "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"
-    assert error("--pair", "xx-yy", *data) == "there are no corpora for xx-yy; choose one of en-ja"
+    assert error("--pair", "xx-yy", *data) == "there are no public corpora for xx-yy; choose one of en-ja"
     assert error("--pair", "reverse", *data) == "reverse is generated; there is nothing to fetch"
     del corpora.pages["train.en.gz"]
     assert error("--pair", "en-ja", *data).startswith(f"cannot fetch {corpora.url('train.en.gz')}: 404 Client Error")
@@ -199,20 +196,21 @@ def test_nobody_answers(tmp_path, monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/x"
-        monkeypatch.setattr(download, "FILES", {"en-fr": (download.File("tiny/x", (url,), "0"),)})
+        there = replace(tasks.find("en-fr"), downloads=(Download("tiny/x", (url,), "0"),))
+        monkeypatch.setitem(tasks.TASKS, "en-fr", there)
         with pytest.raises(OSError, match=f"^cannot fetch {url}: "):
             download.fetch("en-fr", tmp_path)
 
 
 def test_the_table_is_of_the_files_that_loading_reads():
-    named = {pair: {file.name for file in files} for pair, files in download.FILES.items()}
+    named = {task.name: {file.name for file in task.downloads} for task in tasks.TASKS.values()}
     splits = ("train", "val", "test_2016_flickr", "test_2017_flickr")
     for pair in ("en-fr", "en-de"):
         assert named[pair] == {f"multi30k/{split}.{language}.gz" for split in splits for language in pair.split("-")}
     assert named["en-ja"] == {
         f"tanaka_enja/{s}.{language}" for s in ("train", "dev", "test") for language in ("en", "ja")
     }
-    hashes = [file.sha256 for files in download.FILES.values() for file in files]
+    hashes = [file.sha256 for task in tasks.TASKS.values() for file in task.downloads]
     assert len(set(hashes)) == len(hashes) - 4 and all(
         len(bytes.fromhex(digest)) == 32 for digest in hashes
     )  # en is shared

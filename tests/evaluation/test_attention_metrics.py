@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from attnviz.data import corpora
+from attnviz.data import batching
 from attnviz.data.tokenizer import EOS, PAD
 from attnviz.evaluation.attention_metrics import AntiDiagonal, Spread, attention_sums
 from attnviz.models.translator import Translator
@@ -42,7 +42,7 @@ def test_padding_adds_nothing(root):
     for name in tiny.WIDTHS:
         model = Translator.load(f"en-fr/{name}", root)
         ids = model.text.batch_ids(["The dog runs.", "The black white dog sleeps."])
-        source = corpora.pad(ids)
+        source = batching.pad(ids)
         together = attention_sums(decode.greedy(model.model, source, source != PAD).cross, [5, 5])
         alone = [decode.greedy(model.model, torch.tensor([row])).cross for row in ids]
         assert together.tolist() == pytest.approx(sum(attention_sums(cross, [5]) for cross in alone).tolist(), abs=1e-4)

@@ -5,14 +5,13 @@ from pathlib import Path
 import tiny
 import torch
 
+from attnviz.data.tasks import TASKS
 from attnviz.data.tokenizer import train_vocabulary
 from attnviz.mechanisms import Config
 from attnviz.models import checkpoints
 from attnviz.networks.registry import build
-from dashboard.choices.pairs import PAIRS
 
 MECHANISMS = ("fixed-context", "bahdanau", "luong-general", "transformer")
-STYLES = {"en-de": "written", "en-ja": "tokenised", "reverse": "symbols"}
 TEXTS = {
     "en-de": (
         "Ein Mann steht auf einer Leiter.",
@@ -31,7 +30,7 @@ TEXTS = {
 def write(root: Path) -> Path:
     """Models of a few thousand seeded weights below `root`."""
     for pair, texts in TEXTS.items():
-        text = train_vocabulary([*PAIRS[pair].examples, *texts] * 3, 150, STYLES[pair])
+        text = train_vocabulary([*TASKS[pair].examples, *texts] * 3, 150, TASKS[pair].style)
         (root / pair).mkdir(parents=True)
         text.save(root / pair / "tokenizer.json")
         for mechanism in MECHANISMS:

@@ -14,7 +14,7 @@ from runs import Killed, history, kill_after, same
 import attnviz
 from attnviz import figures, select, stats
 from attnviz.__main__ import main
-from attnviz.data import corpora
+from attnviz.data import corpora, readers
 from attnviz.data.tokenizer import EOS, PAD, UNK, train_vocabulary
 from attnviz.evaluation import classification
 from attnviz.mechanisms import LABELS
@@ -161,7 +161,7 @@ def test_texts_that_no_model_can_take(classifier, text, message):
 
 
 def test_scores_by_hand(classifier, reviews):
-    pairs = corpora.read_labelled(reviews / "sst2" / "dev.tsv")
+    pairs = readers.read_labelled(reviews / "sst2" / "dev.tsv", LABELS)
     said = [classifier.trace(sentence).translation for sentence, _ in pairs]  # alone, not in batches
     found = classification.score(classifier, *zip(*pairs))
     assert found["accuracy"] == pytest.approx(100 * np.mean([a == b for a, (_, b) in zip(said, pairs)]), abs=0.01)

@@ -9,6 +9,7 @@ from captions import LINKS, PAIRS
 import attnviz
 from attnviz import select
 from attnviz.data import corpora
+from attnviz.models.names import ModelName
 from attnviz.models import checkpoints
 
 # Greedy BLEU (13a, lower-cased) on captions.PAIRS when the checkpoint was shipped, less 1 for other machines' rounding.
@@ -49,7 +50,7 @@ BARS = {
     "en-de/transformer": (40.5, 32),
 }
 
-TRANSLATORS = [name for name in attnviz.available() if name.split("/")[0] not in corpora.LABELLED]
+TRANSLATORS = [name for name in attnviz.available() if ModelName.parse(name).task.translates]
 every = pytest.mark.parametrize("name", TRANSLATORS)
 load = functools.cache(attnviz.load)
 
@@ -141,7 +142,7 @@ def test_japanese_stands_in_another_order_and_typing_does_not_matter(name):
 @pytest.mark.parametrize("name", [name for name in TRANSLATORS if name.startswith("reverse/")])
 def test_sequences_are_reversed(name):
     """Of 200 that it has not been trained on, at least 99 % exactly right; Bahdanau looks at the letter that it says."""
-    card, corpus = load(name).card, corpora.reverse()
+    card, corpus = load(name).card, corpora.load("reverse", None)
     assert card["data"] == corpus.files  # so these are the sequences that were kept from it
     pairs = corpus.tests["test"][:200]
     assert not {source for source, _ in pairs} & {source for source, _ in corpus.train + corpus.val}

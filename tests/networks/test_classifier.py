@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from attnviz.data import corpora
+from attnviz.data import batching
 from attnviz.data.tokenizer import PAD, UNK, train_vocabulary
 from attnviz.mechanisms import Config
 from attnviz.networks.registry import build
@@ -69,7 +69,7 @@ def test_forward_by_hand(model):
 
 def test_padding_changes_nothing(model):
     rows = [[7, 30, 4, 2], [9, 2], [5, 6, 7, 8, 9, 10, 11, 2]]
-    padded = corpora.pad(rows)
+    padded = batching.pad(rows)
     together = model(padded, padded != PAD)
     for i, row in enumerate(rows):
         alone, size = model(torch.tensor([row])), len(row)

@@ -64,7 +64,7 @@ def teachers(tmp_path_factory, data):
 
 
 def load(folder):
-    return classifier.Classifier.load(*checkpoint_files.place(folder))
+    return classifier.Classifier.load(*checkpoint_files.locate(folder))
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_the_card_says_from_whom_it_learnt(train, teachers, tmp_path):
         ("teacher 1", 70),
     ]
     assert known["settings"]["teachers"].split() == [
-        checkpoints.fingerprint(*checkpoint_files.place(folder)) for folder in teachers
+        checkpoints.fingerprint(*checkpoint_files.locate(folder)) for folder in teachers
     ]
     taught = json.loads(json.dumps(recipes.TAUGHT)) | {"epochs": 2}
     options = taught.pop("options")
@@ -190,7 +190,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been_and_with_the_same_teachers_
         train(*long)
     assert checkpoints.load_metadata(tmp_path / NAME / "training.safetensors")["history"]
     status, _, err = train(*long, taught=teachers[:1])
-    prints = [checkpoints.fingerprint(*checkpoint_files.place(folder))[:8] for folder in teachers]
+    prints = [checkpoints.fingerprint(*checkpoint_files.locate(folder))[:8] for folder in teachers]
     assert (
         status == 2 and f"holds a run with other settings (teachers {' '.join(prints)}, now {prints[0]}); give" in err
     )

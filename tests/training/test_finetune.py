@@ -6,7 +6,7 @@ import torch
 from runs import finish, history, plan
 from scipy.stats import entropy
 
-from attnviz.data import corpora
+from attnviz.data import batching, corpora
 from attnviz.data.tokenizer import Text, train_vocabulary
 from attnviz.models import checkpoints
 from attnviz.training import train
@@ -74,7 +74,7 @@ def test_two_passes_agree_more_when_they_must(finished, corpus):
         )
         for batch in run.order(0) + run.order(1):
             run.learn(batch)
-        source, target = (corpora.pad([run.data[i][side] for i in range(20)]).repeat(2, 1) for side in (0, 1))
+        source, target = (batching.pad([run.data[i][side] for i in range(20)]).repeat(2, 1) for side in (0, 1))
         with torch.no_grad():
             apart[consistency] = float(disagreement(run._logits(source, target), target[:20]))
     assert apart[5.0] < 0.5 * apart[0.0]

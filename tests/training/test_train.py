@@ -12,7 +12,7 @@ import torch
 from runs import finish, history, plan, rewrite
 
 from attnviz import mechanisms
-from attnviz.data import corpora
+from attnviz.data import batching, corpora, tasks
 from attnviz.data.tokenizer import Text, train_vocabulary
 from attnviz.evaluation import metrics, translation
 from attnviz.models import checkpoints
@@ -111,7 +111,7 @@ def test_loss_falls(finished, corpus, mechanism):
     assert [entry["epoch"] for entry in entries] == [1, 2, 3]
     assert losses == sorted(losses, reverse=True) and losses[-1] < 0.65 * losses[0]
     text = Text.load(finished / "en-fr" / "tokenizer.json")
-    pieces = torch.tensor([piece for _, target in corpora.encode(corpus.val, text) for piece in target])
+    pieces = torch.tensor([piece for _, target in batching.encode(corpus.val, text) for piece in target])
     frequencies = pieces.bincount() / len(pieces)
     assert (
         entries[-1]["val_loss"] < torch.special.entr(frequencies).sum()
@@ -223,16 +223,11 @@ def test_every_mechanism_has_a_recipe():
 
 def test_a_pair_changes_the_recipe_and_the_reader_both(monkeypatch):
     monkeypatch.setattr(recipes, "RECIPES", {"bahdanau": {"epochs": 7, "options": {"dropout": 0.3, "width": 10}}})
-    monkeypatch.setattr(
-        train,
-        "PAIRS",
-        {
-            "xx-yy": {
-                "": {"vocabulary": 50, "options": {"width": 20, "cell": "lstm"}},
-                "bahdanau": {"epochs": 3, "options": {"width": 30}},
-            }
-        },
-    )
+    changes = {
+        "": {"vocabulary": 50, "options": {"width": 20, "cell": "lstm"}},
+        "bahdanau": {"epochs": 3, "options": {"width": 30}},
+    }
+    monkeypatch.setitem(tasks.TASKS, "xx-yy", dataclasses.replace(tasks.find("xx-yy"), recipe_changes=changes))
     found = train.plan("xx-yy", "bahdanau", {"embedding_width": 40}, seed=9)
     options = {"dropout": 0.3, "width": 30, "cell": "lstm", "embedding_width": 40}
     assert found == recipes.Settings("bahdanau", epochs=3, vocabulary=50, seed=9, options=options)

@@ -13,7 +13,7 @@ from attnviz.ablation import Effect, Importance
 from attnviz.figures import labels
 from attnviz.models.huggingface.models import Prediction
 from dashboard.browser.plot import named, plots
-from dashboard.choices.pairs import Pair
+from attnviz.data.tasks import Task
 from dashboard.choices.settings import KINDS
 from dashboard.compare.scene import sentence
 from dashboard.heads.scene import COLUMNS, Gallery, head_name
@@ -79,7 +79,7 @@ def _effect(current: Gallery, effect: Effect, dark: bool) -> None:
         st.html(_weights(current, effect, heads.table(after, kind, _TOLD)))
 
 
-def _written(effect: Effect, languages: Pair) -> str:
+def _written(effect: Effect, languages: Task) -> str:
     """What a model writes or says with and without the heads."""
     same = "It says the same." if effect.free.translation == effect.before.translation else "It says something else."
     rows = [

@@ -4,8 +4,7 @@ import html
 
 import streamlit as st
 
-from attnviz import figures, select
-from attnviz.mechanisms import CLASSIFIERS
+from attnviz import figures, mechanisms, select
 from dashboard.browser.plot import named, plots
 from dashboard.heads.scene import Gallery, head_name
 from dashboard.markup import parts, tables
@@ -19,7 +18,7 @@ def show(current: Gallery, dark: bool) -> None:
     )
     said = f'<p class="said" role="status"><b>{html.escape(current.trace.translation)}</b><br><small>probability: {chances}</small></p>'
     grid = select.select(current.shown)
-    words = f'{said}<p class="what">{html.escape(CLASSIFIERS[current.choice.mechanism].words)} Below: how much of each.{parts.unread(current.trace)}</p>'
+    words = f'{said}<p class="what">{html.escape(mechanisms.find(current.choice.mechanism).words)} Below: how much of each.{parts.unread(current.trace)}</p>'
     left, right = st.columns([3, 2], gap="large")
     with left:
         plots([(words, named(figures.step_bars(grid, 0, dark=dark), "pooling", dark))], "verdict")

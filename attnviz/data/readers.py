@@ -1,0 +1,117 @@
+"""Text files to pairs of sentences: line-aligned files, tab-separated files, and sentences with a label. No torch here."""
+
+import gzip
+import hashlib
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+Pairs = list[tuple[str, str]]  # source and target; of a classification task the sentence and its label
+
+
+def read_lines(path: Path) -> list[str]:
+    """Lines of a UTF-8 text, with or without a byte-order mark, plain or gzipped (by its first bytes, not its name).
+
+    ValueError when it is neither.
+    """
+    try:
+        text = unpack(Path(path).read_bytes(), path).decode("utf-8-sig")
+        end = "\n" if "\n" in text else "\r"  # the line ends of old Macs
+        return text.removesuffix(end).split(end) if text else []
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}"
+        ) from None
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+
+
+def unpack(content: bytes, name: str | Path) -> bytes:
+    """The content of a gzip file; any other content unchanged. ValueError, which says `name`, when it is damaged."""
+    try:
+        return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{name} is a damaged gzip file: {error}") from None
+
+
+def sha256(path: Path) -> str:
+    """Hex digest of a file's bytes."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def find_file(folder: Path, name: str) -> Path | None:
+    """The file `name` or `name`.gz in a folder; None when there is neither."""
+    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+
+
+def parallel_rows(source: Path, target: Path) -> Pairs:
+    """The lines of two files side by side. ValueError when one has more."""
+    sources, targets = read_lines(source), read_lines(target)
+    if len(sources) != len(targets):
+        raise ValueError(f"{source} has {len(sources)} lines and {target} has {len(targets)}; they must be aligned")
+    return [(a.strip(), b.strip()) for a, b in zip(sources, targets)]
+
+
+def read_parallel(source: Path, target: Path) -> Pairs:
+    """Line-aligned files as pairs; pairs with an empty side are left out."""
+    return drop_incomplete(parallel_rows(source, target))
+
+
+def tsv_rows(path: Path) -> Pairs:
+    """The first two columns of every line; "" where there is none."""
+    rows = ([field.strip() for field in line.split("\t")] for line in read_lines(path))
+    return [(row[0], row[1] if len(row) > 1 else "") for row in rows]
+
+
+def read_tsv(path: Path) -> Pairs:
+    """Pairs from the first two columns of a tab-separated file; lines without both are left out."""
+    return drop_incomplete(tsv_rows(path))
+
+
+def drop_incomplete(rows: Pairs) -> Pairs:
+    """The rows with text on both sides."""
+    return [row for row in rows if all(row)]
+
+
+def read_labelled(path: Path, labels: Sequence[str]) -> Pairs:
+    """Sentences with one of `labels`, from lines of sentence<TAB>number of the label. Empty lines are left out.
+
+    ValueError, which names file and line, for a line without a label or with an unknown one.
+    """
+    pairs = []
+    for number, line in enumerate(read_lines(path), start=1):
+        sentence, _, label = (field.strip() for field in line.partition("\t"))
+        if not (sentence or label):
+            continue
+        if not sentence or label not in map(str, range(len(labels))):
+            wanted = " or ".join(f"{i} ({name})" for i, name in enumerate(labels))
+            raise ValueError(f"{path} line {number} must be a sentence, a tab, and its label, {wanted}; got {line!r}")
+        pairs.append((sentence, labels[int(label)]))
+    return pairs
+
+
+class DataFolder:
+    """A folder below the data folder. files : name -> SHA-256 of every file read so far."""
+
+    def __init__(self, data: Path, name: str):
+        self.path, self.files = Path(data) / name, {}
+
+    def parallel(self, name: str, source: str, target: str) -> Pairs:
+        """The pairs of `name`.SOURCE and `name`.TARGET."""
+        return read_parallel(self._find(f"{name}.{source}"), self._find(f"{name}.{target}"))
+
+    def tsv(self, name: str) -> Pairs:
+        return read_tsv(self._find(name))
+
+    def labelled(self, name: str, labels: Sequence[str]) -> Pairs:
+        return read_labelled(self._find(name), labels)
+
+    def _find(self, name: str) -> Path:
+        path = find_file(self.path, name)
+        if path is None:
+            raise FileNotFoundError(
+                f"no {name} or {name}.gz in {self.path}; point --data at the folder that holds the corpora, "
+                "or fetch them: python -m attnviz download"
+            )
+        self.files[f"{self.path.name}/{path.name}"] = sha256(path)
+        return path

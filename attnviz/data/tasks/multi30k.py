@@ -1,0 +1,87 @@
+"""en-fr and en-de: image captions of Multi30K (Elliott et al. 2016), and everyday sentences of Tatoeba where there are some."""
+
+from functools import partial
+from pathlib import Path
+
+from attnviz.data.readers import DataFolder
+from attnviz.data.tasks.task import Download, Splits, Task
+
+URL = "https://github.com/multi30k/dataset/raw/master/data/task1/raw"
+TESTS = ("test_2016_flickr", "test_2017_flickr")
+
+
+def read(source: str, target: str, data: Path) -> Splits:
+    """multi30k/{train,val,test_2016_flickr,test_2017_flickr}.LANG[.gz], and for training too, where it is there,
+    tatoeba_SOURCETARGET/pairs.tsv[.gz]."""
+    captions, tatoeba = DataFolder(data, "multi30k"), DataFolder(data, f"tatoeba_{source}{target}")
+    train, val = (captions.parallel(name, source, target) for name in ("train", "val"))
+    tests = {name: captions.parallel(name, source, target) for name in TESTS}
+    everyday = tatoeba.tsv("pairs.tsv") if tatoeba.path.is_dir() else []
+    return Splits(train + everyday, val, tests, captions.files | tatoeba.files)
+
+
+def _downloads(language: str, *digests: str) -> tuple[Download, ...]:
+    """digests : SHA-256 of train, val and the tests."""
+    names = [f"{split}.{language}.gz" for split in ("train", "val", *TESTS)]
+    return tuple(Download(f"multi30k/{name}", (f"{URL}/{name}",), digest) for name, digest in zip(names, digests))
+
+
+_ENGLISH = _downloads(
+    "en",
+    "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
+    "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227",
+    "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182",
+    "ce1450ddc5ab0834502579d77a170849952e15a2938b34cc503bdc25ebb4fb98",
+)
+_FRENCH = _downloads(
+    "fr",
+    "5925a3c18f1587b6b54b87743106e6e8ab93618edb6f65d19eac0621f853a10d",
+    "5304e444d842e962b2dda4d816b70b22a1765b15401642b7ca37a67477e708dc",
+    "cb3160d69b002bb638e66cc7612fcd56cb0af82eadc9c142dedc438afb885ef6",
+    "6f3764e31dac41e9455e612958bcfd4e877c5e15cd66df2c2b2be6d9bd83e5b6",
+)
+_GERMAN = _downloads(
+    "de",
+    "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
+    "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660",
+    "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16",
+    "c3078bc3b36808bf9d20eb2347ed6137016179ef59ec0d2b9b8ecc3fb2880081",
+)
+
+EN_FR = Task(
+    name="en-fr",
+    source="en",
+    target="fr",
+    title="English → French",
+    output="French text",
+    read=partial(read, "en", "fr"),
+    downloads=_ENGLISH + _FRENCH,
+    ask="Your English sentence",
+    hint="Type an English sentence and press Enter",
+    examples=(
+        "The black dog is running across the green grass.",
+        "A young woman in a red dress sits on a bench.",
+        "Two boys play with a yellow ball.",
+        "I don't know where he lives.",
+    ),
+    forced="Le chien noir court dans l'herbe verte.",
+)
+EN_DE = Task(
+    name="en-de",
+    source="en",
+    target="de",
+    title="English → German",
+    output="German text",
+    read=partial(read, "en", "de"),
+    downloads=_ENGLISH + _GERMAN,
+    recipe_changes={"": {"vocabulary": 6000}},
+    ask="Your English sentence",
+    hint="Type an English sentence and press Enter",
+    examples=(
+        "A man in a blue shirt is standing on a ladder.",
+        "Two young girls are playing in the snow.",
+        "A brown dog has caught a red ball.",
+        "A woman is sitting on a bench and reading a book.",
+    ),
+    forced="Ein Mann in einem blauen Hemd steht auf einer Leiter.",
+)

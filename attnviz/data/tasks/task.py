@@ -1,0 +1,101 @@
+"""What a task is: a language pair such as en-fr, or another task such as sst2, with every fact that the project has of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnviz.data.readers import Pairs
+
+# Metrics of target languages that are written without spaces; other languages have the default ones.
+LANGUAGE_METRICS = {
+    "ja": ("bleu_morphemes", "bleu_char", "chrf"),
+    "zh": ("bleu_words", "bleu_char", "chrf"),
+}
+
+
+class Splits(NamedTuple):
+    """The sentences of a task. tests : name -> pairs. files : name -> SHA-256 of each file that was read."""
+
+    train: Pairs
+    val: Pairs
+    tests: dict[str, Pairs]
+    files: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Download:
+    """A public file. name : below the data folder. urls : its parts, in order. sha256 : of its text, unpacked.
+    lines : how many are kept; None for all."""
+
+    name: str
+    urls: tuple[str, ...]
+    sha256: str
+    lines: int | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """One entry of the table of tasks.
+
+    name : as in `--pair` and in the folder of its checkpoints. source, target : language tags (BCP 47; zxx: no language).
+
+    Data
+    read : data folder -> Splits; None for a pair of which only the name is known. generated : `read` needs no data folder.
+    downloads : the public files of the data folder, where there are any.
+    style : how the texts are written, one of styles.STYLES. labels : of a classification task; () where text is translated.
+
+    Training and evaluation
+    recipe_changes : mechanism ("" for every mechanism) -> changes of its recipe, as fields of the training settings.
+    validation_metric : chooses the best epoch; a key of metrics.METRICS.
+    metrics : keys of metrics.METRICS; () for those of the target language.
+    tallies : attention metrics beside entropy and maximum weight; keys of attention_metrics.TALLIES.
+
+    Page
+    title : in the control and in the URL. output : what the models produce, in words. ask, hint : label and placeholder of the
+    text field. examples : sentences one click away. forced : an example of a text that all models are forced to produce.
+    note : what the task is, where its title does not say it.
+    """
+
+    name: str
+    source: str
+    target: str
+    title: str
+    output: str
+
+    read: Callable[[Path | None], Splits] | None = None
+    generated: bool = False
+    downloads: tuple[Download, ...] = ()
+    style: str = "written"
+    labels: tuple[str, ...] = ()
+
+    recipe_changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    validation_metric: str = "bleu_lc"
+    metrics: tuple[str, ...] = ()
+    tallies: tuple[str, ...] = ()
+
+    ask: str = "Your sentence"
+    hint: str = "Type a sentence and press Enter"
+    examples: tuple[str, ...] = ()
+    forced: str = ""
+    note: str = ""
+
+    @property
+    def classifies(self) -> bool:
+        """Do its models give a sentence a label, rather than a translation?"""
+        return bool(self.labels)
+
+    @property
+    def translates(self) -> bool:
+        """Do its models produce a text? False too for a name that is no language pair."""
+        return not self.labels and bool(self.target)
+
+    @property
+    def metric_keys(self) -> tuple[str, ...]:
+        """Keys of its metrics; () for the default ones of its target language."""
+        return self.metrics or LANGUAGE_METRICS.get(self.target, ())
+
+    @property
+    def first(self) -> str:
+        """The example shown before anything is typed; "" when there is none."""
+        return self.examples[0] if self.examples else ""

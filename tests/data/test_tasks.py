@@ -1,0 +1,101 @@
+"""The table of tasks: each fact of a pair follows from its one entry."""
+
+import re
+from functools import partial
+
+import pytest
+import tiny
+
+from attnviz.__main__ import main
+from attnviz.data import corpora, download, tasks
+from attnviz.data.styles import STYLES
+from attnviz.data.tasks import Task, multi30k
+from attnviz.evaluation import metrics
+from attnviz.evaluation.attention_metrics import TALLIES
+from attnviz.mechanisms import ALL
+from attnviz.models.names import ModelName
+from attnviz.training import train
+from dashboard.choices import pairs
+
+EN_NL = Task(
+    name="en-nl",
+    source="en",
+    target="nl",
+    title="English → Dutch",
+    output="Dutch text",
+    read=partial(multi30k.read, "en", "nl"),
+    recipe_changes={"": {"vocabulary": 60}, "bahdanau": {"epochs": 2}},
+    examples=("The black dog runs.",),
+    ask="Your English sentence",
+)
+
+
+@pytest.fixture
+def dutch(monkeypatch, tmp_path):
+    """A language pair, added as a user would: one entry, and its files in the data folder."""
+    monkeypatch.setitem(tasks.TASKS, "en-nl", EN_NL)
+    data = tiny.write_data(tmp_path / "data", train=20)
+    for path in (data / "multi30k").glob("*.fr.gz"):
+        path.rename(path.with_name(path.name.replace(".fr.", ".nl.")))
+    return data
+
+
+def test_one_entry_adds_a_language_pair(dutch):
+    corpus = corpora.load("en-nl", dutch)
+    assert corpus.train == tiny.sentences(20, 0) and corpus.val == tiny.sentences(12, 1)
+    assert (corpus.metric, corpus.style, corpus.labelled) == ("bleu_lc", "written", False)
+    assert train.plan("en-nl", "bahdanau").vocabulary == 60 and train.plan("en-nl", "bahdanau").epochs == 2
+    assert train.plan("en-nl", "luong-dot").epochs == train.plan("en-fr", "luong-dot").epochs
+    assert [metric.key for metric in metrics.of("en-nl")] == ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]
+    assert ModelName.parse("en-nl/bahdanau").task is EN_NL
+    page = pairs.of("en-nl")
+    assert (page.title, page.output, page.first, page.ask) == (
+        "English → Dutch",
+        "Dutch text",
+        "The black dog runs.",
+        "Your English sentence",
+    )
+    assert pairs.translates("en-nl") and pairs.ordered(["xx-yy", "en-nl", "en-fr"]) == ["en-fr", "en-nl", "xx-yy"]
+
+
+def test_an_added_pair_is_trained_and_listed(dutch, tmp_path, capsys):
+    small = [part for option in ("width=8", "embedding_width=8") for part in ("--set", option)]
+    command = ["train", "--pair", "en-nl", "--mechanism", "bahdanau", "--data", str(dutch), "--epochs", "1"]
+    assert main([*command, "--out", str(tmp_path / "out"), *small]) == 0
+    assert main(["models", "--root", str(tmp_path / "out")]) == 0
+    assert "en-nl/bahdanau" in capsys.readouterr().out
+
+
+def test_an_added_pair_without_public_files_cannot_be_downloaded(dutch):
+    with pytest.raises(ValueError) as caught:
+        download.fetch("en-nl", dutch)
+    assert str(caught.value) == "there are no public corpora for en-nl; choose one of en-fr, en-de, en-ja"
+
+
+@pytest.mark.parametrize("task", tasks.TASKS.values(), ids=lambda task: task.name)
+def test_every_fact_names_something_that_exists(task):
+    assert task.style in STYLES and {task.validation_metric, *task.metric_keys} <= metrics.METRICS.keys()
+    assert set(task.tallies) <= TALLIES.keys() and set(task.recipe_changes) <= {"", *ALL}
+    assert task.read is not None and len(task.examples) == 4 and all((task.title, task.output, task.ask, task.hint))
+    assert tasks.find(task.name) is task and task.translates is not task.classifies
+    fitting = [name for name, mechanism in ALL.items() if mechanism.classifies == task.classifies]
+    for name in fitting:
+        assert train.plan(task.name, name).mechanism == name
+
+
+def test_no_two_tasks_share_a_name_or_a_title():
+    assert all(name == task.name for name, task in tasks.TASKS.items())
+    assert len({task.title for task in tasks.TASKS.values()}) == len(tasks.TASKS)
+
+
+def test_a_pair_of_the_users_own_has_what_its_name_says():
+    task = tasks.find("ja-zh")
+    assert (task.source, task.target, task.title, task.output) == ("ja", "zh", "ja → zh", "text in “zh”")
+    assert task.translates and not task.classifies and task.read is None and task.first == ""
+    assert task.metric_keys == ("bleu_words", "bleu_char", "chrf")
+    assert not tasks.find("notes").translates  # a folder that is no language pair
+
+
+@pytest.mark.parametrize("example", tasks.find("reverse").examples)
+def test_the_examples_of_reverse_are_sequences_that_it_was_trained_on(example):
+    assert re.fullmatch("[a-z]( [a-z]){0,19}", example)
