@@ -221,6 +221,10 @@ SEE = "see python -m attnviz"
         ((*TRACE, *MODEL, "--html", "/"), "trace: cannot write /: Is a directory"),
         (TRACE, f"trace: the following arguments are required: --model; {SEE} trace --help"),
         (
+            ("evaluate", *MODEL, "--source", "/nowhere/a"),
+            "--reference must be the file of translations of --source; got none",
+        ),
+        (
             ("evaluate", *MODEL, "--source", "/nowhere/a", "--reference", "/nowhere/b"),
             "evaluate: cannot read /nowhere/a: No such file or directory",
         ),

@@ -265,10 +265,6 @@ def test_files_without_labels(out, reviews, tmp_path, capsys, lines, problem):
             ["evaluate", "--model", NAME, "--source", "/dev/null"],
             "/dev/null must hold at least one sentence with its label; got none",
         ),
-        (
-            ["evaluate", "--model", "en-fr/bahdanau", "--source", "a"],
-            "--reference must be the file of translations of --source; got none",
-        ),
         (["align", "--model", NAME], f"{NAME} gives labels, so it aligns nothing"),
     ],
 )
