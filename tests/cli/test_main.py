@@ -222,7 +222,7 @@ SEE = "see python -m attnviz"
         (TRACE, f"trace: the following arguments are required: --model; {SEE} trace --help"),
         (
             ("evaluate", *MODEL, "--source", "/nowhere/a"),
-            "--reference must be the file of translations of --source; got none",
+            "evaluate: --reference must be the file of translations of --source; got none",
         ),
         (
             ("evaluate", *MODEL, "--source", "/nowhere/a", "--reference", "/nowhere/b"),

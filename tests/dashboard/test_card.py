@@ -96,7 +96,9 @@ def test_a_model_that_began_with_another_says_how_long_that_took():
 
 
 def test_a_classifier_learnt_from_sentences_and_not_from_pairs():
-    assert facts(card.show(FULL | {"pair": "sst2", "mechanism": "self-attention"}))["Trained on"].endswith(" · 29,000 sentences")
+    assert facts(card.show(FULL | {"pair": "sst2", "mechanism": "self-attention"}))["Trained on"].endswith(
+        " · 29,000 sentences"
+    )
     assert facts(card.show(FULL))["Trained on"].endswith(" · 29,000 sentence pairs")
 
 
