@@ -97,7 +97,7 @@ def test_what_is_written_is_read(drawn):
         ("a b\nb\n2-0?", "x, line 1: the source has words 0 to 1; got word 2 among the links"),
         ("a\nb\n0-0 -7", "x, line 1: the target has words 0 to 0; got word 7 among the links"),
         ("a\nb\n0-0 0-0?", "x, line 1: a link must be given once; got 0-0 twice"),
-        ("a\nb\n0-0 0-", "x, line 1: word 0 of the source is said to have no link, and has one"),
+        ("a\nb\n0-0 0-", "x, line 1: word 0 of the source is marked as having no link, but has one"),
         ("|\nb\n0-0", "x, line 1: a sentence must hold at least one word; got '|'"),
     ],
 )
@@ -109,7 +109,7 @@ def test_errors_name_the_line(text, message):
 
 def test_a_sure_link_must_be_possible():
     with pytest.raises(ValueError, match="^every sure link must be possible too; got 0-0 among the sure ones alone$"):
-        gold.Pair("a", "b", ((0, 1),), ((0, 1),), frozenset({(0, 0)}), frozenset())
+        gold.LinkedPair("a", "b", ((0, 1),), ((0, 1),), frozenset({(0, 0)}), frozenset())
 
 
 def test_files(tmp_path):

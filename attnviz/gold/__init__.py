@@ -1,6 +1,6 @@
-"""Sentence pairs whose words were linked by hand: the gold that alignments are measured against.
+"""Sentence pairs whose words were linked by hand: the gold standard that alignments are measured against.
 
-README.md beside this file says how such a file is written, and by which rules ours were. Links are (source word, target
+README.md beside this file describes the file format and the rules of the shipped links. A link is (source word, target
 word), counted from 0.
 """
 
@@ -17,12 +17,13 @@ Link = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Pair:
+class LinkedPair:
     """Two texts as people write them, the (start, end) of each word in its text, and the links between the words.
 
-    sure, possible : Och & Ney 2003; every sure link is possible too.
-    alone : words of the source, and of the target, that are said to have no link.
-    Raises ValueError when a link leads nowhere, a sure link is not possible, or a word is linked and alone.
+    sure, possible : as in Och & Ney 2003. Every sure link is possible too.
+    alone : the words of the source, and of the target, that are marked as having no link.
+    Raises ValueError when a link names a word that is not there, a sure link is not possible, or a linked word is
+    alone.
     """
 
     source: str
@@ -42,14 +43,14 @@ class Pair:
                 if not 0 <= word < count:
                     raise ValueError(f"the {name} has words 0 to {count - 1}; got word {word} among the links")
             if both := sorted(linked & self.alone[side]):
-                raise ValueError(f"word {both[0]} of the {name} is said to have no link, and has one")
+                raise ValueError(f"word {both[0]} of the {name} is marked as having no link, but has one")
 
     def words(self) -> tuple[list[str], list[str]]:
         """The words of the source and of the target."""
         return [self.source[a:b] for a, b in self.source_words], [self.target[a:b] for a, b in self.target_words]
 
     def forgotten(self) -> list[str]:
-        """Words, source first, that have no link and are not said to have none."""
+        """Words, source first, that have no link and are not marked as having none."""
         return [
             word
             for side, words in enumerate(self.words())
@@ -58,14 +59,14 @@ class Pair:
         ]
 
 
-def shipped(languages: str) -> tuple[Pair, ...]:
-    """The project's own pairs of two languages, such as en-fr; none where there are none."""
+def shipped(languages: str) -> tuple[LinkedPair, ...]:
+    """The pairs that come with the project for two languages, such as en-fr; () if there are none."""
     path = FOLDER / f"{languages}.txt"
     return read(path) if path.is_file() else ()
 
 
-def read(path: str | Path) -> tuple[Pair, ...]:
-    """The pairs of a file. Raises ValueError that names the file and line of what is wrong, OSError for no file."""
+def read(path: str | Path) -> tuple[LinkedPair, ...]:
+    """The pairs of a file. ValueError names the file and the line of an error; OSError if there is no such file."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -75,8 +76,8 @@ def read(path: str | Path) -> tuple[Pair, ...]:
     return parse(text, str(path))
 
 
-def parse(text: str, name: str = "the text") -> tuple[Pair, ...]:
-    """The pairs of a text in the format of README.md; `name` stands in errors."""
+def parse(text: str, name: str = "the text") -> tuple[LinkedPair, ...]:
+    """The pairs of a text in the format of README.md. name : of the text, for errors."""
     pairs = []
     for number, lines in _blocks(text):
         if len(lines) != 3:
@@ -86,7 +87,7 @@ def parse(text: str, name: str = "the text") -> tuple[Pair, ...]:
             )
         try:
             (source, sources), (target, targets) = map(_words, lines[:2])
-            pairs.append(Pair(source, target, sources, targets, *_links(lines[2])))
+            pairs.append(LinkedPair(source, target, sources, targets, *_links(lines[2])))
         except ValueError as error:
             raise ValueError(f"{name}, line {number}: {error}") from None
     if not pairs:
@@ -95,7 +96,7 @@ def parse(text: str, name: str = "the text") -> tuple[Pair, ...]:
 
 
 def _blocks(text: str) -> Iterable[tuple[int, list[str]]]:
-    """Lines that stand together, comments left out, and the number of the first (from 1)."""
+    """Groups of lines between empty lines, without comments, each with the number of its first line (from 1)."""
     block: list[tuple[int, str]] = []
     for number, line in enumerate([*text.splitlines(), ""], start=1):
         if line.strip() and not line.startswith("#"):
@@ -106,7 +107,7 @@ def _blocks(text: str) -> Iterable[tuple[int, list[str]]]:
 
 
 def _words(line: str) -> tuple[str, tuple[Span, ...]]:
-    """A line without its bars, and where its words stand in that: between spaces and bars."""
+    """A line without its bars, and the spans of its words in it. Words stand between spaces and bars."""
     spans = tuple(
         (match.start() - line.count("|", 0, match.start()), match.end() - line.count("|", 0, match.start()))
         for match in re.finditer(r"[^\s|]+", line)
@@ -117,7 +118,7 @@ def _words(line: str) -> tuple[str, tuple[Span, ...]]:
 
 
 def _links(line: str) -> tuple[frozenset[Link], frozenset[Link], tuple[frozenset[int], frozenset[int]]]:
-    """`0-0 1-2? 3- -1` as sure links, possible links, and the words that have none on either side."""
+    """`0-0 1-2? 3- -1` -> sure links, possible links, and the words of each side that have none."""
     seen, sure, alone = set(), set(), (set(), set())
     for item in line.split():
         match = _LINK.fullmatch(item)

@@ -58,9 +58,9 @@ def counted(model: Model, pairs) -> dict[int, list[Counts]]:
 def resampled(counts: list[Counts]) -> np.ndarray:
     """Error rates of `SAMPLES` samples of the pairs, as many with replacement as there are; the same ones every time."""
     chosen = np.random.default_rng(0).integers(len(counts), size=(SAMPLES, len(counts)))
-    numbers = np.array([(c.found, c.sure, c.found_sure, c.found_possible) for c in counts])
-    found, sure, found_sure, found_possible = numbers[chosen].sum(1).T
-    return 1 - (found_sure + found_possible) / (found + sure)
+    numbers = np.array([(c.predicted, c.sure, c.predicted_sure, c.predicted_possible) for c in counts])
+    predicted, sure, predicted_sure, predicted_possible = numbers[chosen].sum(1).T
+    return 1 - (predicted_sure + predicted_possible) / (predicted + sure)
 
 
 def interval(rates: np.ndarray) -> dict:

@@ -136,7 +136,7 @@ def _trained(setting: Setting, name: str, root: Path, plan: Settings, start: Pat
     return folder
 
 
-def links(pairs: Sequence[gold.Pair]) -> dict:
+def links(pairs: Sequence[gold.LinkedPair]) -> dict:
     """How many linked pairs and sure links there are, and the error rate of the diagonal, which looks at nothing."""
     plain = [alignment.count(alignment.diagonal(len(p.target_words), len(p.source_words)), p) for p in pairs]
     total = sum(plain, Counts(0, 0, 0, 0))

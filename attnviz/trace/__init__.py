@@ -1,5 +1,7 @@
-"""The value that everything hangs on: a Trace of what one model looked at, its tokens and its maps. No torch here."""
+"""Trace: what one model attended to in one text, with its tokens and its attention maps. No torch here."""
 
-from attnviz.trace.trace import KINDS, SIDES, Alternative, AttentionMap, Token, Trace
+from attnviz.trace.attention_map import KINDS, SIDES, AttentionMap
+from attnviz.trace.token import BOS, Alternative, Token
+from attnviz.trace.trace import Trace
 
-__all__ = ["KINDS", "SIDES", "Alternative", "AttentionMap", "Token", "Trace"]
+__all__ = ["BOS", "KINDS", "SIDES", "Alternative", "AttentionMap", "Token", "Trace"]

@@ -1,6 +1,14 @@
-"""Attention that was computed elsewhere, as a Trace: what selects, measures, draws and saves traces works on it.
+"""A Trace of attention that was computed elsewhere, to be selected, measured, drawn and saved like any other.
 
 Axes: L layers, H heads, Q queries (rows), K keys (columns).
+
+What the tokens name depends on the kind of the weights:
+
+    cross     columns are the source `tokens`, rows the `target` tokens.
+    encoder   rows and columns are the source `tokens`.
+    decoder   causal. Without a target, rows and columns are `tokens`: row i is the attention of token i, the last one
+              read. With a target, row t is the attention used to produce target token t; the columns are what the
+              decoder had read by then: `start`, then the target without its last token.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,10 +17,8 @@ import numpy as np
 
 from attnviz.trace import AttentionMap, Token, Trace
 
-_HALF = {
-    "float16": 2**-10,
-    "bfloat16": 2**-7,
-}  # how far from 1 the numbers of a row may sum: twice what rounding each can do
+# How far from 1 a row may sum in half precision: twice the rounding error of each type.
+_ROUNDING = {"float16": 2**-10, "bfloat16": 2**-7}
 
 
 def from_arrays(
@@ -26,31 +32,19 @@ def from_arrays(
     log_probs: Sequence[float] = (),
     name: str = "arrays",
 ) -> Trace:
-    """A Trace of attention weights, after the softmax, and the tokens that they are between.
+    """A Trace of attention weights (after the softmax) between tokens. ValueError when the parts do not fit together.
 
-    weights : (L, H, Q, K), or one (H, Q, K) a layer, which may differ in heads; (1, H, Q, K), a batch of one, will do too.
-        Or a dict, kind -> such weights, for a model that has several kinds. NumPy arrays, tensors, or lists; rows that sum to
-        1 as nearly as half precision can are scaled to sum to 1.
-    tokens : of the source, which are the columns of cross-attention, and both axes of self-attention without a target.
-    target : the tokens produced, one a row of cross-attention; () for a model that only reads.
-    kind : of weights that are no dict: `cross` (which is meant with a target), `encoder` (without one), or `decoder`, which is
-        causal: without a target row i is what token i, read last, looked at; with one, row t is what was looked at to
-        produce target token t, and the columns are what was read by then: `start`, then the target but for its last token.
-    special : those tokens, in words such as `[CLS]`, that stand for no text.
-    log_probs : natural log of the probability of each target token; () when they are not known.
-
-    Raises ValueError when the parts do not fit together. The text of the trace is the tokens with spaces between them.
+    weights : (L, H, Q, K), or a list with one (H, Q, K) or (1, H, Q, K) a layer; or a dict, kind -> such weights. NumPy
+        arrays, tensors or lists. Half-precision rows are scaled to sum to 1.
+    tokens : of the source. target : the tokens produced; () for a model that only reads.
+    kind : of weights that are no dict: `cross` (default with a target), `encoder` (default without one) or `decoder`.
+    special : the tokens that stand for no text, such as `[CLS]`.
+    log_probs : natural log of the probability of each target token; () when not known.
     """
-    tokens, target = _listed("tokens", tokens), _listed("target", target)
-    kind = kind or ("cross" if len(target) else "encoder")
+    tokens, target = _strings("tokens", tokens), _strings("target", target)
+    kind = kind or ("cross" if target else "encoder")
     if isinstance(special, str) or not isinstance(special, Collection):
         raise ValueError(f"special must be a list of tokens; got {special!r:.60}")
-    layers = weights if isinstance(weights, Mapping) else {kind: weights}
-    for given in layers.values():
-        _check_layers(given)
-    maps = [_map(of, layer, _unbatched(one)) for of, given in layers.items() for layer, one in enumerate(given)]
-    if not maps:
-        raise ValueError("weights must hold at least one layer; got none")
     source, text = _tokens(tokens, special)
     produced, translation = _tokens(target, special)
     return Trace(
@@ -63,9 +57,19 @@ def from_arrays(
         target=produced,
         log_probs=tuple(log_probs),
         alternatives=(),
-        maps=tuple(maps),
+        maps=_maps(weights if isinstance(weights, Mapping) else {kind: weights}),
         start=Token(start, 0, 0, special=True),
     )
+
+
+def _maps(kinds: Mapping) -> tuple[AttentionMap, ...]:
+    """{kind: layers of weights} -> the map of every layer."""
+    for layers in kinds.values():
+        _check_layers(layers)
+    maps = [_map(kind, i, _unbatched(layer)) for kind, layers in kinds.items() for i, layer in enumerate(layers)]
+    if not maps:
+        raise ValueError("weights must hold at least one layer; got none")
+    return tuple(maps)
 
 
 def _map(kind: str, layer: int, weights) -> AttentionMap:
@@ -86,18 +90,18 @@ def _check_layers(weights) -> None:
         )
 
 
-def _listed(name: str, tokens) -> list[str]:
-    found = None if isinstance(tokens, str) or not isinstance(tokens, Iterable) else list(tokens)
-    if found is None or not all(isinstance(token, str) for token in found):
+def _strings(name: str, tokens) -> list[str]:
+    texts = None if isinstance(tokens, str) or not isinstance(tokens, Iterable) else list(tokens)
+    if texts is None or not all(isinstance(token, str) for token in texts):
         raise ValueError(f"{name} must be a list of strings, one a token; got {tokens!r:.60}")
-    return found
+    return texts
 
 
 def _unbatched(weights):
-    """One layer, out of its batch of one if it is in one; AttentionMap says what else is wrong with it."""
+    """The weights (H, Q, K) of one layer, taken out of a batch of one. AttentionMap makes all other checks."""
     if not hasattr(weights, "shape"):  # lists
         return weights
-    rounding = _HALF.get(str(weights.dtype).removeprefix("torch."), 0)
+    rounding = _ROUNDING.get(str(weights.dtype).removeprefix("torch."), 0)
     weights = np.asarray(weights.detach().cpu().float() if hasattr(weights, "detach") else weights)
     weights = weights[0] if weights.ndim == 4 and len(weights) == 1 else weights
     if rounding and weights.ndim == 3:
@@ -107,7 +111,7 @@ def _unbatched(weights):
 
 
 def _tokens(texts: Sequence[str], special: Collection[str]) -> tuple[tuple[Token, ...], str]:
-    """Tokens with offsets, each a word of its own, and the text that they make."""
+    """Tokens with offsets, each a word of its own, and their text: the tokens with spaces between them."""
     tokens, text = [], ""
     for word, piece in enumerate(texts):
         if piece in special:

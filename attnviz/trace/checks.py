@@ -1,4 +1,4 @@
-"""What must hold for a Trace (trace.py): every check raises ValueError with a whole sentence."""
+"""Checks of a Trace and its maps. Each raises ValueError; the message says what was wanted and what came."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def rows(weights, name: str) -> None:
 
 
 def strings(trace) -> None:
-    """What is written in a trace is text, whatever the file says that it came from."""
+    """Texts are strings, indices are integers, marks are bools. A file may hold other types."""
     for name in ("model", "mechanism", "text", "translation"):
         if not isinstance(getattr(trace, name), str):
             raise ValueError(f"{name} must be text; got {getattr(trace, name)!r:.60}")
@@ -36,8 +36,8 @@ def strings(trace) -> None:
                 or not isinstance(token.piece, str | None)
             ):
                 raise ValueError(
-                    f"{name} token {i} must have a text, the index of its word or none, a count of pieces, and a piece or none; "
-                    f"got {token!r:.120}"
+                    f"{name} token {i} must have a text, the index of its word or none, a count of pieces, and a piece "
+                    f"or none; got {token!r:.120}"
                 )
             marks(f"{name} token {i}", special=token.special, unknown=token.unknown)
     marks("the trace", forced=trace.forced, complete=trace.complete)
@@ -48,14 +48,14 @@ def strings(trace) -> None:
 
 
 def marks(what: str, **given) -> None:
-    """True or false: another number would be an index, where they choose among tokens."""
+    """Must be bool: code uses these marks as masks, and an integer would index tokens."""
     for name, value in given.items():
         if not isinstance(value, bool):
             raise ValueError(f"{name} of {what} must be true or false; got {value!r:.60}")
 
 
 def tokens(name: str, tokens, text: str) -> None:
-    """Every token lies within its text and, unless special, is a slice of it."""
+    """Every token lies within its text. A token that is not special is a slice of it."""
     for i, token in enumerate(tokens):
         if not 0 <= token.start <= token.end <= len(text):
             raise ValueError(
@@ -70,7 +70,7 @@ def tokens(name: str, tokens, text: str) -> None:
 
 
 def steps(trace) -> None:
-    """One log-probability (or none at all) and one list of alternatives a target token."""
+    """Each target token has one log-probability (or no token has one) and one list of alternatives."""
     steps = len(trace.target)
     for name, values in (("log_probs", trace.log_probs or trace.target), ("alternatives", trace.alternatives)):
         if len(values) != steps:
@@ -87,7 +87,7 @@ def steps(trace) -> None:
 
 
 def maps(trace) -> None:
-    """Maps differ, have the shape that the tokens give them, and see nothing that is hidden."""
+    """No map comes twice, each has the shape that the tokens give it, and hidden keys have weight 0."""
     names = [m.name for m in trace.maps]
     for i, attention in enumerate(trace.maps):
         if attention.name in names[:i]:

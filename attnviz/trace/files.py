@@ -1,7 +1,7 @@
-"""Traces in files: safetensors for any size, JSON for what people read. Nothing in either can run when it is read.
+"""Traces in files: safetensors for any size, JSON for people to read. Reading either runs no code from the file.
 
-In a safetensors file each map is a tensor of fp32, `encoder.0` (kind and layer), with axes [heads, queries, keys]; beside
-them, in the metadata, `trace` holds the JSON of all but the weights, as `Trace.to_dict` has it.
+In a safetensors file each map is an fp32 tensor with axes [heads, queries, keys], named by kind and layer: `encoder.0`.
+The entry `trace` of the metadata holds everything but the weights, as the JSON of `Trace.to_dict`.
 """
 
 import json
@@ -17,11 +17,14 @@ from attnviz import atomic
 from attnviz.trace import Trace
 
 FORMATS = (".safetensors", ".json")
-LONGEST = 300  # characters of what is wrong with a file, which may quote it
+LONGEST = 300  # characters of an error message, which may quote the file
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
-    """Write a trace, whole or not at all; as JSON where the path ends in .json. ValueError for any end but .safetensors or that."""
+    """Write a trace to a file that ends in .safetensors or .json; ValueError for another ending.
+
+    The file is written whole or not at all.
+    """
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"path must end in {' or '.join(FORMATS)}; got {path.name!r}")
@@ -32,7 +35,10 @@ def save_trace(trace: Trace, path: str | Path) -> None:
 
 
 def load_trace(path: str | Path) -> Trace:
-    """The trace that `save_trace` or `Trace.to_json` wrote. ValueError when it cannot be read, or makes no trace."""
+    """Read what `save_trace` or `Trace.to_json` wrote.
+
+    ValueError if the file cannot be read or holds no valid trace.
+    """
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -47,14 +53,14 @@ def pack(trace: Trace) -> bytes:
 
 
 def unpack(content: bytes, name: str) -> Trace:
-    """The trace in the content of a file, of either format; name : of the file, in errors. Raises ValueError."""
+    """The trace in the content of a file of either format. name : the file's name, for errors. Raises ValueError."""
     if not content:
         raise ValueError(f"the file {name} is empty")
     try:
         binary = content[4:9] == b"\0\0\0\0{"  # the length of a header, 8 bytes, and its beginning
         return _from_safetensors(content) if binary else Trace.from_json(_text(content))
     except ValueError as error:
-        raise ValueError(f"the file {name} holds no trace that can be shown: {_short(str(error))}") from None
+        raise ValueError(f"the file {name} holds no valid trace: {_short(str(error))}") from None
 
 
 def _short(text: str) -> str:
@@ -75,34 +81,34 @@ def _from_safetensors(content: bytes) -> Trace:
     try:
         tensors = load(content)
     except SafetensorError:
-        raise ValueError("its safetensors are damaged, or not whole") from None
-    except (KeyError, TypeError, AttributeError):  # a type of numbers that numpy has not
-        raise ValueError("its weights are numbers of a kind that no trace has") from None
+        raise ValueError("its safetensors data are damaged or incomplete") from None
+    except (KeyError, TypeError, AttributeError):  # a number type that NumPy does not have
+        raise ValueError("its weights have a number type that traces do not use") from None
     written = _header(content).get("trace")
     if not isinstance(written, str):
-        raise ValueError("its weights are those of something else; a trace is written by attnviz.save_trace()")
+        raise ValueError("its weights are not those of a trace; attnviz.save_trace() writes traces")
     values = _object(written)
-    return Trace.from_dict(values | {"maps": [_map(one, tensors) for one in values["maps"]]})
+    return Trace.from_dict(values | {"maps": [_map(listed, tensors) for listed in values["maps"]]})
 
 
 def _header(content: bytes) -> Mapping[str, str]:
-    """The metadata, which `load` drops: the first 8 bytes are the length of the JSON that follows."""
+    """The metadata, which `load` does not return. The first 8 bytes are the length of the JSON after them."""
     return json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")]).get("__metadata__") or {}
 
 
 def _object(text: str) -> dict:
     try:
-        found = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"what stands beside its weights must be JSON; {error}") from None
-    if not isinstance(found, dict) or not isinstance(found.get("maps"), list):
-        raise ValueError("what stands beside its weights must be an object with a list of maps")
-    return found
+        raise ValueError(f"the metadata beside its weights must be JSON; {error}") from None
+    if not isinstance(values, dict) or not isinstance(values.get("maps"), list):
+        raise ValueError("the metadata beside its weights must be an object with a list of maps")
+    return values
 
 
 def _map(listed: Any, tensors: Mapping[str, np.ndarray]) -> dict:
     """A map as `Trace.from_dict` takes it."""
     name = f"{listed.get('kind')}.{listed.get('layer')}" if isinstance(listed, dict) else None
     if name not in tensors:
-        raise ValueError(f"weights must be there for each of its maps; got none for {str(name or listed):.60}")
+        raise ValueError(f"the file must hold weights for each map; got none for {str(name or listed):.60}")
     return {**listed, "weights": tensors[name]}

@@ -159,7 +159,7 @@ def _target(settings: Settings, tracer: Tracer) -> str | None:
         raise SceneError(f"{title(giver)} can give no text for all: {error}") from None
 
 
-def _linked(settings: Settings, target: str | None) -> gold.Pair | None:
+def _linked(settings: Settings, target: str | None) -> gold.LinkedPair | None:
     """The text and its target, when they are a pair with links set by hand and these are to be shown."""
     if target is None or not settings.links:
         return None
@@ -168,7 +168,7 @@ def _linked(settings: Settings, target: str | None) -> gold.Pair | None:
     )
 
 
-def _part(mechanism: str, trace: Trace, settings: Settings, linked: gold.Pair | None) -> Part:
+def _part(mechanism: str, trace: Trace, settings: Settings, linked: gold.LinkedPair | None) -> Part:
     shown = select.words(trace) if settings.words else trace
     if not trace.maps:
         steps = tuple(token for token in shown.target if settings.special or not token.special)
@@ -180,7 +180,7 @@ def _part(mechanism: str, trace: Trace, settings: Settings, linked: gold.Pair | 
     return Part(mechanism, trace, shown, grid.queries, grid, stats.of_grid(grid), links)
 
 
-def _links(trace: Trace, grid: Grid, pair: gold.Pair) -> Links:
+def _links(trace: Trace, grid: Grid, pair: gold.LinkedPair) -> Links:
     weights = alignment.on_words(trace, pair)
     found = (
         weights[grid.layer, grid.head] if (grid.layer, grid.head) in weights else weights[grid.layer, 0]

@@ -76,7 +76,7 @@ def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5
     assert not dashboard.sentence.count() and "a <b>dog</b> !" in dashboard.translations
     assert dashboard.page.get_by_text("A saved trace comes without its model").count() == 2
     file.set_input_files(t5 / "model.safetensors")
-    dashboard.page.locator(".st-key-notice").get_by_text("its weights are those of something else").wait_for()
+    dashboard.page.locator(".st-key-notice").get_by_text("its weights are not those of a trace").wait_for()
     dashboard.drawn(CHARTS)
     with dashboard.page.expect_download() as download:
         dashboard.page.get_by_role("button", name="The whole trace").click()

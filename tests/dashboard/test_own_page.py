@@ -219,7 +219,7 @@ def test_a_file_that_is_no_trace_leaves_the_picture(folder):
     bad = trace.to_json().replace(str(float(trace.maps[0].weights[0, 0, 0])), "0.75")
     for content, wanted in (
         (b"", "The file mine.safetensors is empty"),
-        ((folder("bert") / "model.safetensors").read_bytes(), "its weights are those of something else"),
+        ((folder("bert") / "model.safetensors").read_bytes(), "its weights are not those of a trace"),
         (bad.encode(), "must sum to 1 over the keys of every row"),
         (b"{", "trace must be JSON"),
     ):

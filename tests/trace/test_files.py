@@ -92,22 +92,22 @@ HEADER = WHOLE[: 8 + int.from_bytes(WHOLE[:8], "little")]
         (b'{"a": ', "trace must be JSON; "),
         (b'{"a":' * 5000, "trace must be JSON; "),
         (json.dumps({f"key {i}": 0 for i in range(9999)}).encode(), "trace must have the fields model"),
-        (WHOLE[:-1], "its safetensors are damaged, or not whole"),
-        (HEADER, "its safetensors are damaged, or not whole"),
-        (WHOLE[:20], "its safetensors are damaged, or not whole"),
-        (b"\xff" * 4 + bytes(4) + b"{}", "its safetensors are damaged, or not whole"),
+        (WHOLE[:-1], "its safetensors data are damaged or incomplete"),
+        (HEADER, "its safetensors data are damaged or incomplete"),
+        (WHOLE[:20], "its safetensors data are damaged or incomplete"),
+        (b"\xff" * 4 + bytes(4) + b"{}", "its safetensors data are damaged or incomplete"),
         (
             save({"layer.weight": np.ones(3, np.float32)}),
-            "its weights are those of something else; a trace is written by attnviz.save_trace()",
+            "its weights are not those of a trace; attnviz.save_trace() writes traces",
         ),
-        (save({}, {"trace": "{"}), "what stands beside its weights must be JSON; "),
-        (save({}, {"trace": "[]"}), "what stands beside its weights must be an object with a list of maps"),
-        (beside(maps=3), "what stands beside its weights must be an object with a list of maps"),
+        (save({}, {"trace": "{"}), "the metadata beside its weights must be JSON; "),
+        (save({}, {"trace": "[]"}), "the metadata beside its weights must be an object with a list of maps"),
+        (beside(maps=3), "the metadata beside its weights must be an object with a list of maps"),
         (
             beside(maps=[{"kind": "encoder", "layer": 7}]),
-            "weights must be there for each of its maps; got none for encoder.7",
+            "the file must hold weights for each map; got none for encoder.7",
         ),
-        (beside(maps=[["x"]]), "weights must be there for each of its maps; got none for ['x']"),
+        (beside(maps=[["x"]]), "the file must hold weights for each map; got none for ['x']"),
         (
             beside(maps=[{"kind": "encoder", "layer": 0}] * 2),
             "maps must differ in kind or layer; got the encoder map of layer 0 twice",
@@ -140,7 +140,7 @@ def test_a_file_that_holds_no_trace_says_so(content, wanted, tmp_path):
     with pytest.raises(ValueError) as error:
         attnviz.load_trace(tmp_path / "x")
     said = str(error.value)
-    assert said == wanted or said.startswith(f"the file x holds no trace that can be shown: {wanted}")
+    assert said == wanted or said.startswith(f"the file x holds no valid trace: {wanted}")
     assert len(said) < 400 and "\n" not in said
 
 
@@ -154,7 +154,7 @@ def test_weights_of_other_numbers(dtype, size):
         },
     }
     header = json.dumps(listed).encode()
-    with pytest.raises(ValueError, match="^the file x holds no trace that can be shown: "):
+    with pytest.raises(ValueError, match="^the file x holds no valid trace: "):
         files.unpack(len(header).to_bytes(8, "little") + header + bytes(4 * size), "x")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import synthetic
 
-from attnviz.trace.trace import BOS, Alternative, AttentionMap, Token, Trace
+from attnviz.trace import BOS, Alternative, AttentionMap, Token, Trace
 
 HALF = [[[0.5, 0.5], [0.25, 0.75]]]
 

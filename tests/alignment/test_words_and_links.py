@@ -22,7 +22,7 @@ def test_the_error_rate_by_hand():
     """A = 0-0 0-1 1-2, S = 0-0 1-2 2-1, P = S and 0-1: |A∩S| = 2, |A∩P| = 3; 1 - (2 + 3) / (3 + 3) = 1/6."""
     found = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0]], dtype=bool)
     counts = alignment.count(found, PAIR)
-    assert counts == Counts(found=3, sure=3, found_sure=2, found_possible=3)
+    assert counts == Counts(predicted=3, sure=3, predicted_sure=2, predicted_possible=3)
     assert counts.error_rate == pytest.approx(1 / 6) and counts.precision == 1 and counts.recall == pytest.approx(2 / 3)
     assert counts.to_dict() == {"error_rate": 0.1667, "precision": 1.0, "recall": 0.6667, "links": 3}
 
@@ -52,7 +52,7 @@ def drawn(draw):
     sure, more, found = draw(cells), draw(cells), draw(cells)
     spans = [tuple((2 * i, 2 * i + 1) for i in range(count)) for count in (sources, targets)]
     texts = [" ".join("x" * count) for count in (sources, targets)]
-    return gold.Pair(*texts, *spans, frozenset(sure), frozenset(sure | more)), found
+    return gold.LinkedPair(*texts, *spans, frozenset(sure), frozenset(sure | more)), found
 
 
 @given(drawn())
@@ -65,7 +65,7 @@ def test_the_error_rate_is_that_of_the_definition(example):
     if found or pair.sure:
         assert counts.error_rate == pytest.approx(oracle(found, pair.sure, pair.possible))
         assert 0 <= counts.error_rate <= 1
-    assert counts.found_sure <= counts.found_possible <= counts.found
+    assert counts.predicted_sure <= counts.predicted_possible <= counts.predicted
 
 
 @given(drawn())

@@ -11,7 +11,8 @@ from attnviz import alignment, gold, select
 
 
 def corpus():
-    """Two heads: the first is right on the 1st and 3rd of four sentences, the second on the 2nd and 4th; wrong elsewhere."""
+    """Two heads: the first is right on the 1st and 3rd of four sentences, the second on the 2nd and 4th; wrong
+    elsewhere."""
     pair = gold.parse("a b\nx y\n0-0 1-1")[0]
     right, wrong = sharp(0, 1, 2, size=3), sharp(1, 0, 2, size=3)
     return [forced(pair, [right, wrong] if i % 2 == 0 else [wrong, right]) for i in range(4)], [pair] * 4
@@ -34,7 +35,8 @@ def test_measure_has_a_row_for_every_head_and_mean():
 
 
 def test_the_best_head_is_chosen_on_other_sentences():
-    """On the 2nd and 4th the second head is best, and wrong on the 1st and 3rd, which it is chosen for; and the reverse."""
+    """On the 2nd and 4th the second head is best, and wrong on the 1st and 3rd, which it is chosen for; and the
+    reverse."""
     counts, chosen = alignment.best_head(*corpus())
     assert chosen == [(0, 1), (0, 0)] and counts.error_rate == 1
     traces, pairs = corpus()
@@ -58,7 +60,8 @@ def test_a_head_without_any_rate_is_not_the_best():
         (
             1,
             1,
-            "of 2 heads the best is chosen on other sentences than those scored, so there must be two linked pairs or more; got 1",
+            "of 2 heads the best is chosen on other sentences than those scored, so there must be two linked pairs "
+            "or more; got 1",
         ),
         (0, 0, "there must be attention to measure; got none"),
         (2, 3, "there must be one trace for each pair; got 2 traces and 3 pairs"),
@@ -93,7 +96,8 @@ def test_the_report_of_a_card():
         "chosen": [[0, 0], [0, 0]],
     }
     assert found["diagonal"]["error_rate"] == 0 and set(found["shifted"]) == {"-1", "1"}
-    # with the second head, a step later, x reads the row of y, which is right, and y that of <eos>, which is none: 1 - 2 / 3
+    # with the second head, a step later, x reads the row of y, which is right, and y that of <eos>, which is none: 1 -
+    # 2 / 3
     later = {"error_rate": 0.3333, "precision": 1.0, "recall": 0.5, "links": 4, "chosen": [[0, 1], [0, 1]]}
     assert found["shifted"]["1"] == later
     assert [(row["layer"], row["head"], row["error_rate"]) for row in found["heads"]] == [(0, 0, 0), (0, 1, 1)]

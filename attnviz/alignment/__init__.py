@@ -1,0 +1,24 @@
+"""Attention as an alignment of words, and its error rate against links set by hand (Och & Ney 2003).
+
+Axes: T target words (rows), S source words (columns); Q, K their pieces; H heads. A matrix of links is bool: True is a
+link.
+"""
+
+from attnviz.alignment.links import Counts, above, argmax, count, diagonal
+from attnviz.alignment.report import SHIFTS, best_head, measure, report
+from attnviz.alignment.words import Cells, cells, on_words
+
+__all__ = [
+    "SHIFTS",
+    "Cells",
+    "Counts",
+    "above",
+    "argmax",
+    "best_head",
+    "cells",
+    "count",
+    "diagonal",
+    "measure",
+    "on_words",
+    "report",
+]

@@ -1,0 +1,55 @@
+"""AttentionMap: the attention weights of one layer. KINDS: where attention may lie in a model."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnviz.trace import checks
+
+KINDS = ("cross", "encoder", "decoder")
+SIDES = {  # kind -> what the rows are, what the columns are
+    "cross": ("target", "source"),
+    "encoder": ("source", "source"),
+    "decoder": ("target", "input"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMap:
+    """Weights (heads, queries, keys) of one layer, counted from 0. Every weight is at least 0 and every row sums to 1.
+
+    The weights are kept as a read-only float32 copy. Raises ValueError for an unknown kind, layer or bad weights.
+    """
+
+    kind: str
+    layer: int
+    weights: np.ndarray
+
+    def __post_init__(self):
+        if self.kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}")
+        if not isinstance(self.layer, int) or isinstance(self.layer, bool) or self.layer < 0:
+            raise ValueError(f"layer must be an integer of at least 0; got {self.layer!r}")
+        name = f"weights of {self.name}"
+        try:
+            weights = np.array(self.weights, dtype=np.float32, order="C")
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be numbers with axes [heads, queries, keys]") from None
+        if weights.ndim != 3 or not weights.size:
+            raise ValueError(f"{name} must have axes [heads, queries, keys], none empty; got shape {weights.shape}")
+        checks.rows(weights, name)
+        weights.setflags(write=False)
+        object.__setattr__(self, "weights", weights)
+
+    @property
+    def name(self) -> str:
+        """Its name in error messages."""
+        return f"the {self.kind} map of layer {self.layer}"
+
+    def __eq__(self, other):
+        if not isinstance(other, AttentionMap):
+            return NotImplemented
+        return (self.kind, self.layer) == (other.kind, other.layer) and np.array_equal(self.weights, other.weights)
+
+    def __hash__(self):
+        return hash((self.kind, self.layer, self.weights.tobytes()))
