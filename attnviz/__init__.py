@@ -1,12 +1,12 @@
 """attnviz: see how attention works, in trained translation models and in models of your own.
 
     import attnviz
-    model = attnviz.load("en-fr/bahdanau")  # or "hf:FOLDER", "hf:NAME": a model for the transformers library
+    model = attnviz.load("en-fr/bahdanau")  # or "hf:FOLDER", "hf:NAME": a Hugging Face model
     trace = model.trace("The black dog is running.")
     trace = attnviz.from_arrays(weights, ["The", "dog"])  # attention that was computed elsewhere
-    attnviz.save_trace(trace, "trace.safetensors")  # to be opened on the page Heads and layers, or by load_trace
+    attnviz.save_trace(trace, "trace.safetensors")  # open it on the page Heads and layers, or with load_trace
 
-torch is imported when a model is first asked for, not before.
+torch and numpy are imported when they are first needed.
 """
 
 from pathlib import Path
@@ -16,17 +16,17 @@ __all__ = ["available", "from_arrays", "load", "load_trace", "save_trace"]
 
 
 def available(root: str | Path | None = None) -> list[str]:
-    """Names (`pair/mechanism`) of the checkpoints below `root`; by default those that come with the project."""
+    """The names (`pair/mechanism`) of the checkpoints below `root`; by default those that come with the project."""
     from attnviz.models import checkpoint_files
 
     return checkpoint_files.names(Path(root) if root else checkpoint_files.ROOT)
 
 
 def load(name: str, root: str | Path | None = None):
-    """The trained model `name` (see `available`) as a Translator, or a Classifier where it says a sentence's label.
+    """The trained model `name` (see `available`): a Translator, or a Classifier, which gives a sentence a label.
 
-    `hf:` and a folder, or a name on the Hugging Face hub: that model, by the transformers library (see `hf.load`).
-    Raises ValueError when there is none, or it is damaged.
+    `hf:FOLDER` or `hf:NAME` is a Hugging Face model in a folder or on the hub (see `models.huggingface.load`).
+    Raises ValueError when there is no such model, or its files are damaged.
     """
     from attnviz import loading
 
@@ -34,7 +34,7 @@ def load(name: str, root: str | Path | None = None):
 
 
 def __getattr__(name: str):
-    """What works on arrays, found when asked for: numpy is not imported before."""
+    """The functions that need numpy are imported when they are first used."""
     if name == "from_arrays":
         from attnviz.trace.arrays import from_arrays
 

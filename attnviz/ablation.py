@@ -1,8 +1,9 @@
-"""Heads switched off: what a model says without them, and how much it minds each one.
+"""Heads switched off: what a model produces without them, and how much each head matters.
 
-A head is switched off as in Michel et al. 2019, sec. 2.1, eq. 2: its context is multiplied by 0 before the output projection;
-in a copy of the model that shares all weights. The model itself never changes, so that others may use it meanwhile and
-nothing needs undoing. Every model that says where its output projections are (projections.py) will do.
+A head is switched off as in Michel et al. 2019, sec. 2.1, eq. 2: its context is multiplied by 0 before the output
+projection. This happens in a copy of the model that shares all weights. The model itself never changes, so others can
+use it at the same time and nothing needs to be undone. The model must name its output projections
+(networks/projections.py).
 """
 
 import copy
@@ -26,21 +27,26 @@ Model = Trained | Pretrained
 
 
 def heads(model: Model) -> list[Head]:
-    """Every head that can be switched off, kind by kind and layer by layer; none without multi-head attention.
+    """Every head that can be switched off, by kind and layer; [] without multi-head attention.
 
-    ValueError for a model whose family is not known well enough."""
-    return [Head(one.kind, one.layer, head) for one in model.projections() for head in range(one.heads)]
+    ValueError for a model family whose output projections are not known.
+    """
+    return _heads_of(model.projections())
+
+
+def _heads_of(projections: Iterable[Projection]) -> list[Head]:
+    return [Head(place.kind, place.layer, head) for place in projections for head in range(place.heads)]
 
 
 def without(model: nn.Module, places: Iterable[Projection], off: Iterable[Head]) -> nn.Module:
-    """A copy of the model with some heads switched off; ValueError if none of its projections has such a head.
+    """A copy of the model with some heads switched off. ValueError if no projection has such a head.
 
-    All parameters are shared with the model; the biases of the projections still speak.
+    The copy shares all parameters. The biases of the projections remain.
     """
     off, places = set(off), list(places)
-    known = [Head(one.kind, one.layer, head) for one in places for head in range(one.heads)]
-    if unknown := sorted(off - set(known)):
-        raise ValueError(f"heads must be heads of the model ({_listed(known, 3)}); got {_listed(unknown, 3)}")
+    every = _heads_of(places)
+    if unknown := sorted(off - set(every)):
+        raise ValueError(f"heads must be heads of the model ({_listed(every, 3)}); got {_listed(unknown, 3)}")
     shared = {id(tensor): tensor for tensor in [*model.parameters(), *model.buffers()]}
     changed = copy.deepcopy(model, shared)
     for kind, layer, path, count in places:
@@ -51,13 +57,16 @@ def without(model: nn.Module, places: Iterable[Projection], off: Iterable[Head])
 
 
 def _gate(gates: Tensor, _projection: nn.Module, arguments: tuple[Tensor]) -> tuple[Tensor]:
-    """gates (H), the contexts (..., H*d) on their way into the projection -> those that remain."""
+    """A hook before the projection. gates : (H,), 0 or 1. contexts (..., H*d) -> the same, times the gates."""
     contexts = arguments[0].unflatten(-1, (len(gates), -1))
     return ((contexts * gates.to(contexts).unsqueeze(-1)).flatten(-2),)
 
 
 def switch_off(model: Model, off: Iterable[Head]) -> Model:
-    """The same model without some heads; its name says so. Their weights are in its traces, but reach nothing."""
+    """The same model without some heads; its name lists them.
+
+    Its traces still hold their weights, which have no effect.
+    """
     off = sorted(set(off))
     if not off:
         return model
@@ -68,13 +77,15 @@ def switch_off(model: Model, off: Iterable[Head]) -> Model:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """A text with and without some heads.
+    """One text through a model with all its heads and without some.
 
-    before : the text of the original output, forced (so that `after` has the same pieces; special and unknown ones that a model
-    of another make may have produced within it are not of the text). after : that text without the heads.
-    free : what the model says without the heads when nothing is forced. All three are of the same text. Of a model that only
-    reads they are of what it read, and `after` is `free`; predictions : of the tokens of the text, with all heads and without
-    some; () each for a model that says something, or that has nothing to predict with.
+    off : the heads that are switched off.
+    before : the original output, forced on the model, so that `after` has the same pieces. (Special and unknown tokens
+        that a Hugging Face model may have produced inside it are not part of the text.)
+    after : the same output, forced on the model without the heads.
+    free : what the model produces without the heads when nothing is forced.
+    predictions : for a model that only reads: its predictions of the tokens of the text, with all heads and without
+        some; () twice for other models, and for models without a language-model head. Then `after` is `free`.
     """
 
     off: tuple[Head, ...]
@@ -85,32 +96,35 @@ class Effect:
 
     @property
     def log_probs(self) -> tuple[float, float] | None:
-        """Log-probability (natural) of the original output, or of what is predicted of the text, with all heads and without some."""
+        """Natural log-probability of the output, or of the predicted tokens, with all heads and without some; or
+        None."""
         if any(self.predictions):
-            return tuple(sum(one.log_prob for one in side) for side in self.predictions)
+            return tuple(sum(prediction.log_prob for prediction in side) for side in self.predictions)
         return (self.before.log_prob, self.after.log_prob) if self.before.log_probs else None
 
     @property
     def change(self) -> float | None:
-        """Log-probability without the heads, minus that with them; below 0: they are missed. None where there is none."""
+        """Log-probability without the heads minus with them. Negative: the model needs them. None if there is none."""
         return self.log_probs and self.log_probs[1] - self.log_probs[0]
 
 
 def effect(model: Model, off: Sequence[Head], text: str, target: str | None = None) -> Effect:
-    """Switch heads off. The original output is `target`, or what the model says (a greedy translation, a label); errors as of
-    `trace`, and TextError when the model says nothing by itself."""
+    """Switch heads off and compare. The output is `target`, or what the model produces (a greedy translation, a label).
+
+    Errors are those of `trace`, and TextError when the model produces an empty text.
+    """
     changed, before = switch_off(model, off), model.trace(text, target)
     if not before.target:
         after = changed.trace(text)
         return Effect(tuple(off), before, after, after, (model.predictions(text), changed.predictions(text)))
     if target is None:
-        target = _said(before)
+        target = _output(before)
         before = model.trace(text, target)
     return Effect(tuple(off), before, changed.trace(text, target), changed.trace(text))
 
 
 class Importance(NamedTuple):
-    """How much a model minds one head. change : as of `Effect`, in nats. done, total : heads so far and in all."""
+    """How much one head matters. change : as in `Effect`, in nats. done, total : number of heads so far and in all."""
 
     head: Head
     change: float
@@ -121,29 +135,30 @@ class Importance(NamedTuple):
 def importance(
     model: Model, text: str, target: str | None = None, only: Sequence[Head] | None = None
 ) -> Iterator[Importance]:
-    """Each head switched off in turn (Michel et al. 2019, sec. 3.2), on the log-probability of one output; stop whenever.
+    """Switch off each head in turn and measure the log-probability of one output (Michel et al. 2019, sec. 3.2).
 
-    target : the output; None: what the model says by itself, or, of a model that only reads, its predictions of the text.
-    only : those heads instead of all. Errors as of `log_prob` and `effect`, with the first.
+    An iterator, which may be stopped at any head. target : the output. None is what the model produces by itself, or,
+    for a model that only reads, its predictions of the text. only : these heads instead of all. Errors are those of
+    `log_prob` and `effect`, raised at the first head.
     """
     chosen = heads(model) if only is None else list(only)
-    target = _said(model.trace(text)) if target is None else target
+    target = _output(model.trace(text)) if target is None else target
     before = model.log_prob(text, target)
     for done, head in enumerate(chosen, start=1):
         yield Importance(head, switch_off(model, [head]).log_prob(text, target) - before, done, len(chosen))
 
 
-def _said(trace: Trace) -> str | None:
-    """What a model said by itself; None of one that only reads."""
+def _output(trace: Trace) -> str | None:
+    """What a model produced by itself; None for a model that only reads."""
     if trace.target and not trace.translation.strip():
-        raise TextError(f"{trace.model} says nothing of this text that could be compared; give it a target")
+        raise TextError(f"{trace.model} produces an empty text, which cannot be compared; give it a target")
     return trace.translation or None
 
 
-def table(found: Iterable[Importance], known: Sequence[Head]) -> pd.DataFrame:
-    """One row for each of `known` heads: kind, layer, head and change; NaN for those not yet found."""
-    changes = {one.head: one.change for one in found}
-    return pd.DataFrame([(*head, changes.get(head, math.nan)) for head in known], columns=[*Head._fields, "change"])
+def table(measured: Iterable[Importance], every: Sequence[Head]) -> pd.DataFrame:
+    """One row for each of `every` head: kind, layer, head and change; NaN for heads that are not measured yet."""
+    changes = {importance.head: importance.change for importance in measured}
+    return pd.DataFrame([(*head, changes.get(head, math.nan)) for head in every], columns=[*Head._fields, "change"])
 
 
 def _listed(chosen: Sequence[Head], most: int) -> str:

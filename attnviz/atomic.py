@@ -1,4 +1,4 @@
-"""A file on disk is replaced whole or not at all."""
+"""Write a file so that readers see the old content or the new, never a part."""
 
 import os
 from collections.abc import Callable
@@ -6,15 +6,15 @@ from pathlib import Path
 
 
 def replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Have `write` make a file beside `path`, and put it there in one move: whole or not at all."""
+    """Call `write` with a temporary path in the same folder, then rename that file to `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         write(temporary)
-        temporary.chmod(0o644)  # safetensors leaves its files to their owner alone
+        temporary.chmod(0o644)  # safetensors makes files that only their owner can read
         os.replace(temporary, path)
     except OSError as error:
-        error.filename = str(path)  # the one a reader knows; a full disc names none
+        error.filename = str(path)  # the name that the user knows; a full disk gives none
         raise
     finally:
-        temporary.unlink(missing_ok=True)  # what a failed write left
+        temporary.unlink(missing_ok=True)  # left over when `write` failed

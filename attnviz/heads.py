@@ -1,6 +1,6 @@
-"""Heads beside each other: a table of every head's statistics and patterns, and how far two heads are from one another.
+"""Heads compared: a table of every head's statistics and pattern scores, and the distance between two heads.
 
-A number of a head is the mean over its steps. Axes: H heads, Q queries, K keys. Layers and heads count from 0.
+A statistic of a head is the mean over its steps. Axes: H heads, Q queries, K keys. Layers and heads count from 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ COLUMNS = (*stats.STATISTICS, "special_mass", "distance")
 
 
 class Head(NamedTuple):
-    """One head of a model."""
+    """One head of a model, counted from 0: `encoder 0.3` is head 3 of the first layer."""
 
     kind: str
     layer: int
@@ -35,20 +35,23 @@ def table(
     scored: Iterable[Pattern] = PATTERNS.values(),
     threshold: float = 0.1,
 ) -> pd.DataFrame:
-    """One row a head: model, kind, layer, head, and the mean over its steps of every statistic of `stats`, then
+    """One row a head: model, kind, layer, head, the mean over its steps of every statistic of `stats`, and
 
     special_mass   the weight on special keys
-    distance       sum_k a_qk |k - p_q| in keys, from the query's own place p (Vig & Belinkov 2019, eq. 3; see `patterns.Layout`)
-    and the score of every pattern (see `patterns`), those of `scored`.
+    distance       sum_k a_qk |k - p_q|, in keys from the query's own place p (Vig & Belinkov 2019, eq. 3;
+                   `patterns.Layout`)
 
-    kind : of those heads alone. only : of those columns alone, which takes less time. ValueError for an unknown column.
+    and its score for every pattern.
+
+    kind : only heads of this kind. only : only these columns, which takes less time; ValueError for an unknown one.
+    scored : the patterns (see `patterns`).
     """
-    patterns_ = {pattern.name: pattern for pattern in scored}
-    known = (*COLUMNS, *patterns_)
-    names = known if only is None else tuple(only)
-    if unknown := [name for name in names if name not in known]:
-        raise ValueError(f"columns must be among {', '.join(known)}; got {', '.join(unknown)}")
-    wanted = [patterns_[name] for name in names if name in patterns_]
+    by_name = {pattern.name: pattern for pattern in scored}
+    columns = (*COLUMNS, *by_name)
+    names = columns if only is None else tuple(only)
+    if unknown := [name for name in names if name not in columns]:
+        raise ValueError(f"columns must be among {', '.join(columns)}; got {', '.join(unknown)}")
+    wanted = [by_name[name] for name in names if name in by_name]
     parts = [
         _part(trace, attention, names, wanted, threshold) for attention in trace.maps if kind in (None, attention.kind)
     ]
@@ -57,17 +60,18 @@ def table(
 
 
 def most_like(frame: pd.DataFrame, pattern: str, count: int = 5) -> pd.DataFrame:
-    """The rows of a `table` with the highest scores of a pattern, or highest values of any column, the highest first."""
+    """The `count` rows of a `table` with the highest values in one column, a pattern's score for instance, highest
+    first."""
     if pattern not in frame:
         raise ValueError(f"the table must have the column {pattern}; got {', '.join(frame)}")
-    there = frame[frame[pattern].notna()]
-    return there.sort_values(pattern, ascending=False, kind="stable").head(count)
+    return frame[frame[pattern].notna()].sort_values(pattern, ascending=False, kind="stable").head(count)
 
 
 def jensen_shannon(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The Jensen-Shannon distance between distributions (..., K) -> (...): 0 for equal ones, 1 for those with no key in common.
+    """The Jensen-Shannon distance between distributions (..., K) -> (...): 0 if they are equal, 1 if they share no key.
 
-    sqrt(H((a + b) / 2) - (H(a) + H(b)) / 2) with entropies H in bits (Endres & Schindelin 2003). A row of NaN gives NaN.
+    sqrt(H((a + b) / 2) - (H(a) + H(b)) / 2) with entropies H in bits (Endres & Schindelin 2003). A row of NaN gives
+    NaN.
     """
     a, b = (rows / rows.sum(-1, keepdims=True, dtype=np.float64) for rows in (np.asarray(a), np.asarray(b)))
     divergence = _bits((a + b) / 2) - (_bits(a) + _bits(b)) / 2
@@ -75,24 +79,25 @@ def jensen_shannon(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def distances(trace: Trace, heads: Sequence[Head]) -> pd.DataFrame:
-    """Mean over the queries of the Jensen-Shannon distance between each two of `heads`, 0 to 1; labelled by head both ways.
+    """The mean over the queries of the Jensen-Shannon distance between every two heads, 0 to 1.
 
-    ValueError unless all heads are of one kind, so that they share queries and keys, and the trace has them.
+    A square table with the heads as labels of its rows and columns. ValueError unless the trace has all heads and they
+    are of one kind, so that they share queries and keys.
     """
     if len({head.kind for head in heads}) != 1:
         raise ValueError(f"heads must be of one kind to be compared; got {', '.join(map(str, heads)) or 'none'}")
     weights = [weights_of(trace, head) for head in heads]
-    found = np.zeros((len(heads), len(heads)))
+    matrix = np.zeros((len(heads), len(heads)))
     for i, j in zip(*np.triu_indices(len(heads), 1)):
-        found[i, j] = found[j, i] = jensen_shannon(weights[i], weights[j]).mean()
+        matrix[i, j] = matrix[j, i] = jensen_shannon(weights[i], weights[j]).mean()
     labels = [str(head) for head in heads]
-    return pd.DataFrame(found, labels, labels)
+    return pd.DataFrame(matrix, labels, labels)
 
 
 def nearest(trace: Trace, head: Head) -> pd.DataFrame:
-    """The other heads of its kind by their distance from a head, as of `distances`, the nearest first.
+    """The other heads of the same kind, sorted by their distance (see `distances`) from one head, the nearest first.
 
-    Columns model, kind, layer, head, jensen_shannon. ValueError if the trace has no such head.
+    Columns: model, kind, layer, head, jensen_shannon. ValueError if the trace has no such head.
     """
     own = weights_of(trace, head)
     rows = [
@@ -107,7 +112,7 @@ def nearest(trace: Trace, head: Head) -> pd.DataFrame:
 
 
 def weights_of(trace: Trace, head: Head) -> np.ndarray:
-    """The weights (Q, K) of one head. ValueError if the trace has none such."""
+    """The weights (Q, K) of one head. ValueError if the trace does not have it."""
     attention = trace.map(head.kind, head.layer)
     if not 0 <= head.head < len(attention.weights):
         raise ValueError(f"head must be one of 0 to {len(attention.weights) - 1} of {attention.name}; got {head.head}")

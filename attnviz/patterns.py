@@ -1,14 +1,16 @@
-"""Patterns that heads are known for, and how much of a head's weight lies where a pattern would have it.
+"""Patterns of attention heads, and the score of a head for each: the share of its weight that fits the pattern.
 
     score = mean over queries q of sum_k min(a_qk, u_qk)          0 to 1
 
-u (Q, K) is the most that the pattern takes up in each cell: 1 where it would look and 0 elsewhere, so that the score is the
-weight that lies there; 1 / n in every one of n visible keys for the broad pattern, so that it is the part of the weight that
-uniform attention would have had too. Hidden cells take up nothing. Queries that see a single key have no choice, and those
-for which the pattern has no visible key no chance: neither counts. A score without any query left is NaN.
+u (Q, K) is the ceiling of a pattern, the largest weight that counts in each cell. Most patterns have u = 1 on the keys
+that they describe and 0 elsewhere, so the score is the weight on those keys. The broad pattern has u = 1 / n on all n
+visible keys, so the score is the overlap with uniform attention. Hidden cells have u = 0.
 
-The patterns are those of Clark et al. 2019, sec. 3, Kovaleva et al. 2019, sec. 4.1 and Voita et al. 2019, sec. 5; `same` is
-the duplicate-token head of Wang et al. 2022, sec. 3. Q queries, K keys, H heads.
+Queries with one visible key are left out, and so are queries for which the pattern has no visible key. The score is NaN
+if no query remains.
+
+The patterns are those of Clark et al. 2019, sec. 3, Kovaleva et al. 2019, sec. 4.1 and Voita et al. 2019, sec. 5;
+`same` is the duplicate-token head of Wang et al. 2022, sec. 3. Q queries, K keys, H heads.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,15 +21,16 @@ import numpy as np
 
 from attnviz.trace import AttentionMap, Token, Trace
 
-REACH = 2  # keys on either side that are local
+REACH = 2  # keys on either side that count as local
 
 
 class Layout(NamedTuple):
-    """What a pattern may know of a map: its tokens and who sees whom, never its weights.
+    """What a pattern may use of a map: its tokens and which keys are visible, never its weights.
 
-    queries : the tokens whose positions the rows are. In a decoder map those are the tokens that go in, the map's keys, not
-        those that come out, after which the rows are named.
-    place : (Q,) the key that stands where each query does; in cross-attention the one on the diagonal, floor((q + 1/2) K / Q).
+    queries : the tokens at the rows' positions. In a decoder map these are the inputs, which are the keys of the map,
+        and not the outputs, which name its rows.
+    place : (Q,) the key at the position of each query. In cross-attention, the key on the diagonal, floor((q + 1/2) K /
+        Q).
     """
 
     kind: str
@@ -38,7 +41,7 @@ class Layout(NamedTuple):
 
     @property
     def offset(self) -> np.ndarray:
-        """k - place(q), (Q, K): how many keys after its own place a query looks."""
+        """k - place(q), (Q, K): the distance in keys from the query's own place; negative before it."""
         return np.arange(len(self.keys)) - self.place[:, None]
 
 
@@ -52,7 +55,7 @@ def layout(trace: Trace, attention: AttentionMap) -> Layout:
 
 @dataclass(frozen=True)
 class Pattern:
-    """name : its column in a table. formula : u in LaTeX. words : the same in a sentence. cells : Layout -> u (Q, K)."""
+    """name : its column in a table. formula : u in LaTeX. words : u in words. cells : Layout -> u (Q, K)."""
 
     name: str
     title: str
@@ -66,7 +69,7 @@ def _same(view: Layout) -> np.ndarray:
         np.array([None if token.special else token.piece or token.text for token in tokens], dtype=object)
         for tokens in (view.queries, view.keys)
     )
-    equal = (queries[:, None] == keys) & (keys != None)  # noqa: E711  specials are no words
+    equal = (queries[:, None] == keys) & (keys != None)  # noqa: E711  special tokens have no text
     return equal if view.kind == "cross" else equal & (view.offset != 0)
 
 
@@ -138,7 +141,7 @@ PATTERNS: Mapping[str, Pattern] = {
 
 
 def linked(name: str, title: str, links: Iterable[tuple[int, int]]) -> Pattern:
-    """A pattern of one's own annotation, a syntactic one for instance: `links` are (query word, key word), as `Token.word`.
+    """A pattern from your own annotation, such as syntax. links : (query word, key word), numbered as in `Token.word`.
 
     >>> linked("subject", "Verb to its subject", {(3, 2)})
     """
@@ -153,13 +156,16 @@ def linked(name: str, title: str, links: Iterable[tuple[int, int]]) -> Pattern:
 
 
 def ceiling(pattern: Pattern, view: Layout) -> np.ndarray:
-    """u (Q, K) float32, 0 in hidden cells and in the rows of queries that see a single key."""
+    """u (Q, K) float32; 0 in hidden cells and in the rows of queries with one visible key."""
     choice = view.visible.sum(-1, keepdims=True) > 1
     return (pattern.cells(view) * view.visible * choice).astype(np.float32)
 
 
 def score(weights: np.ndarray, ceiling: np.ndarray) -> float:
-    """How much of weights (Q, K) lies under a ceiling (Q, K), see above: 0 to 1, NaN when the pattern has no chance."""
+    """The score of weights (Q, K) for a ceiling (Q, K), 0 to 1.
+
+    NaN if the ceiling is 0 everywhere; ValueError for shapes.
+    """
     if weights.shape != ceiling.shape:
         raise ValueError(f"weights must have the shape of the ceiling, {ceiling.shape}; got {weights.shape}")
     rows = ceiling.any(-1).sum()
@@ -167,7 +173,7 @@ def score(weights: np.ndarray, ceiling: np.ndarray) -> float:
 
 
 def chance(trace: Trace, kind: str = "encoder", patterns: Iterable[Pattern] = PATTERNS.values()) -> dict[str, float]:
-    """What uniform attention over the visible keys would score: what a score is to be compared with. Short texts score high."""
+    """The score of uniform attention for each pattern, the baseline for a head's score. It is high for short texts."""
     view = layout(trace, trace.map(kind))
     uniform = view.visible / view.visible.sum(-1, keepdims=True)
     return {pattern.name: score(uniform, ceiling(pattern, view)) for pattern in patterns}

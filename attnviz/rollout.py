@@ -1,12 +1,12 @@
-"""Attention through the layers: rollout, and how far each layer looks.
+"""Attention through the layers: rollout, and the distances that each layer attends over.
 
-Rollout (Abnar & Zuidema 2020, sec. 3) follows the weights of self-attention from a layer down to the inputs:
+Rollout (Abnar & Zuidema 2020, sec. 3) combines the self-attention of all layers up to one:
 
-    A~_l = (A_l + I) / 2         A_l the mean of the heads, I for the residual connection beside them
+    A~_l = (A_l + I) / 2         A_l is the mean of the heads; I stands for the residual connection
     R_l  = A~_l R_(l-1)          so R_L = A~_L ... A~_1: the last layer is on the left
 
-Row q of R_l says how much of each input position reaches position q after layer l, if attention and residual were all that
-a layer did: value projections, feed-forward layers and, in a decoder, what comes from the source are left out.
+Row q of R_l is an estimate of how much of each input position reaches position q after layer l. It uses only attention
+and residual connections. It leaves out value projections, feed-forward layers and, in a decoder, cross-attention.
 Axes: L layers, H heads, Q queries, K keys.
 """
 
@@ -36,11 +36,12 @@ def matrices(maps: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def rollout(trace: Trace, kind: str = "encoder") -> Trace:
-    """The same trace with the rollout up to each layer for maps, one head each: to be selected, measured and drawn as maps are.
+    """The same trace with the rollout up to each layer as its maps, one head each, to be drawn and measured like any
+    map.
 
-    In a decoder map row t is the position that token t came out of; its residual is what went in there, key t.
-    ValueError for cross-attention, whose queries are not its keys; at the level of words (roll out the pieces, then join
-    them with `select.words`); and when a layer is missing.
+    In a decoder map row t is the position that produced token t; the residual is its input, key t.
+    ValueError for cross-attention, whose queries are not its keys; for a trace of words (roll out the pieces, then join
+    them with `select.words`); and if a layer is missing.
     """
     if kind not in SELF:
         raise ValueError(f"kind must be encoder or decoder, where queries are keys too; got {kind!r}")
@@ -55,21 +56,20 @@ def rollout(trace: Trace, kind: str = "encoder") -> Trace:
 
 
 def by_distance(trace: Trace, kind: str = "encoder") -> pd.DataFrame:
-    """Share of each layer's weight, all heads and queries together, that lies `distance` keys after the query's own place.
+    """The share of each layer's weight at each distance from the query's own place, all heads and queries together.
 
-    Columns kind, layer, distance (negative: before), weight; a layer's weights sum to 1. Of distances, those that occur.
-    For cross-attention the place is the key on the diagonal (see `patterns.Layout`).
+    Columns: kind, layer, distance (in keys; negative is before the query), weight (sums to 1 in a layer). Only
+    distances that occur are listed. In cross-attention the place is the key on the diagonal (see `patterns.Layout`).
     """
     maps = sorted((m for m in trace.maps if m.kind == kind), key=lambda m: m.layer) or [trace.map(kind)]
     parts = []
     for attention in maps:
         view = patterns.layout(trace, attention)
-        there = view.offset[view.visible]
-        first = there.min()
-        shares = np.bincount(there - first, attention.weights.mean(0, dtype=np.float64)[view.visible]) / len(
-            view.queries
-        )
-        occurs = np.unique(there)
+        offsets = view.offset[view.visible]
+        first = offsets.min()
+        weights = attention.weights.mean(0, dtype=np.float64)[view.visible]
+        shares = np.bincount(offsets - first, weights) / len(view.queries)
+        occurs = np.unique(offsets)
         parts.append(
             pd.DataFrame({"kind": kind, "layer": attention.layer, "distance": occurs, "weight": shares[occurs - first]})
         )

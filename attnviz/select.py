@@ -1,4 +1,4 @@
-"""From a Trace to the one map that is drawn: which kind, layer and head; pieces or words; with or without special tokens.
+"""From a Trace to one map as it is drawn: its kind, layer and head; pieces or words; with or without special tokens.
 
 Axes: Q queries (rows), K keys (columns). Nothing is drawn here and no statistic is computed.
 """
@@ -13,10 +13,14 @@ from attnviz.trace import SIDES, AttentionMap, Token, Trace
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """One map as it is drawn: weights (Q, K) float32, visible (Q, K) bool, removed (Q,) mass hidden with special tokens.
+    """One map as it is drawn. The arrays are read-only.
 
-    head : None for the mean of heads; layer : None for that of heads of several layers. A row of NaN is blank: all its mass was on hidden tokens (removed is 1 there).
-    All other rows sum to 1. The arrays are read-only. sides : what rows and columns are; as in a translation if not given.
+    weights : (Q, K) float32. Each row sums to 1, or is NaN (blank) where all its weight was on hidden tokens.
+    visible : (Q, K) bool, True where the query can attend to the key.
+    removed : (Q,) float32, the weight that was on hidden special tokens; 1 for a blank row.
+    head : None for the mean of heads.
+    layer : None for the mean of heads of several layers.
+    sides : what the rows and the columns are; as in a translation unless given.
     """
 
     model: str
@@ -43,13 +47,14 @@ class Grid:
 
 
 def words(trace: Trace) -> Trace:
-    """The same trace with whole words for tokens: weights SUMMED over key pieces and AVERAGED over query pieces.
+    """The same trace with words as tokens: weights SUMMED over key pieces and AVERAGED over query pieces.
 
-    Rows still sum to 1. A word's log-probability is the sum of its pieces'; alternatives, which are pieces, are dropped.
-    Decoder keys are the inputs (<bos>, *target[:-1]) and are grouped as words too; a word of several pieces then attends
-    to itself (see `Trace.visible`). When the last target word has several pieces and no <eos> follows (a target cut by
-    the length limit), its own input is a part of a word, which no key can stand for: such a trace has no decoder maps
-    at the level of words. Where the model only reads, the inputs are the source, and so are the words.
+    Rows still sum to 1. The log-probability of a word is the sum over its pieces. Alternatives are dropped: they are
+    pieces.
+
+    Decoder keys are the inputs (<bos>, *target[:-1]), grouped into words too. A word of several pieces then attends to
+    itself (see `Trace.visible`). If a length limit cut the target inside a word, the last input is part of a word and
+    has no key; such a trace loses its decoder maps. If the model only reads, the inputs are the source.
     """
     if trace.level == "words":
         return trace
@@ -78,7 +83,7 @@ _words = words  # `select` has a parameter of this name
 
 
 def _starts(tokens):
-    """Index of the first piece of every word; a token without a word stands alone."""
+    """The index of the first piece of every word. A token without a word stands alone."""
     return np.array(
         [i for i, token in enumerate(tokens) if i == 0 or token.word is None or token.word != tokens[i - 1].word],
         dtype=int,
@@ -93,7 +98,7 @@ def _join(tokens, starts, text):
             joined.append(group[0])
             continue
         end = group[-1].end
-        word = text[group[0].start : end].lstrip() or text[group[0].start : end]  # the first piece may be a space
+        word = text[group[0].start : end].lstrip() or text[group[0].start : end]  # the first piece may be a blank
         joined.append(
             replace(
                 group[0],
@@ -131,11 +136,14 @@ def select(
     words: bool = False,
     special: bool = True,
 ) -> Grid:
-    """One map as it is drawn. `head=None` is the mean of heads; `layer=-1` the last; `words` joins pieces (see `words`).
+    """One map of a trace as it is drawn.
 
-    `special=False` leaves out special tokens, rows and columns; the rest of each row is divided by its sum, and
-    `removed` says how much mass went. A row with nothing left is NaN, a blank row: the first of a translation's decoder
-    map, which sees only <bos>, is always one. ValueError if no row or no column would be left, or there is no such map or head.
+    layer : -1 is the last one. head : None is the mean of heads. words : True joins pieces to words (see `words`).
+    special : False leaves out the rows and columns of special tokens. Each row is then divided by its remaining sum,
+        and `Grid.removed` holds the weight that was left out. A row without remaining weight is NaN (blank). In the
+        decoder map of a translation the first row is always blank, because it sees only <bos>.
+
+    Raises ValueError if there is no such map or head, or if no row or no column would be left.
     """
     if words:
         trace = _words(trace)
@@ -161,9 +169,9 @@ def select(
 
 
 def mean(trace: Trace, kind: str, heads: Sequence[tuple[int, int]], words: bool = False, special: bool = True) -> Grid:
-    """The mean of chosen heads, each (layer, head), as one map; words, special and errors as of `select`.
+    """The mean of chosen heads, each (layer, head), as one map. words, special and errors : as of `select`.
 
-    A statistic of it is not the mean of theirs.
+    A statistic of the mean is not the mean of the heads' statistics.
     """
     if not heads:
         raise ValueError("heads must hold at least one (layer, head); got none")
@@ -196,7 +204,7 @@ def _without_special(grid):
 
 
 def difference(a: Grid, b: Grid) -> np.ndarray:
-    """weights of a minus weights of b, (Q, K), from -1 to 1. ValueError unless both have the same queries and keys."""
+    """The weights of a minus those of b, (Q, K), from -1 to 1. ValueError unless queries and keys are the same."""
     for name in ("queries", "keys"):
         first, second = ([(token.text, token.start, token.end) for token in getattr(grid, name)] for grid in (a, b))
         if first != second:

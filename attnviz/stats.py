@@ -1,7 +1,7 @@
-"""Statistics of attention: weights, Grid or Trace -> tidy DataFrame. One row is one query, that is one step.
+"""Statistics of attention: weights, Grid or Trace -> tidy DataFrame. One row is one query, which is one step.
 
-A statistic of the mean head is not the mean of the heads' statistics: `steps` and `summary` speak of each head,
-`of_grid` of the grid as drawn, which may be the mean of heads. Axes: H heads, Q queries, K keys.
+A statistic of the mean of heads is not the mean of the heads' statistics. `steps` and `summary` measure each head;
+`of_grid` measures the grid as drawn, which may be the mean of heads. Axes: H heads, Q queries, K keys.
 """
 
 import numpy as np
@@ -28,18 +28,18 @@ _WEIGHTS = ("model", "kind", "layer", "head", "query", "query_token", "key", "ke
 
 
 def rows(weights, threshold: float = 0.1, visible=None) -> pd.DataFrame:
-    """One row a query of weights (Q, K); visible (Q, K) bool, all True unless given.
+    """Every statistic of weights (Q, K), one row a query. visible : (Q, K) bool; all True unless given.
 
     entropy_nats, entropy_bits   -sum a ln a and -sum a log2 a, with 0 ln 0 = 0
-    normalised_entropy   entropy / ln(number of visible keys), 0 to 1; NaN when one key is visible
-    max_weight, argmax   the largest weight; the first key (0-based) that has it
-    effective_threshold   number of weights strictly above `threshold`
-    effective_entropy, effective_inverse   exp(entropy in nats) and 1 / sum a^2: positions in use, 1 to visible keys
-    gini   0 for equal weights on the visible keys, (n - 1) / n for all weight on one of n
-    expected_position   sum a_k k, 0-based
+    normalised_entropy   entropy / ln(number of visible keys), 0 to 1; NaN if one key is visible
+    max_weight, argmax   the largest weight; the first key (from 0) that has it
+    effective_threshold   the number of weights strictly above `threshold`
+    effective_entropy, effective_inverse   exp(entropy in nats) and 1 / sum a^2: 1 to the number of visible keys
+    gini   0 for equal weights on the visible keys, (n - 1) / n for all weight on one of n keys
+    expected_position   sum a_k k, with k from 0
 
-    Rows must sum to 1 within 1e-4; that last difference is divided out, except in max_weight and effective_threshold,
-    which speak of the weights as given. A row of NaN (blank, see `select.Grid`) is NaN in every column.
+    Rows must sum to 1 within 1e-4, else ValueError. Rows are divided by their sum first, except for max_weight and
+    effective_threshold, which use the weights as given. A row of NaN (blank, see `select.Grid`) is NaN in every column.
     """
     weights = np.asarray(weights)
     if weights.dtype.kind != "f":
@@ -51,7 +51,8 @@ def rows(weights, threshold: float = 0.1, visible=None) -> pd.DataFrame:
 
 
 def steps(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
-    """`rows` for every map, layer, head and step of a trace, with the tokens and the mass on special keys."""
+    """`rows` for every map, layer, head and step of a trace, with its tokens and special_mass, the weight on special
+    keys."""
     _check_threshold(threshold)
     parts = []
     for attention in trace.maps:
@@ -73,7 +74,10 @@ def steps(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
 
 
 def of_grid(grid: Grid, threshold: float = 0.1) -> pd.DataFrame:
-    """`rows` for what is on the screen, with its tokens; special_mass is on special keys shown, removed_mass was on hidden ones."""
+    """`rows` for one grid, with its tokens. special_mass : on special keys shown.
+
+    removed_mass : on special keys hidden.
+    """
     _check(grid.weights, grid.visible, threshold)
     measured = _measure(grid.weights, grid.visible, threshold)
     blank = np.isnan(measured["argmax"])
@@ -99,9 +103,9 @@ def summary(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
 
 
 def means(weights, visible, threshold: float = 0.1) -> dict[str, np.ndarray]:
-    """weights (H, Q, K), visible (Q, K) -> the mean of each statistic over the steps, (H,): what `summary` says.
+    """weights (H, Q, K), visible (Q, K) -> the mean of each statistic over the steps, (H,), as in `summary`.
 
-    One head at a time, so that it takes little memory at any length. A step without the statistic is skipped; NaN if all are.
+    Heads are measured one by one, to use little memory. Steps without the statistic are skipped; NaN if no step has it.
     """
     _check_threshold(threshold)
     heads = [_measure(head, visible, threshold) for head in weights]
@@ -109,21 +113,21 @@ def means(weights, visible, threshold: float = 0.1) -> dict[str, np.ndarray]:
 
 
 def summarise(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame of `steps` or `of_grid` (or several, concatenated) -> mean and population standard deviation of each statistic.
+    """Mean and population standard deviation of each statistic in a frame of `steps` or `of_grid`, or several joined.
 
-    One row for each statistic of each model (and kind, layer and head, where the frame has them); NaN is skipped.
+    One row for each statistic of each model, and of each kind, layer and head if the frame has them. NaN is skipped.
     """
     names = [name for name in (*STATISTICS, "special_mass", "removed_mass") if name in frame]
     ids = [name for name in ("model", "mechanism", "kind", "layer", "head") if name in frame]
     group = frame.groupby(ids, sort=False).ngroup().to_numpy()
     values = np.column_stack([frame[name].to_numpy(dtype=float) for name in names])  # (rows, statistics)
-    there = ~np.isnan(values)
-    values = np.where(there, values, 0)
+    valid = ~np.isnan(values)
+    values = np.where(valid, values, 0)
     cells = group[:, None] * len(names) + np.arange(len(names))
-    with np.errstate(invalid="ignore"):  # 0 / 0 is NaN: no step had the statistic
-        count = np.bincount(cells.ravel(), there.ravel())
+    with np.errstate(invalid="ignore"):  # 0 / 0 is NaN: no step has the statistic
+        count = np.bincount(cells.ravel(), valid.ravel())
         mean = np.bincount(cells.ravel(), values.ravel()) / count
-        off = np.where(there, values - mean[cells], 0)
+        off = np.where(valid, values - mean[cells], 0)
         std = np.sqrt(np.bincount(cells.ravel(), (off**2).ravel()) / count)
     first = np.unique(group, return_index=True)[1]
     labels = {name: np.repeat(frame[name].to_numpy()[first], len(names)) for name in ids}
@@ -133,7 +137,7 @@ def summarise(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def weights(trace: Trace) -> pd.DataFrame:
-    """Every weight of a trace, one a row, with its tokens: the table behind all heatmaps."""
+    """Every weight of a trace, one a row, with its tokens: the data of all heatmaps."""
     parts = []
     for attention in trace.maps:
         head, query, key = (axis.ravel() for axis in np.indices(attention.weights.shape))
@@ -153,8 +157,12 @@ def weights(trace: Trace) -> pd.DataFrame:
 
 
 def _measure(weights, visible, threshold):
-    """weights (..., Q, K), visible (Q, K) -> {statistic: (..., Q)} of floats; a row of NaN gives NaN in all."""
-    above = weights > np.asarray(threshold, dtype=weights.dtype)  # in their own precision: float32(.1) is not above .1
+    """weights (..., Q, K), visible (Q, K) -> {statistic: (..., Q)}, floats.
+
+    A row of NaN has NaN for every statistic.
+    """
+    # in the weights' precision: float32(.1) is not above .1
+    above = weights > np.asarray(threshold, dtype=weights.dtype)
     sums = weights.sum(-1, keepdims=True, dtype=np.float64)
     a = weights / sums
     n, size = visible.sum(-1), weights.shape[-1]
@@ -183,12 +191,12 @@ def _measure(weights, visible, threshold):
 
 
 def _mean(values):
-    there = values[~np.isnan(values)]
-    return there.mean() if there.size else np.nan
+    valid = values[~np.isnan(values)]
+    return valid.mean() if valid.size else np.nan
 
 
 def _integers(measured):
-    """argmax as whole numbers, unless a blank row (NaN) is among them."""
+    """The same with argmax as integers, unless a blank row makes one NaN."""
     argmax = measured["argmax"]
     return measured if np.isnan(argmax).any() else {**measured, "argmax": argmax.astype(np.int64)}
 

@@ -31,7 +31,8 @@ def all_heads():
 
 
 def by_hand(model, off, source, inputs):
-    """Michel et al. 2019, eq. 2, as written: each head's context times 0 or 1, on its way into the output projection."""
+    """Michel et al. 2019, eq. 2, as written: each head's context times 0 or 1, on its way into the output
+    projection."""
     hooks = []
     for kind, layer in {(head.kind, head.layer) for head in off}:
         stack, name = KINDS[kind]

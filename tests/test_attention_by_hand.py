@@ -81,7 +81,8 @@ def test_concat_by_hand():
 
 def test_local_window_by_hand():
     # keys 0 1 2 3 from 1.5, D = 1.5: all but none further than 1.5; away^2 = 2.25 .25 .25 2.25
-    # sigma = .75, 2 sigma^2 = 1.125: logarithms -2 -.2222 -.2222 -2; from 3: the last two keys, -9/1.125 = -8 the first's
+    # sigma = .75, 2 sigma^2 = 1.125: logarithms -2 -.2222 -.2222 -2; from 3: the last two keys, -9/1.125 = -8 the
+    # first's
     gaussian, window = local_window(torch.tensor([1.5, 3.0]), 4, 1.5)
     np.testing.assert_allclose(gaussian, [[-2, -2 / 9, -2 / 9, -2], [-8, -32 / 9, -8 / 9, 0]], atol=1e-6)
     assert window.tolist() == [[True] * 4, [False, False, True, True]]

@@ -29,7 +29,8 @@ def made(reach=2.0, spread=3.0, seed=3, dropout=0.0):
 
 
 def product(module, query, keys, length):
-    """The paper's a_t of one query, not renormalised, over keys 0 to length - 1: eq. 7 over the window, times eq. 10."""
+    """The paper's a_t of one query, not renormalised, over keys 0 to length - 1: eq. 7 over the window, times eq.
+    10."""
     query, keys = query.double().numpy(), keys.double().numpy()
     w, hidden, place = (layer.weight.double().numpy() for layer in (module.key, module.hidden, module.place))
     p = length / (1 + math.exp(-(place[0] @ np.tanh(hidden @ query))))

@@ -9,8 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The packages and the modules at the root of the library, the ground floor first. Each may import those above it in this list,
-# never those below. Beside each: the packages from elsewhere that it may use, the standard library apart.
+# The packages and the modules at the root of the library, the ground floor first. Each may import those above it in
+# this list, never those below. Beside each: the packages from elsewhere that it may use, the standard library apart.
 LAYERS = {
     "atomic": "",
     "attention": "torch",

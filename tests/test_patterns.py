@@ -115,7 +115,10 @@ def test_a_causal_map_knows_no_next_and_its_first_row_has_no_choice():
 
 
 def test_a_decoder_row_stands_where_its_input_went_in():
-    """Target `a b a`: inputs <bos> a b a. Row 3, named <eos>, went in as the second `a` and finds the first at key 1."""
+    """Target `a b a`: inputs <bos> a b a.
+
+    Row 3, named <eos>, went in as the second `a` and finds the first at key 1.
+    """
     found = scores(np.eye(4)[[0, 1, 2, 1]], "decoder", target="a b a")
     assert found["same"] == 1
 

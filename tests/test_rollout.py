@@ -36,8 +36,8 @@ def test_rollout_is_the_product_by_loops(kind):
 
 
 def test_the_last_layer_is_on_the_left():
-    """Layer 0 looks at token 0 alone, layer 1 at token 1 alone. Row 2 of A~_1 A~_0, by hand: half stays at 2 and half comes
-    from 1; of what was at 1 after layer 0 half is 0's, of what was at 2 half too: (1/4 + 1/4, 1/4, 1/4)."""
+    """Layer 0 looks at token 0 alone, layer 1 at token 1 alone. Row 2 of A~_1 A~_0, by hand: half stays at 2 and half
+    comes from 1; of what was at 1 after layer 0 half is 0's, of what was at 2 half too: (1/4 + 1/4, 1/4, 1/4)."""
     first, second = np.eye(3)[[0, 0, 0]], np.eye(3)[[1, 1, 1]]
     rolled = rollout.matrices([first[None], second[None]])
     np.testing.assert_allclose(rolled[1][2], [1 / 2, 1 / 4, 1 / 4])

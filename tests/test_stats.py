@@ -1,4 +1,5 @@
-"""stats.py against scipy, hand-worked cases, the reference matrix and properties that any statistic of its name must have."""
+"""stats.py against scipy, hand-worked cases, the reference matrix and properties that any statistic of its name must
+have."""
 
 from dataclasses import replace
 

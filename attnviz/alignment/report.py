@@ -44,8 +44,8 @@ def best_head(
         raise ValueError("there must be attention to measure; got none")
     if len(heads) > 1 and len(pairs) < 2:
         raise ValueError(
-            f"of {len(heads)} heads the best is chosen on other sentences than those scored, so there must be two "
-            f"linked pairs or more; got {len(pairs)}"
+            f"the best of {len(heads)} heads is chosen on other sentences than those scored, so at least two linked "
+            f"pairs are needed; got {len(pairs)}"
         )
     total, chosen = Counts(0, 0, 0, 0), []
     for scored in (0, 1):

@@ -60,8 +60,8 @@ def test_a_head_without_any_rate_is_not_the_best():
         (
             1,
             1,
-            "of 2 heads the best is chosen on other sentences than those scored, so there must be two linked pairs "
-            "or more; got 1",
+            "the best of 2 heads is chosen on other sentences than those scored, so at least two linked pairs "
+            "are needed; got 1",
         ),
         (0, 0, "there must be attention to measure; got none"),
         (2, 3, "there must be one trace for each pair; got 2 traces and 3 pairs"),

@@ -1,4 +1,5 @@
-"""trace_files.py: what is written comes back exactly; a file that is damaged or of something else says so in a sentence."""
+"""trace_files.py: what is written comes back exactly; a file that is damaged or of something else says so in a
+sentence."""
 
 import json
 import subprocess
