@@ -1,23 +1,23 @@
 """Attention, read top to bottom: score, softmax, weighted sum.
 
-A *query* asks, *keys* answer, *values* are what is taken away. One step of attention is
+A *query* is compared with every *key*; each key has a *value*. One step of attention is
 
-    scores  = score(query, keys)            how well does each key match?          any real number
-    weights = softmax(scores)               the same as shares of one              rows sum to 1
-    context = weights @ values              the mix of values that the query gets
+    scores  = score(query, keys)            how well each key matches the query    any real number
+    weights = softmax(scores)               the scores as shares of 1              rows sum to 1
+    context = weights @ values              the weighted mean of the values
 
-and the mechanisms of the literature differ in the first line alone:
+The mechanisms of the literature differ only in the first line:
 
     additive     v . tanh(W q + U k)        Bahdanau et al. 2015, appendix A.1.2
     dot          q . k                      Luong et al. 2015, sec. 3.1
     scaled dot   q . k / sqrt(d)            Vaswani et al. 2017, eq. 1
     general      q . W k                    Luong et al. 2015, sec. 3.1
     concat       v . tanh(W [q; k])         Luong et al. 2015, sec. 3.1
-    multi-head   scaled dot, in H learned projections side by side; Vaswani et al. 2017, sec. 3.2.2
-    local        general, in a window round a predicted place; Luong et al. 2015, sec. 3.2, eq. 9 and 10
+    multi-head   scaled dot in H learned projections, side by side; Vaswani et al. 2017, sec. 3.2.2
+    local        general, in a window around a predicted position; Luong et al. 2015, sec. 3.2, eq. 9 and 10
 
 Letters: B batch, T queries, S keys, D width (query and key widths may differ), H heads, d width of one head.
-A mask is True where a key is *visible*. Every function returns its weights; nothing is stored on the side.
+A mask is True where a key is *visible*. Every function returns its weights; no module stores them.
 """
 
 import math
@@ -27,14 +27,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-# A change of attention: weights (..., T, S) and the mask that made them -> the weights to use, of the same shape.
-Reweigh = Callable[[Tensor, Tensor | None], Tensor]
+Mask = Tensor | None  # bool, broadcastable to the scores, True = visible. None: every key is visible.
+# Changes attention: weights (..., T, S) and their mask -> the weights to use instead. None: no change.
+Reweigh = Callable[[Tensor, Mask], Tensor] | None
 
 
-def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Turn scores (..., T, S) into weights of the same shape: rows sum to 1, a hidden key gets exactly 0.
+def masked_softmax(scores: Tensor, mask: Mask = None) -> Tensor:
+    """Scores (..., T, S) -> weights of the same shape. Rows sum to 1; the weight of a hidden key is exactly 0.
 
-    mask : bool, broadcastable to scores, True = visible. A row that sees nothing has no distribution: ValueError.
+    ValueError if the mask is not bool, or a row has no visible key.
     """
     if mask is None:
         return torch.softmax(scores, dim=-1)
@@ -45,17 +46,11 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     return torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1)
 
 
-def attend(
-    scores: Tensor,
-    values: Tensor,
-    mask: Tensor | None = None,
-    dropout: float = 0.0,
-    reweigh: Reweigh | None = None,
-) -> tuple[Tensor, Tensor]:
+def attend(scores: Tensor, values: Tensor, mask: Mask = None, dropout: float = 0.0, reweigh: Reweigh = None):
     """scores (..., T, S), values (..., S, D) -> context (..., T, D), weights (..., T, S).
 
-    dropout : share of the weights dropped on the way to the context, in training. The weights returned are the
-    undropped ones: what a reader should see. reweigh : puts other weights in their place, and those are returned.
+    dropout : the probability of dropping each weight, for training. The returned weights are those before dropout.
+    reweigh : replaces the weights; the returned weights are the new ones.
     """
     weights = masked_softmax(scores, mask)
     if reweigh is not None:
@@ -68,24 +63,21 @@ def dot_scores(query: Tensor, keys: Tensor) -> Tensor:
     """query (..., T, D), keys (..., S, D) -> q . k (..., T, S). Luong et al. 2015, sec. 3.1, *dot*."""
     if query.shape[-1] != keys.shape[-1]:
         raise ValueError(
-            f"dot scores need queries and keys of one width; got {query.shape[-1]} and {keys.shape[-1]} "
-            "(use general, concat or additive when they differ)"
+            f"dot scores need queries and keys of the same width; got {query.shape[-1]} and {keys.shape[-1]} "
+            "(use general, concat or additive for different widths)"
         )
     return query @ keys.transpose(-2, -1)
 
 
 def scaled_dot_scores(query: Tensor, keys: Tensor) -> Tensor:
-    """query (..., T, D), keys (..., S, D) -> q . k / sqrt(D) (..., T, S). Vaswani et al. 2017, eq. 1.
-
-    The query is scaled before the product: the same number for fewer multiplications.
-    """
-    return dot_scores(query * query.shape[-1] ** -0.5, keys)
+    """query (..., T, D), keys (..., S, D) -> q . k / sqrt(D) (..., T, S). Vaswani et al. 2017, eq. 1."""
+    return dot_scores(query * query.shape[-1] ** -0.5, keys)  # fewer products than scaling the scores
 
 
 class Attention(nn.Module):
-    """A score function with its parameters. Subclasses say how keys are prepared and how a query is scored.
+    """A score function with its parameters. Subclasses define `score` and, if needed, `prepare`.
 
-    `prepare` holds the work that depends on the keys alone, so a decoder does it once a sentence, not once a step.
+    `prepare` does the work that depends only on the keys, so that a decoder does it once a sentence, not once a step.
     """
 
     def __init__(self, dropout: float = 0.0):
@@ -93,25 +85,18 @@ class Attention(nn.Module):
         self.dropout = dropout
 
     def prepare(self, keys: Tensor) -> Tensor:
-        """keys (B, S, D) -> what `score` wants of them (B, S, ...)."""
+        """keys (B, S, D) -> the keys as `score` needs them (B, S, ...)."""
         return keys
 
     def score(self, query: Tensor, prepared: Tensor) -> Tensor:
         """query (B, T, D), prepared keys -> scores (B, T, S)."""
         raise TypeError(f"{type(self).__name__} must define score()")
 
-    def read(
-        self,
-        query: Tensor,
-        prepared: Tensor,
-        values: Tensor,
-        mask: Tensor | None = None,
-        reweigh: Reweigh | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """`forward` for keys that went through `prepare` already. reweigh : as of `attend`."""
+    def read(self, query: Tensor, prepared: Tensor, values: Tensor, mask: Mask = None, reweigh: Reweigh = None):
+        """The same as `forward`, for keys that `prepare` has already been applied to. reweigh : as in `attend`."""
         return attend(self.score(query, prepared), values, mask, self.dropout if self.training else 0.0, reweigh)
 
-    def forward(self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, query: Tensor, keys: Tensor, values: Tensor, mask: Mask = None) -> tuple[Tensor, Tensor]:
         """query (B,T,Dq), keys (B,S,Dk), values (B,S,Dv), mask (B,1|T,S) -> context (B,T,Dv), weights (B,T,S)."""
         return self.read(query, self.prepare(keys), values, mask)
 
@@ -136,7 +121,7 @@ class General(Attention):
     def __init__(self, query_width: int, key_width: int, dropout: float = 0.0):
         super().__init__(dropout)
         self.key = nn.Linear(key_width, query_width, bias=False)  # W
-        # A sum over query_width * key_width products: as small at the start as keeps the softmax from saturating.
+        # The score is a sum of query_width * key_width products. Small initial weights keep the softmax unsaturated.
         nn.init.normal_(self.key.weight, std=(query_width * key_width) ** -0.5)
 
     def prepare(self, keys):
@@ -147,29 +132,29 @@ class General(Attention):
 
 
 def local_window(centre: Tensor, size: int, reach: float) -> tuple[Tensor, Tensor]:
-    """centre (..., T), a real place among keys 0 to size - 1 -> log of the Gaussian round it, window; both (..., T, size).
+    """centre (..., T), a position among keys 0 to size - 1 -> log Gaussian around it, window; both (..., T, size).
 
-    exp(-(s - p)^2 / 2 sigma^2) with sigma = D / 2, and the keys s in [p - D, p + D]; D is the reach, in keys. Luong et
-    al. 2015, eq. 10 and sec. 3.2. The Gaussian carries the gradient of the centre; the window, a mask, has none.
+    The Gaussian is exp(-(s - p)^2 / 2 sigma^2), sigma = D / 2. The window is a mask of the keys s with |s - p| <= D; D
+    is the reach. Luong et al. 2015, eq. 10 and sec. 3.2. Only the Gaussian has a gradient for the centre.
     """
     away = torch.arange(size, device=centre.device) - centre.unsqueeze(-1)
     return -(away**2) / (2 * (reach / 2) ** 2), away.abs() <= reach
 
 
 class Local(General):
-    """*local-p*: the general score in a window round a predicted place. Luong et al. 2015, sec. 3.2.
+    """*local-p*: the general score in a window around a predicted position. Luong et al. 2015, sec. 3.2.
 
-    p = S sigmoid(v . tanh(W q)), eq. 9      weights = softmax over the window * Gaussian round p, eq. 10
+    p = S sigmoid(v . tanh(W q)), eq. 9      weights = softmax over the window * Gaussian around p, eq. 10
 
-    One deviation: the paper leaves that product as it is; here a row is divided by its sum, as all weights sum to 1. So
-    the row is the softmax, over the window, of the scores plus the Gaussian's logarithm. Keys count from 0. S is the
-    number of keys that a query may see, which must come first: a sentence's own length, whatever the padding.
+    One difference from the paper: here that product is divided by its sum, so that rows sum to 1. A row is therefore
+    the softmax, over the window, of score + log Gaussian. Keys count from 0. S is the number of visible keys, the
+    length of the sentence without padding; the visible keys must come first.
 
-    reach : the paper's D, in keys; at least 1, so that no window is empty, as p is from 0 to S.
+    reach : the paper's D, in keys. At least 1: p lies between 0 and S, so no window is empty.
     """
 
     def __init__(self, query_width: int, key_width: int, reach: float = 10, dropout: float = 0.0):
-        if not reach >= 1:  # nor NaN
+        if not reach >= 1:  # also true for NaN
             raise ValueError(f"reach must be at least 1, so that every window holds a key; got {reach}")
         super().__init__(query_width, key_width, dropout)
         self.reach = reach
@@ -183,7 +168,7 @@ class Local(General):
     def read(self, query, prepared, values, mask=None, reweigh=None):
         size = values.shape[-2]
         visible = torch.ones(1, 1, size, dtype=torch.bool, device=values.device) if mask is None else mask
-        lengths = visible.sum(dim=-1, dtype=torch.float32)  # and so p is: bfloat16 counts in halves from 64 on
+        lengths = visible.sum(dim=-1, dtype=torch.float32)  # and so is p: in bfloat16, values from 64 on are 0.5 apart
         gaussian, window = local_window(self.centre(query, lengths), size, self.reach)
         scores = self.score(query, prepared) + gaussian.to(values.dtype)
         return attend(scores, values, window & visible, self.dropout if self.training else 0.0, reweigh)
@@ -207,9 +192,9 @@ class Additive(Attention):
 
 
 class Concat(Attention):
-    """v . tanh(W [q; k]): one matrix over the two laid end to end. Luong et al. 2015, sec. 3.1, *concat*.
+    """v . tanh(W [q; k]), with [q; k] the concatenation. Luong et al. 2015, sec. 3.1, *concat*.
 
-    W [q; k] is W_q q + W_k k with W = [W_q, W_k], so the half that meets the keys is worked out once.
+    W [q; k] = W_q q + W_k k with W = [W_q, W_k], so `prepare` computes W_k k once.
     """
 
     def __init__(self, query_width: int, key_width: int, width: int, dropout: float = 0.0):
@@ -222,66 +207,42 @@ class Concat(Attention):
         return keys @ self.joint.weight[:, self.query_width :].T
 
     def score(self, query, prepared):
-        asked = query @ self.joint.weight[:, : self.query_width].T
-        return torch.tanh(asked.unsqueeze(-2) + prepared.unsqueeze(-3)) @ self.energy.weight[0]
+        query = query @ self.joint.weight[:, : self.query_width].T
+        return torch.tanh(query.unsqueeze(-2) + prepared.unsqueeze(-3)) @ self.energy.weight[0]
 
 
 class MultiHead(nn.Module):
     """H scaled-dot attentions side by side, each in its own learned projection. Vaswani et al. 2017, sec. 3.2.2.
 
-    The H projections are rows of one matrix; `split` cuts the result into heads. Keys and values are projected by
-    `remember`, apart from the queries, so that a decoder can keep them from step to step.
-
-    width : of all heads together, and of the output. query_width, key_width, value_width : of what comes in, `width`
-    unless given. Without a value_width keys and values are made of one memory, as in the paper, in one product.
+    One matrix holds the H projections, and `split` cuts the result into heads. `remember` projects the memory, which
+    keys and values come from, so that a decoder can keep both from step to step. `width` is that of the inputs, of all
+    heads together, and of the output.
     """
 
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        key_width: int | None = None,
-        value_width: int | None = None,
-        query_width: int | None = None,
-        dropout: float = 0.0,
-    ):
+    def __init__(self, width: int, heads: int, dropout: float = 0.0):
         super().__init__()
         if heads < 1 or width % heads:
             raise ValueError(f"width must be a multiple of heads; got width {width} and {heads} heads")
         self.heads, self.dropout = heads, dropout
-        self.query = nn.Linear(query_width or width, width)
-        if value_width is None:
-            self.memory = nn.Linear(key_width or width, 2 * width)
-        else:
-            self.key, self.value = nn.Linear(key_width or width, width), nn.Linear(value_width, width)
+        self.query = nn.Linear(width, width)
+        self.memory = nn.Linear(width, 2 * width)  # keys, then values
         self.output = nn.Linear(width, width)
 
     def split(self, x: Tensor) -> Tensor:
         """(B, S, H*d) -> (B, H, S, d)."""
         return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
 
-    def remember(self, keys: Tensor, values: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """keys (B, S, Dk) and values (B, S, Dv), or the memory (B, S, D) both are made of -> both (B, H, S, d)."""
-        if (values is None) != hasattr(self, "memory"):
-            raise ValueError("values must be given apart from the keys if, and only if, value_width was")
-        projected = self.memory(keys).chunk(2, dim=-1) if values is None else (self.key(keys), self.value(values))
-        return self.split(projected[0]), self.split(projected[1])
+    def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """memory (B, S, D) -> keys and values, both (B, H, S, d)."""
+        keys, values = self.memory(memory).chunk(2, dim=-1)
+        return self.split(keys), self.split(values)
 
-    def read(
-        self,
-        query: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        mask: Tensor | None = None,
-        reweigh: Reweigh | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """query (B,T,Dq), keys and values (B,H,S,d), mask (B,1,1|T,S) -> context (B,T,D), weights (B,H,T,S)."""
+    def read(self, query: Tensor, keys: Tensor, values: Tensor, mask: Mask = None, reweigh: Reweigh = None):
+        """query (B,T,D), keys and values (B,H,S,d), mask (B,1,1|T,S) -> context (B,T,D), weights (B,H,T,S)."""
         scores = scaled_dot_scores(self.split(self.query(query)), keys)  # (B, H, T, S)
         context, weights = attend(scores, values, mask, self.dropout if self.training else 0.0, reweigh)
         return self.output(context.transpose(1, 2).flatten(-2)), weights
 
-    def forward(self, query: Tensor, keys: Tensor, values: Tensor | None = None, mask: Tensor | None = None):
-        """query (B,T,Dq), keys (B,S,Dk), values (B,S,Dv) or None where the keys are the memory, mask (B,1,1|T,S)
-        -> context (B,T,D), weights (B,H,T,S).
-        """
-        return self.read(query, *self.remember(keys, values), mask)
+    def forward(self, query: Tensor, memory: Tensor, mask: Mask = None) -> tuple[Tensor, Tensor]:
+        """query (B,T,D), memory (B,S,D), mask (B,1,1|T,S) -> context (B,T,D), weights (B,H,T,S)."""
+        return self.read(query, *self.remember(memory), mask)

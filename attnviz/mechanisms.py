@@ -1,16 +1,16 @@
-"""What each mechanism is, for readers; and what a checkpoint says so that it can be built again. No torch here."""
+"""A description of each mechanism, and the configuration that a checkpoint is built from. No torch here."""
 
 from dataclasses import asdict, dataclass, field
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What a reader is told: its name, its score or rule in LaTeX, its paper, and the kinds of attention it has."""
+    """What a reader is told: name, formula in LaTeX, paper, formula in words, and the kinds of attention."""
 
     title: str
     formula: str
     paper: str
-    words: str  # the formula in a sentence
+    words: str  # the formula in plain words
     kinds: tuple[str, ...] = ("cross",)
     classifies: bool = False  # gives a sentence a label, rather than a translation
 
@@ -20,75 +20,75 @@ ALL = {
         "Fixed context · no attention",
         r"c_t = c = \tanh(V [\overrightarrow{h}_S; \overleftarrow{h}_1])",
         "Cho et al. 2014, section 2.2 and appendix A.1",
-        "No attention: the last states of the encoder, forwards and backwards, become one vector c, and every step of the "
-        "decoder gets that same vector, however long the sentence.",
+        "No attention. The last states of the encoder, forwards and backwards, become one vector c. Every step of the "
+        "decoder gets the same vector, however long the sentence is.",
         kinds=(),
     ),
     "bahdanau": Mechanism(
         "Bahdanau · additive",
         r"e_{tj} = v^\top \tanh(W s_{t-1} + U h_j)",
         "Bahdanau, Cho & Bengio 2015, appendix A.1.2",
-        "A small network compares the decoder's last state s with what the encoder made of each source token, h; softmax "
-        "over the tokens j gives the weights.",
+        "A small network compares the decoder's previous state s with the encoder's state h of each source token. "
+        "Softmax over the tokens j gives the weights.",
     ),
     "luong-dot": Mechanism(
         "Luong · dot",
         r"e_{tj} = s_t^\top h_j",
         "Luong, Pham & Manning 2015, section 3.1",
-        "The decoder steps first; its new state s is compared with each source token's h by their product alone, with "
-        "nothing to learn; softmax over the tokens j gives the weights. So that s and h are of one width, h is the sum of the "
-        "encoder's two directions.",
+        "The decoder first makes its new state s. The score of each source token is the dot product of s and the "
+        "token's encoder state h, without parameters. Softmax over the tokens j gives the weights. h is the sum of the "
+        "encoder's two directions, so that s and h have the same width.",
     ),
     "luong-general": Mechanism(
         "Luong · general",
         r"e_{tj} = s_t^\top W h_j",
         "Luong, Pham & Manning 2015, section 3.1",
-        "The decoder steps first; its new state s is compared with each source token's h by a product through a learned "
-        "matrix W; softmax over the tokens j gives the weights.",
+        "The decoder first makes its new state s. The score of each source token is the product of s, a learned matrix "
+        "W and the token's encoder state h. Softmax over the tokens j gives the weights.",
     ),
     "luong-concat": Mechanism(
         "Luong · concat",
         r"e_{tj} = v^\top \tanh(W [s_t; h_j])",
         "Luong, Pham & Manning 2015, section 3.1",
-        "Bahdanau's small network, but asked with the decoder's new state s, laid end to end with each source token's h; "
-        "softmax over the tokens j gives the weights.",
+        "A small network as in Bahdanau's attention, but it reads the decoder's new state s, joined with the encoder's "
+        "state h of each source token. Softmax over the tokens j gives the weights.",
     ),
     "luong-local": Mechanism(
         "Luong · local",
         r"\begin{aligned} &a_{tj} \propto \exp\!\left(s_t^\top W h_j - \tfrac{(j - p_t)^2}{2 (D/2)^2}\right) \\"
         r" &|j - p_t| \le D \\ &p_t = S\,\mathrm{sigmoid}(v_p^\top \tanh(W_p s_t)) \end{aligned}",
         "Luong, Pham & Manning 2015, section 3.2, eq. 9 and 10",
-        "The decoder's new state s predicts a place p in the source and looks only at the D tokens on either side of it, "
-        "the nearer the more, by the product with a matrix W.",
+        "The decoder's new state s predicts a position p in the source. Only the D tokens on either side of p get "
+        "weight: the general score, with a learned matrix W, and a Gaussian that favours tokens near p.",
     ),
     "scaled-dot": Mechanism(
         "Scaled dot · recurrent",
         r"e_{tj} = s_t^\top h_j / \sqrt{d}",
         "Vaswani et al. 2017, eq. 1, in the decoder of Luong, Pham & Manning 2015",
-        "The decoder steps first; its new state s is compared with each source token's h by their product, divided by "
-        "the root of their width d, which keeps the softmax soft. So that s and h are of one width, h is the sum of the encoder's "
-        "two directions.",
+        "The decoder first makes its new state s. The score of each source token is the dot product of s and the "
+        "token's encoder state h, divided by the square root of their width d, so that the softmax does not saturate. "
+        "h is the sum of the encoder's two directions, so that s and h have the same width.",
     ),
     "transformer": Mechanism(
         "Transformer · multi-head",
         r"A = \mathrm{softmax}\!\left(QK^\top / \sqrt{d}\right)",
         "Vaswani et al. 2017, eq. 1",
-        "Each row of Q asks and each row of K answers: their products, divided by the root of a head's width d, become weights in every head "
-        "of every layer at once.",
+        "Each row of Q is a query and each row of K a key. Their dot products, divided by the square root of a head's "
+        "width d, go through softmax and become the weights. Every head of every layer does this at once.",
         ("cross", "encoder", "decoder"),
     ),
     "self-attention": Mechanism(
         "Self-attention · classifier",
         r"A = \mathrm{softmax}\!\left(QK^\top / \sqrt{d}\right), \; \alpha_i \propto \exp(v^\top \tanh(W h_i + b))",
         "Vaswani et al. 2017, eq. 1; Yang et al. 2016, eq. 8 to 10",
-        "Each token asks all tokens of the sentence, in every head; then one query, the same for all sentences, says how much "
-        "of each token's h goes into the vector that decides.",
+        "In every head, each token attends to all tokens of the sentence. Then one learned query, the same for all "
+        "sentences, weights the tokens' states h. Their weighted sum is the vector that gives the label.",
         ("cross", "encoder"),
         classifies=True,
     ),
 }
-MECHANISMS = {name: mechanism for name, mechanism in ALL.items() if not mechanism.classifies}  # those that translate
-CLASSIFIERS = {name: mechanism for name, mechanism in ALL.items() if mechanism.classifies}
+MECHANISMS = {name: mechanism for name, mechanism in ALL.items() if not mechanism.classifies}  # these translate
+CLASSIFIERS = {name: mechanism for name, mechanism in ALL.items() if mechanism.classifies}  # label a sentence
 LABELS = ("negative", "positive")  # of a review, by their number in the data
 
 
@@ -101,7 +101,7 @@ def find(name: str) -> Mechanism:
 
 @dataclass(frozen=True)
 class Config:
-    """What a checkpoint needs to be built again. options : the arguments of the mechanism's class."""
+    """What a checkpoint's network is built from. options : the arguments of the mechanism's class."""
 
     mechanism: str
     vocabulary: int

@@ -108,46 +108,21 @@ def test_scaled_dot_agrees_with_torch(masked):
     )
 
 
-def projections(ours):
-    """Weight and bias of our key and value projections, which may be one layer."""
-    if hasattr(ours, "memory"):
-        return zip(ours.memory.weight.chunk(2), ours.memory.bias.chunk(2))
-    return [(layer.weight, layer.bias) for layer in (ours.key, ours.value)]
-
-
-@pytest.mark.parametrize("key_width, value_width", [(None, None), (10, None), (10, 6), (None, 6), (10, 10)])
-@pytest.mark.parametrize("query_width", [None, 5])
 @torch.no_grad()
-def test_multi_head_agrees_with_torch(key_width, value_width, query_width):
+def test_multi_head_agrees_with_torch():
     torch.manual_seed(0)
     width, heads = 8, 4
-    ours = MultiHead(width, heads, key_width, value_width, query_width)
-    kdim = key_width or width
-    theirs = torch.nn.MultiheadAttention(width, heads, kdim=kdim, vdim=value_width or kdim, batch_first=True)
+    ours = MultiHead(width, heads)
+    theirs = torch.nn.MultiheadAttention(width, heads, batch_first=True)
     for layer in ours.children():
         torch.nn.init.normal_(layer.bias)
-    # torch's query is as wide as its output: a narrower one is projected before, and torch's projection does nothing
-    query = numbers(B, T, query_width or width)
-    asked, first = (
-        (query, (ours.query.weight, ours.query.bias))
-        if not query_width
-        else (ours.query(query), (torch.eye(width), torch.zeros(width)))
-    )
-    weights_, biases = zip(first, *projections(ours))
-    if theirs.in_proj_weight is None:
-        for name, matrix_ in zip("qkv", weights_):
-            getattr(theirs, f"{name}_proj_weight").copy_(matrix_)
-    else:
-        theirs.in_proj_weight.copy_(torch.cat(weights_))
-    theirs.in_proj_bias.copy_(torch.cat(biases))
+    theirs.in_proj_weight.copy_(torch.cat([ours.query.weight, ours.memory.weight]))
+    theirs.in_proj_bias.copy_(torch.cat([ours.query.bias, ours.memory.bias]))
     theirs.out_proj.load_state_dict(ours.output.state_dict())
-    keys = numbers(B, S, kdim, seed=1)
-    values = None if value_width is None else numbers(B, S, value_width, seed=2)
+    query, memory = numbers(B, T, width), numbers(B, S, width, seed=1)
     visible = torch.tensor([[True] * S, [True] * (S - 2) + [False] * 2])
-    context, weights = ours(query, keys, values, visible[:, None, None, :])
-    wanted, wanted_weights = theirs(
-        asked, keys, keys if values is None else values, key_padding_mask=~visible, average_attn_weights=False
-    )
+    context, weights = ours(query, memory, visible[:, None, None, :])
+    wanted, wanted_weights = theirs(query, memory, memory, key_padding_mask=~visible, average_attn_weights=False)
     torch.testing.assert_close(context, wanted, atol=1e-6, rtol=1e-5)
     torch.testing.assert_close(weights, wanted_weights, atol=1e-6, rtol=1e-5)
     assert weights.shape == (B, heads, T, S)
@@ -281,7 +256,8 @@ def test_a_mask_of_numbers_is_refused():
 def test_widths_that_differ_are_refused_where_they_must_agree(score):
     wanted = (
         ValueError,
-        "dot scores need queries and keys of one width; got 3 and 4 (use general, concat or additive when they differ)",
+        "dot scores need queries and keys of the same width; got 3 and 4 "
+        "(use general, concat or additive for different widths)",
     )
     assert refused(lambda: score(torch.zeros(1, 1, 3), torch.zeros(1, 2, 4))) == wanted
 
@@ -292,18 +268,12 @@ def test_heads_must_divide_the_width():
         assert refused(lambda: MultiHead(10, heads)) == wanted  # noqa: B023
 
 
-@pytest.mark.parametrize("module, values", [(MultiHead(4, 2), torch.zeros(1, 3, 4)), (MultiHead(4, 2, 4, 4), None)])
-def test_values_apart_from_keys_go_with_a_width_of_their_own(module, values):
-    wanted = (ValueError, "values must be given apart from the keys if, and only if, value_width was")
-    assert refused(lambda: module(torch.zeros(1, 2, 4), torch.zeros(1, 3, 4), values)) == wanted
-
-
-def test_the_usual_multi_head_keeps_its_names_on_disk():
-    shapes = {name: tuple(value.shape) for name, value in MultiHead(4, 2, 6).state_dict().items()}
+def test_multi_head_keeps_its_names_on_disk():
+    shapes = {name: tuple(value.shape) for name, value in MultiHead(4, 2).state_dict().items()}
     assert shapes == {
         "query.weight": (4, 4),
         "query.bias": (4,),
-        "memory.weight": (8, 6),
+        "memory.weight": (8, 4),
         "memory.bias": (8,),
         "output.weight": (4, 4),
         "output.bias": (4,),

@@ -121,7 +121,8 @@ def test_one_token(tokens):
             [draw(1, 4, 4) * 0.5],
             SOURCE,
             {},
-            "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.5000 in head 0, query ",
+            "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.5000 in head 0, "
+            "query ",
         ),
         (None, SOURCE, {}, "weights must be one array of axes [heads, queries, keys] a layer; got None"),
         (5, SOURCE, {}, "weights must be one array of axes [heads, queries, keys] a layer; got 5"),
@@ -137,13 +138,15 @@ def test_one_token(tokens):
             [draw(1, 4, 4), draw(1, 4, 3)],
             SOURCE,
             {},
-            "weights of the encoder map of layer 1 must have 4 queries and 4 keys, as the tokens do; got shape (1, 4, 3)",
+            "weights of the encoder map of layer 1 must have 4 queries and 4 keys, as the tokens do; got shape (1, 4, "
+            "3)",
         ),
         (
             [draw(1, 4, 4)],
             SOURCE[:3],
             {},
-            "weights of the encoder map of layer 0 must have 3 queries and 3 keys, as the tokens do; got shape (1, 4, 4)",
+            "weights of the encoder map of layer 0 must have 3 queries and 3 keys, as the tokens do; got shape (1, 4, "
+            "4)",
         ),
         ([draw(1, 4, 4)], [], {}, "source must hold at least one token, if only <eos>; got none"),
         ([draw(1, 4, 4)], "four", {}, "tokens must be a list of strings, one a token; got 'four'"),
@@ -155,13 +158,15 @@ def test_one_token(tokens):
             draw(4, 4, 4),
             SOURCE,
             {},
-            "weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape (4, 4, 4)",
+            "weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape (4, "
+            "4, 4)",
         ),
         (
             [draw(1, 4, 4)[None].repeat(2, 0)],
             SOURCE,
             {},
-            "weights of the encoder map of layer 0 must have axes [heads, queries, keys], none empty; got shape (2, 1, 4, 4)",
+            "weights of the encoder map of layer 0 must have axes [heads, queries, keys], none empty; got shape (2, 1, "
+            "4, 4)",
         ),
         ([draw(1, 4, 4)], SOURCE, {"kind": "self"}, "kind must be one of cross, encoder, decoder; got 'self'"),
         (

@@ -132,7 +132,8 @@ HEADER = WHOLE[: 8 + int.from_bytes(WHOLE[:8], "little")]
         (beside(start={"text": [], "start": 0, "end": 0}), "the start token and the alternatives must have texts"),
         (
             beside(maps=[{"kind": "encoder", "layer": 0}]).replace(TRACES[0].maps[1].weights.tobytes(), bytes(100)),
-            "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.0000 in head 0, query 0",
+            "weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got 0.0000 in head 0, "
+            "query 0",
         ),
     ],
 )

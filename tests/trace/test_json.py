@@ -101,7 +101,8 @@ def test_any_text_survives_json(text):
         ("[]", "trace must be an object with named fields; got list"),
         (
             '{"model": "m", "mechanism": "m", "text": "", "forced": false, "source": [], "log_probs": [], "maps": []}',
-            "trace must have the fields translation, target too; got model, mechanism, text, forced, source, log_probs, maps",
+            "trace must have the fields translation, target too; got model, mechanism, text, forced, source, "
+            "log_probs, maps",
         ),
     ],
 )

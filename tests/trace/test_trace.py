@@ -186,7 +186,8 @@ def test_equality_looks_into_the_arrays():
             "cross",
             0,
             np.zeros((1, 0, 3)),
-            "weights of the cross map of layer 0 must have axes [heads, queries, keys], none empty; got shape (1, 0, 3)",
+            "weights of the cross map of layer 0 must have axes [heads, queries, keys], none empty; got shape (1, 0, "
+            "3)",
         ),
         (
             "cross",
@@ -199,7 +200,8 @@ def test_equality_looks_into_the_arrays():
             "cross",
             0,
             [[[1.0, 0], [0.5, 0.4]]],
-            "weights of the cross map of layer 0 must sum to 1 over the keys of every row; got 0.9000 in head 0, query 1",
+            "weights of the cross map of layer 0 must sum to 1 over the keys of every row; got 0.9000 in head 0, query "
+            "1",
         ),
         (
             "cross",
@@ -298,7 +300,8 @@ def test_a_trace_refuses_the_same_map_twice():
         ({"log_probs": (-1.0,)}, "log_probs must have one entry for each of the 0 target tokens; got 1"),
         (
             {"maps": (AttentionMap("decoder", 0, np.full((1, 4, 4), 0.25)),)},
-            "weights of the decoder map of layer 0 must be 0 on tokens not yet read; got 0.25 in head 0, query 0, key 1",
+            "weights of the decoder map of layer 0 must be 0 on tokens not yet read; got 0.25 in head 0, query 0, key "
+            "1",
         ),
         ({"source": ()}, "source must hold at least one token, if only <eos>; got none"),
     ],

@@ -251,7 +251,7 @@ def test_a_model_that_says_nothing_by_itself_is_not_compared(tmp_path):
         lambda: ablation.effect(found, ablation.heads(found)[:1], TEXT),
         lambda: next(ablation.importance(found, TEXT)),
     ):
-        with pytest.raises(TextError, match="says nothing of this text that could be compared; give it a target$"):
+        with pytest.raises(TextError, match="produces an empty text, which cannot be compared; give it a target$"):
             ask()
     assert ablation.effect(found, ablation.heads(found)[:1], TEXT, TARGET).change is not None
 
