@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import re
 import sys
 from pathlib import Path
 
@@ -99,6 +100,11 @@ house = pytest.mark.parametrize(
 
 def test_the_list_is_the_tree():
     assert {layer(name) for name in MODULES} == {"", *LAYERS}
+
+
+def test_the_readme_shows_the_list():
+    library = (ROOT / "README.md").read_text(encoding="utf-8").split("\nattnviz/ ")[1].split("\ndashboard/ ")[0]
+    assert re.findall(r"^  (\w+) ", library, re.MULTILINE) == ORDER
 
 
 @library
