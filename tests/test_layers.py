@@ -31,6 +31,7 @@ LAYERS = {
     "models": "huggingface_hub numpy safetensors torch transformers",
     "loading": "",
     "ablation": "pandas torch",
+    "inside": "numpy pandas torch",
     "evaluation": "sacrebleu sacremoses torch tqdm",
     "training": "tokenizers torch tqdm",
     "studies": "matplotlib numpy sacrebleu torch",

@@ -1,0 +1,15 @@
+"""One step of attention with every number on the way: query, scores, weights, values, context, next token.
+
+    >>> found = inside.step(model, trace, step=2)
+    >>> found.scores, found.weights, found.parts.terms
+
+`step` computes it; `temperatures`, `other_scores` and `spread` ask what else the scores could have been; `formula` writes
+one score with its numbers put in.
+"""
+
+from attnviz.inside.compute import step
+from attnviz.inside.formula import formula
+from attnviz.inside.scores import other_scores, spread, temperatures
+from attnviz.inside.values import Parts, Step, Window
+
+__all__ = ["Parts", "Step", "Window", "formula", "other_scores", "spread", "step", "temperatures"]

@@ -1,0 +1,44 @@
+"""A mechanism's formula with the numbers of one score and weight put in, in LaTeX."""
+
+from attnviz.inside.values import Step
+from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
+
+SHOWN = 3  # terms written out
+
+# mechanism -> what is summed, with i for the dimension or hidden unit
+SUMS = {
+    "bahdanau": r"\sum_i v_i \tanh(W s_{t-1} + U h_j)_i",
+    "luong-dot": r"\sum_i s_{t,i} \, h_{j,i}",
+    "luong-general": r"\sum_i s_{t,i} \, (W h_j)_i",
+    "luong-concat": r"\sum_i v_i \tanh(W [s_t; h_j])_i",
+    "luong-local": r"\sum_i s_{t,i} \, (W h_j)_i + \ln g_j",
+    "scaled-dot": r"\sum_i s_{t,i} \, h_{j,i} / \sqrt{d}",
+    "transformer": r"\sum_i q_{t,i} \, k_{j,i} / \sqrt{d}",
+    "self-attention": r"\sum_i v_i \tanh(W h_j + b)_i",
+}
+
+
+def formula(found: Step, key: int) -> str:
+    """LaTeX of the score and the weight of one key (0-based): symbols, then the largest terms, then the results.
+
+    t and j count from 1. ValueError for a key that is not there.
+    """
+    if not 0 <= key < len(found.keys):
+        raise ValueError(f"key must be from 0 to {len(found.keys) - 1}; got {key}")
+    place = f"{found.step + 1},{key + 1}"
+    total, written = len(found.parts.terms[key]), found.parts.largest(key, SHOWN)
+    terms = "".join(f"{value:+.3f}" for _, value in written).removeprefix("+")
+    rest = total - len(written)
+    terms += rf" + \cdots \text{{ ({rest} more)}}" if rest else ""
+    if found.window:
+        terms += rf" + \ln {found.window.gaussian[key]:.3f}"
+    score = rf"e_{{{place}}} = {SUMS[found.mechanism]} = {terms} = {found.scores[key]:.3f}"
+    if not found.mask[key]:
+        return rf"{score} \qquad \alpha_{{{place}}} = 0 \text{{ (outside the window)}}"
+    shown = rf"\frac{{\exp({found.scores[key]:.3f})}}{{\sum_k \exp(e_{{{found.step + 1},k}})}}"
+    return rf"{score} \qquad \alpha_{{{place}}} = {shown} = {found.weights[key]:.3f}"
+
+
+def paper(found: Step) -> str:
+    """Where the mechanism's formula is from."""
+    return (MECHANISMS | CLASSIFIERS)[found.mechanism].paper

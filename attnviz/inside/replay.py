@@ -1,0 +1,132 @@
+"""A trace's decoding, run again up to one step: what the attention was asked there, and what it had to read.
+
+Nothing is written to the model: where a number is needed that no function returns, it is caught in a copy of the model
+that shares all its weights. Letters: S source tokens, D width of query and keys, W width of a state, V width of values.
+"""
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.attention import Attention, MultiHead
+from attnviz.data.styles import SPACE
+from attnviz.data.tokenizer import BOS, EOS, Text
+from attnviz.models.trained import Trained
+from attnviz.networks import decode
+from attnviz.networks.classifier import SelfAttention
+from attnviz.networks.recurrent import DeepOutput, FixedContext, Recurrent
+from attnviz.networks.transformer import Transformer
+from attnviz.trace import Token, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """What one attention was asked at one step. In a Transformer query, prepared and values are those of one head.
+
+    query (D,), prepared (S, ...) the keys as the score function wants them, values (S, V), logits of the next token.
+    asks, states : as of `values.Step`.
+    """
+
+    attention: Attention | MultiHead
+    query: Tensor
+    prepared: Tensor
+    values: Tensor
+    logits: Tensor
+    asks: str
+    states: tuple[Tensor, ...] = ()
+
+
+def target_ids(model: Trained, trace: Trace) -> list[int]:
+    """The piece ids of a trace's target, <eos> included where the trace has it: of a target that was given, of what greedy
+    decoding says, or of the pieces that the tokens (a beam's) show.
+
+    ValueError if the vocabulary does not spell the target so: then the trace is of another model.
+    """
+    if trace.forced:
+        given = model.text.encode(trace.translation)
+        if _spelt(given.tokens, trace):
+            return list(given.ids)
+    else:
+        said = decode.greedy(model.model, torch.tensor([model.read(trace.text).ids])).tokens[0].tolist()
+        for ids in (said, _pieces(model.text, trace)):
+            if _spelt(model.text.spell(ids)[1], trace):
+                return ids
+    raise ValueError(f"trace must be of a model with this vocabulary; {trace.translation!r} is not spelt so by it")
+
+
+def _spelt(tokens: tuple[Token, ...], trace: Trace) -> bool:
+    return [token.text for token in tokens] == [token.text for token in trace.target]
+
+
+def _pieces(text: Text, trace: Trace) -> list[int]:
+    """The ids of produced tokens: with the mark of a word's beginning where the vocabulary has such a piece."""
+    ids, before = [], None
+    for token in trace.target:
+        begins = before is None or trace.translation[: token.start].endswith(" ") or token.word != before.word
+        spellings = (SPACE + token.text, token.text) if begins else (token.text, SPACE + token.text)
+        found = [text.tokenizer.token_to_id(spelling) for spelling in spellings]
+        ids.append(EOS if token.special else next((number for number in found if number is not None), EOS))
+        before = token
+    return ids
+
+
+@torch.inference_mode()
+def moment(model: Trained, trace: Trace, step: int, layer: int, head: int) -> Moment:
+    """Replay `trace` up to a step (0-based, checked by the caller)."""
+    source = torch.tensor([model.read(trace.text).ids])
+    if isinstance(model.model, SelfAttention):
+        return _pooling(model.model, source)
+    inputs = [BOS, *target_ids(model, trace)][: step + 1]
+    if isinstance(model.model, Transformer):
+        return _cross(model.model, source, torch.tensor([inputs]), layer, head)
+    return _recurrent(model.model, source, torch.tensor(inputs))
+
+
+def _recurrent(network: Recurrent, source: Tensor, inputs: Tensor) -> Moment:
+    """source (1, S), inputs (t + 1,) from <bos> on -> the last step."""
+    memory = network.encode(source)
+    state = memory.state
+    for token in inputs[:-1]:
+        state = network.step(memory, state, token.view(1)).state
+    last = network.step(memory, state, inputs[-1:])
+    states = state[0][0], last.state[0][0]
+    asks = "before" if isinstance(network, DeepOutput) else "after"
+    query = states[0] if asks == "before" else states[1]
+    return Moment(network.attention, query, memory.prepared[0], memory.values[0], last.logits[0], asks, states)
+
+
+def _cross(network: Transformer, source: Tensor, inputs: Tensor, layer: int, head: int) -> Moment:
+    """source (1, S), inputs (1, t + 1) from <bos> on -> the last step, in one head of cross-attention."""
+    watched = sharing(network)
+    attention, queries = watched.decoder[layer].cross, []
+    attention.query.register_forward_hook(lambda _module, _inputs, output: queries.append(output))
+    memory = watched.encode(source)
+    state = memory.state
+    for token in inputs[0]:  # one at a time, as the trace was made: the same sums in the same order
+        last = watched.step(memory, state, token.view(1))
+        state = last.state
+    keys, values = (both[0, head] for both in memory.cross[layer])
+    query = attention.split(queries[-1])[0, head, 0]
+    return Moment(attention, query, keys, values, last.logits[0], "layer")
+
+
+def _pooling(network: SelfAttention, source: Tensor) -> Moment:
+    """source (1, S) -> the one query of the attention that pools a sentence."""
+    watched, seen = sharing(network), []
+    watched.pooling.key.register_forward_hook(lambda _module, inputs, output: seen.append((inputs[0], output)))
+    verdict = watched(source)
+    values, prepared = seen[-1]
+    return Moment(watched.pooling, values.new_ones(1), prepared[0], values[0], verdict.logits[0], "always")
+
+
+def sharing(network: nn.Module) -> nn.Module:
+    """A copy that shares all weights with the network: what is hung on it is not on the network."""
+    shared = {id(tensor): tensor for tensor in [*network.parameters(), *network.buffers()]}
+    return copy.deepcopy(network, shared)
+
+
+def attends(network: nn.Module) -> bool:
+    """Does it have an attention that `moment` can show?"""
+    return isinstance(network, Recurrent | Transformer | SelfAttention) and not isinstance(network, FixedContext)

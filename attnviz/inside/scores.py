@@ -1,0 +1,112 @@
+"""What else the scores of a step could have been: other temperatures, other score functions, other widths."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from attnviz import stats
+from attnviz.attention import Additive, Attention, Concat, General, Local, dot_scores, scaled_dot_scores
+from attnviz.inside.values import Step, softmax
+from attnviz.models.trained import Trained
+
+TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
+WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
+
+
+def temperatures(found: Step, values: Sequence[float] = TEMPERATURES) -> pd.DataFrame:
+    """One row a temperature, with columns temperature, entropy_nats and max_weight of the same scores divided by it."""
+    weights = np.stack([found.weights_at(value) for value in values])
+    measured = stats.rows(weights, visible=np.broadcast_to(found.mask, weights.shape))
+    return measured[["entropy_nats", "max_weight"]].assign(temperature=list(values)).reset_index(drop=True)
+
+
+def other_scores(found: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
+    """One query and its annotations through other score functions: columns score, trained_with, key, token, value, weight.
+
+    Dot and scaled dot are always there; of `others`, recurrent translators, the learnt score of each whose widths fit.
+    trained_with : the model whose weights the score has; None where there is nothing to learn. Such weights were learnt with
+    other states, so what they say here is a comparison of formulas, not of models. No window: of local attention the general score.
+
+    Dot products need queries and annotations of one width. An annotation twice as wide as the query is forward and backward state
+    laid end to end; then the two are added, as the dot-product models of this project do. ValueError for any other width.
+    """
+    query, annotations = torch.from_numpy(found.query.copy()), torch.from_numpy(found.values.copy())
+    summed = _summed(query, annotations)
+    rows = [
+        ("dot", None, dot_scores(query[None], summed)[0]),
+        ("scaled dot", None, scaled_dot_scores(query[None], summed)[0]),
+    ]
+    for model in others:
+        attention = getattr(model.model, "attention", None)
+        if isinstance(attention, General | Additive | Concat) and _fits(attention, query, annotations):
+            rows.append((_name(attention), model.name, _scored(attention, query, annotations)))
+    return pd.concat([_frame(found, *row) for row in rows], ignore_index=True)
+
+
+def _summed(query: Tensor, annotations: Tensor) -> Tensor:
+    """Annotations (S, D or 2D) as wide as the query (D,)."""
+    width = query.shape[-1]
+    if annotations.shape[-1] == width:
+        return annotations
+    if annotations.shape[-1] != 2 * width:
+        raise ValueError(
+            f"annotations must be as wide as the query, {width}, or twice that, to be scored by a dot product; "
+            f"got {annotations.shape[-1]}"
+        )
+    return annotations.unflatten(-1, (2, -1)).sum(-2)
+
+
+def _fits(attention: Attention, query: Tensor, annotations: Tensor) -> bool:
+    """Was this score learnt for queries and annotations of these widths?"""
+    if isinstance(attention, Concat):
+        asked, read = attention.query_width, attention.joint.in_features - attention.query_width
+    elif isinstance(attention, Additive):
+        asked, read = attention.query.in_features, attention.key.in_features
+    else:
+        asked, read = attention.key.out_features, attention.key.in_features
+    return (asked, read) == (query.shape[-1], annotations.shape[-1])
+
+
+@torch.inference_mode()
+def _scored(attention: Attention, query: Tensor, annotations: Tensor) -> Tensor:
+    return attention.score(query[None, None], attention.prepare(annotations[None]))[0, 0]
+
+
+def _name(attention: Attention) -> str:
+    """general, additive or concat."""
+    return "general" if isinstance(attention, Local) else type(attention).__name__.lower()
+
+
+def _frame(found: Step, score: str, trained_with: str | None, values: Tensor) -> pd.DataFrame:
+    numbers = values.double().numpy()
+    return pd.DataFrame(
+        {
+            "score": score,
+            "trained_with": trained_with,
+            "key": range(len(found.keys)),
+            "token": [token.text for token in found.keys],
+            "value": numbers,
+            "weight": softmax(numbers, np.ones(len(numbers), dtype=bool)),
+        }
+    )
+
+
+def spread(widths: Sequence[int] = WIDTHS, keys: int = 10, samples: int = 1000, seed: int = 0) -> pd.DataFrame:
+    """How far dot products spread as vectors get wider, with the root of the width and without: SAMPLED, from no model.
+
+    Queries and keys have independent standard normal components, so that a dot product has the variance of the width (Vaswani
+    et al. 2017, footnote 4). One row a width and `scaled`, with columns width, scaled, deviation (standard deviation of the
+    scores) and max_weight (mean largest weight among `keys` keys, over `samples` queries).
+    """
+    generator, rows = np.random.default_rng(seed), []
+    for width in widths:
+        queries = generator.standard_normal((samples, 1, width))
+        products = (queries * generator.standard_normal((samples, keys, width))).sum(-1)
+        for scaled in (False, True):
+            scores = products / np.sqrt(width) if scaled else products
+            weights = softmax(scores, np.ones(keys, dtype=bool))
+            rows.append((width, scaled, float(scores.std()), float(weights.max(-1).mean())))
+    return pd.DataFrame(rows, columns=["width", "scaled", "deviation", "max_weight"])

@@ -1,0 +1,109 @@
+"""What `inside.step` returns. No torch here: what draws these values need not have it.
+
+Letters: S source tokens, D width of query and keys, V width of values, N terms of a score.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from attnviz.trace import Alternative, Token
+
+
+def _freeze(value) -> None:
+    """Make every array of a frozen dataclass read-only."""
+    for field in fields(value):
+        array = getattr(value, field.name)
+        if isinstance(array, np.ndarray):
+            array.setflags(write=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Where local attention looks. Luong et al. 2015, eq. 9 and 10.
+
+    centre : the predicted place, in keys from 0. reach : keys on either side (the paper's D). gaussian (S,) : what the weight
+    of each key is multiplied by before the row is divided by its sum, exp(-(s - centre)^2 / 2 (reach / 2)^2).
+    """
+
+    centre: float
+    reach: float
+    gaussian: np.ndarray
+
+    def __post_init__(self):
+        _freeze(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """A score of each key as the sum it is.
+
+    terms (S, N) : row s sums to the score of key s (of local attention: to the score before the Gaussian's logarithm is added).
+    unit : what each term belongs to, "dimension" of a dot product or "hidden unit" of v . tanh(...).
+    """
+
+    terms: np.ndarray
+    unit: str
+
+    def __post_init__(self):
+        _freeze(self)
+
+    def largest(self, key: int, count: int = 10) -> list[tuple[int, float]]:
+        """(number of the term, its value) of one key: the `count` furthest from 0, the largest first."""
+        row = self.terms[key]
+        order = np.argsort(-np.abs(row), kind="stable")[:count]
+        return [(int(place), float(row[place])) for place in order]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One query of one head, and all that follows from it, as the model computes it.
+
+    step : place of `token`, the target token that is produced, from 0. keys : the source tokens.
+    query (D,), projected in a Transformer. asks : which state it is: "before" the step (Bahdanau), "after" it (Luong),
+    "layer" (what a Transformer's layer reads), or "always" (one query for all sentences, the classifier's).
+    states : state of the decoder before and after the step, (W,) each; () where there is none.
+    scores (S,) : before the softmax, with the logarithm of local attention's Gaussian. mask (S,) bool, True = visible.
+    weights (S,), values (S, V), context (V,) = weights @ values.
+    alternatives : the most probable next tokens, and labels of a classifier. window : of local attention, else None.
+    """
+
+    model: str
+    mechanism: str
+    step: int
+    layer: int
+    head: int
+    token: Token
+    keys: tuple[Token, ...]
+    query: np.ndarray
+    asks: str
+    states: tuple[np.ndarray, ...]
+    scores: np.ndarray
+    mask: np.ndarray
+    weights: np.ndarray
+    values: np.ndarray
+    context: np.ndarray
+    parts: Parts
+    alternatives: tuple[Alternative, ...]
+    window: Window | None = None
+
+    def __post_init__(self):
+        _freeze(self)
+
+    @property
+    def weighted(self) -> np.ndarray:
+        """(S, V): each value times its weight; they sum to the context."""
+        return self.weights[:, None] * self.values
+
+    def weights_at(self, temperature: float) -> np.ndarray:
+        """(S,): softmax of the same scores divided by a temperature above 0; 1 gives the model's weights."""
+        if not temperature > 0:  # nor NaN
+            raise ValueError(f"temperature must be above 0; got {temperature}")
+        return softmax(self.scores.astype(np.float64) / temperature, self.mask)
+
+
+def softmax(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """scores (..., S), mask (S,) bool -> weights (..., S): 0 where the mask is False; rows sum to 1."""
+    visible = np.where(mask, scores, -np.inf)
+    shifted = np.exp(visible - visible.max(-1, keepdims=True))
+    return shifted / shifted.sum(-1, keepdims=True)
