@@ -18,6 +18,7 @@ LAYERS = {
     "mechanisms": "",
     "trace": "numpy safetensors",
     "gold": "",
+    "function_words": "",
     "select": "numpy",
     "stats": "numpy pandas",
     "alignment": "numpy pandas",
@@ -42,7 +43,20 @@ ORDER = list(LAYERS)
 # attnviz/__init__.py: what its functions open, when they are called.
 DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files"}
 # Packages and modules that reach no torch, so that they are imported at once.
-LIGHT = ("atomic", "trace", "gold", "select", "stats", "alignment", "patterns", "heads", "rollout", "figures", "export")
+LIGHT = (
+    "atomic",
+    "trace",
+    "gold",
+    "function_words",
+    "select",
+    "stats",
+    "alignment",
+    "patterns",
+    "heads",
+    "rollout",
+    "figures",
+    "export",
+)
 LIGHT_MODULES = ("data.limits", "data.readers", "data.tasks", "models.names", "models.checkpoint_files")
 WEIGHTS = {"attnviz/models/checkpoints.py", "attnviz/trace/files.py"}  # of models, and of traces
 LINES, FUNCTION_LINES, FILES = 250, 40, 13

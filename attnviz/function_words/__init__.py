@@ -1,0 +1,63 @@
+"""Function words and content words of a language, from short lists: what Moradi et al. 2019 tell apart.
+
+A function word holds a sentence together (article, pronoun, preposition, conjunction, auxiliary verb, particle); a content word
+names something (noun, verb, adjective, adverb). The lists are our own, written by hand for English, French, German and
+Japanese: closed classes in full as far as a page goes, no tagger. A word in two classes (German *sein*: to be, his) counts as
+function word. One file a language: words apart by white space, lower case; a line that begins with # is a comment.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+
+from attnviz.trace import Token
+
+FUNCTION, CONTENT, OTHER = "function", "content", "other"
+_APOSTROPHES = str.maketrans({"’": "'", "‘": "'"})
+
+
+def languages() -> list[str]:
+    """The languages that have a list, as they are named in a pair: en, fr …"""
+    return sorted(
+        file.name.removesuffix(".txt") for file in resources.files(__name__).iterdir() if file.name.endswith(".txt")
+    )
+
+
+@cache
+def words(language: str) -> frozenset[str]:
+    """The function words of a language, lower case. ValueError for one that has no list."""
+    if language not in languages():
+        raise ValueError(f"language must have a list of function words ({', '.join(languages())}); got {language!r}")
+    text = (resources.files(__name__) / f"{language}.txt").read_text(encoding="utf-8")
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return frozenset(word for line in lines for word in line.split())
+
+
+def kind(word: str, language: str) -> str:
+    """FUNCTION or CONTENT; OTHER for what holds no letter or digit, such as a full stop."""
+    plain = word.strip().lower().translate(_APOSTROPHES)
+    if not any(character.isalnum() for character in plain):
+        return OTHER
+    known = words(language)
+    return (
+        FUNCTION
+        if plain in known or any(part in known and rest in known for part, rest in _contracted(plain))
+        else CONTENT
+    )
+
+
+def _contracted(word: str) -> list[tuple[str, str]]:
+    """Where a word with an apostrophe may be two: she's is she and 's, don't is do and n't, qu'il is qu' and il."""
+    cuts = {place + shift for place, character in enumerate(word) if character == "'" for shift in (-1, 0, 1)}
+    return [(word[:cut], word[cut:]) for cut in sorted(cuts) if 0 < cut < len(word)]
+
+
+def kinds(text: str, tokens: Sequence[Token], language: str) -> list[str]:
+    """The kind of each token's word; pieces of one word have the kind of the whole, special tokens are OTHER."""
+    spans: dict[int, list[int]] = {}
+    for token in tokens:
+        if token.word is not None:
+            start, end = spans.get(token.word, (token.start, token.end))
+            spans[token.word] = [min(start, token.start), max(end, token.end)]
+    of_words = {word: kind(text[start:end], language) for word, (start, end) in spans.items()}
+    return [OTHER if token.special else of_words.get(token.word, OTHER) for token in tokens]
