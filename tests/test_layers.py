@@ -33,6 +33,7 @@ LAYERS = {
     "loading": "",
     "ablation": "pandas torch",
     "inside": "numpy pandas torch",
+    "intervene": "numpy torch",
     "evaluation": "sacrebleu sacremoses torch tqdm",
     "training": "tokenizers torch tqdm",
     "studies": "matplotlib numpy sacrebleu torch",

@@ -1,0 +1,50 @@
+"""Change attention and see what a model says then.
+
+    >>> outcome = intervene.run(model, "The black dog runs.", intervene.Uniform())
+    >>> outcome.free.translation, outcome.total_variation
+
+A change (`Uniform`, `Permuted`, `Hide` …) is a value; a `Scope` says at which steps, and in which layer and head of a
+Transformer. `run` has both translations; `effects` changes one step at a time.
+"""
+
+from attnviz.intervene.changes import (
+    Change,
+    Given,
+    Hide,
+    Identity,
+    KeepLargest,
+    LastOnly,
+    OnlyLargest,
+    Permuted,
+    Place,
+    Temperature,
+    Uniform,
+    ZeroLargest,
+)
+from attnviz.intervene.names import KINDS, parse
+from attnviz.intervene.run import Outcome, run
+from attnviz.intervene.scope import Scope
+from attnviz.intervene.steps import Effect, effects, total_variation
+
+__all__ = [
+    "KINDS",
+    "Change",
+    "Effect",
+    "Given",
+    "Hide",
+    "Identity",
+    "KeepLargest",
+    "LastOnly",
+    "OnlyLargest",
+    "Outcome",
+    "Permuted",
+    "Place",
+    "Scope",
+    "Temperature",
+    "Uniform",
+    "ZeroLargest",
+    "effects",
+    "parse",
+    "run",
+    "total_variation",
+]

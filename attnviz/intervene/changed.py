@@ -1,0 +1,74 @@
+"""A translator's network with its attention changed, for decode.py to read like any other.
+
+The change is an argument of the network's `step`; the number of the step is a part of the decoder's state. So nothing is
+written to the network, and there is nothing to undo, also when a change raises.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attnviz.intervene import scope as scopes
+from attnviz.intervene.changes import Change
+from attnviz.intervene.scope import Scope
+from attnviz.networks import decode
+
+Chosen = Callable[[int, Callable[[], Tensor]], bool]  # step, what the unchanged network says there (V,) -> change it?
+
+
+class Changed:
+    """`encode`, `step` and `force` of a network whose attention is changed.
+
+    chosen : at which steps. said : logits (V,) of the steps so far, of the first row of the batch; whoever made this reads them.
+    """
+
+    def __init__(self, network: nn.Module, change: Change, scope: Scope, chosen: Chosen):
+        scopes.check(network, scope)
+        self.network, self.change, self.scope, self.chosen = network, change, scope, chosen
+        self.said: list[Tensor] = []
+
+    def encode(self, source: Tensor, mask: Tensor | None = None):
+        memory = self.network.encode(source, mask)
+        return memory._replace(state=(source.new_zeros(len(source)), memory.state))
+
+    def step(self, memory, state: tuple, token: Tensor):
+        """As the network's; the state has the number of the step before it."""
+        numbers, inner = state
+        number = int(numbers[0])
+        reweighs: Sequence = (None,) * scopes.layers(self.network)
+        if self.chosen(number, lambda: self.network.step(memory, inner, token).logits[0]):
+            reweighs = scopes.reweighs(self.network, self.change, self.scope, number)
+        step = self.network.step(memory, inner, token, reweighs)
+        self.said.append(step.logits[0])
+        return step._replace(state=(numbers + 1, step.state))
+
+    def force(self, memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
+        """As the network's, but step by step: a change may depend on the step."""
+        state, steps = memory.state, []
+        for token in target.unbind(1):
+            steps.append(self.step(memory, state, token))
+            state = steps[-1].state
+        rows = len(steps)
+        logits = torch.stack([step.logits for step in steps], dim=1)
+        cross = [torch.stack(layer, dim=2) for layer in zip(*(step.cross for step in steps))]
+        own = [
+            torch.stack([F.pad(weights, (0, rows - weights.shape[-1])) for weights in layer], dim=2)
+            for layer in zip(*(step.decoder for step in steps))
+        ]
+        return logits, tuple(cross), tuple(own)
+
+
+def at(steps: Sequence[int] | None) -> Chosen:
+    """These steps, or all."""
+    return lambda number, _said: steps is None or number in steps
+
+
+def where_said(steps: Sequence[int] | None, is_such: Callable[[int], bool]) -> Chosen:
+    """Those of these steps where the unchanged network's first choice is a piece (by id) of some sort."""
+
+    def chosen(number: int, said: Callable[[], Tensor]) -> bool:
+        return (steps is None or number in steps) and is_such(int(decode.best(number, said()[None])))
+
+    return chosen

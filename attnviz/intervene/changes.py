@@ -1,0 +1,223 @@
+"""Changes of attention, as values: what a row of weights is replaced by.
+
+A change is called with weights (..., S), `visible` of the same shape, True where the query may look, and the `Place` it is at;
+it returns weights that again are at least 0 and sum to 1. What is not visible stays 0, but for `LastOnly` and `Given`, which
+look where they say. `str(change)` is short, for addresses (names.py reads it); `title` is for readers.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+TOLERANCE = 1e-3  # by which given weights may miss a sum of 1; it is divided out
+
+
+class Place(NamedTuple):
+    """Where a change is asked for: step and layer, from 0."""
+
+    step: int
+    layer: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of attention; subclasses say which. name : as in `str`. title : the change in words."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self, weights: Tensor, visible: Tensor, place: Place) -> Tensor:
+        raise TypeError(f"{type(self).__name__} must say how it changes weights")
+
+
+@dataclass(frozen=True)
+class Identity(Change):
+    """No change: the weights themselves."""
+
+    name = "identity"
+    title = "no change"
+
+    def __call__(self, weights, visible, place):
+        return weights
+
+
+@dataclass(frozen=True)
+class Uniform(Change):
+    """The same weight on every visible token."""
+
+    name = "uniform"
+    title = "uniform"
+
+    def __call__(self, weights, visible, place):
+        return evenly(visible, weights)
+
+
+@dataclass(frozen=True)
+class ZeroLargest(Change):
+    """The largest weight becomes 0; the others are divided by their sum. A query that sees one token keeps it."""
+
+    name = "zero-largest"
+    title = "largest weight to 0"
+
+    def __call__(self, weights, visible, place):
+        others = visible & ~largest(weights)
+        return torch.where(others.any(-1, keepdim=True), shared(weights, others), weights)
+
+
+@dataclass(frozen=True)
+class OnlyLargest(Change):
+    """The largest weight becomes 1 and all others 0."""
+
+    name = "only-largest"
+    title = "only the largest weight"
+
+    def __call__(self, weights, visible, place):
+        return largest(weights).to(weights)
+
+
+@dataclass(frozen=True)
+class KeepLargest(Change):
+    """The largest weight stays; what is left is the same on every other visible token."""
+
+    name = "keep-largest"
+    title = "largest kept, the rest even"
+
+    def __call__(self, weights, visible, place):
+        top = largest(weights)
+        others = visible & ~top
+        rest = (1 - weights.amax(-1, keepdim=True)) * evenly(others, weights)
+        return torch.where(others.any(-1, keepdim=True), torch.where(top, weights, rest), weights)
+
+
+@dataclass(frozen=True)
+class Permuted(Change):
+    """The same weights on other visible tokens, in an order drawn from the seed, the step and the layer.
+
+    Every row of a batch, and every head, has an order of its own: a batch of 100 rows is 100 permutations. Jain and Wallace 2019.
+    """
+
+    name = "permuted"
+    title = "permuted"
+
+    seed: int = 0
+
+    def __call__(self, weights, visible, place):
+        drawn = torch.Generator().manual_seed(hash((self.seed, *place)) & (2**63 - 1))
+        chance = torch.rand(weights.shape, generator=drawn).masked_fill(~visible, torch.inf)
+        shuffled = chance.argsort(-1)  # visible tokens in a random order, then the hidden ones
+        ordered = (~visible).to(torch.uint8).argsort(dim=-1, stable=True)  # the same in their own order
+        return torch.empty_like(weights).scatter_(-1, ordered, weights.gather(-1, shuffled))
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.seed}"
+
+
+@dataclass(frozen=True)
+class LastOnly(Change):
+    """All weight on the last source token: one fixed context, as before attention (compare Cho et al. 2014)."""
+
+    name = "last-only"
+    title = "only the last source state"
+
+    def __call__(self, weights, visible, place):
+        last = torch.zeros_like(weights)
+        last[..., -1] = 1
+        return last
+
+
+@dataclass(frozen=True)
+class Temperature(Change):
+    """The weights that the scores divided by `value` have: above 1 flatter, below 1 sharper."""
+
+    name = "temperature"
+
+    value: float
+
+    def __post_init__(self):
+        if not 0 < self.value < float("inf"):  # nor NaN
+            raise ValueError(f"temperature must be above 0; got {self.value}")
+
+    def __call__(self, weights, visible, place):
+        return torch.softmax(weights.log() / self.value, dim=-1)  # log a = score - a constant of the row
+
+    @property
+    def title(self) -> str:
+        return f"temperature {self.value:g}"
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.value:g}"
+
+
+@dataclass(frozen=True)
+class Hide(Change):
+    """Source tokens, by place from 0, get weight 0; the others are divided by their sum, as if a mask had hidden them."""
+
+    name = "hide"
+
+    tokens: tuple[int, ...]
+
+    def __post_init__(self):
+        if not self.tokens or min(self.tokens) < 0:
+            raise ValueError(f"tokens must be places of source tokens, from 0; got {self.tokens}")
+
+    def __call__(self, weights, visible, place):
+        size = weights.shape[-1]
+        if max(self.tokens) >= size:
+            raise ValueError(f"tokens must be places of source tokens, 0 to {size - 1}; got {max(self.tokens)}")
+        left = visible.clone()
+        left[..., list(self.tokens)] = False
+        if not left.any(-1).all():
+            raise ValueError("at least one source token must stay visible; hide fewer")
+        return shared(weights, left)
+
+    @property
+    def title(self) -> str:
+        return f"source token{'s' if len(self.tokens) > 1 else ''} {', '.join(str(t + 1) for t in self.tokens)} hidden"
+
+    def __str__(self) -> str:
+        return f"{self.name}:" + ",".join(map(str, self.tokens))
+
+
+@dataclass(frozen=True)
+class Given(Change):
+    """These weights, one a source token: what was dragged."""
+
+    name = "given"
+    title = "given weights"
+
+    weights: tuple[float, ...]
+
+    def __post_init__(self):
+        if not self.weights or not min(self.weights) >= 0 or not abs(sum(self.weights) - 1) <= TOLERANCE:
+            raise ValueError(f"weights must be at least 0 and sum to 1; got {self.weights}")
+
+    def __call__(self, weights, visible, place):
+        if len(self.weights) != weights.shape[-1]:
+            raise ValueError(f"weights must be one a source token, {weights.shape[-1]}; got {len(self.weights)}")
+        row = weights.new_tensor(self.weights)
+        return (row / row.sum()).expand_as(weights)
+
+    def __str__(self) -> str:
+        return f"{self.name}:" + ",".join(f"{weight:g}" for weight in self.weights)
+
+
+def largest(weights: Tensor) -> Tensor:
+    """bool (..., S): the first of the largest weights of each row."""
+    return torch.zeros_like(weights, dtype=torch.bool).scatter_(-1, weights.argmax(-1, keepdim=True), True)
+
+
+def evenly(chosen: Tensor, like: Tensor) -> Tensor:
+    """The same weight on each chosen key (..., S); 0 in a row that has none."""
+    return chosen.to(like) / chosen.sum(-1, keepdim=True).clamp(min=1)
+
+
+def shared(weights: Tensor, chosen: Tensor) -> Tensor:
+    """The weights of the chosen keys divided by their sum; the same on each where that is 0."""
+    kept = weights * chosen
+    total = kept.sum(-1, keepdim=True)
+    return torch.where(total > 0, kept / total.clamp(min=torch.finfo(weights.dtype).tiny), evenly(chosen, weights))

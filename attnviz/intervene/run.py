@@ -1,0 +1,103 @@
+"""One change of attention, and what the model says then: freely, and when the same words are forced."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from attnviz import function_words
+from attnviz.intervene.changed import Changed, at, where_said
+from attnviz.intervene.changes import Change, Identity
+from attnviz.intervene.scope import Scope
+from attnviz.models.trained import TextError
+from attnviz.models.translator import Translator
+from attnviz.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A translation with and without a change of attention.
+
+    before : the text of the original translation, forced. forced : the same text under the change, so that maps and
+    log-probabilities of the two compare step by step. free : what the model says under the change when nothing is forced.
+    total_variation (T,) : half the sum of absolute differences between the two next-token distributions of each step, 0 to 1.
+    steps (T,) bool : at which steps of the forced text attention was changed.
+    """
+
+    change: Change
+    scope: Scope
+    before: Trace
+    forced: Trace
+    free: Trace
+    total_variation: np.ndarray
+    steps: np.ndarray
+
+    @property
+    def log_prob_changes(self) -> np.ndarray:
+        """(T,): log-probability (natural) of each target token under the change, minus that without."""
+        return np.subtract(self.forced.log_probs, self.before.log_probs)
+
+
+@torch.inference_mode()
+def run(model: Translator, text: str, change: Change, scope: Scope = Scope(), target: str | None = None) -> Outcome:
+    """Translate under a change. target : the text that is forced; None for the model's own (greedy) translation.
+
+    Steps of function or content words are, in the forced text, those of its words; in free decoding those where the model
+    would say such a piece if nothing were changed at that step. Errors as of `trace`; ValueError for a model without attention,
+    a step, layer or head that is not there, or a language without a list of function words.
+    """
+    target = _said(model, text) if target is None else target
+    before, plain = _forced(model, text, target, Identity(), Scope(), None)
+    count = len(before.target)
+    if scope.steps and max(scope.steps) >= count:
+        raise ValueError(f"steps must be from 0 to {count - 1}, as the target has tokens; got {max(scope.steps)}")
+    chosen = _chosen(model, before, scope)
+    forced, changed = _forced(model, text, target, change, scope, chosen)
+    variation = (plain.softmax(-1) - changed.softmax(-1)).abs().sum(-1) / 2
+    steps = np.isin(np.arange(count), chosen)
+    return Outcome(change, scope, before, forced, _free(model, text, change, scope), variation.numpy(), steps)
+
+
+def _said(model: Translator, text: str) -> str:
+    trace = model.trace(text)
+    if not trace.translation.strip():
+        raise TextError(f"{model.name} says nothing of this text that could be forced; give it a target")
+    return trace.translation
+
+
+def _chosen(model: Translator, before: Trace, scope: Scope) -> list[int]:
+    """The steps of the forced text at which attention is changed."""
+    steps = list(range(len(before.target))) if scope.steps is None else list(scope.steps)
+    if scope.words is None:
+        return steps
+    kinds = function_words.kinds(before.translation, before.target, target_language(model))
+    return [step for step in steps if kinds[step] == scope.words]
+
+
+def _forced(model, text: str, target: str, change: Change, scope: Scope, steps) -> tuple[Trace, torch.Tensor]:
+    """The trace of a forced text, and the logits of its steps (T, V)."""
+    changed = Changed(model.model, change, scope, at(steps))
+    trace = _changed(model, changed).trace(text, target)
+    return trace, torch.stack(changed.said)
+
+
+def _free(model: Translator, text: str, change: Change, scope: Scope) -> Trace:
+    if scope.words is None:
+        chosen = at(scope.steps)
+    else:
+        language = target_language(model)
+        chosen = where_said(
+            scope.steps, lambda piece: function_words.kind(model.text.piece(piece), language) == scope.words
+        )
+    return _changed(model, Changed(model.model, change, scope, chosen)).trace(text)
+
+
+def _changed(model: Translator, network: Changed) -> Translator:
+    """The translator, with its attention changed; its name says how."""
+    same = isinstance(network.change, Identity)
+    return replace(model, name=model.name if same else f"{model.name} ({network.change.title})", model=network)
+
+
+def target_language(model: Translator) -> str:
+    """The language that a model translates into, as its pair says."""
+    return model.task.target

@@ -1,0 +1,64 @@
+"""A change at one step at a time: everything before the step is as the model had it, so the effect is of that step alone.
+
+Letters: B rows of a batch, S source tokens, T target tokens, V vocabulary.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.data.tokenizer import BOS
+from attnviz.intervene import scope as scopes
+from attnviz.intervene.changes import Change
+from attnviz.intervene.scope import Scope
+
+
+class Effect(NamedTuple):
+    """One step. weights : of each layer, (H, S), unchanged. plain (V,) : logits of the next token; changed (B, V) : each row's."""
+
+    step: int
+    weights: tuple[Tensor, ...]
+    plain: Tensor
+    changed: Tensor
+
+
+def effects(
+    network: nn.Module,
+    source: Sequence[int],
+    target: Sequence[int],
+    change: Change,
+    rows: int = 1,
+    scope: Scope = Scope(),
+) -> Iterator[Effect]:
+    """Force a target (ids) and change attention at each step alone, `rows` times in one batch (a seed gives each row its own).
+
+    Yields step by step, so that whoever asks may stop. ValueError as of `scope.check`.
+    """
+    scopes.check(network, scope)
+    with torch.inference_mode():
+        memory = network.encode(torch.tensor([list(source)]))
+        wide, state = widened(memory, rows), memory.state
+        for step, token in enumerate(torch.tensor([BOS, *target[:-1]])):
+            plain = network.step(memory, state, token[None])
+            reweighs = scopes.reweighs(network, change, scope, step)
+            changed = network.step(wide, widened(state, rows), token.expand(rows), reweighs)
+            weights = tuple(layer[0] for layer in plain.cross)
+            yield Effect(step, weights, plain.logits[0], changed.logits)
+            state = plain.state
+
+
+def widened(tree, rows: int):
+    """Nested tuples of tensors of one row, seen as `rows` equal ones; nothing is copied."""
+    if tree is None:
+        return None
+    if isinstance(tree, Tensor):
+        return tree.expand(rows, *tree.shape[1:])
+    branches = [widened(branch, rows) for branch in tree]
+    return type(tree)(*branches) if hasattr(tree, "_fields") else tuple(branches)
+
+
+def total_variation(plain: Tensor, changed: Tensor) -> Tensor:
+    """Logits (V,) and (B, V) -> (B,): half the sum of absolute differences of the two distributions, 0 to 1."""
+    return changed.softmax(-1).sub_(plain.softmax(-1)).abs_().sum(-1) / 2
