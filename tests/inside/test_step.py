@@ -9,6 +9,7 @@ import attnviz
 from attnviz import inside
 from attnviz.mechanisms import MECHANISMS, Config
 from attnviz.models.translator import Translator
+from attnviz.networks import decode
 from attnviz.networks.registry import build
 from attnviz.select import words
 
@@ -35,12 +36,16 @@ def reader(network, layer):
 
 
 def contexts(model, text, target, layer):
-    """The context of each step of a forward pass, all heads side by side."""
+    """A trace, and the context of each of its steps, all heads side by side, as a forward pass step by step reads it."""
     module, place = reader(model.model, layer)
     seen = []
     hook = module.register_forward_pre_hook(lambda _module, inputs: seen.append(inputs[0].reshape(-1)[place].numpy()))
     try:
         trace = model.trace(text, target)
+        if target is not None:  # forced in one pass; the hook wants the steps
+            seen.clear()
+            ids = torch.tensor([model.text.ids(target)])
+            decode.unroll(model.model, torch.tensor([model.text.ids(text)]), None, lambda t, _: ids[:, t], ids.shape[1])
     finally:
         hook.remove()
     return trace, seen
