@@ -1,5 +1,6 @@
-"""What a visit to the page runs, from top to bottom; app.py starts the server."""
+"""What a visit runs, from top to bottom: the page of the address (pages.py lists them). app.py starts the server."""
 
+import functools
 import logging
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
     sys.path.insert(0, ROOT)
 
-from dashboard import controls  # noqa: E402
+from dashboard.pages import PAGES, Page  # noqa: E402
 from dashboard.session import carry  # noqa: E402
 
 st.set_page_config(
@@ -21,39 +22,28 @@ st.set_page_config(
 )
 
 
-def sentence() -> None:
-    """One sentence through several models."""
+def run(page: Page) -> None:
     with st.sidebar:
-        settings = controls.sidebar(controls.language_pair())
-    from dashboard.compare import view  # torch, pandas and plotly: once the browser has something to do
-
-    view.show(settings)
+        chosen = page.sidebar()
+    page.show(chosen)  # imports torch, pandas and plotly: the browser already has something to do
 
 
-def heads() -> None:
-    """Every head of one model."""
-    from dashboard.heads import view
-
-    view.show(view.sidebar())
-
-
-PAGES = [
-    st.Page(sentence, title="One sentence, several models", default=True),
-    st.Page(heads, title="Heads and layers", url_path="heads"),
-]
+def entry(page: Page) -> st.Page:
+    """A page as Streamlit's navigation knows it."""
+    return st.Page(functools.partial(run, page), title=page.title, url_path=page.path, default=not page.path)
 
 
 def main() -> None:
     st.html(Path(__file__).with_name("style.css"))
-    page = st.navigation(PAGES, position="top")
+    page = st.navigation([entry(page) for page in PAGES], position="top")
     st.query_params.update(carry.arrive(page.url_path, st.session_state))
     page.run()
 
 
 try:
     main()
-except Exception:  # the last net: whatever is wrong, the page says so in plain words and the log has the rest
+except Exception:  # whatever is wrong, the page says so in plain words and the log has the rest
     logging.getLogger("attnviz").exception("the page could not be drawn")
     st.error(
-        "Something went wrong while drawing this page. Your sentence is kept; change a setting or reload to go on."
+        "Something went wrong while drawing this page. Your sentence is still there. Change a setting or reload the page."
     )

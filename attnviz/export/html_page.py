@@ -12,6 +12,7 @@ from attnviz import figures, select, stats
 from attnviz.export import bundle
 from attnviz.figures.labels import plain
 from attnviz.figures.theme import palette
+from attnviz.figures.titles import TITLES
 from attnviz.trace import KINDS, Trace
 
 _STYLE = """h1 {{ font-size: 22px; margin: 0; }}
@@ -58,15 +59,16 @@ def page(trace: Trace) -> bytes:
     main, grid = next(iter(grids.items()))
     frame = stats.of_grid(grid)
     sections = [
-        _section(_heading(trace, kind, _HEADINGS[one.sides]), figures.heatmap(one), kind) for kind, one in grids.items()
+        _section(_heading(trace, kind, _HEADINGS[drawn.sides]), figures.heatmap(drawn), kind)
+        for kind, drawn in grids.items()
     ]
     sections.insert(1, _bars(grid))
     by_step = figures.by_step({trace.mechanism: frame}, grid.visible.sum(axis=1).tolist())
     sections.append(_section(_heading(trace, main, f"{_BY_STEP[main]} by step"), by_step, "by-step"))
     sections.append(_table(frame))
     steps = f"[{','.join(_json(figures.step_bars(grid, step)) for step in range(len(grid.queries)))}]"
-    found = _LANGUAGES.match(trace.model)
-    source, target = found.groups() if found else ("", "")
+    languages = _LANGUAGES.match(trace.model)
+    source, target = languages.groups() if languages else ("", "")
     title, colors = f"Attention of {trace.model}", palette(False)
     body = _BODY.format(
         title=html.escape(title),
@@ -89,8 +91,8 @@ def which(trace: Trace, kind: str = "cross") -> str:
 
 
 def _heading(trace: Trace, kind: str, words: str) -> str:
-    one = len(trace.map(kind).weights) == 1 and sum(m.kind == kind for m in trace.maps) == 1
-    return words if one else f"{words}: {which(trace, kind)}"
+    only = len(trace.map(kind).weights) == 1 and sum(m.kind == kind for m in trace.maps) == 1
+    return words if only else f"{words}: {which(trace, kind)}"
 
 
 def _translation(trace: Trace, language: str) -> str:
@@ -123,7 +125,7 @@ def _bars(grid: select.Grid) -> str:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    names = [figures.charts.STATISTICS[name] for name in _COLUMNS]
+    names = [TITLES[name] for name in _COLUMNS]
     head = "".join(f'<th scope="col">{name}</th>' for name in ("Step", "Token", "Looks most at", *names))
     rows = []
     for row in frame.itertuples():

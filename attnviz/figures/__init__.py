@@ -6,21 +6,27 @@ Backgrounds are transparent: `dark=True` picks colours for a dark page. `figure.
 what the figure shows.
 """
 
-from attnviz.figures.charts import by_step, comparison
-from attnviz.figures.depth import by_distance
-from attnviz.figures.lines import token_lines
-from attnviz.figures.maps import difference, heatmap, step_bars
-from attnviz.figures.overview import head_map, overview
+from attnviz.figures.bars import step_bars
+from attnviz.figures.by_head.distance import by_distance
+from attnviz.figures.by_head.values import head_map
+from attnviz.figures.hover import cell_texts
+from attnviz.figures.by_head.lines import line_threshold, token_lines
+from attnviz.figures.maps import difference, heatmap
+from attnviz.figures.by_head.overview import overview
+from attnviz.figures.steps import by_step
+from attnviz.figures.summary import comparison
 from attnviz.figures.wording import describe
 
 __all__ = [
     "by_distance",
     "by_step",
+    "cell_texts",
     "comparison",
     "describe",
     "difference",
     "head_map",
     "heatmap",
+    "line_threshold",
     "overview",
     "step_bars",
     "token_lines",

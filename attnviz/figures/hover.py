@@ -1,61 +1,106 @@
 """What the pointer reads in each cell of a map: who looks at whom, and how much.
 
-A sentence a cell weighs ten times the weights themselves. In short they are what is said, each wording once, and which
-wording a cell has; `sentences` writes them out, and so does plot.js of the dashboard, in the browser.
+A sentence a cell weighs ten times the weights themselves. In short they are the phrases, each once, and which phrase a cell
+has; `CellTexts.sentences` writes them out, and so does plot.js of the dashboard, in the browser.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from attnviz.figures import labels
-from attnviz.figures.wording import BLANK
+from attnviz.figures.wording import BLANK, weight_words
 
 _UNSEEN, _BLANK = (" cannot see ", ""), (f": {BLANK}", None)
+_MOST = 200_000  # cells up to which each has a sentence; more would weigh tens of MB
 
 
-def short(values: np.ndarray, grid, words: Callable[[float], str]) -> dict:
-    """values [queries, keys] -> queries and keys, quoted and escaped; said : pairs of what is between the two and what is
-    after the key, None when the key is not named; which [queries, keys] : the place of each cell's pair in `said`.
+@dataclass(frozen=True, eq=False)
+class CellTexts:
+    """A sentence for each cell of a map of Q queries and K keys.
 
-    words(value) says the number. Gaps speak too, and so take a click as other cells do.
+    queries, keys : as they are named in a sentence, escaped. phrases : pairs of what stands between the two and what stands after
+    the key, None when the key is not named. which : (Q, K) uint16, the place of each cell's pair in `phrases`.
     """
-    said, which = {}, np.empty(values.shape, dtype=np.uint16)
-    for row, (numbers, visible) in enumerate(zip(values.tolist(), grid.visible.tolist(), strict=True)):
-        found = [_pair(number, seen, words) for number, seen in zip(numbers, visible, strict=True)]
-        which[row] = [said.setdefault(pair, len(said)) for pair in found]
-    return dict(queries=spoken(grid.queries), keys=spoken(grid.keys), said=[list(pair) for pair in said], which=which)
+
+    queries: list[str]
+    keys: list[str]
+    phrases: list[tuple[str, str | None]]
+    which: np.ndarray
+
+    @functools.cached_property
+    def sentences(self) -> list[list[str]]:
+        """The sentence of each cell, written out."""
+        return [
+            [
+                f"{query}{between}" if after is None else f"{query}{between}{key}{after}"
+                for key, (between, after) in zip(self.keys, (self.phrases[i] for i in row), strict=True)
+            ]
+            for query, row in zip(self.queries, self.which.tolist(), strict=True)
+        ]
+
+    def short(self) -> dict:
+        """For the browser, which writes the sentences out."""
+        return dict(
+            queries=self.queries, keys=self.keys, phrases=[list(pair) for pair in self.phrases], which=self.which
+        )
 
 
-def _pair(number: float, seen: bool, words: Callable[[float], str]) -> tuple[str, str | None]:
+def cell_texts(grid, links=None) -> CellTexts | None:
+    """The sentences of the weights of a Grid; None for a map so large that it has none.
+
+    links : `alignment.Cells`; a cell that is a link says so. ValueError when a link is not a cell of the map.
+    """
+    return of_values(np.where(grid.visible, grid.weights, np.nan), grid, weight_words, link_words(grid, links))
+
+
+def of_values(
+    values: np.ndarray, grid, words: Callable[[float], str], added: dict[tuple[int, int], str] | None = None
+) -> CellTexts | None:
+    """The same of any values [queries, keys]; words(value) says the number. added : (query, key) -> what its cell says more.
+
+    Gaps speak too, and so take a click as other cells do.
+    """
+    if values.size > _MOST:
+        return None
+    phrases: dict[tuple[str, str | None], int] = {}
+    which = np.empty(values.shape, dtype=np.uint16)
+    for i, (numbers, visible) in enumerate(zip(values.tolist(), grid.visible.tolist(), strict=True)):
+        pairs = [_phrase(number, seen, words) for number, seen in zip(numbers, visible, strict=True)]
+        which[i] = [phrases.setdefault(pair, len(phrases)) for pair in pairs]
+    listed = list(phrases)
+    for (query, key), text in (added or {}).items():
+        between, after = listed[which[query, key]]
+        pair = (f"{between}{text}", None) if after is None else (between, f"{after}{text}")
+        which[query, key] = phrases.setdefault(pair, len(phrases))
+        listed = list(phrases)
+    return CellTexts(spoken(grid.queries), spoken(grid.keys), listed, which)
+
+
+def link_words(grid, links) -> dict[tuple[int, int], str]:
+    """(query, key) of each link -> what its cell says more. ValueError when a link is not a cell of the map."""
+    if links is None:
+        return {}
+    rows, columns = grid.weights.shape
+    for query, key in sorted(links.possible | links.sure):
+        if not (0 <= query < rows and 0 <= key < columns):
+            raise ValueError(f"links must be cells of the map, {rows} by {columns}; got ({query}, {key})")
+    return {
+        cell: f", a {'sure' if cell in links.sure else 'possible'} link" for cell in sorted(links.possible | links.sure)
+    }
+
+
+def _phrase(number: float, seen: bool, words: Callable[[float], str]) -> tuple[str, str | None]:
     if not seen:
         return _UNSEEN
     return _BLANK if math.isnan(number) else (" looks at ", f": {words(number)}")
 
 
-def add(cells: dict, query: int, key: int, text: str) -> None:
-    """Let a cell of `short` say more."""
-    between, after = cells["said"][cells["which"][query, key]]
-    more = [f"{between}{text}", None] if after is None else [between, f"{after}{text}"]
-    if more not in cells["said"]:
-        cells["said"].append(more)
-    cells["which"][query, key] = cells["said"].index(more)
-
-
-def sentences(cells: dict) -> list[list[str]]:
-    """The sentence of each cell, written out."""
-    return [
-        [
-            f"{query}{between}" if after is None else f"{query}{between}{key}{after}"
-            for key, (between, after) in zip(cells["keys"], (cells["said"][i] for i in row), strict=True)
-        ]
-        for query, row in zip(cells["queries"], cells["which"].tolist(), strict=True)
-    ]
-
-
 def spoken(tokens: Sequence) -> list[str]:
-    """Tokens as they are named in a sentence."""
+    """Tokens as they are named in a sentence, escaped."""
     return [labels.escape(labels.quoted(token)) for token in tokens]

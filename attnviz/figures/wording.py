@@ -35,8 +35,8 @@ def row_sentences(grid, steps: Sequence[int], top: int = 3) -> list[str]:
     """Where each of these queries looks, its `top` keys in order."""
     weights = np.where(grid.visible[steps], np.nan_to_num(grid.weights[steps], nan=-1), -1)
     order = np.argsort(-weights, axis=-1, kind="stable")[:, :top]
-    found = np.take_along_axis(weights, order, -1)
-    return [_row_sentence(grid, *row) for row in zip(steps, order.tolist(), found.tolist())]
+    largest = np.take_along_axis(weights, order, -1)
+    return [_row_sentence(grid, *row) for row in zip(steps, order.tolist(), largest.tolist())]
 
 
 def _row_sentence(grid, step: int, keys: list[int], weights: list[float]) -> str:
@@ -68,3 +68,29 @@ def strongest(grid, step: int | None = None) -> int | None:
     place = slice(None) if step is None else step
     weights = np.where(grid.visible[place], grid.weights[place], np.nan)
     return int(np.nanargmax(weights)) if np.isfinite(weights).any() else None
+
+
+def weight_words(weight: float) -> str:
+    """A weight to two digits; never `0.00` for one that is above 0."""
+    return "under 0.01" if 0 < weight < 0.005 else f"{weight:.2f}"
+
+
+def difference_words(value: float, first: str, second: str) -> str:
+    """A difference of two weights: in which of the two maps the weight is larger, and by how much."""
+    if abs(value) < 0.005:
+        return f"the same in {first} and {second}"
+    more, less = (first, second) if value > 0 else (second, first)
+    return f"{abs(value):.2f} more in {more} than in {less}"
+
+
+def lines_words(grids: Sequence, least: float) -> str:
+    """For which weights a picture of lines from token to token (`token_lines`) has lines, and how to read it."""
+    if not any((np.where(grid.visible, np.nan_to_num(grid.weights), 0) >= least).any() for grid in grids):
+        return f"No weight reaches {least:g}, so there are no lines: attention is spread almost evenly"
+    return f"Lines show weights of at least {least:g}. Point at a token on the left for its row, on the right for its column"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -4,7 +4,7 @@
 const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, showTips: false };
 
 async function plotly() {
-  while (!window.Plotly) await new Promise((next) => setTimeout(next, 10)); // front.py has the page load it
+  while (!window.Plotly) await new Promise((next) => setTimeout(next, 10)); // index_page.py has the page load it
 }
 
 function cellAt(row, index) {
@@ -23,7 +23,7 @@ function cellAt(row, index) {
 function fill(row, cells) {
   cells.forEach(({ words, figure }, index) => {
     const [text, plot] = cellAt(row, index).children;
-    if (text.written !== words) text.innerHTML = text.written = words; // escaped where it was made: views/parts.py
+    if (text.written !== words) text.innerHTML = text.written = words; // escaped where it was made
     draw(plot, figure);
   });
   while (row.children.length > cells.length) discard(row, row.lastChild);
@@ -32,18 +32,18 @@ function fill(row, cells) {
 // The cells at one step: all steps are here, so moving among them asks nobody. A text that has ended shows words alone.
 function at(cells, step) {
   return cells.map(({ words, figure, ended, steps }) => {
-    const found = steps[step];
-    if (!found || !figure) return { words: found?.words ?? ended, figure: null };
+    const shown = steps[step];
+    if (!shown || !figure) return { words: shown?.words ?? ended, figure: null };
     const { data, layout } = JSON.parse(figure), [bars] = data;
-    const most = Math.max(...found.weights.map((weight) => weight ?? -1));
-    const best = most < 0 ? -1 : found.weights.indexOf(most);
+    const most = Math.max(...shown.weights.map((weight) => weight ?? -1));
+    const best = most < 0 ? -1 : shown.weights.indexOf(most);
     Object.assign(bars, {
-      y: found.weights, hovertext: found.hover, text: found.weights.map((weight, i) => (i === best ? weight.toFixed(2) : "")),
+      y: shown.weights, hovertext: shown.hover, text: shown.weights.map((weight, i) => (i === best ? weight.toFixed(2) : "")),
     });
-    Object.assign(layout.meta, { name: `step-${step + 1}-${layout.meta.name}`, description: found.spoken });
+    Object.assign(layout.meta, { name: `step-${step + 1}-${layout.meta.name}`, description: shown.spoken });
     layout.meta.label = `step ${step + 1} ${layout.meta.label}`;
     if (best >= 0) layout.annotations = [];
-    return { words: found.words, figure: JSON.stringify({ data, layout }) };
+    return { words: shown.words, figure: JSON.stringify({ data, layout }) };
   });
 }
 
@@ -100,11 +100,11 @@ function thread(plot) {
 }
 
 // What the pointer reads in each cell, written out here: hover.py has it in short, for it would be most of what is sent.
-function sentences({ queries, keys, said, which }) {
+function sentences({ queries, keys, phrases, which }) {
   const bytes = Uint8Array.from(atob(which.bdata), (byte) => byte.charCodeAt(0));
   const places = new Uint16Array(bytes.buffer);
   return queries.map((query, i) => keys.map((key, j) => {
-    const [between, after] = said[places[i * keys.length + j]];
+    const [between, after] = phrases[places[i * keys.length + j]];
     return after === null ? query + between : query + between + key + after;
   }));
 }

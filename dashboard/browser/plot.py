@@ -1,7 +1,7 @@
 """Figures on the page. `st.plotly_chart` mounts a new chart for every change and draws it twice, and each element costs Streamlit
 a round of its own; together more than half of the time from Enter to drawn (tests/bench/page.py). This component takes a
 row of figures with their words at once, keeps the charts, and moves each to its new figure in one go. Plotly itself is
-that of the plotly package: see front.py."""
+that of the plotly package: see server/index_page.py."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +12,7 @@ import streamlit as st
 from attnviz.export.bundle import figure_name
 from attnviz.figures.theme import palette
 
+HALF = 440  # px of a column where two stand side by side
 Cell = tuple[str, go.Figure | None]  # words (HTML, escaped) and the figure below them, if there is one
 
 _component = st.components.v2.component(

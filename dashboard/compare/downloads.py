@@ -1,4 +1,4 @@
-"""What can be taken away: every figure as HTML, and one zip of everything with a manifest that reopens the view."""
+"""Downloads: every figure as HTML, and one zip of everything with a manifest that reopens the view."""
 
 import functools
 import platform
@@ -11,18 +11,18 @@ import streamlit as st
 import attnviz
 from attnviz import stats
 from attnviz.export import bundle as export
-from dashboard.choices.settings import number
+from dashboard.choices.options import number
 from dashboard.compare.pictures import makers
-from dashboard.compare.scene import Scene
+from dashboard.compare.scene import CompareScene
 from dashboard.session import state
 from dashboard.session.state import Place
 
 
-def show(current: Scene, dark: bool) -> None:
+def show(current: CompareScene, dark: bool) -> None:
     """The downloads. Nothing is built before it is asked for."""
-    st.subheader("Take it away", divider="gray")
+    st.subheader("Download", divider="gray")
     place = state.place(st.session_state)
-    st.caption("PNG and SVG: the two buttons on each chart. The files below open without a network.")
+    st.caption("Each chart has a PNG and an SVG button. The files below open offline.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.download_button(
             "Everything as a zip",
@@ -48,37 +48,38 @@ def show(current: Scene, dark: bool) -> None:
                 )
 
 
-def page(current: Scene, dark: bool, place: Place, name: str) -> bytes:
+def page(current: CompareScene, dark: bool, place: Place, name: str) -> bytes:
     """One figure as an HTML file."""
     return export.figure_html(makers(current, dark, place)[name](), name)
 
 
-def bundle(current: Scene, dark: bool, place: Place) -> bytes:
+def bundle(current: CompareScene, dark: bool, place: Place) -> bytes:
     """The zip of the view."""
-    mapped = [part.shown for part in current.mapped]
+    mapped = [column.shown for column in current.mapped]
     frames = {
         "statistics": [stats.steps(trace) for trace in mapped],
         "statistics-on-screen": list(current.frames().values()),
         "summary": [stats.summary(trace) for trace in mapped],
         "weights": [stats.weights(trace) for trace in mapped],
     }
-    tables = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items() if parts}
+    tables = {name: pd.concat(listed, ignore_index=True) for name, listed in frames.items() if listed}
     drawn = {name: make() for name, make in makers(current, dark, place).items()}
-    return export.bundle(drawn, [part.shown for part in current.parts], tables, manifest(current, place))
+    return export.bundle(drawn, [column.shown for column in current.columns], tables, manifest(current, place))
 
 
-def manifest(current: Scene, place: Place) -> dict:
+def manifest(current: CompareScene, place: Place) -> dict:
     """What is needed to see the same again. `query` is what follows the page's address; it reopens the view."""
-    chosen = current.settings.query() | {"step": number(place.step)}
-    if place.difference in current.pairs:
+    chosen = current.choices.query() | {"step": number(place.step)}
+    if place.difference in current.differences:
         chosen["difference"] = current.difference_title(place.difference)
+    models = [column.trace.model for column in current.columns]
     packages = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
     return {
-        "sentence": current.settings.text,
-        "settings": current.settings.to_dict() | {"step": place.step, "difference": place.difference},
+        "sentence": current.choices.text,
+        "settings": current.choices.to_dict() | {"step": place.step, "difference": place.difference},
         "query": "?" + urlencode(chosen, doseq=True),
-        "reopen": "start the dashboard and put `query` behind its address, such as http://localhost:8501/",
-        "models": {part.trace.model: {"sha256": state.fingerprint(part.trace.model)} for part in current.parts},
+        "reopen": "start the dashboard and add `query` to its address, for example http://localhost:8501/",
+        "models": {model: {"sha256": state.fingerprint(model)} for model in models},
         "versions": {"attnviz": attnviz.__version__, "python": platform.python_version()}
         | {p: version(p) for p in packages},
     }

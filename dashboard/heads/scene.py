@@ -7,20 +7,18 @@ from typing import Protocol
 import pandas as pd
 
 from attnviz import heads, select
-from attnviz.figures.charts import name_of
+from attnviz.figures.titles import statistic_title
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.select import Grid
 from attnviz.trace import Trace
 from attnviz.data.tasks import Task
-from dashboard.compare.scene import SceneError, sentence
+from dashboard.shell.problems import SceneError, sentence
 
-Measurer = Callable[["Choice", Trace], pd.DataFrame]  # the trace at the level shown -> `heads.table` of the kind
-COLUMNS = {name: name_of(name) for name in heads.COLUMNS if name != "argmax"}
-COLUMNS |= {
-    pattern.name: pattern.title for pattern in PATTERNS.values()
-}  # column of `heads.table` -> its name on the page
-MOST = 4  # heads beside each other
+Measurer = Callable[["HeadsChoices", Trace], pd.DataFrame]  # the trace at the level shown -> `heads.table` of the kind
+# column of `heads.table` -> its name on the page
+COLUMNS = {name: statistic_title(name) for name in (*heads.COLUMNS, *PATTERNS) if name != "argmax"}
+MOST = 4  # heads side by side
 ORDER = ("encoder", "decoder", "cross")
 
 
@@ -29,7 +27,7 @@ class Source(Protocol):
 
     name : of the model. title : for readers. key : tells it from others, and from itself once its files have changed.
     mechanism : of the tables of mechanisms; "" for a model that is in none. kinds : those of which heads are shown, in ORDER.
-    fixed : why no head can be switched off. silent : why nothing says how much the model minds a head. Sentences, or "".
+    fixed : why no head can be switched off. silent : why head importance cannot be measured. Sentences, or "".
     """
 
     name: str
@@ -46,8 +44,8 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What was chosen for the whole page; each panel has controls of its own beside it.
+class HeadsChoices:
+    """What a person chose for the whole page; each panel has controls of its own.
 
     order, color : columns of `heads.table`, or "" for none. root : shades follow the square root of weights.
     """
@@ -72,17 +70,27 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Gallery:
+class HeadsScene:
     """All heads of one kind on one text. trace : of pieces, as computed. shown : at the level shown. table : of the heads."""
 
-    choice: Choice
+    choices: HeadsChoices
     trace: Trace
     shown: Trace
     table: pd.DataFrame
 
+    warnings = ()
+
+    @property
+    def name(self) -> str:
+        return self.choices.source.title
+
+    @property
+    def text(self) -> str:
+        return self.choices.text
+
     @property
     def heads(self) -> list[Head]:
-        kind = self.choice.kind
+        kind = self.choices.kind
         return [
             Head(kind, layer, head) for layer, head in zip(self.table["layer"].tolist(), self.table["head"].tolist())
         ]
@@ -90,7 +98,7 @@ class Gallery:
     @property
     def every(self) -> list[Head]:
         """The heads of all kinds, which are those that can be switched off."""
-        kinds = self.choice.source.kinds
+        kinds = self.choices.source.kinds
         maps = sorted((m for m in self.trace.maps if m.kind in kinds), key=lambda m: (kinds.index(m.kind), m.layer))
         return [Head(m.kind, m.layer, head) for m in maps for head in range(len(m.weights))]
 
@@ -110,33 +118,33 @@ class Gallery:
 
     def grid(self, layer: int, head: int | None) -> Grid:
         """The map of a head; None for the mean of its layer's."""
-        return select.select(self.shown, self.choice.kind, layer, head, special=self.choice.special)
+        return select.select(self.shown, self.choices.kind, layer, head, special=self.choices.special)
 
     def mean(self, chosen: list[Head]) -> Grid:
         """The mean of chosen heads."""
         return select.mean(
-            self.shown, self.choice.kind, [(head.layer, head.head) for head in chosen], special=self.choice.special
+            self.shown, self.choices.kind, [(head.layer, head.head) for head in chosen], special=self.choices.special
         )
 
 
-def compose(choice: Choice, measurer: Measurer) -> Gallery:
+def compose(choices: HeadsChoices, measurer: Measurer) -> HeadsScene:
     """Trace the text and measure its heads. Raises SceneError, in a sentence, when nothing can be shown."""
     try:
-        trace = choice.source.trace(choice.text)
-        shown = select.words(trace) if choice.words else trace
+        trace = choices.source.trace(choices.text)
+        shown = select.words(trace) if choices.words else trace
         select.select(
-            shown, choice.kind, special=choice.special
+            shown, choices.kind, special=choices.special
         )  # says which kinds there are, and when nothing is left to show
-        return Gallery(choice, trace, shown, measurer(choice, shown))
+        return HeadsScene(choices, trace, shown, measurer(choices, shown))
     except SceneError:
         raise
     except ValueError as error:  # what attnviz raises for a text, a checkpoint or a choice that cannot be shown
         raise SceneError(sentence(str(error))) from None
 
 
-def measure(choice: Choice, shown: Trace) -> pd.DataFrame:
+def measure(choices: HeadsChoices, shown: Trace) -> pd.DataFrame:
     """Statistics and pattern scores of every head of the kind."""
-    return heads.table(shown, choice.kind)
+    return heads.table(shown, choices.kind)
 
 
 def ordered(kinds: Iterable[str]) -> tuple[str, ...]:

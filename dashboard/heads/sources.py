@@ -1,5 +1,5 @@
 """Where the page of heads has its traces from: a trained model of the project, a model that a person has for the
-transformers library, or a trace that one has saved. Three cases of `gallery.Source`."""
+transformers library, or a trace that one has saved. Three cases of `scene.Source`."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from attnviz.data.tasks import Task
 from attnviz.models.names import ModelName
 from attnviz.trace import Trace
 from dashboard.choices import pairs
-from dashboard.compare.scene import Waiting, check_text, sentence
+from dashboard.shell.problems import Waiting, check_text, sentence
 from dashboard.heads.scene import ordered
 from dashboard.session import state
 

@@ -1,4 +1,4 @@
-"""The card of a model as HTML, one click away in the head of its column. A card may lack anything.
+"""The card of a model as HTML, one click away beside its name. Any field of a card may be missing.
 
 A `details` element: the browser opens it, so that the page asks the server for nothing and draws nothing again.
 """
@@ -24,10 +24,10 @@ METRICS = {
 }  # attnviz.evaluation say what they are
 
 
-def show(known: dict) -> str:
-    """known : the card, and `bytes`, the size of the weights."""
-    body = f"{_list(_facts(known))}{_scores(_dict(known, 'scores'))}{_list(_how(known))}"
-    body = body or "<p>Nothing is known of this model: it has no card.</p>"
+def show(card: dict) -> str:
+    """card : as training wrote it, and `bytes`, the size of the weights."""
+    body = f"{_list(_facts(card))}{_scores(_dict(card, 'scores'))}{_list(_how(card))}"
+    body = body or "<p>This model has no card.</p>"
     return f'<details class="card" name="card"><summary>Card</summary><div>{body}</div></details>'
 
 
@@ -36,60 +36,60 @@ def _list(facts: Iterable[tuple[str, str]]) -> str:
     return rows and f"<dl>{rows}</dl>"
 
 
-def _facts(known: dict) -> Iterator[tuple[str, str]]:
-    kind = "sentences" if tasks.find(str(known.get("pair"))).classifies else "sentence pairs"
-    yield "Parameters", _number(known, "parameters", "{:,.0f}")
-    yield "Weights", _number(known, "bytes", "{:.1f} MB on disk", 1e6)
-    corpora = dict.fromkeys(name.partition("/")[0] for name in _dict(known, "data"))
+def _facts(card: dict) -> Iterator[tuple[str, str]]:
+    kind = "sentences" if tasks.find(str(card.get("pair"))).classifies else "sentence pairs"
+    yield "Parameters", _number(card, "parameters", "{:,.0f}")
+    yield "Weights", _number(card, "bytes", "{:.1f} MB on disk", 1e6)
+    corpora = dict.fromkeys(name.partition("/")[0] for name in _dict(card, "data"))
     yield (
         "Trained on",
-        " · ".join(filter(None, [", ".join(corpora), _number(known, "training_pairs", f"{{:,.0f}} {kind}")])),
+        " · ".join(filter(None, [", ".join(corpora), _number(card, "training_pairs", f"{{:,.0f}} {kind}")])),
     )
-    yield "Training", _training(known)
-    yield "Alignment error", _alignment(_dict(known, "alignment"))
-    yield "Remark", str(known.get("remark") or "")
+    yield "Training", _training(card)
+    yield "Alignment error", _alignment(_dict(card, "alignment"))
+    yield "Remark", str(card.get("remark") or "")
 
 
-def _how(known: dict) -> Iterator[tuple[str, str]]:
+def _how(card: dict) -> Iterator[tuple[str, str]]:
     """What it takes to train it again."""
-    yield "Model", _listed(_dict(known, "options"))
-    yield "Settings", _settings(_dict(known, "settings"))
-    for start in provenance.runs(known)[:-1]:
-        yield "Begun by", str(start.get("command") or "")
-    for teacher in provenance.teachers(known):
-        yield "Learnt from", str(teacher.get("command") or "")
-    yield "Command", str(known.get("command") or "")
+    yield "Model", _listed(_dict(card, "options"))
+    yield "Settings", _settings(_dict(card, "settings"))
+    for start in provenance.runs(card)[:-1]:
+        yield "Started from", str(start.get("command") or "")
+    for teacher in provenance.teachers(card):
+        yield "Distilled from", str(teacher.get("command") or "")
+    yield "Command", str(card.get("command") or "")
 
 
-def _training(known: dict) -> str:
-    best = _number(_dict(known, "best"), "epoch", ", the one of epoch {:.0f} kept")
-    epochs = _number(known, "epochs", "{:.0f} epochs") + best
+def _training(card: dict) -> str:
+    best = _number(_dict(card, "best"), "epoch", " (best: epoch {:.0f})")
+    epochs = _number(card, "epochs", "{:.0f} epochs") + best
     before = [
-        _number(start, "seconds", "begun with weights of {:,.0f} min", 60)
-        + _number(start, "epochs", " and {:.0f} epochs")
-        for start in provenance.runs(known)[:-1]
+        _number(start, "seconds", "started from weights trained for {:,.0f} min", 60)
+        + _number(start, "epochs", " ({:.0f} epochs)")
+        for start in provenance.runs(card)[:-1]
     ]
-    times = [teacher.get("seconds") for teacher in provenance.teachers(known)]
+    times = [teacher.get("seconds") for teacher in provenance.teachers(card)]
     took = sum(time for time in times if isinstance(time, int | float))
     before.append(
-        f"learnt from {len(times)} trained model{'s' * (len(times) > 1)}, of {took / 60:,.0f} min in all"
+        f"distilled from {len(times)} trained model{'s' * (len(times) > 1)} ({took / 60:,.0f} min of training in all)"
         if times
         else ""
     )
     return " · ".join(
-        filter(None, [*before, _number(known, "seconds", "{:,.0f} min", 60), epochs, str(known.get("device") or "")])
+        filter(None, [*before, _number(card, "seconds", "{:,.0f} min", 60), epochs, str(card.get("device") or "")])
     )
 
 
 def _settings(settings: dict) -> str:
-    """What the training was set to, and which parameters learnt at a rate of their own."""
+    """The settings of the training, and which parameters have a learning rate of their own."""
     elsewhere = ("epochs", "start", "teachers")
     numbers = {
         name: value
         for name, value in settings.items()
         if name not in elsewhere and not isinstance(value, dict) and value != 0
     }
-    slow = [f"{name} at {value} of the rate" for name, value in _dict(settings, "rates").items()]
+    slow = [f"learning rate of {name} × {value}" for name, value in _dict(settings, "rates").items()]
     return ", ".join(filter(None, [_listed(numbers), *slow]))
 
 
@@ -102,10 +102,10 @@ def _listed(named: dict) -> str:
 
 
 def _alignment(report: dict) -> str:
-    """The error rate on the sentences linked by hand, beside the diagonal's, which costs nothing."""
-    found = _number(_dict(report, "best_head"), "error_rate", "{:.3f}")
-    return found and found + _number(_dict(report, "diagonal"), "error_rate", ", of the diagonal {:.3f}") + _number(
-        report, "pairs", " (forced decoding, {:.0f} sentences linked by hand)"
+    """The alignment error rate on sentences aligned by hand, beside that of the diagonal, which is the baseline."""
+    error = _number(_dict(report, "best_head"), "error_rate", "{:.3f}")
+    return error and error + _number(_dict(report, "diagonal"), "error_rate", "; of the diagonal {:.3f}") + _number(
+        report, "pairs", " (forced decoding, {:.0f} sentences aligned by hand)"
     )
 
 
@@ -133,15 +133,15 @@ def _measured(scores: dict) -> Iterator[tuple[str, dict]]:
         )
         yield name, entry
         if unseen := _dict(entry, "unseen"):
-            yield name + _number(unseen, "sentences", ", {} unseen"), unseen
+            yield name + _number(unseen, "sentences", ", {} sentences not seen in training"), unseen
 
 
-def _dict(known: dict, key: str) -> dict:
-    found = known.get(key)
-    return found if isinstance(found, dict) else {}
+def _dict(card: dict, key: str) -> dict:
+    value = card.get(key)
+    return value if isinstance(value, dict) else {}
 
 
-def _number(known: dict, key: str, form: str, unit: float = 1) -> str:
+def _number(card: dict, key: str, form: str, unit: float = 1) -> str:
     """The number under a key, in words; nothing when there is none."""
-    found = known.get(key)
-    return form.format(found / unit if unit != 1 else found) if isinstance(found, int | float) else ""
+    value = card.get(key)
+    return form.format(value / unit if unit != 1 else value) if isinstance(value, int | float) else ""

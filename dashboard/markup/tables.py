@@ -1,18 +1,13 @@
-"""Numbers as plain tables: the text equivalent of every chart. Every text that a person or a model wrote is escaped here."""
+"""Numbers as plain tables: the text equivalent of charts. Every text that a person or a model wrote is escaped here."""
 
 import html
 import math
 
 import numpy as np
 
-from attnviz import select, stats
 from attnviz.figures import labels
-from attnviz.figures.charts import STATISTICS, name_of
-from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid
 from attnviz.data.tasks import Task
-from dashboard.compare.scene import Part, Scene
-from dashboard.markup.parts import which
 
 _CELLS, _LARGEST = 2500, 5  # of a map that is written out as a whole; else so many of each row
 
@@ -52,7 +47,7 @@ def grid_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, fo
         (labels.plain(token.text), [cell(value, form, seen) for value, seen in zip(row, visible)])
         for token, row, visible in zip(grid.queries, values.tolist(), grid.visible.tolist())
     ]
-    return table(caption, columns, rows, _tags(grid, languages))
+    return table(caption, columns, rows, tags(grid, languages))
 
 
 def _largest_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, form: str) -> str:
@@ -70,75 +65,14 @@ def _largest_table(caption: str, grid: Grid, languages: Task, values: np.ndarray
         )
         for i, token in enumerate(grid.queries)
     ]
-    row, column = _tags(grid, languages)
+    row, column = tags(grid, languages)
     caption = (
         f"{caption}: the {_LARGEST} largest of each row; all {values.size:,} are in the trace, which can be downloaded"
     )
     return table(caption, [str(i + 1) for i in range(order.shape[1])], rows, (row, "en"), column)
 
 
-def _tags(grid: Grid, languages: Task) -> tuple[str, str]:
+def tags(grid: Grid, languages: Task) -> tuple[str, str]:
     """Languages of a map's rows and columns."""
     source, target = languages.source, languages.target
     return (source if grid.kind == "encoder" else target, target if grid.kind == "decoder" else source)
-
-
-def weights_table(part: Part) -> str:
-    """The text equivalent of a heatmap; nothing where there is none."""
-    return part.grid and _grid_table(f"{part.title}: weights, one row a step", part, part.grid.weights, ".2f")
-
-
-def difference_table(a: Part, b: Part) -> str:
-    """The text equivalent of a difference of two maps."""
-    return _grid_table(f"Weights of {a.title} minus {b.title}", a, select.difference(a.grid, b.grid), "+.2f")
-
-
-def _grid_table(caption: str, part: Part, values: np.ndarray, form: str) -> str:
-    return grid_table(caption, part.grid, part.languages, values, form)
-
-
-def bars_table(part: Part, index: int) -> str:
-    grid = part.grid
-    if grid is None or index >= len(grid.queries):
-        return ""
-    rows = [
-        (labels.plain(token.text), [cell(weight, ".4f", seen)])
-        for token, weight, seen in zip(grid.keys, grid.weights[index].tolist(), grid.visible[index])
-    ]
-    caption = f"{part.title}: weights of step {index + 1}, {labels.plain(grid.queries[index].text)}"
-    return table(caption, ["weight"], rows, (_tags(part.grid, part.languages)[1], "en"))
-
-
-def steps_table(part: Part) -> str:
-    frame = part.frame
-    chosen = ["entropy_nats", "max_weight", "effective_entropy"]
-    rows = [
-        (f"{i + 1} {labels.plain(token)}", [cell(value, ".3f") for value in row])
-        for i, (token, row) in enumerate(zip(frame["token"], frame[chosen].to_numpy()))
-    ]
-    return table(
-        f"{part.title}, by step",
-        [STATISTICS[name] for name in chosen],
-        rows,
-        (_tags(part.grid, part.languages)[0], "en"),
-    )
-
-
-def comparison_table(current: Scene) -> str:
-    """Mean ± population standard deviation of every statistic, a column a mechanism."""
-    summary = current.summary()
-    mechanisms = list(dict.fromkeys(summary["mechanism"]))
-    cells = {
-        (row.mechanism, row.statistic): f"{row.mean:.2f} ± {row.std:.2f}" if math.isfinite(row.mean) else "–"
-        for row in summary[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)
-    }
-    special = "special_mass" if current.settings.special else "removed_mass"
-    names = [name for name in stats.STATISTICS if name != "argmax"] + [special]
-    rows = [(name_of(name), [cells.get((mechanism, name), "–") for mechanism in mechanisms]) for name in names]
-    several = [
-        f"{part.title}: {which(part).lower()}" for part in current.parts if len(MECHANISMS[part.mechanism].kinds) > 1
-    ]
-    caption = "Mean ± standard deviation over the steps, of the weights drawn above" + "".join(
-        f" ({text})" for text in several
-    )
-    return table(caption, mechanisms, rows)

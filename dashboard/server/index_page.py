@@ -15,6 +15,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
 
+from dashboard.pages import PAGES
+
 PLOTLY = Path(__file__).parent / "vendor" / "plotly-cartesian.min.js"
 INDEX = Path(find_spec("streamlit").origin).parent / "static" / "index.html"
 with PLOTLY.open(encoding="utf-8") as _file:
@@ -47,4 +49,4 @@ async def _plotly(request: Request) -> Response:
     return _Whole(PLOTLY, media_type="text/javascript", headers=plain | {"Cache-Control": "public, max-age=86400"})
 
 
-routes = [Route("/", _index), Route("/heads", _index), Route(f"/{PLOTLY.name}", _plotly)]
+routes = [*(Route(f"/{page.path}", _index) for page in PAGES), Route(f"/{PLOTLY.name}", _plotly)]

@@ -21,16 +21,14 @@ def warm() -> None:
     """Import torch, read the models and trace the first example: the caches of state.py then hold what a first visit shows."""
     with _importing():
         from dashboard.choices import pairs
-        from dashboard.choices.settings import Settings
-        from dashboard.compare import (
-            scene,
-            view,  # noqa: F401
-        )
+        from dashboard.compare import scene, view  # noqa: F401
+        from dashboard.compare.choices import CompareChoices
         from dashboard.session import state
+        from dashboard.shell.problems import SceneError
 
-        with suppress(scene.SceneError):  # no model can be read: the page says so
+        with suppress(SceneError):  # no model can be read: the page says so
             pair, mechanisms = next(iter(state.offered().items()))
-            scene.compose(Settings(pairs.of(pair).first, tuple(pairs.first(mechanisms)), pair), state.trace)
+            scene.compose(CompareChoices(pairs.of(pair).first, tuple(pairs.first(mechanisms)), pair), state.trace)
 
 
 @contextmanager
@@ -57,6 +55,6 @@ def send_at_once() -> None:
     for descriptor in range(3, 64):
         with suppress(OSError):  # nothing there
             if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-                with socket.socket(fileno=os.dup(descriptor)) as found:
-                    if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with socket.socket(fileno=os.dup(descriptor)) as listening:
+                    if listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

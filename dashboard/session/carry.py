@@ -8,7 +8,7 @@ from collections.abc import MutableMapping
 
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
-from dashboard.choices.settings import KINDS, head_title, model, number
+from dashboard.choices.options import KINDS, head_title, model, number
 from dashboard.session import state
 
 _ALONG = {

@@ -16,9 +16,8 @@ from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 
-_SCENE, _PLACE, _FOUND = "last_scene", "place", "importance"
+_SCENE, _PLACE, _FOUND = "last scene of ", "place", "importance"
 _SAVED = "saved_trace"
-GALLERY = "last_gallery"
 LIBRARY = (
     "hf:"  # before the name of a model for the transformers library: attnviz.loading.PREFIX, which waits for torch
 )
@@ -93,14 +92,14 @@ def saved(session: MutableMapping, file):
     return session[_SAVED][1]
 
 
-def measure(choice, shown):
-    """The table of heads of a gallery (`gallery.Choice` and its trace at the level shown), worked out once; not to be written to."""
-    return _table(choice.source.key, choice.text, choice.kind, choice.words, choice, shown)
+def measure(choices, shown):
+    """The table of heads (`HeadsChoices` and the trace at the level shown), worked out once; not to be written to."""
+    return _table(choices.source.key, choices.text, choices.kind, choices.words, choices, shown)
 
 
-def nearest(choice, shown, head):
+def nearest(choices, shown, head):
     """The other heads by their distance from one head, of the trace at the level shown; worked out once; not to be written to."""
-    return _nearest(choice.source.key, choice.text, choice.words, head, shown)
+    return _nearest(choices.source.key, choices.text, choices.words, head, shown)
 
 
 def effect(model: str, text: str, off: tuple):
@@ -138,13 +137,14 @@ def card(model: str) -> dict:
     return _card(model, str(root()), _stamp(*(root() / model / name for name in ("card.json", "model.safetensors"))))
 
 
-def remember(shown, session: MutableMapping, page: str = _SCENE) -> None:
-    session[page] = shown
+def remember(scene, session: MutableMapping, page: str) -> None:
+    """Keep the scene that a page drew last. page : the name of its folder."""
+    session[_SCENE + page] = scene
 
 
-def last(session: MutableMapping, page: str = _SCENE):
-    """What was drawn last on a page in this session, or None."""
-    return session.get(page)
+def last(session: MutableMapping, page: str):
+    """The scene that a page drew last in this session, or None."""
+    return session.get(_SCENE + page)
 
 
 def place(session: MutableMapping) -> Place:
@@ -208,10 +208,10 @@ def _own_trace(name: str, root: str, stamp: tuple, text: str):
 
 
 @st.cache_resource(show_spinner="Measuring every head …", max_entries=64)
-def _table(source: tuple, text: str, kind: str, words: bool, _choice, _shown):
+def _table(source: tuple, text: str, kind: str, words: bool, _choices, _shown):
     from dashboard.heads import scene
 
-    return scene.measure(_choice, _shown)
+    return scene.measure(_choices, _shown)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

@@ -106,7 +106,7 @@ def test_a_head_is_opened_by_keys_and_special_tokens_can_be_hidden(dashboard, tr
     closeup = drawn(dashboard, "closeup", lambda found: near(found[0]["z"], grid.weights))[0]
     assert near(closeup["z"], grid.weights) and not any("eos" in key for key in closeup["keys"])
     said = dashboard.page.locator(".st-key-chart-closeup").inner_text()
-    assert f"special tokens hidden, {100 * grid.removed.mean():.0f} % of the weight removed" in said
+    assert f"pecial tokens are hidden: {100 * grid.removed.mean():.0f} % of the weight on average" in said
 
 
 def test_the_pointer_brings_out_a_row_and_a_column_and_asks_nobody(shared, trace):

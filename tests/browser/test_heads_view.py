@@ -79,7 +79,7 @@ def test_the_card_of_the_classifier_is_one_click_away(dashboard):
     assert not shown.is_visible()
     dashboard.page.locator(".model summary").click()
     told = shown.inner_text()
-    assert "accuracy %" in told and "Parameters" in told and "learnt from 10 trained models" in told
+    assert "accuracy %" in told and "Parameters" in told and "distilled from 10 trained models" in told
     dashboard.page.keyboard.press("Escape")
     assert not shown.is_visible()
 
@@ -87,10 +87,10 @@ def test_the_card_of_the_classifier_is_one_click_away(dashboard):
 def test_each_head_is_measured(dashboard):
     open_page(dashboard)
     dashboard.page.get_by_role("button", name="Measure each head").click()
-    dashboard.page.get_by_text("Missed most", exact=True).wait_for()
+    dashboard.page.get_by_text("Heads that matter most", exact=True).wait_for()
     dashboard.page.get_by_role("button", name="Measure each head", disabled=True).wait_for()
     dashboard.drawn(CHARTS + 2)
-    assert dashboard.page.get_by_text("Missed most", exact=True).is_visible()
+    assert dashboard.page.get_by_text("Heads that matter most", exact=True).is_visible()
 
 
 # Pressed in the browser itself once something is measured: on a busy machine all may be before a press from here arrives.
@@ -98,7 +98,7 @@ def test_each_head_is_measured(dashboard):
 STOP = """() => {
     const named = words => [...document.querySelectorAll('[data-testid="stMainBlockContainer"] button')].filter(b => b.innerText.trim() === words)
     const [stop] = named('Stop')
-    if (!stop || named('Measure each head').length || !document.body.innerText.includes('heads so far')) return false
+    if (!stop || named('Measure each head').length || !document.body.innerText.includes('heads measured so far')) return false
     stop.click()
     return true
 }"""
@@ -110,9 +110,9 @@ def test_measuring_can_be_stopped_and_goes_on(dashboard):
     dashboard.page.wait_for_function(STOP, timeout=60_000)
     dashboard.page.get_by_role("button", name="Measure each head").wait_for()
     dashboard.drawn(CHARTS + 2)
-    assert "heads so far" in dashboard.page.get_by_text("Missed most").inner_text()
+    assert "heads measured so far" in dashboard.page.get_by_text("Heads that matter most").inner_text()
     dashboard.page.get_by_role("button", name="Measure each head").click()
-    dashboard.page.wait_for_function("!document.body.innerText.includes('heads so far')", timeout=60_000)
+    dashboard.page.wait_for_function("!document.body.innerText.includes('heads measured so far')", timeout=60_000)
 
 
 def test_an_empty_sentence_leaves_the_picture(dashboard):

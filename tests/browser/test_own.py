@@ -79,7 +79,7 @@ def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5
     dashboard.page.locator(".st-key-notice").get_by_text("its weights are not those of a trace").wait_for()
     dashboard.drawn(CHARTS)
     with dashboard.page.expect_download() as download:
-        dashboard.page.get_by_role("button", name="The whole trace").click()
+        dashboard.page.get_by_role("button", name="Trace (safetensors)").click()
     assert attnviz.load_trace(download.value.path()) == trace
 
 

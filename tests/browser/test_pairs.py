@@ -103,7 +103,7 @@ def whole(page, across: int) -> None:
 def test_a_fifth_is_refused_in_words(page):
     page.open(FOUR, charts=7)
     page.press("show", "Luong local")
-    page.page.get_by_text("4 mechanisms fit side by side").wait_for()
+    page.page.get_by_text("At most 4 mechanisms fit side by side").wait_for()
     page.drawn(7)
     assert [name.split(" · ")[0] for name in page.page.locator(".part h3").all_inner_texts()] == [
         "Bahdanau",
@@ -123,7 +123,7 @@ def test_a_fifth_is_refused_in_words(page):
 def test_no_attention_no_heatmap(page):
     page.open("/?show=Fixed+context&show=Bahdanau&target=One+text+for+all%3A+Bahdanau%27s", charts=3)
     alone, other = page.page.locator(".st-key-chart-heatmaps .cell").all()
-    assert "squeezed into one vector of 32 numbers" in alone.inner_text() and "log-probability" in alone.inner_text()
+    assert "compressed into one vector of 32 numbers" in alone.inner_text() and "log-probability" in alone.inner_text()
     assert not alone.locator(".plot").is_visible() and other.locator(".plot").is_visible()
     assert page.page.locator(".st-key-difference").count() == 0
     words = page.page.locator(".st-key-chart-step .step").first

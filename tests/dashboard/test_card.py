@@ -52,10 +52,10 @@ def test_all_that_a_card_can_say():
         "Parameters": "3,392,928",
         "Weights": "6.8 MB on disk",
         "Trained on": "multi30k, tanaka · 29,000 sentence pairs",
-        "Training": "42 min · 11 epochs, the one of epoch 9 kept · cpu, 1 thread(s)",
+        "Training": "42 min · 11 epochs (best: epoch 9) · cpu, 1 thread(s)",
         "Model": "width 192, dropout 0.3, cell gru",
-        "Settings": "batch tokens 2000, v at 0.1 of the rate",
-        "Alignment error": "0.123, of the diagonal 0.500 (forced decoding, 40 sentences linked by hand)",
+        "Settings": "batch tokens 2000, learning rate of v × 0.1",
+        "Alignment error": "0.123; of the diagonal 0.500 (forced decoding, 40 sentences aligned by hand)",
         "Remark": "<b>slow</b>",
         "Command": "python -m attnviz train",
     }
@@ -64,7 +64,7 @@ def test_all_that_a_card_can_say():
         ["BLEU", "tok-lc"],
         ["val, greedy", "52.2", "–"],
         ["test 2016, greedy", "53.9", "–"],
-        ["test 2016, greedy, 990 unseen", "50.0", "–"],
+        ["test 2016, greedy, 990 sentences not seen in training", "50.0", "–"],
         ["test 2016, beam 5", "55.0", "57.1"],
     ]
     assert "<b>BLEU</b> nrefs:1|case:mixed" in shown
@@ -86,13 +86,15 @@ def test_a_model_that_began_with_another_says_how_long_that_took():
     }
     start = {"command": "python -m attnviz train --epochs 12", "epochs": 12, "seconds": 600, "start": first}
     shown = card.show(FULL | {"start": first})
-    assert facts(shown)["Training"].startswith("begun with weights of 100 min and 40 epochs · 42 min · 11 epochs")
-    assert facts(shown)["Begun by"] == first["command"]
+    assert facts(shown)["Training"].startswith(
+        "started from weights trained for 100 min (40 epochs) · 42 min · 11 epochs"
+    )
+    assert facts(shown)["Started from"] == first["command"]
     shown = card.show(FULL | {"start": start})  # which itself began with another
     assert facts(shown)["Training"].startswith(
-        "begun with weights of 100 min and 40 epochs · begun with weights of 10 min and 12 epochs · 42"
+        "started from weights trained for 100 min (40 epochs) · started from weights trained for 10 min (12 epochs) · 42"
     )
-    assert re.findall(r"Begun by</dt><dd>(.*?)</dd>", shown) == [first["command"], start["command"]]
+    assert re.findall(r"Started from</dt><dd>(.*?)</dd>", shown) == [first["command"], start["command"]]
 
 
 def test_a_classifier_learnt_from_sentences_and_not_from_pairs():
@@ -107,11 +109,13 @@ def test_a_model_that_learnt_from_others_says_from_which():
     shown = card.show(
         FULL | {"teachers": [*teachers, {"seconds": None}], "settings": {"clip": 1.0, "teachers": "0123 4567"}}
     )
-    assert facts(shown)["Training"].startswith("learnt from 5 trained models, of 6 min in all · 42 min · 11 epochs")
-    assert re.findall(r"Learnt from</dt><dd>(.*?)</dd>", shown) == [teacher["command"] for teacher in teachers]
+    assert facts(shown)["Training"].startswith(
+        "distilled from 5 trained models (6 min of training in all) · 42 min · 11 epochs"
+    )
+    assert re.findall(r"Distilled from</dt><dd>(.*?)</dd>", shown) == [teacher["command"] for teacher in teachers]
     assert facts(shown)["Settings"] == "clip 1.0"
     for odd in ("0123", 5, {}, None, []):
-        assert "earnt from" not in card.show(FULL | {"teachers": odd})
+        assert "istilled from" not in card.show(FULL | {"teachers": odd})
 
 
 @pytest.mark.parametrize("missing", FULL)
@@ -127,7 +131,7 @@ def test_a_card_may_lack_anything(missing):
 
 
 def test_no_card_is_said():
-    assert "it has no card" in card.show({})
+    assert "This model has no card" in card.show({})
 
 
 @pytest.mark.parametrize("name", attnviz.available())

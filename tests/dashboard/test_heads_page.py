@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from heads_app import cells, gallery, page, sound
+from heads_app import cells, heads_scene, page, sound
 from streamlit.testing.v1 import AppTest
 
 from attnviz import ablation, heads, loading
@@ -16,7 +16,7 @@ from attnviz.heads import Head
 from attnviz.mechanisms import Config
 from attnviz.models import checkpoints
 from attnviz.networks.registry import build
-from dashboard.choices.settings import KINDS
+from dashboard.choices.options import KINDS
 from dashboard.heads.scene import COLUMNS
 from dashboard.session import state
 
@@ -64,7 +64,7 @@ def described(cell: dict) -> str:
 )
 def test_every_panel_of_every_map(query):
     app = sound(run(**query))
-    assert len(gallery(app).heads) == 4 and len(gallery(app).table) == 4
+    assert len(heads_scene(app).heads) == 4 and len(heads_scene(app).table) == 4
     shown = [
         key for key in ("overview", "closeup", "compared", "compared-lines", "pattern", "depth") if cells(app, key)
     ]
@@ -80,7 +80,7 @@ def test_a_map_that_words_cannot_have_is_said():
     assert (
         not app.exception
         and "decoder" in app.error[0].value
-        and not gallery(app).choice.words
+        and not heads_scene(app).choices.words
         and cells(app, "overview")
     )
 
@@ -88,7 +88,7 @@ def test_a_map_that_words_cannot_have_is_said():
 def test_the_overview_follows_order_and_colour():
     app = sound(run(order="Entropy (nats)", color="Maximum weight"))
     [overview] = cells(app, "overview")
-    order = heads.most_like(gallery(app).table, "entropy_nats")[["layer", "head"]].to_numpy().tolist()
+    order = heads.most_like(heads_scene(app).table, "entropy_nats")[["layer", "head"]].to_numpy().tolist()
     assert [head for row in overview["figure"]["data"][0]["customdata"] for head in row] == order
     assert overview["figure"]["layout"]["meta"]["heads"] and "frames: Maximum weight" in described(overview)
     assert "Sorted by entropy (nats)" in overview["words"]
@@ -97,9 +97,9 @@ def test_the_overview_follows_order_and_colour():
 def test_a_link_opens_a_head_and_its_row():
     app = sound(run(layer="1", head="2", row="3"))
     heatmap, lines = cells(app, "closeup")
-    grid = gallery(app).grid(0, 1)
+    grid = heads_scene(app).grid(0, 1)
     assert "layer 1, head 2" in described(lines) and "Step 3," in lines["words"]
-    weights = np.array(gallery(app).trace.map("encoder", 0).weights[1])
+    weights = np.array(heads_scene(app).trace.map("encoder", 0).weights[1])
     assert (
         np.array_equal(grid.weights, weights)
         and "<b>Layer 1, head 2</b>, means over the rows: entropy (nats)" in heatmap["words"]
@@ -109,23 +109,24 @@ def test_a_link_opens_a_head_and_its_row():
 def test_special_tokens_can_be_hidden_and_how_much_is_said():
     app = sound(run(special="false", compare=["layer 1, head 1", "layer 2, head 2"], mean="true"))
     heatmap, lines = cells(app, "closeup")
-    eos = float(gallery(app).grid(1, 0).removed.mean())
+    eos = float(heads_scene(app).grid(1, 0).removed.mean())
     assert (
-        f"{100 * eos:.0f} % of the weight removed" in heatmap["words"] and "These are of all tokens" in heatmap["words"]
+        f"{100 * eos:.0f} % of the weight on average" in heatmap["words"]
+        and "These numbers include all tokens" in heatmap["words"]
     )
-    every = len(gallery(app).trace.source)
+    every = len(heads_scene(app).trace.source)
     assert f"from {every - 1} source tokens" in described(lines) and f"a map of {every} source tokens" in described(
         cells(app, "overview")[0]
     )
     assert (
-        all("Special tokens hidden" in cell["words"] for cell in cells(app, "compared"))
+        all("Special tokens are hidden" in cell["words"] for cell in cells(app, "compared"))
         and len(cells(app, "compared")) == 3
     )
 
 
 def test_the_heads_most_like_a_head():
     app = sound(run(pattern="layer 1, head 2", tables="true"))
-    nearest = heads.nearest(gallery(app).trace, Head("encoder", 0, 1))
+    nearest = heads.nearest(heads_scene(app).trace, Head("encoder", 0, 1))
     best = nearest.iloc[0]
     assert f">layer {best['layer'] + 1}, head {best['head'] + 1}</th><td>{best['jensen_shannon']:.3f}</td>" in page(app)
     assert "Distance of every head from layer 1, head 2" in page(app) and cells(app, "pattern")
@@ -133,20 +134,20 @@ def test_the_heads_most_like_a_head():
 
 def test_the_mean_of_heads_has_no_statistics_of_heads():
     heatmap, lines = cells(sound(run(head="mean of heads")), "closeup")
-    assert "<b>Layer 2</b>, the mean of its 2 heads." in heatmap["words"] and "mean of heads" in described(lines)
+    assert "<b>Layer 2</b>, mean of its 2 heads." in heatmap["words"] and "mean of heads" in described(lines)
 
 
 @pytest.mark.parametrize("row, shown", [("99", "last"), ("0", 0), ("-2", 0), ("abc", 0), ("2", 2)])
 def test_the_row_of_a_link(row, shown):
     app = sound(run(row=row))
-    assert app.session_state["row"] == (len(gallery(app).shown.source) if shown == "last" else shown)
+    assert app.session_state["row"] == (len(heads_scene(app).shown.source) if shown == "last" else shown)
 
 
 def test_heads_compared():
     app = sound(run(compare=["layer 1, head 1", "layer 2, head 1", "layer 2, head 2"]))
     chosen = [Head("encoder", 0, 0), Head("encoder", 1, 0), Head("encoder", 1, 1)]
     assert len(cells(app, "compared")) == 3 and "layer 2, head 2" in described(cells(app, "compared-lines")[0])
-    far = heads.distances(gallery(app).trace, chosen).iloc[0, 2]
+    far = heads.distances(heads_scene(app).trace, chosen).iloc[0, 2]
     assert f"<td>{far:.3f}</td>" in page(app)
     app.multiselect(key="compare").set_value(chosen[:1]).run()
     assert not cells(sound(app), "compared") and "Choose at least two heads" in page(app)
@@ -172,26 +173,26 @@ def test_the_table_is_worked_out_once_for_each_text_and_kind(monkeypatch):
 
 def test_the_heads_most_like_a_pattern():
     app = sound(run(pattern="Previous token"))
-    best = heads.most_like(gallery(app).table, "previous").iloc[0]
+    best = heads.most_like(heads_scene(app).table, "previous").iloc[0]
     assert f">layer {best['layer'] + 1}, head {best['head'] + 1}</th><td>{best['previous']:.3f}</td>" in page(app)
-    assert any("k = p_q - 1" in text.value for text in app.markdown) and "Uniform attention would score" in page(app)
+    assert any("k = p_q - 1" in text.value for text in app.markdown) and "Uniform attention scores" in page(app)
 
 
 def test_a_pattern_without_a_chance_is_said():
     app = sound(run(pattern="Same token", text="The dog"))
-    assert "No head could follow this pattern" in page(app) and not cells(app, "pattern")
+    assert "No head can follow this pattern" in page(app) and not cells(app, "pattern")
 
 
 def test_rollout_is_for_self_attention():
     rolled, far = cells(sound(run(depth="1")), "depth")
     assert "Rollout of layer 1" in rolled["words"] and "distance" in described(far)
     why, far = cells(sound(run(kind=KINDS["cross"])), "depth")
-    assert why["figure"] is None and "Rollout is for self-attention" in why["words"]
+    assert why["figure"] is None and "Rollout needs self-attention" in why["words"]
 
 
 def test_a_large_map_as_a_table_has_the_largest_of_each_row(models):
     app = sound(run(text="The dog sleeps. " * 20, tables="true", layer="1", head="1"))
-    trace = gallery(app).trace
+    trace = heads_scene(app).trace
     weights = trace.map("encoder", 0).weights[0]
     assert weights.size > 2500 and page(app).count("<td") < 10 * 5 * len(trace.source)
     for row in (0, 7):
@@ -227,7 +228,7 @@ def test_each_head_is_measured_and_what_was_found_stays(models):
 def test_what_was_stopped_goes_on_from_there(monkeypatch):
     app, asked = run(), []
     found = state.found(app.session_state, "en-fr/transformer", TEXT)
-    every = gallery(app).every
+    every = heads_scene(app).every
     found += [ablation.Importance(head, -1.0, 1, 12) for head in every[:5]]
     monkeypatch.setattr(
         state,
@@ -235,7 +236,7 @@ def test_what_was_stopped_goes_on_from_there(monkeypatch):
         lambda model, text, target, only: asked.extend(only) or [ablation.Importance(head, 0.5, 1, 7) for head in only],
     )
     app.run()
-    assert "of 5 of 12 heads so far" in page(app)
+    assert "(5 of 12 heads measured so far)" in page(app)
     app.button(key="measure").click().run()
     assert asked == every[5:] and sound(app).button(key="measure").disabled
 
@@ -261,7 +262,7 @@ def test_the_classifier_says_its_label(models):
     assert described(verdict).startswith(f"Step 1, ‘{trace.translation}’: looks at")
     assert app.selectbox(key="kind").options == [KINDS["encoder"]]
     assert (
-        "The heads that it used" in page(app)
+        "How much each head matters" in page(app)
         and len(state.found(app.session_state, "sst2/self-attention", "A moving film")) == 4
     )
 
@@ -279,7 +280,7 @@ def test_bad_input_is_said_and_the_last_picture_stays(text, message):
     app = run()
     app.text_input(key="text").set_value(text).run()
     assert not app.exception and message in (app.error if text.strip() else app.info)[0].value
-    assert cells(app, "overview") and gallery(app).choice.text == TEXT
+    assert cells(app, "overview") and heads_scene(app).choices.text == TEXT
 
 
 def test_the_card_of_a_trained_model_is_on_the_page(models, monkeypatch):
@@ -288,7 +289,7 @@ def test_the_card_of_a_trained_model_is_on_the_page(models, monkeypatch):
         '<div class="model"><p>Sentiment of a sentence · Self-attention</p><details class="card"' in shown
         and "MB on disk" in shown
     )
-    found = gallery(run()).choice.source
+    found = heads_scene(run()).choices.source
     assert f'<div class="model"><p>{html.escape(found.title)}</p><details class="card"' in page(run())
 
 
@@ -299,7 +300,7 @@ def test_markup_is_text():
 
 def test_a_word_is_enough():
     app = sound(run(text="dog", tables="true", off="encoder layer 1, head 1"))
-    assert gallery(app).choice.text == "dog" and all(
+    assert heads_scene(app).choices.text == "dog" and all(
         cells(app, key) for key in ("overview", "closeup", "compared", "without")
     )
 
@@ -316,7 +317,7 @@ def test_another_model_takes_its_own_examples():
     app = run(text="")
     app.text_input(key="text").set_value("The black dog is running across the green grass.").run()
     app.selectbox(key="model").set_value("sst2/self-attention").run()
-    assert gallery(sound(app)).choice.text == "A funny, moving film that never gets dull."
+    assert heads_scene(sound(app)).choices.text == "A funny, moving film that never gets dull."
     app.text_input(key="text").set_value("A dog").run()
     app.selectbox(key="model").set_value("en-fr/transformer").run()
-    assert gallery(sound(app)).choice.text == "A dog"
+    assert heads_scene(sound(app)).choices.text == "A dog"

@@ -7,14 +7,14 @@ import heads_app
 import numpy as np
 import pytest
 import tiny
-from heads_app import cells, gallery, page, sound
+from heads_app import cells, heads_scene, page, sound
 from streamlit.testing.v1 import AppTest
 
 import attnviz
 from attnviz import ablation
 from attnviz.heads import Head
 from attnviz.trace import files
-from dashboard.choices.settings import KINDS
+from dashboard.choices.options import KINDS
 from dashboard.session import state
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
@@ -66,11 +66,11 @@ def test_every_panel_of_every_kind(folder, family, counts):
     for kind, heads in counts.items():
         app.selectbox(key="kind").set_value(kind).run()
         drawn(app)
-        assert gallery(app).heads == [
+        assert heads_scene(app).heads == [
             Head(kind, layer, head) for layer, many in enumerate(heads) for head in range(many)
         ]
-        assert gallery(app).trace == attnviz.load(f"hf:{folder(family)}").trace(TEXT)
-    assert len(gallery(app).every) == sum(map(sum, counts.values()))
+        assert heads_scene(app).trace == attnviz.load(f"hf:{folder(family)}").trace(TEXT)
+    assert len(heads_scene(app).every) == sum(map(sum, counts.values()))
     app.button_group(key="units").set_value("words").run() if family == "bert" else None
     sound(app)
 
@@ -90,13 +90,13 @@ def test_a_writer_without_some_heads(folder):
 )
 def test_a_reader_without_some_heads_says_what_is_measured_instead(folder, family, kind, how):
     app = sound(own(folder, family, off=f"{kind} layer 1, head 2", tables="true"))
-    assert "writes no text of its own" in page(app) and how in page(app) and len(cells(app, "without")) == 1
+    assert "does not write text" in page(app) and how in page(app) and len(cells(app, "without")) == 1
     found = attnviz.load(f"hf:{folder(family)}")
     effect = ablation.effect(found, [Head(kind, 0, 1)], TEXT)
     assert f"<b>{effect.change:+.2f}</b> nats" in page(app)
     app.button(key="measure").click().run()
     measured = state.found(app.session_state, found.name, TEXT)
-    assert len(measured) == len(gallery(app).every) and cells(sound(app), "importance")
+    assert len(measured) == len(heads_scene(app).every) and cells(sound(app), "importance")
     assert measured[1].change == pytest.approx(effect.change, abs=1e-4)
 
 
@@ -127,12 +127,12 @@ def test_a_text_that_the_model_cannot_take(folder, text, wanted):
     app = own(folder, "bert")
     app.text_input(key="text").set_value(text).run()
     assert not app.exception and wanted in [*app.info, *app.error][0].value.replace("\\", "")
-    assert app.text_input(key="text").value == text and gallery(app).choice.text == TEXT and cells(app, "overview")
+    assert app.text_input(key="text").value == text and heads_scene(app).choices.text == TEXT and cells(app, "overview")
 
 
 def test_one_token(folder):
     app = sound(own(folder, "gpt2", text="n", off="decoder layer 1, head 1", tables="true"))
-    assert "Nothing is predicted of one token" in page(app)
+    assert "The text has one token, so there is nothing to predict it from" in page(app)
     app.button(key="measure").click().run()
     assert not app.exception and "one token has none before it" in app.error[0].value
 
@@ -149,7 +149,7 @@ def test_a_model_that_cannot_be_read_leaves_picture_and_text(folder, tmp_path, m
         app.text_input(key="own").set_value(name).run()
         assert not app.exception and wanted in app.error[0].value.replace("\\", "")
         assert (
-            gallery(app).choice.source.title == str(folder("bert"))
+            heads_scene(app).choices.source.title == str(folder("bert"))
             and cells(app, "overview")
             and app.text_input(key="text").value == TEXT
         )
@@ -168,9 +168,11 @@ def test_a_model_that_cannot_be_read_leaves_picture_and_text(folder, tmp_path, m
 def test_a_trained_model_and_one_of_ones_own_are_asked_the_same(folder):
     app = sound(run(own=str(folder("gpt2"))))
     app.selectbox(key="model").set_value("own model").run()
-    assert gallery(sound(app)).choice.text == TEXT and gallery(app).choice.kind == "decoder"
+    assert heads_scene(sound(app)).choices.text == TEXT and heads_scene(app).choices.kind == "decoder"
     app.selectbox(key="model").set_value("en-fr/transformer").run()
-    assert gallery(sound(app)).choice.text == TEXT and gallery(app).choice.kind == "decoder"  # which it has too
+    assert (
+        heads_scene(sound(app)).choices.text == TEXT and heads_scene(app).choices.kind == "decoder"
+    )  # which it has too
 
 
 def test_a_model_whose_files_changed_is_read_again(tmp_path):
@@ -178,7 +180,7 @@ def test_a_model_whose_files_changed_is_read_again(tmp_path):
     app = run(model=HF, own=str(folder))
     families.write(folder, "bert", num_hidden_layers=3)
     app.button_group(key="units").set_value("words").run()
-    assert gallery(sound(app)).layers == [0, 1, 2]
+    assert heads_scene(sound(app)).layers == [0, 1, 2]
 
 
 # -- saved traces ----------------------------------------------------------------------------------------------------
@@ -198,17 +200,17 @@ def test_every_panel_of_a_saved_trace(name, tmp_path):
     trace = arrays(name="<b>mine</b>")
     attnviz.save_trace(trace, tmp_path / name)
     app = run(model=SAVED)
-    assert "Choose the file of a trace" in app.info[0].value and not [
-        box for box in app.text_input if box.key == "text"
-    ]
+    assert "Choose a trace file" in app.info[0].value and not [box for box in app.text_input if box.key == "text"]
     upload(app, (tmp_path / name).read_bytes(), name)
     for kind in ("encoder", "cross"):
         app.selectbox(key="kind").set_value(kind).run()
         drawn(app)
-    assert gallery(app).trace == trace and app.selectbox(key="kind").options == [KINDS["encoder"], KINDS["cross"]]
+    assert heads_scene(app).trace == trace and app.selectbox(key="kind").options == [KINDS["encoder"], KINDS["cross"]]
     assert page(app).count("comes without its model") == 2 and not app.multiselect(key="compare").disabled
     assert (
-        "its probability is not known" in page(app) and "<b>a</b>" not in page(app) and "<b>mine</b>" not in page(app)
+        "no log-probability in this trace" in page(app)
+        and "<b>a</b>" not in page(app)
+        and "<b>mine</b>" not in page(app)
     )
     assert f"from {name}" in page(app)
 
@@ -225,8 +227,8 @@ def test_a_file_that_is_no_trace_leaves_the_picture(folder):
     ):
         upload(app, content)
         assert not app.exception and wanted in app.error[0].value.replace("\\", ""), wanted
-        assert gallery(app).trace == trace and cells(app, "overview")
-    assert gallery(sound(upload(app, files.pack(arrays(name="again"))))).trace.model == "again"
+        assert heads_scene(app).trace == trace and cells(app, "overview")
+    assert heads_scene(sound(upload(app, files.pack(arrays(name="again"))))).trace.model == "again"
 
 
 def test_a_trace_without_attention_says_so(checkpoints):
@@ -242,8 +244,11 @@ def test_some_layers_only_have_no_rollout():
     }
     app = upload(run(model=SAVED), files.pack(type(trace).from_dict(values)))
     drawn(app)
-    assert "There is no rollout: the trace must have the encoder maps of every layer" in cells(app, "depth")[0]["words"]
-    assert app.session_state["layer"] == 5 and gallery(app).layers == [1, 3, 5]
+    assert (
+        "Rollout is not possible here: the trace must have the encoder maps of every layer"
+        in cells(app, "depth")[0]["words"]
+    )
+    assert app.session_state["layer"] == 5 and heads_scene(app).layers == [1, 3, 5]
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
@@ -251,7 +256,7 @@ def test_a_saved_trace_of_one_token(kind):
     drawn_ = upload(
         run(model=SAVED, tables="true"), files.pack(attnviz.from_arrays(np.ones((1, 2, 1, 1)), ["a"], kind=kind))
     )
-    assert cells(sound(drawn_), "overview") and gallery(drawn_).heads == [Head(kind, 0, 0), Head(kind, 0, 1)]
+    assert cells(sound(drawn_), "overview") and heads_scene(drawn_).heads == [Head(kind, 0, 0), Head(kind, 0, 1)]
 
 
 def test_a_saved_trace_of_words(folder):
@@ -261,7 +266,7 @@ def test_a_saved_trace_of_words(folder):
         run(model=SAVED, units="words"), files.pack(select.words(attnviz.load(f"hf:{folder('bert')}").trace(TEXT)))
     )
     drawn(app)
-    assert "There is no rollout: the trace must be of pieces" in cells(app, "depth")[0]["words"]
+    assert "Rollout is not possible here: the trace must be of pieces" in cells(app, "depth")[0]["words"]
 
 
 def test_heads_compared_are_those_of_the_model_that_is_shown(folder):

@@ -9,8 +9,10 @@ from attnviz.figures import theme
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.translator import TextError
 from dashboard.choices import pairs
-from dashboard.choices.settings import FROM, LIMIT, OWN, TYPED, Settings, title
-from dashboard.compare.scene import SceneError, compose
+from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, title
+from dashboard.compare.choices import CompareChoices
+from dashboard.compare.scene import compose
+from dashboard.shell.problems import SceneError
 
 BOTH = ("bahdanau", "luong-general")
 
@@ -34,64 +36,67 @@ def tracer(model, text, target, beam):
 
 
 def settings(text="The black dog", mechanisms=BOTH, **changes):
-    return Settings(text, mechanisms, **changes)
+    return CompareChoices(text, mechanisms, **changes)
 
 
 def test_a_part_for_each_mechanism_in_the_order_chosen():
     scene = compose(settings(mechanisms=BOTH[::-1]), tracer)
-    assert [part.mechanism for part in scene.parts] == ["luong-general", "bahdanau"]
+    assert [column.mechanism for column in scene.columns] == ["luong-general", "bahdanau"]
     assert scene.steps == 4 and scene.keys == 4  # three words and <eos>
     assert set(scene.summary()["mechanism"]) == {"Bahdanau", "Luong general"}
 
 
 def test_own_translations_are_not_shared_even_when_equal():
-    assert compose(settings(target=OWN), tracer).pairs == []
+    assert compose(settings(target=OWN), tracer).differences == []
 
 
 def test_a_typed_target_is_shared_and_forced():
     scene = compose(settings(target=TYPED, forced="Un chien"), tracer)
-    assert scene.pairs == [(0, 1), (1, 0)] and scene.difference_title((1, 0)) == "Luong general minus Bahdanau"
-    assert all(part.trace.forced and part.trace.translation == "Un chien" for part in scene.parts)
+    assert scene.differences == [(0, 1), (1, 0)] and scene.difference_title((1, 0)) == "Luong general minus Bahdanau"
+    assert all(column.trace.forced and column.trace.translation == "Un chien" for column in scene.columns)
 
 
 def test_a_target_taken_from_one_model():
     scene = compose(settings(target=FROM + "luong-general"), tracer)
-    assert scene.pairs and {part.trace.translation for part in scene.parts} == {"Le noir chien"}
+    assert scene.differences and {column.trace.translation for column in scene.columns} == {"Le noir chien"}
 
 
 def test_one_mechanism_shares_with_nobody():
-    assert not compose(settings(mechanisms=("bahdanau",), target=TYPED, forced="Un chien"), tracer).pairs
+    assert not compose(settings(mechanisms=("bahdanau",), target=TYPED, forced="Un chien"), tracer).differences
 
 
 def test_a_mechanism_that_fails_leaves_the_others():
     scene = compose(settings(mechanisms=(*BOTH, "transformer")), tracer)
-    assert len(scene.parts) == 2
+    assert len(scene.columns) == 2
     assert scene.problems == {"transformer": "The text is too long: 300 pieces."}
 
 
 @pytest.mark.parametrize(
     "changes, message",
     [
-        (dict(text="  "), "There is no sentence yet. Type one, or take an example."),
+        (dict(text="  "), "There is no sentence yet. Type one, or click an example."),
         (dict(text="", pair="en-nl"), "There is no sentence yet. Type one above."),
         (
             dict(text="a" * (LIMIT + 1)),
-            "The sentence has 501 characters and the models take at most 500. Shorten it, or show one sentence at a time.",
+            "The sentence has 501 characters; the limit is 500. Shorten it, or show one sentence at a time.",
         ),
         (dict(mechanisms=()), "Choose at least one mechanism on the left."),
         (
             dict(target=TYPED),
-            "Type the French text that all models should produce, or choose another French text, on the left.",
+            "Type the French text that all models should write on the left, or choose another French text there.",
         ),
         (
             dict(target=TYPED, forced="a" * 600),
-            "The French text has 600 characters; the models take at most 500. Shorten it.",
+            "The French text has 600 characters; the limit is 500. Shorten it.",
         ),
         (
             dict(target=TYPED, pair="en-de"),
-            "Type the German text that all models should produce, or choose another German text, on the left.",
+            "Type the German text that all models should write on the left, or choose another German text there.",
         ),
-        (dict(target=FROM + "transformer"), "Transformer can give no text for all: the text is too long: 300 pieces"),
+        (
+            dict(target=FROM + "transformer"),
+            "The text of Transformer cannot be used for all models: the text is too long: 300 pieces",
+        ),
         (dict(mechanisms=("transformer",)), "The text is too long: 300 pieces."),
     ],
 )
@@ -104,7 +109,7 @@ def test_what_cannot_be_shown_is_said(changes, message):
 def test_hidden_specials_change_keys_and_steps():
     scene = compose(settings(special=False), tracer)
     assert scene.keys == 3 and scene.steps == 3
-    assert all((part.grid.removed > 0).all() for part in scene.parts)
+    assert all((column.grid.removed > 0).all() for column in scene.columns)
 
 
 def test_the_link_holds_every_setting():
@@ -128,10 +133,10 @@ def test_the_link_holds_every_setting():
 
 def test_no_attention_no_map_and_no_statistics():
     scene = compose(settings(mechanisms=("fixed-context", *BOTH), target=TYPED, forced="Un chien"), tracer)
-    alone, *others = scene.parts
+    alone, *others = scene.columns
     assert alone.grid is None and alone.frame is None and scene.mapped == others
     assert [token.text for token in alone.queries] == ["Un", "chien", "<eos>"]
-    assert scene.pairs == [(1, 2), (2, 1)] and scene.keys == 4
+    assert scene.differences == [(1, 2), (2, 1)] and scene.keys == 4
     assert set(scene.frames()) == set(scene.summary()["mechanism"]) == {"Bahdanau", "Luong general"}
 
 
@@ -169,16 +174,18 @@ def test_links_by_hand_where_text_and_target_are_theirs(monkeypatch, words, spec
     given = settings(
         mechanisms=("fixed-context", *BOTH), target=TYPED, forced=LINKED.target, words=words, special=special
     )
-    alone, *others = compose(given, tracer).parts
+    alone, *others = compose(given, tracer).columns
     assert alone.links is None
-    for part in others:
-        assert part.links.cells.sure == {(0, 0), (2, 1)} and part.links.cells.possible == {(0, 0), (2, 1), (1, 2)}
-        rows = part.trace.map().weights[0][:3, :3]  # without <eos>
+    for column in others:
+        assert column.links.cells.sure == {(0, 0), (2, 1)} and column.links.cells.possible == {(0, 0), (2, 1), (1, 2)}
+        rows = column.trace.map().weights[0][:3, :3]  # without <eos>
         found = {(int(row.argmax()), target) for target, row in enumerate(rows)}
         right = len(found & {(0, 0), (1, 2)}) + len(found & {(0, 0), (1, 2), (2, 1)})
-        assert part.links.error == pytest.approx(1 - right / (3 + 2))
-        assert part.links.diagonal == pytest.approx(1 - (1 + 1) / (3 + 2))  # 0-0 is right twice, 1-1 and 2-2 are wrong
-        assert len(part.grid.queries) == kept
+        assert column.links.error == pytest.approx(1 - right / (3 + 2))
+        assert column.links.diagonal == pytest.approx(
+            1 - (1 + 1) / (3 + 2)
+        )  # 0-0 is right twice, 1-1 and 2-2 are wrong
+        assert len(column.grid.queries) == kept
 
 
 @pytest.mark.parametrize(
@@ -187,7 +194,7 @@ def test_links_by_hand_where_text_and_target_are_theirs(monkeypatch, words, spec
 def test_no_links_where_they_are_not_meant(monkeypatch, changes):
     monkeypatch.setattr(pairs, "linked", lambda pair: (LINKED,))
     given = dict(text=LINKED.source, target=TYPED, forced=LINKED.target) | changes
-    assert [part.links for part in compose(settings(**given), tracer).parts] == [None, None]
+    assert [column.links for column in compose(settings(**given), tracer).columns] == [None, None]
 
 
 def test_pairs_are_named_and_other_tasks_left_out():

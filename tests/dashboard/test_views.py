@@ -12,8 +12,8 @@ from attnviz.data.limits import LONGEST
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
-from dashboard.choices.settings import KINDS, MOST, PIECES, title
-from dashboard.markup import parts
+from dashboard.choices.options import KINDS, MOST, PIECES, title
+from dashboard.compare import captions
 
 SHIPPED = [name.split("/") for name in attnviz.available() if ModelName.parse(name).task.translates]
 UNTRAINED = [("en-fr", name) for name in MECHANISMS] + [
@@ -49,11 +49,11 @@ def charts(app: AppTest) -> list:
 
 
 def scene(app: AppTest):
-    return app.session_state["last_scene"]
+    return app.session_state["last scene of compare"]
 
 
 def mechanisms(app: AppTest) -> list[str]:
-    return [part.mechanism for part in scene(app).parts]
+    return [column.mechanism for column in scene(app).columns]
 
 
 def test_what_ships():
@@ -74,8 +74,8 @@ def test_each_mechanism_of_each_pair(elsewhere, pair, mechanism):
 def shows(pair, mechanism, units):
     app = run(pair=pairs.of(pair).title, show=[title(mechanism)], units=units, tables="true")
     sound(app)
-    [part] = scene(app).parts
-    assert part.trace.model == f"{pair}/{mechanism}" and part.trace.text == pairs.of(pair).first
+    [column] = scene(app).columns
+    assert column.trace.model == f"{pair}/{mechanism}" and column.trace.text == pairs.of(pair).first
     assert len(charts(app)) == (3 if MECHANISMS[mechanism].kinds else 2)
 
 
@@ -84,7 +84,7 @@ def shows(pair, mechanism, units):
 def test_each_map_of_the_transformer(kind, special):
     app = run(show=["Transformer"], kind=KINDS[kind], layer="1", head="2", special=special)
     sound(app)
-    grid = scene(app).parts[0].grid
+    grid = scene(app).columns[0].grid
     assert (grid.kind, grid.layer, grid.head) == (kind, 0, 1)
     assert special == "true" or grid.removed.any()
 
@@ -94,20 +94,20 @@ def test_a_new_sentence_and_then_none():
     first = scene(app)
     app.text_input(key="text").set_value("A man is eating.").run()
     sound(app)
-    assert scene(app).parts[0].trace.text == "A man is eating."
+    assert scene(app).columns[0].trace.text == "A man is eating."
     app.text_input(key="text").set_value("").run()
     assert not app.error and [message.value for message in app.info] == [
-        "There is no sentence yet. Type one, or take an example."
+        "There is no sentence yet. Type one, or click an example."
     ]
-    assert scene(app).parts[0].trace.text == "A man is eating." != first.parts[0].trace.text
+    assert scene(app).columns[0].trace.text == "A man is eating." != first.columns[0].trace.text
 
 
 def test_characters_of_a_text_for_all_that_no_model_knows_are_named():
     said = "Not in the vocabulary, read as unknown: ‘☃’."
     typed, own = (
-        scene(run(**query)).parts[0] for query in ({"target": "One text for all: typed", "force": "Un ☃ chien"}, {})
+        scene(run(**query)).columns[0] for query in ({"target": "One text for all: typed", "force": "Un ☃ chien"}, {})
     )
-    assert typed.trace.forced and said in parts.shown(typed) and said not in parts.shown(own)
+    assert typed.trace.forced and said in captions.shown_map(typed) and said not in captions.shown_map(own)
 
 
 def test_the_step_stays_within_the_shortest_sentence():
@@ -133,28 +133,28 @@ def htmls(app: AppTest) -> list[str]:
 def test_the_step_of_a_link(step, shown):
     app = run(step=step)
     sound(app)
-    steps = app.session_state["last_scene"].steps
+    steps = app.session_state["last scene of compare"].steps
     assert app.slider(key="step").value == app.session_state["step"] == (steps if shown == "last" else shown)
 
 
 @pytest.mark.parametrize(
     "show, kind, meaning",
     [
-        (["Bahdanau", "Transformer"], "cross", "which target token is produced"),
-        (["Transformer"], "encoder", "which source token is looking"),
-        (["Bahdanau", "Transformer"], "encoder", "which row of each map"),
-        (["Bahdanau", "Transformer"], "decoder", "which target token is produced"),
+        (["Bahdanau", "Transformer"], "cross", "the target token that is produced"),
+        (["Transformer"], "encoder", "the source token that attends"),
+        (["Bahdanau", "Transformer"], "encoder", "one row of each map"),
+        (["Bahdanau", "Transformer"], "decoder", "the target token that is produced"),
     ],
 )
 def test_the_slider_says_what_a_step_is(show, kind, meaning):
     app = run(show=show, kind=KINDS[kind])
-    assert app.slider(key="step").label == f"Step (1 to {app.session_state['last_scene'].steps}): {meaning}"
+    assert app.slider(key="step").label == f"Step (1 to {app.session_state['last scene of compare'].steps}): {meaning}"
 
 
 @pytest.mark.parametrize(
     "show, kind, said, unsaid",
     [
-        (["Bahdanau", "Transformer"], "cross", ["Dotted: uniform attention over 11 tokens."], ["differ"]),
+        (["Bahdanau", "Transformer"], "cross", ["Dotted line: uniform attention over 11 tokens."], ["differ"]),
         (
             ["Bahdanau", "Transformer"],
             "encoder",
@@ -170,14 +170,14 @@ def test_the_slider_says_what_a_step_is(show, kind, meaning):
             "decoder",
             [
                 "self-attention of the decoder (Transformer).",
-                "No dotted line for uniform attention: the maps differ in how many",
+                "There is no line for uniform attention, because the maps differ in how many",
             ],
-            ["A step is", "Dotted:"],
+            ["A step is", "Dotted line:"],
         ),
         (
             ["Transformer"],
             "decoder",
-            ["Dotted: uniform attention over the tokens that each step may look at, up to"],
+            ["Dotted line: uniform attention over the tokens that each step can see, up to"],
             ["differ"],
         ),
     ],
@@ -190,7 +190,7 @@ def test_the_note_below_the_statistics_says_what_the_maps_do_not_share(show, kin
 
 @pytest.mark.parametrize("special, first", [("true", 1), ("false", 0)])
 def test_a_row_of_the_decoder_may_look_at_one_token_more_than_the_row_above(special, first):
-    scene = run(show=["Transformer"], kind=KINDS["decoder"], special=special).session_state["last_scene"]
+    scene = run(show=["Transformer"], kind=KINDS["decoder"], special=special).session_state["last scene of compare"]
     assert scene.keys == list(range(first, first + scene.steps))
 
 
@@ -201,7 +201,7 @@ def test_the_table_names_its_threshold():
 def test_a_link_without_a_pair_opens_the_first(elsewhere):
     app = run(text="A dog runs.")
     sound(app)
-    assert scene(app).settings.pair == "en-fr" and mechanisms(app) == list(pairs.FIRST)
+    assert scene(app).choices.pair == "en-fr" and mechanisms(app) == list(pairs.FIRST)
     assert app.selectbox(key="pair").options == [
         pairs.TASKS[name].title for name in ("en-fr", "en-de", "en-ja", "reverse")
     ]
@@ -211,15 +211,15 @@ def test_another_pair_takes_its_own_examples_and_the_mechanisms_that_it_has(else
     app = run(show=["Luong dot", "Transformer"], target="One text for all: typed", force="Un chien")
     app.selectbox(key="pair").set_value("en-ja").run()
     sound(app)
-    assert scene(app).settings.text == pairs.TASKS["en-ja"].first
+    assert scene(app).choices.text == pairs.TASKS["en-ja"].first
     assert (
-        mechanisms(app) == ["transformer"] and scene(app).settings.target == "own" and app.session_state["force"] == ""
+        mechanisms(app) == ["transformer"] and scene(app).choices.target == "own" and app.session_state["force"] == ""
     )
     app.text_input(key="text").set_value("I am here.").run()
     app.selectbox(key="pair").set_value("en-de").run()
-    assert scene(app).settings.text == "I am here." and mechanisms(app) == ["transformer"]
+    assert scene(app).choices.text == "I am here." and mechanisms(app) == ["transformer"]
     app.selectbox(key="pair").set_value("reverse").run()
-    assert scene(app).settings.text == pairs.TASKS["reverse"].first
+    assert scene(app).choices.text == pairs.TASKS["reverse"].first
     sound(app)
 
 
@@ -257,10 +257,10 @@ def said(app: AppTest, text: str) -> bool:
 def test_no_attention_is_said_and_left_out(elsewhere):
     app = run(show=["Fixed context", "Bahdanau"], target="One text for all: Bahdanau's")
     sound(app)
-    assert said(app, "Fixed context has no attention: it has no statistics and no difference.")
+    assert said(app, "Fixed context has no attention, so it has no statistics and no difference.")
     assert "Fixed context" not in scene(app).frames() and not app.selectbox(key="target").disabled
     cells = charts(app)[0].proto.json
-    assert "squeezed into one vector of 32 numbers" in cells  # 2 x 16: both directions
+    assert "compressed into one vector of 32 numbers" in cells  # 2 x 16: both directions
 
 
 @pytest.mark.parametrize("pair", ["en-fr", "en-de", "en-ja"])
@@ -275,16 +275,16 @@ def test_a_sentence_linked_by_hand(elsewhere, pair, units):
     )
     app.selectbox(key="gold").set_value(linked.source).run()
     sound(app)
-    alone, *others = scene(app).parts
-    assert alone.links is None and all(part.trace.translation == linked.target for part in scene(app).parts)
-    assert all(part.links.cells.sure and 0 <= part.links.error <= 1 for part in others)
+    alone, *others = scene(app).columns
+    assert alone.links is None and all(column.trace.translation == linked.target for column in scene(app).columns)
+    assert all(column.links.cells.sure and 0 <= column.links.error <= 1 for column in others)
     app.selectbox(key="kind").set_value("encoder").run()
     sound(app)
-    assert [part.links is None for part in scene(app).parts] == [True, False, False, True]
+    assert [column.links is None for column in scene(app).columns] == [True, False, False, True]
     app.button(key="example1").click().run()
     sound(app)
-    assert scene(app).settings.text == pairs.TASKS[pair].examples[1] and scene(app).settings.target == "own"
-    assert app.session_state["gold"] == "" and not any(part.links for part in scene(app).parts)
+    assert scene(app).choices.text == pairs.TASKS[pair].examples[1] and scene(app).choices.target == "own"
+    assert app.session_state["gold"] == "" and not any(column.links for column in scene(app).columns)
 
 
 def test_the_whole_set_can_be_chosen_and_only_where_there_is_one(elsewhere):

@@ -63,10 +63,12 @@ def test_what_the_pointer_reads_in_short_is_the_same(dog):
     links = Cells(frozenset({(0, 0)}), frozenset({(0, 0), (1, 1)}))
     for one in (dog, masked):
         short = figures.heatmap(one, links=links, written=False)
-        assert short.data[0].hovertext is None and len(short.layout.meta["cells"]["said"]) <= short.data[0].z.size
-        assert hover.sentences(short.layout.meta["cells"]) == [
-            list(row) for row in figures.heatmap(one, links=links).data[0].hovertext
-        ]
+        cells = short.layout.meta["cells"]
+        assert short.data[0].hovertext is None and len(cells["phrases"]) <= short.data[0].z.size
+        texts = figures.cell_texts(one, links)
+        assert hover.CellTexts(**cells).sentences == texts.sentences
+        for figure in (figures.heatmap(one, links=links), figures.heatmap(one, links=links, texts=texts)):
+            assert [list(row) for row in figure.data[0].hovertext] == texts.sentences
 
 
 def test_names_of_columns_are_left_out_only_where_they_would_meet():

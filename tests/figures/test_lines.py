@@ -83,7 +83,7 @@ def test_long_tokens_are_on_two_lines_where_there_is_room():
 def test_where_attention_is_spread_thin_lines_begin_lower():
     tokens = words(*"abcdefghijklmnopqrstuvwxyz")
     even = grid(tokens, tokens, np.full((27, 27), 1 / 27))
-    least = lambda *grids: figures.token_lines(grids).layout.meta["least"]  # noqa: E731
+    least = lambda *grids: figures.line_threshold(grids)  # noqa: E731
     assert least(dog()) == 0.05 and least(even) == 0.02 and least(dog(), dog()) == 0.05
     said = figures.token_lines([even]).layout.meta["description"]
     assert said.startswith(

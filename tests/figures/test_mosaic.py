@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from attnviz.figures import mosaic
+from attnviz.figures.by_head import mosaic
 from attnviz.figures.theme import DARK, LIGHT
 
 

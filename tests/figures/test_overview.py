@@ -11,7 +11,7 @@ import synthetic
 from PIL import Image
 
 from attnviz import figures, heads
-from attnviz.figures.overview import arranged
+from attnviz.figures.by_head.overview import arranged
 from attnviz.figures.theme import CLEAR, DARK, LIGHT
 from attnviz.heads import Head
 from attnviz.trace import AttentionMap

@@ -4,12 +4,19 @@ import json
 
 from streamlit.testing.v1 import AppTest
 
-from dashboard.session import state
+
+SCRIPT = """import streamlit as st
+from dashboard.heads import sidebar, view
+
+with st.sidebar:
+    chosen = sidebar.show()
+view.show(chosen)
+"""
 
 
 def run(**query) -> AppTest:
     """The page as a link opens it."""
-    app = AppTest.from_string("from dashboard.heads import view\nview.show(view.sidebar())", default_timeout=60)
+    app = AppTest.from_string(SCRIPT, default_timeout=60)
     for key, value in query.items():
         app.query_params[key] = value
     return app.run()
@@ -20,8 +27,8 @@ def sound(app: AppTest) -> AppTest:
     return app
 
 
-def gallery(app: AppTest):
-    return app.session_state[state.GALLERY]
+def heads_scene(app: AppTest):
+    return app.session_state["last scene of heads"]
 
 
 def cells(app: AppTest, key: str) -> list[dict]:

@@ -1,115 +1,91 @@
-"""One head, or the mean of a layer's heads: as a heatmap and as lines from token to token."""
+"""One head, or the mean of the heads of a layer: as a heatmap and as lines from token to token."""
 
 import html
 
 import streamlit as st
 
 from attnviz import figures
-from attnviz.figures.wording import row_sentence
+from attnviz.figures.wording import lines_words, row_sentence
 from attnviz.select import Grid
 from dashboard.browser.bridge import bridge
-from dashboard.browser.plot import named, plots
-from dashboard.choices.settings import head_title, number
-from dashboard.heads.scene import COLUMNS, Gallery
-from dashboard.markup import parts, tables
+from dashboard.browser.plot import HALF, named, plots
+from dashboard.heads.scene import COLUMNS, HeadsScene
+from dashboard.markup import tables
+from dashboard.markup.text import removed
+from dashboard.shell import widgets
+from dashboard.shell.frame import linked_number
 
-_MEAN = -1  # among the options of the head: a button group takes no None
 _WHOLE = "whole_page"  # in the session while the whole page is run, not the fragment alone
-_SAID = ("entropy_nats", "max_weight", "distance", "special_mass")
+_STATISTICS = ("entropy_nats", "max_weight", "distance", "special_mass")
 
 
-def show(current: Gallery, dark: bool) -> None:
+def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Close-up", divider="gray")
     st.session_state[_WHOLE] = True
     _opened(current, dark)
 
 
 @st.fragment
-def _opened(current: Gallery, dark: bool) -> None:
+def _opened(current: HeadsScene, dark: bool) -> None:
     """A fragment: another head is drawn without the overview. It holds the bridge, so a click on the overview runs this alone.
 
-    Pictures come before the controls where these are known to say something: each control takes the browser some milliseconds.
-    They are not when the whole page is run: the address may say something else, and controls alone read it.
+    Pictures are drawn before the controls when the session holds what these say: each control takes the browser some milliseconds.
+    It may not when the whole page is run: the address may say something else, and only controls read it.
     """
     controls, pictures = st.container(horizontal=True, gap="large"), st.container()
-    known = None if st.session_state.pop(_WHOLE, False) else _known(current)
-    if known:
+    chosen = None if st.session_state.pop(_WHOLE, False) else _session_choice(current)
+    if chosen:
         with pictures:
-            _draw(current, *known, dark)
+            _draw(current, *chosen, dark)
     with controls:
-        layer, head = _which(current)
+        layer, head = _head_controls(current)
         row = _row(current.grid(layer, head))
     bridge(-1 if row is None else row, 1, _to_row, None if head is None else (layer, head), _to_head)
-    if not known:
+    if not chosen:
         with pictures:
             _draw(current, layer, head, row, dark)
 
 
-def _draw(current: Gallery, layer: int, head: int | None, row: int | None, dark: bool) -> None:
-    grid, name = current.grid(layer, head), f"layer {layer + 1} {'mean' if head is None else f'head {head + 1}'}"
-    heatmap = named(
-        figures.heatmap(grid, dark=dark, written=False, room=parts.HALF),
-        f"heatmap {current.choice.kind} {name}",
-        dark,
-        rows=True,
-    )
-    lines = named(figures.token_lines([grid], row, dark=dark), f"lines {current.choice.kind} {name}", dark, rows=True)
-    plots([(_measured(current, grid), heatmap), (_looks(grid, row, parts.lines(lines)), lines)], "closeup")
-    if current.choice.tables:
-        st.html(tables.grid_table(f"Weights of {name}", grid, current.choice.languages, grid.weights, ".2f"))
+def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, dark: bool) -> None:
+    grid, choices = current.grid(layer, head), current.choices
+    name = f"layer {layer + 1} {'mean' if head is None else f'head {head + 1}'}"
+    least = figures.line_threshold([grid])
+    heatmap = figures.heatmap(grid, dark=dark, written=False, room=HALF)
+    lines = figures.token_lines([grid], row, least=least, dark=dark)
+    cells = [
+        (_measured(current, grid), named(heatmap, f"heatmap {choices.kind} {name}", dark, rows=True)),
+        (_looks(grid, row, least), named(lines, f"lines {choices.kind} {name}", dark, rows=True)),
+    ]
+    plots(cells, "closeup")
+    if choices.tables:
+        st.html(tables.grid_table(f"Weights of {name}", grid, choices.languages, grid.weights, ".2f"))
 
 
-def _known(current: Gallery) -> tuple[int, int | None, int | None] | None:
-    """Layer, head and row that the controls have, if all can be shown; None before there are controls, and for another model."""
+def _session_choice(current: HeadsScene) -> tuple[int, int | None, int | None] | None:
+    """Layer, head and row that the session holds, if all can be shown; None on a first run, and for another model."""
     layer, head, row = (st.session_state.get(name) for name in ("layer", "head", "row"))
-    if layer not in current.layers or head not in _heads(current, layer) or row is None:
+    if layer not in current.layers or head not in widgets.head_options(current.beside(layer)) or row is None:
         return None
-    head = None if head == _MEAN else head
+    head = widgets.head_of(head)
     return (layer, head, row - 1 if row else None) if row <= len(current.grid(layer, head).queries) else None
 
 
-def _heads(current: Gallery, layer: int) -> list[int]:
-    return [_MEAN, *range(current.beside(layer))]
-
-
-def _which(current: Gallery) -> tuple[int, int | None]:
+def _head_controls(current: HeadsScene) -> tuple[int, int | None]:
     """The layer and head on show; None for the mean of heads."""
-    known = st.session_state  # what is there already needs no default: Streamlit warns of two
-    common = {"required": True, "wrap": True, "bind": "query-params"}
-    layer = st.segmented_control(
-        "Layer",
-        current.layers,
-        default=None if known.get("layer") in current.layers else current.layers[-1],
-        format_func=number,
-        key="layer",
-        **common,
-    )
-    heads = _heads(current, layer)
-    head = st.segmented_control(
-        "Head",
-        heads,
-        default=None if known.get("head") in heads else 0,
-        key="head",
-        format_func=lambda head: head_title(None if head == _MEAN else head),
-        **common,
-    )
-    return layer, None if head == _MEAN else head
+    session = st.session_state  # what it holds needs no default: Streamlit warns of two
+    default = None if session.get("layer") in current.layers else current.layers[-1]
+    layer = widgets.layer(current.layers, default, wrap=True)
+    count = current.beside(layer)
+    default = None if session.get("head") in widgets.head_options(count) else 0
+    return layer, widgets.head(count, default, wrap=True)
 
 
 def _row(grid: Grid) -> int | None:
-    """The query whose lines stand out, if one is chosen."""
+    """The query whose lines are highlighted, if one is chosen."""
     rows = len(grid.queries)
-    st.session_state["row"] = min(max(int(st.session_state.get("row", _asked())), 0), rows)
+    st.session_state["row"] = min(max(int(st.session_state.get("row", linked_number("row", 0))), 0), rows)
     st.slider(f"Row (1 to {rows}; 0 for all)", 0, rows, key="row", bind="query-params")
     return st.session_state["row"] - 1 if st.session_state["row"] else None
-
-
-def _asked() -> int:
-    """The row of the link that opened the page."""
-    try:
-        return int(st.query_params.get("row", 0))
-    except ValueError:
-        return 0
 
 
 def _to_row(row: int) -> None:
@@ -121,18 +97,20 @@ def _to_head(layer: int, head: int) -> None:
     st.session_state.update(layer=layer, head=head)
 
 
-def _measured(current: Gallery, grid: Grid) -> str:
-    """Statistics of the head, as in the table; of the mean of heads none: its statistics are not the mean of theirs."""
-    hidden = parts.removed(grid)
+def _measured(current: HeadsScene, grid: Grid) -> str:
+    """Statistics of the head, as in the table. A mean of heads has none: they would not be the mean of the statistics."""
+    hidden = removed(grid)
     if grid.head is None:
-        return f'<p class="what"><b>Layer {grid.layer + 1}</b>, the mean of its {current.beside(grid.layer)} heads{hidden and "; "}{hidden}.</p>'
-    found = current.table[(current.table["layer"] == grid.layer) & (current.table["head"] == grid.head)].iloc[0]
-    said = ", ".join(f"{COLUMNS[name][0].lower()}{COLUMNS[name][1:]} {found[name]:.2f}" for name in _SAID)
-    as_computed = f" These are of all tokens; below, {hidden}." if hidden else ""
-    return f'<p class="what"><b>Layer {grid.layer + 1}, head {grid.head + 1}</b>, means over the rows: {said}.{as_computed}</p>'
+        words = ". ".join(filter(None, (f"mean of its {current.beside(grid.layer)} heads", hidden)))
+        return f'<p class="what"><b>Layer {grid.layer + 1}</b>, {words}.</p>'
+    table = current.table
+    row = table[(table["layer"] == grid.layer) & (table["head"] == grid.head)].iloc[0]
+    numbers = ", ".join(f"{COLUMNS[name][0].lower()}{COLUMNS[name][1:]} {row[name]:.2f}" for name in _STATISTICS)
+    note = f" These numbers include all tokens. In the map: {hidden[0].lower()}{hidden[1:]}." if hidden else ""
+    return f'<p class="what"><b>Layer {grid.layer + 1}, head {grid.head + 1}</b>, means over the rows: {numbers}.{note}</p>'
 
 
-def _looks(grid: Grid, row: int | None, lines: str) -> str:
+def _looks(grid: Grid, row: int | None, least: float) -> str:
     if row is None:
-        return f'<p class="what">{lines}; a click on the left keeps the row.</p>'
+        return f'<p class="what">{lines_words([grid], least)}. Click a token on the left to keep its row.</p>'
     return f'<p class="what">{html.escape(row_sentence(grid, row))}</p>'

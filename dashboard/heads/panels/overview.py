@@ -7,46 +7,46 @@ import streamlit as st
 
 from attnviz import figures
 from dashboard.browser.plot import named, plots
-from dashboard.choices.settings import KINDS
-from dashboard.heads.scene import COLUMNS, Gallery, head_name
+from dashboard.choices.options import kind_title
+from dashboard.heads.scene import COLUMNS, HeadsScene, head_name
 from dashboard.markup import tables
 
 
-def show(current: Gallery, dark: bool) -> None:
-    kind = KINDS[current.choice.kind].split(" (")[0]
+def show(current: HeadsScene, dark: bool) -> None:
+    kind = kind_title(current.choices.kind)
     st.subheader(f"Every head: {kind[0].lower()}{kind[1:]}", divider="gray")
     plots([(_words(current), _figure(current, dark))], "overview")
-    if current.choice.tables:
+    if current.choices.tables:
         st.html(_table(current))
 
 
-def _figure(current: Gallery, dark: bool) -> go.Figure:
-    choice = current.choice
+def _figure(current: HeadsScene, dark: bool) -> go.Figure:
+    choices = current.choices
     figure = figures.overview(
         current.shown,
-        choice.kind,
+        choices.kind,
         current.table,
-        choice.order or None,
-        choice.color or None,
-        root=choice.root,
+        choices.order or None,
+        choices.color or None,
+        root=choices.root,
         dark=dark,
     )
-    return named(figure, f"overview {choice.kind}", dark, heads=True)
+    return named(figure, f"overview {choices.kind}", dark, heads=True)
 
 
-def _words(current: Gallery) -> str:
-    order = COLUMNS.get(current.choice.order, "")
+def _words(current: HeadsScene) -> str:
+    order = COLUMNS.get(current.choices.order, "")
     sorted_ = (
-        f" Sorted by {html.escape(order[0].lower() + order[1:])}, the highest first; layer·head above each."
+        f" Sorted by {html.escape(order[0].lower() + order[1:])}, highest first. Above each map: layer·head."
         if order
         else ""
     )
-    return f'<p class="small">In each map a row is a query and a column a key; the stronger the colour, the more weight. A click opens the head below.{sorted_}</p>'
+    return f'<p class="small">In each map, rows are queries and columns are keys. A stronger colour means more weight. Click a map to open the head below.{sorted_}</p>'
 
 
-def _table(current: Gallery) -> str:
-    """The text equivalent: the numbers that order and colour the heads, or those that say most."""
-    chosen = [name for name in dict.fromkeys((current.choice.order, current.choice.color)) if name]
+def _table(current: HeadsScene) -> str:
+    """The text equivalent: the numbers that order and colour the heads; else three statistics."""
+    chosen = [name for name in dict.fromkeys((current.choices.order, current.choices.color)) if name]
     chosen = chosen or ["entropy_nats", "max_weight", "distance"]
     rows = [
         (head_name(head), [tables.cell(value, ".3f") for value in values])

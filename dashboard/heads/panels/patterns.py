@@ -1,4 +1,4 @@
-"""Patterns: what each is, in a formula and in words, how much of it every head has; and the heads most like a pattern or a head."""
+"""Patterns: what each is, in a formula and in words; how much each head follows it; and the heads most similar to a pattern or a head."""
 
 import html
 
@@ -9,37 +9,37 @@ from attnviz import figures, heads, patterns
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from dashboard.browser.plot import named, plots
-from dashboard.heads.scene import Gallery, head_name
+from dashboard.heads.scene import HeadsScene, head_name
 from dashboard.markup import tables
 from dashboard.session import state
 
-_SHOWN = 5  # heads most like what was chosen
+_SHOWN = 5  # most similar heads
 
 
 @st.fragment
-def show(current: Gallery, dark: bool) -> None:
+def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Patterns", divider="gray")
     like = st.selectbox(
-        "Show the heads most like",
+        "Find the heads most similar to",
         [*PATTERNS, *current.heads],
         format_func=_name,
         key="pattern",
         bind="query-params",
-        help="A pattern, or a head of this model: then the heads whose weights are the least far from its own.",
+        help="Choose a pattern, or a head of this model. For a head, similar heads are those with the smallest distance between the weights.",
     )
     left, right = st.columns([2, 3], gap="large")
     frame, column = (
         (current.table, like)
         if like in PATTERNS
-        else (state.nearest(current.choice, current.shown, like), "jensen_shannon")
+        else (state.nearest(current.choices, current.shown, like), "jensen_shannon")
     )
     with left:
         _pattern(current, like) if like in PATTERNS else _head(current, like, frame)
     with right:
         if frame[column].notna().any():
             figure = figures.head_map(frame, column, dark=dark, span=(0, float(frame[column].max()) or 1))
-            plots([("", named(figure, f"{_name(like)} {current.choice.kind}", dark, heads=True))], "pattern")
-    if current.choice.tables:
+            plots([("", named(figure, f"{_name(like)} {current.choices.kind}", dark, heads=True))], "pattern")
+    if current.choices.tables:
         st.html(
             _scores(current)
             if like in PATTERNS
@@ -51,33 +51,31 @@ def _name(like: str | Head) -> str:
     return head_name(like) if isinstance(like, Head) else PATTERNS[like].title
 
 
-def _pattern(current: Gallery, name: str) -> None:
+def _pattern(current: HeadsScene, name: str) -> None:
     pattern = PATTERNS[name]
-    st.html(f'<p class="what">Looks at {html.escape(pattern.words)}.</p>')
+    st.html(f'<p class="what">A head with this pattern looks at {html.escape(pattern.words)}.</p>')
     st.markdown(r"$\mathrm{score} = \frac{1}{Q} \sum_q \sum_k \min(a_{qk}, u_{qk})$")
     st.markdown(f"${pattern.formula}$")
     best = heads.most_like(current.table, name, _SHOWN)
     if best.empty:
-        st.html(
-            '<p class="small" role="status">No head could follow this pattern in this sentence: nothing in it fits.</p>'
-        )
+        st.html('<p class="small" role="status">No head can follow this pattern in this sentence.</p>')
     else:
-        st.html(_ranked(best, name, "The heads most like it", "score, 0 to 1") + _chance(current, name))
+        st.html(_ranked(best, name, "Most similar heads", "score, 0 to 1") + _chance(current, name))
 
 
-def _head(current: Gallery, head: Head, nearest: pd.DataFrame) -> None:
+def _head(current: HeadsScene, head: Head, nearest: pd.DataFrame) -> None:
     st.html(
-        '<p class="what">The Jensen–Shannon distance between the rows of its map and theirs: 0 for equal heads, 1 for heads that share no key.</p>'
+        '<p class="what">Jensen–Shannon distance between the rows of two heads: 0 for equal heads, 1 for heads that share no key.</p>'
     )
     st.markdown(
         r"$d = \frac{1}{Q} \sum_q \sqrt{H\!\left(\tfrac{a_q + b_q}{2}\right) - \tfrac{1}{2} H(a_q) - \tfrac{1}{2} H(b_q)}$, $H$ in bits"
     )
     if nearest.empty:
-        st.html('<p class="small" role="status">It is the only head of its kind.</p>')
+        st.html('<p class="small" role="status">The model has no other head of this kind.</p>')
     else:
         st.html(
             _ranked(
-                nearest.head(_SHOWN), "jensen_shannon", f"The heads most like {head_name(head)}", "distance, 0 to 1"
+                nearest.head(_SHOWN), "jensen_shannon", f"Heads most similar to {head_name(head)}", "distance, 0 to 1"
             )
         )
 
@@ -90,15 +88,15 @@ def _ranked(frame: pd.DataFrame, column: str, caption: str, unit: str) -> str:
     return tables.table(caption, [unit], rows)
 
 
-def _chance(current: Gallery, name: str) -> str:
-    chance = patterns.chance(current.shown, current.choice.kind, [PATTERNS[name]])[name]
-    return f'<p class="small">Uniform attention would score {tables.cell(chance, ".3f")} in this sentence.</p>'
+def _chance(current: HeadsScene, name: str) -> str:
+    chance = patterns.chance(current.shown, current.choices.kind, [PATTERNS[name]])[name]
+    return f'<p class="small">Uniform attention scores {tables.cell(chance, ".3f")} in this sentence.</p>'
 
 
-def _scores(current: Gallery) -> str:
-    """The text equivalent: every head on every pattern."""
+def _scores(current: HeadsScene) -> str:
+    """The text equivalent: the score of each head for each pattern."""
     rows = [
         (head_name(head), [tables.cell(value, ".2f") for value in values])
         for head, values in zip(current.heads, current.table[list(PATTERNS)].to_numpy())
     ]
-    return tables.table("Scores of every head", [pattern.title for pattern in PATTERNS.values()], rows)
+    return tables.table("Pattern scores of every head", [pattern.title for pattern in PATTERNS.values()], rows)

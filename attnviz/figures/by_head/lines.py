@@ -39,13 +39,13 @@ def token_lines(
 ) -> go.Figure:
     """Lines of one to four heads (Grids of the same tokens) for weights of at least `least`; the rest is not drawn.
 
-    least : None for 0.05, or less where attention is spread thin; `layout.meta["least"]` says which.
+    least : None for `line_threshold(grids)`.
     step : the query whose lines stand out, the others faint. A click on a token on the left has its query as `customdata`.
     ValueError when the grids have not the same tokens, or `step` is no query, or `least` is not above 0 and at most 1, as
     below a share of 1 / least lines leave each query.
     """
     _check(grids, step, 1 if least is None else least)
-    least = _least(grids) if least is None else least
+    least = line_threshold(grids) if least is None else least
     colors, first = palette(dark), grids[0]
     rows, columns = first.weights.shape
     reach = rows / columns  # keys are spread over the height of the queries
@@ -63,18 +63,17 @@ def token_lines(
     if step is not None:
         said += f" {row_sentence(first, step)}"
     frame = _frame(grids, step, title, dark, said) | {"shapes": sorted(paths, key=lambda path: path["opacity"])}
-    frame["meta"]["least"] = least
     return build([_tokens(grids, side, step, dark) for side in (0, 1)], frame)
 
 
-def _least(grids: Sequence) -> float:
+def line_threshold(grids: Sequence) -> float:
     """The weight from which on lines are drawn: 0.05, or less where attention is spread so thin that most queries would have no
     line; 0.05 again where that would be more lines than one can tell apart."""
     weights = [np.where(grid.visible, np.nan_to_num(grid.weights), 0) for grid in grids]
     for least in _LIMITS:
-        if sum(int((one >= least).sum()) for one in weights) > _SEEN:
+        if sum(int((visible >= least).sum()) for visible in weights) > _SEEN:
             break
-        if all((one >= least).any(-1).mean() >= 0.5 for one in weights):
+        if all((visible >= least).any(-1).mean() >= 0.5 for visible in weights):
             return least
     return _LIMITS[0]
 
@@ -99,7 +98,7 @@ def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, color: str
     weights = grid.weights[queries, keys]
     strength = np.ceil(weights * _STRENGTHS)
     other = np.zeros(len(queries), dtype=bool) if step is None else queries != step
-    found = []
+    paths = []
     for faint in (True, False):
         for level in range(1, _STRENGTHS + 1):
             chosen = (strength == level) & (other == faint)
@@ -107,7 +106,7 @@ def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, color: str
                 continue
             ends = zip(queries[chosen].tolist(), ((keys[chosen] + 0.5) * reach - 0.5).tolist())
             share = level / _STRENGTHS
-            found.append(
+            paths.append(
                 dict(
                     type="path",
                     path="".join(f"M0,{query}L1,{key:.6g}" for query, key in ends),
@@ -116,7 +115,7 @@ def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, color: str
                     opacity=(0.1 if faint else 0.95) * share**0.8 + 0.04,
                 )
             )
-    return found
+    return paths
 
 
 def _tokens(grids: Sequence, side: int, step: int | None, dark: bool) -> dict:

@@ -7,69 +7,66 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from attnviz.figures import labels
-from attnviz.figures.theme import CLEAR, build, layout, note, palette
+from attnviz.figures.checks import require
+from attnviz.figures.theme import CLEAR, Theme, build, layout, note, palette
 
 _HEIGHT, _TITLE = 300, 30
+_COLUMNS = ("layer", "distance", "weight")
 
 
 def by_distance(
     frame: pd.DataFrame, title: str | None = None, *, reach: int | None = None, dark: bool = False
 ) -> go.Figure:
     """frame : of `rollout.by_distance`, columns layer, distance, weight. reach : the largest distance shown, all unless given."""
-    if missing := [name for name in ("layer", "distance", "weight") if name not in frame]:
-        raise ValueError(f"the frame must have the columns layer, distance, weight; {', '.join(missing)} missing")
+    require(frame, _COLUMNS, "frame")
     if frame.empty:
         raise ValueError("the frame must hold at least one layer; got none")
     shown = frame if reach is None else frame[frame["distance"].abs() <= reach]
-    colors, layers = palette(dark), list(dict.fromkeys(frame["layer"]))
-    ramp = np.linspace(2, len(colors.sequential) - 1, len(layers)).round().astype(int)
-    data = [
+    layers, above = list(dict.fromkeys(frame["layer"])), _TITLE if title else 0
+    description = f"Share of each layer's weight by distance from the query's own place: {_peaks(frame)}."
+    margin = (44, 12, 34 + above, 44)
+    look = layout(dark, _HEIGHT + above, margin, title and labels.escape(title), description) | _axes(dark)
+    return build(_lines(shown, layers, palette(dark)), look)
+
+
+def _lines(frame: pd.DataFrame, layers: list[int], colors: Theme) -> list[dict]:
+    shades = np.linspace(2, len(colors.sequential) - 1, len(layers)).round().astype(int)
+    parts = [frame[frame["layer"] == layer] for layer in layers]
+    return [
         dict(
             type="scatter",
             mode="lines+markers",
             name=f"layer {layer + 1}",
             x=part["distance"].to_list(),
             y=part["weight"].round(4).to_list(),
-            line=dict(color=colors.sequential[place], width=2),
+            line=dict(color=colors.sequential[shade], width=2),
             marker=dict(size=4),
             hovertemplate="%{y:.1%}",
         )
-        for layer, place in zip(layers, ramp)
-        for part in [shown[shown["layer"] == layer]]
+        for layer, part, shade in zip(layers, parts, shades, strict=True)
     ]
+
+
+def _peaks(frame: pd.DataFrame) -> str:
+    """At which distance each layer has most weight, in words."""
     best = frame.loc[frame.groupby("layer", sort=False)["weight"].idxmax()]
-    peaks = "; ".join(
+    return "; ".join(
         f"layer {row.layer + 1} most at {_away(row.distance)}, {row.weight:.0%}" for row in best.itertuples()
     )
-    above = _TITLE if title else 0
-    frame_ = layout(
-        dark,
-        _HEIGHT + above,
-        (44, 12, 34 + above, 44),
-        title and labels.escape(title),
-        f"Share of each layer's weight by distance from the query's own place: {peaks}.",
-    )
+
+
+def _axes(dark: bool) -> dict:
+    colors = palette(dark)
     axis = dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=dict(size=11, color=colors.muted))
-    frame_ |= dict(
+    place = dict(x=0.5, y=0, xref="paper", yref="paper", yanchor="top", yshift=-24)
+    return dict(
         xaxis=axis | dict(showgrid=False, tickcolor=CLEAR),
         yaxis=axis | dict(rangemode="tozero", tickformat=".0%"),
         showlegend=True,
         hovermode="x unified",
         legend=dict(orientation="h", x=0, y=1, yanchor="bottom", font=dict(size=12)),
-        annotations=[
-            note(
-                "← keys before the query · 0 · after it →",
-                dark,
-                x=0.5,
-                y=0,
-                xref="paper",
-                yref="paper",
-                yanchor="top",
-                yshift=-24,
-            )
-        ],
+        annotations=[note("← keys before the query · 0 · after it →", dark, **place)],
     )
-    return build(data, frame_)
 
 
 def _away(distance: int) -> str:

@@ -1,4 +1,4 @@
-"""Mechanisms beside each other: statistics by step, and a table of means with standard deviations."""
+"""Mechanisms beside each other: entropy, maximum weight and effective positions by step."""
 
 from __future__ import annotations
 
@@ -9,32 +9,18 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from attnviz.figures import labels
-from attnviz.figures.theme import CLEAR, build, layout, lines, note, palette
+from attnviz.figures.checks import require
+from attnviz.figures.theme import build, layout, lines, note, palette
+from attnviz.figures.titles import TITLES
+from attnviz.figures.wording import listed
 
-STATISTICS = {
-    "entropy_nats": "Entropy (nats)",
-    "entropy_bits": "Entropy (bits)",
-    "normalised_entropy": "Normalised entropy",
-    "max_weight": "Maximum weight",
-    "effective_threshold": "Weights above threshold",
-    "effective_entropy": "Effective positions",
-    "effective_inverse": "Effective positions, 1/Σα²",
-    "gini": "Gini coefficient",
-    "expected_position": "Expected position",
-    "special_mass": "Weight on special tokens",
-    "removed_mass": "Weight on hidden tokens",
-    "distance": "Distance (tokens)",
-    "change": "Change in log-probability (nats)",
-    "jensen_shannon": "Jensen–Shannon distance",
-}
 _PANELS = (
-    ("entropy_nats", "Entropy (nats)", lambda keys: math.log(keys), 2),
-    ("max_weight", "Maximum weight", lambda keys: 1 / keys, 2),
-    ("effective_entropy", "Effective positions", float, 1),
+    ("entropy_nats", TITLES["entropy_nats"], math.log, 2),
+    ("max_weight", TITLES["max_weight"], lambda keys: 1 / keys, 2),
+    ("effective_entropy", TITLES["effective_entropy"], float, 1),
 )
 _HEIGHT, _TITLE = 300, 30  # px of the panels, of a title
 _GAP = 0.075  # between panels, as a share of the width
-_ROW = 30  # px a table row
 
 
 def by_step(
@@ -57,14 +43,14 @@ def by_step(
     if not frames:
         raise ValueError("frames must hold at least one mechanism; got none")
     for name, frame in frames.items():
-        _require(frame, ("step", "token", *(panel[0] for panel in _PANELS)), f"frame of {name}")
+        require(frame, ("step", "token", *(panel[0] for panel in _PANELS)), f"frame of {name}")
     keys = _counts(keys, max(map(len, frames.values())))
     styles = lines(frames, dark)
     traces = [
         _line(name, frame, panel, styles[name]) for panel in range(len(_PANELS)) for name, frame in frames.items()
     ]
     shared = tokens and len({tuple(frame["token"]) for frame in frames.values()}) == 1
-    description = f"Entropy, maximum weight and effective positions by step for {_listed(frames)}"
+    description = f"Entropy, maximum weight and effective positions by step for {listed(frames)}"
     if isinstance(keys, int):
         description += (
             f"; the dotted line is uniform attention over {keys} keys: {math.log(keys):.2f} nats, "
@@ -79,47 +65,6 @@ def by_step(
     return build(traces, figure)
 
 
-def comparison(
-    frame: pd.DataFrame, title: str | None = None, *, threshold: float = 0.1, dark: bool = False
-) -> go.Figure:
-    """A table of mean ± standard deviation; frame has columns mechanism, statistic, mean, std. One column a mechanism.
-
-    threshold : the one that `stats` was given.
-    """
-    _require(frame, ("mechanism", "statistic", "mean", "std"), "frame")
-    cells = {
-        (row.statistic, row.mechanism): "–" if pd.isna(row.mean) else f"{row.mean:.2f} ± {row.std:.2f}"
-        for row in frame[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)
-    }
-    mechanisms, statistics = (list(dict.fromkeys(frame[column])) for column in ("mechanism", "statistic"))
-    colors = palette(dark)
-    columns = [[labels.escape(name_of(name, threshold)) for name in statistics]]
-    columns += [[cells.get((statistic, mechanism), "–") for statistic in statistics] for mechanism in mechanisms]
-    align = ["left", *["right"] * len(mechanisms)]
-    look = dict(align=align, height=_ROW, line=dict(color=colors.grid, width=1))
-    head = [
-        "",
-        *(f"<b>{labels.escape(labels.plain(name))}</b>" for name in mechanisms),
-    ]  # a table shows no other markup
-    table = dict(
-        type="table",
-        columnwidth=[1.7, *[1] * len(mechanisms)],
-        header=dict(values=head, fill=dict(color=colors.panel), font=dict(color=colors.text, size=13), **look),
-        cells=dict(values=columns, fill=dict(color=CLEAR), font=dict(color=colors.text, size=13), **look),
-    )
-    description = f"Mean ± standard deviation over the steps of {len(statistics)} statistics for {_listed(mechanisms)}."
-    above = _TITLE if title else 0
-    margin, height = (1, 34, 2 + above, 2), _ROW * (len(statistics) + 1) + 24 + above
-    return build([table], layout(dark, height, margin, title and labels.escape(title), description))
-
-
-def name_of(statistic: str, threshold: float = 0.1) -> str:
-    """What a statistic is called in a table; threshold : the one that `stats` was given."""
-    return (
-        f"Weights above {threshold:g}" if statistic == "effective_threshold" else STATISTICS.get(statistic, statistic)
-    )
-
-
 def _counts(keys: int | Sequence[int] | None, steps: int) -> int | list[int] | None:
     """`keys`, checked; one number when all steps have the same."""
     if keys is None:
@@ -130,17 +75,6 @@ def _counts(keys: int | Sequence[int] | None, steps: int) -> int | list[int] | N
     if min(counts, default=0) < 0 or max(counts, default=0) < 1:
         raise ValueError(f"keys must be at least 1; got {keys}")
     return counts[0] if len(set(counts)) == 1 else counts
-
-
-def _listed(names) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def _require(frame: pd.DataFrame, columns: tuple[str, ...], name: str) -> None:
-    missing = [column for column in columns if column not in frame.columns]
-    if missing:
-        raise ValueError(f"the {name} must have the columns {', '.join(columns)}; {', '.join(missing)} missing")
 
 
 def _line(name: str, frame: pd.DataFrame, panel: int, style) -> dict:
@@ -203,7 +137,7 @@ def _levels(uniform, keys: int | list[int] | None) -> float | list[float | None]
 
 def _top(frames, statistic: str, level) -> float:
     """Where an axis ends, so that every line and the reference are seen whole."""
-    level = max(one for one in level if one is not None) if isinstance(level, list) else level
+    level = max(height for height in level if height is not None) if isinstance(level, list) else level
     largest = pd.concat([frame[statistic] for frame in frames.values()]).max()
     return max(1.12 * max(level or 0, 0 if pd.isna(largest) else largest), 0.1)
 
@@ -215,7 +149,9 @@ def _panel_texts(name: str, level, axis: str, dark: bool) -> list[dict]:
     if level is not None:
         curve = isinstance(level, list)
         text, y = (
-            ("uniform", [one for one in level if one is not None][-1]) if curve else (f"uniform {level:.3g}", level)
+            ("uniform", [height for height in level if height is not None][-1])
+            if curve
+            else (f"uniform {level:.3g}", level)
         )
         texts.append(note(text, dark, **place, yref=f"y{axis}", x=1, y=y, xanchor="right"))
     return texts

@@ -1,0 +1,144 @@
+"""A heatmap whose cells are heads: its cells, its axes and its words, for `overview` and `head_map`.
+
+`customdata` of a cell is its [layer, head], counted from 0, which is what a click brings. In words layers and heads count from 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from attnviz.figures import labels
+from attnviz.figures.theme import CLEAR, colorscale, layout, note, palette, scale_bar
+from attnviz.figures.titles import statistic_title
+from attnviz.heads import Head
+
+LABEL = 0.22  # of a map's side: the room above it that says which head it is
+_ROOM, _LEAST, _HIGHEST = 720, 44, 150  # px of all rows together, of the lowest and the highest row
+_TOP, _LEFT, _TITLE, _SCALE = 40, 62, 30, 34  # px above the cells and left of them; for a title; for the colour scale
+
+Rows = list[list[Head | None]]  # the heads as they are laid out; None for a place without one
+
+
+def values_by_head(table: pd.DataFrame | None, kind: str, column: str) -> dict[Head, float]:
+    """A column of a table of heads. ValueError when the table lacks it."""
+    wanted = ("kind", "layer", "head", column)
+    if table is None or any(name not in table for name in wanted):
+        raise ValueError(
+            f"the table must have the columns {', '.join(wanted)}; "
+            f"got {'no table' if table is None else ', '.join(table)}"
+        )
+    chosen = table[table["kind"] == kind]
+    return {
+        Head(kind, int(layer), int(head)): float(value)
+        for layer, head, value in zip(chosen["layer"], chosen["head"], chosen[column])
+    }
+
+
+def placed(rows: Rows) -> Iterator[tuple[int, int, Head]]:
+    """Row, column and head of each place that has one."""
+    return ((y, x, head) for y, row in enumerate(rows) for x, head in enumerate(row) if head is not None)
+
+
+def head_name(head: Head) -> str:
+    return f"layer {head.layer + 1}, head {head.head + 1}"
+
+
+def extremes(column: str, values: dict[Head, float]) -> str:
+    """Which heads have the highest and the lowest value, in words; nothing when none has one."""
+    finite = {head: value for head, value in values.items() if not math.isnan(value)}
+    if not finite:
+        return ""
+    low, high = min(finite, key=finite.get), max(finite, key=finite.get)
+    return (
+        f"; {statistic_title(column)}: highest in {head_name(high)}, {finite[high]:.3g}, "
+        f"lowest in {head_name(low)}, {finite[low]:.3g}"
+    )
+
+
+def cells(
+    rows: Rows,
+    columns: dict[str, dict[Head, float]],
+    dark: bool,
+    color: str | None = None,
+    span: tuple[float, float] | None = None,
+) -> dict:
+    """A cell a head, in the colour of a column of `columns`, or clear; it takes pointer and click.
+
+    columns : name -> value of each head; the pointer reads them all. span : from which value to which the colours go.
+    """
+    values = columns[color] if color else {}
+    z = np.array([[values.get(head, math.nan) for head in row] for row in rows], dtype=np.float32)
+    scale, range_ = _scale(z, dark)
+    low, high = span or range_
+    if np.isnan(z).all():  # clear; but in a heatmap without one number plotly lets the pointer find no cell
+        z = np.array([[math.nan if head is None else 0 for head in row] for row in rows], dtype=np.float32)
+        scale, bar = (CLEAR, CLEAR), dict(showscale=False)
+    else:
+        near, far = (low + share * (high - low) for share in (0.015, 0.985))  # so that no end is cut off
+        texts = [f"{low:.2g}", labels.escape(statistic_title(color)), f"{high:.2g}"]
+        bar = scale_bar([near, (low + high) / 2, far], texts)
+    return dict(
+        type="heatmap",
+        z=z,
+        zmin=low,
+        zmax=high,
+        colorscale=colorscale(scale),
+        xgap=2,
+        ygap=2,
+        hoverongaps=True,
+        hoverinfo="text",
+        hovertext=[[_spoken(head, columns) for head in row] for row in rows],
+        customdata=[[head and [head.layer, head.head] for head in row] for row in rows],
+        **bar,
+    )
+
+
+def _spoken(head: Head | None, columns: dict[str, dict[Head, float]]) -> str:
+    """What the pointer reads: the head, and its value in each column."""
+    if head is None:
+        return ""
+    values = (
+        f"<br>{labels.escape(statistic_title(name))}: {by_head.get(head, math.nan):.3g}"
+        for name, by_head in columns.items()
+    )
+    return head_name(head).capitalize() + "".join(values)
+
+
+def _scale(z: np.ndarray, dark: bool) -> tuple[tuple[str, ...], tuple[float, float]]:
+    """Colours and their span: both sides of 0 when some values are below it, else from the lowest to the highest."""
+    colors, finite = palette(dark), z[~np.isnan(z)].astype(float)
+    if not finite.size:
+        return colors.diverging[4:1:-1], (0.0, 1.0)
+    low, high = float(finite.min()), float(finite.max())
+    if low < 0:
+        most = max(-low, high)
+        return colors.diverging, (-most, most)
+    return colors.diverging[4:1:-1], (low, high) if high > low else (low - 0.5, low + 0.5)
+
+
+def frame(rows: Rows, ordered: bool, scale: bool, title: str | None, dark: bool, description: str) -> dict:
+    """The layout. ordered : heads have their names above them, not layers and heads along the axes. scale : is there a scale?"""
+    down, across = len(rows), len(rows[0])
+    tall = min(max(_ROOM / down, _LEAST), _HIGHEST) * (1 + LABEL * ordered)
+    above, below = (8 if ordered else _TOP) + (_TITLE if title else 0), _SCALE if scale else 8
+    margin = (8 if ordered else _LEFT, 8, above, below)
+    look = layout(dark, round(down * tall) + above + below, margin, title and labels.escape(title), description)
+    axis = dict(fixedrange=True, showgrid=False, zeroline=False, tickcolor=CLEAR, ticklen=3, showticklabels=not ordered)
+    heads, layers = range(across), [next(head.layer for head in row if head) for row in rows]
+    look["xaxis"] = axis | dict(
+        side="top",
+        range=[-0.5, across - 0.5],
+        tickvals=list(heads),
+        ticktext=[str(i + 1) for i in heads],
+    )
+    look["yaxis"] = axis | dict(
+        range=[down - 0.5, -0.5], tickvals=list(range(down)), ticktext=[str(i + 1) for i in layers]
+    )
+    if not ordered:
+        place = dict(xref="paper", yref="paper", xanchor="right", yanchor="bottom", xshift=-6, yshift=2)
+        look["annotations"] = [note("head →<br>layer ↓", dark, x=0, y=1, align="right", **place)]
+    return look

@@ -1,0 +1,45 @@
+"""One number a head as a map: layers downwards, heads across."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from attnviz.figures.by_head import grid
+from attnviz.figures.theme import build
+from attnviz.figures.titles import statistic_title
+from attnviz.heads import Head
+
+_FEW = 50  # cells up to which a number is written into each
+_NEAR = 0.05  # numbers that lie closer together have a third digit
+
+
+def head_map(
+    frame: pd.DataFrame,
+    column: str,
+    title: str | None = None,
+    *,
+    dark: bool = False,
+    span: tuple[float, float] | None = None,
+) -> go.Figure:
+    """One number a head, layers downwards and heads across; around 0 in two colours when some are below 0.
+
+    span : what the colours go from and to; else from the lowest number to the highest.
+    frame : with columns kind, of which there must be one, layer, head and `column`; a head with NaN is a gap.
+    """
+    kinds = list(dict.fromkeys(frame["kind"])) if "kind" in frame else []
+    if len(kinds) != 1:
+        raise ValueError(f"the frame must hold the heads of one kind; got {', '.join(kinds) or 'none'}")
+    kind, values = kinds[0], grid.values_by_head(frame, kinds[0], column)
+    layers, across = sorted({head.layer for head in values}), max(head.head for head in values) + 1
+    places = [[Head(kind, layer, i) for i in range(across)] for layer in layers]
+    rows = [[head if head in values else None for head in row] for row in places]
+    cells = grid.cells(rows, {column: values}, dark, column, span)
+    finite = [value for value in values.values() if not math.isnan(value)]
+    if finite and len(layers) * across <= _FEW:
+        digits = 2 if max(finite) - min(finite) >= _NEAR or len(finite) == 1 else 3
+        cells |= dict(texttemplate=f"%{{z:.{digits}f}}", textfont=dict(size=11))
+    said = f"{statistic_title(column)} of {len(values)} {kind} heads{grid.extremes(column, values)}."
+    return build([cells], grid.frame(rows, False, True, title, dark, said))

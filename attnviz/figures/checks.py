@@ -1,0 +1,10 @@
+"""Checks of what a figure is given."""
+
+import pandas as pd
+
+
+def require(frame: pd.DataFrame, columns: tuple[str, ...], name: str) -> None:
+    """ValueError when a frame lacks a column."""
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise ValueError(f"the {name} must have the columns {', '.join(columns)}; {', '.join(missing)} missing")

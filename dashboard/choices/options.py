@@ -1,0 +1,47 @@
+"""The options of the page's controls, and what the page and the URL call them. No Streamlit here."""
+
+from attnviz.data.limits import LONGEST
+from attnviz.mechanisms import MECHANISMS
+
+LIMIT = 500  # characters of a sentence
+PIECES = LONGEST  # of a sentence
+MOST = 4  # mechanisms side by side
+OWN, TYPED, FROM = "own", "typed", "from-"  # FROM + mechanism
+BEAMS = {1: "greedy", 5: "beam of 5"}
+KINDS = {
+    "cross": "Cross-attention (to source)",
+    "encoder": "Self-attention of the encoder",
+    "decoder": "Self-attention of the decoder",
+}
+
+
+def model(pair: str, mechanism: str) -> str:
+    """The name of a checkpoint."""
+    return f"{pair}/{mechanism}"
+
+
+def title(mechanism: str) -> str:
+    """A mechanism's short name, its own alone: `Bahdanau`, but `Luong general`, for there are several of Luong's."""
+    family, _, variant = MECHANISMS[mechanism].title.partition(" · ")
+    alone = sum(other.title.partition(" · ")[0] == family for other in MECHANISMS.values()) == 1
+    return family if alone else f"{family} {variant}"
+
+
+def kind_title(kind: str) -> str:
+    """A kind of attention without what is in brackets: `Cross-attention`."""
+    return KINDS[kind].split(" (")[0]
+
+
+def target_title(option: str) -> str:
+    if option == OWN:
+        return "Each model's own translation"
+    return "One text for all: typed" if option == TYPED else f"One text for all: {title(option.removeprefix(FROM))}'s"
+
+
+def head_title(head: int | None) -> str:
+    return "mean of heads" if head is None else number(head)
+
+
+def number(index: int) -> str:
+    """Layers, heads and steps are counted from 1 on the page."""
+    return str(index + 1)

@@ -1,0 +1,128 @@
+"""Words beside the charts of the page that compares mechanisms, as HTML. What a person or a model wrote is escaped here."""
+
+import html
+import math
+
+from attnviz.figures import labels
+from attnviz.mechanisms import MECHANISMS
+from dashboard.choices.options import kind_title
+from dashboard.compare.scene import Column, CompareScene
+from dashboard.markup.text import output, quoted, removed, said
+
+
+def header(column: Column, ink: str, card: str) -> str:
+    """Name and source of a mechanism, and its card; `ink` is its colour in all charts."""
+    mechanism = MECHANISMS[column.mechanism]
+    return (
+        f'<div class="part" style="--ink:{ink}"><h3>{html.escape(mechanism.title)}</h3>{card}'
+        f'<p class="paper">{html.escape(mechanism.paper)}</p><p class="why">{html.escape(mechanism.words)}</p></div>'
+    )
+
+
+def repeated_name(column: Column, ink: str) -> str:
+    """The mechanism's name again, for screens on which its bars do not stand under its heatmap."""
+    return f'<p class="whose" style="--ink:{ink}">{html.escape(column.title)}</p>'
+
+
+def translation(column: Column) -> str:
+    """What the model wrote, or was made to write, and its log-probability."""
+    return output(column.trace, column.languages.target)
+
+
+def shown_map(column: Column) -> str:
+    """Which map is drawn, and how much weight was hidden."""
+    words = ". ".join(filter(None, (which(column), removed(column.grid))))
+    return f'<p class="what">{words}.{_unknown(column)}{_gold_links(column)}</p>'
+
+
+def _gold_links(column: Column) -> str:
+    if column.links is None:
+        return ""
+    return (
+        f' <span class="linked">Outlined: gold links (dashed: only possible). Alignment error rate on this sentence: '
+        f"<b>{column.links.error:.2f}</b>; of the diagonal: {column.links.diagonal:.2f}.</span>"
+    )
+
+
+def no_attention(column: Column, width: int) -> str:
+    """What a column without a heatmap shows. width : of the vector that stands for the sentence."""
+    return (
+        f'<p class="unattended"><b>No attention:</b> the whole sentence is compressed into one vector of {width} numbers, '
+        f"the same at every step. There are no weights to show.{_unknown(column)}</p>"
+    )
+
+
+def _unknown(column: Column) -> str:
+    """Which characters are in no vocabulary of the pair, in the sentence and in a text that all models are made to write."""
+    given = [*column.trace.source, *(column.trace.target if column.trace.forced else ())]
+    unknown = quoted(token.text for token in given if token.unknown)
+    return unknown and f" Not in the vocabulary, read as unknown: {unknown}."
+
+
+def which(column: Column) -> str:
+    """The map in words, with layer and head where there are several."""
+    grid = column.grid
+    if len(MECHANISMS[column.mechanism].kinds) == 1:
+        return kind_title(grid.kind)
+    heads = column.trace.map(grid.kind, grid.layer).weights.shape[0]
+    head = f"mean of its {heads} heads" if grid.head is None else f"head {grid.head + 1} of {heads}"
+    return f"{kind_title(grid.kind)}, layer {grid.layer + 1}, {head}"
+
+
+def step_meaning(scene: CompareScene) -> str:
+    """What a step is: a query of a map is a source token in the encoder, a target token elsewhere."""
+    sources = {column.grid is not None and column.grid.kind == "encoder" for column in scene.columns}
+    if len(sources) > 1:
+        return "one row of each map"
+    return "the source token that attends" if sources.pop() else "the target token that is produced"
+
+
+def steps_note(scene: CompareScene) -> str:
+    """How to read the statistics by step: the dotted line, and what the maps do not have in common."""
+    keys, kinds = scene.keys, {}
+    for column in scene.mapped:
+        kinds.setdefault(column.grid.kind, []).append(column.title)
+    notes = []
+    if len(kinds) > 1:
+        listed = ", ".join(f"{kind_title(kind).lower()} ({', '.join(titles)})" for kind, titles in kinds.items())
+        notes.append(f"The maps differ in kind: {listed}.")
+        if "encoder" in kinds:
+            notes.append(
+                "A step is a source token in the encoder and a target token elsewhere, so equal step numbers do not match."
+            )
+    if isinstance(keys, int):
+        notes.append(f"Dotted line: uniform attention over {keys} token{'' if keys == 1 else 's'}.")
+    elif keys is not None:
+        notes.append(f"Dotted line: uniform attention over the tokens that each step can see, up to {max(keys)}.")
+    elif len(scene.mapped) > 1:
+        notes.append(
+            "There is no line for uniform attention, because the maps differ in how many tokens a step can see."
+        )
+    notes.append("Effective positions = exp(entropy): uniform attention over this many tokens has the same entropy.")
+    return html.escape(" ".join(notes))
+
+
+def step(column: Column, index: int) -> str:
+    """The token of a row, its probability, and the most probable alternatives."""
+    tokens, language = column.queries, column.languages.target
+    if index >= len(tokens):
+        return f'<p class="step">This text ends after {len(tokens)} steps.</p>'
+    token = labels.plain(tokens[index].text)
+    if column.grid and column.grid.kind == "encoder":
+        return f'<p class="step">Source token {index + 1}: {said(token, column.languages.source, "b")}</p>'
+    log_probs = column.shown.log_probs  # <eos> is last, so hiding it moves no step
+    chance = f" with probability {math.exp(log_probs[index]):.3f}" if log_probs else ""
+    others = " ".join(  # with a space, where the line may break
+        f"<i>{said(labels.plain(other.text), language)} {other.probability:.3f}</i>"
+        for other in column.shown.alternatives[index]
+    ) or ("Alternatives are pieces: show pieces to see them." if any(column.trace.alternatives) else "")
+    return f'<p class="step">{said(token, language, "b")}{chance}<span class="others">{others}</span></p>'
+
+
+def left_out(scene: CompareScene) -> str:
+    """Which mechanisms are not in the statistics and differences, because they have no attention."""
+    names = [column.title for column in scene.columns if column.grid is None]
+    return "".join(
+        f'<p class="small">{html.escape(name)} has no attention, so it has no statistics and no difference.</p>'
+        for name in names
+    )

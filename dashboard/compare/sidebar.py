@@ -1,0 +1,182 @@
+"""The sidebar of the page that compares mechanisms. Every control is bound to the URL, so a link reopens the view."""
+
+import html
+
+import streamlit as st
+
+from dashboard.choices import pairs
+from dashboard.choices.options import BEAMS, FROM, KINDS, MOST, OWN, TYPED, model, target_title, title
+from dashboard.session import state
+from dashboard.shell import widgets
+
+_OVER = "over_most"  # in the session when one mechanism too many was asked for
+_LEFT = "left_gold"  # in the session when the sentence is no longer the gold sentence that was chosen
+
+
+def show() -> dict:
+    """Everything but the sentence -> fields of CompareChoices."""
+    pair = _language_pair()
+    mechanisms = state.offered()[pair]
+    chosen = _mechanisms(mechanisms)
+    marked = _gold(pair)
+    fields = {"pair": pair, "mechanisms": tuple(chosen)} | _target(pair, mechanisms) | marked | _reading()
+    fields |= _transformer("transformer" in chosen, *state.layers_and_heads(model(pair, "transformer")))
+    return fields | {"tables": widgets.tables()}
+
+
+def leave_gold() -> None:
+    """Another sentence must not be forced into the translation of the gold sentence that was chosen before."""
+    if st.session_state.get("gold") not in ("", None, st.session_state["text"]):
+        st.session_state["gold"], st.session_state[_LEFT] = "", True
+        _own_translations()
+
+
+def rerun_if_gold_was_left() -> None:
+    """The sentence is in a fragment, so a change of the sidebar needs a run of the whole page."""
+    if st.session_state.pop(_LEFT, False):
+        st.rerun()
+
+
+def _language_pair() -> str:
+    """The first control: models, languages and examples depend on it."""
+    widgets.brand("See how attention works: one sentence, trained models side by side.")
+    pair = st.selectbox(
+        "Language pair",
+        list(state.offered()),
+        format_func=lambda name: pairs.of(name).title,
+        key="pair",
+        bind="query-params",
+        on_change=_enter,
+    )
+    if note := pairs.of(pair).note:
+        st.html(f'<p class="tag">{html.escape(note)}</p>')
+    return pair
+
+
+def _target(pair: str, mechanisms: list[str]) -> dict:
+    """What the models write: their own texts, or one text for all."""
+    output = pairs.of(pair).output
+    target = st.selectbox(
+        output[0].upper() + output[1:],
+        [OWN, TYPED, *(FROM + name for name in mechanisms)],
+        format_func=target_title,
+        key="target",
+        bind="query-params",
+        on_change=_other_target,
+        help="Each model writes its own translation, or all models are made to write the same text (forced decoding). "
+        "Two maps can be subtracted only when both models write the same text.",
+    )
+    forced = st.text_input(
+        "Text for all models",
+        key="force",
+        bind="query-params",
+        disabled=target != TYPED,
+        placeholder=pairs.of(pair).forced,
+        on_change=_other_target,
+    )
+    return {"target": target, "forced": forced}
+
+
+def _mechanisms(offered: list[str]) -> list[str]:
+    chosen = st.pills(
+        f"Mechanisms, up to {MOST}" if len(offered) > MOST else "Mechanisms",
+        offered,
+        selection_mode="multi",
+        default=pairs.first(offered),
+        format_func=title,
+        key="show",
+        bind="query-params",
+        on_change=_hold,
+    )
+    if st.session_state.pop(_OVER, False) or len(chosen) > MOST:  # more than that come with a link
+        st.html(
+            f'<p class="over" role="status">At most {MOST} mechanisms fit side by side. Remove one to add another.</p>'
+        )
+    return chosen[:MOST]
+
+
+def _hold() -> None:
+    """Keep the first MOST."""
+    chosen = st.session_state["show"]
+    st.session_state[_OVER] = len(chosen) > MOST
+    st.session_state["show"] = chosen[:MOST]
+
+
+def _gold(pair: str) -> dict:
+    """Sentences whose words people aligned by hand, where the pair has some."""
+    sentences = [linked.source for linked in pairs.linked(pair)]
+    if not sentences:
+        return {}
+    chosen = st.selectbox(
+        "Gold alignments",
+        ["", *sentences],
+        format_func=lambda text: text or "none",
+        key="gold",
+        bind="query-params",
+        on_change=_take,
+        help=f"{len(sentences)} sentences whose words were aligned by hand. Choose one: it becomes the sentence, and its "
+        "translation becomes the text for all models. Its links are outlined on the maps, with the alignment error rate.",
+    )
+    return {
+        "gold": chosen,
+        "links": not chosen or st.toggle("Gold links over the maps", True, key="links", bind="query-params"),
+    }
+
+
+def _take() -> None:
+    """Show the chosen sentence with its translation; with none chosen, each model's own translation."""
+    chosen = st.session_state["gold"]
+    sentence = next((linked for linked in pairs.linked(st.session_state["pair"]) if linked.source == chosen), None)
+    if sentence is None:
+        _own_translations()
+    else:
+        st.session_state.update(text=sentence.source, target=TYPED, force=sentence.target)
+
+
+def _other_target() -> None:
+    st.session_state["gold"] = ""
+
+
+def _own_translations() -> None:
+    st.session_state.update(target=OWN, force="")
+
+
+def _enter() -> None:
+    """For another pair, keep the mechanisms that it has too, and the sentence if it is of the same language and no example."""
+    pair = st.session_state["pair"]
+    facts, offered = pairs.of(pair), state.offered()[pair]
+    st.session_state["show"] = [name for name in st.session_state["show"] if name in offered] or pairs.first(offered)
+    last = state.last(st.session_state, "compare")
+    before = pairs.of(last.choices.pair) if last else facts
+    if before.source != facts.source or st.session_state["text"] in before.examples:
+        st.session_state["text"] = facts.first
+    if st.session_state["target"] == TYPED:
+        _own_translations()
+    st.session_state["gold"] = ""
+
+
+def _reading() -> dict:
+    beam = st.segmented_control(
+        "Decoding",
+        list(BEAMS),
+        default=1,
+        required=True,
+        format_func=BEAMS.get,
+        key="beam",
+        bind="query-params",
+        help="Greedy decoding takes the most probable piece at each step. A beam of 5 keeps the five most probable texts.",
+    )
+    return {"beam": beam, "words": widgets.words(), "special": widgets.special()}
+
+
+def _transformer(shown: bool, layers: int, heads: int) -> dict:
+    kind = st.selectbox(
+        "Transformer: which attention",
+        list(KINDS),
+        format_func=KINDS.get,
+        key="kind",
+        bind="query-params",
+        disabled=not shown,
+    )
+    layer = widgets.layer(range(layers), layers - 1, disabled=not shown)
+    return {"kind": kind, "layer": layer, "head": widgets.head(heads, widgets.MEAN, disabled=not shown)}

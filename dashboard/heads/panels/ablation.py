@@ -1,0 +1,147 @@
+"""Heads switched off: what the model then writes, and how the other heads change."""
+
+import html
+import math
+
+import pandas as pd
+import streamlit as st
+
+from attnviz import figures, heads, select
+from attnviz.ablation import Effect
+from attnviz.figures import labels
+from attnviz.models.huggingface.models import Prediction
+from dashboard.browser.plot import named, plots
+from attnviz.data.tasks import Task
+from dashboard.choices.options import kind_title
+from dashboard.heads.scene import COLUMNS, HeadsScene, head_name
+from dashboard.markup import tables
+from dashboard.markup.text import markdown
+from dashboard.session import state
+from dashboard.shell.problems import sentence
+
+_TOKENS = 10  # tokens whose probability changes most, of a model that writes no text
+_COMPARED = ("entropy_nats", "max_weight", "distance")  # of each head, before and without
+
+
+@st.fragment
+def show(current: HeadsScene, dark: bool) -> None:
+    st.subheader("Switch heads off", divider="gray")
+    if say_why_not(current.choices.source.fixed):
+        return
+    off = st.multiselect(
+        "Heads to switch off",
+        current.every,
+        format_func=lambda head: head_name(head, kind=True),
+        key="off",
+        bind="query-params",
+        help="The output of a head that is switched off is multiplied by 0 (Michel et al. 2019).",
+    )
+    if off:
+        try:
+            _effect(current, state.effect(current.choices.source.name, current.trace.text, tuple(sorted(off))), dark)
+        except ValueError as error:  # an output so long that it cannot be forced
+            refuse(error)
+    else:
+        st.html('<p class="small" role="status">Choose heads above, or measure how much each head matters below.</p>')
+
+
+def say_why_not(problem: str) -> bool:
+    """Say why a panel shows nothing, if there is a reason."""
+    if problem:
+        st.html(f'<p class="small" role="status">{html.escape(problem)}</p>')
+    return bool(problem)
+
+
+def refuse(error: ValueError) -> None:
+    """Say why the model cannot be run without heads on this text."""
+    st.error(markdown(f"The output cannot be measured. {sentence(str(error))}"), icon=":material/info:")
+
+
+def _effect(current: HeadsScene, effect: Effect, dark: bool) -> None:
+    languages, kind = current.choices.languages, current.choices.kind
+    wrote, forced = current.target is not None, ""
+    if wrote:
+        st.html(_written(effect, languages))
+        forced = f" (the original {html.escape(languages.output)} is forced)"
+    elif not say_why_not(current.choices.source.silent):
+        st.html(_predicted(current, effect))
+    after = select.words(effect.after) if current.choices.words else effect.after
+    figure = figures.overview(after, kind, root=current.choices.root, off=effect.off, dark=dark)
+    words = (
+        f'<p class="what">{kind_title(kind)} without these heads{forced}. Crossed out: heads that are switched off.</p>'
+    )
+    plots([(words, named(figure, f"heads without some {kind}", dark))], "without")
+    if current.choices.tables:
+        st.html(_weights(current, effect, heads.table(after, kind, _COMPARED)))
+
+
+def _written(effect: Effect, languages: Task) -> str:
+    """What a model writes with and without the heads."""
+    changed = effect.free.translation != effect.before.translation
+    same = f"The {languages.output} {'changes' if changed else 'stays the same'}."
+    rows = [
+        ("With all heads", [effect.before.translation, f"{effect.before.log_prob:.2f}"]),
+        ("Without these heads", [effect.free.translation, f"{effect.free.log_prob:.2f}"]),
+        (
+            f"Without these heads, the original {languages.output} forced",
+            [effect.after.translation, f"{effect.after.log_prob:.2f}"],
+        ),
+    ]
+    return (
+        f'<p class="what" role="status">{html.escape(same)} Log-probability of the original {html.escape(languages.output)}: <b>{effect.change:+.2f}</b> nats.</p>'
+        + tables.table("What the model writes", [languages.output, "log-probability"], rows, cells=languages.target)
+    )
+
+
+def _weights(current: HeadsScene, effect: Effect, after: pd.DataFrame) -> str:
+    """The text equivalent of the maps: statistics of every head before and without the heads that are switched off."""
+    columns = [f"{COLUMNS[name]}, {when}" for name in _COMPARED for when in ("before", "after")]
+    rows = []
+    for head, old, new in zip(current.heads, current.table[[*_COMPARED]].to_numpy(), after[[*_COMPARED]].to_numpy()):
+        off = " (switched off)" if head in effect.off else ""
+        rows.append((head_name(head) + off, [tables.cell(value, ".3f") for pair in zip(old, new) for value in pair]))
+    return tables.table("Every head: mean over the rows of its map", columns, rows)
+
+
+def _predicted(current: HeadsScene, effect: Effect) -> str:
+    """What a model that writes no text predicts for the tokens, the largest changes first."""
+    pairs = sorted(zip(*effect.predictions), key=lambda pair: -abs(pair[1].log_prob - pair[0].log_prob))
+    if not pairs:
+        return '<p class="small" role="status">The text has one token, so there is nothing to predict it from.</p>'
+    shown = pairs if current.choices.tables else pairs[:_TOKENS]
+    tokens = current.trace.source
+    rows = [
+        (
+            f"{before.place + 1} {labels.plain(tokens[before.place].text)}",
+            [*(f"{math.exp(guess.log_prob):.3f}" for guess in (before, after)), *map(_most_probable, (before, after))],
+        )
+        for before, after in shown
+    ]
+    some = (
+        ", largest changes first"
+        if len(shown) == len(pairs)
+        else f", the {len(shown)} of {len(pairs)} with the largest changes"
+    )
+    before, after = effect.log_probs
+    return (
+        f'<p class="what" role="status">This model does not write text, so it predicts the tokens of yours: {_how(current, len(pairs))}. '
+        f"Log-probability of the tokens: {before:.2f} with all heads, {after:.2f} without these heads (<b>{effect.change:+.2f}</b> nats).</p>"
+        + tables.table(
+            f"Probability of each token{some}",
+            ["with all heads", "without these heads", "most probable, with all", "most probable, without"],
+            rows,
+        )
+    )
+
+
+def _how(current: HeadsScene, count: int) -> str:
+    if any(m.kind == "decoder" for m in current.trace.maps):
+        return "each token from those before it"
+    tokens = sum(not token.special for token in current.trace.source)
+    which = "each token" if count == tokens else f"{count} of the {tokens} tokens, evenly spread, each"
+    return f"{which} masked in turn and read from all others (Salazar et al. 2020)"
+
+
+def _most_probable(prediction: Prediction) -> str:
+    best = prediction.alternatives[0]
+    return f"{labels.plain(best.text)} {best.probability:.3f}"

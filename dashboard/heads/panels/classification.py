@@ -1,0 +1,37 @@
+"""The label that a classifier gives the sentence, the weight of each token in it, and how much each head matters."""
+
+import html
+
+import streamlit as st
+
+from attnviz import figures, mechanisms, select
+from dashboard.browser.plot import named, plots
+from dashboard.heads.scene import HeadsScene, head_name
+from dashboard.markup import tables, text
+from dashboard.session import state
+
+
+def show(current: HeadsScene, dark: bool) -> None:
+    """The label with all probabilities; below it the pooling weights; beside them how much each head matters."""
+    chances = " · ".join(
+        f"{html.escape(label.text)} {label.probability:.3f}" for label in current.trace.alternatives[0]
+    )
+    said = f'<p class="said" role="status"><b>{html.escape(current.trace.translation)}</b><br><small>probability: {chances}</small></p>'
+    grid = select.select(current.shown)
+    words = f'{said}<p class="what">{html.escape(mechanisms.find(current.choices.mechanism).words)} Below: the weight of each token.{text.unread(current.trace)}</p>'
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        plots([(words, named(figures.step_bars(grid, 0, dark=dark), "pooling", dark))], "verdict")
+    right.html(_used(current))
+    if current.choices.tables:
+        st.html(tables.grid_table("Pooling weight of each token", grid, current.choices.languages, grid.weights, ".3f"))
+
+
+def _used(current: HeadsScene) -> str:
+    """Each head switched off alone. There are few, so this needs no button."""
+    name, trace = current.choices.source.name, current.trace
+    label, measured = trace.translation, state.found(st.session_state, name, trace.text)
+    measured += state.importance(name, trace.text, label, current.every[len(measured) :])
+    rows = [(head_name(head.head), [f"{head.change:+.3f}"]) for head in sorted(measured, key=lambda head: head.change)]
+    caption = f"How much each head matters: change in the log-probability of “{label}” (nats) when the head is switched off. Negative: the model is less sure of “{label}” without this head."
+    return tables.table(caption, ["change (nats)"], rows)

@@ -1,0 +1,109 @@
+"""Two to four heads side by side, the distances between them, and the statistics of every head."""
+
+import pandas as pd
+import streamlit as st
+
+from attnviz import figures, heads
+from attnviz.figures.wording import lines_words
+from attnviz.heads import Head
+from attnviz.select import Grid
+from dashboard.browser.plot import Cell, named, plots
+from dashboard.heads.scene import COLUMNS, MOST, HeadsScene, head_name
+from dashboard.markup import tables
+from dashboard.markup.text import removed
+
+_NAMES = {"layer": "Layer", "head": "Head"} | COLUMNS
+
+
+@st.fragment
+def show(current: HeadsScene, dark: bool) -> None:
+    st.subheader("Compare heads", divider="gray")
+    chosen = st.multiselect(
+        f"Heads, 2 to {MOST}",
+        current.heads,
+        default=current.heads[:2],
+        format_func=head_name,
+        key="compare",
+        bind="query-params",
+        max_selections=MOST,
+    )
+    chosen = [
+        head._replace(kind=current.choices.kind) for head in chosen
+    ]  # the control keeps names, which lack the kind
+    if len(chosen) < 2:
+        st.html('<p class="small" role="status">Choose at least two heads to compare them.</p>')
+        return
+    maps = {head_name(head): current.grid(head.layer, head.head) for head in chosen}
+    grids = list(maps.values())
+    least = figures.line_threshold(grids)
+    lines = named(figures.token_lines(grids, least=least, dark=dark), "lines of compared heads", dark)
+    if st.toggle(
+        "Show their mean too", key="mean", bind="query-params", help="Adds one map: the mean of the chosen heads."
+    ):
+        maps["mean of these heads"] = current.mean(chosen)
+    plots([_map(current, name, grid, dark) for name, grid in maps.items()], "compared")
+    left, right = st.columns(2, gap="large")
+    with left:
+        plots([(f'<p class="what">{lines_words(grids, least)}.</p>', lines)], "compared-lines")
+    right.html(_distances(current, chosen) + _statistics(current, chosen))
+    if current.choices.tables:
+        for name, grid in maps.items():
+            st.html(tables.grid_table(f"Weights of {name}", grid, current.choices.languages, grid.weights, ".2f"))
+
+
+def _map(current: HeadsScene, name: str, grid: Grid, dark: bool) -> Cell:
+    """A map under its name, with notes on hidden weight and on the mean."""
+    said = [removed(grid), "Statistics of a mean are not the mean of the statistics" if grid.head is None else ""]
+    note = f'<p class="what">{". ".join(filter(None, said))}.</p>' if any(said) else ""
+    return f"<h4>{name.capitalize()}</h4>{note}", named(
+        figures.heatmap(grid, dark=dark, written=False), f"heatmap {current.choices.kind} {name}", dark
+    )
+
+
+def _distances(current: HeadsScene, chosen: list[Head]) -> str:
+    frame = heads.distances(current.shown, chosen)
+    names = [head_name(head) for head in chosen]
+    rows = [(name, [tables.cell(value, ".3f") for value in row]) for name, row in zip(names, frame.to_numpy())]
+    return tables.table(
+        "Jensen–Shannon distance, mean over the rows: 0 for equal heads, 1 for heads that share no key (all tokens)",
+        names,
+        rows,
+    )
+
+
+def _statistics(current: HeadsScene, chosen: list[Head]) -> str:
+    frame = current.table.set_index(["layer", "head"])
+    rows = [
+        (title, [tables.cell(frame.loc[(head.layer, head.head), name], ".3f") for head in chosen])
+        for name, title in COLUMNS.items()
+    ]
+    return tables.table("Means over the rows (all tokens)", [head_name(head) for head in chosen], rows)
+
+
+@st.fragment
+def table(current: HeadsScene) -> None:
+    """The statistics of every head, which can be sorted and downloaded."""
+    st.subheader("Statistics of every head", divider="gray")
+    st.caption("Means over the rows of each map. Click a column name to sort.")
+    st.dataframe(
+        _counted(current.table),
+        hide_index=True,
+        key="heads_table",
+        column_config={name: st.column_config.NumberColumn(title, format="%.3f") for name, title in COLUMNS.items()},
+        alt=f"Statistics and pattern scores of {len(current.table)} heads",
+    )
+    st.download_button(
+        "Table as CSV",
+        lambda: current.table.to_csv(index=False).encode(),
+        f"heads-{current.choices.kind}.csv",
+        "text/csv",
+        on_click="ignore",
+        key="heads_csv",
+        help="The file counts layers and heads from 0, as Python does.",
+    )
+
+
+def _counted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Layers and heads from 1, as everywhere on the page."""
+    shown = frame[[name for name in _NAMES if name in frame]].assign(layer=frame["layer"] + 1, head=frame["head"] + 1)
+    return shown.rename(columns={name: _NAMES[name] for name in ("layer", "head")})

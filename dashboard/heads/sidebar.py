@@ -1,0 +1,104 @@
+"""The sidebar of the page of heads: the model, the kind of attention, and how heads are shown."""
+
+import streamlit as st
+
+from attnviz.trace import files
+from dashboard.choices import pairs
+from dashboard.choices.options import KINDS
+from dashboard.heads import sources
+from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, Source
+from dashboard.heads.sources import HF, SAVED
+from dashboard.session import state
+from dashboard.shell import widgets
+from dashboard.shell.problems import SceneError, Waiting, sentence
+
+
+def show() -> dict:
+    """Everything but the text -> fields of HeadsChoices, `source` None where there is a `problem`; model : of the control."""
+    widgets.brand("Every layer and head of one model: overview, close-up, statistics, and heads switched off.")
+    model = st.selectbox(
+        "Model",
+        [*state.many_headed(), HF, SAVED],
+        format_func=sources.title,
+        key="model",
+        bind="query-params",
+        on_change=_enter,
+    )
+    source, problem = _source(model)
+    kinds = source.kinds if source else ORDER
+    kind = st.selectbox("Which attention", kinds, format_func=KINDS.get, key="kind", bind="query-params")
+    fields = {"model": model, "problem": problem, "source": source, "kind": kind} | _overview()
+    scope = "This applies to the close-up and to compared heads. All else includes special tokens."
+    return fields | {"words": widgets.words(), "special": widgets.special(scope), "tables": widgets.tables()}
+
+
+def _source(model: str) -> tuple[Source | None, SceneError | None]:
+    """The source that the control names, ready to trace; or why it is not."""
+    try:
+        return {HF: _own, SAVED: _saved}.get(model, lambda: sources.Shipped(model))(), None
+    except SceneError as error:
+        return None, error
+    except (ValueError, OSError) as error:  # a model or a file that cannot be shown; a folder that cannot be read
+        text = str(error)  # one that begins with the name of a model leaves it as it is
+        named = text.startswith(state.LIBRARY)
+        return None, SceneError(f"{text.removeprefix(state.LIBRARY)}." if named else sentence(text))
+
+
+def _own() -> Source:
+    typed = st.text_input(
+        "Folder, or name on the Hugging Face hub",
+        key="own",
+        bind="query-params",
+        placeholder="./my-bert or openai-community/gpt2",
+        help="A model with its tokenizer, as save_pretrained() of the transformers library writes it: for example BERT, GPT, T5, "
+        "BART or Marian. Weights are read from safetensors files only. Code that comes with a model is never run.",
+    )
+    name = typed.strip().removeprefix(state.LIBRARY)
+    if not name:
+        raise Waiting("Type the folder of a model on the left, or its name on the Hugging Face hub.")
+    return sources.Own(state.LIBRARY + name)
+
+
+def _saved() -> Source:
+    file = st.file_uploader(
+        "Trace file",
+        [ending.removeprefix(".") for ending in files.FORMATS],
+        key="file",
+        help="A file that attnviz.save_trace() or Trace.to_json() has written, also of a trace made by attnviz.from_arrays().",
+    )
+    if file is None:
+        raise Waiting(
+            "Choose a trace file on the left: a file that attnviz.save_trace() has written. (A link to this page does not hold the file.)"
+        )
+    return sources.Saved(("trace", file.file_id), file.name, state.saved(st.session_state, file))
+
+
+def _overview() -> dict:
+    """How the overview orders, frames and shades the heads."""
+    columns = {"options": ["", *COLUMNS], "bind": "query-params"}
+    order = st.selectbox(
+        "Order of the heads",
+        format_func=lambda name: COLUMNS.get(name, "layer by layer"),
+        key="order",
+        **columns,
+        help="Sorts the heads by the mean of a statistic over the rows, highest first.",
+    )
+    color = st.selectbox("Frames show", format_func=lambda name: COLUMNS.get(name, "nothing"), key="color", **columns)
+    root = st.toggle(
+        "Make small weights visible",
+        key="faint",
+        bind="query-params",
+        help="Colours in the overview follow the square root of the weights.",
+    )
+    return {"order": order, "color": color, "root": root}
+
+
+def _enter() -> None:
+    """Another model gets the same text, unless it reads another language or the text was an example."""
+    model, text = st.session_state["model"], st.session_state.get("text")
+    facts = pairs.ANY if model in (HF, SAVED) else sources.Shipped(model).languages
+    last: HeadsScene | None = state.last(st.session_state, "heads")
+    before = last.choices.languages if last else facts
+    other = before.source and facts.source and before.source != facts.source
+    if text is not None and (other or text in before.examples):
+        st.session_state["text"] = facts.first

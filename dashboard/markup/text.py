@@ -1,0 +1,67 @@
+"""Small pieces of HTML that several pages use. Every text that a person or a model wrote is escaped here."""
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from attnviz.select import Grid
+from attnviz.trace import Trace
+
+
+def markdown(text: str) -> str:
+    """The text, escaped for Markdown: Streamlit's messages quote what people typed."""
+    return re.sub(r"([\\`*_{}\[\]()#+!$:~<>|-])", r"\\\1", text)
+
+
+def named_card(title: str, card: str) -> str:
+    """The name of a model that is alone on its page, and its card."""
+    return f'<div class="model"><p>{html.escape(title)}</p>{card}</div>'
+
+
+def output(trace: Trace, language: str) -> str:
+    """What the model wrote, or was made to write, and its log-probability."""
+    if not trace.target:
+        return f'<p class="what" role="status">The model reads these {len(trace.source)} tokens. It does not write text.</p>'
+    text = said(trace.translation, language) if trace.translation else "<i>empty: the model ended at once</i>"
+    how = "forced; " if trace.forced else ""
+    cut = "" if trace.complete else " · cut at the length limit"
+    chance = "no log-probability in this trace"
+    if trace.log_probs:
+        chance = f"log-probability {trace.log_prob:.2f} ({trace.log_prob / len(trace.log_probs):.2f} per piece)"
+    return f'<p class="said" role="status">{text}<br><small>{how}{chance}{cut}</small></p>'
+
+
+def source(trace: Trace, file: str) -> str:
+    """The text of a saved trace."""
+    return (
+        f'<p class="said">{said(trace.text, "")}<br><small>from {html.escape(file)} · {html.escape(trace.model)} · '
+        f"{len(trace.source)} tokens</small></p>"
+    )
+
+
+def said(text: str, language: str, tag: str = "span") -> str:
+    """A text of that language, escaped; its direction is its own."""
+    return f'<{tag} lang="{html.escape(language)}" dir="auto">{html.escape(text)}</{tag}>'
+
+
+def removed(grid: Grid) -> str:
+    """How much weight was hidden, in a sentence without its full stop; nothing when none was."""
+    share = 100 * float(grid.removed.mean())
+    return f"Special tokens are hidden: {share:.0f} % of the weight on average" if grid.removed.any() else ""
+
+
+def unread(trace: Trace) -> str:
+    """Which visible characters of the text are in no token, in a sentence; nothing when all are in one."""
+    places = {place for token in trace.source for place in range(token.start, token.end)}
+    skipped = quoted(
+        character
+        for place, character in enumerate(trace.text)
+        if place not in places and unicodedata.category(character)[0] not in "ZC"
+    )
+    return skipped and f" Not read, because the training reviews do not have them: {skipped}."
+
+
+def quoted(texts: Iterable[str]) -> str:
+    """Each text once, in quotes, escaped."""
+    return ", ".join(f"‘{html.escape(text)}’" for text in dict.fromkeys(texts))

@@ -1,0 +1,26 @@
+"""Why a page has nothing to draw, in sentences for the person who reads it. No Streamlit here."""
+
+from dashboard.choices.options import LIMIT
+
+
+class SceneError(ValueError):
+    """Nothing can be drawn; the message says why and what to do."""
+
+
+class Waiting(SceneError):
+    """Nothing is wrong: the page waits for something to be typed or chosen."""
+
+
+def check_text(text: str, examples: bool = True) -> None:
+    """Raises Waiting when there is no sentence, SceneError when it is too long. examples : does the page offer examples?"""
+    if not text.strip():
+        raise Waiting(f"There is no sentence yet. Type one{', or click an example' if examples else ' above'}.")
+    if len(text) > LIMIT:
+        raise SceneError(
+            f"The sentence has {len(text):,} characters; the limit is {LIMIT}. Shorten it, or show one sentence at a time."
+        )
+
+
+def sentence(text: str) -> str:
+    """The message of an error of the library, as a sentence of the page."""
+    return f"{text[0].upper()}{text[1:]}." if text else "Unknown problem."

@@ -1,0 +1,120 @@
+"""The widgets that several pages share. Each is bound to the URL, so a link reopens the view."""
+
+import html
+from collections.abc import Callable
+
+import streamlit as st
+
+from dashboard.choices import pairs
+from dashboard.choices.options import LIMIT, PIECES, head_title, number
+
+MEAN = -1  # among the options of the head: a button group takes no None
+
+
+def brand(tag: str) -> None:
+    """The name above the controls, and what the page is for."""
+    st.html(f"<h1 class='brand'>attnviz</h1><p class='tag'>{html.escape(tag)}</p>")
+
+
+def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
+    """The sentence, and example sentences below it. on_change : called when another sentence is typed or clicked."""
+    facts = pairs.of(pair)
+    text = st.text_input(
+        facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint, on_change=on_change
+    )
+    over = ' over" role="status' if len(text) > LIMIT else ""
+    st.html(f'<div class="count{over}" data-limit="{LIMIT}" data-pieces="{PIECES}">{counted(text)}</div>')
+    with st.container(horizontal=True, gap="xxsmall", key="examples"):
+        for position, example in enumerate(facts.examples):
+            st.button(example, key=f"example{position}", type="tertiary", on_click=_use, args=(example, on_change))
+    return text
+
+
+def _use(example: str, on_change: Callable[[], None]) -> None:
+    st.session_state["text"] = example
+    on_change()
+
+
+def counted(text: str) -> str:
+    """How long a sentence is, and how long it may be. bridge.js counts in the same words while one types."""
+    words = len(text.split())
+    return f"{words} word{'' if words == 1 else 's'} · {len(text)} of at most {LIMIT} characters (and {PIECES} word pieces)"
+
+
+def own_text(limit: int | None) -> str:
+    """The text for a model of one's own. limit : of tokens; None while there is no model."""
+    facts = pairs.ANY
+    text = st.text_input(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint)
+    if limit:
+        st.html(f'<div class="tokens">at most {limit} tokens of this model</div>')
+    return text
+
+
+def words() -> bool:
+    """Are maps of whole words shown, not of subword pieces?"""
+    units = st.segmented_control(
+        "Tokens",
+        ["pieces", "words"],
+        default="pieces",
+        required=True,
+        key="units",
+        bind="query-params",
+        help="Models read pieces of words. For whole words, weights are summed over the pieces of a key and averaged over "
+        "the pieces of a query.",
+    )
+    return units == "words"
+
+
+def special(scope: str = "") -> bool:
+    """Are special tokens shown? scope : a sentence that says where this applies."""
+    return st.toggle(
+        "Show special tokens",
+        True,
+        key="special",
+        bind="query-params",
+        help="For example `<eos>`, which marks the end of a text. When special tokens are hidden, the other weights are scaled "
+        f"so that each row sums to 1, and the page says how much weight was removed. {scope}".strip(),
+    )
+
+
+def tables() -> bool:
+    """Does each chart have its numbers below it?"""
+    return st.toggle(
+        "Charts as tables too",
+        key="tables",
+        bind="query-params",
+        help="Shows the numbers of each chart in a table below it.",
+    )
+
+
+def layer(layers, default: int | None, **look) -> int:
+    """The layer, counted from 1 on the page and from 0 here. default : None leaves what the session holds."""
+    return st.segmented_control(
+        "Layer", layers, default=default, format_func=number, key="layer", required=True, bind="query-params", **look
+    )
+
+
+def head(count: int, default: int | None, **look) -> int | None:
+    """One of `count` heads; None for the mean of heads. default : an option of `head_options`; None leaves what the session holds."""
+    return head_of(
+        st.segmented_control(
+            "Head",
+            head_options(count),
+            default=default,
+            format_func=lambda option: head_title(head_of(option)),
+            key="head",
+            required=True,
+            bind="query-params",
+            **look,
+        )
+    )
+
+
+def head_options(count: int) -> list[int]:
+    """The options of the control of heads, as the session holds them."""
+    return [MEAN, *range(count)]
+
+
+def head_of(option: int) -> int | None:
+    """The head that an option of the control stands for; None for the mean of heads."""
+    return None if option == MEAN else option
