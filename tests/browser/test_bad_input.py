@@ -22,8 +22,8 @@ PICTURES = {
 MESSAGES = {
     "empty": ("", "There is no sentence yet"),
     "spaces": ("     ", "There is no sentence yet"),
-    "500 words": ("word " * 500, "the models take at most 500"),
-    "one too many": ("a " * 251, "the models take at most 500"),
+    "500 words": ("word " * 500, "the limit is 500"),
+    "one too many": ("a " * 251, "the limit is 500"),
     "too many pieces": ("a " * 249, "250 pieces with the end mark, and the models read at most 200"),
 }
 
