@@ -14,8 +14,7 @@ sys.path[:0] = [str(ROOT)] * (str(ROOT) not in sys.path)
 
 from attnviz import figures, select  # noqa: E402
 from attnviz.trace import Trace  # noqa: E402
-from dashboard.browser.plot import named, plots  # noqa: E402
-from dashboard.markup.parts import HALF  # noqa: E402
+from dashboard.browser.plot import HALF, named, plots  # noqa: E402
 
 WIDTH = 490  # px of the heatmap on the page of heads, in a window of 1366
 
