@@ -14,8 +14,8 @@ from attnviz.data.styles import UNSPACED
 class Corpus:
     """Parallel sentences, or sentences with their labels, and the files (name -> SHA-256) they came from.
 
-    tests : name -> pairs. metric : chooses the best epoch, a key of metrics.METRICS. style : how the text is written, one of
-    styles.STYLES. labelled : the second of a pair is a label, not a text.
+    tests : name -> pairs. metric : chooses the best epoch, a key of metrics.METRICS. style : how the text is written,
+    one of styles.STYLES. labelled : the second of a pair is a label, not a text.
     """
 
     train: Pairs
@@ -45,8 +45,8 @@ def load(name: str, data: Path | None) -> Corpus:
 
 
 def own(pairs: Pairs, files: dict[str, str], val_size: int | None = None, style: str = "written") -> Corpus:
-    """A user's own sentences. `val_size` of them are val, the same ones every time; by default a twentieth, at most 1,000,
-    or of few sentences a fifth, at most 20.
+    """A user's own sentences. `val_size` of them are val, the same ones every time; by default a twentieth, at most
+    1,000, or of few sentences a fifth, at most 20.
 
     No source sentence of val stays in train. ValueError when train or val would be empty.
     """

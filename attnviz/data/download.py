@@ -1,9 +1,9 @@
 """Download the public corpora. A file is kept only when it is complete and its hash is right.
 
-The hash is of the unpacked text, because a host may compress it again. The hashes come from local copies of the corpora, not
-from a download: the names and dates in the gzip headers of Multi30K are those of its authors, and the numbers of lines and
-characters of the Tanaka sentences agree with the published ones. en-fr is also trained on a selection of sentences from
-Tatoeba, which has no public address; without them it is trained on captions only.
+The hash is of the unpacked text, because a host may compress it again. The hashes come from local copies of the
+corpora, not from a download: the names and dates in the gzip headers of Multi30K are those of its authors, and the
+numbers of lines and characters of the Tanaka sentences agree with the published ones. en-fr is also trained on a
+selection of sentences from Tatoeba, which has no public address; without them it is trained on captions only.
 """
 
 import hashlib
@@ -19,8 +19,8 @@ from attnviz.data.readers import find_file, unpack
 def fetch(name: str, data: Path, report: Callable[[str], object] = lambda line: None) -> None:
     """Put the corpora of a task into the folder `data`; a file that is already there is checked and kept.
 
-    report : is called with one line for each file. Raises ValueError for a task without public corpora, and for a file, here or
-    there, whose hash is wrong; OSError when the host cannot be reached.
+    report : is called with one line for each file. Raises ValueError for a task without public corpora, and for a file,
+    here or there, whose hash is wrong; OSError when the host cannot be reached.
     """
     task = tasks.find(name)
     if task.generated:

@@ -10,8 +10,8 @@ from attnviz.data.tokenizer import Text
 
 
 def readable(corpus: Corpus, text: Text) -> tuple[Corpus, list[str]]:
-    """The corpus without those pairs of train and val of which no model can read both sides, and their sources; its tests
-    stay whole.
+    """The corpus without those pairs of train and val of which no model can read both sides, and their sources; its
+    tests stay whole.
 
     ValueError when none is left of train or of val.
     """
@@ -23,8 +23,8 @@ def readable(corpus: Corpus, text: Text) -> tuple[Corpus, list[str]]:
         left_out += [pair[0] for pair, fit in zip(pairs, fits) if not fit]
         if not kept[name]:
             raise ValueError(
-                f"no sentence of {name} has something visible and at most {LONGEST} pieces, which is what the models read; "
-                "give others, or shorter ones"
+                f"no sentence of {name} has something visible and at most {LONGEST} pieces, which is what the models "
+                "read; give others, or shorter ones"
             )
     return replace(corpus, **kept), left_out
 

@@ -1,4 +1,4 @@
-"""Text files to pairs of sentences: line-aligned files, tab-separated files, and sentences with a label. No torch here."""
+"""Text files to pairs of sentences: line-aligned files, tab-separated files, and sentences with a label."""
 
 import gzip
 import hashlib

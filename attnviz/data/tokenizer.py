@@ -4,8 +4,8 @@ Typographic quotes, odd spaces, composed characters and whatever else a pair tak
 normalised inside the tokenizer, which still knows where in the original text each piece came from.
 
 Chinese and Japanese: a piece says whether a word begins with it, by the same mark as in other scripts. The text that
-readers see is without spaces; `Text.spaced` writes them, as corpora for scoring do. Text typed without spaces is divided
-where that makes it most probable, in vocabularies that have the shares of their pieces (`styles.weighed`).
+readers see is without spaces; `Text.spaced` writes them, as corpora for scoring do. Text typed without spaces is
+divided where that makes it most probable, in vocabularies that have the shares of their pieces (`styles.weighed`).
 """
 
 import json
@@ -75,7 +75,8 @@ class Text:
         return None
 
     def spaced(self) -> "Text":
-        """The same tokenizer, which shows the spaces between words also where print has none: for scores on given words."""
+        """The same tokenizer, which shows the spaces between words also where print has none: for scores on given
+        words."""
         return Text(self.tokenizer, marked=True)
 
     def loosened(self, share: float) -> "Text":
@@ -173,7 +174,8 @@ class Text:
 
     @cached_property
     def _divider(self) -> tuple[Tokenizer, set[str]] | None:
-        """A tokenizer whose pieces have no marks, and those of them that are more often a word's first; None without shares."""
+        """A tokenizer whose pieces have no marks, and those of them that are more often a word's first; None without
+        shares."""
         if not isinstance(self.tokenizer.model, models.Unigram):
             return None
         shares, initial = {}, set()

@@ -29,7 +29,8 @@ _DOCUMENT = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-body {{ margin: 24px auto; padding: 0 16px; max-width: {width}px; background: {page}; color: {text}; font: 15px/1.5 {font}; }}
+body {{ margin: 24px auto; padding: 0 16px; max-width: {width}px;
+  background: {page}; color: {text}; font: 15px/1.5 {font}; }}
 figure {{ margin: 0; }}
 figcaption {{ margin-top: 12px; font-size: 14px; color: {muted}; }}
 {style}</style>
@@ -87,10 +88,12 @@ def document(title: str, body: str, colors: Theme, width: int, style: str = "") 
 
 
 def frame_csv(frame: pd.DataFrame) -> bytes:
-    """RFC 4180 in UTF-8 with a byte order mark, so that Excel shows accents; pandas and readr read it as it is. No index.
+    """RFC 4180 in UTF-8 with a byte order mark, so that Excel shows accents; pandas and readr read it as it is. No
+    index.
 
     A text that a spreadsheet would run as a formula (it begins with = + - @, tab or return; tokens do) gets one `'` in
-    front. A text in which these follow leading quotes gets one more, so dropping one `'` there always gives the text back.
+    front. A text in which these follow leading quotes gets one more, so dropping one `'` there always gives the text
+    back.
     """
     safe = frame.copy(deep=False)
     for position, dtype in enumerate(frame.dtypes):

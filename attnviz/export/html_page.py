@@ -53,8 +53,8 @@ _COLUMNS = ("entropy_nats", "max_weight", "effective_entropy", "gini", "expected
 
 
 def page(trace: Trace) -> bytes:
-    """The page of a trace, UTF-8, 5 MB of it plotly.js. Every map is of the last layer of its kind, the mean of its heads;
-    steps are the rows of the cross-attention, or of the self-attention of a model that has no other."""
+    """The page of a trace, UTF-8, 5 MB of it plotly.js. Every map is of the last layer of its kind, the mean of its
+    heads; steps are the rows of the cross-attention, or of the self-attention of a model that has no other."""
     grids = {kind: select.select(trace, kind) for kind in KINDS if any(m.kind == kind for m in trace.maps)}
     main, grid = next(iter(grids.items()))
     frame = stats.of_grid(grid)

@@ -1,8 +1,9 @@
-"""A sentence classifier of self-attention: embedding, multi-head self-attention, pooling by attention, one linear layer.
+"""A sentence classifier of self-attention: embedding, multi-head self-attention, pooling by attention, one linear
+layer.
 
-Multi-head self-attention is the Transformer's (Vaswani et al. 2017, sec. 3.2.2), added to what it reads, with the norm before
-it and no feed-forward layer after it: little data, few parameters. One more attention pools the tokens into the vector that
-decides, by a query that is the same for every sentence (Yang et al. 2016, eq. 8 to 10).
+Multi-head self-attention is the Transformer's (Vaswani et al. 2017, sec. 3.2.2), added to what it reads, with the norm
+before it and no feed-forward layer after it: little data, few parameters. One more attention pools the tokens into the
+vector that decides, by a query that is the same for every sentence (Yang et al. 2016, eq. 8 to 10).
 Letters: B batch, S tokens, D width, H heads, C classes.
 """
 

@@ -93,8 +93,8 @@ def greedy(model: nn.Module, source: Tensor, mask: Tensor | None = None) -> Unro
 def forced(model: nn.Module, source: Tensor, target: Tensor, mask: Tensor | None = None) -> Unrolled:
     """The given targets (B, T), <eos> included, whatever the model would have said: one pass, not a loop over steps.
 
-    source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded. Nothing comes after an <eos>: a
-    shorter target has any id there, and columns after the last <eos> of all are left out.
+    source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded. Nothing comes after an <eos>:
+    a shorter target has any id there, and columns after the last <eos> of all are left out.
     """
     target = target[:, : max(lengths(target))]
     memory = model.encode(source, mask)
@@ -108,8 +108,8 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0) -> 
     """Ids of the best of `width` hypotheses for one sentence (1, S), <eos> included.
 
     Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant). The
-    search ends when `width` have ended and no living one is better as it stands: a heuristic, since with a penalty one that
-    is worse now may still end better.
+    search ends when `width` have ended and no living one is better as it stands: a heuristic, since with a penalty one
+    that is worse now may still end better.
     """
     memory = _rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
     state, token = memory.state, source.new_full((width,), BOS)

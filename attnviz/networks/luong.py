@@ -16,7 +16,8 @@ class Luong(Recurrent):
 
     s_t = GRU([y_{t-1}; h~_{t-1}], s_{t-1})     a_tj = softmax_j(score(s_t, h_j))     h~_t = tanh(W_c [c_t; s_t]), eq. 5
 
-    attention : the score, for queries of `width` and annotations as keys, by default of 2 * width: both directions' states.
+    attention : the score, for queries of `width` and annotations as keys, by default of 2 * width: both directions'
+        states.
     """
 
     def __init__(
@@ -74,8 +75,8 @@ class Luong(Recurrent):
 class Product(Luong):
     """What dot and scaled dot share: a state meets an annotation without a matrix between, so both are of one width.
 
-    h_j is therefore the sum of the encoder's two directions, not the two laid end to end. Scores read it without dropout,
-    whose noise, summed over the width, makes it pay to have all the weight on one key.
+    h_j is therefore the sum of the encoder's two directions, not the two laid end to end. Scores read it without
+    dropout, whose noise, summed over the width, makes it pay to have all the weight on one key.
     """
 
     def __init__(
@@ -84,7 +85,8 @@ class Product(Luong):
         super().__init__(vocabulary, attention, width, embedding_width, dropout, cell, annotation_width=width)
 
     def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
-        """The encoder's states (B, S, 2W) -> annotations (B, S, W) to read, and the same for the score, without dropout."""
+        """The encoder's states (B, S, 2W) -> annotations (B, S, W) to read, and the same for the score, without
+        dropout."""
         annotations = directions.unflatten(-1, (2, -1)).sum(dim=-2)
         return self.dropout(annotations), self.attention.prepare(annotations)
 
@@ -92,8 +94,8 @@ class Product(Luong):
 class LuongDot(Product):
     """s_t . h_j, sec. 3.1, *dot*.
 
-    A sum of so many products saturates the softmax before anything is learnt (at width 256 half the weight of 16 keys is
-    on one). So states and annotations begin smaller by width^(1/4) each, and their products by sqrt(width).
+    A sum of so many products saturates the softmax before anything is learnt (at width 256 half the weight of 16 keys
+    is on one). So states and annotations begin smaller by width^(1/4) each, and their products by sqrt(width).
     """
 
     def __init__(

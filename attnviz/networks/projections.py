@@ -1,7 +1,7 @@
 """Output projections: what reads the contexts of all heads of a layer side by side, (B, Q, H*d), found in a model.
 
-In models of this project it is that of attention.MultiHead. Families of the transformers library each have a name of their own
-for it; in those of ENDS it is the last step of attention, and a head is a slice of its input.
+In models of this project it is that of attention.MultiHead. Families of the transformers library each have a name of
+their own for it; in those of ENDS it is the last step of attention, and a head is a slice of its input.
 """
 
 from collections import defaultdict
@@ -28,8 +28,8 @@ ENDS = {  # how the name of such a module ends -> is it of cross-attention
     "SelfAttention.o": False,
     "EncDecAttention.o": True,  # T5
 }
-# Families that use such a name and do something more before it, so that a slice is not a head: a convolution laid beside the
-# heads, differences of heads, a norm over all of them.
+# Families that use such a name and do something more before it, so that a slice is not a head: a convolution laid
+# beside the heads, differences of heads, a norm over all of them.
 OTHERWISE = ("convbert", "diffllama", "bitnet")
 
 
@@ -94,5 +94,8 @@ def _kind(path: list[str], cross: bool, counts: Mapping[str, Sequence[int]]) -> 
 
 
 def _width(module: nn.Module) -> int:
-    """Numbers that a linear layer reads for each token; 0 of another module. GPT-2's are of a class with names of its own."""
+    """Numbers that a linear layer reads for each token; 0 of another module.
+
+    GPT-2's are of a class with names of its own.
+    """
     return getattr(module, "in_features", None) or getattr(module, "nx", 0)

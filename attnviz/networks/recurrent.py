@@ -21,7 +21,8 @@ from attnviz.networks.dropout import Dropout
 class Memory(NamedTuple):
     """What the encoder leaves for the decoder."""
 
-    values: Tensor  # (B, S, 2W) annotations: forward and backward states, laid end to end; (B, S, W) summed; (B, 2W) a fixed context
+    # (B, S, 2W) annotations: forward and backward states, laid end to end; (B, S, W) summed; (B, 2W) a fixed context
+    values: Tensor
     prepared: Tensor | None  # (B, S, ...) the annotations as the score function wants them; None without attention
     mask: Tensor | None  # (B, 1, S) True = visible; None when nothing is padded
     state: tuple  # the decoder's state before its first step
@@ -60,8 +61,8 @@ class Recurrent(nn.Module):
     """What all decoders share: embeddings, encoder, and the loop over target positions.
 
     A decoder says how it goes from one position to the next (`advance`) and what it reads its words from (`readout`);
-    one that attends has an `attention`. The source, target and output embeddings are one matrix: the vocabulary is joint
-    (Press & Wolf 2017).
+    one that attends has an `attention`. The source, target and output embeddings are one matrix: the vocabulary is
+    joint (Press & Wolf 2017).
 
     summary : width of what the first state is made from. extra : width of what the decoder's cell reads beside the word
     before. cell : gru or lstm, of encoder and decoder.
@@ -140,9 +141,11 @@ class Recurrent(nn.Module):
         return self.logits(readout), weights[0] if weights else None
 
     def force(self, memory: Memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
-        """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, 1, T, S) of each layer, and () of none.
+        """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, 1, T, S) of each layer, and () of
+        none.
 
-        What `step` gives position by position, in evaluation mode, but every product that needs no state is outside the loop.
+        What `step` gives position by position, in evaluation mode, but every product that needs no state is outside the
+        loop.
         """
         embedded = self.embed(target)
         read, cell = embedded.shape[-1], self.cell
@@ -171,7 +174,8 @@ class DeepOutput(Recurrent):
         return torch.cat([state[0], context], dim=-1), state, cross
 
     def unfold(self, memory: Memory, words: Tensor, more: Tensor) -> tuple[Tensor, list]:
-        """words (B, T, G) as the cell reads them, more (G, 2W) for what it reads of c_t -> [s_t; c_t] (B, T, 3W), weights.
+        """words (B, T, G) as the cell reads them, more (G, 2W) for what it reads of c_t -> [s_t; c_t] (B, T, 3W),
+        weights.
 
         W_c c_t = W_c sum_j a_tj h_j = sum_j a_tj (W_c h_j): the products with the annotations come first.
         """

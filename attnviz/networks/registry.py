@@ -25,7 +25,10 @@ CLASSES = {
 
 
 def build(config: Config) -> nn.Module:
-    """The untrained model of a config, in training mode. ValueError for an option that it does not have, or cannot have so."""
+    """The untrained model of a config, in training mode.
+
+    ValueError for an option that it does not have, or cannot have so.
+    """
     kind, known = CLASSES[config.mechanism], options(config.mechanism)
     if unknown := config.options.keys() - known.keys():
         raise ValueError(f"{config.mechanism} has no option {', '.join(sorted(unknown))}; it has {', '.join(known)}")

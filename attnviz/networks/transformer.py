@@ -1,4 +1,5 @@
-"""The Transformer: an encoder-decoder of attention alone (Vaswani et al. 2017), with the norm before or after each sub-layer.
+"""The Transformer: an encoder-decoder of attention alone (Vaswani et al. 2017), with the norm before or after each
+sub-layer.
 
 Pre-norm (Xiong et al. 2020): x + f(norm(x)), and one norm at the end of each stack. Post-norm (Vaswani et al. 2017,
 sec. 3.1): norm(x + f(x)). Weights of every layer and head come back from the very call that makes the output.
@@ -134,7 +135,10 @@ def positions(length: int, width: int, device=None) -> Tensor:
 
 
 def begin_evenly(model: nn.Module) -> None:
-    """Draw the linear maps' weights anew, so that neither direction through them grows or shrinks much. Glorot and Bengio 2010, eq. 16."""
+    """Draw the linear maps' weights anew, so that neither direction through them grows or shrinks much.
+
+    Glorot and Bengio 2010, eq. 16.
+    """
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight)
@@ -145,7 +149,8 @@ class Transformer(nn.Module):
     """Encoder-decoder; one matrix embeds source, target and output (the vocabulary is joint).
 
     activation_dropout: of the feed-forward networks' hidden units; as dropout when it is None. norm_first: the norm
-    before each sub-layer, not after it, as torch calls it. Post-norm begins with the weights of Glorot and Bengio (2010).
+    before each sub-layer, not after it, as torch calls it. Post-norm begins with the weights of Glorot and Bengio
+    (2010).
     """
 
     def __init__(
@@ -223,13 +228,16 @@ class Transformer(nn.Module):
         return logits, tuple(caches), tuple(own), tuple(cross)
 
     def step(self, memory: Memory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = ()) -> Step:
-        """state, token (B,) the token before this position -> Step, reading kept keys and values. reweigh : of `decode`."""
+        """state, token (B,) the token before this position -> Step, reading kept keys and values.
+
+        reweigh : of `decode`.
+        """
         logits, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
         return Step(logits[:, 0], state, tuple(w.squeeze(2) for w in cross), tuple(w.squeeze(2) for w in own))
 
     def force(self, memory: Memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
-        """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, H, T, S) and decoder weights (B, H, T, T)
-        of each layer: what `step` gives position by position, in one pass."""
+        """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, H, T, S) of each layer, and decoder
+        weights (B, H, T, T): what `step` gives position by position, in one pass."""
         logits, _, own, cross = self.decode(memory, memory.state, target)
         return logits, cross, own
 

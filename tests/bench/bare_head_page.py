@@ -1,4 +1,5 @@
-"""The floor of tests/bench/closeup.py: a button that draws the heatmap of the next head, as large as on the page, and nothing else.
+"""The floor of tests/bench/closeup.py: a button that draws the heatmap of the next head, as large as on the page, and
+nothing else.
 
 With ATTNVIZ_STREAMLIT set, by `st.plotly_chart` rather than by the dashboard's own component.
 """

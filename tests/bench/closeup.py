@@ -2,11 +2,11 @@
 
 128 tokens, the heads of the shipped Transformer's encoder, in a real browser; three figures, and their ratios:
     close-up   a click on a map of the overview, until the heatmap and the lines of that head are drawn
-    alone      a click on a button of a page that has the heatmap of the next head, drawn as on the page, and nothing else
+    alone      a click on a button of a page that only draws the heatmap of the next head, as on the page
                                                                                bar: close-up / alone <= 1.5
     streamlit  the same by `st.plotly_chart`, which takes longer               for information: close-up / streamlit
-The exit status is 1 when the bar is missed. Drawn is what page.py says it is: in the page, not yet in sight. What follows a drawn
-close-up is not measured: the page scrolls to it, and its controls take their new values.
+The exit status is 1 when the bar is missed. Drawn is what page.py says it is: in the page, not yet in sight. What
+follows a drawn close-up is not measured: the page scrolls to it, and its controls take their new values.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """All heads of 12 layers × 12 heads: `python tests/bench/heads.py [--runs 5] [--bertviz FOLDER]`.
 
-For 32, 128 and 512 tokens of seeded random attention (the worst case for a packed picture): processor time of Python from
-Trace to JSON, bytes, and wall time from JSON to drawn in Chromium; for the overview, and for one head close up and as lines.
-FOLDER holds BertViz and, in two other packages, the scripts that it asks the network for (`pip install --no-deps --target FOLDER
-bertviz mpld3 nbclassic`); its model view is then made and drawn beside, once at 32 and once at 128 tokens:
+For 32, 128 and 512 tokens of seeded random attention (the worst case for a packed picture): processor time of Python
+from Trace to JSON, bytes, and wall time from JSON to drawn in Chromium; for the overview, and for one head close up and
+as lines. FOLDER holds BertViz and, in two other packages, the scripts that it asks the network for (`pip install
+--no-deps --target FOLDER bertviz mpld3 nbclassic`). BertViz's model view is then measured too, at 32 and at 128 tokens:
     python, bytes    overview / BertViz at 128 tokens                                              bar: 1 / 50 each
     drawn            overview at 128 / BertViz at 128, overview at 512 / BertViz at 32              bars: 1 / 100, 1 / 5
 The exit status is 1 when a bar is missed.
@@ -45,7 +45,8 @@ DRAW = """async (text) => {
   Plotly.purge(plot);
   const { data, layout } = JSON.parse(text);
   await Plotly.newPlot(plot, data, layout);
-  await Promise.all([...plot.querySelectorAll("image")].map((one) => Object.assign(new Image(), { src: one.href.baseVal }).decode()));
+  const images = [...plot.querySelectorAll("image")];
+  await Promise.all(images.map((image) => Object.assign(new Image(), { src: image.href.baseVal }).decode()));
   await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
   return performance.now() - start;
 }"""
@@ -149,7 +150,8 @@ def main() -> int:
                 size[key], drawn[key] = len(text), drawn_by_bertviz(chrome, text, options.bertviz)
     for (name, tokens), ms in python.items():
         print(
-            f"{name:9} {tokens:4} tokens: python {ms:8.0f} ms, {size[name, tokens]:11,} bytes, drawn {drawn[name, tokens]:6.0f} ms"
+            f"{name:9} {tokens:4} tokens: python {ms:8.0f} ms, {size[name, tokens]:11,} bytes, drawn "
+            f"{drawn[name, tokens]:6.0f} ms"
         )
     shares = bars(python, size, drawn) if model_view else []
     for name, share, bar in shares:

@@ -1,9 +1,9 @@
-"""Memory of the server at 12 layers x 12 heads x 512 tokens: `python tests/bench/memory.py [--redraws 100] [--sessions 6]`.
+"""Memory of the server with 12 layers x 12 heads x 512 tokens: `tests/bench/memory.py [--redraws 100] [--sessions 6]`.
 
-A model for the transformers library of that size, with small random weights, on the page of heads in a real browser; resident
-memory of the server's process (Linux):
-    a session    what one more open page adds, each with a text of its own                       stated; it ends where caches are full
-    redraws      another head, another order of the overview, again and again on one page        bar: within 5 % of where it was
+A Hugging Face model of that size, with small random weights, on the page of heads in a real browser; resident memory of
+the server's process (Linux):
+    a session    what one more open page adds, each with another text           no bar; it ends where caches are full
+    redraws      another head, another order of the overview, many times, on one page       bar: within 5 % of before
 The exit status is 1 when the bar is missed.
 """
 
@@ -21,7 +21,8 @@ TOKENS, BAR, WARM = 512, 0.05, 20
 SIZE = dict(
     hidden_size=48, num_hidden_layers=12, num_attention_heads=12, intermediate_size=48, max_position_embeddings=TOKENS
 )
-REST = """n => document.querySelectorAll('.plot.js-plotly-plot').length >= n && !document.querySelector('[data-stale=true]')
+REST = """n => document.querySelectorAll('.plot.js-plotly-plot').length >= n
+    && !document.querySelector('[data-stale=true]')
   && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"""
 
 
@@ -46,7 +47,8 @@ def opened(chrome, address: str, folder: Path, number: int):
 
 
 def redraw(page, number: int) -> None:
-    """Another head is opened by a click on the overview; every tenth time the overview is put in another order first."""
+    """Another head is opened by a click on the overview; every tenth time the overview is put in another order
+    first."""
     if number % 10 == 0:
         page.locator(".st-key-order [role=combobox], .st-key-order input").first.click()
         page.get_by_role("option").nth(1 + number // 10 % 5).click()

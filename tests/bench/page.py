@@ -54,7 +54,10 @@ DRAWN = """async ({ selector, count, quiet }) => {
 }"""
 BARS = {("full", "stored"): 1.4, ("full", "bare"): 1.6, ("step", "full"): 0.5}
 CHARTS, STEPS = ".js-plotly-plot", ".st-key-chart-step .js-plotly-plot"
-MARK = "key => addEventListener('keydown', e => { if (e.key === key) window.__start = performance.now(); }, { capture: true })"
+MARK = (
+    "key => addEventListener('keydown', "
+    "e => { if (e.key === key) window.__start = performance.now(); }, { capture: true })"
+)
 
 
 def opened(chrome, address: str, count: int):

@@ -1,7 +1,8 @@
 """From starting the process to the first chart drawn: `python tests/bench/startup.py [--runs 5]`.
 
-Beside it, in the same run, what importing torch, streamlit and plotly costs in a fresh interpreter. Bar: at most 2x that.
-The browser is open before the clock starts and asks for the page as soon as the server answers. Exit status 1: bar missed.
+Beside it, in the same run, what importing torch, streamlit and plotly costs in a fresh interpreter. Bar: at most 2x
+that. The browser is open before the clock starts and asks for the page as soon as the server answers. Exit status 1:
+bar missed.
 """
 
 import argparse

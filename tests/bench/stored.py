@@ -1,4 +1,5 @@
-"""The traces that tests/bench/page.py wrote, read once for a server: its script runs again and again, this module does not."""
+"""The traces that tests/bench/page.py wrote, read once for a server: its script runs again and again, this module does
+not."""
 
 import os
 from pathlib import Path

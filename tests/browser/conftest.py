@@ -8,7 +8,8 @@ from playwright.sync_api import Locator, Page
 
 SCREEN = {"width": 1366, "height": 900}
 READY = """n => {
-  const charts = [...document.querySelectorAll('.plot')].filter((chart) => !chart.hidden && chart._fullLayout && chart.meta?.name);
+  const charts = [...document.querySelectorAll('.plot')]
+    .filter((chart) => !chart.hidden && chart._fullLayout && chart.meta?.name);
   return charts.length === n && !document.querySelector('[data-stale=true]') && window.__attnviz
     && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning';
 }"""
@@ -35,7 +36,8 @@ class Dashboard:
         return self
 
     def drawn(self, charts: int = 7) -> "Dashboard":
-        """Wait until the page shows this many charts and is at rest, and still is a moment later: a run may begin late."""
+        """Wait until the page shows this many charts and is at rest, and still is a moment later: a run may begin
+        late."""
         for _ in range(2):
             self.page.wait_for_timeout(110)
             self.page.wait_for_function(READY, arg=charts, timeout=60_000)
@@ -94,7 +96,8 @@ def address():
 
 @pytest.fixture(scope="session")
 def visitor(chrome, address):
-    """One visitor's browser for the pages of the tests: a page that stays open keeps the scripts compiled for those that follow."""
+    """One visitor's browser for the pages of the tests: a page that stays open keeps the scripts compiled for those
+    that follow."""
     context = chrome.new_context(viewport=SCREEN)
     context.new_page().goto(f"{address}/_stcore/health")
     return context
@@ -120,7 +123,8 @@ def _leaves(url: str) -> bool:
 
 @pytest.fixture(scope="module")
 def shared(visitor, address):
-    """One page for those tests of a file that only look, or that change nothing which another one looks at: a page costs seconds."""
+    """One page for those tests of a file that only look, or that change nothing which another one looks at: a page
+    costs seconds."""
     dashboard = _look(visitor.new_page(), address)
     yield dashboard
     dashboard.page.close()

@@ -46,6 +46,12 @@ def test_the_readme_is_short():
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 130
 
 
+def test_the_readme_has_two_commands_for_a_shell():
+    """.ci/run runs the second."""
+    first, second = pages.blocks(README, "bash")
+    assert "streamlit run dashboard/app.py" in first[1] and "-m pytest" in second[1]
+
+
 @document
 def test_files_and_folders_that_are_named_exist(path):
     """Paths of this project in backticks; those with capitals, such as checkpoints/PAIR, are patterns."""

@@ -1,6 +1,7 @@
 """Sentence pairs written for these tests, in the style of image captions and everyday talk.
 
-None of the English sentences is in the files that the models were trained on (compared lower-cased, without punctuation).
+None of the English sentences is in the files that the models were trained on (compared lower-cased, without
+punctuation).
 """
 
 PAIRS = (

@@ -1,7 +1,8 @@
-"""A device that is not there: it has the numbers of the CPU, and refuses to compute with tensors of two devices, as a GPU does.
+"""A device that is not there: it has the numbers of the CPU, and refuses to compute with tensors of two devices, as a
+GPU does.
 
-Within `Elsewhere()` the device is called "meta". So what runs on a GPU can be seen to leave nothing behind on the CPU, without one;
-its own kernels, their speed and several processes on it are not seen.
+Within `Elsewhere()` the device is called "meta". So what runs on a GPU can be seen to leave nothing behind on the CPU,
+without one; its own kernels, their speed and several processes on it are not seen.
 """
 
 import contextlib

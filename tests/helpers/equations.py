@@ -1,8 +1,10 @@
-"""The recurrent mechanisms once more, from the papers' equations: NumPy, one sentence, one step, loops. No code of theirs.
+"""The recurrent mechanisms once more, from the papers' equations: NumPy, one sentence, one step, loops. No code of
+theirs.
 
-`EQUATIONS[name](model, source, target)` takes the numbers of a model, the ids of a sentence and what the decoder reads, and
-gives logits (T, V) and weights (T, S), or None for the weights. Gated units: Cho et al. 2014 and Hochreiter & Schmidhuber
-1997 with Gers et al. 2000, in torch's order of rows (r, z, n and i, f, g, o), with r * (U h) where the papers have U (r * h).
+`EQUATIONS[name](model, source, target)` takes the numbers of a model, the ids of a sentence and what the decoder reads,
+and gives logits (T, V) and weights (T, S), or None for the weights. Gated units: Cho et al. 2014 and Hochreiter &
+Schmidhuber 1997 with Gers et al. 2000, in torch's order of rows (r, z, n and i, f, g, o), with r * (U h) where the
+papers have U (r * h).
 """
 
 from functools import partial

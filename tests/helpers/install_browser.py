@@ -1,4 +1,5 @@
-"""Make sure that there is a Chromium for the browser tests: the system's, else Playwright's own, else the system's packages."""
+"""Make sure that there is a Chromium for the browser tests: the system's, else Playwright's own, else the system's
+packages."""
 
 import os
 import shutil

@@ -12,7 +12,8 @@ PAIR = gold.parse("The black dog\nLe chien noir\n0-0 0-1? 1-2 2-1")[0]
 
 
 def forced(pair, weights, layers=1, **options):
-    """A trace of a pair with given cross weights [heads, target and <eos>, source and <eos>], the same in every layer."""
+    """A trace of a pair with given cross weights [heads, target and <eos>, source and <eos>], the same in every
+    layer."""
     trace = synthetic.trace(pair.source, pair.target, forced=True, **options)
     return replace(trace, maps=tuple(AttentionMap("cross", layer, weights) for layer in range(layers)))
 

@@ -36,7 +36,10 @@ class Server:
     def ask(
         self, path: str = "/", method: str = "GET", body: bytes | None = None, **headers: str | None
     ) -> HTTPResponse:
-        """One request; `Host` is the server's unless said otherwise, and left out where None. The answer has been read."""
+        """One request; `Host` is the server's unless said otherwise, and left out where None.
+
+        The answer has been read.
+        """
         connection = HTTPConnection(self.host, timeout=30)
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         given = {"Host": self.host} | headers | ({"Content-Length": str(len(body))} if body else {})

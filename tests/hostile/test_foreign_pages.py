@@ -62,7 +62,8 @@ def test_names_of_this_machine(watched, port, name):
     ],
 )
 def test_a_socket_is_for_our_own_pages(watched, origin):
-    """Streamlit asks the internet for this machine's address before it refuses: the watched server would have seen it."""
+    """Streamlit asks the internet for this machine's address before it refuses: the watched server would have seen
+    it."""
     assert watched.open_socket(Origin=origin) == 403
     assert watched.left == ""
 
@@ -151,7 +152,8 @@ def test_the_page_runs_no_script_that_is_not_its_own(watched, chrome):
     page = chrome.new_page()
     page.goto(f"{watched.address}/_stcore/health")
     page.evaluate(
-        """document.body.innerHTML = '<img src="x:" onerror="window.ran = 1"><a href="javascript:window.ran = 1">x</a>'"""
+        """document.body.innerHTML =
+            '<img src="x:" onerror="window.ran = 1"><a href="javascript:window.ran = 1">x</a>'"""
     )
     page.evaluate("document.querySelector('a').click()")
     page.evaluate("document.head.append(Object.assign(document.createElement('script'), {text: 'window.ran = 1'}))")

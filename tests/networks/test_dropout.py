@@ -19,7 +19,8 @@ def test_share_and_scale(p, shape):
 
 
 def test_neighbours_are_dropped_independently():
-    """All eight bytes of a 64-bit draw are used: each place, and each pair of neighbours, falls as often as it should."""
+    """All eight bytes of a 64-bit draw are used: each place, and each pair of neighbours, falls as often as it
+    should."""
     torch.manual_seed(4)
     zero = (Dropout(0.5)(torch.ones(8 * 40_000)) == 0).view(-1, 8).double()
     assert (zero.mean(0) - 0.5).abs().max() < 0.02

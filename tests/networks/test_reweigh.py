@@ -1,4 +1,5 @@
-"""Other weights put in place of a network's own, and encoding from rows of the embedding; see recurrents.py, transformer."""
+"""Other weights put in place of a network's own, and encoding from rows of the embedding; see recurrents.py,
+transformer."""
 
 import pytest
 import recurrents

@@ -30,7 +30,8 @@ def close(a, b, atol=1e-5):
 
 
 def stepwise(model, source, target, mask=None):
-    """One token at a time with kept keys and values: logits (B, T, V), cross (B, H, T, S) and own (B, H, T, T) by layer."""
+    """One token at a time with kept keys and values: logits (B, T, V), cross (B, H, T, S) and own (B, H, T, T) by
+    layer."""
     memory = model.encode(source, mask)
     state, logits, cross, own = memory.state, [], [], []
     for token in target.unbind(1):

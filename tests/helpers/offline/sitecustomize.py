@@ -1,7 +1,7 @@
 """Python runs this first in every process that has this folder on its PYTHONPATH: nothing leaves the machine unseen.
 
-Each address beyond loopback that a process connects to, sends to or looks up is refused, and written as a line to the file
-that the environment variable LEFT_LOOPBACK names.
+Each address beyond loopback that a process connects to, sends to or looks up is refused, and written as a line to the
+file that the environment variable LEFT_LOOPBACK names.
 """
 
 import ipaddress
