@@ -46,7 +46,7 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
             with place:
                 st.html(captions.header(column, ink[column.title], card.show(state.card(column.trace.model))))
                 st.markdown(f"${MECHANISMS[column.mechanism].formula}$")
-        plots([_heatmap(column, told, dark) for column, told in zip(current.columns, texts, strict=True)], "heatmaps")
+        plots([_heatmap(column, text, dark) for column, text in zip(current.columns, texts, strict=True)], "heatmaps")
         _tables(current, tables.weights_table)
 
 
@@ -65,7 +65,7 @@ def _steps(current: CompareScene, texts: list, dark: bool) -> None:
     index = state.place(st.session_state).step = st.session_state["step"] - 1
     bridge(index, current.steps, _go_to)
     ink = _inks(current, dark)
-    bars = [_bars(column, told, ink[column.title], dark) for column, told in zip(current.columns, texts, strict=True)]
+    bars = [_bars(column, text, ink[column.title], dark) for column, text in zip(current.columns, texts, strict=True)]
     stepped(bars, index, "step")
     _tables(current, lambda column: tables.bars_table(column, index))
 
@@ -101,8 +101,7 @@ def _tables(current: CompareScene, table: Callable[[Column], str]) -> None:
 
 
 def _step_control(current: CompareScene) -> None:
-    chosen = st.session_state["step"] if "step" in st.session_state else frame.linked_number("step", 1)
-    st.session_state["step"] = min(max(int(chosen), 1), current.steps)
+    frame.slider_value("step", 1, current.steps)
     if current.steps > 1:
         st.slider(
             f"Step (1 to {current.steps}): {captions.step_meaning(current)}",

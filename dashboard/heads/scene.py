@@ -7,12 +7,12 @@ from typing import Protocol
 import pandas as pd
 
 from attnviz import heads, select
+from attnviz.data.tasks import Task
 from attnviz.figures.titles import statistic_title
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.select import Grid
 from attnviz.trace import Trace
-from attnviz.data.tasks import Task
 from dashboard.shell.problems import SceneError, sentence
 
 Measurer = Callable[["HeadsChoices", Trace], pd.DataFrame]  # the trace at the level shown -> `heads.table` of the kind

@@ -8,9 +8,9 @@ from attnviz.data.tasks import Task
 from attnviz.models.names import ModelName
 from attnviz.trace import Trace
 from dashboard.choices import pairs
-from dashboard.shell.problems import Waiting, check_text, sentence
 from dashboard.heads.scene import ordered
 from dashboard.session import state
+from dashboard.shell.problems import Waiting, check_text, sentence
 
 HF, SAVED = "own model", "saved trace"  # among the models of the page, the trained ones by their names
 _TITLES = {HF: "A Hugging Face model", SAVED: "A saved trace"}

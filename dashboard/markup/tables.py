@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 
+from attnviz.data.tasks import Task
 from attnviz.figures import labels
 from attnviz.select import Grid
-from attnviz.data.tasks import Task
 
 _CELLS, _LARGEST = 2500, 5  # of a map that is written out as a whole; else so many of each row
 
@@ -22,9 +22,9 @@ def table(
     """A plain table that screen readers can walk; languages : of the names of rows and of columns; cells : of the cells."""
     row, column, inner = map(html.escape, (*languages, cells))
     head = "".join(f'<th scope="col" lang="{column}">{html.escape(name)}</th>' for name in columns)
-    told = "" if cells == "en" else f' lang="{inner}" dir="auto"'
+    look = "" if cells == "en" else f' lang="{inner}" dir="auto"'
     body = "".join(
-        f'<tr><th scope="row" lang="{row}">{html.escape(name)}</th>{"".join(f"<td{told}>{html.escape(text)}</td>" for text in texts)}</tr>'
+        f'<tr><th scope="row" lang="{row}">{html.escape(name)}</th>{"".join(f"<td{look}>{html.escape(text)}</td>" for text in texts)}</tr>'
         for name, texts in rows
     )
     return (

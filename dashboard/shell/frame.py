@@ -58,3 +58,16 @@ def linked_number(key: str, default: int) -> int:
         return int(st.query_params.get(key, default))
     except ValueError:
         return default
+
+
+def slider_value(key: str, low: int, high: int) -> int:
+    """What a slider from `low` to `high` is to show: what the session holds, else what the link holds, within its ends.
+
+    It is put into the session only when it must be: an assignment overrides what was pressed while this run was under way.
+    """
+    session, ends = st.session_state, f"ends of {key}"
+    chosen = session[key] if key in session else linked_number(key, low)
+    value = min(max(int(chosen), low), high)
+    if session.get(key) != value or session.get(ends) != (low, high):  # a slider with other ends is another slider
+        session[key], session[ends] = value, (low, high)
+    return value

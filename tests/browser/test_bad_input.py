@@ -7,6 +7,8 @@ import serving
 
 import attnviz
 
+pytestmark = pytest.mark.xdist_group("browser-bad-input")  # one process opens its pages and servers
+
 PICTURES = {
     "emoji": "The dog 😀 is running 👨‍👩‍👧.",
     "right to left": "שלום the dog مرحبا",

@@ -11,6 +11,8 @@ import pytest
 
 from attnviz.trace import Trace
 
+pytestmark = pytest.mark.xdist_group("browser-downloads")  # one process opens its pages and servers
+
 
 def saved(dashboard, button, folder: Path) -> Path:
     with dashboard.page.expect_download(timeout=60_000) as download:

@@ -7,6 +7,8 @@ import attnviz
 from attnviz import figures, heads, rollout, select
 from attnviz.heads import Head
 
+pytestmark = pytest.mark.xdist_group("browser-heads-panels")  # one process opens its pages and servers
+
 TEXT = "Two boys play with a yellow ball."
 OPEN = "/heads?text=Two+boys+play+with+a+yellow+ball."
 CHARTS = 9  # overview, close-up (2), compared (2) and their lines, pattern, rollout, distance

@@ -7,6 +7,8 @@ import pytest
 
 import attnviz
 
+pytestmark = pytest.mark.xdist_group("browser-heads-view")  # one process opens its pages and servers
+
 TEXT = "Two boys play with a yellow ball."
 OPEN = "/heads?text=Two+boys+play+with+a+yellow+ball."
 CHARTS = 8  # overview, close-up (2), compared (2) and their lines, rollout, distance; the pattern is one more

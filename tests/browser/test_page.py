@@ -5,6 +5,8 @@ from urllib.parse import parse_qs, urlparse
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("browser-page")  # one process opens its pages and servers
+
 BLACK_DOG = "The black dog is running across the green grass."
 
 

@@ -10,6 +10,8 @@ import tiny
 from attnviz import gold
 from attnviz.data.tasks import TASKS
 
+pytestmark = pytest.mark.xdist_group("browser-pairs")  # one process opens its pages and servers
+
 FOUR = "/?show=Bahdanau&show=Luong+dot&show=Fixed+context&show=Transformer"
 
 

@@ -8,10 +8,10 @@ import streamlit as st
 
 from attnviz import figures, heads, select
 from attnviz.ablation import Effect
+from attnviz.data.tasks import Task
 from attnviz.figures import labels
 from attnviz.models.huggingface.models import Prediction
 from dashboard.browser.plot import named, plots
-from attnviz.data.tasks import Task
 from dashboard.choices.options import kind_title
 from dashboard.heads.scene import COLUMNS, HeadsScene, head_name
 from dashboard.markup import tables

@@ -13,7 +13,7 @@ from dashboard.heads.scene import COLUMNS, HeadsScene
 from dashboard.markup import tables
 from dashboard.markup.text import removed
 from dashboard.shell import widgets
-from dashboard.shell.frame import linked_number
+from dashboard.shell.frame import slider_value
 
 _WHOLE = "whole_page"  # in the session while the whole page is run, not the fragment alone
 _STATISTICS = ("entropy_nats", "max_weight", "distance", "special_mass")
@@ -83,7 +83,7 @@ def _head_controls(current: HeadsScene) -> tuple[int, int | None]:
 def _row(grid: Grid) -> int | None:
     """The query whose lines are highlighted, if one is chosen."""
     rows = len(grid.queries)
-    st.session_state["row"] = min(max(int(st.session_state.get("row", linked_number("row", 0))), 0), rows)
+    slider_value("row", 0, rows)
     st.slider(f"Row (1 to {rows}; 0 for all)", 0, rows, key="row", bind="query-params")
     return st.session_state["row"] - 1 if st.session_state["row"] else None
 
