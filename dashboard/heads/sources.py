@@ -14,7 +14,10 @@ from dashboard.shell.problems import Waiting, check_text, sentence
 
 HF, SAVED = "own model", "saved trace"  # among the models of the page, the trained ones by their names
 _TITLES = {HF: "A Hugging Face model", SAVED: "A saved trace"}
-_NO_MODEL = "A saved trace comes without its model, so there is nothing here to switch heads off in. In Python, attnviz.ablation does it."
+_NO_MODEL = (
+    "A saved trace does not contain its model, so heads cannot be switched off here. "
+    "In Python, use attnviz.ablation with the model."
+)
 
 
 @dataclass(frozen=True)

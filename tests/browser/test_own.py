@@ -74,7 +74,7 @@ def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5
     dashboard.drawn(CHARTS)
     assert np.allclose(dashboard.page.evaluate(CLOSE_UP), trace.map("encoder", 1).weights[0], atol=1e-4)
     assert not dashboard.sentence.count() and "a <b>dog</b> !" in dashboard.translations
-    assert dashboard.page.get_by_text("A saved trace comes without its model").count() == 2
+    assert dashboard.page.get_by_text("A saved trace does not contain its model").count() == 2
     file.set_input_files(t5 / "model.safetensors")
     dashboard.page.locator(".st-key-notice").get_by_text("its weights are not those of a trace").wait_for()
     dashboard.drawn(CHARTS)

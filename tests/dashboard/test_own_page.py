@@ -206,7 +206,7 @@ def test_every_panel_of_a_saved_trace(name, tmp_path):
         app.selectbox(key="kind").set_value(kind).run()
         drawn(app)
     assert heads_scene(app).trace == trace and app.selectbox(key="kind").options == [KINDS["encoder"], KINDS["cross"]]
-    assert page(app).count("comes without its model") == 2 and not app.multiselect(key="compare").disabled
+    assert page(app).count("does not contain its model") == 2 and not app.multiselect(key="compare").disabled
     assert (
         "no log-probability in this trace" in page(app)
         and "<b>a</b>" not in page(app)
