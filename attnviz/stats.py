@@ -46,7 +46,7 @@ def rows(weights, threshold: float = 0.1, visible=None) -> pd.DataFrame:
         weights = weights.astype(np.float64)
     visible = np.ones(weights.shape, dtype=bool) if visible is None else np.asarray(visible, dtype=bool)
     _check(weights, visible, threshold)
-    measured = _measure(weights, visible, threshold)
+    measured = measure(weights, visible, threshold)
     return pd.DataFrame(_integers(measured), index=pd.RangeIndex(len(weights), name="query"))
 
 
@@ -60,7 +60,7 @@ def steps(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
         heads, steps_, _ = attention.weights.shape
         part = {
             name: values.ravel()
-            for name, values in _measure(attention.weights, trace.visible(attention), threshold).items()
+            for name, values in measure(attention.weights, trace.visible(attention), threshold).items()
         }
         part["special_mass"] = _special_mass(attention.weights, keys).ravel()
         part["kind"] = np.full(heads * steps_, attention.kind, dtype=object)
@@ -79,7 +79,7 @@ def of_grid(grid: Grid, threshold: float = 0.1) -> pd.DataFrame:
     removed_mass : on special keys hidden.
     """
     _check(grid.weights, grid.visible, threshold)
-    measured = _measure(grid.weights, grid.visible, threshold)
+    measured = measure(grid.weights, grid.visible, threshold)
     blank = np.isnan(measured["argmax"])
     best = _texts(grid.keys)[np.where(blank, 0, measured["argmax"]).astype(int)]
     best[blank] = None
@@ -108,7 +108,7 @@ def means(weights, visible, threshold: float = 0.1) -> dict[str, np.ndarray]:
     Heads are measured one by one, to use little memory. Steps without the statistic are skipped; NaN if no step has it.
     """
     _check_threshold(threshold)
-    heads = [_measure(head, visible, threshold) for head in weights]
+    heads = [measure(head, visible, threshold) for head in weights]
     return {name: np.array([_mean(measured[name]) for measured in heads]) for name in STATISTICS}
 
 
@@ -156,7 +156,7 @@ def weights(trace: Trace) -> pd.DataFrame:
     return _frame(parts, _WEIGHTS, model=trace.model)
 
 
-def _measure(weights, visible, threshold):
+def measure(weights, visible, threshold):
     """weights (..., Q, K), visible (Q, K) -> {statistic: (..., Q)}, floats.
 
     A row of NaN has NaN for every statistic.

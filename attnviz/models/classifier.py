@@ -1,7 +1,7 @@
 """A trained classifier with its tokenizer and card: text in, Trace out; and the labels of many sentences."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,9 @@ from torch import Tensor, nn
 from attnviz.data import batching
 from attnviz.data.tokenizer import PAD, Text
 from attnviz.mechanisms import LABELS
-from attnviz.models.trained import Trained
+from attnviz.models import batches
+from attnviz.models.measured import Measured
+from attnviz.models.trained import TextError, Trained
 from attnviz.trace import Alternative, AttentionMap, Token, Trace
 
 BATCH = 4000  # pieces classified at once, padding included
@@ -53,6 +55,18 @@ class Classifier(Trained):
             alternatives=(tuple(chances),),
             maps=tuple(maps),
         )
+
+    def traces(
+        self,
+        texts: Iterable[str],
+        targets: Iterable[str | None] | None = None,
+        *,
+        batch_size: int = batches.BATCH,
+        keep: Collection[str] = ("maps",),
+    ) -> Iterator[Trace | Measured | TextError]:
+        """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
+        batches.check_size(batch_size)
+        return batches.one_by_one(self.trace, texts, targets, batches.kept(keep))
 
 
 @torch.inference_mode()

@@ -1,13 +1,22 @@
 """A trained translation model with its tokenizer and card: text in, Trace out."""
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
 import torch
 from torch import Tensor
 
+from attnviz.data.batching import pad
 from attnviz.data.limits import LONGEST
-from attnviz.data.tokenizer import BOS
+from attnviz.data.tokenizer import BOS, PAD
+from attnviz.models import batches, measured
+from attnviz.models.batches import Job
+from attnviz.models.measured import Measured
 from attnviz.models.trained import TextError, Trained, describe
 from attnviz.networks import decode
-from attnviz.trace import Alternative, AttentionMap, Trace
+from attnviz.networks.decode import Unrolled
+from attnviz.networks.products import OneDNN
+from attnviz.trace import BOS as START
+from attnviz.trace import KINDS, Alternative, AttentionMap, Token, Trace
 
 __all__ = ["BEAMS", "LONGEST", "TextError", "Translator", "describe"]
 
@@ -23,21 +32,33 @@ class Translator(Trained):
         beam : hypotheses kept; 1 is greedy decoding, 5 translates better. The trace is of the best hypothesis.
         Raises TextError for an empty or too long text, ValueError for a beam out of range.
         """
-        if not 1 <= beam <= BEAMS:
-            raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam}")
+        _check_beam(beam)
         source = self.read(text)
-        ids = torch.tensor([source.ids])
-        if target is not None:
-            wanted = self.read(target, "target")
-            unrolled = decode.forced(self.model, ids, torch.tensor([wanted.ids]))
-            return self._trace(text, source, target, wanted.tokens, unrolled, forced=True)
-        if beam > 1:
-            best = decode.beam(self.model, ids, beam)
-            unrolled = decode.forced(self.model, ids, torch.tensor([best]))
-        else:
-            unrolled = decode.greedy(self.model, ids)
-        translation, tokens = self.text.spell(unrolled.tokens[0].tolist())
-        return self._trace(text, source, translation, tokens, unrolled, forced=False)
+        job = Job(text, source, target, None if target is None else self.read(target, "target"))
+        unrolled = self._unroll([job], beam)
+        return self._trace(job, unrolled, *self._said(job, unrolled.tokens[0].tolist()))
+
+    def traces(
+        self,
+        texts: Iterable[str],
+        targets: Iterable[str | None] | None = None,
+        *,
+        batch_size: int = batches.BATCH,
+        beam: int = 1,
+        keep: Collection[str] = ("maps",),
+    ) -> Iterator[Trace | Measured | TextError]:
+        """`trace` of each text (and target: None leaves it to the model) in the order given, in batches of like lengths.
+
+        The same tokens as one by one, and the same numbers to rounding. Texts may be any number: some hundreds are read at a
+        time. A text that cannot be read yields its TextError in its place.
+        keep : ("maps",) yields Trace; ("statistics",) Measured, without weights, which is sooner; both, Measured with its trace.
+        Raises ValueError for a beam, batch_size or keep out of range, and when there are more texts than targets or fewer.
+        """
+        _check_beam(beam)
+        batches.check_size(batch_size)
+        wanted = batches.kept(keep)
+        found = batches.jobs(self.read, texts, targets)
+        return batches.in_order(found, lambda jobs: self._run(jobs, beam, wanted), batch_size)
 
     @torch.inference_mode()
     def log_prob(self, text: str, target: str) -> float:
@@ -47,21 +68,74 @@ class Translator(Trained):
         log_probs = torch.log_softmax(self.model(source, inputs)[0][0], dim=-1)  # (T, V)
         return float(log_probs.gather(1, wanted[0].unsqueeze(1)).double().sum())
 
-    def _trace(self, text, source, translation, target, unrolled: decode.Unrolled, forced: bool) -> Trace:
+    def _unroll(self, jobs: Sequence[Job], beam: int) -> Unrolled:
+        """What the model says to a batch of texts, or is forced to say: then in all of them."""
+        source = pad([list(job.source.ids) for job in jobs])
+        mask = source != PAD if len({len(job.source.ids) for job in jobs}) > 1 else None
+        if jobs[0].wanted is not None:
+            target = [list(job.wanted.ids) for job in jobs]
+        elif beam > 1:
+            target = [decode.beam(self.model, torch.tensor([job.source.ids]), beam) for job in jobs]
+        else:
+            return decode.greedy(self.model, source, mask)
+        if len(jobs) == 1:
+            return decode.forced(self.model, source, pad(target))
+        with OneDNN():
+            return decode.forced(self.model, source, pad(target), mask)
+
+    def _said(self, job: Job, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
+        """The target's text and tokens."""
+        return self.text.spell(ids) if job.wanted is None else (job.target, job.wanted.tokens)
+
+    def _run(self, jobs: Sequence[Job], beam: int, keep: Collection[str]) -> list[Trace | Measured]:
+        unrolled = self._unroll(jobs, beam)
+        ends = [decode.limit(len(job.source.ids)) if job.wanted is None else LONGEST for job in jobs]
+        steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # a longer neighbour does not let one ramble on
+        said = [self._said(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]
+        alone = [unrolled.sentence(i, n, len(job.source.ids)) for i, (job, n) in enumerate(zip(jobs, steps))]
+        if "statistics" not in keep:
+            return [self._trace(*each) for each in zip(jobs, alone, *zip(*said))]
+        maps = {kind: [weights.numpy() for weights in getattr(unrolled, kind)] for kind in KINDS}
+        statistics = measured.of_batch(maps, [(job.source.tokens, target) for job, (_, target) in zip(jobs, said)])
+        traces = (
+            [self._trace(*each) for each in zip(jobs, alone, *zip(*said))] if "maps" in keep else [None] * len(jobs)
+        )
+        return [self._measured(*each) for each in zip(jobs, alone, *zip(*said), statistics, traces)]
+
+    def _measured(self, job, unrolled: Unrolled, translation, target, statistics, trace: Trace | None) -> Measured:
+        logits, tokens = unrolled.logits[0], unrolled.tokens[0]
+        chosen = logits.gather(1, tokens.unsqueeze(1)).squeeze(1) - logits.logsumexp(1)
+        return Measured(
+            model=self.name,
+            mechanism=self.mechanism,
+            text=job.text,
+            translation=translation,
+            forced=job.wanted is not None,
+            complete=target[-1].special,
+            source=job.source.tokens,
+            target=target,
+            log_probs=tuple(chosen.clamp(max=0).tolist()),
+            start=START,
+            maps=statistics[0],
+            values=statistics[1],
+            trace=trace,
+        )
+
+    def _trace(self, job: Job, unrolled: Unrolled, translation: str, target: tuple[Token, ...]) -> Trace:
         log_probs = torch.log_softmax(unrolled.logits[0], dim=-1)  # (T, V)
         chosen = log_probs.gather(1, unrolled.tokens[0].unsqueeze(1)).squeeze(1)
         maps = [
             AttentionMap(kind, layer, weights[0].numpy())
-            for kind in ("cross", "encoder", "decoder")
+            for kind in KINDS
             for layer, weights in enumerate(getattr(unrolled, kind))
         ]
         return Trace(
             model=self.name,
             mechanism=self.mechanism,
-            text=text,
+            text=job.text,
             translation=translation,
-            forced=forced,
-            source=source.tokens,
+            forced=job.wanted is not None,
+            source=job.source.tokens,
             target=target,
             log_probs=tuple(chosen.clamp(max=0).tolist()),
             alternatives=self._alternatives(log_probs),
@@ -75,3 +149,8 @@ class Translator(Trained):
             tuple(Alternative(self.text.piece(i), p) for i, p in zip(*row))
             for row in zip(ids.tolist(), values.exp().tolist())
         )
+
+
+def _check_beam(beam: int) -> None:
+    if not 1 <= beam <= BEAMS:
+        raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam}")

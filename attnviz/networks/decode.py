@@ -29,6 +29,17 @@ class Unrolled:
         """Steps of each sentence up to and including its first <eos>, or all of them."""
         return lengths(self.tokens)
 
+    def sentence(self, i: int, steps: int, size: int) -> "Unrolled":
+        """Sentence i alone, a batch of one without padding: its first `steps` steps and `size` source positions."""
+        part = slice(i, i + 1)
+        return Unrolled(
+            self.tokens[part, :steps],
+            self.logits[part, :steps],
+            [weights[part, :, :steps, :size] for weights in self.cross],
+            [weights[part, :, :size, :size] for weights in self.encoder],
+            [weights[part, :, :steps, :steps] for weights in self.decoder],
+        )
+
 
 def lengths(tokens: Tensor) -> list[int]:
     """tokens (B, T) -> how many each row has up to and including its first <eos>, or all of them."""

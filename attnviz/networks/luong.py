@@ -56,7 +56,7 @@ class Luong(Recurrent):
         W_c [c_t; s_t] = sum_j a_tj (W h_j) + W' s_t: the products with the annotations come first.
         """
         of_context, of_state = self.attentional.weight.split([memory.values.shape[-1], self.cell.hidden_size], dim=1)
-        values = F.linear(memory.values, of_context)
+        values = F.linear(memory.values, of_context.contiguous())
         *state, fed = memory.state
         found, cross = [], []
         for word in words.unbind(1):

@@ -149,8 +149,8 @@ class Recurrent(nn.Module):
         """
         embedded = self.embed(target)
         read, cell = embedded.shape[-1], self.cell
-        words = nn.functional.linear(embedded, cell.weight_ih[:, :read], cell.bias_ih)  # (B, T, G)
-        found, cross = self.unfold(memory, words, cell.weight_ih[:, read:])
+        words = nn.functional.linear(embedded, cell.weight_ih[:, :read].contiguous(), cell.bias_ih)  # (B, T, G)
+        found, cross = self.unfold(memory, words, cell.weight_ih[:, read:].contiguous())
         weights = tuple(torch.stack(layer, dim=2) for layer in zip(*cross))
         return self.logits(self.readout(found, embedded)), weights, ()
 

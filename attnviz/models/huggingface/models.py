@@ -4,15 +4,18 @@ Two kinds, whatever the family is called: a Reader has one stack (BERT and GPT a
 in what they attend to), a Writer an encoder and a decoder. Maps are those that the model computed with (eager attention).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attnviz.data.tokenizer import Tokens
+from attnviz.models import batches
 from attnviz.models.huggingface import tokenization
+from attnviz.models.measured import Measured
 from attnviz.models.trained import TextError, check
 from attnviz.models.translator import BEAMS
 from attnviz.networks import projections
@@ -79,6 +82,19 @@ class Pretrained:
         """The output of the model, its attention included, for one text."""
         source = torch.tensor([ids])
         return self.body(input_ids=source, attention_mask=torch.ones_like(source), output_attentions=True, **more)
+
+    def traces(
+        self,
+        texts: Iterable[str],
+        targets: Iterable[str | None] | None = None,
+        *,
+        batch_size: int = batches.BATCH,
+        beam: int = 1,
+        keep: Collection[str] = ("maps",),
+    ) -> Iterator[Trace | Measured | TextError]:
+        """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
+        batches.check_size(batch_size)
+        return batches.one_by_one(partial(self.trace, beam=beam), texts, targets, batches.kept(keep))
 
     @property
     def body(self) -> nn.Module:

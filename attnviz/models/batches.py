@@ -1,0 +1,154 @@
+"""Many texts through one model: in the order given, batches of like lengths, memory bounded whatever their number.
+
+A window of texts is read at a time; within it, texts of like lengths go through the model together, and what they give comes
+out in the order of the texts. A text that cannot be read leaves its error in its place.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from attnviz.data.tokenizer import Tokens
+from attnviz.models import measured
+from attnviz.models.measured import Measured
+from attnviz.models.trained import TextError
+from attnviz.trace import Trace
+
+KEEP = ("maps", "statistics")
+BATCH = 32  # sentences that go through a model together; more are no faster on a processor
+WINDOW = 16  # batches that are read before the first of them runs
+PIECES = 2048  # of source and target of a batch, padding included, at most
+CELLS = 4_000_000  # of the maps of a window, one head and layer of each kind, at most
+
+Result = Trace | Measured
+Read = Callable[[str, str], Tokens]  # a text, and what it is called in errors
+
+
+@dataclass(frozen=True)
+class Job:
+    """A text to trace, read already. target, wanted : what is to be forced, and its tokens; None for what the model says."""
+
+    text: str
+    source: Tokens
+    target: str | None = None
+    wanted: Tokens | None = None
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """Pieces of target, as far as one knows, and source."""
+        source = len(self.source.ids)
+        return len(self.wanted.ids) if self.wanted else source, source
+
+
+def kept(keep: Collection[str]) -> frozenset[str]:
+    """What is to be kept of each trace. ValueError unless it is at least one of KEEP, in a tuple or a list."""
+    if isinstance(keep, str) or not keep or not set(keep) <= set(KEEP):
+        raise ValueError(f"keep must be a tuple of some of {', '.join(KEEP)}; got {keep!r}")
+    return frozenset(keep)
+
+
+def check_size(batch_size: int) -> None:
+    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+        raise ValueError(f"batch_size must be an integer of at least 1; got {batch_size!r}")
+
+
+def pairs(texts: Iterable[str], targets: Iterable[str | None] | None) -> Iterator[tuple[str, str | None]]:
+    """Each text and its target, None where there is none. ValueError, once it is seen, when one list is the longer."""
+    if isinstance(texts, str) or isinstance(targets, str):
+        raise ValueError("texts and targets must be lists of strings; got one string")
+    if targets is None:
+        return ((text, None) for text in texts)
+    return _pairs(texts, targets)
+
+
+def _pairs(texts: Iterable[str], targets: Iterable[str | None]) -> Iterator[tuple[str, str | None]]:
+    missing = object()
+    for number, (text, target) in enumerate(zip_longest(texts, targets, fillvalue=missing)):
+        if text is missing or target is missing:
+            ended = "text" if text is missing else "target"
+            plural = "" if number == 1 else "s"
+            raise ValueError(f"targets must be as many as texts; got {number} {ended}{plural} and more of the other")
+        yield text, target
+
+
+def jobs(read: Read, texts: Iterable[str], targets: Iterable[str | None] | None) -> Iterator[Job | TextError]:
+    """Each text as a job, or the error that says why it is none."""
+
+    def job(text: str, target: str | None) -> Job | TextError:
+        try:
+            source = read(_string(text, "text"), "text")
+            wanted = None if target is None else read(_string(target, "target"), "target")
+        except TextError as error:
+            return error
+        return Job(text, source, target, wanted)
+
+    return (job(text, target) for text, target in pairs(texts, targets))
+
+
+def in_order(
+    given: Iterable[Job | TextError], run: Callable[[list[Job]], Sequence[Result]], batch_size: int
+) -> Iterator[Result | TextError]:
+    """What `run` makes of batches of jobs, one for each that was given, in that order; errors stay in their places."""
+    for window in _windows(given, batch_size):
+        found: list[Any] = list(window)
+        for batch in _batches(window, batch_size):
+            for place, result in zip(batch, run([window[place] for place in batch]), strict=True):
+                found[place] = result
+        yield from found
+
+
+def one_by_one(
+    trace: Callable[[str, str | None], Trace],
+    texts: Iterable[str],
+    targets: Iterable[str | None] | None,
+    keep: Collection[str],
+) -> Iterator[Result | TextError]:
+    """The same for a model that knows no batches."""
+    wanted = kept(keep)
+
+    def result(text: str, target: str | None) -> Result | TextError:
+        try:
+            made = trace(_string(text, "text"), None if target is None else _string(target, "target"))
+        except TextError as error:
+            return error
+        return measured.of_trace(made, "maps" in wanted) if "statistics" in wanted else made
+
+    return (result(text, target) for text, target in pairs(texts, targets))
+
+
+def _string(text: Any, what: str) -> str:
+    if not isinstance(text, str):
+        raise TextError(f"the {what} must be a string; got {text!r:.60}")
+    return text
+
+
+def _windows(given: Iterable[Job | TextError], batch_size: int) -> Iterator[list[Job | TextError]]:
+    window, cells = [], 0
+    for job in given:
+        window.append(job)
+        if isinstance(job, Job):
+            target, source = job.lengths
+            cells += target * source + source**2 + target**2
+        if len(window) == WINDOW * batch_size or cells > CELLS:
+            yield window
+            window, cells = [], 0
+    if window:
+        yield window
+
+
+def _batches(window: Sequence[Job | TextError], batch_size: int) -> Iterator[list[int]]:
+    """Places of the jobs in a window, like lengths together. Those that are forced and those that are not stay apart."""
+    places = [place for place, job in enumerate(window) if isinstance(job, Job)]
+    batch, longest = [], 0
+    for place in sorted(places, key=lambda place: (window[place].wanted is None, *window[place].lengths)):
+        job = window[place]
+        pieces = sum(job.lengths)
+        apart = bool(batch) and (window[batch[0]].wanted is None) != (job.wanted is None)
+        if batch and (apart or len(batch) == batch_size or (len(batch) + 1) * max(longest, pieces) > PIECES):
+            yield batch
+            batch, longest = [], 0
+        batch.append(place)
+        longest = max(longest, pieces)
+    if batch:
+        yield batch

@@ -1,0 +1,130 @@
+"""What is left of a trace where only its statistics are wanted: texts, tokens and numbers, and no weights.
+
+Letters: B batch, H heads, Q queries, K keys, R rows: every query of every head of every map, in this order from the last.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from attnviz import stats
+from attnviz.trace import BOS, Token, Trace
+
+NAMES = (*stats.STATISTICS, "special_mass")  # as stats.steps has them
+THRESHOLD = 0.1  # as there
+COMMON = "model mechanism text translation forced complete source target log_probs start".split()
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The statistics of one trace; what both have means the same in both.
+
+    maps : kind, layer, heads, queries of each map. values : (NAMES, R) float64, see `stats.rows`. trace : the whole, if it was
+    to be kept too.
+    """
+
+    model: str
+    mechanism: str
+    text: str
+    translation: str
+    forced: bool
+    complete: bool
+    source: tuple[Token, ...]
+    target: tuple[Token, ...]
+    log_probs: tuple[float, ...]
+    start: Token
+    maps: tuple[tuple[str, int, int, int], ...]
+    values: np.ndarray
+    trace: Trace | None = None
+
+    @property
+    def log_prob(self) -> float | None:
+        """Natural log of the probability of the whole target; None when not known, or there is no target."""
+        return sum(self.log_probs) if self.log_probs else None
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """kind, layer, head, step, token, argmax_token and NAMES, each (R,)."""
+        columns = {name: [] for name in ("kind", "layer", "head", "step", "token", "argmax_token")}
+        argmax, first = self.values[NAMES.index("argmax")].astype(np.int64), 0
+        for kind, layer, heads, steps in self.maps:
+            queries, keys = _sides(kind, self.source, self.target, self.start)
+            rows = heads * steps
+            columns["kind"].append(np.full(rows, kind, dtype=object))
+            columns["layer"].append(np.full(rows, layer))
+            columns["head"].append(np.repeat(np.arange(heads), steps))
+            columns["step"].append(np.tile(np.arange(steps), heads))
+            columns["token"].append(np.tile(_texts(queries), heads))
+            columns["argmax_token"].append(_texts(keys)[argmax[first : first + rows]])
+            first += rows
+        whole = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in columns.items()}
+        return whole | {name: argmax if name == "argmax" else row for name, row in zip(NAMES, self.values)}
+
+    def frame(self) -> pd.DataFrame:
+        """`stats.steps` of the trace."""
+        return pd.DataFrame({"model": self.model, "mechanism": self.mechanism, **self.columns()})
+
+
+def of_trace(trace: Trace, keep: bool) -> Measured:
+    """The statistics of one trace. keep : the trace too."""
+    parts = []
+    for attention in trace.maps:
+        special = np.array([[token.special for token in trace.keys(attention)]])
+        weights, visible = attention.weights[None], trace.visible(attention)[None, None]
+        parts.append(_measure(weights, visible, special)[:, 0].reshape(len(NAMES), -1))
+    return Measured(
+        **{name: getattr(trace, name) for name in COMMON},
+        maps=tuple((m.kind, m.layer, *m.weights.shape[:2]) for m in trace.maps),
+        values=np.concatenate(parts, axis=1) if parts else np.empty((len(NAMES), 0)),
+        trace=trace if keep else None,
+    )
+
+
+def of_batch(maps: dict[str, Sequence[np.ndarray]], texts: Sequence[tuple]) -> list[tuple[tuple, np.ndarray]]:
+    """`maps` and `values` of each sentence of a batch.
+
+    maps : kind -> weights (B, H, Q, K) of each layer, padded at the ends. texts : the source's tokens and the target's of each.
+    """
+    found = [([], []) for _ in texts]
+    for kind, layers in maps.items():
+        sides = [_sides(kind, source, target, BOS) for source, target in texts]
+        for layer, weights in enumerate(layers):
+            special = _padded([[token.special for token in keys] for _, keys in sides], weights.shape[-1])
+            values = _measure(weights, _visible(kind, sides, weights.shape), special)
+            for i, (queries, _) in enumerate(sides):
+                shapes, parts = found[i]
+                shapes.append((kind, layer, weights.shape[1], len(queries)))
+                parts.append(values[:, i, :, : len(queries)].reshape(len(NAMES), -1))
+    empty = np.empty((len(NAMES), 0))
+    return [(tuple(shapes), np.concatenate([empty, *parts], axis=1)) for shapes, parts in found]
+
+
+def _sides(kind: str, source: Sequence, target: Sequence, start: Token) -> tuple[Sequence[Token], Sequence[Token]]:
+    """Queries and keys, as a trace has them."""
+    if kind == "encoder" or not target:
+        return source, source
+    return (target, (start, *target[:-1])) if kind == "decoder" else (target, source)
+
+
+def _visible(kind: str, sides: Sequence[tuple], shape: tuple[int, ...]) -> np.ndarray:
+    """bool (B, 1, 1|Q, K): a sentence's own keys; in a decoder those not after the query."""
+    if kind == "decoder":
+        return np.tri(*shape[-2:], dtype=bool)[None, None]
+    return _padded([[True] * len(keys) for _, keys in sides], shape[-1])[:, None, None]
+
+
+def _padded(rows: Sequence[Sequence[bool]], width: int) -> np.ndarray:
+    """bool (B, width), False where a row has ended."""
+    return np.array([[*row, *[False] * (width - len(row))] for row in rows])
+
+
+def _measure(weights: np.ndarray, visible: np.ndarray, special: np.ndarray) -> np.ndarray:
+    """weights (B, H, Q, K), visible (B, 1, 1|Q, K), special (B, K) -> (NAMES, B, H, Q) float64."""
+    measured = stats.measure(weights, visible, THRESHOLD)
+    mass = np.where(special[:, None, None], weights, 0).sum(-1, dtype=np.float64)
+    return np.stack([*measured.values(), mass])
+
+
+def _texts(tokens: Sequence[Token]) -> np.ndarray:
+    return np.array([token.text for token in tokens], dtype=object)

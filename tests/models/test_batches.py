@@ -1,0 +1,246 @@
+"""Many texts at once: the traces that one by one gives, in their order, whatever the batches; bad texts in their places."""
+
+import itertools
+import re
+
+import pandas as pd
+import pytest
+import tiny
+import torch
+from alike import alike
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import attnviz
+from attnviz import stats
+from attnviz.data.tokenizer import EOS
+from attnviz.mechanisms import MECHANISMS
+from attnviz.models import batches
+from attnviz.models.measured import Measured
+from attnviz.models.trained import TextError
+from attnviz.models.translator import Translator
+
+every = pytest.mark.parametrize("mechanism", MECHANISMS)
+few = settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+words = st.sampled_from([*tiny.NOUNS, *tiny.COLOURS, *tiny.VERBS, "The", "zzz", "."])
+sentence = st.lists(words, min_size=1, max_size=9).map(" ".join)
+BAD = {
+    "": "the text is empty; type a sentence",
+    " \n": "the text is empty; type a sentence",
+    7: "the text must be a string; got 7",
+}
+loaded = {}
+
+
+@pytest.fixture
+def translator(root, mechanism):
+    """A tiny checkpoint, made to end its sentences now and then."""
+    if mechanism not in loaded:
+        model = Translator.load(f"en-fr/{mechanism}", root)
+        if hasattr(model.model, "output_bias"):
+            model.model.output_bias[EOS] = 0.4
+        loaded[mechanism] = model
+    return loaded[mechanism]
+
+
+def same(found, wanted):
+    """What `traces` yields is what `trace` returned, or raised."""
+    if isinstance(wanted, TextError):
+        assert type(found) is TextError and str(found) == str(wanted)
+    else:
+        alike(found, wanted)
+
+
+def one_by_one(translator, texts, targets=None, **settings):
+    for text, target in zip(texts, targets or itertools.repeat(None)):
+        try:
+            yield translator.trace(text, target, **settings)
+        except TextError as error:
+            yield error
+
+
+@every
+@few
+@given(texts=st.lists(sentence | st.just(" "), min_size=1, max_size=7), size=st.integers(1, 4))
+def test_greedy_is_as_one_by_one(translator, mechanism, texts, size):
+    found = list(translator.traces(texts, batch_size=size))
+    for got, wanted in zip(found, one_by_one(translator, texts), strict=True):
+        same(got, wanted)
+
+
+@every
+@few
+@given(
+    given=st.lists(st.tuples(sentence, sentence | st.sampled_from([None, ""])), min_size=1, max_size=7),
+    size=st.integers(1, 4),
+)
+def test_forced_and_free_may_be_mixed(translator, mechanism, given, size):
+    texts, targets = zip(*given)
+    found = list(translator.traces(texts, targets, batch_size=size))
+    for got, wanted in zip(found, one_by_one(translator, texts, targets), strict=True):
+        same(got, wanted)
+
+
+@every
+def test_a_beam_is_as_one_by_one(translator, mechanism):
+    texts = [english for english, _ in tiny.sentences(5, 2)]
+    for got, wanted in zip(translator.traces(texts, beam=3), one_by_one(translator, texts, beam=3), strict=True):
+        same(got, wanted)
+
+
+@every
+@few
+@given(given=st.lists(st.tuples(sentence, sentence | st.none()), min_size=1, max_size=6), size=st.integers(1, 4))
+def test_statistics_are_those_of_the_traces(translator, mechanism, given, size):
+    texts, targets = zip(*given)
+    for got, wanted in zip(
+        translator.traces(texts, targets, batch_size=size, keep=("statistics",)),
+        one_by_one(translator, texts, targets),
+        strict=True,
+    ):
+        measured_as(got, wanted)
+        assert got.trace is None
+
+
+def measured_as(found, trace):
+    """A Measured says of a trace what `stats.steps` says."""
+    assert isinstance(found, Measured)
+    for name in "model mechanism text translation forced complete source target start".split():
+        assert getattr(found, name) == getattr(trace, name), name
+    if trace.log_prob is None:
+        assert found.log_prob is None
+    else:
+        assert found.log_prob == pytest.approx(trace.log_prob, abs=1e-4)
+    got, wanted = found.frame(), stats.steps(trace)
+    assert list(got.columns) == list(wanted.columns)
+    jumpy = ["argmax", "argmax_token", "effective_threshold"]  # a rounding apart, they are another key, or one more
+    pd.testing.assert_frame_equal(
+        got.drop(columns=jumpy), wanted.drop(columns=jumpy), atol=1e-4, rtol=0, check_dtype=False
+    )
+    clear = (wanted["max_weight"] > 0.5 + 1e-4).to_numpy()
+    assert (got["argmax"][clear] == wanted["argmax"][clear]).all()
+    assert (got["argmax_token"][clear] == wanted["argmax_token"][clear]).all()
+
+
+@pytest.mark.parametrize("mechanism", ["transformer", "fixed-context"])
+def test_statistics_of_one_sentence_are_exactly_those_of_its_trace(translator):
+    """No rounding between them: the same weights."""
+    (found,) = translator.traces(["The black dog runs."], keep=("maps", "statistics"))
+    frame = stats.steps(found.trace)
+    if len(frame):
+        pd.testing.assert_frame_equal(found.frame(), frame, rtol=1e-12)
+    else:
+        assert list(found.frame()) == list(frame) and found.frame().empty
+
+
+@pytest.mark.parametrize("mechanism", ["bahdanau"])
+def test_a_bad_text_leaves_its_error_in_its_place(translator):
+    texts = ["The cat sleeps.", *BAD, "The dog " * 200, "The cat runs."]
+    found = list(translator.traces(texts, batch_size=2))
+    assert [found[0].text, found[-1].text] == [texts[0], texts[-1]]
+    assert [str(error) for error in found[1 : 1 + len(BAD)]] == list(BAD.values())
+    assert re.match(r"the text is too long: \d+ pieces with the end mark", str(found[-2]))
+    wrong_target = list(translator.traces(["The cat sleeps."] * 2, ["", "Le chat dort."]))
+    assert (
+        str(wrong_target[0]) == "the target is empty; type a sentence"
+        and wrong_target[1].translation == "Le chat dort."
+    )
+
+
+@pytest.mark.parametrize("mechanism", ["bahdanau"])
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"beam": 0}, "beam must be from 1 to 20; got 0"),
+        ({"batch_size": 0}, "batch_size must be an integer of at least 1; got 0"),
+        ({"batch_size": True}, "batch_size must be an integer of at least 1; got True"),
+        ({"keep": ()}, "keep must be a tuple of some of maps, statistics; got ()"),
+        ({"keep": "maps"}, "keep must be a tuple of some of maps, statistics; got 'maps'"),
+        ({"keep": ("weights",)}, "keep must be a tuple of some of maps, statistics; got ('weights',)"),
+        ({"targets": "Le chat"}, "texts and targets must be lists of strings; got one string"),
+    ],
+)
+def test_settings_are_refused_before_anything_is_read(translator, settings, message):
+    def never():
+        raise AssertionError("it was read")
+        yield
+
+    with pytest.raises(ValueError) as error:
+        translator.traces(never(), **settings)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("mechanism", ["bahdanau"])
+def test_as_many_targets_as_texts(translator):
+    with pytest.raises(ValueError) as error:
+        list(translator.traces(["The cat sleeps."], []))
+    assert str(error.value) == "targets must be as many as texts; got 0 targets and more of the other"
+    with pytest.raises(ValueError) as error:
+        list(translator.traces(["The cat sleeps."], [None, "Le chat dort."]))
+    assert str(error.value) == "targets must be as many as texts; got 1 text and more of the other"
+
+
+@pytest.mark.parametrize("mechanism", ["luong-general"])
+def test_no_more_than_a_window_is_read_ahead(translator, monkeypatch):
+    """Whatever the number of texts: here it has no end."""
+    read = []
+
+    def endless():
+        for number in itertools.count():
+            read.append(number)
+            yield "The cat sleeps."
+
+    found = translator.traces(endless(), batch_size=2)
+    for number in range(3 * 2 * batches.WINDOW):
+        assert next(found).text == "The cat sleeps."
+        assert len(read) - number <= 2 * batches.WINDOW
+    monkeypatch.setattr(batches, "CELLS", 1)  # long texts make shorter windows
+    read.clear()
+    next(translator.traces(endless(), batch_size=2))
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize("mechanism", ["transformer"])
+def test_batches_hold_like_lengths_and_no_more_than_asked(translator, monkeypatch):
+    sizes = []
+    real = Translator._unroll
+    monkeypatch.setattr(Translator, "_unroll", lambda self, jobs, beam: sizes.append(jobs) or real(self, jobs, beam))
+    texts = ["The cat sleeps.", "The black white dog runs.", "Cat.", "The dog runs."] * 4
+    list(translator.traces(texts, batch_size=4))
+    lengths = [[len(job.source.ids) for job in jobs] for jobs in sizes]
+    assert [len(batch) for batch in lengths] == [4] * 4
+    assert sum(lengths, []) == sorted(sum(lengths, []))
+    sizes.clear()
+    monkeypatch.setattr(batches, "PIECES", 2 * 2 * len(translator.text.ids(texts[1])))
+    list(translator.traces(texts, batch_size=4))
+    assert max(len(jobs) * max(sum(job.lengths) for job in jobs) for jobs in sizes) <= batches.PIECES
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "marian"])
+def test_models_of_the_transformers_library(folder, family):
+    model = attnviz.load(f"hf:{folder(family)}")
+    texts = ["the black dog is run", "", "the ball"]
+    found, kept = list(model.traces(texts)), list(model.traces(texts, keep=("statistics",)))
+    assert str(found[1]) == str(kept[1]) == "the text is empty; type a sentence"
+    for i in (0, 2):
+        alike(found[i], model.trace(texts[i]))
+        measured_as(kept[i], found[i])
+
+
+def test_a_classifier():
+    model = attnviz.load("sst2/self-attention")
+    texts = ["a lovely film", "a dull , long film"]
+    for found, kept, text in zip(model.traces(texts), model.traces(texts, keep=("statistics",)), texts, strict=True):
+        alike(found, model.trace(text))
+        measured_as(kept, found)
+
+
+@pytest.mark.parametrize("mechanism", ["transformer"])
+def test_nothing_else_changes(translator):
+    before = {name: value.clone() for name, value in translator.model.state_dict().items()}
+    found = translator.traces(["The cat sleeps."] * 40, ["Le chat dort."] * 40)
+    next(found)
+    assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+    assert torch.nn.functional.linear(torch.ones(99, 2), torch.ones(3, 2)).requires_grad is False
+    found.close()
+    assert all(torch.equal(value, before[name]) for name, value in translator.model.state_dict().items())
