@@ -5,12 +5,13 @@ import torch
 
 from attnviz.data.tokenizer import PAD
 from attnviz.mechanisms import MECHANISMS, Config
-from attnviz.networks.registry import build
+from attnviz.networks.luong import Product
+from attnviz.networks.registry import CLASSES, build
 
 V, W, E = 30, 6, 4  # vocabulary, state width, embedding width
 RECURRENT = [name for name in MECHANISMS if name != "transformer"]
 ATTENDING = [name for name in RECURRENT if MECHANISMS[name].kinds]
-SUMMED = ("luong-dot", "scaled-dot")  # annotations are the sum of the two directions
+SUMMED = tuple(name for name, kind in CLASSES.items() if issubclass(kind, Product))
 LUONG = [name for name in ATTENDING if name != "bahdanau"]
 every = pytest.mark.parametrize("name", RECURRENT)
 attending = pytest.mark.parametrize("name", ATTENDING)
