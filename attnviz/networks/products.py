@@ -1,8 +1,8 @@
 """Matrix products by oneDNN, for batches.
 
-torch multiplies fp32 matrices by MKL, which on processors of other makers than Intel does without their widest registers:
-on one core of an EPYC of 2024 with AVX-512 it reaches 90 GFLOP/s where oneDNN, which torch carries too, reaches 210. The
-results differ by rounding, so what must be the same bit for bit does without.
+torch multiplies fp32 matrices by MKL, which does not use the widest registers of processors that Intel did not make. On
+one core of an AMD EPYC with AVX-512, measured: MKL 90 GFLOP/s; oneDNN, which torch carries too, 210. The results differ
+by rounding, so what must be the same bit for bit does without.
 """
 
 import torch
@@ -15,8 +15,8 @@ ROWS = 64  # fewer are sooner done the usual way
 class OneDNN(TorchFunctionMode):
     """Within it (`with OneDNN():`) linear maps go through oneDNN, in this thread, where no gradient is wanted.
 
-    Many rows of fp32 on a CPU, that is; others, and all where torch has no oneDNN, go the usual way. Each call of torch costs
-    some microseconds more, so it pays for few large products and not for many small ones.
+    Many rows of fp32 on a CPU, that is; others, and all where torch has no oneDNN, go the usual way. Each call of
+    torch costs some microseconds more, so it pays for few large products and not for many small ones.
     """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):

@@ -1,0 +1,159 @@
+"""Many traces at once, beside other ways: `python tests/bench/traces.py --data DIR [--inseq PYTHON]`. One thread.
+
+Sentences of the Flickr test set of 2016, English and French, through the shipped en-fr Transformer. Times are medians
+over ROUNDS of processor time, in ms a sentence, which a busy machine disturbs less than the wall clock; the ways
+take turns.
+
+    inseq       its method `attention`, target given, on a MarianMTModel of the same architecture, sizes and pieces
+                with random weights, and the same sentences, one by one: it knows no batches for such
+                models. PYTHON is an interpreter that has inseq.
+    whole       model.traces(texts, targets)                             bar: 3 times as fast as inseq
+    statistics  the same, keep=("statistics",)                           bar: 5 times
+    evaluate    translations(model, texts), what `python -m attnviz evaluate` runs
+    greedy      model.traces(texts, keep=("statistics",))                bar: .8 times as fast as evaluate
+    forward     model.model(source, target), one sentence at a time: encoder and decoder once, with weights
+    one         model.trace(text, target), one sentence at a time        bar: 1.3 times the time of forward
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"
+import torch  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from attnviz.data import readers  # noqa: E402
+from attnviz.data.tokenizer import BOS  # noqa: E402
+from attnviz.evaluation.translation import translations  # noqa: E402
+from attnviz.models import checkpoints  # noqa: E402
+from attnviz.models.translator import Translator  # noqa: E402
+
+MODEL = "en-fr/transformer"
+ROUNDS = 3
+INSEQ = """
+import json, os, sys, time
+os.environ["HF_HUB_OFFLINE"] = "1"
+import torch; torch.set_num_threads(1)
+import inseq, transformers
+from importlib.metadata import version
+from tokenizers import Tokenizer, processors
+given = json.load(sys.stdin)
+pieces = Tokenizer.from_file(given["tokenizer"])
+pieces.post_processor = processors.TemplateProcessing(single="$A <eos>", special_tokens=[("<eos>", 2)])
+tokenizer = transformers.PreTrainedTokenizerFast(
+    tokenizer_object=pieces, pad_token="<pad>", bos_token="<bos>", eos_token="<eos>", unk_token="<unk>")
+tokenizer.save_pretrained(given["folder"])
+config = transformers.MarianConfig(
+    vocab_size=given["vocabulary"], d_model=given["width"], max_position_embeddings=512, activation_function="relu",
+    pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, scale_embedding=True,
+    **{f"{side}_{name}": given[key] for side in ("encoder", "decoder")
+       for name, key in (("layers", "layers"), ("attention_heads", "heads"), ("ffn_dim", "hidden"))})
+transformers.MarianMTModel(config).save_pretrained(given["folder"])
+model = inseq.load_model(given["folder"], "attention")
+model.attribute(given["texts"][:3], given["targets"][:3], show_progress=False)
+times = []
+for _ in range(given["rounds"]):
+    started = time.process_time()
+    model.attribute(given["texts"], given["targets"], show_progress=False)
+    times.append(time.process_time() - started)
+print(json.dumps({"times": times, "versions": {name: version(name) for name in ("inseq", "transformers", "torch")}}))
+"""
+
+
+def by_inseq(python: str, model: Translator, texts, targets) -> dict:
+    """Seconds of each round, and the versions that ran."""
+    options = json.loads((checkpoints.ROOT / MODEL / "config.json").read_text())["options"]
+    with tempfile.TemporaryDirectory() as folder:
+        given = options | {
+            "tokenizer": str(checkpoints.ROOT / MODEL.split("/")[0] / "tokenizer.json"),
+            "folder": folder,
+            "vocabulary": len(model.text),
+            "texts": texts,
+            "targets": targets,
+            "rounds": ROUNDS,
+        }
+        done = subprocess.run(
+            [python, "-c", INSEQ], input=json.dumps(given), capture_output=True, text=True, check=True
+        )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def seconds(work) -> float:
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def ways(model: Translator, texts: list[str], targets: list[str]) -> dict:
+    """Each way of the table above, as a function of nothing."""
+    pairs = [(model.text.ids(text), model.text.ids(target)) for text, target in zip(texts, targets)]
+
+    @torch.inference_mode()
+    def forward():
+        for source, target in pairs:
+            model.model(torch.tensor([source]), torch.tensor([[BOS, *target[:-1]]]))
+
+    def drain(iterator):
+        for result in iterator:
+            if isinstance(result, Exception):
+                raise result
+
+    return {
+        "whole": lambda: drain(model.traces(texts, targets)),
+        "statistics": lambda: drain(model.traces(texts, targets, keep=("statistics",))),
+        "evaluate": lambda: translations(model, texts),
+        "greedy": lambda: drain(model.traces(texts, keep=("statistics",))),
+        "forward": forward,
+        "one": lambda: [model.trace(*pair) for pair in zip(texts, targets)],
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="a data folder with multi30k")
+    parser.add_argument("--inseq", help="a Python interpreter that has inseq; without, its two bars are left out")
+    parser.add_argument("--sentences", type=int, default=256, help="from the test set (256)")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    files = [readers.find_file(options.data / "multi30k", f"test_2016_flickr.{side}") for side in ("en", "fr")]
+    texts, targets = (readers.read_lines(file)[: options.sentences] for file in files)
+    model = Translator.load(MODEL)
+    todo = ways(model, texts, targets)
+    for work in todo.values():
+        work()  # once before the clock starts
+    rounds = [{name: seconds(work) for name, work in todo.items()} for _ in range(ROUNDS)]
+    ms = {name: 1e3 * statistics.median(times[name] for times in rounds) / len(texts) for name in todo}
+    bars = {
+        "greedy: speed of evaluate": (ms["evaluate"] / ms["greedy"], ">=", 0.8),
+        "one: time of forward": (ms["one"] / ms["forward"], "<=", 1.3),
+    }
+    versions = {"torch": torch.__version__}
+    if options.inseq:
+        other = by_inseq(options.inseq, model, texts, targets)
+        versions["with inseq"] = other["versions"]
+        ms["inseq"] = 1e3 * statistics.median(other["times"]) / len(texts)
+        bars["whole: speed of inseq"] = (ms["inseq"] / ms["whole"], ">=", 3)
+        bars["statistics: speed of inseq"] = (ms["inseq"] / ms["statistics"], ">=", 5)
+    met = {name: value >= bar if sign == ">=" else value <= bar for name, (value, sign, bar) in bars.items()}
+    if options.json:
+        ratios = {name: round(value, 2) for name, (value, _, _) in bars.items()}
+        print(json.dumps({"ms": ms, "ratios": ratios, "met": met, "versions": versions}, indent=1))
+    else:
+        for name, value in ms.items():
+            print(f"{name:12} {value:7.2f} ms a sentence")
+        for name, (value, sign, bar) in bars.items():
+            print(f"{name:30} {value:5.2f}   bar {sign} {bar}   {'met' if met[name] else 'MISSED'}")
+        print(versions)
+    return int(not all(met.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
