@@ -277,9 +277,9 @@ def test_heads_are_switched_off_and_every_chart_has_a_table(dashboard, trace):
         "Weights of layer 1, head 1",
         "Weights of layer 1, head 2",
         "Jensen",
-        "Scores of every head",
+        "Pattern scores of every head",
         "Rollout up to layer 3",
-        "Share of a layer's weight by distance",
+        "Share of each layer's weight by distance",
     ):
         assert any(table.startswith(caption) for table in tables), caption
     assert all(

@@ -70,7 +70,7 @@ def test_japanese_reads_properly(page):
 def test_the_made_task_says_what_it_is(page):
     page.open()
     page.choose("pair", "Reverse the sequence")
-    page.page.get_by_text("say the same letters backwards").wait_for()
+    page.page.get_by_text("Toy task: reverse the letters").wait_for()
     page.drawn()
     assert page.sentence.input_value() == "a b c d e f"
     page.page.get_by_role("button", name="m o t o r", exact=True).click()
@@ -167,7 +167,7 @@ def test_links_by_hand_over_the_maps(dashboard):
     dashboard.page.locator(".linked").first.wait_for()
     dashboard.drawn(8)
     assert dashboard.sentence.input_value() == pair.source and dashboard.translations == [pair.target] * 3
-    assert "Alignment error rate of this sentence 0." in dashboard.page.locator(".linked").first.inner_text()
+    assert "Alignment error rate on this sentence: 0." in dashboard.page.locator(".linked").first.inner_text()
     assert outlines(dashboard) == [True] * 3
     before = dashboard.heatmaps()
     dashboard.page.reload()
