@@ -34,6 +34,7 @@ LAYERS = {
     "ablation": "pandas torch",
     "inside": "numpy pandas torch",
     "intervene": "numpy torch",
+    "faithfulness": "captum numpy pandas torch",
     "evaluation": "sacrebleu sacremoses torch tqdm",
     "training": "tokenizers torch tqdm",
     "studies": "matplotlib numpy sacrebleu torch",

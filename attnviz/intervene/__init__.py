@@ -24,7 +24,7 @@ from attnviz.intervene.changes import (
 from attnviz.intervene.names import KINDS, parse
 from attnviz.intervene.run import Outcome, run
 from attnviz.intervene.scope import Scope
-from attnviz.intervene.steps import Effect, effects, total_variation
+from attnviz.intervene.steps import Effect, effect_on_label, effects, total_variation
 
 __all__ = [
     "KINDS",
@@ -43,6 +43,7 @@ __all__ = [
     "Temperature",
     "Uniform",
     "ZeroLargest",
+    "effect_on_label",
     "effects",
     "parse",
     "run",

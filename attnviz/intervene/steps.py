@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from attnviz.data.tokenizer import BOS
 from attnviz.intervene import scope as scopes
-from attnviz.intervene.changes import Change
+from attnviz.intervene.changes import Change, Place
 from attnviz.intervene.scope import Scope
+from attnviz.networks.classifier import SelfAttention
 
 
 class Effect(NamedTuple):
@@ -24,6 +25,7 @@ class Effect(NamedTuple):
     changed: Tensor
 
 
+@torch.inference_mode()  # of a generator: only while it runs
 def effects(
     network: nn.Module,
     source: Sequence[int],
@@ -37,16 +39,29 @@ def effects(
     Yields step by step, so that whoever asks may stop. ValueError as of `scope.check`.
     """
     scopes.check(network, scope)
-    with torch.inference_mode():
-        memory = network.encode(torch.tensor([list(source)]))
-        wide, state = widened(memory, rows), memory.state
-        for step, token in enumerate(torch.tensor([BOS, *target[:-1]])):
-            plain = network.step(memory, state, token[None])
-            reweighs = scopes.reweighs(network, change, scope, step)
-            changed = network.step(wide, widened(state, rows), token.expand(rows), reweighs)
-            weights = tuple(layer[0] for layer in plain.cross)
-            yield Effect(step, weights, plain.logits[0], changed.logits)
-            state = plain.state
+    memory = network.encode(torch.tensor([list(source)]))
+    wide, state = widened(memory, rows), memory.state
+    for step, token in enumerate(torch.tensor([BOS, *target[:-1]])):
+        plain = network.step(memory, state, token[None])
+        reweighs = scopes.reweighs(network, change, scope, step)
+        changed = network.step(wide, widened(state, rows), token.expand(rows), reweighs)
+        weights = tuple(layer[0] for layer in plain.cross)
+        yield Effect(step, weights, plain.logits[0], changed.logits)
+        state = plain.state
+
+
+@torch.inference_mode()
+def effect_on_label(network: SelfAttention, source: Sequence[int], change: Change, rows: int = 1) -> Effect:
+    """`effects` of a classifier: its pooling is changed, at its one step; `plain` and `changed` are logits of the labels."""
+    vectors = network.embedding(torch.tensor([list(source)]))
+    plain = network.judge_vectors(vectors)
+
+    def reweigh(weights: Tensor, mask: Tensor | None) -> Tensor:
+        visible = weights.new_ones(weights.shape, dtype=torch.bool) if mask is None else mask.expand_as(weights)
+        return change(weights, visible, Place(0, 0))
+
+    changed = network.judge_vectors(widened(vectors, rows), reweigh=reweigh)
+    return Effect(0, (plain.pooling[0],), plain.logits[0], changed.logits)
 
 
 def widened(tree, rows: int):

@@ -184,3 +184,10 @@ def test_effects_of_identity_are_none(models):
     model = models["scaled-dot"]
     for effect in intervene.effects(model.model, model.text.ids(TEXT), model.text.ids(TARGET), Identity(), rows=3):
         assert torch.allclose(effect.changed, effect.plain, atol=1e-5)
+
+
+def test_effects_that_are_left_off_leave_gradients_on(models):
+    model = models["bahdanau"]
+    found = intervene.effects(model.model, model.text.ids(TEXT), model.text.ids(TARGET), Uniform())
+    next(found)
+    assert not torch.is_inference_mode_enabled()

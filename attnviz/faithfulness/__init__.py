@@ -1,0 +1,33 @@
+"""Does attention matter to what a model says? Tests of one text, each against a baseline.
+
+>>> asked = faithfulness.subject(model, "The black dog runs.")
+>>> faithfulness.preserved(asked)                          # is the token still said when attention is changed?
+>>> faithfulness.variation(asked)                          # 100 permutations against the maximum weight
+>>> gradients = faithfulness.integrated_gradients(asked)   # and gradient_times_input, leave_one_out
+>>> faithfulness.agreement(asked.attention, {"integrated": gradients.values}, asked.trace.target)
+>>> faithfulness.erasure(asked, asked.attention)           # comprehensiveness and sufficiency
+"""
+
+from attnviz.faithfulness.agreement import agreement, spread_of_tau, tau_b
+from attnviz.faithfulness.changes import CHANGES, preserved, variation
+from attnviz.faithfulness.erasure import SHARES, erasure, random_importance
+from attnviz.faithfulness.gradients import Integrated, gradient_times_input, integrated_gradients, leave_one_out
+from attnviz.faithfulness.subject import Subject, subject
+
+__all__ = [
+    "CHANGES",
+    "SHARES",
+    "Integrated",
+    "Subject",
+    "agreement",
+    "erasure",
+    "gradient_times_input",
+    "integrated_gradients",
+    "leave_one_out",
+    "preserved",
+    "random_importance",
+    "spread_of_tau",
+    "subject",
+    "tau_b",
+    "variation",
+]

@@ -1,0 +1,69 @@
+"""What a change of attention at one step does to the next token: is it still said, and how far do the chances move?"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from attnviz import function_words, intervene
+from attnviz.faithfulness.subject import Labelled, Subject
+from attnviz.function_words import OTHER
+from attnviz.intervene import Change, Permuted, Uniform
+from attnviz.networks import decode
+
+CHANGES: tuple[Change, ...] = (
+    intervene.Uniform(),
+    intervene.ZeroLargest(),
+    intervene.OnlyLargest(),
+    intervene.KeepLargest(),
+    intervene.Permuted(0),
+    intervene.LastOnly(),
+)
+
+
+def preserved(subject: Subject, changes: Sequence[Change] = CHANGES) -> pd.DataFrame:
+    """One row a target token and change: columns step, token, kind, change, preserved, total_variation. Moradi et al. 2019.
+
+    Attention is changed at that step alone; what was said before it is as it was. preserved : the token stays the model's first
+    choice (where it was not, as in a target that was given, no change preserves it). kind : function, content or other, of the
+    word in the target's language; other for a label, and where the language has no list.
+    """
+    kinds = _kinds(subject)
+    rows = []
+    for change in changes:
+        for effect in subject.effects(change):
+            said = int(_best(subject, effect.changed)[0])
+            (variation,) = intervene.total_variation(effect.plain, effect.changed).tolist()
+            token = subject.trace.target[effect.step].text
+            same = said == subject.target[effect.step]
+            rows.append((effect.step, token, kinds[effect.step], str(change), same, variation))
+    return pd.DataFrame(rows, columns=["step", "token", "kind", "change", "preserved", "total_variation"])
+
+
+def _best(subject: Subject, logits):
+    return logits.argmax(-1) if isinstance(subject, Labelled) else decode.best(0, logits)
+
+
+def _kinds(subject: Subject) -> list[str]:
+    trace, language = subject.trace, subject.model.task.target
+    if isinstance(subject, Labelled) or language not in function_words.languages():
+        return [OTHER] * len(trace.target)
+    return function_words.kinds(trace.translation, trace.target, language)
+
+
+def variation(subject: Subject, count: int = 100, seed: int = 0) -> pd.DataFrame:
+    """One row a target token: columns step, token, max_weight, median, low, high, uniform. Jain and Wallace 2019, sec. 4.2.1.
+
+    Total variation (0 to 1) between the next-token distribution as it is and with permuted attention: the median over `count`
+    permutations, run as one batch, with the quartiles; and with uniform attention (Wiegreffe and Pinter 2019). max_weight : the
+    largest weight of the step. A large weight that can be moved at no cost did not matter.
+    """
+    permuted, uniform = subject.effects(Permuted(seed), count), subject.effects(Uniform())
+    rows = []
+    for many, even in zip(permuted, uniform):
+        quartiles = np.quantile(intervene.total_variation(many.plain, many.changed).numpy(), (0.25, 0.5, 0.75))
+        (flat,) = intervene.total_variation(even.plain, even.changed).tolist()
+        token, largest = subject.trace.target[many.step].text, subject.attention[many.step].max()
+        low, median, high = map(float, quartiles)
+        rows.append((many.step, token, float(largest), median, low, high, flat))
+    return pd.DataFrame(rows, columns=["step", "token", "max_weight", "median", "low", "high", "uniform"])

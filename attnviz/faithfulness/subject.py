@@ -1,0 +1,119 @@
+"""What is explained: one text, and the probability of each token that a model produced of it (or of the label it gave).
+
+Everything here takes other inputs for the same output: other source tokens, or other rows in place of their embeddings.
+Letters: N inputs, T target tokens (1 for a label), S source tokens, E embedding width, V vocabulary or labels.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnviz import intervene
+from attnviz.data.batching import pad
+from attnviz.data.tokenizer import BOS, PAD
+from attnviz.intervene import Change, Effect
+from attnviz.mechanisms import LABELS
+from attnviz.models.classifier import Classifier
+from attnviz.models.trained import TextError
+from attnviz.models.translator import Translator
+from attnviz.networks import decode
+from attnviz.trace import Trace
+
+ROWS = 64  # inputs read at once
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """source (S,), target (T,) : ids; of a classifier the target is the label's number.
+
+    trace : of the same text and output, for tokens and kinds of words. attention (T, S) : the mean over all heads and layers of
+    cross-attention; of a classifier the pooling.
+    """
+
+    model: Translator | Classifier
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+    trace: Trace
+    attention: np.ndarray
+
+    @property
+    def vectors(self) -> Tensor:
+        """(1, S, E): rows of the embedding that stand for the source."""
+        return self.model.model.embedding(torch.tensor([self.source]))
+
+    @torch.inference_mode()
+    def log_probs(self, sources: Sequence[Sequence[int]]) -> Tensor:
+        """Other sources (N of them, ids, of any lengths) -> log-probabilities of the target's tokens (N, T)."""
+        parts = []
+        for start in range(0, len(sources), ROWS):
+            ids = pad([list(row) for row in sources[start : start + ROWS]])
+            mask = None if all(len(row) == ids.shape[1] for row in sources[start : start + ROWS]) else ids != PAD
+            parts.append(self._chosen(self.model.model.embedding(ids), mask, len(self.target)))
+        return torch.cat(parts)
+
+    def of_vectors(self, vectors: Tensor, step: int) -> Tensor:
+        """Rows in place of the source's embeddings (N, S, E) -> log-probability of target token `step` (N,); differentiable."""
+        return self._chosen(vectors, None, step + 1)[:, step]
+
+    def _chosen(self, vectors: Tensor, mask: Tensor | None, steps: int) -> Tensor:
+        """Log-probabilities (N, steps) of the first target tokens."""
+        logits = self.logits(vectors, mask, steps)
+        target = torch.tensor(self.target[:steps]).expand(len(vectors), -1)
+        return logits.log_softmax(-1).gather(-1, target.unsqueeze(-1)).squeeze(-1)
+
+    def logits(self, vectors: Tensor, mask: Tensor | None, steps: int) -> Tensor:
+        """(N, steps, V)."""
+        raise TypeError(f"{type(self).__name__} must say what its model makes of a source")
+
+    def effects(self, change: Change, rows: int = 1) -> Iterator[Effect]:
+        """Attention changed at each step alone, as `intervene.effects`; the pooling, where there is one step."""
+        raise TypeError(f"{type(self).__name__} must say how its attention is changed")
+
+
+class Translated(Subject):
+    """A translation."""
+
+    def logits(self, vectors, mask, steps):
+        network = self.model.model
+        inputs = torch.tensor([[BOS, *self.target[: steps - 1]]]).expand(len(vectors), -1)
+        return network.force(network.encode_vectors(vectors, mask), inputs)[0]
+
+    def effects(self, change, rows=1):
+        return intervene.effects(self.model.model, self.source, self.target, change, rows)
+
+
+class Labelled(Subject):
+    """A label."""
+
+    def logits(self, vectors, mask, steps):
+        return self.model.model.judge_vectors(vectors, mask).logits.unsqueeze(1)
+
+    def effects(self, change, rows=1):
+        yield intervene.effect_on_label(self.model.model, self.source, change, rows)
+
+
+def subject(model: Translator | Classifier, text: str, target: str | None = None) -> Subject:
+    """What a model makes of a text: the target, or what it says by itself (a greedy translation, the likelier label).
+
+    ValueError for a model without attention, errors as of `trace`, TextError when the model says nothing.
+    """
+    source = model.read(text).ids
+    if isinstance(model, Classifier):
+        trace = model.trace(text, target)
+        chosen, kind = (LABELS.index(trace.translation),), Labelled
+    else:
+        trace = model.trace(text, target)
+        if target is not None:
+            chosen = tuple(model.read(target, "target").ids)
+        else:
+            chosen = tuple(decode.greedy(model.model, torch.tensor([source])).tokens[0].tolist())
+        kind = Translated
+    if not trace.translation.strip():
+        raise TextError(f"{model.name} says nothing of this text that could be explained; give it a target")
+    cross = [attention.weights for attention in trace.maps if attention.kind == "cross"]
+    if not cross:
+        raise ValueError(f"model must attend; {model.name} has no attention to judge")
+    return kind(model, tuple(source), chosen, trace, np.concatenate(cross).mean(0, dtype=np.float64))
