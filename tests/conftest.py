@@ -8,6 +8,7 @@ from hypothesis import settings
 settings.register_profile("attnviz", deadline=None)  # nothing here is timed: a busy machine is no failure
 settings.load_profile("attnviz")
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch: the models are small, and the test processes share the cores
+os.environ["TORCHDYNAMO_DISABLE"] = "1"  # torch.compile takes seconds, more than it saves here
 
 
 @pytest.fixture(scope="session")

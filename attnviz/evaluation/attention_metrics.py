@@ -1,9 +1,12 @@
-"""Figures of attention, summed up batch by batch while a model translates.
+"""Statistics of cross-attention, added up batch by batch while a model translates.
 
+A metric has `add(unrolled, lengths, source_lengths)` for each batch, and `result()` at the end. lengths : target rows of each
+sentence; later rows do not count. source_lengths : pieces of each source, <eos> included.
 Letters: L layers, B batch, H heads, T target rows, S source positions.
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -12,80 +15,87 @@ from attnviz.data.tokenizer import EOS
 from attnviz.networks.decode import Unrolled
 
 
-def attention_sums(layers: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
-    """Entropy (nats) and maximum weight summed over the real rows of all heads and layers, and their number: (3,).
+class AttentionMetric(Protocol):
+    def add(self, unrolled: Unrolled, lengths: Sequence[int], source_lengths: Sequence[int]) -> None: ...
 
-    layers : weights (B, H, T, S) of each. lengths : rows of each sentence; what comes after them does not count.
+    def result(self) -> dict: ...
+
+
+def attention_sums(layers: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
+    """(3,): the sum of the entropies (nats), the sum of the maximum weights, and the number of rows, in all heads and layers.
+
+    layers : weights (B, H, T, S) of each layer. lengths : rows of each sentence; later rows do not count.
     """
     if not layers:
         return torch.zeros(3, dtype=torch.float64)
     weights = torch.stack(list(layers)).double().cpu()  # (L, B, H, T, S)
     real = torch.arange(weights.shape[3]) < torch.tensor(lengths).unsqueeze(1)  # (B, T)
     weights = weights.movedim(2, -2)[:, real]  # (L, real rows, H, S)
-    entropy = torch.special.entr(weights / weights.sum(-1, keepdim=True)).sum(-1)  # padding's 0 adds 0
+    entropy = torch.special.entr(weights / weights.sum(-1, keepdim=True)).sum(-1)  # the 0 of padding adds 0
     return torch.stack([entropy.sum(), weights.amax(-1).sum(), torch.tensor(float(entropy.numel())).double()])
 
 
-class Spread:
-    """Mean entropy and maximum weight, summed up batch by batch."""
+class MeanEntropy:
+    """entropy_nats, max_weight : means over all rows, heads and layers. None without attention."""
 
     def __init__(self):
         self.sums = torch.zeros(3, dtype=torch.float64)
 
-    def add(self, unrolled: Unrolled, lengths: Sequence[int], sources: Sequence[int]) -> None:
+    def add(self, unrolled: Unrolled, lengths: Sequence[int], source_lengths: Sequence[int]) -> None:
         self.sums += attention_sums(unrolled.cross, lengths)
 
-    def figures(self) -> dict:
-        entropy, largest, rows = self.sums.tolist()
-        return {"entropy_nats": entropy / rows if rows else None, "max_weight": largest / rows if rows else None}
+    def result(self) -> dict:
+        entropy, max_weight, rows = self.sums.tolist()
+        return {"entropy_nats": entropy / rows if rows else None, "max_weight": max_weight / rows if rows else None}
 
 
-class BySentence:
-    """by_sentence : (pieces of the source, <eos> included; mean entropy in nats of its rows in every head and layer) of each
-    sentence, in the order of decoding. None without attention."""
+class EntropyBySentence:
+    """by_sentence : for each sentence, in the order of decoding, the number of source pieces (<eos> included) and the mean
+    entropy (nats) of its rows in all heads and layers. None without attention."""
 
     def __init__(self):
-        self.found: list[tuple[int, float]] = []
+        self.sentences: list[tuple[int, float]] = []
 
-    def add(self, unrolled: Unrolled, lengths: Sequence[int], sources: Sequence[int]) -> None:
-        for i, (length, pieces) in enumerate(zip(lengths, sources)) if unrolled.cross else ():
+    def add(self, unrolled: Unrolled, lengths: Sequence[int], source_lengths: Sequence[int]) -> None:
+        if not unrolled.cross:
+            return
+        for i, (length, pieces) in enumerate(zip(lengths, source_lengths)):
             entropy, _, rows = attention_sums([layer[i : i + 1] for layer in unrolled.cross], [length]).tolist()
-            self.found.append((pieces, entropy / rows))
+            self.sentences.append((pieces, entropy / rows))
 
-    def figures(self) -> dict:
-        return {"by_sentence": self.found or None}
+    def result(self) -> dict:
+        return {"by_sentence": self.sentences or None}
 
 
 class AntiDiagonal:
-    """Share (%) of steps that look most at the piece they should when a sequence is reversed: step t of n at n - 1 - t.
+    """The share (%) of steps that attend most to the correct piece when a sequence is reversed: step t of n to piece n - 1 - t.
 
-    antidiagonal : of the head that does so most; antidiagonal_heads : of each, by layer. <eos> rows do not count, and a step
-    beyond the source's length is wrong. None without attention.
+    antidiagonal : of the best head. antidiagonal_heads : of each head, by layer. None without attention. <eos> rows do not
+    count. A step beyond the length of the source counts as wrong.
     """
 
     def __init__(self):
-        self.right, self.steps = None, 0
+        self.correct, self.steps = None, 0
 
-    def add(self, unrolled: Unrolled, lengths: Sequence[int], sources: Sequence[int]) -> None:
-        """sources : pieces of each source, <eos> included."""
+    def add(self, unrolled: Unrolled, lengths: Sequence[int], source_lengths: Sequence[int]) -> None:
         if not unrolled.cross:
             return
-        best = torch.stack(unrolled.cross).argmax(-1).cpu()  # (L, B, H, T)
-        steps = torch.arange(best.shape[-1])
+        attended = torch.stack(unrolled.cross).argmax(-1).cpu()  # (L, B, H, T)
+        steps = torch.arange(attended.shape[-1])
         real = (steps < torch.tensor(lengths).unsqueeze(1)) & (unrolled.tokens.cpu() != EOS)  # (B, T)
-        wanted = torch.tensor(sources).unsqueeze(1) - 2 - steps  # (B, T); the last piece before <eos> is at sources - 2
-        right = ((best == wanted.unsqueeze(1)) & real.unsqueeze(1)).sum((1, 3))  # (L, H)
-        self.right = right if self.right is None else self.right + right
+        expected = torch.tensor(source_lengths).unsqueeze(1) - 2 - steps  # (B, T); length - 2 is the piece before <eos>
+        correct = ((attended == expected.unsqueeze(1)) & real.unsqueeze(1)).sum((1, 3))  # (L, H)
+        self.correct = correct if self.correct is None else self.correct + correct
         self.steps += int(real.sum())
 
-    def figures(self) -> dict:
-        if self.right is None or not self.steps:
+    def result(self) -> dict:
+        if self.correct is None or not self.steps:
             return {"antidiagonal": None, "antidiagonal_heads": None}
-        shares = 100 * self.right.double() / self.steps
+        shares = 100 * self.correct.double() / self.steps
         return {
             "antidiagonal": round(shares.max().item(), 2),
             "antidiagonal_heads": [[round(share, 2) for share in layer] for layer in shares.tolist()],
         }
 
 
-TALLIES = {"antidiagonal": AntiDiagonal}  # those that a task may name in the table of tasks
+ATTENTION_METRICS = {"antidiagonal": AntiDiagonal}  # those that a task may name in the table of tasks

@@ -1,6 +1,6 @@
-"""What translations are measured by: for each target language, or task, the figures that its papers print.
+"""The metrics of each target language or task: those that its papers report.
 
-Every figure comes with a signature that says how it was made (sacreBLEU, Post 2018).
+Every value comes with a signature that says how it was computed (sacreBLEU, Post 2018).
 """
 
 from collections.abc import Callable, Sequence
@@ -19,32 +19,32 @@ Measure = Callable[[Texts, Texts], tuple[float, str]]
 
 @dataclass(frozen=True)
 class Metric:
-    """key : its name in scores and cards. title : for readers. measure(found, references) -> 0 to 100, and its signature."""
+    """key : its name in scores and cards. title : for readers. measure(hypotheses, references) -> 0 to 100, and its signature."""
 
     key: str
     title: str
     measure: Measure
 
-    def __call__(self, found: Texts, references: Texts) -> float:
-        """The figure alone."""
-        return self.measure(found, references)[0]
+    def __call__(self, hypotheses: Texts, references: Texts) -> float:
+        """The value without its signature."""
+        return self.measure(hypotheses, references)[0]
 
 
 def _sacre(metric: BLEU | CHRF) -> Measure:
-    def measure(found: Texts, references: Texts) -> tuple[float, str]:
-        return metric.corpus_score(list(found), [list(references)]).score, str(metric.get_signature())
+    def measure(hypotheses: Texts, references: Texts) -> tuple[float, str]:
+        return metric.corpus_score(list(hypotheses), [list(references)]).score, str(metric.get_signature())
 
     return measure
 
 
 def _moses(language: str) -> Measure:
-    """Lower-cased, then divided by the Moses tokenizer, then BLEU without a further one: "tok-lc" of the papers on Multi30K."""
+    """BLEU on lower-cased words of the Moses tokenizer: "tok-lc" of the papers on Multi30K."""
 
-    def measure(found: Texts, references: Texts) -> tuple[float, str]:
-        divide, bleu = MosesTokenizer(language), BLEU(lowercase=True, tokenize="none", force=True)
+    def measure(hypotheses: Texts, references: Texts) -> tuple[float, str]:
+        tokenizer, bleu = MosesTokenizer(language), BLEU(lowercase=True, tokenize="none", force=True)
         texts = [
-            [divide.tokenize(text.lower(), return_str=True, escape=False) for text in side]
-            for side in (found, references)
+            [tokenizer.tokenize(text.lower(), return_str=True, escape=False) for text in side]
+            for side in (hypotheses, references)
         ]
         score = bleu.corpus_score(texts[0], [texts[1]]).score
         return score, f"{bleu.get_signature()}|moses:{language}|sacremoses:{version('sacremoses')}"
@@ -52,16 +52,18 @@ def _moses(language: str) -> Measure:
     return measure
 
 
-def _exact(found: Texts, references: Texts) -> tuple[float, str]:
-    same = ["".join(a.split()) == "".join(b.split()) for a, b in zip(found, references, strict=True)]
+def _exact(hypotheses: Texts, references: Texts) -> tuple[float, str]:
+    same = ["".join(a.split()) == "".join(b.split()) for a, b in zip(hypotheses, references, strict=True)]
     return 100 * sum(same) / len(same), "exact match, spaces apart"
 
 
-def _accuracy(found: Texts, references: Texts) -> tuple[float, str]:
-    return 100 * sum(a == b for a, b in zip(found, references, strict=True)) / len(found), "share of right labels"
+def _accuracy(hypotheses: Texts, references: Texts) -> tuple[float, str]:
+    return 100 * sum(a == b for a, b in zip(hypotheses, references, strict=True)) / len(
+        hypotheses
+    ), "share of right labels"
 
 
-_GIVEN = _sacre(BLEU(tokenize="none", force=True))  # for texts that come with their words apart
+_GIVEN = _sacre(BLEU(tokenize="none", force=True))  # for texts whose words are separated already
 METRICS = {
     metric.key: metric
     for metric in (
@@ -75,16 +77,23 @@ METRICS = {
         Metric("accuracy", "accuracy (%)", _accuracy),
     )
 }
+# The target languages and tasks with other metrics than `written` below.
+_TARGETS = {
+    "ja": ("bleu_morphemes", "bleu_char", "chrf"),
+    "zh": ("bleu_words", "bleu_char", "chrf"),
+    "reverse": ("exact_match",),
+    "sst2": ("accuracy",),
+}
 
 
 def tok_lc(language: str) -> tuple[Metric, ...]:
-    """The figure that papers on Multi30K print, where Moses knows the language."""
-    known = language in NonbreakingPrefixes().available_langs.values()
-    return (Metric("bleu_tok_lc", "BLEU tok-lc (Moses)", _moses(language)),) if known else ()
+    """The metric that papers on Multi30K report, for the languages that the Moses tokenizer knows."""
+    supported = language in NonbreakingPrefixes().available_langs.values()
+    return (Metric("bleu_tok_lc", "BLEU tok-lc (Moses)", _moses(language)),) if supported else ()
 
 
 def written(language: str) -> tuple[Metric, ...]:
-    """BLEU on 13a words, cased and lower-cased, and by Moses' words; chrF."""
+    """For languages written with spaces: BLEU on 13a words, cased and lower-cased, BLEU on Moses words, chrF."""
     return METRICS["bleu"], METRICS["bleu_lc"], *tok_lc(language), METRICS["chrf"]
 
 
@@ -94,15 +103,15 @@ def of(pair: str) -> tuple[Metric, ...]:
     return tuple(METRICS[key] for key in task.metric_keys) or written(task.target)
 
 
-def score(pair: str, found: Texts, references: Texts) -> dict:
+def score(pair: str, hypotheses: Texts, references: Texts) -> dict:
     """Every metric of the pair under its key, rounded to two digits, and its `_signature`.
 
-    Without those on given words when no reference has a space: what stands in print is one word then, and nothing is right.
+    Metrics on given words are left out when no reference has a space: each text would count as one word.
     """
-    result, divided = {}, any(len(reference.split()) > 1 for reference in references)
+    result, with_spaces = {}, any(len(reference.split()) > 1 for reference in references)
     for metric in of(pair):
-        if metric.measure is _GIVEN and not divided:
+        if metric.measure is _GIVEN and not with_spaces:
             continue
-        value, signature = metric.measure(found, references)
+        value, signature = metric.measure(hypotheses, references)
         result |= {metric.key: round(value, 2), f"{metric.key}_signature": signature}
     return result

@@ -1,44 +1,33 @@
-"""How well a model translates and how it attends: the metrics of its pair, entropy and maximum weight; and the model card."""
+"""How well a model translates: the metrics of its pair, and statistics of its cross-attention on the way."""
 
-import platform
 import random
-import statistics
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import torch
 from torch import nn
 from tqdm import tqdm
 
-from attnviz import __version__, alignment, gold, loading
-from attnviz.data import batching, corpora
-from attnviz.data.readers import Pairs
+from attnviz.data import batching
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import PAD, Text
-from attnviz.evaluation import classification, metrics
-from attnviz.evaluation.attention_metrics import TALLIES, Spread
-from attnviz.models import checkpoints
-from attnviz.models.classifier import Classifier
-from attnviz.models.names import ModelName
+from attnviz.evaluation import metrics
+from attnviz.evaluation.attention_metrics import ATTENTION_METRICS, AttentionMetric, MeanEntropy
 from attnviz.models.trained import TextError
 from attnviz.models.translator import BEAMS, Translator
 from attnviz.networks import decode
-from attnviz.networks.registry import options
 
 BATCH = 3000  # source pieces decoded at once, padding included
-BEAM = 5  # hypotheses of the card's second score on every test, as papers have them
-TIMED = 100  # sentences that are timed for the card
 
-# A batch: indices of its sentences, their steps, and how many of these each sentence has when it is alone.
+# A batch: the indices of its sentences, their steps, and the number of steps that each sentence has when it is alone.
 Decoded = Iterator[tuple[list[int], decode.Unrolled, list[int]]]
 
 
 def translate(model: nn.Module, text: Text, sentences: list[str], device: str | torch.device) -> list[str]:
-    """Greedy translations, in batches of like lengths."""
+    """Greedy translations, in batches of similar length."""
     result = [""] * len(sentences)
-    for chosen, unrolled, lengths in _greedy(model, text.batch_ids(sentences), range(len(sentences)), device):
-        for i, translation in zip(chosen, _spell(text, unrolled, lengths)):
+    for indices, unrolled, lengths in _greedy(model, text.batch_ids(sentences), range(len(sentences)), device):
+        for i, translation in zip(indices, _texts(text, unrolled, lengths)):
             result[i] = translation
     return result
 
@@ -46,178 +35,111 @@ def translate(model: nn.Module, text: Text, sentences: list[str], device: str | 
 def score(
     translator: Translator, sources: Sequence[str], references: Sequence[str], beam: int = 1, progress: bool = False
 ) -> dict:
-    """Translate `sources`, compare with `references` (aligned), and measure the cross-attention on the way.
+    """Translate `sources`, compare with `references` line by line, and measure the cross-attention.
 
     sentences, beam     an empty source counts, and gets an empty translation
     bleu, ...           the metrics of the model's pair (`metrics.of`), each with its `_signature`
-    and the figures of `translations`, whose errors it raises; ValueError too for texts that are not aligned.
+    and what `translations` measures. Raises what it raises, and ValueError for texts that are not aligned.
     """
     if len(sources) != len(references):
         raise ValueError(f"sources and references must be aligned; got {len(sources)} and {len(references)}")
-    found, beside = translations(translator, sources, beam, progress)
-    return _entry(translator, found, references, beam) | beside
+    hypotheses, measured = translations(translator, sources, beam, progress)
+    return scores(translator, hypotheses, references, beam) | measured
+
+
+def scores(translator: Translator, hypotheses: Sequence[str], references: Sequence[str], beam: int) -> dict:
+    """The metrics of a model's translations, with the name of the model."""
+    values = metrics.score(translator.pair, hypotheses, references)
+    return {"model": translator.name, "sentences": len(hypotheses), "beam": beam, **values}
 
 
 def translations(
-    translator: Translator, sources: Sequence[str], beam: int = 1, progress: bool = False, also: Sequence[type] = ()
+    translator: Translator,
+    sources: Sequence[str],
+    beam: int = 1,
+    progress: bool = False,
+    also: Sequence[type[AttentionMetric]] = (),
 ) -> tuple[list[str], dict]:
-    """Translations of `sources`, words apart in every script, and what was measured on the way:
+    """Translations of `sources`, with spaces between words in every script, and what was measured on the way:
 
-    seconds                     of tokenising, decoding with the weights kept, and spelling
-    sentences_per_second, ms_per_sentence   of the sentences with text
-    entropy_nats, max_weight    of every cross-attention row of the translations, <eos> row included, in every head
-                                and layer; the mean of them all, that is of each head's own mean. None without attention.
-    antidiagonal                see `AntiDiagonal`; for the task of reversal only
-    and the figures of `also`, kinds of tallies.
+    seconds                     of tokenizing, decoding with the attention weights kept, and joining pieces to texts
+    sentences_per_second, ms_per_sentence   over the sentences with visible text
+    entropy_nats, max_weight    see `MeanEntropy`; the <eos> row counts. A mean over all heads is the mean of each head's mean
+    antidiagonal                see `AntiDiagonal`; for the toy task of reversal only
+    and the results of the attention metrics in `also`.
 
-    Greedy runs in batches; a beam of 2 or more goes sentence by sentence. progress : a bar on standard error.
-    Raises ValueError for no text at all and for a beam out of range; TextError for a long one.
+    Greedy decoding runs in batches, a beam sentence by sentence. progress : show a bar on standard error.
+    Raises ValueError for no text at all and for a beam out of range, TextError for a text that is too long.
     """
     if not 1 <= beam <= BEAMS:
         raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam}")
     started = time.perf_counter()
     ids = translator.text.batch_ids(list(sources))
-    seconds = time.perf_counter() - started
-    filled, text = _filled(ids), translator.text.spaced()
-    model, device = translator.model, next(translator.model.parameters()).device
-    decoded = _greedy(model, ids, filled, device) if beam == 1 else _beam(model, ids, filled, device, beam)
-    kinds = (Spread, *(TALLIES[key] for key in translator.task.tallies), *also)
-    found, tallies = [""] * len(ids), [kind() for kind in kinds]
-    with tqdm(total=len(filled), desc=translator.name, unit="sentence", disable=not progress) as bar:
+    nonempty, seconds = _nonempty(ids), time.perf_counter() - started
+    of_task = (ATTENTION_METRICS[key] for key in translator.task.attention_metrics)
+    attention_metrics = [metric() for metric in (MeanEntropy, *of_task, *also)]
+    result, text = [""] * len(ids), translator.text.spaced()
+    with tqdm(total=len(nonempty), desc=translator.name, unit="sentence", disable=not progress) as bar:
         started = time.perf_counter()
-        for chosen, unrolled, lengths in decoded:
-            for i, translation in zip(chosen, _spell(text, unrolled, lengths)):
-                found[i] = translation
+        for indices, unrolled, lengths in _decoded(translator.model, ids, nonempty, beam):
+            for i, translation in zip(indices, _texts(text, unrolled, lengths)):
+                result[i] = translation
             seconds += time.perf_counter() - started
-            for tally in tallies:
-                tally.add(unrolled, lengths, [len(ids[i]) for i in chosen])
-            bar.update(len(chosen))
+            for metric in attention_metrics:
+                metric.add(unrolled, lengths, [len(ids[i]) for i in indices])
+            bar.update(len(indices))
             started = time.perf_counter()
-    speed = {
+    results = [_speed(seconds, len(nonempty)), *(metric.result() for metric in attention_metrics)]
+    return result, {name: value for part in results for name, value in part.items()}
+
+
+def _speed(seconds: float, sentences: int) -> dict:
+    return {
         "seconds": round(seconds, 3),
-        "sentences_per_second": round(len(filled) / seconds, 2),
-        "ms_per_sentence": round(1000 * seconds / len(filled), 3),
-    }
-    return found, {
-        name: value for part in (speed, *(tally.figures() for tally in tallies)) for name, value in part.items()
+        "sentences_per_second": round(sentences / seconds, 2),
+        "ms_per_sentence": round(1000 * seconds / sentences, 3),
     }
 
 
-def card(root: Path, name: str, corpus: corpora.Corpus, command: str, progress: bool = False) -> dict:
-    """The card of the trained checkpoint `name` below `root`: what it was trained on, how, and what it scores.
-
-    Reads what the run recorded in training.safetensors; what an earlier version did not record is None. The scores are
-    those of the weights as shipped, see `figures` and `evaluate_labels.figures`. Raises CheckpointError.
-    """
-    model_name = ModelName.parse(name)
-    state = checkpoints.load_metadata(Path(root) / name / "training.safetensors", "settings", "seconds", "history")
-    history, settings = state["history"], state["settings"]
-    model = loading.load(name, root)
-    peaks = [epoch["peak_memory_mb"] for epoch in history if epoch.get("peak_memory_mb")]
-    return {
-        "pair": model_name.pair,
-        "mechanism": model_name.mechanism,
-        "data": corpus.files,
-        "seed": settings["seed"],
-        "command": command,
-        "settings": settings,
-        "options": options(model_name.mechanism) | checkpoints.read_config(name, root).options,
-        "weights_sha256": checkpoints.fingerprint(name, root),
-        "tokenizer_sha256": checkpoints.fingerprint_text(model_name.pair, root),
-        "parameters": sum(p.numel() for p in model.model.parameters()),
-        "epochs": len(history),
-        "seconds": round(state["seconds"]),
-        "peak_memory_mb": max(peaks, default=None),
-        "device": history[-1].get("device"),
-        "precision": history[-1].get("precision"),
-        "versions": {"attnviz": __version__, "python": platform.python_version(), "torch": torch.__version__},
-        "best": max(history, key=lambda epoch: epoch[f"val_{corpus.metric}"]),
-        **FIGURES[type(model)](model, corpus, progress),
-        "history": history,
-    }
-
-
-def figures(translator: Translator, corpus: corpora.Corpus, progress: bool = False) -> dict:
-    """What the card says of a translator beside its run.
-
-    scores : greedy on every split, and with a beam of 5 on the tests (`..._beam_5`); `unseen` is the score on those
-    sentences of a test that are not among the training sources, where some are. alignment : see `alignment.report`.
-    ms_per_sentence : median of 100 of val, one at a time, greedy.
-    """
-    seen = {source for source, _ in corpus.train}
-    scores = {"val": score(translator, *zip(*corpus.val), progress=progress)}
-    for split, pairs in corpus.tests.items():
-        for beam, suffix in ((1, ""), (BEAM, f"_beam_{BEAM}")):
-            scores[split + suffix] = _measured(translator, pairs, seen, beam, progress)
-    return {
-        "scores": scores,
-        "ms_per_sentence": latency(translator, [source for source, _ in corpus.val[:TIMED]]),
-        "alignment": alignment.report(translator, gold.shipped(translator.pair)),
-    }
-
-
-FIGURES = {Translator: figures, Classifier: classification.figures}
-
-
-def latency(translator: Translator, sentences: Sequence[str]) -> float:
-    """Median time (ms) to translate one sentence, greedy, with the weights kept."""
-    times = []
-    for sentence in sentences:
-        started = time.perf_counter()
-        translations(translator, [sentence])
-        times.append(1000 * (time.perf_counter() - started))
-    return round(statistics.median(times), 2)
-
-
-def _entry(translator: Translator, found: Sequence[str], references: Sequence[str], beam: int) -> dict:
-    scores = metrics.score(translator.pair, found, references)
-    return {"model": translator.name, "sentences": len(found), "beam": beam, **scores}
-
-
-def _measured(translator: Translator, pairs: Pairs, seen: set[str], beam: int, progress: bool) -> dict:
-    """`score` of a test, and its metrics on the sentences that training has not seen."""
-    sources, references = zip(*pairs)
-    found, beside = translations(translator, sources, beam, progress)
-    result = _entry(translator, found, references, beam) | beside
-    new = [i for i, source in enumerate(sources) if source not in seen]
-    if 0 < len(new) < len(pairs):
-        texts = ([side[i] for i in new] for side in (found, references))
-        result["unseen"] = {"sentences": len(new), **metrics.score(translator.pair, *texts)}
-    return result
-
-
-def _filled(ids: list[list[int]]) -> list[int]:
-    """Indices of the sentences that hold something. Raises ValueError when none does, TextError when one is too long."""
+def _nonempty(ids: list[list[int]]) -> list[int]:
+    """The indices of the sentences with text. Raises ValueError when none has, TextError when one is too long."""
     for number, row in enumerate(ids, start=1):
         if len(row) > LONGEST:
             raise TextError(
                 f"sentence {number} is too long: {len(row)} pieces with the end mark, and the models read at "
                 f"most {LONGEST}; shorten it or leave it out"
             )
-    filled = [i for i, row in enumerate(ids) if len(row) > 1]
-    if not filled:
+    nonempty = [i for i, row in enumerate(ids) if len(row) > 1]
+    if not nonempty:
         raise ValueError(f"sources must hold at least one sentence with visible text; got none in {len(ids)} lines")
-    return filled
+    return nonempty
 
 
-def _greedy(model: nn.Module, ids: list[list[int]], chosen: Sequence[int], device: str | torch.device) -> Decoded:
-    if not chosen:
+def _decoded(model: nn.Module, ids: list[list[int]], indices: list[int], beam: int) -> Decoded:
+    device = next(model.parameters()).device
+    return _greedy(model, ids, indices, device) if beam == 1 else _beam(model, ids, indices, device, beam)
+
+
+def _greedy(model: nn.Module, ids: list[list[int]], indices: Sequence[int], device: str | torch.device) -> Decoded:
+    if not indices:
         return
-    for batch in batching.batches([len(ids[i]) for i in chosen], BATCH, random.Random(0)):
-        indices = [chosen[place] for place in batch]
-        source = batching.pad([ids[i] for i in indices]).to(device)
+    for places in batching.batches([len(ids[i]) for i in indices], BATCH, random.Random(0)):
+        batch = [indices[place] for place in places]
+        source = batching.pad([ids[i] for i in batch]).to(device)
         unrolled = decode.greedy(model, source, source != PAD)
-        alone = [decode.limit(len(ids[i])) for i in indices]  # a longer neighbour must not let a sentence ramble on
-        yield indices, unrolled, [min(pair) for pair in zip(unrolled.lengths(), alone)]
+        limits = [decode.limit(len(ids[i])) for i in batch]  # each sentence stops where it would stop alone
+        yield batch, unrolled, [min(pair) for pair in zip(unrolled.lengths(), limits)]
 
 
-def _beam(model: nn.Module, ids: list[list[int]], chosen: Sequence[int], device, width: int) -> Decoded:
-    for i in chosen:
+def _beam(
+    model: nn.Module, ids: list[list[int]], indices: Sequence[int], device: str | torch.device, width: int
+) -> Decoded:
+    for i in indices:
         source = torch.tensor([ids[i]], device=device)
         best = decode.beam(model, source, width)
         yield [i], decode.forced(model, source, torch.tensor([best], device=device)), [len(best)]
 
 
-def _spell(text: Text, unrolled: decode.Unrolled, lengths: list[int]) -> list[str]:
-    """One text for each sentence of a batch."""
+def _texts(text: Text, unrolled: decode.Unrolled, lengths: list[int]) -> list[str]:
+    """The translation of each sentence of a batch."""
     return [text.decode(row[:length]) for row, length in zip(unrolled.tokens.tolist(), lengths)]

@@ -1,23 +1,23 @@
-"""Studies of the trained models, each run by one command: figures, a picture, and a section of the checkpoints' README.md.
+"""Studies of the trained models, each run by one command: numbers, a picture, and a section of the checkpoints' README.md.
 
-A study is a module with TITLE, DESCRIPTION (of its picture), COLUMNS (of panels in it), and
-    measure(setting) -> dict    raw figures: lists of records, and `setting.provenance`
-    text(found) -> str          what was done and found, in Markdown; it has no figure that is not in `found`
-    panels(found) -> list       what is drawn
+A study is a module with TITLE, DESCRIPTION (of its picture), COLUMNS (of the picture's panels), and
+    measure(config) -> dict     the raw numbers: lists of records, and `measured_models.record`
+    text(results) -> str        method and results in Markdown; every number in it comes from `results`
+    panels(results) -> list     the panels of the picture
 """
 
 from attnviz.studies import curves, dropout, length, mechanisms, order, report
-from attnviz.studies.setting import Setting
+from attnviz.studies.measured_models import StudyConfig
 
 STUDIES = {"mechanisms": mechanisms, "length": length, "dropout": dropout, "order": order, "curves": curves}
 
 
-def run(name: str, setting: Setting) -> None:
-    """Measure, and write what was found below `setting.root`. ValueError when there is nothing there to measure."""
-    found = STUDIES[name].measure(setting)
-    if not found["rows"]:
+def run(name: str, config: StudyConfig) -> None:
+    """Measure, and write the results below `config.root`. ValueError when there is nothing to measure."""
+    results = STUDIES[name].measure(config)
+    if not results["rows"]:
         raise ValueError(
-            f"{setting.root} has no trained model that the study of {name} measures; give a folder of checkpoints with --root"
+            f"{config.root} has no trained model for the study {name}; give a folder of checkpoints with --root"
         )
-    command = f"python -m attnviz study {name} --data DIR" + (f" --seeds {setting.seeds}" if setting.seeds > 1 else "")
-    report.write(name, STUDIES[name], {"study": name, "command": command, **found}, setting.root)
+    command = f"python -m attnviz study {name} --data DIR" + (f" --seeds {config.seeds}" if config.seeds > 1 else "")
+    report.write(name, STUDIES[name], {"study": name, "command": command, **results}, config.root)

@@ -1,89 +1,91 @@
-"""Study: how each model learnt, pass by pass, as its card has it; nothing is trained or measured anew."""
+"""Study: the learning curve of each model, from its card. Nothing is trained or measured."""
 
 import math
 from pathlib import Path
 
 from attnviz.evaluation.metrics import METRICS
 from attnviz.mechanisms import ALL, MECHANISMS
-from attnviz.models import checkpoints
-from attnviz.models import provenance as lineage
+from attnviz.models import checkpoints, provenance
 from attnviz.models.names import ModelName
+from attnviz.studies.measured_models import StudyConfig, record
 from attnviz.studies.pictures import Panel, Series
-from attnviz.studies.setting import Setting, provenance
 from attnviz.studies.tables import grouped, seeds, table
 
 TITLE = "Learning curves"
-DESCRIPTION = "The score on validation after each pass over the data, of every model, one panel a language pair"
+DESCRIPTION = "The score of every model on validation after each epoch, one panel for each language pair"
 COLUMNS = 2
-SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)  # of the passes
+SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)  # of the epochs
 _METHOD = (
-    "The score on validation (of sst2 on dev) of greedy answers after a share of the passes over the training data, as the cards have "
-    "them. The pass with the best score ships. The loss on validation is in nats a token, without dropout or smoothing. A model that "
-    "took more than one run (*) shows the passes of all of them, as far as its card has them; each run goes on from the best pass of "
-    "the one before, and the best of the last one ships. One that learnt from what other models say (†) "
-    "shows its own passes. Scores of different pairs, and of different kinds, do not compare."
+    "The score of greedy output on validation (for sst2 on dev) after a share of the epochs, from the cards. The epoch with the best "
+    "score ships. The loss on validation is in nats a token, without dropout or label smoothing. A model that was trained in more than "
+    "one run (*) shows the epochs of all runs that its card has; each run starts from the best epoch of the run before, and the best "
+    "epoch of the last run ships. A model that was distilled from other models (†) shows its own epochs. Scores of different pairs, "
+    "and of different metrics, cannot be compared."
 )
 
 
-def measure(setting: Setting) -> dict:
-    """rows: every checkpoint, of all pairs, whose card has its history; `metric` names its scores, of which there is one a pass.
+def measure(config: StudyConfig) -> dict:
+    """rows: by checkpoint, of all pairs, whose card has a history. scores : one an epoch, of the metric `metric`.
 
     ValueError when more than one seed is asked for.
     """
-    if setting.seeds > 1:
-        raise ValueError(f"the curves are those of the cards, a run each, so --seeds must be 1; got {setting.seeds}")
-    rows = [row for name in checkpoints.names(setting.root) if (row := _row(name, setting.root))]
-    beside = provenance(setting, ())
-    return {"rows": rows, **{key: beside[key] for key in ("missing", "versions", "device")}}
+    if config.seeds > 1:
+        raise ValueError(
+            f"the curves come from the cards, which have one run each; --seeds must be 1, got {config.seeds}"
+        )
+    rows = [row for name in checkpoints.names(config.root) if (row := _row(name, config.root))]
+    entries = record(config, ())
+    return {"rows": rows, **{key: entries[key] for key in ("missing", "versions", "device")}}
 
 
 def _row(name: str, root: Path) -> dict | None:
-    """passes_before : of runs whose history is not known. passes_last : of the run that ships."""
+    """passes_before : epochs of runs whose history is unknown. passes_last : epochs of the last run."""
     card, model = checkpoints.read_card(name, root), ModelName.parse(name)
     if model.mechanism not in ALL or not card.get("history"):
         return None
     key = next(key for key in card["history"][0] if key.startswith("val_") and key != "val_loss")
-    known, unknown = _histories(lineage.runs(card), key)
-    history = [one for run in known for one in run]
+    histories, epochs_before = _histories(provenance.runs(card), key)
+    history = [epoch for run in histories for epoch in run]
     return {
         "pair": model.pair,
         "mechanism": model.mechanism,
         "seed": card.get("seed"),
         "fine_tuned": bool(card.get("start")),
-        "taught": bool(lineage.teachers(card)),
-        "passes_before": unknown,
-        "passes_last": len(known[-1]),
+        "taught": bool(provenance.teachers(card)),
+        "passes_before": epochs_before,
+        "passes_last": len(histories[-1]),
         "metric": key.removeprefix("val_"),
-        "scores": [one[key] for one in history],
-        **{f"{kind}_losses": [one[f"{kind}_loss"] for one in history] for kind in ("val", "train")},
+        "scores": [epoch[key] for epoch in history],
+        **{f"{kind}_losses": [epoch[f"{kind}_loss"] for epoch in history] for kind in ("val", "train")},
         "weights_sha256": checkpoints.fingerprint(name, root),
     }
 
 
 def _histories(runs: list[dict], key: str) -> tuple[list[list[dict]], int]:
-    """The histories of the last runs, on the same data and scored by `key`, and how many passes those before had, if that is known."""
-    known = []
+    """The histories of the last runs on the same data with the same metric, and the number of epochs before them, if known."""
+    histories = []
     for run in reversed(runs):
         history = run.get("history") or []
-        if not history or run.get("data") != runs[-1].get("data") or any(key not in one for one in history):
+        if not history or run.get("data") != runs[-1].get("data") or any(key not in epoch for epoch in history):
             break
-        known.insert(0, history)
-    told = [run.get("epochs") for run in runs[: len(runs) - len(known)]]
-    return known, sum(passes for passes in told if isinstance(passes, int))
+        histories.insert(0, history)
+    epochs_before = [run.get("epochs") for run in runs[: len(runs) - len(histories)]]
+    return histories, sum(epochs for epochs in epochs_before if isinstance(epochs, int))
 
 
-def text(found: dict) -> str:
+def text(results: dict) -> str:
+    """Method and results in Markdown."""
     head = (
         "",
         "score",
-        "passes",
+        "epochs",
         *(f"after {100 * share:g} %" for share in SHARES),
-        "best pass",
-        "least loss on validation",
-        "in pass",
+        "best epoch",
+        "smallest loss on validation",
+        "in epoch",
     )
-    lines = [_line(row) for row in found["rows"]]
-    return "\n\n".join([_METHOD, table(head, lines), seeds(found["rows"])])
+    lines = [_line(row) for row in results["rows"]]
+    return "\n\n".join([_METHOD, table(head, lines), seeds(results["rows"])])
 
 
 def _line(row: dict) -> tuple[str, ...]:
@@ -103,15 +105,15 @@ def _line(row: dict) -> tuple[str, ...]:
     )
 
 
-def panels(found: dict) -> list[Panel]:
-    """Of translators alone: a classifier has no colour of its own beside eight mechanisms."""
-    rows = [row for row in found["rows"] if row["mechanism"] in MECHANISMS]
+def panels(results: dict) -> list[Panel]:
+    """A panel for each pair. Classifiers are left out: there is no ninth colour for them."""
+    rows = [row for row in results["rows"] if row["mechanism"] in MECHANISMS]
     return [
-        Panel(pair, tuple(map(_series, of)), "passes over the data", METRICS[of[0]["metric"]].title)
-        for pair, of in grouped(rows, "pair").items()
+        Panel(pair, tuple(map(_series, of_pair)), "epochs", METRICS[of_pair[0]["metric"]].title)
+        for pair, of_pair in grouped(rows, "pair").items()
     ]
 
 
 def _series(row: dict) -> Series:
-    passes = tuple(range(row["passes_before"] + 1, row["passes_before"] + len(row["scores"]) + 1))
-    return Series(MECHANISMS[row["mechanism"]].title, passes, tuple(row["scores"]), marks=False)
+    epochs = tuple(range(row["passes_before"] + 1, row["passes_before"] + len(row["scores"]) + 1))
+    return Series(MECHANISMS[row["mechanism"]].title, epochs, tuple(row["scores"]), marks=False)

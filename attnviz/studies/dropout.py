@@ -1,74 +1,67 @@
-"""Study: dropout on the weights of attention. It trains its own models, on a part of the data."""
+"""Study: dropout on attention weights. It trains its own models, on a part of the data."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from attnviz.data import corpora
-from attnviz.evaluation import translation
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models import checkpoints
+from attnviz.studies.measured_models import TEST, MeasuredModel, StudyConfig, load, record
 from attnviz.studies.pictures import Panel, Series
-from attnviz.studies.setting import TEST, Model, Setting, load, provenance
 from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table, titles, values
-from attnviz.training import train as training
+from attnviz.training.recipes import training_config
+from attnviz.training.train import train
+from attnviz.training.validation import mean_loss
 
 TITLE = "Attention dropout"
 DESCRIPTION = "BLEU on validation and test, entropy, and the gap between the losses, against attention dropout"
 COLUMNS = 2
 RATES = (0.0, 0.1, 0.2, 0.3)
 CAPTIONS = 10_000  # the first ones of the training data
-# Eight to ten minutes a run on one free core of a CPU that computes in bfloat16; the rest is the recipe of each mechanism.
+# Eight to ten minutes a run on one free core of a CPU with bfloat16; everything else is the recipe of each mechanism.
 EPOCHS = {"bahdanau": 12, "transformer": 18}
 _PANELS = (
     ("BLEU on validation", "val_bleu_lc", "BLEU, 13a lower-cased"),
     ("BLEU on test 2016", "test_bleu_lc", "BLEU, 13a lower-cased"),
     ("Entropy", "entropy_nats", "nats"),
-    ("Validation loss less training loss", "gap", "nats a token"),
+    ("Validation loss minus training loss", "gap", "nats a token"),
 )
 
 
-def measure(setting: Setting) -> dict:
-    """rows: a run each. losses : of the best epoch, which is what is measured, without dropout or smoothing, nats a token."""
-    corpus = replace(setting.corpus, train=setting.corpus.train[:CAPTIONS])
+def measure(config: StudyConfig) -> dict:
+    """rows: by run. The best epoch is measured. train_loss, val_loss : nats a token, without dropout or label smoothing."""
+    tests = {TEST: config.test}
+    corpus = replace(config.corpus, train=config.corpus.train[:CAPTIONS], tests=tests)
     measured, rows = [], []
-    for rate, model, history in _runs(setting, corpus):
+    for rate, model in _runs(config, corpus):
         measured.append(model)
-        rows.append({**model.label, "attention_dropout": rate, **_figures(model, corpus), **history})
-    beside = provenance(setting, measured)
-    beside["models"] = [
-        {**entry, "attention_dropout": row["attention_dropout"]} for entry, row in zip(beside["models"], rows)
+        rows.append({**model.label, "attention_dropout": rate, **_numbers(model, corpus)})
+    entries = record(config, measured)
+    entries["models"] = [
+        {**entry, "attention_dropout": row["attention_dropout"]} for entry, row in zip(entries["models"], rows)
     ]
-    return {"rows": rows, "captions": len(corpus.train), "compared": min(len(corpus.train), len(corpus.val)), **beside}
+    return {"rows": rows, "captions": len(corpus.train), "compared": min(len(corpus.train), len(corpus.val)), **entries}
 
 
-def _runs(setting: Setting, corpus: corpora.Corpus) -> Iterator[tuple[float, Model, dict]]:
-    """Rate, trained model and what its run recorded; each run goes on where it stood, in out/dropout-RATE/seed-N."""
-    for seed in range(1, setting.seeds + 1):
+def _runs(config: StudyConfig, corpus: corpora.Corpus) -> Iterator[tuple[float, MeasuredModel]]:
+    """Each dropout rate with its trained model. A run that was stopped is resumed, in out/dropout-RATE/seed-N."""
+    for seed in range(1, config.seeds + 1):
         for mechanism, epochs in EPOCHS.items():
             for rate in RATES:
-                plan = training.plan(setting.pair, mechanism, {"attention_dropout": rate}, epochs=epochs, seed=seed)
-                root = setting.out / f"dropout-{rate:g}" / f"seed-{seed}"
-                folder = training.train(plan, corpus, root, setting.pair)
-                history = checkpoints.load_metadata(folder / "training.safetensors", "history")["history"]
-                best = max(history, key=lambda epoch: epoch[training.score_key(corpus)])
-                run = {
-                    "epochs": plan.epochs,
-                    "best_epoch": best["epoch"],
-                    "seconds": history[-1]["seconds"],
-                    "trained_on": history[-1]["device"],
-                }
-                yield rate, load(f"{setting.pair}/{mechanism}", root, seed), run
+                run = training_config(config.pair, mechanism, {"attention_dropout": rate}, epochs=epochs, seed=seed)
+                root = config.out / f"dropout-{rate:g}" / f"seed-{seed}"
+                train(run, corpus, root, config.pair, command="by a study of this project")
+                yield rate, load(f"{config.pair}/{mechanism}", root, seed)
 
 
-def _figures(model: Model, corpus: corpora.Corpus) -> dict:
-    translator, train = model.translator, corpus.train[: len(corpus.val)]
-    val, test = (
-        translation.score(translator, *zip(*pairs), progress=True) for pairs in (corpus.val, corpus.tests[TEST])
-    )
-    losses = [training.loss(translator.model, translator.text, pairs, "cpu") for pairs in (train, corpus.val)]
+def _numbers(model: MeasuredModel, corpus: corpora.Corpus) -> dict:
+    """The scores on the card, which the run has just written, the losses, and how long the run took."""
+    translator, card = model.translator, model.translator.card
+    val, test = (card["scores"][split] for split in ("val", TEST))
+    samples = (corpus.train[: len(corpus.val)], corpus.val)
+    losses = [mean_loss(translator.model, translator.text, pairs, "cpu") for pairs in samples]
     scores = {
-        f"{split}_{key}": found[key]
-        for split, found in (("val", val), ("test", test))
+        f"{split}_{key}": score[key]
+        for split, score in (("val", val), ("test", test))
         for key in ("bleu_lc", "bleu_tok_lc", "chrf")
     }
     return {
@@ -77,11 +70,16 @@ def _figures(model: Model, corpus: corpora.Corpus) -> dict:
         "train_loss": round(losses[0], 4),
         "val_loss": round(losses[1], 4),
         "gap": round(losses[1] - losses[0], 4),
+        "epochs": card["epochs"],
+        "best_epoch": card["best"]["epoch"],
+        "seconds": card["history"][-1]["seconds"],
+        "trained_on": card["device"],
     }
 
 
-def text(found: dict) -> str:
-    rows = found["rows"]
+def text(results: dict) -> str:
+    """Method and results in Markdown."""
+    rows = results["rows"]
     head = (
         "",
         "attention dropout",
@@ -98,22 +96,22 @@ def text(found: dict) -> str:
         (MECHANISMS[name].title, f"{100 * rate:g} %", *_cells(group))
         for (name, rate), group in grouped(rows, "mechanism", "attention_dropout").items()
     ]
-    limits = "Short runs on a part of the data say how the rates compare here, not what is best for full training."
-    return "\n\n".join([_method(found), table(head, lines), seeds(rows), limits])
+    limits = "These are short runs on a part of the data. They compare the rates here, and do not say what is best for full training."
+    return "\n\n".join([_method(results), table(head, lines), seeds(rows), limits])
 
 
-def _method(found: dict) -> str:
-    rows = found["rows"]
+def _method(results: dict) -> str:
+    rows = results["rows"]
     epochs = listed([f"{titles([name])} {group[0]['epochs']}" for name, group in grouped(rows, "mechanism").items()])
     trained = listed(sorted({row["trained_on"] for row in rows}))
     return (
-        f"Models trained for this study on the first {found['captions']:,} captions of the training data only, so their scores "
-        "are below those of the models that ship. The weights of attention are dropped at the given rate while training; all "
-        f"else is the recipe of each mechanism, its other dropout included, but for fewer epochs, so that a run is short "
-        f"({epochs}; on {trained}). The best epoch on validation is measured: greedy, BLEU 13a lower-cased; entropy and maximum "
-        f"weight are means over every cross-attention row, head and layer on {TEST}. Losses are nats a token without dropout "
-        f"or smoothing, on all validation captions and on as many training captions ({found['compared']:,}); the gap is "
-        "validation less training."
+        f"These models were trained for this study on the first {results['captions']:,} captions of the training data only, so "
+        "their scores are below those of the shipped models. Attention weights are dropped at the given rate in training. "
+        "Everything else, other dropout included, is the recipe of each mechanism, with fewer epochs so that a run is short "
+        f"({epochs}; on {trained}). The best epoch on validation is measured, with greedy decoding and BLEU 13a lower-cased. "
+        f"Entropy and maximum weight are means over all cross-attention rows, heads and layers on {TEST}. Losses are in nats a "
+        "token, without dropout or label smoothing, on all validation captions and on the same number of training captions "
+        f"({results['compared']:,}); the gap is the validation loss minus the training loss."
     )
 
 
@@ -131,12 +129,13 @@ def _cells(rows: list[dict]) -> list[str]:
     return [spread(rows, key, digits) for key, digits in kinds]
 
 
-def panels(found: dict) -> list[Panel]:
+def panels(results: dict) -> list[Panel]:
+    """Each number against attention dropout."""
     ticks = tuple(100 * rate for rate in RATES)
     return [
         Panel(
             title,
-            tuple(_series(name, rows, key) for name, rows in grouped(found["rows"], "mechanism").items()),
+            tuple(_series(name, rows, key) for name, rows in grouped(results["rows"], "mechanism").items()),
             "attention dropout (%)",
             unit,
             ticks=ticks,
@@ -148,6 +147,6 @@ def panels(found: dict) -> list[Panel]:
 def _series(mechanism: str, rows: list[dict], key: str) -> Series:
     groups = grouped(rows, "attention_dropout")
     several = len({row["seed"] for row in rows}) > 1
-    low, high = (tuple(of(values(group, key)) for group in groups.values()) if several else () for of in (min, max))
+    low, high = (tuple(end(values(group, key)) for group in groups.values()) if several else () for end in (min, max))
     x, y = tuple(100 * rate for rate in groups), tuple(mean(group, key) for group in groups.values())
     return Series(titles([mechanism]), x, y, low, high)

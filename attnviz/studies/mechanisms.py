@@ -1,15 +1,18 @@
-"""Study: the mechanisms beside each other, on the same test, with the same vocabulary."""
+"""Study: the mechanisms compared on the same test, with the same vocabulary."""
+
+from collections.abc import Sequence
 
 from attnviz import alignment, gold
-from attnviz.evaluation.translation import TIMED, latency, score
+from attnviz.evaluation.evaluate import TIMED, latency
+from attnviz.evaluation.translation import score
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models import provenance as lineage
+from attnviz.models import provenance
+from attnviz.studies.measured_models import TEST, MeasuredModel, StudyConfig, link_counts, models, record
 from attnviz.studies.pictures import Panel, Series
-from attnviz.studies.setting import TEST, Model, Setting, links, models, provenance
 from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table, values
 
 TITLE = "Mechanisms compared"
-DESCRIPTION = "Mechanisms beside each other: BLEU, alignment error rate, entropy, maximum weight, time of a sentence, training time"
+DESCRIPTION = "Mechanisms compared: BLEU, alignment error rate, entropy, maximum weight, time to translate a sentence, training time"
 COLUMNS = 3
 _SCORES = ("bleu", "bleu_lc", "bleu_tok_lc", "chrf", "entropy_nats", "max_weight")
 _PANELS = (
@@ -17,57 +20,58 @@ _PANELS = (
     ("Alignment error rate", "error_rate", 1),
     ("Entropy (nats)", "entropy_nats", 1),
     ("Maximum weight", "max_weight", 1),
-    ("Milliseconds a sentence", "ms_per_sentence", 1),
+    ("Milliseconds per sentence", "ms_per_sentence", 1),
     ("Training, minutes", "seconds", 1 / 60),
 )
 
 
-def measure(setting: Setting) -> dict:
-    """rows: a model each. seconds, epochs : of its training, from its card, with the runs that it began with. peak_memory_mb : of
-    the last of these."""
-    measured = list(models(setting, MECHANISMS))
-    pairs = gold.shipped(setting.pair)
+def measure(config: StudyConfig) -> dict:
+    """rows: by model. seconds, epochs : of all runs of its training, from its card. peak_memory_mb : of the last run."""
+    measured = list(models(config, MECHANISMS))
+    pairs = gold.shipped(config.pair)
     return {
-        "rows": [_row(model, setting, pairs) for model in measured],
-        "links": links(pairs),
-        **provenance(setting, measured, MECHANISMS),
+        "rows": [measure_model(model, config, pairs) for model in measured],
+        "links": link_counts(pairs),
+        **record(config, measured, MECHANISMS),
     }
 
 
-def _row(model: Model, setting: Setting, pairs) -> dict:
-    card, scores = model.translator.card, _scores(model, setting)
+def measure_model(model: MeasuredModel, config: StudyConfig, pairs: Sequence[gold.LinkedPair]) -> dict:
+    """The row of a model. pairs : with words aligned by hand."""
+    card, scores = model.translator.card, scores_on_test(model, config)
     report = alignment.report(model.translator, pairs)
     return {
         **model.label,
         **{key: scores[key] for key in _SCORES},
         "error_rate": report and report["best_head"]["error_rate"],
         "parameters": sum(p.numel() for p in model.translator.model.parameters()),
-        **{key: _whole(card, key) for key in ("epochs", "seconds")},
+        **{key: _total(card, key) for key in ("epochs", "seconds")},
         "peak_memory_mb": card.get("peak_memory_mb"),
         "device": card.get("device"),
-        "ms_per_sentence": latency(model.translator, [source for source, _ in setting.corpus.val[:TIMED]]),
+        "ms_per_sentence": latency(model.translator, [source for source, _ in config.corpus.val[:TIMED]]),
         "remark": card.get("remark"),
     }
 
 
-def _whole(card: dict, key: str) -> float | None:
-    """What the card says of all runs that the weights went through, together; None when of one it says nothing."""
-    told = [run.get(key) for run in lineage.runs(card)]
-    return sum(told) if all(isinstance(value, int | float) for value in told) else None
+def _total(card: dict, key: str) -> float | None:
+    """The sum over all runs of the training; None when the card lacks it for one of them."""
+    numbers = [run.get(key) for run in provenance.runs(card)]
+    return sum(numbers) if all(isinstance(number, int | float) for number in numbers) else None
 
 
-def _scores(model: Model, setting: Setting) -> dict:
-    """Greedy figures on the test: the card's, when it has them all and they are of the same files; else measured now."""
-    card, files = model.translator.card, {name: sha for name, sha in setting.corpus.files.items() if TEST in name}
-    found = card.get("scores", {}).get(TEST, {})
+def scores_on_test(model: MeasuredModel, config: StudyConfig) -> dict:
+    """Greedy scores on the test: from the card when it has all of them for the same files, otherwise measured now."""
+    card, files = model.translator.card, {name: sha for name, sha in config.corpus.files.items() if TEST in name}
+    scores = card.get("scores", {}).get(TEST, {})
     same = files.items() <= card.get("data", {}).items()
-    if same and all(key in found for key in _SCORES):
-        return found
-    return score(model.translator, *zip(*setting.test), progress=True)
+    if same and all(key in scores for key in _SCORES):
+        return scores
+    return score(model.translator, *zip(*config.test), progress=True)
 
 
-def text(found: dict) -> str:
-    groups = grouped(found["rows"], "mechanism")
+def text(results: dict) -> str:
+    """Method and results in Markdown."""
+    groups = grouped(results["rows"], "mechanism")
     head = (
         "",
         "BLEU 13a lc",
@@ -80,24 +84,29 @@ def text(found: dict) -> str:
         "epochs",
         "training (min)",
         "peak memory (MB)",
-        "ms a sentence",
+        "ms per sentence",
     )
     lines = [(MECHANISMS[name].title, *_cells(rows)) for name, rows in groups.items()]
-    parts = [_method(found["links"]), table(head, lines) if lines else "", seeds(found["rows"]), _limits(found["rows"])]
+    parts = [
+        _method(results["links"]),
+        table(head, lines) if lines else "",
+        seeds(results["rows"]),
+        _limits(results["rows"]),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
 def _method(links: dict) -> str:
     return (
-        f"Greedy translations of the {TEST} captions, scored by sacreBLEU (13a, lower-cased), by BLEU on Moses' words (tok-lc, "
-        "as papers on Multi30K print it) and chrF. Entropy and maximum weight are means over every cross-attention row, head "
-        "and layer of these translations; of many heads they are the mean of each head's own. AER: alignment error rate on "
-        f"{links['pairs']} pairs with {links['sure']} sure links set by hand, the target forced, each word linked to the word "
-        "it looks at most; of many heads the best, chosen on other sentences than those scored. The diagonal, which looks at "
-        f"nothing, has {links['diagonal']:.2f}. Milliseconds: median of {TIMED} validation captions, one at a time, weights "
-        "kept, all models measured in this one run. Scores are the cards', and measured now where a card lacks them; alignment "
-        "is measured now; epochs and training time are the cards', of all runs that the weights went through, peak memory of the "
-        "last one."
+        f"Greedy translations of the {TEST} captions, scored with sacreBLEU (13a, lower-cased), BLEU on Moses words (tok-lc, as "
+        "papers on Multi30K report it) and chrF. Entropy and maximum weight are means over all cross-attention rows, heads and "
+        "layers of these translations; for several heads this is the mean of each head's mean. AER: alignment error rate on "
+        f"{links['pairs']} sentence pairs with {links['sure']} sure links set by hand, with forced decoding, each target word "
+        "aligned to the source word it attends to most; of several heads the best one, chosen on other sentences. The "
+        f"diagonal, which uses no attention, has {links['diagonal']:.2f}. Milliseconds: median of {TIMED} validation captions, "
+        "one at a time, attention weights kept, all models in this one run. Scores come from the cards, or are measured now "
+        "when a card lacks them. Alignment is measured now. Epochs and training time come from the cards and cover all runs of "
+        "the training; peak memory is that of the last run."
     )
 
 
@@ -122,31 +131,31 @@ def _cells(rows: list[dict]) -> list[str]:
 
 
 def _limits(rows: list[dict]) -> str:
-    """What keeps the rows from being compared, as far as the cards tell."""
+    """What makes rows hard to compare, from the cards."""
     if not rows:
         return ""
     devices, epochs = ({row[key] for row in rows if row[key]} for key in ("device", "epochs"))
-    said = (
-        f"Training times and memory compare as far as the machines did: {listed(sorted(devices)) or 'none is named'}."
-    )
+    machines = listed(sorted(devices)) or "unknown"
+    sentences = [f"Training times and memory depend on the machine: {machines}."]
     if len(epochs) > 1:
-        said += (
-            f" The models were trained for {listed([str(count) for count in sorted(epochs)])} epochs, so rows compare these "
-            "models, not mechanisms given the same time."
+        numbers = listed([str(count) for count in sorted(epochs)])
+        sentences.append(
+            f"The models were trained for {numbers} epochs, so rows compare these models, not mechanisms with equal training."
         )
     remarks = [f"{MECHANISMS[row['mechanism']].title}: {row['remark']}" for row in rows if row["remark"]]
-    return " ".join([said, *(["From the cards:"] if remarks else []), *remarks])
+    return " ".join([*sentences, *(["From the cards:"] if remarks else []), *remarks])
 
 
-def panels(found: dict) -> list[Panel]:
-    groups = grouped(found["rows"], "mechanism")
+def panels(results: dict) -> list[Panel]:
+    """A panel for each number, with a row for each mechanism."""
+    groups = grouped(results["rows"], "mechanism")
     names = tuple(MECHANISMS[name].title for name in groups)
-    result = []
+    drawn = []
     for title, key, scale in _PANELS:
         series = []
         for place, rows in enumerate(groups.values()):
             if numbers := values(rows, key):
                 bar = {"low": (scale * min(numbers),), "high": (scale * max(numbers),)} if len(numbers) > 1 else {}
                 series.append(Series(names[place], (scale * mean(rows, key),), (place,), line=False, **bar))
-        result.append(Panel(title, tuple(series), rows=names))
-    return result if groups else []
+        drawn.append(Panel(title, tuple(series), rows=names))
+    return drawn if groups else []

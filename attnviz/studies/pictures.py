@@ -1,7 +1,7 @@
-"""Panels of points and lines -> one picture, SVG on white. matplotlib draws it: the extra `studies` of this project.
+"""Panels of points and lines -> one SVG picture on white, drawn by matplotlib (the extra `studies` of this project).
 
-Every mechanism has the colour it has on the page (Okabe-Ito, see figures/theme.py), and a dash and a marker of its own, so
-the picture reads in grey and with every kind of colour blindness.
+Every mechanism has its colour from the page (Okabe-Ito, see figures/theme.py), and its own dash and marker, so that the picture
+can be read in grey and with every kind of colour blindness.
 """
 
 import importlib.util
@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 from attnviz.figures.theme import LIGHT, Line, lines
 
-INSTALL = (
-    "matplotlib is missing, so there is no picture; install it (pip install 'attnviz[studies]') and run the study again"
-)
+INSTALL = "no picture was drawn because matplotlib is missing; install it (pip install 'attnviz[studies]') and run the study again"
 _DASHES = {
     "solid": "-",
     "dash": (0, (5, 2)),
@@ -44,12 +42,12 @@ _STYLE = {
     "axes.axisbelow": True,
 }
 _PANEL = (3.9, 3.2)  # inches
-_NAME = (2.5, 0.25)  # inches of a name in the legend
+_NAME = (2.5, 0.25)  # inches, of a name in the legend
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one name. low, high : ends of the bar at each point. marks, line : are points, and lines between them, drawn?"""
+    """Points of one name. low, high : ends of the bar at each point. marks, line : draw the points, draw lines between them."""
 
     name: str
     x: tuple[float, ...]
@@ -62,9 +60,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """Series on two axes. rows : names on the vertical axis, first at the top, whose series then go along the other one.
+    """Series on two axes. rows : names on the vertical axis, the first at the top; bars are then horizontal.
 
-    ticks : where the horizontal axis is labelled. reference : a dotted line, its name and its points.
+    ticks : labelled values of the horizontal axis. reference : name and points of a dotted line.
     """
 
     title: str
@@ -78,7 +76,7 @@ class Panel:
 
 
 def available() -> bool:
-    """Is there what draws?"""
+    """Is matplotlib installed?"""
     return importlib.util.find_spec("matplotlib") is not None
 
 
@@ -115,11 +113,11 @@ def draw(panels: list[Panel], columns: int, description: str) -> bytes:
 
 
 def _panel(axis, panel: Panel, styles: dict[str, Line], named: bool) -> dict:
-    """Draw a panel, with the names of its rows if `named`; what its legend has: name -> handle."""
+    """Draw a panel -> its entries in the legend: name -> handle. named : write the names of the rows."""
     drawn = {}
     for series in panel.series:
         handle = _series(axis, series, styles[series.name], bool(panel.rows))
-        drawn = {series.name: handle} | drawn  # the first of a name, which has its marks
+        drawn = {series.name: handle} | drawn  # the first series of a name has its marks
     if panel.reference:
         name, x, y = panel.reference
         drawn[name] = axis.plot(x, y, ":", color=LIGHT.muted, linewidth=1.6)[0]
@@ -140,18 +138,18 @@ def _panel(axis, panel: Panel, styles: dict[str, Line], named: bool) -> dict:
     return drawn
 
 
-def _series(axis, series: Series, style: Line, along: bool):
-    """Draw a series; `along` : its bars lie along the horizontal axis."""
+def _series(axis, series: Series, style: Line, horizontal: bool):
+    """Draw a series. horizontal : the bars are horizontal."""
     look = {"color": style.color, "markersize": 7, "linewidth": 1.8, "capsize": 3, "elinewidth": 1.4}
     bars = None
     if series.low:
-        middle = series.x if along else series.y
+        middle = series.x if horizontal else series.y
         bars = [[m - low for m, low in zip(middle, series.low)], [high - m for m, high in zip(middle, series.high)]]
     return axis.errorbar(
         series.x,
         series.y,
-        xerr=bars if along else None,
-        yerr=None if along else bars,
+        xerr=bars if horizontal else None,
+        yerr=None if horizontal else bars,
         marker=_MARKERS[style.marker] if series.marks else "",
         linestyle=_dash(style.dash) if series.line else "",
         **look,
@@ -159,5 +157,5 @@ def _series(axis, series: Series, style: Line, along: bool):
 
 
 def _dash(dash: str):
-    """A dash of the page's, as matplotlib writes it: a name, or lengths such as 5px,2px, there in half the unit."""
+    """A dash of the page in matplotlib's form. Lengths such as 5px,2px become half as many line widths."""
     return _DASHES.get(dash) or (0, tuple(float(part.removesuffix("px")) / 2 for part in dash.split(",")))

@@ -1,4 +1,4 @@
-"""What a study leaves below the folder of checkpoints: studies/NAME.json, studies/NAME.svg, and its section of README.md."""
+"""What a study writes to the folder of checkpoints: studies/NAME.json, studies/NAME.svg, and its section of README.md."""
 
 import json
 import re
@@ -8,44 +8,44 @@ from pathlib import Path
 from attnviz.atomic import replace
 from attnviz.studies import pictures, tables
 
-HEAD = "# Trained models\n"  # of a README.md that is not there yet
+HEAD = "# Trained models\n"  # of a new README.md
 
 
-def write(name: str, study, found: dict, root: Path) -> None:
-    """Figures, picture and section of `study`, a module of this package, as README.md of it says.
+def write(name: str, study, results: dict, root: Path) -> None:
+    """Write the numbers, the picture and the section of `study`, a module of this package.
 
-    Without matplotlib there is no picture, and none of an earlier run stays; standard error says so.
+    Without matplotlib there is no picture, and the picture of an earlier run is removed; standard error says so.
     """
-    folder, panels = Path(root) / "studies", study.panels(found)
-    replace(folder / f"{name}.json", lambda path: path.write_text(dumps(found), encoding="utf-8"))
-    picture, alternative = folder / f"{name}.svg", study.DESCRIPTION
+    folder, panels = Path(root) / "studies", study.panels(results)
+    replace(folder / f"{name}.json", lambda path: path.write_text(dumps(results), encoding="utf-8"))
+    picture = folder / f"{name}.svg"
     picture.unlink(missing_ok=True)
     if panels and pictures.available():
-        drawn = pictures.draw(panels, study.COLUMNS, alternative)
-        replace(picture, lambda path: path.write_bytes(drawn))
+        svg = pictures.draw(panels, study.COLUMNS, study.DESCRIPTION)
+        replace(picture, lambda path: path.write_bytes(svg))
     elif panels:
         print(pictures.INSTALL, file=sys.stderr)
     path = Path(root) / "README.md"
     text = path.read_text(encoding="utf-8") if path.exists() else HEAD
-    new = insert(text, name, section(name, study, found, picture.exists()), str(path))
-    replace(path, lambda temporary: temporary.write_text(new, encoding="utf-8"))
+    updated = insert(text, name, section(name, study, results, picture.exists()), str(path))
+    replace(path, lambda temporary: temporary.write_text(updated, encoding="utf-8"))
 
 
-def section(name: str, study, found: dict, picture: bool) -> str:
-    """A study in Markdown: what was done, what was found, the picture, what is missing, and where the figures are."""
-    parts = [f"## {study.TITLE}", study.text(found)]
+def section(name: str, study, results: dict, picture: bool) -> str:
+    """A study in Markdown: method, results, picture, missing models, and where the numbers are."""
+    parts = [f"## {study.TITLE}", study.text(results)]
     parts += [f"![{study.DESCRIPTION}](studies/{name}.svg)"] if picture else []
-    parts += [f"Not there when this was measured: {tables.titles(found['missing'])}."] if found["missing"] else []
-    made = ", ".join(f"{what} {version}" for what, version in found["versions"].items())
+    parts += [f"These models were missing: {tables.titles(results['missing'])}."] if results["missing"] else []
+    versions = ", ".join(f"{package} {version}" for package, version in results["versions"].items())
     parts.append(
-        f"Made by `{found['command']}` ({made}; {found['device']}). The raw figures, with the hashes of models and data: "
-        f"[studies/{name}.json](studies/{name}.json)."
+        f"Made by `{results['command']}` ({versions}; {results['device']}). The raw numbers, with the hashes of models and "
+        f"data: [studies/{name}.json](studies/{name}.json)."
     )
     return "\n\n".join(parts)
 
 
 def insert(text: str, name: str, section: str, where: str = "the text") -> str:
-    """`text` with the section between its marks, at the end when it has none; all else stays. ValueError for broken marks."""
+    """`text` with the section between its marks, or at the end when it has no marks. ValueError for broken marks."""
     first, last = f"<!-- study:{name} -->", f"<!-- /study:{name} -->"
     body = f"{first}\n{section}\n{last}"
     counts = text.count(first), text.count(last)
@@ -56,11 +56,11 @@ def insert(text: str, name: str, section: str, where: str = "the text") -> str:
     return re.sub(f"{re.escape(first)}.*{re.escape(last)}", lambda _: body, text, flags=re.DOTALL)
 
 
-def dumps(found: dict) -> str:
-    """JSON with one record, or one entry of the top, a line: it reads, and its changes show. ValueError for NaN."""
+def dumps(results: dict) -> str:
+    """JSON with one record, or one top-level entry, on each line, so that changes show in a diff. ValueError for NaN."""
     entries = []
-    for key, value in found.items():
+    for key, value in results.items():
         records = value if isinstance(value, list) and value and isinstance(value[0], dict) else None
-        written = [json.dumps(record, ensure_ascii=False, allow_nan=False) for record in records or [value]]
-        entries.append(f"{json.dumps(key)}: " + ("[\n  " + ",\n  ".join(written) + "\n ]" if records else written[0]))
+        lines = [json.dumps(record, ensure_ascii=False, allow_nan=False) for record in records or [value]]
+        entries.append(f"{json.dumps(key)}: " + ("[\n  " + ",\n  ".join(lines) + "\n ]" if records else lines[0]))
     return "{\n " + ",\n ".join(entries) + "\n}\n"

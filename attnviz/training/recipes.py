@@ -1,74 +1,28 @@
-"""How each mechanism is trained: settings, the recipe of each, and the learning rate. No torch here."""
+"""The training configuration of each mechanism. What a task changes in it is in the table of tasks (data/tasks)."""
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 
+import torch
 
-@dataclass(frozen=True)
-class Settings:
-    """How to train; goes on the card. Lengths and batches count pieces."""
+from attnviz import mechanisms
+from attnviz.data import tasks
+from attnviz.data.limits import LONGEST
+from attnviz.data.tokenizer import SPECIALS
+from attnviz.mechanisms import CLASSIFIERS, LABELS, MECHANISMS, Config
+from attnviz.networks import decode
+from attnviz.networks.registry import build
+from attnviz.training.config import TrainingConfig
 
-    mechanism: str
-    epochs: int = 11
-    batch_tokens: int = 2000
-    learning_rate: float = 1e-3
-    warmup: int = 400  # updates, at most a tenth of all
-    label_smoothing: float = 0.1
-    weight_decay: float = 0.01
-    clip: float = 1.0
-    beta2: float = 0.999  # decay of Adam's mean of squared gradients
-    average: float = 0.999  # decay of the moving average, an update
-    consistency: float = 0.0  # how much two passes under dropout must agree: alpha of R-Drop; 0: one pass
-    word_dropout: float = 0.0  # share of a sentence's pieces that are read as unknown, in training
-    piece_dropout: float = (
-        0.0  # share of the merges of pieces that are left out, anew at each reading, in the first four fifths
-    )
-    start: str = ""  # SHA-256 of the weights that it begins with; "": random ones
-    teachers: str = (
-        ""  # SHA-256 of the weights of the classifiers that it learns from, a space between; "": from labels
-    )
-    ngrams: int = 0  # with teachers: how many n-grams of each sentence it learns from as well
-    vocabulary: int = 8000
-    seed: int = 1
-    rates: dict = field(default_factory=dict)  # parameter name -> factor on the learning rate, where it is not 1
-    options: dict = field(default_factory=dict)
-
-    def __post_init__(self):
-        for name, fits, wanted in _BOUNDS:
-            if not fits(getattr(self, name)):
-                raise ValueError(f"{name} must be {wanted}; got {getattr(self, name)}")
-
-
-def _each(names: str, fits: Callable[[float], bool], wanted: str) -> list[tuple]:
-    return [(name, fits, wanted) for name in names.split()]
-
-
-# What each number may be; NaN is none of these.
-_BOUNDS = [
-    *_each(
-        "epochs batch_tokens learning_rate clip vocabulary", lambda value: 0 < value < math.inf, "positive and finite"
-    ),
-    *_each("warmup weight_decay consistency ngrams", lambda value: 0 <= value < math.inf, "at least 0 and finite"),
-    *_each(
-        "label_smoothing average beta2 word_dropout piece_dropout",
-        lambda value: 0 <= value < 1,
-        "at least 0 and below 1",
-    ),
-    *_each("seed", lambda value: 0 <= value < 2**63, "at least 0 and below 2^63"),
-]
-
-
-# What each mechanism is trained with where it differs from the settings above. Same data and vocabulary for all.
 _RECURRENT = {"epochs": 20, "options": {"dropout": 0.3}}
-# At the full rate the bilinear score saturates within an epoch: all weights 0 or 1, and little is learnt.
+# At the full learning rate the bilinear score saturates within one epoch: all weights become 0 or 1, and little is learnt.
 _BILINEAR = _RECURRENT | {"rates": {"attention.key.weight": 0.1}}
-# So does the product alone, once the GRUs' units do: what they read has 256 parts of size 1, and each weight on it counts.
+# The dot product saturates in the same way once the GRU units do, so their input weights learn more slowly.
 _INPUTS = ["encoder.rnn.weight_ih_l0", "encoder.rnn.weight_ih_l0_reverse", "cell.weight_ih"]
 _DOT = _RECURRENT | {"rates": dict.fromkeys(_INPUTS, 0.2)}
 _PROJECTIONS = [
     f"{name}.{kind}" for name in ("query", "memory", "output") for kind in ("weight", "bias")
-]  # of a MultiHead
+]  # of MultiHead
+# Where a mechanism differs from the defaults of TrainingConfig. All mechanisms of a pair share data and vocabulary.
 RECIPES = {
     "fixed-context": _RECURRENT,
     "bahdanau": _RECURRENT,
@@ -82,7 +36,7 @@ RECIPES = {
         "learning_rate": 2e-3,
         "options": {"width": 192, "hidden": 768, "layers": 3, "heads": 4, "dropout": 0.3},
     },
-    # At the full rate self-attention learns the few training sentences by heart: the loss on dev rises from the second epoch on.
+    # At the full learning rate the self-attention overfits the few training sentences: the dev loss rises from epoch 2 on.
     "self-attention": {
         "epochs": 8,
         "learning_rate": 2e-3,
@@ -96,9 +50,9 @@ RECIPES = {
         "options": {"attention_dropout": 0.3},
     },
 }
-# With teachers there is less to learn by heart: what they say of a text is seldom sure, and there are more texts. The `rates` of the
-# recipe stay: at the full rate self-attention was no better here, either.
-TAUGHT = {
+# Distillation overfits less: soft targets are seldom sure, and n-grams add texts. The `rates` of the recipe stay, because the
+# full learning rate was no better here either.
+DISTILLATION = {
     "epochs": 8,
     "learning_rate": 3e-3,
     "label_smoothing": 0.0,
@@ -110,17 +64,45 @@ TAUGHT = {
 }
 
 
-def settings(mechanism: str, **changes) -> Settings:
-    """The mechanism's recipe, with changes. ValueError when there is no such recipe."""
+def recipe(mechanism: str) -> TrainingConfig:
+    """The recipe of a mechanism. ValueError when there is none."""
     if mechanism not in RECIPES:
         raise ValueError(f"unknown mechanism {mechanism!r}; choose one of {', '.join(RECIPES)}")
-    return Settings(mechanism, **{**RECIPES[mechanism], **changes})
+    return TrainingConfig(mechanism, **RECIPES[mechanism])
 
 
-def rate(update: int, total: int, plan: Settings) -> float:
-    """Learning rate: linear warm-up, at most a tenth of the run, then a cosine down to 2 % of the peak."""
-    warmup = min(plan.warmup, total // 10)
-    if update < warmup:
-        return plan.learning_rate * (update + 1) / warmup
-    progress = (update - warmup) / max(1, total - warmup)
-    return plan.learning_rate * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
+def training_config(pair: str, mechanism: str, options: dict | None = None, **changes) -> TrainingConfig:
+    """The recipe of a mechanism, then the changes of the task, then `changes`. `options` are added to the model's options.
+
+    ValueError for an unknown mechanism, a mechanism of another task, and options with which no model can be built.
+    """
+    base = recipe(mechanism)
+    task = tasks.find(pair)
+    choices = CLASSIFIERS if task.classifies else MECHANISMS
+    if mechanism not in choices:
+        raise ValueError(f"{mechanism} is not for {pair}; choose one of {', '.join(choices)}")
+    of_task = [task.recipe_changes.get(name, {}) for name in ("", mechanism)]
+    joined = {"options": {}}
+    for change in ({"options": base.options}, *of_task, changes, {"options": options or {}}):
+        joined = {**joined, **change, "options": {**joined["options"], **change.get("options", {})}}
+    _check_model(mechanism, joined["options"])
+    return replace(base, **joined)
+
+
+def _check_model(mechanism: str, options: dict) -> None:
+    """ValueError for options with which no model can be built: said before any data is read."""
+    try:
+        with torch.device("meta"):  # shapes without numbers
+            build(Config(mechanism, len(SPECIALS) + 1, options))
+        _check_sizes(mechanism, options)
+    except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises all of them
+        raise ValueError(f"{mechanism} cannot be built with {options}: {error}") from None
+
+
+def _check_sizes(mechanism: str, options: dict) -> None:
+    """ValueError for a model with too few positions for the longest text and its output, or with other classes."""
+    needed = LONGEST if mechanisms.find(mechanism).classifies else decode.limit(LONGEST)
+    if options.get("longest", needed) < needed:
+        raise ValueError(f"longest must be at least {needed}, for texts of {LONGEST} pieces and their output")
+    if options.get("classes", len(LABELS)) != len(LABELS):
+        raise ValueError(f"classes must be {len(LABELS)}: {', '.join(LABELS)}")

@@ -1,261 +1,214 @@
-"""Training: pairs of a corpus to a checkpoint. Seeded, resumable where it stood; the best epoch on validation ships."""
+"""Training: a corpus to a checkpoint with its card. Seeded, and resumed where it was stopped.
+
+The epoch with the best score on validation ships.
+"""
 
 import math
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import torch
-from torch import nn
 from tqdm import tqdm
 
 from attnviz import atomic
-from attnviz.data import batching, corpora, tasks
-from attnviz.data.readers import Pairs
+from attnviz.data import corpora
 from attnviz.data.length_filter import readable
 from attnviz.data.limits import LONGEST
-from attnviz.data.tokenizer import SPECIALS, Text
-from attnviz.evaluation.metrics import METRICS
-from attnviz.mechanisms import CLASSIFIERS, LABELS, MECHANISMS, Config, find
+from attnviz.data.tokenizer import Text
+from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
-from attnviz.networks import decode
-from attnviz.networks.registry import build
-from attnviz.training import distillation, progress, recipes, vocabulary
-from attnviz.training.classifier_trainer import LabelRun
+from attnviz.training import card, progress, vocabulary
+from attnviz.training.config import TrainingConfig
 from attnviz.training.devices import device_name, peak_memory_mb
-from attnviz.training.trainer import Diverged, Run, token_loss
+from attnviz.training.trainers import distillation, saved_run
+from attnviz.training.trainers.classifier import ClassifierTrainer
+from attnviz.training.trainers.trainer import Diverged, Trainer
+from attnviz.training.validation import best_score, score_key, validate
 
-RUNS = dict.fromkeys(MECHANISMS, Run) | dict.fromkeys(CLASSIFIERS, LabelRun)
-
-
-def plan(pair: str, mechanism: str, options: dict | None = None, **changes) -> recipes.Settings:
-    """The mechanism's recipe, with what the pair changes in it, then `changes`; `options` of the model join its others.
-
-    ValueError when there is no such recipe, no such model, or a mechanism that is for another task.
-    """
-    base = recipes.settings(mechanism)
-    task = tasks.find(pair)
-    fitting = CLASSIFIERS if task.classifies else MECHANISMS
-    if mechanism not in fitting:
-        raise ValueError(f"{mechanism} is not for {pair}; choose one of {', '.join(fitting)}")
-    fitted = [task.recipe_changes.get(name, {}) for name in ("", mechanism)]
-    joined = {"options": {}}
-    for change in ({"options": base.options}, *fitted, changes, {"options": options or {}}):
-        joined = {**joined, **change, "options": {**joined["options"], **change.get("options", {})}}
-    try:
-        with torch.device("meta"):  # shapes without numbers: an error now rather than when the data is read
-            build(Config(mechanism, len(SPECIALS) + 1, joined["options"]))
-        _check_sizes(mechanism, joined["options"])
-    except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises them all
-        raise ValueError(f"{mechanism} cannot be built with {joined['options']}: {error}") from None
-    return replace(base, **joined)
-
-
-def _check_sizes(mechanism: str, options: dict) -> None:
-    """ValueError for a model that could not take the longest text and what decoding says of it, or that has not our labels."""
-    needed = LONGEST if find(mechanism).classifies else decode.limit(LONGEST)
-    if options.get("longest", needed) < needed:
-        raise ValueError(f"longest must be at least {needed}, for texts of {LONGEST} pieces and what is said of them")
-    if options.get("classes", len(LABELS)) != len(LABELS):
-        raise ValueError(f"classes must be {len(LABELS)}: {', '.join(LABELS)}")
+TRAINERS = dict.fromkeys(MECHANISMS, Trainer) | dict.fromkeys(CLASSIFIERS, ClassifierTrainer)
 
 
 def train(
-    plan: recipes.Settings,
+    config: TrainingConfig,
     corpus: corpora.Corpus,
     root: Path,
     pair: str,
+    *,
+    command: str = "",
     save_every: float = 60.0,
     compile: bool = True,
     restart: bool = False,
     start: Path | None = None,
     teachers: Sequence[Path] = (),
 ) -> Path:
-    """Train, resuming what `root/pair/mechanism` holds; returns that folder. The best epoch on validation ships.
+    """Train a model in `root/pair/mechanism`, or resume the run there, and write its card; returns that folder.
 
-    save_every : seconds between saves within an epoch. compile : see `Run`. restart : begin again, whatever is there; when the
-    new run has its first model, a finished one that was there is kept in the folder `before`.
-    start : folder of a checkpoint whose weights and tokenizer to begin with, rather than at random (fine-tuning).
-    teachers : folders of classifiers from which a classifier learns, rather than from the labels (teaching.py).
-    Sentences that no model reads are left out, which is said. ValueError when a finished model is there without its run, or a
-    run with other settings or data; CheckpointError.
+    command : what repeats the run, for the card. save_every : seconds between saves within an epoch. compile : see `Trainer`.
+    restart : begin again; when the new run saves its first model, a finished model is moved to the folder `before`.
+    start : folder of the checkpoint with the initial weights and the tokenizer (fine-tuning); random weights without it.
+    teachers : folders of classifiers from which a classifier learns instead of from the labels (distillation.py).
+    Pairs that are too long are left out, with a message. ValueError when the folder holds a finished model without its run,
+    or a run with different settings or data; CheckpointError; Diverged.
     """
-    folder = Path(root) / pair / plan.mechanism
-    plan = _from(plan, folder, start, teachers)
-    begun = folder / "training.safetensors"
-    if not restart and not begun.exists() and (folder / "card.json").exists():
-        raise ValueError(
-            f"{folder} holds a finished model and no run to go on with; choose another --out, or --restart"
-        )
-    tokenizer = Path(root) / pair / "tokenizer.json"
-    text = vocabulary.choose(tokenizer, corpus, plan.vocabulary, start)
-    given = len(corpus.train) + len(corpus.val)
-    corpus, left_out = readable(corpus, text)
-    _say_left_out(left_out, given)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    run = _kind(plan, teachers)(plan, text, corpus.train, device, compile)
-    if begun.exists() and not restart:
-        _resume(run, folder)
-    elif start:
-        _begin(run, start)
-    vocabulary.settle(tokenizer, text, start)
+    folder = Path(root) / pair / config.mechanism
+    config = _with_fingerprints(config, folder, start, teachers)
+    resumes = saved_run.exists(folder) and not restart
+    if not resumes and not restart:
+        _check_unfinished(folder)
+    tokenizer, origins = Path(root) / pair / "tokenizer.json", card.read_origins(start, teachers)
+    text = vocabulary.choose(tokenizer, corpus, config.vocabulary, start)
+    corpus = _length_filtered(corpus, text)
+    trainer = _trainer(config, text, corpus, compile, teachers)
+    _set_state(trainer, folder if resumes else None, start)
+    best_score(trainer.history, corpus)  # the metric must be the same
+    vocabulary.save(tokenizer, text, start)
     if restart:
-        begun.unlink(missing_ok=True)  # now that nothing more can be refused
-    _best(run, corpus)
-    sentence = progress.example(corpus.val)
-    with tqdm(
-        total=run.total, initial=run.update, desc=f"{pair}/{plan.mechanism}", unit="batch", smoothing=0.05
-    ) as bar:
-        while run.epoch < plan.epochs:
-            _epoch(run, folder, corpus, bar, save_every)
-            _finish(run, folder, text, corpus)
-            bar.write(progress.report(run, text, sentence))
+        (folder / saved_run.FILE).unlink(missing_ok=True)  # all checks have passed
+    _run_epochs(trainer, text, corpus, folder, save_every)
+    if not (folder / card.FILE).exists():
+        card.write(f"{pair}/{config.mechanism}", root, corpus, command, origins)
     return folder
 
 
-def _from(plan: recipes.Settings, folder: Path, start: Path | None, teachers: Sequence[Path]) -> recipes.Settings:
-    """The plan with the fingerprints of the checkpoints that training in `folder` begins with and learns from. ValueError, CheckpointError."""
-    for other in (start, *teachers):
-        if other and Path(other).resolve() == folder.resolve():
-            raise ValueError(
-                f"{other} is the folder to train in, whose weights would be written over; choose another --out"
-            )
-    distillation.check(plan, teachers)
-    prints = {"start": [start] if start else [], "teachers": teachers}
-    return replace(
-        plan,
-        **{
-            key: " ".join(checkpoints.fingerprint(*checkpoint_files.locate(one)) for one in of)
-            for key, of in prints.items()
-            if of
-        },
-    )
+def _check_unfinished(folder: Path) -> None:
+    """ValueError when the folder holds a finished model, whose run is no longer there."""
+    if (folder / card.FILE).exists():
+        raise ValueError(
+            f"{folder} holds a finished model without a training run to resume; choose another --out, or use --restart"
+        )
 
 
-def _kind(plan: recipes.Settings, teachers: Sequence[Path]) -> Callable[..., Run]:
-    taught = [Classifier.load(*checkpoint_files.locate(teacher)) for teacher in teachers]
-    return partial(distillation.TaughtRun, teachers=taught) if taught else RUNS[plan.mechanism]
+def _with_fingerprints(
+    config: TrainingConfig, folder: Path, start: Path | None, teachers: Sequence[Path]
+) -> TrainingConfig:
+    """The configuration with the SHA-256 of the initial weights and of the teachers. ValueError, CheckpointError."""
+    starts = [start] if start else []
+    for other in (*starts, *teachers):
+        if Path(other).resolve() == folder.resolve():
+            raise ValueError(f"{other} is the folder to train in, which would be overwritten; choose another --out")
+    distillation.check(config, teachers)
+    digests = {
+        name: " ".join(checkpoints.fingerprint(*checkpoint_files.locate(folder)) for folder in folders)
+        for name, folders in (("start", starts), ("teachers", teachers))
+    }
+    return replace(config, **{name: digest for name, digest in digests.items() if digest})
 
 
-def _say_left_out(sources: list[str], total: int) -> None:
-    if sources:
+def _length_filtered(corpus: corpora.Corpus, text: Text) -> corpora.Corpus:
+    """The corpus without what the models cannot read; standard error says how much that is."""
+    total = len(corpus.train) + len(corpus.val)
+    corpus, left_out = readable(corpus, text)
+    if left_out:
         tqdm.write(
-            f"{len(sources)} of {total} sentences have more than {LONGEST} pieces, or nothing visible, on one side, and are left "
-            f"out; the first is {sources[0][:80]!r}",
+            f"{len(left_out)} of {total} sentences are left out: more than {LONGEST} pieces, or no visible character, on one "
+            f"side; the first is {left_out[0][:80]!r}",
             file=sys.stderr,
         )
+    return corpus
 
 
-def _resume(run: Run, folder: Path) -> None:
+def _trainer(
+    config: TrainingConfig, text: Text, corpus: corpora.Corpus, compile: bool, teachers: Sequence[Path]
+) -> Trainer:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if teachers:
+        classifiers = [Classifier.load(*checkpoint_files.locate(teacher)) for teacher in teachers]
+        return distillation.DistillationTrainer(config, text, corpus.train, device, compile, classifiers)
+    return TRAINERS[config.mechanism](config, text, corpus.train, device, compile)
+
+
+def _set_state(trainer: Trainer, saved: Path | None, start: Path | None) -> None:
+    """Continue the run saved in a folder, or begin with the weights of a checkpoint, or leave random weights."""
+    if saved:
+        _resume(trainer, saved)
+    elif start:
+        _start_from(trainer, start)
+
+
+def _resume(trainer: Trainer, folder: Path) -> None:
     try:
-        run.restore(folder)
+        saved_run.restore(trainer, folder)
     except checkpoints.CheckpointError as error:
         raise checkpoints.CheckpointError(f"{error}; --restart begins again") from None
-    if run.history and not (folder / "model.safetensors").is_file():
+    if trainer.history and not (folder / "model.safetensors").is_file():
         raise ValueError(
-            f"{folder} has a run and no longer the model.safetensors that it made; restore that, or begin again with --restart"
+            f"{folder} holds a training run, but its model.safetensors is missing; restore that file, or use --restart"
         )
 
 
-def _begin(run: Run, start: Path) -> None:
+def _start_from(trainer: Trainer, start: Path) -> None:
     model, config = checkpoints.load_model(*checkpoint_files.locate(start))
     try:
-        run.begin(model.state_dict())
+        trainer.optimizer.start_from(model.state_dict())
     except RuntimeError:
-        raise ValueError(
-            f"{start} holds another model ({config}) than the one to be trained ({run.config.to_dict()})"
-        ) from None
+        wanted = trainer.model_config.to_dict()
+        raise ValueError(f"{start} holds a different model ({config}) from the one to train ({wanted})") from None
 
 
-def score_key(corpus: corpora.Corpus) -> str:
-    """The name, in the history of a run, of what the best epoch is chosen by."""
-    return f"val_{corpus.metric}"
+def _run_epochs(trainer: Trainer, text: Text, corpus: corpora.Corpus, folder: Path, save_every: float) -> None:
+    sentence, name = progress.example(corpus.val), f"{folder.parent.name}/{folder.name}"
+    total, updates = trainer.batches.total, trainer.optimizer.updates
+    with tqdm(total=total, initial=updates, desc=name, unit="batch", smoothing=0.05) as bar:
+        while trainer.epoch < trainer.config.epochs:
+            _run_epoch(trainer, folder, corpus, bar, save_every)
+            _finish_epoch(trainer, folder, text, corpus)
+            bar.write(progress.report(trainer, text, sentence))
 
 
-def validate(run: Run, text: Text, corpus: corpora.Corpus) -> dict:
-    """Greedy score by the corpus' metric (per cent) and loss (nats a token) on the validation pairs."""
-    model, pairs = run.averaged(), corpus.val
-    found = run.answers(model, text, [a for a, _ in pairs])
-    score = METRICS[corpus.metric](found, [b for _, b in pairs])
-    found_loss = loss(model, text, pairs, run.device, kind=type(run))
-    return {"epoch": run.epoch, score_key(corpus): round(score, 2), "val_loss": round(found_loss, 4)}
-
-
-@torch.inference_mode()
-def loss(model: nn.Module, text: Text, pairs: Pairs, device: str, batch: int = 128, kind: type[Run] = Run) -> float:
-    """Cross-entropy (nats a token, or a label) of a model in evaluation mode, without label smoothing."""
-    data, total, count = sorted(kind.encode(pairs, text), key=lambda pair: len(pair[1])), 0.0, 0
-    for start in range(0, len(data), batch):
-        chosen = data[start : start + batch]
-        source, target = (batching.pad([pair[side] for pair in chosen]).to(device) for side in (0, 1))
-        real = int((target != kind.padding).sum())
-        total, count = (
-            total + float(token_loss(kind.logits(model, source, target), target, 0.0, kind.padding)) * real,
-            count + real,
-        )
-    return total / count
-
-
-def _best(run: Run, corpus: corpora.Corpus) -> float | None:
-    """The best score so far. ValueError when epochs were scored by something else."""
-    try:
-        return max((past[score_key(corpus)] for past in run.history), default=None)
-    except KeyError:
-        raise ValueError(f"the run was validated by another measure than {corpus.metric}; use --restart") from None
-
-
-def _epoch(run: Run, folder: Path, corpus: corpora.Corpus, bar: tqdm, save_every: float) -> None:
-    """What is left of the current epoch, saving the run now and then."""
-    run.working.train()
+def _run_epoch(trainer: Trainer, folder: Path, corpus: corpora.Corpus, bar: tqdm, save_every: float) -> None:
+    """The remaining batches of the current epoch; the run is saved every `save_every` seconds."""
+    trainer.optimizer.working.train()
     started = saved = time.monotonic()
-    best = {score_key(corpus): "–" if _best(run, corpus) is None else _best(run, corpus)}
-    for batch in run.order(run.epoch)[run.batch :]:
-        run.losses, run.counted = run.losses + float(run.learn(batch)), run.counted + 1
-        run.batch += 1
+    best = best_score(trainer.history, corpus)
+    for indices in trainer.batches.order(trainer.epoch)[trainer.batch :]:
+        loss = float(trainer.update(indices))
+        total, count = trainer.losses[0] + loss, trainer.losses[1] + 1
+        trainer.losses, trainer.batch = (total, count), trainer.batch + 1
         bar.update()
-        bar.set_postfix(epoch=run.epoch + 1, loss=f"{run.losses / run.counted:.3f}", **best, refresh=False)
+        shown = {"loss": f"{total / count:.3f}", score_key(corpus): "–" if best is None else best}
+        bar.set_postfix(epoch=trainer.epoch + 1, **shown, refresh=False)
         now = time.monotonic()
         if now - saved > save_every:
-            run.seconds, started, saved = run.seconds + now - started, now, now
-            run.save(folder)
-    run.seconds += time.monotonic() - started
+            trainer.seconds, started, saved = trainer.seconds + now - started, now, now
+            saved_run.save(trainer, folder)
+    trainer.seconds += time.monotonic() - started
 
 
-def _finish(run: Run, folder: Path, text: Text, corpus: corpora.Corpus) -> None:
-    """Validate after an epoch, keep the model if it is the best so far, and save the run."""
+def _finish_epoch(trainer: Trainer, folder: Path, text: Text, corpus: corpora.Corpus) -> None:
+    """Validate, keep the model when it is the best so far, and save the run."""
     started = time.monotonic()
-    run.epoch, run.batch = run.epoch + 1, 0
-    score, best = validate(run, text, corpus), _best(run, corpus)
+    trainer.epoch, trainer.batch = trainer.epoch + 1, 0
+    score, best = validate(trainer, text, corpus), best_score(trainer.history, corpus)
     if not math.isfinite(score["val_loss"]):
-        raise Diverged(run.epoch, f"the loss on validation is {score['val_loss']}")
+        raise Diverged(trainer.epoch, f"the loss on validation is {score['val_loss']}")
     if best is None or score[score_key(corpus)] > best:
-        if (folder / "card.json").exists():  # a finished model, of another run
-            _put_aside(folder)
-        checkpoints.save_model(folder, run.config, run.average)
-    run.seconds += time.monotonic() - started
-    mean = round(run.losses / max(run.counted, 1), 4)
-    run.history.append(
+        if (folder / card.FILE).exists():  # of a finished model from an earlier run
+            _move_to_before(folder)
+        checkpoints.save_model(folder, trainer.model_config, trainer.optimizer.average)
+    trainer.seconds += time.monotonic() - started
+    total, count = trainer.losses
+    trainer.history.append(
         score
         | {
-            "train_loss": mean,
-            "seconds": round(run.seconds),
+            "train_loss": round(total / max(count, 1), 4),
+            "seconds": round(trainer.seconds),
             "peak_memory_mb": peak_memory_mb(),
-            "device": device_name(run.device),
-            "precision": run.precision,
+            "device": device_name(trainer.device),
+            "precision": trainer.optimizer.precision,
         }
     )
-    run.losses, run.counted = 0.0, 0
-    run.save(folder)
+    trainer.losses = (0.0, 0)
+    saved_run.save(trainer, folder)
 
 
-def _put_aside(folder: Path) -> None:
-    """Copy a finished model to the folder `before`, where no page looks, and take its card away, which speaks of its weights."""
-    for path in [folder / name for name in ("model.safetensors", "config.json", "card.json")]:
+def _move_to_before(folder: Path) -> None:
+    """Keep a finished model in the folder `before`, where the page does not look. Its card does not fit the new weights."""
+    for path in [folder / name for name in ("model.safetensors", "config.json", card.FILE)]:
         if path.is_file():  # a damaged checkpoint may lack one
             atomic.replace(folder / "before" / path.name, lambda temporary: shutil.copyfile(path, temporary))
-    (folder / "card.json").unlink()
+    (folder / card.FILE).unlink()

@@ -1,6 +1,6 @@
-"""The tokenizer that all mechanisms of a pair share: kept where there is one, taken from the checkpoint to begin with, or learnt.
+"""The tokenizer that all mechanisms of a pair share: an existing one, the one of an initial checkpoint, or a new one.
 
-It is written once nothing more of the run can be refused, so that a refused one leaves none behind.
+It is written after all checks pass, so that a rejected run leaves no file.
 """
 
 import json
@@ -15,67 +15,66 @@ from attnviz.data.styles import STYLES
 from attnviz.data.tokenizer import UNK, Text, train_vocabulary
 from attnviz.models import checkpoints
 
-READ = 1000  # pairs that are read to see whether a tokenizer knows their characters
-STRANGE = 0.05  # share of them with unknown ones that is worth a word
+SAMPLE = 1000  # training pairs in which `mismatches` looks for unknown characters
+UNKNOWN_SHARE = 0.05  # a warning is given above this share of them
 
 
 def choose(path: Path, corpus: Corpus, size: int, start: Path | None = None) -> Text:
-    """The tokenizer for a run below `path`, ROOT/PAIR/tokenizer.json, of at most `size` pieces when it has to be learnt.
+    """The tokenizer for a run; `path`, ROOT/PAIR/tokenizer.json, is where it belongs. A new one has at most `size` pieces.
 
-    start : folder of the checkpoint to begin with, whose tokenizer it must be. ValueError when another is at `path`; CheckpointError.
+    start : folder of the checkpoint with the initial weights, whose tokenizer is used. ValueError when `path` holds a
+    different one; CheckpointError.
     """
     if start:
-        if path.is_file() and path.read_bytes() != beside(start).read_bytes():
-            raise ValueError(f"{path} is not the tokenizer of {start}; choose another --out")
-        path = beside(start)
+        if path.is_file() and path.read_bytes() != path_for(start).read_bytes():
+            raise ValueError(f"{path} differs from the tokenizer of {start}; choose another --out")
+        path = path_for(start)
     if path.is_file() or start:
         return checkpoints.load_text(path.parent.name, path.parent.parent)
     learnt = train_vocabulary(corpus.texts(), size, corpus.style)
-    return Text(Tokenizer.from_str(learnt.tokenizer.to_str()))  # as it will be read from its file
+    return Text(Tokenizer.from_str(learnt.tokenizer.to_str()))  # the same object as one read from the file
 
 
-def settle(path: Path, text: Text, start: Path | None = None) -> None:
-    """Put the tokenizer at `path` unless it is there. ValueError when a run beside this one has put another there."""
+def save(path: Path, text: Text, start: Path | None = None) -> None:
+    """Write the tokenizer to `path` unless it is there. ValueError when another run has written a different one meanwhile."""
     if path.is_file():
         if Text.load(path).tokenizer.to_str() != text.tokenizer.to_str():
-            raise ValueError(f"{path} is of another run, which began at the same time; choose another --out")
+            raise ValueError(f"another run started at the same time and wrote {path}; choose another --out")
     elif start:
-        atomic.replace(path, lambda temporary: temporary.write_bytes(beside(start).read_bytes()))
+        atomic.replace(path, lambda temporary: temporary.write_bytes(path_for(start).read_bytes()))
     else:
         atomic.replace(path, text.save)
 
 
-def beside(checkpoint: Path) -> Path:
-    """The tokenizer of the pair that a checkpoint's folder is of."""
+def path_for(checkpoint: Path) -> Path:
+    """The tokenizer file of the checkpoint in a folder ROOT/PAIR/MECHANISM."""
     return Path(checkpoint).resolve().parent / "tokenizer.json"
 
 
-def doubts(text: Text, corpus: Corpus) -> list[str]:
-    """In words, why a tokenizer that was learnt elsewhere may not suit a corpus; nothing when it does."""
-    found, style = [], style_of(text)
+def mismatches(text: Text, corpus: Corpus) -> list[str]:
+    """In words, why an existing tokenizer may not suit a corpus; empty when it suits."""
+    reasons, style = [], style_of(text)
     if style not in (None, corpus.style):
-        found.append(f"it reads text as {style}, and these sentences are {corpus.style} (--style)")
-    pairs = corpus.train[:READ]
-    strange = sum(any(UNK in ids for ids in row) for row in pieces(pairs, text, corpus.labelled))
-    if strange > STRANGE * len(pairs):
-        found.append(
-            f"of the first {len(pairs)} sentences for training {strange} have characters that it does not know"
-        )
-    return found
+        reasons.append(f"it reads {style} text, and these sentences are {corpus.style} (--style)")
+    sample = corpus.train[:SAMPLE]
+    unknown = sum(any(UNK in ids for ids in row) for row in pieces(sample, text, corpus.labelled))
+    if unknown > UNKNOWN_SHARE * len(sample):
+        reasons.append(f"{unknown} of the first {len(sample)} training sentences have characters that it does not know")
+    return reasons
 
 
 def style_of(text: Text) -> str | None:
-    """The style that a tokenizer reads text in; None for one of another kind."""
-    return next((name for name in STYLES if _steps(_bare(name)) == _steps(text.tokenizer)), None)
+    """The writing style that a tokenizer reads; None for a tokenizer of another kind."""
+    return next((name for name in STYLES if _preprocessing(_untrained(name)) == _preprocessing(text.tokenizer)), None)
 
 
-def _bare(style: str) -> Tokenizer:
+def _untrained(style: str) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer, tokenizer.pre_tokenizer = STYLES[style].normalizer, STYLES[style].pre_tokenizer
     return tokenizer
 
 
-def _steps(tokenizer: Tokenizer) -> list[dict]:
-    """What a tokenizer does to a text before its model sees it."""
+def _preprocessing(tokenizer: Tokenizer) -> list[dict]:
+    """What a tokenizer does to a text before it splits words into pieces."""
     saved = json.loads(tokenizer.to_str())
     return [saved["normalizer"], saved["pre_tokenizer"]]

@@ -5,9 +5,9 @@ import pytest
 import tiny
 
 from attnviz.__main__ import main
-from attnviz.cli import train
+from attnviz.cli.train import corpus as sentences
 from attnviz.data import corpora
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 
 
 @pytest.mark.parametrize(
@@ -60,21 +60,21 @@ def test_japanese_references_without_spaces_are_noted(tmp_path, capsys, referenc
     ]
     assert main(list(map(str, command))) == 0
     captured = capsys.readouterr()
-    assert ("the references have no spaces, so BLEU on given morphemes says nothing of them" in captured.err) == noted
+    assert ("the references have no spaces, so BLEU on given morphemes cannot be computed" in captured.err) == noted
     assert ("BLEU, given morphemes" in captured.out) != noted and "BLEU, characters" in captured.out
 
 
 def test_training_does_not_write_over_a_finished_model(tmp_path, capsys, monkeypatch):
     root = tiny.write_models(tmp_path / "checkpoints")
-    monkeypatch.setattr(checkpoints, "ROOT", root)
+    monkeypatch.setattr(checkpoint_files, "ROOT", root)
     monkeypatch.chdir(tmp_path)
     before = checkpoints.fingerprint("en-fr/bahdanau", root)
     command = ["train", "--pair", "en-fr", "--mechanism", "bahdanau", "--data", str(tmp_path / "nothing")]
-    monkeypatch.setattr(train, "_corpus", lambda args: corpora.Corpus([], [("a", "b")], {}, {}))
+    monkeypatch.setattr(sentences, "read", lambda args: corpora.Corpus([], [("a", "b")], {}, {}))
     went = []
     monkeypatch.setattr(
         "attnviz.training.train.train",
-        lambda plan, corpus, out, *others, **more: went.append(out) or (_ for _ in ()).throw(ValueError("stop")),
+        lambda config, corpus, out, *others, **more: went.append(out) or (_ for _ in ()).throw(ValueError("stop")),
     )
     assert main(command) == 2
     assert (
@@ -82,7 +82,7 @@ def test_training_does_not_write_over_a_finished_model(tmp_path, capsys, monkeyp
         in capsys.readouterr().err
     )
     assert main([*command, "--out", str(root)]) == 2
-    assert "holds a finished model; choose another --out, or put it aside with --restart" in capsys.readouterr().err
+    assert "holds a finished model; choose another --out, or replace it with --restart" in capsys.readouterr().err
     assert main([*command, "--restart"]) == 2
     assert [str(out) for out in went] == ["trained", str(root)]
     assert checkpoints.fingerprint("en-fr/bahdanau", root) == before

@@ -9,7 +9,7 @@ import tiny
 
 import attnviz
 from attnviz.__main__ import main
-from attnviz.cli import commands
+from attnviz.cli.commands import COMMANDS
 from attnviz.models import checkpoints
 from attnviz.trace import Trace
 
@@ -102,7 +102,7 @@ def test_trace_prints_a_table(cli, root, mechanism):
     layers = "layer 2 of 2, mean of 2 heads" if mechanism == "transformer" else "layer 1 of 1, its one head"
     assert f"attention: cross, {layers}" in lines
     table = lines[lines.index("") + 1 :]
-    assert table[0].split() == "step token probability looks most at weight".split()
+    assert table[0].split() == "step token probability attends most to weight".split()
     weights = trace.map().weights.mean(0)
     assert [line.split()[0] for line in table[1:]] == [str(i + 1) for i in range(len(trace.target))]
     assert [line.split()[-1] for line in table[1:]] == [f"{row.max():.2f}" for row in weights]
@@ -119,7 +119,7 @@ def test_without_attention_the_table_says_so(cli, root, tmp_path):
     assert cli("trace", SENTENCE, "--model", "en-fr/fixed-context", "--html", tmp_path / "x") == (
         2,
         "",
-        "python -m attnviz trace: en-fr/fixed-context has no attention that a page could show; leave out --html\n",
+        "python -m attnviz trace: en-fr/fixed-context has no attention to show; leave --html out\n",
     )
 
 
@@ -212,7 +212,7 @@ SEE = "see python -m attnviz"
         ((*TRACE, *MODEL, "--beam", "x"), f"trace: argument --beam: invalid int value: 'x'; {SEE} trace --help"),
         (
             (*TRACE, *MODEL, "--beam", "2", "--target", "Le"),
-            "trace: --beam chooses the translation and --target gives it; use one of them",
+            "trace: --beam chooses a translation and --target gives one; use only one of them",
         ),
         (
             (*TRACE, *MODEL, "--json", "/nowhere/x.json"),
@@ -222,7 +222,7 @@ SEE = "see python -m attnviz"
         (TRACE, f"trace: the following arguments are required: --model; {SEE} trace --help"),
         (
             ("evaluate", *MODEL, "--source", "/nowhere/a"),
-            "evaluate: --reference must be the file of translations of --source; got none",
+            "evaluate: --reference must be a file with the translations of --source; got none",
         ),
         (
             ("evaluate", *MODEL, "--source", "/nowhere/a", "--reference", "/nowhere/b"),
@@ -266,9 +266,9 @@ def test_files_that_do_not_fit(cli, files, tmp_path):
     bad.write_bytes(b"caf\xe9\n")
     assert error(bad, reference) == f"{bad} must be UTF-8 text; got byte 0xe9 at 3"
     bad.write_bytes(b"")
-    assert error(bad, bad) == f"{bad} must have text on some line; got none"
+    assert error(bad, bad) == f"{bad} must have text on at least one line; got none"
     bad.write_text("\n \n")
-    assert error(bad, bad) == f"{bad} must have text on some line; got none"
+    assert error(bad, bad) == f"{bad} must have text on at least one line; got none"
 
 
 def test_references_as_windows_writes_them(cli, files, tmp_path):
@@ -292,7 +292,7 @@ def test_one_linked_pair(cli, tmp_path):
     status, out, _ = cli("align", *MODEL, "--gold", one)
     assert status == 0 and "1 pairs, 3 sure of 3 links" in out
     status, _, err = cli("align", "--model", "en-fr/transformer", "--gold", one)
-    assert status == 2 and "there must be two linked pairs or more; got 1" in err
+    assert status == 2 and "at least two linked pairs are needed; got 1" in err
 
 
 def test_linked_pairs_that_no_model_reads(cli, tmp_path):
@@ -325,7 +325,7 @@ def test_a_damaged_checkpoint(tmp_path, capsys):
         (["models"], "models: interrupted"),
         (
             ["train", "--pair", "en-fr", "--mechanism", "bahdanau"],
-            "train: interrupted; the same command goes on from the last save",
+            "train: interrupted; the same command continues from the last save",
         ),
     ],
 )
@@ -333,7 +333,7 @@ def test_interrupted(monkeypatch, capsys, command, message):
     def interrupt(args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, command[0], interrupt)
+    monkeypatch.setattr(COMMANDS[command[0]], "run", interrupt)
     assert main(command) == 130
     assert capsys.readouterr() == ("", f"python -m attnviz {message}\n")
 
@@ -342,6 +342,6 @@ def test_torch_errors_are_one_line(monkeypatch, capsys):
     def explode(args):
         raise RuntimeError("out of memory:\n  tried to allocate 9 GB")
 
-    monkeypatch.setattr(commands, "models", explode)
+    monkeypatch.setattr(COMMANDS["models"], "run", explode)
     assert main(["models"]) == 2
     assert capsys.readouterr().err == "python -m attnviz models: out of memory: tried to allocate 9 GB\n"

@@ -12,7 +12,8 @@ import tiny
 
 import attnviz
 from attnviz.__main__ import main
-from attnviz.cli import train as train_command
+from attnviz.cli.train import STYLES, settings
+from attnviz.cli.train.corpus import warn_about_incomplete_lines
 from attnviz.data import corpora
 from attnviz.data.tasks import TASKS, reverse
 from attnviz.models import checkpoints
@@ -36,8 +37,7 @@ SEE = "see python -m attnviz train --help"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """No compiler, no change to torch's threads, no data but what a test gives."""
-    monkeypatch.setattr("attnviz.training.trainer.shutil.which", lambda name: None)
+    """No change to torch's threads, no data but what a test gives."""
     monkeypatch.setattr("torch.set_num_threads", lambda threads: None)
     monkeypatch.delenv("ATTNVIZ_DATA", raising=False)
 
@@ -115,7 +115,7 @@ def test_the_corpora_of_a_pair(train, data, tmp_path, monkeypatch):
     assert checkpoints.fingerprint("en-fr/bahdanau", tmp_path / "out") == weights
     status, _, err = train("--seed", 6)
     assert status == 2 and err.splitlines()[-1] == (
-        f"python -m attnviz train: {folder} holds a run with other settings (seed 5, now 6; options {card['settings']['options']}, now "
+        f"python -m attnviz train: {folder} holds a training run with different settings (seed 5, now 6; options {card['settings']['options']}, now "
         "{'dropout': 0.3, 'width': 16, 'embedding_width': 16}); give the same again, use --restart, or choose another --out"
     )
     assert train("--seed", 6, "--restart")[0] == 0 and card_of(tmp_path)["seed"] == 6
@@ -217,18 +217,18 @@ def test_reverse_needs_no_data(train, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (("--source-file", "mine.en"), "--source-file and --target-file must come together"),
+        (("--source-file", "mine.en"), "--source-file and --target-file must be given together"),
         (
             ("--tsv", "mine.tsv", "--source-file", "mine.en", "--target-file", "mine.en"),
-            "give one of --tsv, --source-file with --target-file, and --data",
+            "give only one of --tsv, --source-file with --target-file, and --data",
         ),
-        (("--tsv", "mine.tsv", "--data", "."), "give one of --tsv, --source-file with --target-file, and --data"),
+        (("--tsv", "mine.tsv", "--data", "."), "give only one of --tsv, --source-file with --target-file, and --data"),
         (
             ("--data", ".", "--val-size", "3"),
-            "--val-size and --style are for files of your own; the corpora of a pair have theirs",
+            "--val-size and --style are for your own files; the corpora of a pair have their own",
         ),
         (("--tsv", "nowhere"), "cannot read nowhere: No such file or directory"),
-        (("--tsv", "mine.en"), "mine.en must have a source and its translation on some lines; got none"),
+        (("--tsv", "mine.en"), "mine.en must have a source and its translation on at least one line; got none"),
         (
             ("--source-file", "mine.en", "--target-file", "short"),
             "mine.en has 60 lines and short has 1; they must be aligned",
@@ -313,7 +313,7 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
         (
             (*TRAIN, "--set", "reach=3"),
             "reach is neither an option of bahdanau (width, embedding_width, dropout, attention_dropout, cell) "
-            "nor a setting of its training (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, beta2, average, "
+            "nor a training setting (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, beta2, average, "
             "consistency, word_dropout, piece_dropout, ngrams, vocabulary, seed)",
         ),
         (
@@ -357,17 +357,18 @@ def test_lines_without_a_translation_and_few_for_validation_are_said(mine, capsy
     )
     said = capsys.readouterr().err
     assert (
-        f"2 of 62 lines lack the source or its translation, and are left out; the first is line 1 of {path}\n" in said
+        f"2 of 62 lines are left out because the source or the translation is missing; the first is line 1 of {path}\n"
+        in said
     )
-    assert "validation has 12 sentences, so which pass is kept is partly chance" in said
+    assert "validation has only 12 sentences, so the choice of the best epoch is partly chance" in said
     assert card_of(mine, "xx-yy/bahdanau")["scores"]["val"]["sentences"] == 12
 
 
 def test_what_is_left_out_is_said(tmp_path, capsys):
-    train_command._say_left_out([("a", "b"), ("", ""), ("c", ""), ("", "d")], tmp_path / "x.tsv")
-    said = "2 of 3 lines lack the source or its translation, and are left out; the first is line 3 of"
+    warn_about_incomplete_lines([("a", "b"), ("", ""), ("c", ""), ("", "d")], tmp_path / "x.tsv")
+    said = "2 of 3 lines are left out because the source or the translation is missing; the first is line 3 of"
     assert capsys.readouterr().err == f"{said} {tmp_path / 'x.tsv'}\n"
-    train_command._say_left_out([("a", "b"), ("", "")], tmp_path)
+    warn_about_incomplete_lines([("a", "b"), ("", "")], tmp_path)
     assert capsys.readouterr().err == ""
 
 
@@ -377,12 +378,12 @@ def test_a_second_mechanism_shares_the_vocabulary_of_the_first(train, mine):
     path = mine / "out" / "en-fr" / "tokenizer.json"
     size = checkpoints.read_config("en-fr/bahdanau", mine / "out").vocabulary
     status, out, _ = train("--tsv", mine / "mine.tsv", "--set", f"vocabulary={size}", mechanism="luong-dot")
-    assert status == 0 and out.splitlines()[0] == f"{path} is kept: {size} pieces, which all mechanisms of en-fr share"
+    assert status == 0 and out.splitlines()[0] == f"{path} is used: {size} pieces, shared by all mechanisms of en-fr"
     assert train("--tsv", mine / "mine.tsv", "--set", "vocabulary=40", mechanism="luong-general") == (
         2,
         "",
-        f"python -m attnviz train: {path} has {size} pieces, which all mechanisms of en-fr share; leave vocabulary=40 out, "
-        "or choose another --out\n",
+        f"python -m attnviz train: {path} has {size} pieces, and all mechanisms of en-fr share it; leave vocabulary=40 "
+        "out, or choose another --out\n",
     )
 
 
@@ -400,10 +401,9 @@ def test_damaged_data(train, tmp_path):
 
 
 def test_the_parser_knows_the_styles():
-    from attnviz import __main__
     from attnviz.data import styles
 
-    assert set(__main__.STYLES) == styles.STYLES.keys()
+    assert set(STYLES) == styles.STYLES.keys()
 
 
 @pytest.mark.parametrize(
@@ -414,12 +414,6 @@ def test_the_parser_knows_the_styles():
         (False, 100, {}),
     ],
 )
-def test_a_few_sentences_of_ones_own_get_smaller_batches_and_more_passes(own, pairs, expected):
-    args = Namespace(tsv="x" if own else None, source_file=None, mechanism="bahdanau")
-    assert train_command._few(args, corpora.Corpus([("a", "b")] * pairs, [], {}, {})) == expected
-
-
-def test_the_warm_up_of_a_short_run_is_a_tenth_of_it():
-    plan = recipes.Settings("bahdanau", warmup=400, learning_rate=1.0)
-    assert recipes.rate(9, 100, plan) == 1.0 and recipes.rate(0, 100, plan) == 0.1
-    assert recipes.rate(399, 10_000, plan) == 1.0 and recipes.rate(9, 10_000, plan) == 10 / 400
+def test_a_few_sentences_of_ones_own_get_smaller_batches_and_more_epochs(own, pairs, expected):
+    args = Namespace(tsv="x" if own else None, source_file=None, target_file=None, mechanism="bahdanau")
+    assert settings.for_corpus(args, corpora.Corpus([("a", "b")] * pairs, [], {}, {})) == expected

@@ -9,7 +9,8 @@ from safetensors import SafetensorError
 from attnviz.__main__ import main
 from attnviz.data import readers
 from attnviz.models import checkpoints
-from attnviz.training import train as training
+from attnviz.training.recipes import training_config
+from attnviz.training.trainers.trainer import Trainer
 
 WIDTHS = {
     "bahdanau": ["--set", "embedding_width=16"],
@@ -24,11 +25,6 @@ ODD = [
     ("a cat #", "\u200b"),
 ]  # "#": a number, or as many blanks
 PROGRAM = "python -m attnviz train: "
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr("attnviz.training.trainer.shutil.which", lambda name: None)
 
 
 @pytest.fixture
@@ -75,7 +71,7 @@ def test_sentences_that_no_model_reads_are_left_out_and_said(train, tmp_path, me
     status, _, err = train(pairs + odd, "--val-size", "40", mechanism=mechanism)
     assert status == 0
     assert (
-        "\n60 of 120 sentences have more than 200 pieces, or nothing visible, on one side, and are left out; the first is '"
+        "\n60 of 120 sentences are left out: more than 200 pieces, or no visible character, on one side; the first is '"
         in err
     )
     card = checkpoints.read_card(f"en-fr/{mechanism}", tmp_path / "out")
@@ -89,7 +85,7 @@ def test_a_review_of_nothing_but_marks_is_left_out(train, tmp_path):
     status, _, err = train(
         pairs + [("." * i, 1) for i in range(1, 21)], "--val-size", "30", mechanism="self-attention", pair="sst2"
     )
-    assert status == 0 and "20 of 80 sentences have more than 200 pieces, or nothing visible" in err
+    assert status == 0 and "20 of 80 sentences are left out: more than 200 pieces, or no visible character" in err
     assert checkpoints.read_card("sst2/self-attention", tmp_path / "out")["scores"]["dev"]["sentences"] < 30
 
 
@@ -119,7 +115,7 @@ def test_a_vocabulary_is_at_most_what_was_asked_for(train, tmp_path):
     size = len(checkpoints.load_text("en-fr", tmp_path / "out"))
     for mechanism, options in (("luong-dot", ()), ("bahdanau", ("--restart",))):
         status, out, err = train(pairs, "--set", "vocabulary=2000", *options, mechanism=mechanism)
-        kept = f"{path} is kept: {size} pieces of at most 2000 asked for, which all mechanisms of en-fr share"
+        kept = f"{path} is used: {size} pieces of at most 2000, shared by all mechanisms of en-fr"
         assert status == 0 and out.splitlines()[0] == kept and "may not suit" not in err
     assert train(pairs, "--restart", "--set", "vocabulary=20")[0] == 2  # fewer than there are
 
@@ -131,12 +127,10 @@ def test_a_tokenizer_of_other_text_is_doubted(train, tmp_path):
     path = tmp_path / "out" / "en-fr" / "tokenizer.json"
     assert status == 0
     assert (
-        f"{path} may not suit these sentences: it reads text as tokenised, and these sentences are written (--style); "
+        f"{path} may not suit these sentences: it reads tokenised text, and these sentences are written (--style); "
         in err
     )
-    assert (
-        "of the first 48 sentences for training 48 have characters that it does not know; choose another --out" in err
-    )
+    assert "48 of the first 48 training sentences have characters that it does not know; choose another --out" in err
 
 
 def test_a_refused_run_leaves_no_tokenizer_behind(train, tmp_path, root):
@@ -144,7 +138,7 @@ def test_a_refused_run_leaves_no_tokenizer_behind(train, tmp_path, root):
     status, _, err = train(pairs, "--style", "tokenised", "--set", "piece_dropout=0.1")
     assert status == 2 and "piece_dropout needs a vocabulary of byte-pair merges" in said(err)
     status, _, err = train(pairs, "--start", root / "en-fr" / "transformer")
-    assert status == 2 and "holds another model" in said(err)
+    assert status == 2 and "holds a different model" in said(err)
     assert not (tmp_path / "out").exists()
 
 
@@ -154,7 +148,7 @@ def test_a_run_does_not_begin_with_the_weights_it_would_write_over(train, tmp_pa
     status, _, err = train(pairs, "--start", folder, "--restart")
     assert (status, said(err)) == (
         2,
-        f"{PROGRAM}{folder} is the folder to train in, whose weights would be written over; choose another --out",
+        f"{PROGRAM}{folder} is the folder to train in, which would be overwritten; choose another --out",
     )
 
 
@@ -162,9 +156,7 @@ def test_a_run_that_lost_a_file_says_what_to_do(train, tmp_path):
     pairs, folder = tiny.sentences(60, 9), tmp_path / "out" / "en-fr" / "bahdanau"
     assert train(pairs)[0] == 0
     (folder / "model.safetensors").unlink()
-    assert said(train(pairs)[2]).endswith(
-        "no longer the model.safetensors that it made; restore that, or begin again with --restart"
-    )
+    assert said(train(pairs)[2]).endswith("but its model.safetensors is missing; restore that file, or use --restart")
     run = folder / "training.safetensors"
     run.write_bytes(run.read_bytes()[:100])
     message = said(train(pairs)[2])
@@ -177,7 +169,7 @@ def test_a_run_that_lost_a_file_says_what_to_do(train, tmp_path):
     "options, message",
     [
         (["--set", "layers=0"], "layers must be at least 1; got 0"),
-        (["--set", "longest=100"], "longest must be at least 410, for texts of 200 pieces and what is said of them"),
+        (["--set", "longest=100"], "longest must be at least 410, for texts of 200 pieces and their output"),
     ],
 )
 def test_a_transformer_that_could_not_answer_is_refused(train, options, message):
@@ -191,14 +183,14 @@ def test_other_numbers_that_cannot_be(train):
     status, _, err = train([("a", "b")] * 9, "--threads", "100000")
     assert status == 2 and "--threads must be at most " in said(err)
     with pytest.raises(ValueError, match="reach must be at least 1, so that every window holds a key; got nan"):
-        training.plan("en-fr", "luong-local", {"reach": float("nan")})
+        training_config("en-fr", "luong-local", {"reach": float("nan")})
 
 
 @pytest.mark.parametrize(
     "options, again", [([], "the same command"), (["--restart"], "the same command without --restart")]
 )
 def test_an_interrupted_run_says_which_command_goes_on(train, monkeypatch, options, again):
-    monkeypatch.setattr(training.Run, "learn", lambda run, batch: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(Trainer, "update", lambda trainer, indices: signal.raise_signal(signal.SIGINT))
     handler = signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # what a shell starts in the background ignores it
@@ -206,7 +198,7 @@ def test_an_interrupted_run_says_which_command_goes_on(train, monkeypatch, optio
         status, _, err = train(tiny.sentences(60, 9), *options)
     finally:
         signal.signal(signal.SIGINT, handler)
-    assert (status, said(err)) == (130, f"{PROGRAM}interrupted; {again} goes on from the last save")
+    assert (status, said(err)) == (130, f"{PROGRAM}interrupted; {again} continues from the last save")
 
 
 def test_two_files_of_one_name_keep_two_hashes(tmp_path, capsys):

@@ -11,10 +11,10 @@ from attnviz.data import corpora, download, tasks
 from attnviz.data.styles import STYLES
 from attnviz.data.tasks import Task, multi30k
 from attnviz.evaluation import metrics
-from attnviz.evaluation.attention_metrics import TALLIES
+from attnviz.evaluation.attention_metrics import ATTENTION_METRICS
 from attnviz.mechanisms import ALL
 from attnviz.models.names import ModelName
-from attnviz.training import train
+from attnviz.training.recipes import training_config
 from dashboard.choices import pairs
 
 EN_NL = Task(
@@ -44,8 +44,8 @@ def test_one_entry_adds_a_language_pair(dutch):
     corpus = corpora.load("en-nl", dutch)
     assert corpus.train == tiny.sentences(20, 0) and corpus.val == tiny.sentences(12, 1)
     assert (corpus.metric, corpus.style, corpus.labelled) == ("bleu_lc", "written", False)
-    assert train.plan("en-nl", "bahdanau").vocabulary == 60 and train.plan("en-nl", "bahdanau").epochs == 2
-    assert train.plan("en-nl", "luong-dot").epochs == train.plan("en-fr", "luong-dot").epochs
+    assert training_config("en-nl", "bahdanau").vocabulary == 60 and training_config("en-nl", "bahdanau").epochs == 2
+    assert training_config("en-nl", "luong-dot").epochs == training_config("en-fr", "luong-dot").epochs
     assert [metric.key for metric in metrics.of("en-nl")] == ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]
     assert ModelName.parse("en-nl/bahdanau").task is EN_NL
     page = pairs.of("en-nl")
@@ -75,12 +75,12 @@ def test_an_added_pair_without_public_files_cannot_be_downloaded(dutch):
 @pytest.mark.parametrize("task", tasks.TASKS.values(), ids=lambda task: task.name)
 def test_every_fact_names_something_that_exists(task):
     assert task.style in STYLES and {task.validation_metric, *task.metric_keys} <= metrics.METRICS.keys()
-    assert set(task.tallies) <= TALLIES.keys() and set(task.recipe_changes) <= {"", *ALL}
+    assert set(task.attention_metrics) <= ATTENTION_METRICS.keys() and set(task.recipe_changes) <= {"", *ALL}
     assert task.read is not None and len(task.examples) == 4 and all((task.title, task.output, task.ask, task.hint))
     assert tasks.find(task.name) is task and task.translates is not task.classifies
     fitting = [name for name, mechanism in ALL.items() if mechanism.classifies == task.classifies]
     for name in fitting:
-        assert train.plan(task.name, name).mechanism == name
+        assert training_config(task.name, name).mechanism == name
 
 
 def test_no_two_tasks_share_a_name_or_a_title():

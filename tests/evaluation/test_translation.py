@@ -1,20 +1,15 @@
 """Scores of a model: its pair's metrics on what it translates, and statistics that agree with attnviz.stats by sentence."""
 
-import json
-import shutil
-
 import numpy as np
 import pytest
 import sacrebleu
 import tiny
 import torch
 
-from attnviz import alignment, gold, stats
-from attnviz.data.corpora import Corpus
+from attnviz import stats
 from attnviz.data.tokenizer import train_vocabulary
 from attnviz.evaluation import metrics, translation
 from attnviz.mechanisms import Config
-from attnviz.models import checkpoints
 from attnviz.models.translator import TextError, Translator
 from attnviz.networks.registry import build
 
@@ -164,53 +159,3 @@ def test_reversal_is_measured_on_the_antidiagonal():
         )
     without = translation.score(untrained("reverse", "symbols", ["a b c"], "fixed-context"), ["a b c"], ["c b a"])
     assert without["antidiagonal"] is None and without["antidiagonal_heads"] is None
-
-
-# --- the card
-
-
-@pytest.fixture(scope="module")
-def card(root, tmp_path_factory):
-    """Of a model that did not train, on sentences of which training has seen the first."""
-    folder = tmp_path_factory.mktemp("run")
-    shutil.copytree(root / "en-fr", folder / "en-fr")
-    history = [{"epoch": 1, "val_bleu_lc": 2.0}, {"epoch": 2, "val_bleu_lc": 3.0}, {"epoch": 3, "val_bleu_lc": 1.0}]
-    beside = {"settings": {"seed": 4}, "seconds": 9.7, "history": history}
-    checkpoints.save_tensors(folder / "en-fr" / "transformer" / "training.safetensors", {"x": torch.zeros(1)}, beside)
-    corpus = Corpus([PAIRS[0]], PAIRS[:3], {"test": PAIRS[:1] + PAIRS[3:]}, {"file": "hash"})
-    return translation.card(folder, "en-fr/transformer", corpus, "command"), folder, corpus
-
-
-def test_the_card_scores_every_split_greedy_and_the_tests_with_a_beam_of_5(card):
-    found, folder, corpus = card
-    assert {name: (entry["sentences"], entry["beam"]) for name, entry in found["scores"].items()} == {
-        "val": (3, 1),
-        "test": (7, 1),
-        "test_beam_5": (7, 5),
-    }
-    model = Translator.load("en-fr/transformer", folder)
-    for name, beam in (("test", 1), ("test_beam_5", 5)):
-        texts = [model.trace(source, beam=beam).translation for source, _ in corpus.tests["test"]]
-        wanted = metrics.score("en-fr", texts, [reference for _, reference in corpus.tests["test"]])
-        assert {key: found["scores"][name][key] for key in wanted} == wanted
-
-
-def test_the_card_scores_apart_what_training_has_not_seen(card):
-    found, folder, corpus = card
-    new = [(source, reference) for source, reference in corpus.tests["test"] if source != PAIRS[0][0]]
-    model = Translator.load("en-fr/transformer", folder)
-    wanted = metrics.score(
-        "en-fr", [model.trace(source).translation for source, _ in new], [reference for _, reference in new]
-    )
-    assert 0 < len(new) < 7 and found["scores"]["test"]["unseen"] == {"sentences": len(new), **wanted}
-    assert "unseen" not in found["scores"]["val"]
-
-
-def test_the_card_keeps_the_best_epoch_by_the_measure_of_the_corpus(card):
-    assert card[0]["best"] == {"epoch": 2, "val_bleu_lc": 3.0} and card[0]["epochs"] == 3 and card[0]["seconds"] == 10
-
-
-def test_the_card_has_the_error_of_alignment_and_the_time_of_a_sentence(card):
-    found, folder, _ = card
-    assert found["alignment"] == alignment.report(Translator.load("en-fr/transformer", folder), gold.shipped("en-fr"))
-    assert found["ms_per_sentence"] > 0 and json.loads(json.dumps(found, allow_nan=False)) == found

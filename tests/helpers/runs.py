@@ -4,14 +4,19 @@ import pytest
 import tiny
 
 from attnviz.models import checkpoints
-from attnviz.training import recipes, train
+from attnviz.training.config import TrainingConfig
+from attnviz.training.train import train
+from attnviz.training.trainers import saved_run
+from attnviz.training.trainers.trainer import Trainer
+
+PAIR = "xx-yy"  # without aligned sentence pairs, so that the card is quick to write
 
 
 class Killed(BaseException):
-    """What a kill looks like from inside: nothing catches it."""
+    """A kill as the code sees it: nothing catches it."""
 
 
-def plan(mechanism="bahdanau", **changes):
+def config(mechanism="bahdanau", **changes):
     settings = {
         "epochs": 3,
         "batch_tokens": 100,
@@ -20,46 +25,39 @@ def plan(mechanism="bahdanau", **changes):
         "learning_rate": 2e-2,
         "options": {**tiny.WIDTHS[mechanism], "dropout": 0.1},
     }
-    return recipes.Settings(mechanism, **{**settings, **changes})
-
-
-def finish(root, corpus, mechanisms):
-    """Runs that nothing interrupts."""
-    for mechanism in mechanisms:
-        train.train(plan(mechanism), corpus, root, "en-fr", compile=False)
-    return root
+    return TrainingConfig(mechanism, **{**settings, **changes})
 
 
 def kill_after(monkeypatch, updates):
-    learn, count = train.Run.learn, iter(range(updates))
+    update, count = Trainer.update, iter(range(updates))
 
-    def mortal(run, batch):
+    def mortal(trainer, indices):
         if next(count, None) is None:
             raise Killed
-        return learn(run, batch)
+        return update(trainer, indices)
 
-    monkeypatch.setattr(train.Run, "learn", mortal)
+    monkeypatch.setattr(Trainer, "update", mortal)
 
 
 def begin_and_kill(monkeypatch, root, corpus, mechanism="bahdanau", updates=20, save_every=0):
     """A run that dies after some updates; nothing is patched afterwards."""
     with monkeypatch.context() as patch, pytest.raises(Killed):
         kill_after(patch, updates)
-        train.train(plan(mechanism), corpus, root, "en-fr", save_every=save_every, compile=False)
+        train(config(mechanism), corpus, root, PAIR, save_every=save_every)
 
 
 def history(folder):
     """The history without what the clock and the machine say."""
-    entries = checkpoints.load_metadata(folder / "training.safetensors")["history"]
+    entries = saved_run.read(folder)["history"]
     return [{k: v for k, v in entry.items() if k not in ("seconds", "peak_memory_mb")} for entry in entries]
 
 
 def rewrite(folder, change):
-    """Change what a run's file says beside its tensors, or the tensors."""
-    path = folder / "training.safetensors"
-    tensors, beside = checkpoints.load_tensors(path), checkpoints.load_metadata(path)
-    change(tensors, beside)
-    checkpoints.save_tensors(path, tensors, beside)
+    """Change what a run's file records beside its tensors, or the tensors."""
+    path = folder / saved_run.FILE
+    tensors, record = checkpoints.load_tensors(path), checkpoints.load_metadata(path)
+    change(tensors, record)
+    checkpoints.save_tensors(path, tensors, record)
 
 
 def same(folder, other, *names):

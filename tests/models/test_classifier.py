@@ -9,21 +9,22 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from attnviz.training.recipes import training_config
+from attnviz.training.train import TRAINERS, train
+from attnviz.training.trainers.trainer import Trainer
 from runs import Killed, history, kill_after, same
 
 import attnviz
 from attnviz import figures, select, stats
 from attnviz.__main__ import main
 from attnviz.data import corpora, readers
-from attnviz.data.tokenizer import EOS, PAD, UNK, train_vocabulary
+from attnviz.data.tokenizer import train_vocabulary
 from attnviz.evaluation import classification
 from attnviz.mechanisms import LABELS
 from attnviz.models import checkpoints
 from attnviz.models import classifier as classify
 from attnviz.models.trained import TextError
 from attnviz.trace import Trace
-from attnviz.training import train
-from attnviz.training.trainer import Run, drop_words
 
 NAME = "sst2/self-attention"
 SMALL = [
@@ -45,7 +46,6 @@ SENTENCE = "The film isn't dull, it's LOVELY!"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr("attnviz.training.trainer.shutil.which", lambda name: None)  # no compiler
     monkeypatch.delenv("ATTNVIZ_DATA", raising=False)
 
 
@@ -58,9 +58,7 @@ def reviews(tmp_path_factory):
 def out(tmp_path_factory, reviews):
     """A folder with the trained checkpoint, made by the command line."""
     folder = tmp_path_factory.mktemp("out")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("attnviz.training.trainer.shutil.which", lambda name: None)
-        assert main([*TRAIN, "--data", str(reviews), "--out", str(folder)]) == 0
+    assert main([*TRAIN, "--data", str(reviews), "--out", str(folder)]) == 0
     return folder
 
 
@@ -69,8 +67,8 @@ def classifier(out):
     return attnviz.load(NAME, out)
 
 
-def plan():
-    return train.plan(
+def config():
+    return training_config(
         "sst2",
         "self-attention",
         {**tiny.CLASSIFIER, "dropout": 0.1},
@@ -187,32 +185,19 @@ def test_the_command_line(out, reviews, tmp_path, capsys):
     figures = json.loads(cli("evaluate", "--model", NAME, "--source", dev, "--json"))
     assert figures["sentences"] == 40 and sum(sum(row.values()) for row in figures["confusion"].values()) == 40
     shown = cli("evaluate", "--model", NAME, "--source", dev)
-    assert f"{figures['accuracy']:.2f} %" in shown and "said positive" in shown
+    assert f"{figures['accuracy']:.2f} %" in shown and "predicted positive" in shown
     assert re.search(rf"{NAME} .* {figures['accuracy']:.2f} accuracy, dev +none", cli("models"))
 
 
 def test_killed_and_resumed_is_as_if_never_killed(reviews, tmp_path, monkeypatch):
     corpus = corpora.load("sst2", reviews)
-    whole = train.train(plan(), corpus, tmp_path / "whole", "sst2", compile=False)
+    whole = train(config(), corpus, tmp_path / "whole", "sst2")
     with monkeypatch.context() as patch, pytest.raises(Killed):
         kill_after(patch, 17)
-        train.train(plan(), corpus, tmp_path / "killed", "sst2", save_every=0, compile=False)
+        train(config(), corpus, tmp_path / "killed", "sst2", save_every=0)
     torch.manual_seed(99)
-    folder = train.train(plan(), corpus, tmp_path / "killed", "sst2", compile=False)
+    folder = train(config(), corpus, tmp_path / "killed", "sst2")
     assert same(folder, whole, "model.safetensors", "training.safetensors") and history(folder) == history(whole)
-
-
-def test_dropped_words_are_unknown_and_marks_stay():
-    source = torch.tensor([[7, 8, 9, EOS, PAD]]).repeat(2000, 1)
-    torch.manual_seed(0)
-    found = drop_words(source, 0.3)
-    assert set(found[:, 3].tolist()) == {EOS} and set(found[:, 4].tolist()) == {PAD}
-    changed = found[:, :3] != source[:, :3]
-    assert float(changed.float().mean()) == pytest.approx(0.3, abs=0.03) and set(found[:, :3][changed].tolist()) == {
-        UNK
-    }
-    before = torch.get_rng_state()
-    assert drop_words(source, 0.0) is source and torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize(
@@ -251,21 +236,21 @@ def test_files_without_labels(out, reviews, tmp_path, capsys, lines, problem):
         ),
         (
             [*TRAIN, "--source-file", "a", "--target-file", "b"],
-            "sst2 takes sentences with their labels in one file; give it with --tsv",
+            "sst2 needs sentences with their labels in one file; give it with --tsv",
         ),
         (
             ["trace", "a", "--model", NAME, "--beam", "2"],
-            f"{NAME} gives a label; --target and --beam are for models that translate",
+            f"{NAME} is a classifier; --target and --beam are for models that translate",
         ),
         (
             ["evaluate", "--model", NAME, "--source", "a", "--reference", "b"],
-            f"{NAME} gives labels, which stand in --source; ",
+            f"{NAME} is a classifier, and its labels are in --source; ",
         ),
         (
             ["evaluate", "--model", NAME, "--source", "/dev/null"],
             "/dev/null must hold at least one sentence with its label; got none",
         ),
-        (["align", "--model", NAME], f"{NAME} gives labels, so it aligns nothing"),
+        (["align", "--model", NAME], f"{NAME} is a classifier; only models that translate have word alignments"),
     ],
 )
 def test_what_a_classifier_is_not_for(out, capsys, command, message):
@@ -287,5 +272,6 @@ def test_a_run_of_labels_can_be_made_to_agree_with_itself(reviews):
 
     corpus = corpora.load("sst2", reviews)
     text = train_vocabulary(corpus.texts(), 90, corpus.style)
-    run = train.RUNS["self-attention"](replace(plan(), consistency=1.0), text, corpus.train, "cpu")
-    assert isinstance(run, Run) and math.isfinite(float(run.learn(run.order(0)[0])))
+    trainer = TRAINERS["self-attention"](replace(config(), consistency=1.0), text, corpus.train, "cpu")
+    assert isinstance(trainer, Trainer)
+    assert math.isfinite(float(trainer.update(trainer.batches.order(0)[0])))

@@ -9,9 +9,11 @@ import pytest
 from attnviz import gold
 from attnviz.__main__ import main
 from attnviz.models import checkpoints
-from attnviz.studies import curves, length, pictures
+from attnviz.studies import curves, pictures
+from attnviz.studies.length import buckets
+from attnviz.studies.length.buckets import Bucket
 
-KEPT = "# Trained models\n\nOurs.\n\n<!-- study:length -->\nold\n<!-- /study:length -->\n\nLast words.\n"
+KEPT = "# Trained models\n\nOurs.\n\n<!-- study:length -->\noutdated\n<!-- /study:length -->\n\nLast words.\n"
 LINKED = gold.shipped("en-fr")[:9]
 
 
@@ -37,19 +39,17 @@ def found(few, name):
 
 
 def test_length_twice(few, data, capsys, monkeypatch):
-    monkeypatch.setattr(
-        length, "BUCKETS", (length.Bucket(3, 5, False), length.Bucket(8, 12, True), length.Bucket(50, 100, True))
-    )
+    monkeypatch.setattr(buckets, "BUCKETS", (Bucket(3, 5, False), Bucket(8, 12, True), Bucket(50, 100, True)))
     assert study("length", few, data) == 0
     assert (
         capsys.readouterr().out
-        == f"{few / 'README.md'} has the study of length; its figures are in {few / 'studies/length'}.json\n"
+        == f"the study length is in {few / 'README.md'}, its numbers are in {few / 'studies/length'}.json\n"
     )
     text, figures = (few / "README.md").read_text(encoding="utf-8"), found(few, "length")
     start, end = text.index("<!-- study:length -->"), text.index("<!-- /study:length -->")
     assert text[:start] == "# Trained models\n\nOurs.\n\n" and text[end:] == "<!-- /study:length -->\n\nLast words.\n"
     assert (
-        "old" not in text
+        "outdated" not in text
         and "](studies/length.svg)" in text
         and (few / "studies/length.svg").read_bytes().startswith(b"<?xml")
     )
@@ -184,12 +184,12 @@ def test_a_picture_is_not_drawn_without_matplotlib(few, data, capsys, monkeypatc
     monkeypatch.setattr(pictures, "available", lambda: False)
     assert study("order", few, data) == 0
     assert capsys.readouterr().err == (
-        "matplotlib is missing, so there is no picture; install it (pip install 'attnviz[studies]') and run the study again\n"
+        "no picture was drawn because matplotlib is missing; install it (pip install 'attnviz[studies]') and run the study again\n"
     )
     text = (few / "README.md").read_text(encoding="utf-8")
     assert "order.svg" not in text and not (few / "studies/order.svg").exists()
     assert re.search(r"\| Bahdanau · additive \| −1 step \| 0\.\d{3} \| 0\.\d{3} to [01]\.\d{3} \|", text)
-    assert "Not there when this was measured: Luong · concat." in text and found(few, "order")["differences"] == []
+    assert "These models were missing: Luong · concat." in text and found(few, "order")["differences"] == []
 
 
 @pytest.mark.parametrize("name", ["mechanisms", "length", "order", "curves"])
@@ -199,14 +199,14 @@ def test_no_models_at_all(tmp_path, data, capsys, name):
     empty.mkdir()
     assert study(name, empty, data) == 2 and not list(empty.iterdir())
     assert capsys.readouterr().err.endswith(
-        f"{empty} has no trained model that the study of {name} measures; give a folder of checkpoints with --root\n"
+        f"{empty} has no trained model for the study {name}; give a folder of checkpoints with --root\n"
     )
 
 
 def test_curves_are_of_one_run(few, data, capsys):
     assert study("curves", few, data, "--seeds", "2") == 2
     assert capsys.readouterr().err.endswith(
-        "the curves are those of the cards, a run each, so --seeds must be 1; got 2\n"
+        "the curves come from the cards, which have one run each; --seeds must be 1, got 2\n"
     )
 
 

@@ -5,7 +5,6 @@ import statistics
 
 import numpy as np
 import pytest
-import runs
 import sacrebleu
 import scipy.stats
 import tiny
@@ -14,11 +13,15 @@ from attnviz import alignment, gold, stats, studies
 from attnviz.alignment import Counts
 from attnviz.data import corpora
 from attnviz.evaluation import translation
-from attnviz.evaluation.attention_metrics import BySentence
+from attnviz.evaluation.attention_metrics import EntropyBySentence
 from attnviz.models.translator import Translator
-from attnviz.studies import dropout, length, mechanisms, order, setting
-from attnviz.studies.length import Bucket, Texts
-from attnviz.training import recipes, train
+from attnviz.studies import dropout, measured_models, mechanisms, order
+from attnviz.studies.length import buckets, measurements, section
+from attnviz.studies.length.buckets import Bucket, BucketTexts
+from attnviz.training import recipes
+from attnviz.training.recipes import training_config
+from attnviz.training.trainers import saved_run
+from attnviz.training.trainers.trainer import Trainer
 
 PAIRS = tiny.sentences(9, 7)
 LINKED = gold.shipped("en-fr")[:9]
@@ -36,12 +39,12 @@ def corpus(data):
 
 @pytest.fixture(scope="module")
 def asked(root, corpus, tmp_path_factory):
-    return studies.Setting(root, tmp_path_factory.mktemp("out"), corpus)
+    return studies.StudyConfig(root, tmp_path_factory.mktemp("out"), corpus)
 
 
 @pytest.fixture(scope="module", params=["bahdanau", "transformer", "fixed-context"])
 def model(request, root):
-    return setting.load(f"en-fr/{request.param}", root, 1)
+    return measured_models.load(f"en-fr/{request.param}", root, 1)
 
 
 # --- length
@@ -49,19 +52,19 @@ def model(request, root):
 
 def test_captions_are_joined_until_they_are_long_enough():
     words = [("a", "A"), ("b c", "B C"), ("d e f", "D E F"), ("g", "G"), ("h i j k l", "H"), ("m n o", "M"), ("p", "P")]
-    assert length.single(words, 2, 3) == [[words[1]], [words[2]], [words[5]]]
+    assert buckets.single(words, 2, 3) == [[words[1]], [words[2]], [words[5]]]
     # 1 + 2 + 3 words are past the bucket's end, 1 + 5 too; 3 + 1 fit, and what is left over is too short
-    assert length.joined(words, 4, 5) == [words[5:7]]
-    assert length.joined(words, 3, 6) == [words[0:2], words[2:3], words[3:5], words[5:6]]
+    assert buckets.joined(words, 4, 5) == [words[5:7]]
+    assert buckets.joined(words, 3, 6) == [words[0:2], words[2:3], words[3:5], words[5:6]]
 
 
 def test_the_texts_of_buckets_count_what_is_left_out(root, monkeypatch):
     text = Translator.load("en-fr/bahdanau", root).text
     pairs = [("The dog runs.", "Le chien court.")] * 8
-    monkeypatch.setattr(length, "BUCKETS", (Bucket(3, 3, False), Bucket(6, 7, True), Bucket(12, 12, True)))
+    monkeypatch.setattr(buckets, "BUCKETS", (Bucket(3, 3, False), Bucket(6, 7, True), Bucket(12, 12, True)))
     pieces = len(text.ids("The dog runs. The dog runs."))
-    monkeypatch.setattr(length, "LONGEST", pieces)
-    one, two, four = length.texts(pairs, text)
+    monkeypatch.setattr(buckets, "LONGEST", pieces)
+    one, two, four = buckets.texts(pairs, text)
     assert (len(one.pairs), one.captions, one.left_out) == (8, 8, 0) and (
         len(four.pairs),
         four.captions,
@@ -76,17 +79,20 @@ def test_the_line_is_that_of_least_squares():
         (int(pieces), float(0.5 * np.log(pieces) + chance.normal())) for pieces in chance.integers(5, 90, size=60)
     ]
     wanted = scipy.stats.linregress(np.log([p for p, _ in sentences]), [e for _, e in sentences])
-    found = length.fit(sentences)
+    found = measurements.fit(sentences)
     assert found["slope"] == pytest.approx(wanted.slope) and found["intercept"] == pytest.approx(wanted.intercept)
     assert found["explained"] == pytest.approx(wanted.rvalue**2) and found["sentences"] == 60
-    uniform = length.fit([(n, math.log(n)) for n in (3, 5, 9, 9)])
+    uniform = measurements.fit([(n, math.log(n)) for n in (3, 5, 9, 9)])
     assert (uniform["slope"], uniform["intercept"], uniform["explained"]) == pytest.approx((1, 0, 1))
     assert (uniform["from"], uniform["to"]) == (3, 9)
-    assert length.fit([(4, 1.0), (4, 2.0)])["slope"] is None and length.fit([(4, 1.0), (5, 1.0)])["explained"] is None
+    assert (
+        measurements.fit([(4, 1.0), (4, 2.0)])["slope"] is None
+        and measurements.fit([(4, 1.0), (5, 1.0)])["explained"] is None
+    )
 
 
 def test_points_are_means_by_pieces():
-    assert length.by_pieces([(7, 2.0), (3, 1.0), (7, 3.0)]) == [
+    assert measurements.by_pieces([(7, 2.0), (3, 1.0), (7, 3.0)]) == [
         {"pieces": 3, "sentences": 1, "entropy_nats": 1.0},
         {"pieces": 7, "sentences": 2, "entropy_nats": 2.5},
     ]
@@ -101,7 +107,7 @@ def by_trace(model, sources):
 
 def test_entropy_by_sentence_is_what_stats_says_of_each_trace(model):
     sources = [source for source, _ in PAIRS]
-    found = translation.translations(model.translator, sources, also=(BySentence,))[1]["by_sentence"]
+    found = translation.translations(model.translator, sources, also=(EntropyBySentence,))[1]["by_sentence"]
     if model.mechanism == "fixed-context":
         assert found is None
         return
@@ -111,7 +117,7 @@ def test_entropy_by_sentence_is_what_stats_says_of_each_trace(model):
 
 def test_a_row_of_a_bucket(model):
     bucket = Bucket(3, 9, False)
-    row, sentences = length._row(model, Texts(bucket, PAIRS, 9, 2))
+    row, sentences = measurements.measure_bucket(model, BucketTexts(bucket, PAIRS, 9, 2))
     traces = [model.translator.trace(source) for source, _ in PAIRS]
     references = [reference for _, reference in PAIRS]
     assert row["bleu_lc"] == round(
@@ -140,11 +146,11 @@ def test_the_gap_to_no_attention_is_said_by_bucket():
     rows = [
         {"mechanism": name, "seed": 1, **bucket.key, "bleu_lc": score}
         for name, scores in (("fixed-context", (50, 40, 20)), ("bahdanau", (55, 44.5, 40)))
-        for bucket, score in zip(length.BUCKETS, scores)
+        for bucket, score in zip(buckets.BUCKETS, scores)
     ]
-    said = length._gap({"rows": rows})
+    said = section._gain({"rows": rows})
     assert said.endswith("in the same buckets: Bahdanau · additive +5.0 / +4.5 / +20.0 / –.")
-    assert "is not there" in length._gap({"rows": rows[3:]})
+    assert "is missing" in section._gain({"rows": rows[3:]})
 
 
 # --- order
@@ -193,10 +199,13 @@ def test_error_rates_are_those_of_the_report(asked):
 def test_scores_are_the_cards_when_it_has_them_all_of_the_same_files(asked, model, monkeypatch):
     whole = dict.fromkeys(mechanisms._SCORES, 12.5)
     cards = {
-        "complete": ({"scores": {setting.TEST: whole}, "data": asked.corpus.files}, True),
-        "a score lacks": ({"scores": {setting.TEST: {**whole} | {"chrf": None}}, "data": {}}, False),
+        "complete": ({"scores": {measured_models.TEST: whole}, "data": asked.corpus.files}, True),
+        "a score lacks": ({"scores": {measured_models.TEST: {**whole} | {"chrf": None}}, "data": {}}, False),
         "other files": (
-            {"scores": {setting.TEST: whole}, "data": {**asked.corpus.files, f"multi30k/{setting.TEST}.en": "0"}},
+            {
+                "scores": {measured_models.TEST: whole},
+                "data": {**asked.corpus.files, f"multi30k/{measured_models.TEST}.en": "0"},
+            },
             False,
         ),
         "nothing": ({}, False),
@@ -204,12 +213,12 @@ def test_scores_are_the_cards_when_it_has_them_all_of_the_same_files(asked, mode
     measured = translation.score(model.translator, *zip(*asked.test))
     for name, (card, kept) in cards.items():
         monkeypatch.setitem(model.translator.__dict__, "card", card)
-        found = mechanisms._scores(model, asked)
+        found = mechanisms.scores_on_test(model, asked)
         assert {key: found[key] for key in whole} == (whole if kept else {key: measured[key] for key in whole}), name
 
 
 def test_a_row_of_a_mechanism(asked, model):
-    row = mechanisms._row(model, asked, LINKED)
+    row = mechanisms.measure_model(model, asked, LINKED)
     report = alignment.report(model.translator, LINKED)
     assert row["error_rate"] == (report and report["best_head"]["error_rate"])
     assert row["parameters"] == sum(value.numel() for value in model.translator.model.state_dict().values())
@@ -226,7 +235,7 @@ def test_training_counts_the_runs_that_it_began_with(asked, model, monkeypatch):
         ({}, None, None),
     ):
         monkeypatch.setitem(model.translator.__dict__, "card", card)
-        row = mechanisms._row(model, asked, ())
+        row = mechanisms.measure_model(model, asked, ())
         assert (row["epochs"], row["seconds"]) == (epochs, seconds)
 
 
@@ -235,13 +244,12 @@ def test_training_counts_the_runs_that_it_began_with(asked, model, monkeypatch):
 
 def test_runs_of_attention_dropout(asked, monkeypatch):
     """Two rates and two seeds, tiny: what is measured, that it was trained with the rate, and that it is trained once."""
-    monkeypatch.setattr("attnviz.training.trainer.shutil.which", lambda name: None)
     monkeypatch.setattr(dropout, "RATES", (0.0, 0.3))
     monkeypatch.setattr(dropout, "CAPTIONS", 40)
     monkeypatch.setattr(dropout, "EPOCHS", {"bahdanau": 2})
     recipe = {"batch_tokens": 100, "vocabulary": 120, "warmup": 5, "options": tiny.WIDTHS["bahdanau"]}
     monkeypatch.setitem(recipes.RECIPES, "bahdanau", recipe)
-    two = studies.Setting(asked.root, asked.out, asked.corpus, seeds=2)
+    two = studies.StudyConfig(asked.root, asked.out, asked.corpus, seeds=2)
     found = dropout.measure(two)
     assert [(row["seed"], row["attention_dropout"]) for row in found["rows"]] == [(1, 0), (1, 0.3), (2, 0), (2, 0.3)]
     assert (
@@ -250,7 +258,7 @@ def test_runs_of_attention_dropout(asked, monkeypatch):
         and found["compared"] == 12
     )
     folder = asked.out / "dropout-0.3" / "seed-2"
-    state = runs.checkpoints.load_metadata(folder / "en-fr/bahdanau/training.safetensors")
+    state = saved_run.read(folder / "en-fr/bahdanau")
     assert state["settings"]["options"]["attention_dropout"] == 0.3 and state["settings"]["seed"] == 2
     row, model = found["rows"][-1], Translator.load("en-fr/bahdanau", folder)
     losses = []
@@ -262,7 +270,7 @@ def test_runs_of_attention_dropout(asked, monkeypatch):
     best = max(state["history"], key=lambda epoch: epoch["val_bleu_lc"])
     assert (row["best_epoch"], row["epochs"]) == (best["epoch"], 2)
     assert row["val_bleu_lc"] == translation.score(model, *zip(*asked.corpus.val))["bleu_lc"]
-    monkeypatch.setattr(train.Run, "learn", lambda *_: pytest.fail("it is trained already"))
+    monkeypatch.setattr(Trainer, "update", lambda *_: pytest.fail("it is trained already"))
     assert dropout.measure(two)["rows"] == found["rows"]
     text, panels = dropout.text(found), dropout.panels(found)
     assert "first 40 captions" in text and "2 seeds each" in text and "Bahdanau · additive 2; on cpu" in text
@@ -273,5 +281,5 @@ def test_runs_of_attention_dropout(asked, monkeypatch):
 
 def test_the_recipes_of_the_study_can_be_built():
     for mechanism, epochs in dropout.EPOCHS.items():
-        plan = train.plan("en-fr", mechanism, {"attention_dropout": 0.2}, epochs=epochs)
+        plan = training_config("en-fr", mechanism, {"attention_dropout": 0.2}, epochs=epochs)
         assert plan.options["attention_dropout"] == 0.2 and plan.epochs == epochs

@@ -10,11 +10,12 @@ import pytest
 import runs
 import tiny
 
-from attnviz import __main__, gold, studies
+from attnviz import gold, studies
+from attnviz.cli.study import STUDIES
 from attnviz.data import corpora
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoints, provenance
-from attnviz.studies import pictures, report, setting, tables
+from attnviz.studies import measured_models, pictures, report, tables
 from attnviz.studies.pictures import Panel, Series
 
 
@@ -129,70 +130,69 @@ def few(root, tmp_path):
     for name in ("tokenizer.json", "bahdanau", "fixed-context"):
         path, target = root / "en-fr" / name, tmp_path / "few" / "en-fr" / name
         shutil.copytree(path, target) if path.is_dir() else shutil.copy(path, target)
-    card = {"seed": 1, "settings": asdict(runs.plan(epochs=1))}
+    card = {"seed": 1, "settings": asdict(runs.config(epochs=1))}
     checkpoints.write_json(tmp_path / "few" / "en-fr" / "bahdanau" / "card.json", card)
     return tmp_path / "few"
 
 
 def test_more_seeds_are_trained_once_as_the_first_one_was(few, data, tmp_path, monkeypatch):
-    monkeypatch.setattr("attnviz.training.trainer.shutil.which", lambda name: None)
     monkeypatch.setattr(gold, "shipped", lambda pair: ())
     corpus = corpora.load("en-fr", data)
-    asked = studies.Setting(few, tmp_path / "out", corpus, seeds=2)
+    asked = studies.StudyConfig(few, tmp_path / "out", corpus, seeds=2)
     assert asked.missing(("bahdanau", "luong-dot", "transformer")) == ["luong-dot", "transformer"]
-    first, second = setting.models(asked, ("bahdanau", "luong-dot"))
+    first, second = measured_models.models(asked, ("bahdanau", "luong-dot"))
     assert (first.seed, second.seed) == (1, 2) and first.sha256 != second.sha256
     card = second.translator.card
     assert (
         card["settings"] == {**first.translator.card["settings"], "seed": 2} and card["weights_sha256"] == second.sha256
     )
     assert (tmp_path / "out/seed-2/en-fr/tokenizer.json").read_bytes() == (few / "en-fr/tokenizer.json").read_bytes()
-    monkeypatch.setattr(runs.training, "train", lambda *_: pytest.fail("it is trained already"))
-    assert [model.sha256 for model in setting.models(asked, ("bahdanau",))] == [first.sha256, second.sha256]
-    made = setting.provenance(asked, [first, second], ("bahdanau", "luong-dot"))
+    monkeypatch.setattr(measured_models, "train", lambda *_, **__: pytest.fail("it is trained already"))
+    assert [model.sha256 for model in measured_models.models(asked, ("bahdanau",))] == [first.sha256, second.sha256]
+    made = measured_models.record(asked, [first, second], ("bahdanau", "luong-dot"))
     assert made["models"] == [row(seed=seed, weights_sha256=model.sha256) for seed, model in ((1, first), (2, second))]
     assert made["missing"] == ["luong-dot"] and made["data"] == corpus.files and made["seeds"] == 2
 
 
 def test_more_seeds_take_as_many_runs_as_the_first_one(few, data, tmp_path, monkeypatch):
-    monkeypatch.setattr("attnviz.training.trainer.shutil.which", lambda name: None)
     monkeypatch.setattr(gold, "shipped", lambda pair: ())
     corpus, path = corpora.load("en-fr", data), few / "en-fr" / "bahdanau" / "card.json"
-    first, second = asdict(runs.plan(epochs=2)), asdict(runs.plan(epochs=1, learning_rate=1e-3, start="0123"))
+    first, second = asdict(runs.config(epochs=2)), asdict(runs.config(epochs=1, learning_rate=1e-3, start="0123"))
     checkpoints.write_json(
         path, {"seed": 1, "settings": second, "data": corpus.files, "start": {"settings": first, "data": corpus.files}}
     )
-    _, other = setting.models(studies.Setting(few, tmp_path / "out", corpus, seeds=2), ("bahdanau",))
+    _, other = measured_models.models(studies.StudyConfig(few, tmp_path / "out", corpus, seeds=2), ("bahdanau",))
     begun = checkpoints.read_card("en-fr/bahdanau", tmp_path / "out/seed-2/run-1")
     card = other.translator.card
     assert begun["settings"] == {**first, "seed": 2} and begun["epochs"] == 2 and "start" not in begun
     assert card["settings"] == {**second, "seed": 2, "start": begun["weights_sha256"]} and card["epochs"] == 1
     assert card["start"] == provenance.begun(tmp_path / "out/seed-2/run-1/en-fr/bahdanau")["start"]
-    monkeypatch.setattr(runs.training, "train", lambda *_, **__: pytest.fail("it is trained already"))
+    monkeypatch.setattr(measured_models, "train", lambda *_, **__: pytest.fail("it is trained already"))
     assert [
-        model.seed for model in setting.models(studies.Setting(few, tmp_path / "out", corpus, seeds=2), ("bahdanau",))
+        model.seed
+        for model in measured_models.models(studies.StudyConfig(few, tmp_path / "out", corpus, seeds=2), ("bahdanau",))
     ] == [1, 2]
 
 
 def test_a_model_with_another_seed_that_was_trained_otherwise_is_not_taken_for_it(few, data, tmp_path):
-    asked = studies.Setting(few, tmp_path / "out", corpora.load("en-fr", data), seeds=2)
+    asked = studies.StudyConfig(few, tmp_path / "out", corpora.load("en-fr", data), seeds=2)
     checkpoints.write_json(
-        tmp_path / "out/seed-2/en-fr/bahdanau/card.json", {"settings": asdict(runs.plan(epochs=2, seed=2))}
+        tmp_path / "out/seed-2/en-fr/bahdanau/card.json", {"settings": asdict(runs.config(epochs=2, seed=2))}
     )
     with pytest.raises(
         ValueError,
-        match="seed-2/en-fr/bahdanau was trained otherwise than en-fr/bahdanau; remove it, or choose another --out$",
+        match="seed-2/en-fr/bahdanau was trained with different settings from en-fr/bahdanau; remove it, or choose another --out$",
     ):
-        list(setting.models(asked, ("bahdanau",)))
+        list(measured_models.models(asked, ("bahdanau",)))
 
 
 def card(start=None, data=(), **changes):
     """A card of a model that began with another's weights."""
-    return {"settings": asdict(runs.plan(start="0123")), "data": dict(data), "start": start} | changes
+    return {"settings": asdict(runs.config(start="0123")), "data": dict(data), "start": start} | changes
 
 
 def begun(mechanism="bahdanau", data=(), **changes):
-    return {"settings": asdict(runs.plan(mechanism, **changes)), "data": dict(data)}
+    return {"settings": asdict(runs.config(mechanism, **changes)), "data": dict(data)}
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def begun(mechanism="bahdanau", data=(), **changes):
         {},
         {"settings": {}},
         {"settings": [1]},
-        {"settings": asdict(runs.plan()) | {"colour": "red"}},
+        {"settings": asdict(runs.config()) | {"colour": "red"}},
         {"settings": {"seed": 1}},
         card(),
         card("0123"),
@@ -218,9 +218,9 @@ def test_a_model_whose_training_is_not_known_has_no_other_seed(few, data, tmp_pa
     with pytest.raises(
         ValueError, match="^en-fr/bahdanau cannot be trained with seed 1: its card must have the settings of a run"
     ):
-        list(setting.models(studies.Setting(few, tmp_path, corpora.load("en-fr", data), 2), ("bahdanau",)))
+        list(measured_models.models(studies.StudyConfig(few, tmp_path, corpora.load("en-fr", data), 2), ("bahdanau",)))
 
 
 def test_the_parser_knows_the_studies():
-    assert __main__.STUDIES == tuple(studies.STUDIES)
+    assert STUDIES == tuple(studies.STUDIES)
     assert set(tiny.WIDTHS) == set(MECHANISMS)

@@ -13,14 +13,16 @@ from attnviz.data import corpora
 from attnviz.mechanisms import Config
 from attnviz.models.classifier import Classifier
 from attnviz.networks.registry import build
-from attnviz.training import recipes, train
-from attnviz.training.classifier_trainer import LabelRun
-from attnviz.training.distillation import TaughtRun
-from attnviz.training.trainer import Run
+from attnviz.training.config import TrainingConfig
+from attnviz.training.trainers import saved_run
+from attnviz.training.trainers.classifier import ClassifierTrainer
+from attnviz.training.trainers.distillation import DistillationTrainer
+from attnviz.training.trainers.trainer import Trainer
+from attnviz.training.validation import validate
 
 PAIRS = tiny.sentences(24, 1)
 REVIEWS = [(sentence, ("negative", "positive")[label == "1"]) for sentence, label in tiny.reviews(24, 1)]
-CLASSIFIER = recipes.Settings(
+CLASSIFIER = TrainingConfig(
     "self-attention", batch_tokens=100, warmup=5, consistency=2.0, options={**tiny.CLASSIFIER, "dropout": 0.1}
 )
 
@@ -34,48 +36,46 @@ def unfused(monkeypatch):
 
 
 def learn(make, device, folder=None):
-    """Two updates and a validation, after which the run is saved, taken up by another and makes one more update -> the losses."""
-    run = make(device)
-    text, pairs, labelled = tiny.vocabulary(), list(run.pairs)[:6], isinstance(run, LabelRun)
+    """Two updates and a validation; another trainer resumes and makes one more update -> this trainer, and the losses."""
+    trainer = make(device)
+    text, pairs, labelled = tiny.vocabulary(), list(trainer.batches.pairs)[:6], isinstance(trainer, ClassifierTrainer)
     corpus = corpora.Corpus(pairs, pairs, {}, {}, metric="accuracy" if labelled else "bleu_lc", labelled=labelled)
-    found = [run.learn(batch).item() for batch in run.order(0)[:2]]
-    found.append(train.validate(run, text, corpus)["val_loss"])
-    run.save(folder)
+    losses = [trainer.update(batch).item() for batch in trainer.batches.order(0)[:2]]
+    losses.append(validate(trainer, text, corpus)["val_loss"])
+    saved_run.save(trainer, folder)
     again = make(device)
-    again.restore(folder)
-    found.append(again.learn(again.order(0)[-1]).item())
-    return again, found
+    saved_run.restore(again, folder)
+    losses.append(again.update(again.batches.order(0)[-1]).item())
+    return again, losses
 
 
 def both(make, tmp_path):
     here = learn(make, "cpu", tmp_path / "here")[1]
     with Elsewhere() as device:
-        run, there = learn(make, device, tmp_path / "there")
-        assert all(isinstance(parameter.data, There) for parameter in run.master.parameters())
+        trainer, there = learn(make, device, tmp_path / "there")
+        assert all(isinstance(parameter.data, There) for parameter in trainer.optimizer.master.parameters())
     return here, there
 
 
 @pytest.mark.parametrize("mechanism", tiny.WIDTHS)
 def test_a_mechanism_learns_the_same_there(mechanism, tmp_path):
-    plan = runs.plan(mechanism)
-    here, there = both(lambda device: Run(plan, tiny.vocabulary(), PAIRS, device, compile=False), tmp_path)
+    config = runs.config(mechanism)
+    here, there = both(lambda device: Trainer(config, tiny.vocabulary(), PAIRS, device), tmp_path)
     assert there == pytest.approx(here, rel=1e-3)  # in bfloat16, and the CPU's GRU is made of one piece
 
 
 def test_a_classifier_learns_the_same_there(tmp_path):
-    here, there = both(lambda device: LabelRun(CLASSIFIER, tiny.vocabulary(), REVIEWS, device, compile=False), tmp_path)
+    here, there = both(lambda device: ClassifierTrainer(CLASSIFIER, tiny.vocabulary(), REVIEWS, device), tmp_path)
     assert there == pytest.approx(here, rel=1e-3)
 
 
 def test_a_taught_classifier_learns_the_same_there(tmp_path):
     """Its teachers speak on the CPU."""
-    text, plan = tiny.vocabulary(), replace(CLASSIFIER, consistency=0.0, ngrams=2)
+    text, config = tiny.vocabulary(), replace(CLASSIFIER, consistency=0.0, ngrams=2)
     torch.manual_seed(1)
     model = build(Config("self-attention", len(text), tiny.CLASSIFIER)).eval()
     teacher = Classifier("sst2/self-attention", "self-attention", model, text, {})
-    here, there = both(
-        lambda device: TaughtRun(plan, text, REVIEWS, device, compile=False, teachers=[teacher]), tmp_path
-    )
+    here, there = both(lambda device: DistillationTrainer(config, text, REVIEWS, device, teachers=[teacher]), tmp_path)
     assert there == pytest.approx(here, rel=1e-3)
 
 

@@ -16,16 +16,18 @@ from attnviz.data import corpora
 from attnviz.data.limits import LONGEST
 from attnviz.mechanisms import LABELS
 from attnviz.models import checkpoint_files, checkpoints, classifier, provenance
-from attnviz.training import distillation, recipes
-from attnviz.training import train as training
+from attnviz.training import recipes
+from attnviz.training.config import TrainingConfig
+from attnviz.training.train import train as train_model
+from attnviz.training.trainers import distillation, saved_run
 
 NAME = "sst2/self-attention"
 TRAIN = ("train", "--pair", "sst2", "--mechanism")
 SMALL = ("--set", "width=16", "--set", "heads=2", "--set", "vocabulary=120", "--set", "warmup=5")
 
 
-def plan(**changes):
-    return recipes.Settings(
+def config(**changes):
+    return TrainingConfig(
         "self-attention",
         **{
             "epochs": 3,
@@ -39,11 +41,6 @@ def plan(**changes):
     )
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr("attnviz.training.trainer.shutil.which", lambda name: None)
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     return tiny.write_reviews(tmp_path_factory.mktemp("data"))
@@ -54,11 +51,9 @@ def teachers(tmp_path_factory, data):
     """The folders of two classifiers that have learnt something, of vocabularies of their own."""
     folders = []
     for seed, vocabulary in ((1, 120), (2, 90)):
-        settings = plan(epochs=4, seed=seed, vocabulary=vocabulary)
+        settings = config(epochs=4, seed=seed, vocabulary=vocabulary)
         folders.append(
-            training.train(
-                settings, corpora.load("sst2", data), tmp_path_factory.mktemp(f"teacher-{seed}"), "sst2", compile=False
-            )
+            train_model(settings, corpora.load("sst2", data), tmp_path_factory.mktemp(f"teacher-{seed}"), "sst2")
         )
     return folders
 
@@ -129,30 +124,32 @@ def test_a_run_learns_what_teachers_say_and_is_not_told_the_labels(data, teacher
     true = corpora.load("sst2", data)
     turned = [(sentence, LABELS[1 - LABELS.index(label)]) for sentence, label in true.train]
     loaded = [load(folder) for folder in teachers]
-    settings = plan(ngrams=3)
+    settings = config(ngrams=3)
     text = checkpoints.load_text("sst2", teachers[0].parent.parent)
-    run = distillation.TaughtRun(settings, text, turned, "cpu", compile=False, teachers=loaded)
+    trainer = distillation.DistillationTrainer(settings, text, turned, "cpu", teachers=loaded)
     for _ in range(8):
-        for batch in run.order(0):
-            run.learn(batch)
+        for batch in trainer.batches.order(0):
+            trainer.update(batch)
     heard = [sentence for sentence, _ in true.val]
     wanted = [LABELS[i] for i in distillation.soft_targets(loaded, heard).argmax(-1).tolist()]
-    answers = classifier.labels(run.averaged(), text, heard)
+    answers = classifier.labels(trainer.optimizer.averaged_model(), text, heard)
     assert np.mean([a == b for a, b in zip(answers, wanted)]) > 0.9
-    assert len(run.data) > 2 * len(turned)  # sentences and n-grams
+    assert len(trainer.batches.examples) > 2 * len(turned)  # sentences and n-grams
 
 
 def test_its_loss_is_the_cross_entropy_against_what_is_said(data, teachers):
-    settings = plan(label_smoothing=0.0, ngrams=2)
+    settings = config(label_smoothing=0.0, ngrams=2)
     text = checkpoints.load_text("sst2", teachers[0].parent.parent)
     pairs, loaded = corpora.load("sst2", data).train[:20], [load(folder) for folder in teachers]
-    run = distillation.TaughtRun(settings, text, pairs, "cpu", compile=False, teachers=loaded)
-    run.working = run.averaged()  # fp32, no dropout
-    batch = [0, 3, len(run.data) - 1]
-    texts = [sentence for sentence, _ in run.pairs]
-    said = torch.log_softmax(classifier.logits(run.working, text, [texts[i] for i in batch]), dim=-1).numpy()
+    trainer = distillation.DistillationTrainer(settings, text, pairs, "cpu", teachers=loaded)
+    trainer.optimizer.working = trainer.optimizer.averaged_model()  # fp32, no dropout
+    batch = [0, 3, len(trainer.batches.examples) - 1]
+    texts = [sentence for sentence, _ in trainer.batches.pairs]
+    said = torch.log_softmax(
+        classifier.logits(trainer.optimizer.working, text, [texts[i] for i in batch]), dim=-1
+    ).numpy()
     heard = distillation.soft_targets(loaded, texts).numpy()[batch]
-    assert run.objective(batch).item() == pytest.approx(-(heard * said).sum(-1).mean(), abs=1e-5)
+    assert trainer.loss(batch).item() == pytest.approx(-(heard * said).sum(-1).mean(), abs=1e-5)
 
 
 def test_the_card_says_from_whom_it_learnt(train, teachers, tmp_path):
@@ -171,7 +168,7 @@ def test_the_card_says_from_whom_it_learnt(train, teachers, tmp_path):
     assert known["settings"]["teachers"].split() == [
         checkpoints.fingerprint(*checkpoint_files.locate(folder)) for folder in teachers
     ]
-    taught = json.loads(json.dumps(recipes.TAUGHT)) | {"epochs": 2}
+    taught = json.loads(json.dumps(recipes.DISTILLATION)) | {"epochs": 2}
     options = taught.pop("options")
     assert known["settings"].items() >= taught.items() and known["settings"]["options"].items() >= options.items()
     names = ["/".join(folder.parts[-3:]) for folder in teachers]
@@ -188,11 +185,12 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been_and_with_the_same_teachers_
     with monkeypatch.context() as patch, pytest.raises(runs.Killed):
         runs.kill_after(patch, 60)
         train(*long)
-    assert checkpoints.load_metadata(tmp_path / NAME / "training.safetensors")["history"]
+    assert saved_run.read(tmp_path / NAME)["history"]
     status, _, err = train(*long, taught=teachers[:1])
     prints = [checkpoints.fingerprint(*checkpoint_files.locate(folder))[:8] for folder in teachers]
     assert (
-        status == 2 and f"holds a run with other settings (teachers {' '.join(prints)}, now {prints[0]}); give" in err
+        status == 2
+        and f"holds a training run with different settings (teachers {' '.join(prints)}, now {prints[0]}); give" in err
     )
     assert train(*long, out=tmp_path / "whole")[0] == train(*long)[0] == 0
     assert runs.same(tmp_path / NAME, tmp_path / "whole" / NAME, "model.safetensors", "training.safetensors")
@@ -215,7 +213,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been_and_with_the_same_teachers_
             "self-attention",
             ("--set", "ngrams=2"),
             None,
-            "ngrams are what teachers speak of, and there are none; leave ngrams=2 out",
+            "ngrams must be 0 without teachers; got 2",
         ),
         (
             "self-attention",
@@ -227,7 +225,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been_and_with_the_same_teachers_
             "transformer",
             ("--pair", "en-fr"),
             NAME,
-            "only classifiers (self-attention) learn from teachers; transformer is none",
+            "only a classifier (self-attention) can learn from teachers; transformer is not one",
         ),
     ],
 )
@@ -249,16 +247,16 @@ def test_a_teacher_beside_another_tokenizer_is_refused(train, teachers, tmp_path
 def test_only_classifiers_learn_from_teachers(teachers, tmp_path):
     corpus = corpora.Corpus(tiny.sentences(20, 1), tiny.sentences(6, 2), {}, {})
     with pytest.raises(
-        ValueError, match=r"^only classifiers \(self-attention\) learn from teachers; bahdanau is none$"
+        ValueError, match=r"^only a classifier \(self-attention\) can learn from teachers; bahdanau is not one$"
     ):
-        training.train(runs.plan(), corpus, tmp_path, "en-fr", teachers=teachers)
+        train_model(runs.config(), corpus, tmp_path, "en-fr", teachers=teachers)
 
 
 def test_a_model_is_not_its_own_teacher(teachers, data):
     with pytest.raises(
-        ValueError, match="is the folder to train in, whose weights would be written over; choose another --out$"
+        ValueError, match="is the folder to train in, which would be overwritten; choose another --out$"
     ):
-        training.train(plan(), corpora.load("sst2", data), teachers[0].parent.parent, "sst2", teachers=teachers)
+        train_model(config(), corpora.load("sst2", data), teachers[0].parent.parent, "sst2", teachers=teachers)
 
 
 def test_what_a_teacher_cannot_read_is_left_out_and_said(data, teachers, capsys):
@@ -270,22 +268,22 @@ def test_what_a_teacher_cannot_read_is_left_out_and_said(data, teachers, capsys)
     long = " ".join([word] * ((LONGEST - 1) // (len(coarse.ids(word)) - 1)))
     assert len(fine.ids(long)) > LONGEST >= len(coarse.ids(long))
     pairs = [("the film is great", "positive"), ("\u200b \u200b dull", "negative"), (long, "positive")]
-    run = distillation.TaughtRun(plan(ngrams=4), coarse, pairs, "cpu", compile=False, teachers=loaded)
-    read = [sentence for sentence, _ in run.pairs]
+    trainer = distillation.DistillationTrainer(config(ngrams=4), coarse, pairs, "cpu", teachers=loaded)
+    read = [sentence for sentence, _ in trainer.batches.pairs]
     assert (
         read[:2] == [pairs[0][0], pairs[1][0]]
         and long not in read
         and "\u200b" not in read
-        and len(run.targets) == len(read)
+        and len(trainer.targets) == len(read)
     )
     assert (
-        f"are too long for a teacher, or have nothing visible, and are left out; the first is '{long[:80]}'"
+        f"are left out: too long for a teacher, or without a visible character; the first is '{long[:80]}'"
         in capsys.readouterr().err
     )
     with pytest.raises(
-        ValueError, match="^no sentence of train is short enough for all teachers; give others, or shorter ones$"
+        ValueError, match="^no training sentence is short enough for all teachers; give shorter sentences$"
     ):
-        distillation.TaughtRun(plan(), coarse, pairs[2:], "cpu", compile=False, teachers=loaded)
+        distillation.DistillationTrainer(config(), coarse, pairs[2:], "cpu", teachers=loaded)
 
 
 def test_few_sentences_of_ones_own_have_the_passes_of_those_that_are_taught(teachers, tmp_path):
@@ -297,4 +295,4 @@ def test_few_sentences_of_ones_own_have_the_passes_of_those_that_are_taught(teac
         == 0
     )
     known = checkpoints.read_card(NAME, out)["settings"]
-    assert (known["epochs"], known["batch_tokens"]) == (recipes.TAUGHT["epochs"], 500)
+    assert (known["epochs"], known["batch_tokens"]) == (recipes.DISTILLATION["epochs"], 500)

@@ -1,48 +1,44 @@
 """A run that leaves the numbers behind says so, and what was good before it stays."""
 
+import shutil
+
 import pytest
 import torch
-from runs import finish, plan
+from runs import PAIR, config
 
-from attnviz.data import corpora
 from attnviz.mechanisms import Config
 from attnviz.models import checkpoints
 from attnviz.models.translator import Translator
-from attnviz.training import train
-from attnviz.training.trainer import Diverged
+from attnviz.training import validation
+from attnviz.training.train import train
+from attnviz.training.trainers.trainer import Diverged, Trainer
 
-NAME = "en-fr/bahdanau"
-
-
-@pytest.fixture(scope="module")
-def corpus(data):
-    return corpora.load("en-fr", data)
+NAME = f"{PAIR}/bahdanau"
 
 
 @pytest.fixture
-def good(tmp_path, corpus):
-    """A folder with a model that is trained."""
-    finish(tmp_path, corpus, ["bahdanau"])
-    return tmp_path, checkpoints.fingerprint(NAME, tmp_path)
+def good(tmp_path, finished):
+    """A copy of a folder with a trained model, and the hash of its weights."""
+    root = shutil.copytree(finished().parent, tmp_path / PAIR).parent
+    return root, checkpoints.fingerprint(NAME, root)
 
 
 def diverge(root, corpus, **changes):
     with pytest.raises(Diverged) as caught:
-        train.train(plan(**changes), corpus, root, "en-fr", compile=False, restart=True)
+        train(config(**changes), corpus, root, PAIR, restart=True)
     return str(caught.value)
 
 
-def broken(run, source, target):
-    """Stands for a loss that is no number."""
-    return float("nan") * sum(parameter.sum() for parameter in run.working.parameters())
+def not_finite(trainer, logits, target):
+    """Stands for a loss that is not finite."""
+    return float("nan") * logits.sum()
 
 
 def test_a_loss_that_is_no_number_ends_the_run_before_anything_is_written(good, corpus, monkeypatch):
     root, weights = good
-    monkeypatch.setattr(train.Run, "_plain", broken)
+    monkeypatch.setattr(Trainer, "_smoothed_loss", not_finite)
     assert diverge(root, corpus) == (
-        "training has diverged in epoch 1: the loss has no gradient that is a number; begin again with a "
-        "lower learning_rate (--restart)"
+        "training diverged in epoch 1: the gradient of the loss is not finite; use a lower learning_rate and --restart"
     )
     assert (
         checkpoints.fingerprint(NAME, root) == weights
@@ -53,14 +49,14 @@ def test_a_loss_that_is_no_number_ends_the_run_before_anything_is_written(good, 
 
 def test_a_rate_that_is_far_too_high_says_so_and_leaves_the_model(good, corpus):
     root, weights = good
-    assert diverge(root, corpus, learning_rate=1e30).startswith("training has diverged in epoch 1: ")
+    assert diverge(root, corpus, learning_rate=1e30).startswith("training diverged in epoch 1: ")
     assert checkpoints.fingerprint(NAME, root) == weights
 
 
 def test_a_validation_loss_that_is_no_number(good, corpus, monkeypatch):
     root, weights = good
-    monkeypatch.setattr(train, "loss", lambda *_, **__: float("inf"))
-    assert diverge(root, corpus).startswith("training has diverged in epoch 1: the loss on validation is inf; ")
+    monkeypatch.setattr(validation, "mean_loss", lambda *_, **__: float("inf"))
+    assert diverge(root, corpus).startswith("training diverged in epoch 1: the loss on validation is inf; ")
     assert checkpoints.fingerprint(NAME, root) == weights
 
 

@@ -16,10 +16,10 @@ def test_it_is_learnt_then_written_then_kept(tmp_path):
     path = tmp_path / "en-fr" / "tokenizer.json"
     learnt = vocabulary.choose(path, CORPUS, 120)
     assert not path.parent.exists() and len(learnt) <= 120
-    vocabulary.settle(path, learnt)
+    vocabulary.save(path, learnt)
     content = path.read_bytes()
     again = vocabulary.choose(path, CORPUS, 60)  # what is there is kept, whatever is asked for
-    vocabulary.settle(path, again)
+    vocabulary.save(path, again)
     assert path.read_bytes() == content and len(again) == len(learnt)
     sources = [source for source, _ in CORPUS.train]
     assert again.batch_ids(sources) == learnt.batch_ids(sources)
@@ -28,16 +28,18 @@ def test_it_is_learnt_then_written_then_kept(tmp_path):
 def test_another_run_that_began_at_the_same_time_is_not_written_over(tmp_path):
     path = tmp_path / "en-fr" / "tokenizer.json"
     first, second = (vocabulary.choose(path, CORPUS, size) for size in (120, 60))
-    vocabulary.settle(path, first)
-    with pytest.raises(ValueError, match="is of another run, which began at the same time; choose another --out"):
-        vocabulary.settle(path, second)
+    vocabulary.save(path, first)
+    with pytest.raises(
+        ValueError, match="another run started at the same time and wrote .*tokenizer.json; choose another --out"
+    ):
+        vocabulary.save(path, second)
     assert len(Text.load(path)) == len(first)
 
 
 def test_the_one_of_the_checkpoint_to_begin_with_is_copied(root, tmp_path):
     path, start = tmp_path / "en-fr" / "tokenizer.json", root / "en-fr" / "bahdanau"
     text = vocabulary.choose(path, CORPUS, 120, start)
-    vocabulary.settle(path, text, start)
+    vocabulary.save(path, text, start)
     assert path.read_bytes() == (root / "en-fr" / "tokenizer.json").read_bytes()
 
 
@@ -55,13 +57,13 @@ def test_the_style_of_a_tokenizer_is_known_again(style, tmp_path):
     assert vocabulary.style_of(Text.load(tmp_path / "tokenizer.json")) == style
 
 
-def test_doubts():
+def test_mismatches():
     text = train_vocabulary(CORPUS.texts(), 120)
-    assert vocabulary.doubts(text, CORPUS) == []
+    assert vocabulary.mismatches(text, CORPUS) == []
     greek = corpora.Corpus([("ο σκύλος", "le chien")] * 3 + CORPUS.train[:7], CORPUS.val, {}, {}, style="tokenised")
-    assert vocabulary.doubts(text, greek) == [
-        "it reads text as written, and these sentences are tokenised (--style)",
-        "of the first 10 sentences for training 3 have characters that it does not know",
+    assert vocabulary.mismatches(text, greek) == [
+        "it reads written text, and these sentences are tokenised (--style)",
+        "3 of the first 10 training sentences have characters that it does not know",
     ]
 
 

@@ -62,7 +62,7 @@ REVERSE = Task(
     },
     validation_metric="exact_match",
     metrics=("exact_match",),
-    tallies=("antidiagonal",),
+    attention_metrics=("antidiagonal",),
     ask="Your sequence of letters",
     hint="Type letters with spaces between them and press Enter",
     examples=("a b c d e f", "k k k a b b", "m o t o r", "q w e r t y u i o p a s"),

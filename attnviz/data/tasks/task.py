@@ -49,7 +49,7 @@ class Task:
     recipe_changes : mechanism ("" for every mechanism) -> changes of its recipe, as fields of the training settings.
     validation_metric : chooses the best epoch; a key of metrics.METRICS.
     metrics : keys of metrics.METRICS; () for those of the target language.
-    tallies : attention metrics beside entropy and maximum weight; keys of attention_metrics.TALLIES.
+    attention_metrics : attention metrics beside entropy and maximum weight; keys of attention_metrics.ATTENTION_METRICS.
 
     Page
     title : in the control and in the URL. output : what the models produce, in words. ask, hint : label and placeholder of the
@@ -72,7 +72,7 @@ class Task:
     recipe_changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     validation_metric: str = "bleu_lc"
     metrics: tuple[str, ...] = ()
-    tallies: tuple[str, ...] = ()
+    attention_metrics: tuple[str, ...] = ()
 
     ask: str = "Your sentence"
     hint: str = "Type a sentence and press Enter"

@@ -232,7 +232,7 @@ def test_on_the_command_line_a_reader(folder, load, capsys):
     trace = load("gpt2").trace(TEXT)
     lines = out.splitlines()
     assert (status, err) == (0, "") and lines[:2] == ["attention: decoder, layer 3 of 3, mean of 2 heads", ""]
-    assert lines[2].split() == "step token looks most at weight".split()
+    assert lines[2].split() == "step token attends most to weight".split()
     weights = trace.map("decoder").weights.mean(0)
     assert [line.split()[-1] for line in lines[3:]] == [f"{row.max():.2f}" for row in weights]
     assert run(capsys, "trace", TEXT, "--model", f"hf:{folder('gpt2')}", "--target", "x") == (

@@ -1,0 +1,21 @@
+"""The model of --model."""
+
+from argparse import Namespace
+from pathlib import Path
+
+from attnviz import loading
+from attnviz.cli import arguments
+from attnviz.models import checkpoint_files
+from attnviz.models.huggingface.models import Pretrained
+from attnviz.models.trained import Trained
+
+
+def open_model(args: Namespace, huggingface: bool = False) -> Trained | Pretrained:
+    """Load the model of --model. huggingface : may it be `hf:NAME`? ValueError when there is no such checkpoint."""
+    if huggingface and args.model.startswith(loading.PREFIX):
+        return loading.load(args.model)
+    root = arguments.root_folder(args)
+    names = checkpoint_files.names(root)
+    if args.model not in names and not (Path(args.model) / "config.json").is_file():
+        raise ValueError(f"no checkpoint {args.model!r}; available: {', '.join(names) or 'none'}")
+    return loading.load(args.model, root)

@@ -1,0 +1,38 @@
+"""`python -m attnviz study`: measure the trained models."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from attnviz.cli import arguments
+
+HELP = "measure the trained models: a table and a picture in the README of the checkpoints"
+DESCRIPTION = (
+    "Measure the trained models of en-fr. The study writes a section of README.md, a picture and the raw numbers to the folder "
+    "of checkpoints. Models that it trains go to another folder. Stopped at any time, the same command continues."
+)
+STUDIES = ("mechanisms", "length", "dropout", "order", "curves")  # attnviz.studies.STUDIES, which imports torch
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", choices=STUDIES, metavar="NAME", help=", ".join(STUDIES))
+    arguments.add_data(parser)
+    arguments.add_root(parser)
+    parser.add_argument(
+        "--seeds",
+        type=arguments.count,
+        default=1,
+        metavar="N",
+        help="training runs of each model; runs that do not ship are trained (default 1)",
+    )
+    parser.add_argument("--out", metavar="DIR", help="folder to train in (default: trained/studies)")
+
+
+def run(args: Namespace) -> None:
+    """Run a study, and write its results to the folder of checkpoints."""
+    root, data = arguments.root_folder(args), arguments.data_folder(args)
+    from attnviz import studies
+    from attnviz.data import corpora
+
+    out = Path(args.out) if args.out else arguments.TRAINED / "studies"
+    studies.run(args.name, studies.StudyConfig(root, out, corpora.load("en-fr", data), args.seeds))
+    print(f"the study {args.name} is in {root / 'README.md'}, its numbers are in {root / 'studies' / args.name}.json")

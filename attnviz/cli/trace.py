@@ -1,0 +1,78 @@
+"""`python -m attnviz trace`: translate or classify one text, and show or save what the model attended to."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from attnviz.cli import arguments
+
+HELP = "translate or classify one text and show what the model attended to"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("text", metavar="TEXT")
+    parser.add_argument(
+        "--model",
+        required=True,
+        help=f"{arguments.MODEL_HELP}; or hf: and a folder, or hf: and a name on the Hugging Face hub",
+    )
+    parser.add_argument("--target", help="make the model produce this text (forced decoding)")
+    parser.add_argument("--beam", type=int, metavar="N", help="beam size (default 1: greedy)")
+    parser.add_argument("--json", metavar="FILE", help="write the trace as JSON; - for standard output")
+    parser.add_argument(
+        "--save",
+        metavar="FILE",
+        help="write the trace as safetensors, or as JSON to FILE.json, for attnviz.load_trace and for the page Heads and layers",
+    )
+    parser.add_argument(
+        "--html", metavar="FILE", help="write a page with heatmaps, bars and statistics that opens offline"
+    )
+    arguments.add_root(parser)
+
+
+def run(args: Namespace) -> None:
+    """Trace one text; print a table, or write the files that were asked for."""
+    if args.target is not None and args.beam is not None:
+        raise ValueError("--beam chooses a translation and --target gives one; use only one of them")
+    from attnviz.cli.open_model import open_model
+    from attnviz.cli.trace_tables import summary
+    from attnviz.export import html_page
+    from attnviz.trace import files
+
+    trace = _traced(open_model(args, huggingface=True), args)
+    if args.html and not trace.maps:
+        raise ValueError(f"{trace.model} has no attention to show; leave --html out")
+    if args.html:
+        _write(args.html, html_page.page(trace))
+    if args.save:
+        files.save_trace(trace, args.save)
+        _say_written(args.save)
+    if args.json == "-":
+        print(trace.to_json())
+    elif args.json:
+        _write(args.json, trace.to_json().encode("utf-8"))
+    elif not args.html and not args.save:
+        print(summary(trace))
+
+
+def _traced(model, args: Namespace):
+    """The trace that the command line asks for."""
+    from attnviz.models.classifier import Classifier
+
+    if not isinstance(model, Classifier):
+        return model.trace(args.text, args.target, 1 if args.beam is None else args.beam)
+    if args.target is not None or args.beam is not None:
+        raise ValueError(f"{model.name} is a classifier; --target and --beam are for models that translate")
+    return model.trace(args.text)
+
+
+def _write(path: str, content: bytes) -> None:
+    try:
+        Path(path).write_bytes(content)
+    except OSError as error:
+        raise ValueError(f"cannot write {path}: {error.strerror}") from None
+    _say_written(path)
+
+
+def _say_written(path: str) -> None:
+    print(f"{path} is written", file=sys.stderr)

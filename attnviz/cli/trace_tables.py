@@ -1,0 +1,64 @@
+"""A trace as text for a terminal."""
+
+import math
+
+from attnviz import select, stats
+from attnviz.cli.table import table
+from attnviz.export import html_page
+from attnviz.figures.labels import plain
+from attnviz.mechanisms import CLASSIFIERS
+from attnviz.trace import Trace
+
+
+def summary(trace: Trace) -> str:
+    """The output of a model, its probability, and a table of what each token attends to most."""
+    if trace.mechanism in CLASSIFIERS:
+        return label(trace)
+    return translation(trace) if trace.target else self_attention(trace)
+
+
+def translation(trace: Trace) -> str:
+    """The translation, its log-probability, and for each target token its probability and its most attended source token."""
+    rows = [("step", "token", "probability")]
+    for step, (token, log_prob) in enumerate(zip(trace.target, trace.log_probs), start=1):
+        rows.append((str(step), plain(token.text), f"{math.exp(log_prob):.2f}"))
+    attention = "none"
+    if any(attention_map.kind == "cross" for attention_map in trace.maps):
+        attention = f"cross, {html_page.which(trace)}"
+        rows = [row + more for row, more in zip(rows, _most_attended(trace, "cross"))]
+    how = "target" if trace.forced else "translation"
+    cut = "" if trace.complete else "\nthe length limit cut the translation short"
+    return (
+        f"{how}: {plain(trace.translation)}\nlog-probability: {trace.log_prob:.3f}{cut}\n"
+        f"attention: {attention}\n\n{table(rows, '><><>')}"
+    )
+
+
+def label(trace: Trace) -> str:
+    """The label, its probability, and for each token its pooling weight and its most attended token."""
+    pooling = trace.map("cross").weights[0, 0]
+    tokens = [("token", "share in the label"), *((plain(t.text), f"{w:.2f}") for t, w in zip(trace.source, pooling))]
+    rows = [row + more for row, more in zip(tokens, _most_attended(trace, "encoder"))]
+    return (
+        f"label: {trace.translation}\nprobability: {math.exp(trace.log_prob):.3f}\n"
+        f"attention: encoder, {html_page.which(trace, 'encoder')}\n\n{table(rows, '<><>')}"
+    )
+
+
+def self_attention(trace: Trace) -> str:
+    """For each token of a text that a model read without writing: its most attended token."""
+    kind = trace.maps[0].kind
+    tokens = [("step", "token")]
+    tokens += [(str(row.step + 1), plain(row.token)) for row in _grid(trace, kind)]
+    rows = [row + more for row, more in zip(tokens, _most_attended(trace, kind))]
+    return f"attention: {kind}, {html_page.which(trace, kind)}\n\n{table(rows, '><<>')}"
+
+
+def _most_attended(trace: Trace, kind: str) -> list[tuple[str, str]]:
+    """Two columns, with their head: the most attended token of each row, and its weight."""
+    rows = [(plain(row.argmax_token), f"{row.max_weight:.2f}") for row in _grid(trace, kind)]
+    return [("attends most to", "weight"), *rows]
+
+
+def _grid(trace: Trace, kind: str):
+    return stats.of_grid(select.select(trace, kind)).itertuples()

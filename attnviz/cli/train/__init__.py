@@ -1,0 +1,120 @@
+"""`python -m attnviz train`: train a model, or resume a run."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from attnviz.cli import arguments
+
+HELP = "train a model, or resume a run that was stopped"
+DESCRIPTION = (
+    "Train a model and write its checkpoint and card, on the corpora of a pair or on your own sentences. Stopped at any time, "
+    "the same command continues."
+)
+STYLES = ("written", "tokenised", "plain", "symbols")  # attnviz.data.styles.STYLES, which imports tokenizers
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--pair", required=True, type=arguments.pair, help="source-target, such as en-fr, or reverse, or sst2 (labels)"
+    )
+    parser.add_argument(
+        "--mechanism",
+        required=True,
+        metavar="NAME",
+        help="such as bahdanau, luong-general or transformer; for sst2 self-attention",
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", help="folder of checkpoints to write to (default: those of this project)"
+    )
+    parser.add_argument(
+        "--start",
+        metavar="DIR",
+        help="start from the weights of this checkpoint, such as checkpoints/en-fr/bahdanau, instead of random weights "
+        "(fine-tuning)",
+    )
+    parser.add_argument(
+        "--teacher",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="learn from the output of this classifier on the sentences and on n-grams of them, instead of from the labels "
+        "(distillation); may be repeated",
+    )
+    parser.add_argument(
+        "--restart",
+        action="store_true",
+        help="begin again; a finished model in the folder is kept in its subfolder before/",
+    )
+    _add_sentences(parser.add_argument_group("sentences", "UTF-8 text, plain or gzipped"))
+    settings = "default: the recipe of pair and mechanism; for fewer than 10,000 pairs of your own, smaller batches and more epochs"
+    _add_settings(parser.add_argument_group("settings", settings))
+
+
+def _add_sentences(group) -> None:
+    arguments.add_data(group)
+    group.add_argument("--source-file", metavar="FILE", help="your own sentences, one a line")
+    group.add_argument("--target-file", metavar="FILE", help="their translations, line by line")
+    group.add_argument("--tsv", metavar="FILE", help="or both in one file, sentence<TAB>translation")
+    group.add_argument(
+        "--val-size",
+        type=arguments.count,
+        metavar="N",
+        help="how many of your own pairs are used for validation (default: a twentieth, at most 1000; of few pairs a fifth, at "
+        "most 20)",
+    )
+    group.add_argument(
+        "--style",
+        choices=STYLES,
+        help="how your own sentences are written: as people write (the default), lower-cased with spaces around every "
+        "punctuation mark, the same without most punctuation, or as symbols of one character",
+    )
+    group.add_argument("--limit", type=arguments.count, metavar="N", help="train on the first N pairs only")
+
+
+def _add_settings(group) -> None:
+    group.add_argument("--epochs", type=int, metavar="N", help="passes over the data")
+    group.add_argument("--batch-tokens", type=int, metavar="N", help="pieces in a batch, padding included")
+    group.add_argument("--seed", type=int, metavar="N", help="seed of the random numbers (default 1)")
+    group.add_argument("--threads", type=arguments.count, metavar="N", help="CPU threads")
+    group.add_argument(
+        "--set",
+        type=arguments.setting,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the model or a training setting, such as cell=lstm, attention_dropout=0.1, width=128, "
+        "vocabulary=2000; may be repeated",
+    )
+
+
+def run(args: Namespace) -> None:
+    """Train a model, or resume its run; the run writes its card."""
+    import torch
+
+    from attnviz.cli.train import corpus as sentences
+    from attnviz.cli.train import settings
+    from attnviz.models import checkpoints
+    from attnviz.training.train import train
+    from attnviz.training.validation import score_key
+
+    changes = settings.read(args)
+    settings.config(args, changes)  # errors in the settings are said before data is read
+    corpus = sentences.read(args)
+    config = settings.config(args, settings.for_corpus(args, corpus) | changes)
+    sentences.warn_about_validation(corpus)
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    root = settings.output_folder(args)
+    sentences.report_kept_tokenizer(args, root, corpus)
+    folder = train(
+        config,
+        corpus,
+        root,
+        args.pair,
+        command=settings.command(args),
+        restart=args.restart,
+        start=Path(args.start) if args.start else None,
+        teachers=[Path(teacher) for teacher in args.teacher],
+    )
+    best, key = checkpoints.read_card(f"{args.pair}/{args.mechanism}", root)["best"], score_key(corpus)
+    print(f"{folder} is ready: {key} {best[key]:.2f} in epoch {best['epoch']}")

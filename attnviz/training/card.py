@@ -1,0 +1,62 @@
+"""The model card, card.json: what a model was trained on, how, and how it scores. A run writes it when it ends."""
+
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from attnviz import __version__, loading
+from attnviz.data import corpora
+from attnviz.evaluation.evaluate import evaluate
+from attnviz.models import checkpoints, provenance
+from attnviz.models.names import ModelName
+from attnviz.networks.registry import options
+from attnviz.training.trainers import saved_run
+from attnviz.training.validation import score_key
+
+FILE = "card.json"
+
+
+def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: dict) -> None:
+    """Write the card of the checkpoint `name` below `root`. origins : see `read_origins`."""
+    content = card(name, root, corpus, command) | {"training_pairs": len(corpus.train)} | origins
+    checkpoints.write_json(Path(root) / name / FILE, content)
+
+
+def read_origins(start: Path | None, teachers: Sequence[Path]) -> dict:
+    """What a card says of the run of the initial weights and of the teachers, from their cards. Raises CheckpointError."""
+    return provenance.begun(start) | provenance.taught(teachers)
+
+
+def card(name: str, root: Path, corpus: corpora.Corpus, command: str) -> dict:
+    """The card of a checkpoint with its training run. The scores are those of the weights as shipped, in fp16.
+
+    corpus : what the run read. command : what repeats the run. What the run did not record is None. Raises CheckpointError.
+    """
+    model_name = ModelName.parse(name)
+    run = saved_run.read(Path(root) / name)
+    history, settings = run["history"], run["settings"]
+    model = loading.load(name, root)
+    peaks = [epoch["peak_memory_mb"] for epoch in history if epoch.get("peak_memory_mb")]
+    return {
+        "pair": model_name.pair,
+        "mechanism": model_name.mechanism,
+        "data": corpus.files,
+        "seed": settings["seed"],
+        "command": command,
+        "settings": settings,
+        "options": options(model_name.mechanism) | checkpoints.read_config(name, root).options,
+        "weights_sha256": checkpoints.fingerprint(name, root),
+        "tokenizer_sha256": checkpoints.fingerprint_text(model_name.pair, root),
+        "parameters": sum(parameter.numel() for parameter in model.model.parameters()),
+        "epochs": len(history),
+        "seconds": round(run["seconds"]),
+        "peak_memory_mb": max(peaks, default=None),
+        "device": history[-1].get("device"),
+        "precision": history[-1].get("precision"),
+        "versions": {"attnviz": __version__, "python": platform.python_version(), "torch": torch.__version__},
+        "best": max(history, key=lambda epoch: epoch[score_key(corpus)]),
+        **evaluate(model, corpus, progress=True),
+        "history": history,
+    }

@@ -1,0 +1,32 @@
+"""The trainer of a classifier: each sentence has one label."""
+
+from torch import Tensor, nn
+
+from attnviz.data.readers import Pairs
+from attnviz.data.tokenizer import PAD, Text
+from attnviz.mechanisms import LABELS
+from attnviz.models import classifier
+from attnviz.training.trainers.batches import Example
+from attnviz.training.trainers.trainer import Trainer
+
+
+class ClassifierTrainer(Trainer):
+    """Trains a classifier on pairs of a sentence and its label. Letters: B sentences, S pieces, C labels."""
+
+    padding = -1  # every target is one label, and none is missing
+
+    @staticmethod
+    def encode(pairs: Pairs, text: Text) -> list[Example]:
+        """Each pair as the ids of its sentence and, alone in a list, the index of its label."""
+        sentences = text.batch_ids([sentence for sentence, _ in pairs])
+        return [(ids, [LABELS.index(label)]) for ids, (_, label) in zip(sentences, pairs)]
+
+    @staticmethod
+    def logits(model: nn.Module, source: Tensor, target: Tensor) -> Tensor:
+        """source (B, S) -> logits (B, 1, C) of the labels; the target is not used."""
+        return model(source, source != PAD).logits.unsqueeze(1)
+
+    @staticmethod
+    def predict(model: nn.Module, text: Text, sentences: list[str]) -> list[str]:
+        """The most probable label of each sentence."""
+        return classifier.labels(model, text, sentences)

@@ -1,0 +1,114 @@
+"""Knowledge distillation: a classifier learns the mean output of trained classifiers, on sentences and on n-grams of them.
+
+Hinton, Vinyals & Dean 2015, sec. 2. The n-grams serve as unlabelled text, of which a small model needs much (n-gram sampling,
+Tang et al. 2019, sec. 3.3). The teachers run once, before training, without dropout.
+Letters: M teachers, N texts, C labels.
+"""
+
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from tqdm import tqdm
+
+from attnviz import mechanisms
+from attnviz.data.length_filter import fits
+from attnviz.data.readers import Pairs
+from attnviz.data.tokenizer import Text
+from attnviz.mechanisms import CLASSIFIERS, LABELS
+from attnviz.models import checkpoint_files, classifier
+from attnviz.models.classifier import Classifier
+from attnviz.training.config import TrainingConfig
+from attnviz.training.trainers.classifier import ClassifierTrainer
+
+
+def check(config: TrainingConfig, teachers: Sequence[Path]) -> None:
+    """Can a model with this configuration learn from these checkpoints? ValueError, CheckpointError when it cannot."""
+    kinds = ", ".join(CLASSIFIERS)
+    if config.ngrams and not teachers:
+        raise ValueError(f"ngrams must be 0 without teachers; got {config.ngrams}")
+    if teachers and not mechanisms.find(config.mechanism).classifies:
+        raise ValueError(f"only a classifier ({kinds}) can learn from teachers; {config.mechanism} is not one")
+    if teachers and config.consistency:
+        raise ValueError(f"consistency must be 0 with teachers; got {config.consistency}")
+    for folder in teachers:
+        mechanism = checkpoint_files.read_config(*checkpoint_files.locate(folder)).mechanism
+        if not mechanisms.find(mechanism).classifies:
+            raise ValueError(f"a teacher must be a classifier ({kinds}); {folder} holds {mechanism}")
+
+
+def ngrams(sentences: Sequence[str], count: int, seed: int) -> list[str]:
+    """Up to `count` n-grams of words from each sentence, drawn at random, short ones more often.
+
+    No n-gram comes twice, and none is a whole sentence.
+    """
+    generator, drawn, whole = random.Random(f"parts/{seed}"), {}, set(sentences)  # the seed of the shipped model
+    for words in map(str.split, sentences):
+        for _ in range(count if len(words) > 1 else 0):
+            length = int(len(words) ** generator.random())
+            first = generator.randrange(len(words) - length + 1)
+            drawn[" ".join(words[first : first + length])] = None
+    return [ngram for ngram in drawn if ngram not in whole]
+
+
+def soft_targets(teachers: Sequence[Classifier], texts: Sequence[str]) -> Tensor:
+    """Probabilities (N, C) of the labels: softmax of the mean of the teachers' logits, that is the normalised geometric mean.
+
+    Each teacher's logits are first scaled to the same root mean square, the mean of all, so that a confident teacher does not
+    count more. This is one temperature for each teacher.
+    """
+    bar = tqdm(teachers, desc="teachers", unit="model", leave=False)
+    logits = torch.stack([classifier.logits(teacher.model, teacher.text, texts) for teacher in bar])  # (M, N, C)
+    logits = logits - logits.mean(dim=-1, keepdim=True)
+    scale = logits.square().mean(dim=(1, 2), keepdim=True).sqrt()  # (M, 1, 1)
+    scaled = logits / scale.clamp_min(torch.finfo(scale.dtype).tiny) * scale.mean()  # 0 for a teacher with no opinion
+    return scaled.mean(dim=0).softmax(dim=-1)
+
+
+class DistillationTrainer(ClassifierTrainer):
+    """Trains a classifier on its teachers' soft targets for the sentences and their n-grams. It never sees the labels.
+
+    ValueError when no sentence is short enough for all teachers.
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        text: Text,
+        pairs: Pairs,
+        device: str,
+        compile: bool = True,
+        teachers: Sequence[Classifier] = (),
+    ):
+        sentences = [sentence for sentence, _ in pairs]
+        texts = sentences + ngrams(sentences, config.ngrams, config.seed)
+        texts = _readable_by_all(texts, [text, *(teacher.text for teacher in teachers)])
+        super().__init__(config, text, [(sentence, LABELS[0]) for sentence in texts], device, compile)  # unused label
+        self.targets = soft_targets(teachers, texts).to(device)
+
+    def loss(self, indices: list[int]) -> Tensor:
+        """Cross-entropy (nats a text) with the soft targets. Its gradient is Hinton et al. 2015, eq. 2, with T = 1."""
+        source, target = self.batches.tensors(indices, self.device)
+        logits = self.logits(self.optimizer.working, source, target).squeeze(1)  # (texts of the batch, C)
+        targets = self.targets[torch.tensor(indices, device=self.device)]
+        return F.cross_entropy(logits.float(), targets, label_smoothing=self.config.label_smoothing)
+
+
+def _readable_by_all(texts: list[str], tokenizers: Sequence[Text]) -> list[str]:
+    """The texts that every tokenizer makes into at least one and not too many pieces; a message says how many are left out."""
+    readable = [all(row) for row in zip(*(fits(texts, tokenizer) for tokenizer in tokenizers))]
+    kept = [text for text, fit in zip(texts, readable) if fit]
+    left_out = [text for text, fit in zip(texts, readable) if not fit]
+    if not kept:
+        raise ValueError("no training sentence is short enough for all teachers; give shorter sentences")
+    if left_out:
+        tqdm.write(
+            f"{len(left_out)} of {len(texts)} sentences and n-grams are left out: too long for a teacher, or without a "
+            f"visible character; the first is {left_out[0][:80]!r}",
+            file=sys.stderr,
+        )
+    return kept

@@ -1,0 +1,108 @@
+"""The optimiser step in mixed precision: fp32 weights, a working copy in bfloat16, and a moving average.
+
+The working copy does the forward and backward passes, in bfloat16 where the device computes in it. The fp32 master weights take
+the steps (Micikevicius et al. 2018, sec. 3.1). Their moving average is validated and shipped.
+"""
+
+import copy
+import math
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.training.config import TrainingConfig
+from attnviz.training.devices import computes_bfloat16
+
+_ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
+
+
+def learning_rate(update: int, total: int, config: TrainingConfig) -> float:
+    """Linear warm-up, for at most a tenth of all updates, then a cosine down to 2 % of the peak."""
+    warmup = min(config.warmup, total // 10)
+    if update < warmup:
+        return config.learning_rate * (update + 1) / warmup
+    progress = (update - warmup) / max(1, total - warmup)
+    return config.learning_rate * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
+
+
+class Optimizer:
+    """AdamW over a model's weights. total : updates of the whole run, for the learning rate.
+
+    ValueError when `config.rates` names a parameter that the model does not have.
+    """
+
+    def __init__(self, model: nn.Module, config: TrainingConfig, total: int):
+        self.master, self.config, self.total, self.updates = model, config, total, 0
+        self.device = next(model.parameters()).device
+        self.precision = "bfloat16" if computes_bfloat16(self.device.type) else "float32"
+        self.working = copy.deepcopy(model).to(getattr(torch, self.precision))
+        self.average = _copied(model)
+        self.adam = torch.optim.AdamW(
+            self._parameter_groups(), betas=(0.9, config.beta2), weight_decay=config.weight_decay, fused=True
+        )
+
+    def _parameter_groups(self) -> list[dict]:
+        """The parameters, grouped by the factor on their learning rate."""
+        parameters, groups = dict(self.master.named_parameters()), {}
+        if unknown := self.config.rates.keys() - parameters:
+            raise ValueError(f"rates must name parameters of {self.config.mechanism}; got {', '.join(sorted(unknown))}")
+        for name, parameter in parameters.items():
+            groups.setdefault(self.config.rates.get(name, 1.0), []).append(parameter)
+        return [{"params": group, "factor": factor} for factor, group in groups.items()]
+
+    def step(self) -> None:
+        """One update from the gradients of the working copy. FloatingPointError when they are not finite."""
+        for master, working in self._parameter_pairs():
+            master.grad, working.grad = working.grad.float(), None
+        if not nn.utils.clip_grad_norm_(self.master.parameters(), self.config.clip).isfinite():
+            raise FloatingPointError("the gradient of the loss is not finite")
+        for group in self.adam.param_groups:
+            group["lr"] = learning_rate(self.updates, self.total, self.config) * group["factor"]
+        self.adam.step()
+        self.updates += 1
+        decay = min(self.config.average, self.updates / (self.updates + 10))
+        with torch.no_grad():
+            for master, working in self._parameter_pairs():
+                working.copy_(master)
+            for name, value in self.master.state_dict().items():
+                self.average[name].lerp_(value, 1 - decay)
+
+    def start_from(self, weights: dict[str, Tensor]) -> None:
+        """Replace the random weights by these. RuntimeError when they belong to a different model."""
+        self.master.load_state_dict({name: value.float() for name, value in weights.items()})
+        self.working.load_state_dict(self.master.state_dict())
+        self.average = _copied(self.master)
+
+    def averaged_model(self) -> nn.Module:
+        """A model with the moving average of the weights, fp32, in evaluation mode."""
+        model = copy.deepcopy(self.master)  # building one would draw random numbers
+        model.load_state_dict(self.average)
+        return model.eval()
+
+    def state(self) -> dict[str, Tensor]:
+        """Every tensor that `load_state` needs."""
+        tensors = {f"average.{name}": value for name, value in self.average.items()}
+        for name, parameter in self.master.named_parameters():
+            tensors[f"master.{name}"] = parameter
+            tensors |= {f"optimizer.{key}.{name}": value for key, value in self.adam.state[parameter].items()}
+        return tensors
+
+    def load_state(self, tensors: dict[str, Tensor], updates: int) -> None:
+        """Continue from `state` after some updates. KeyError, RuntimeError when it belongs to a different model."""
+        self.average = {name: tensors[f"average.{name}"].to(self.device) for name in self.average}
+        with torch.no_grad():
+            for name, parameter in self.master.named_parameters():
+                parameter.copy_(tensors[f"master.{name}"])
+                self.adam.state[parameter] = {
+                    key: tensors[f"optimizer.{key}.{name}"].to(self.device) for key in _ADAM_STATE
+                }
+            for master, working in self._parameter_pairs():
+                working.copy_(master)
+        self.updates = updates
+
+    def _parameter_pairs(self) -> list[tuple[nn.Parameter, nn.Parameter]]:
+        return list(zip(self.master.parameters(), self.working.parameters()))
+
+
+def _copied(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}

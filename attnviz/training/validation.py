@@ -1,0 +1,57 @@
+"""The score and the loss of a model on validation, after each epoch."""
+
+import torch
+from torch import nn
+
+from attnviz.data import batching, corpora
+from attnviz.data.readers import Pairs
+from attnviz.data.tokenizer import Text
+from attnviz.evaluation.metrics import METRICS
+from attnviz.training.trainers.losses import token_loss
+from attnviz.training.trainers.trainer import Trainer
+
+
+def score_key(corpus: corpora.Corpus) -> str:
+    """The name of the score in a run's history, such as val_bleu_lc. The best epoch is the one with the highest score."""
+    return f"val_{corpus.metric}"
+
+
+def best_score(history: list[dict], corpus: corpora.Corpus) -> float | None:
+    """The highest score so far; None before the first epoch. ValueError when another metric was used."""
+    try:
+        return max((epoch[score_key(corpus)] for epoch in history), default=None)
+    except KeyError:
+        raise ValueError(
+            f"the training run was validated with a different metric from {corpus.metric}; use --restart"
+        ) from None
+
+
+def validate(trainer: Trainer, text: Text, corpus: corpora.Corpus) -> dict:
+    """The score by the metric of the corpus (per cent), of greedy output, and the loss (nats a token) on validation."""
+    model = trainer.optimizer.averaged_model()
+    sources, references = zip(*corpus.val)
+    score = METRICS[corpus.metric](trainer.predict(model, text, list(sources)), references)
+    loss = mean_loss(model, text, corpus.val, trainer.device, trainer_class=type(trainer))
+    return {"epoch": trainer.epoch, score_key(corpus): round(score, 2), "val_loss": round(loss, 4)}
+
+
+@torch.inference_mode()
+def mean_loss(
+    model: nn.Module,
+    text: Text,
+    pairs: Pairs,
+    device: str,
+    batch: int = 128,
+    trainer_class: type[Trainer] = Trainer,
+) -> float:
+    """Cross-entropy of a model in evaluation mode, without label smoothing: nats a token, or nats a label."""
+    examples = sorted(trainer_class.encode(pairs, text), key=lambda example: len(example[1]))
+    total, count = 0.0, 0
+    for start in range(0, len(examples), batch):
+        chosen = examples[start : start + batch]
+        source, target = (batching.pad([example[side] for example in chosen]).to(device) for side in (0, 1))
+        logits = trainer_class.logits(model, source, target)
+        tokens = int((target != trainer_class.padding).sum())
+        total += float(token_loss(logits, target, 0.0, trainer_class.padding)) * tokens
+        count += tokens
+    return total / count
