@@ -20,7 +20,8 @@ def tau_b(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def spread_of_tau(size: int) -> float:
-    """Standard deviation of tau between independent orders of `size` tokens (Kendall 1938): sqrt(2 (2n + 5) / 9n (n - 1))."""
+    """Standard deviation of tau between independent orders of `size` tokens (Kendall 1938): sqrt(2 (2n + 5) / 9n (n -
+    1))."""
     if size < 2:
         raise ValueError(f"size must be at least 2; got {size}")
     return (2 * (2 * size + 5) / (9 * size * (size - 1))) ** 0.5

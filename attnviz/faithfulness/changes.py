@@ -22,11 +22,12 @@ CHANGES: tuple[Change, ...] = (
 
 
 def preserved(subject: Subject, changes: Sequence[Change] = CHANGES) -> pd.DataFrame:
-    """One row a target token and change: columns step, token, kind, change, preserved, total_variation. Moradi et al. 2019.
+    """One row a target token and change: columns step, token, kind, change, preserved, total_variation. Moradi et al.
+    2019.
 
-    Attention is changed at that step alone; what was said before it is as it was. preserved : the token stays the model's first
-    choice (where it was not, as in a target that was given, no change preserves it). kind : function, content or other, of the
-    word in the target's language; other for a label, and where the language has no list.
+    Attention is changed at that step alone; what was said before it is as it was. preserved : the token stays the
+    model's first choice (where it was not, as in a target that was given, no change preserves it). kind : function,
+    content or other, of the word in the target's language; other for a label, and where the language has no list.
     """
     kinds = _kinds(subject)
     rows = []
@@ -52,11 +53,12 @@ def _kinds(subject: Subject) -> list[str]:
 
 
 def variation(subject: Subject, count: int = 100, seed: int = 0) -> pd.DataFrame:
-    """One row a target token: columns step, token, max_weight, median, low, high, uniform. Jain and Wallace 2019, sec. 4.2.1.
+    """One row a target token: columns step, token, max_weight, median, low, high, uniform. Jain and Wallace 2019, sec.
+    4.2.1.
 
-    Total variation (0 to 1) between the next-token distribution as it is and with permuted attention: the median over `count`
-    permutations, run as one batch, with the quartiles; and with uniform attention (Wiegreffe and Pinter 2019). max_weight : the
-    largest weight of the step. A large weight that can be moved at no cost did not matter.
+    Total variation (0 to 1) between the next-token distribution as it is and with permuted attention: the median over
+    `count` permutations, run as one batch, with the quartiles; and with uniform attention (Wiegreffe and Pinter 2019).
+    max_weight : the largest weight of the step. A large weight that can be moved at no cost did not matter.
     """
     permuted, uniform = subject.effects(Permuted(seed), count), subject.effects(Uniform())
     rows = []

@@ -1,10 +1,11 @@
-"""Comprehensiveness and sufficiency (DeYoung et al. 2020, sec. 4): source tokens erased in the order of some importance.
+"""Comprehensiveness and sufficiency (DeYoung et al. 2020, sec. 4): source tokens erased in the order of some
+importance.
 
     comprehensiveness   p(y_t | source) - p(y_t | source without the most important)   high: they were needed
     sufficiency         p(y_t | source) - p(y_t | only the most important)             low: they are enough
 
-Erased means deleted from the ids; a source with holes is unlike what the model was trained on. <eos> and other special tokens
-always stay. Letters: T target tokens, S source tokens.
+Erased means deleted from the ids; a source with holes is unlike what the model was trained on. <eos> and other special
+tokens always stay. Letters: T target tokens, S source tokens.
 """
 
 from collections.abc import Sequence
@@ -18,10 +19,11 @@ SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the source tokens; DeYoung et al. 202
 
 
 def erasure(subject: Subject, importance: np.ndarray, shares: Sequence[float] = SHARES) -> pd.DataFrame:
-    """One row a target token and share: columns step, share, count, comprehensiveness, sufficiency (of probability, -1 to 1).
+    """One row a target token and share: columns step, share, count, comprehensiveness, sufficiency (of probability, -1
+    to 1).
 
-    importance (T, S) : the larger, the earlier erased; its sign counts. count : tokens erased or kept, share times those that may be,
-    rounded, at least 1. ValueError for another shape, or a share that is not above 0 and at most 1.
+    importance (T, S) : the larger, the earlier erased; its sign counts. count : tokens erased or kept, share times
+    those that may be, rounded, at least 1. ValueError for another shape, or a share that is not above 0 and at most 1.
     """
     size = len(subject.source)
     if importance.shape != (len(subject.target), size):

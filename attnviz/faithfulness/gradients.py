@@ -1,8 +1,9 @@
 """How much each source token matters to each target token: gradients, integrated gradients, and leaving tokens out.
 
-Gradients are Captum's, of f: rows in place of the source's embeddings, with the forced prefix -> log p(y_t). Everything is
-summed over the embedding's width, so an attribution is one number for a source token; it is positive where the token speaks
-for y_t and negative where it speaks against. Letters: T target tokens, S source tokens, E embedding width.
+Gradients are Captum's, of f: rows in place of the source's embeddings, with the forced prefix -> log p(y_t).
+Everything is summed over the embedding's width, so an attribution is one number for a source token; it is positive
+where the token speaks for y_t and negative where it speaks against. Letters: T target tokens, S source tokens, E
+embedding width.
 """
 
 from collections.abc import Sequence
@@ -19,15 +20,16 @@ POINTS = 32  # of the path of integrated gradients
 
 
 class Integrated(NamedTuple):
-    """values (T, S); delta (T,) : how far the values of a row miss the change of log p(y_t) from baseline to input (completeness,
-    Sundararajan et al. 2017, proposition 1); 0 for an exact integral."""
+    """values (T, S); delta (T,) : how far the values of a row miss the change of log p(y_t) from baseline to input
+    (completeness, Sundararajan et al. 2017, proposition 1); 0 for an exact integral."""
 
     values: np.ndarray
     delta: np.ndarray
 
 
 def gradient_times_input(subject: Subject, steps: Sequence[int] | None = None) -> np.ndarray:
-    """(T, S): gradient of log p(y_t) with respect to each source embedding, times that embedding, of all steps or of some."""
+    """(T, S): gradient of log p(y_t) with respect to each source embedding, times that embedding, of all steps or of
+    some."""
     method = partial(_gradient_times_input, subject)
     return np.stack([method(step) for step in _steps(subject, steps)])
 
@@ -41,7 +43,8 @@ def _gradient_times_input(subject: Subject, step: int) -> np.ndarray:
 def integrated_gradients(subject: Subject, steps: Sequence[int] | None = None, points: int = POINTS) -> Integrated:
     """Gradients along the straight path from embeddings of zeros, times the way. Sundararajan et al. 2017, eq. 1.
 
-    points : of the path (Gauss-Legendre). The baseline, zeros for every source token, is unlike any text the model has read.
+    points : of the path (Gauss-Legendre). The baseline, zeros for every source token, is unlike any text the model has
+    read.
     """
     rows = [_integrated(subject, step, points) for step in _steps(subject, steps)]
     return Integrated(np.stack([values for values, _ in rows]), np.array([delta for _, delta in rows]))
@@ -56,7 +59,8 @@ def _integrated(subject: Subject, step: int, points: int) -> tuple[np.ndarray, f
 
 
 def leave_one_out(subject: Subject) -> np.ndarray:
-    """(T, S): log p(y_t) of the whole source, minus that without source token s (its id is deleted, the text is not read anew).
+    """(T, S): log p(y_t) of the whole source, minus that without source token s (its id is deleted, the text is not
+    read anew).
 
     <eos> is left out in its turn, too: a source that nothing ends.
     """

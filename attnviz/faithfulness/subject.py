@@ -29,8 +29,8 @@ ROWS = 64  # inputs read at once
 class Subject:
     """source (S,), target (T,) : ids; of a classifier the target is the label's number.
 
-    trace : of the same text and output, for tokens and kinds of words. attention (T, S) : the mean over all heads and layers of
-    cross-attention; of a classifier the pooling.
+    trace : of the same text and output, for tokens and kinds of words. attention (T, S) : the mean over all heads and
+    layers of cross-attention; of a classifier the pooling.
     """
 
     model: Translator | Classifier
@@ -55,7 +55,8 @@ class Subject:
         return torch.cat(parts)
 
     def of_vectors(self, vectors: Tensor, step: int) -> Tensor:
-        """Rows in place of the source's embeddings (N, S, E) -> log-probability of target token `step` (N,); differentiable."""
+        """Rows in place of the source's embeddings (N, S, E) -> log-probability of target token `step` (N,);
+        differentiable."""
         return self._chosen(vectors, None, step + 1)[:, step]
 
     def _chosen(self, vectors: Tensor, mask: Tensor | None, steps: int) -> Tensor:

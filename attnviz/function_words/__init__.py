@@ -1,9 +1,10 @@
 """Function words and content words of a language, from short lists: what Moradi et al. 2019 tell apart.
 
-A function word holds a sentence together (article, pronoun, preposition, conjunction, auxiliary verb, particle); a content word
-names something (noun, verb, adjective, adverb). The lists are our own, written by hand for English, French, German and
-Japanese: closed classes in full as far as a page goes, no tagger. A word in two classes (German *sein*: to be, his) counts as
-function word. One file a language: words apart by white space, lower case; a line that begins with # is a comment.
+A function word holds a sentence together (article, pronoun, preposition, conjunction, auxiliary verb, particle); a
+content word names something (noun, verb, adjective, adverb). The lists are our own, written by hand for English,
+French, German and Japanese: closed classes in full as far as a page goes, no tagger. A word in two classes (German
+*sein*: to be, his) counts as function word. One file a language: words apart by white space, lower case; a line that
+begins with # is a comment.
 """
 
 from collections.abc import Sequence

@@ -3,8 +3,8 @@
     >>> found = inside.step(model, trace, step=2)
     >>> found.scores, found.weights, found.parts.terms
 
-`step` computes it; `temperatures`, `other_scores` and `spread` ask what else the scores could have been; `formula` writes
-one score with its numbers put in.
+`step` computes it; `temperatures`, `other_scores` and `spread` ask what else the scores could have been; `formula`
+writes one score with its numbers put in.
 """
 
 from attnviz.inside.compute import step

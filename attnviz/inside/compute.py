@@ -19,8 +19,8 @@ CLOSE = 1e-4  # weights of a trace and of its replay may differ by so much
 def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0) -> Step:
     """What one head of cross-attention did when `model` produced target token `step` (0-based) of `trace`.
 
-    layer, head : of a Transformer, 0-based, -1 is the last layer; recurrent translators and the classifier's pooling have one
-    of each. The text is decoded again up to that step, so every number is the model's own.
+    layer, head : of a Transformer, 0-based, -1 is the last layer; recurrent translators and the classifier's pooling
+    have one of each. The text is decoded again up to that step, so every number is the model's own.
 
     ValueError for a model without attention, for a step, layer or head that is not there, for a trace of words, or of
     another model.

@@ -39,8 +39,8 @@ class Moment:
 
 
 def target_ids(model: Trained, trace: Trace) -> list[int]:
-    """The piece ids of a trace's target, <eos> included where the trace has it: of a target that was given, of what greedy
-    decoding says, or of the pieces that the tokens (a beam's) show.
+    """The piece ids of a trace's target, <eos> included where the trace has it: of a target that was given, of what
+    greedy decoding says, or of the pieces that the tokens (a beam's) show.
 
     ValueError if the vocabulary does not spell the target so: then the trace is of another model.
     """

@@ -24,14 +24,17 @@ def temperatures(found: Step, values: Sequence[float] = TEMPERATURES) -> pd.Data
 
 
 def other_scores(found: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
-    """One query and its annotations through other score functions: columns score, trained_with, key, token, value, weight.
+    """One query and its annotations through other score functions: columns score, trained_with, key, token, value,
+    weight.
 
     Dot and scaled dot are always there; of `others`, recurrent translators, the learnt score of each whose widths fit.
-    trained_with : the model whose weights the score has; None where there is nothing to learn. Such weights were learnt with
-    other states, so what they say here is a comparison of formulas, not of models. No window: of local attention the general score.
+    trained_with : the model whose weights the score has; None where there is nothing to learn. Such weights were
+    learnt with other states, so what they say here is a comparison of formulas, not of models. No window: of local
+    attention the general score.
 
-    Dot products need queries and annotations of one width. An annotation twice as wide as the query is forward and backward state
-    laid end to end; then the two are added, as the dot-product models of this project do. ValueError for any other width.
+    Dot products need queries and annotations of one width. An annotation twice as wide as the query is forward and
+    backward state laid end to end; then the two are added, as the dot-product models of this project do. ValueError
+    for any other width.
     """
     query, annotations = torch.from_numpy(found.query.copy()), torch.from_numpy(found.values.copy())
     summed = _summed(query, annotations)
@@ -97,9 +100,9 @@ def _frame(found: Step, score: str, trained_with: str | None, values: Tensor) ->
 def spread(widths: Sequence[int] = WIDTHS, keys: int = 10, samples: int = 1000, seed: int = 0) -> pd.DataFrame:
     """How far dot products spread as vectors get wider, with the root of the width and without: SAMPLED, from no model.
 
-    Queries and keys have independent standard normal components, so that a dot product has the variance of the width (Vaswani
-    et al. 2017, footnote 4). One row a width and `scaled`, with columns width, scaled, deviation (standard deviation of the
-    scores) and max_weight (mean largest weight among `keys` keys, over `samples` queries).
+    Queries and keys have independent standard normal components, so that a dot product has the variance of the width
+    (Vaswani et al. 2017, footnote 4). One row a width and `scaled`, with columns width, scaled, deviation (standard
+    deviation of the scores) and max_weight (mean largest weight among `keys` keys, over `samples` queries).
     """
     generator, rows = np.random.default_rng(seed), []
     for width in widths:

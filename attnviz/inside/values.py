@@ -22,8 +22,8 @@ def _freeze(value) -> None:
 class Window:
     """Where local attention looks. Luong et al. 2015, eq. 9 and 10.
 
-    centre : the predicted place, in keys from 0. reach : keys on either side (the paper's D). gaussian (S,) : what the weight
-    of each key is multiplied by before the row is divided by its sum, exp(-(s - centre)^2 / 2 (reach / 2)^2).
+    centre : the predicted place, in keys from 0. reach : keys on either side (the paper's D). gaussian (S,) : what the
+    weight of each key is multiplied by before the row is divided by its sum, exp(-(s - centre)^2 / 2 (reach / 2)^2).
     """
 
     centre: float
@@ -38,7 +38,8 @@ class Window:
 class Parts:
     """A score of each key as the sum it is.
 
-    terms (S, N) : row s sums to the score of key s (of local attention: to the score before the Gaussian's logarithm is added).
+    terms (S, N) : row s sums to the score of key s (of local attention: to the score before the Gaussian's logarithm
+    is added).
     unit : what each term belongs to, "dimension" of a dot product or "hidden unit" of v . tanh(...).
     """
 

@@ -1,7 +1,7 @@
 """A translator's network with its attention changed, for decode.py to read like any other.
 
-The change is an argument of the network's `step`; the number of the step is a part of the decoder's state. So nothing is
-written to the network, and there is nothing to undo, also when a change raises.
+The change is an argument of the network's `step`; the number of the step is a part of the decoder's state. So nothing
+is written to the network, and there is nothing to undo, also when a change raises.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,8 @@ Chosen = Callable[[int, Callable[[], Tensor]], bool]  # step, what the unchanged
 class Changed:
     """`encode`, `step` and `force` of a network whose attention is changed.
 
-    chosen : at which steps. said : logits (V,) of the steps so far, of the first row of the batch; whoever made this reads them.
+    chosen : at which steps. said : logits (V,) of the steps so far, of the first row of the batch; whoever made this
+    reads them.
     """
 
     def __init__(self, network: nn.Module, change: Change, scope: Scope, chosen: Chosen):

@@ -1,8 +1,9 @@
 """Changes of attention, as values: what a row of weights is replaced by.
 
-A change is called with weights (..., S), `visible` of the same shape, True where the query may look, and the `Place` it is at;
-it returns weights that again are at least 0 and sum to 1. What is not visible stays 0, but for `LastOnly` and `Given`, which
-look where they say. `str(change)` is short, for addresses (names.py reads it); `title` is for readers.
+A change is called with weights (..., S), `visible` of the same shape, True where the query may look, and the `Place`
+it is at; it returns weights that again are at least 0 and sum to 1. What is not visible stays 0, but for `LastOnly`
+and `Given`, which look where they say. `str(change)` is short, for addresses (names.py reads it); `title` is for
+readers.
 """
 
 from dataclasses import dataclass
@@ -98,7 +99,8 @@ class KeepLargest(Change):
 class Permuted(Change):
     """The same weights on other visible tokens, in an order drawn from the seed, the step and the layer.
 
-    Every row of a batch, and every head, has an order of its own: a batch of 100 rows is 100 permutations. Jain and Wallace 2019.
+    Every row of a batch, and every head, has an order of its own: a batch of 100 rows is 100 permutations. Jain and
+    Wallace 2019.
     """
 
     name = "permuted"
@@ -155,7 +157,8 @@ class Temperature(Change):
 
 @dataclass(frozen=True)
 class Hide(Change):
-    """Source tokens, by place from 0, get weight 0; the others are divided by their sum, as if a mask had hidden them."""
+    """Source tokens, by place from 0, get weight 0; the others are divided by their sum, as if a mask had hidden
+    them."""
 
     name = "hide"
 

@@ -19,9 +19,10 @@ class Outcome:
     """A translation with and without a change of attention.
 
     before : the text of the original translation, forced. forced : the same text under the change, so that maps and
-    log-probabilities of the two compare step by step. free : what the model says under the change when nothing is forced.
-    total_variation (T,) : half the sum of absolute differences between the two next-token distributions of each step, 0 to 1.
-    steps (T,) bool : at which steps of the forced text attention was changed.
+    log-probabilities of the two compare step by step. free : what the model says under the change when nothing is
+    forced.
+    total_variation (T,) : half the sum of absolute differences between the two next-token distributions of each step,
+    0 to 1. steps (T,) bool : at which steps of the forced text attention was changed.
     """
 
     change: Change
@@ -42,9 +43,9 @@ class Outcome:
 def run(model: Translator, text: str, change: Change, scope: Scope = Scope(), target: str | None = None) -> Outcome:
     """Translate under a change. target : the text that is forced; None for the model's own (greedy) translation.
 
-    Steps of function or content words are, in the forced text, those of its words; in free decoding those where the model
-    would say such a piece if nothing were changed at that step. Errors as of `trace`; ValueError for a model without attention,
-    a step, layer or head that is not there, or a language without a list of function words.
+    Steps of function or content words are, in the forced text, those of its words; in free decoding those where the
+    model would say such a piece if nothing were changed at that step. Errors as of `trace`; ValueError for a model
+    without attention, a step, layer or head that is not there, or a language without a list of function words.
     """
     target = _said(model, text) if target is None else target
     before, plain = _forced(model, text, target, Identity(), Scope(), None)

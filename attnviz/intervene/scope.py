@@ -64,7 +64,8 @@ def _at(change: Change, head: int | None, place: Place) -> Callable[[Tensor, Ten
 
 
 def _apply(change: Change, head: int | None, place: Place, weights: Tensor, mask: Tensor | None) -> Tensor:
-    """weights (B, H, T, S), or (B, 1, S) of a recurrent network; mask as the network has it, None when all is visible."""
+    """weights (B, H, T, S), or (B, 1, S) of a recurrent network; mask as the network has it, None when all is
+    visible."""
     visible = weights.new_ones(weights.shape, dtype=bool) if mask is None else mask.expand_as(weights)
     changed = change(weights, visible, place)
     if head is None:

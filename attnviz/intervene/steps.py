@@ -1,4 +1,5 @@
-"""A change at one step at a time: everything before the step is as the model had it, so the effect is of that step alone.
+"""A change at one step at a time: everything before the step is as the model had it, so the effect is of that step
+alone.
 
 Letters: B rows of a batch, S source tokens, T target tokens, V vocabulary.
 """
@@ -17,7 +18,8 @@ from attnviz.networks.classifier import SelfAttention
 
 
 class Effect(NamedTuple):
-    """One step. weights : of each layer, (H, S), unchanged. plain (V,) : logits of the next token; changed (B, V) : each row's."""
+    """One step. weights : of each layer, (H, S), unchanged. plain (V,) : logits of the next token; changed (B, V) :
+    each row's."""
 
     step: int
     weights: tuple[Tensor, ...]
@@ -34,7 +36,8 @@ def effects(
     rows: int = 1,
     scope: Scope = Scope(),
 ) -> Iterator[Effect]:
-    """Force a target (ids) and change attention at each step alone, `rows` times in one batch (a seed gives each row its own).
+    """Force a target (ids) and change attention at each step alone, `rows` times in one batch (a seed gives each row
+    its own).
 
     Yields step by step, so that whoever asks may stop. ValueError as of `scope.check`.
     """
@@ -52,7 +55,8 @@ def effects(
 
 @torch.inference_mode()
 def effect_on_label(network: SelfAttention, source: Sequence[int], change: Change, rows: int = 1) -> Effect:
-    """`effects` of a classifier: its pooling is changed, at its one step; `plain` and `changed` are logits of the labels."""
+    """`effects` of a classifier: its pooling is changed, at its one step; `plain` and `changed` are logits of the
+    labels."""
     vectors = network.embedding(torch.tensor([list(source)]))
     plain = network.judge_vectors(vectors)
 

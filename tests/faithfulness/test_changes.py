@@ -70,7 +70,8 @@ def test_a_toy_task_has_no_kinds_of_words():
 
 
 def test_erasure_by_hand(trained):
-    """The most important token out, and in alone; all of them out leaves <eos>, all of them in leaves nothing to lose."""
+    """The most important token out, and in alone; all of them out leaves <eos>, all of them in leaves nothing to
+    lose."""
     frame = faithfulness.erasure(trained, trained.attention, (0.01, 1.0)).set_index(["step", "share"])
     chances = trained.log_probs([trained.source])[0].exp().numpy()
     size = len(trained.source) - 1

@@ -40,7 +40,8 @@ def test_a_temperature_must_be_above_0(found, temperature):
 
 
 def test_other_scores_of_one_query(found, models):
-    """luong-dot asks with s and h of one width: its own scores are `dot`, and those of scaled dot are these by sqrt(D)."""
+    """luong-dot asks with s and h of one width: its own scores are `dot`, and those of scaled dot are these by
+    sqrt(D)."""
     frame = inside.other_scores(found["luong-dot"], models.values())
     dot, scaled = (frame[frame["score"] == score]["value"].to_numpy() for score in ("dot", "scaled dot"))
     np.testing.assert_allclose(dot, found["luong-dot"].scores, atol=1e-5)

@@ -1,4 +1,5 @@
-"""inside.step against the forward pass itself: hooks in the test catch what the model computes, on tiny and on shipped models."""
+"""inside.step against the forward pass itself: hooks in the test catch what the model computes, on tiny and on shipped
+models."""
 
 import numpy as np
 import pytest
@@ -36,7 +37,8 @@ def reader(network, layer):
 
 
 def contexts(model, text, target, layer):
-    """A trace, and the context of each of its steps, all heads side by side, as a forward pass step by step reads it."""
+    """A trace, and the context of each of its steps, all heads side by side, as a forward pass step by step reads
+    it."""
     module, place = reader(model.model, layer)
     seen = []
     hook = module.register_forward_pre_hook(lambda _module, inputs: seen.append(inputs[0].reshape(-1)[place].numpy()))

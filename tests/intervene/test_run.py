@@ -1,4 +1,5 @@
-"""A translation under a change: identity changes nothing, analytic contexts, scopes, and a model that stays as it was."""
+"""A translation under a change: identity changes nothing, analytic contexts, scopes, and a model that stays as it
+was."""
 
 import numpy as np
 import pytest
@@ -42,7 +43,8 @@ def test_own_weights_given_back_change_nothing(models, name):
 @pytest.mark.parametrize("name", [name for name in ATTENDING if name not in ("transformer", "luong-local")])
 @pytest.mark.parametrize("change", [Uniform(), LastOnly()], ids=str)
 def test_uniform_and_last_only_are_a_fixed_context(models, name, change):
-    """Then the context is the mean, or the last, of the annotations at every step: the same forward pass with that in its place."""
+    """Then the context is the mean, or the last, of the annotations at every step: the same forward pass with that in
+    its place."""
     model = models[name]
     outcome = intervene.run(model, TEXT, change, target=TARGET)
     source, target = (torch.tensor([model.text.ids(text)]) for text in (TEXT, TARGET))
@@ -97,8 +99,8 @@ def test_steps_of_function_words(models):
 
 
 def test_free_decoding_changes_where_such_a_word_would_be_said():
-    """On a trained model: the translation stays in words, and steps of the other kind have their own weights as long as the
-    history is the same."""
+    """On a trained model: the translation stays in words, and steps of the other kind have their own weights as long
+    as the history is the same."""
     model = attnviz.load("en-fr/bahdanau")
     text = "The black dog is running."
     plain = model.trace(text)
