@@ -1,0 +1,82 @@
+"""One score as the sum it is: its largest terms, and all others together."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from attnviz.figures import labels
+from attnviz.figures.theme import build, layout, palette
+
+_ROW, _TITLE = 24, 30  # px a term, of a title
+
+
+def score_parts(found, key: int, count: int = 10, title: str | None = None, *, dark: bool = False) -> go.Figure:
+    """found : an `inside.Step`. The `count` terms of one key's score that are furthest from 0, the largest first; then
+    the rest.
+
+    ValueError for a key that is not there.
+    """
+    if not 0 <= key < len(found.keys):
+        raise ValueError(f"key must be from 0 to {len(found.keys) - 1}; got {key}")
+    rows = _rows(found, key, count)
+    colors = palette(dark)
+    names, values = [name for name, _ in rows], [round(value, 4) for _, value in rows]
+    above = _TITLE if title else 0
+    height = _ROW * len(rows) + 44 + above
+    frame = layout(dark, height, (150, 40, 8 + above, 36), title and labels.escape(title), describe_parts(found, key))
+    frame |= dict(
+        xaxis=dict(
+            gridcolor=colors.grid,
+            zeroline=True,
+            zerolinecolor=colors.muted,
+            fixedrange=True,
+            nticks=6,
+            tickfont=dict(size=11, color=colors.muted),
+        ),
+        yaxis=dict(
+            range=[len(rows) - 0.5, -0.5],
+            tickvals=list(range(len(rows))),
+            ticktext=names,
+            fixedrange=True,
+            showgrid=False,
+            zeroline=False,
+        ),
+    )
+    bars = dict(
+        type="bar",
+        orientation="h",
+        x=values,
+        y=list(range(len(rows))),
+        width=0.78,
+        marker=dict(
+            color=[colors.diverging[-1] if value >= 0 else colors.diverging[0] for value in values], line=dict(width=0)
+        ),
+        text=[f"{value:+.3f}" for value in values],
+        textposition="outside",
+        cliponaxis=False,
+        textfont=dict(size=11),
+        hoverinfo="skip",
+    )
+    return build([bars], frame)
+
+
+def describe_parts(found, key: int) -> str:
+    """What the terms sum to, and the largest three. Plain text, not escaped."""
+    listed = ", ".join(f"{found.parts.unit} {number + 1} {value:+.3f}" for number, value in found.parts.largest(key, 3))
+    return (
+        f"The score of {labels.quoted(found.keys[key])} at step {found.step + 1} is {found.scores[key]:.3f}, a sum over "
+        f"{found.parts.terms.shape[1]} {found.parts.unit}s; the largest terms: {listed}."
+    )
+
+
+def _rows(found, key: int, count: int) -> list[tuple[str, float]]:
+    """Names and values of the bars."""
+    shown = found.parts.largest(key, count)
+    rows = [(f"{found.parts.unit} {number + 1}", value) for number, value in shown]
+    terms = found.parts.terms[key]
+    rest = len(terms) - len(shown)
+    if rest:
+        rows.append((f"{rest} others", float(terms.sum(dtype=float)) - sum(value for _, value in shown)))
+    if found.window:
+        rows.append(("ln of the Gaussian", float(found.scores[key]) - float(terms.sum(dtype=float))))
+    return rows

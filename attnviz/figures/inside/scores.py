@@ -1,0 +1,102 @@
+"""The scores of one step and the weights that the softmax makes of them, one above the other, over the same tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from attnviz.figures import hover, labels
+from attnviz.figures.axes import key_axis
+from attnviz.figures.theme import build, layout, lines, note, palette
+from attnviz.figures.wording import weight_words
+
+_HEIGHT, _TITLE = 300, 30  # px of both rows of bars, of a title
+_LOWER, _UPPER = [0, 0.42], [0.56, 1]  # of the height: weights, scores
+
+
+def score_bars(found, title: str | None = None, *, dark: bool = False) -> go.Figure:
+    """found : an `inside.Step`. Above: the score of each source token, any real number; below: its weight, 0 to 1.
+
+    Tokens outside the window of local attention have no bar above and weight 0 below.
+    """
+    scores = np.where(found.mask, found.scores, np.nan)
+    left, right, xaxis = key_axis(_Axes(found), "bottom")
+    above = _TITLE if title else 0
+    frame = layout(
+        dark,
+        _HEIGHT + above,
+        (left, right, 24 + above, 72),
+        title and labels.escape(title),
+        describe_scores(found),
+    )
+    frame |= dict(
+        xaxis=xaxis | dict(anchor="y"),
+        yaxis=_axis(dark) | dict(domain=_LOWER, range=[0, 1.12], tickvals=[0, 0.5, 1]),
+        yaxis2=_axis(dark) | dict(domain=_UPPER, nticks=4),
+        annotations=[
+            note("score, before the softmax", dark, x=0, y=1, **_CORNER),
+            note("weight, after it", dark, x=0, y=_LOWER[1], **_CORNER),
+        ],
+    )
+    return build([_bars(found, found.weights, "y", dark), _bars(found, scores, "y2", dark)], frame)
+
+
+_CORNER = dict(xref="paper", yref="paper", xanchor="left", yanchor="bottom")
+
+
+class _Axes:
+    """What `key_axis` reads: the tokens of columns and rows."""
+
+    def __init__(self, found):
+        self.keys, self.queries = found.keys, (found.token,)
+
+
+def describe_scores(found) -> str:
+    """The step, and its three largest scores with their weights. Plain text, not escaped."""
+    order = np.argsort(-np.where(found.mask, found.scores, -np.inf), kind="stable")[:3]
+    largest = ", ".join(
+        f"{labels.quoted(found.keys[key])} {found.scores[key]:.2f} becomes {found.weights[key]:.2f}"
+        for key in order.tolist()
+        if found.mask[key]
+    )
+    hidden = int((~found.mask).sum())
+    outside = f" {hidden} tokens are outside the window." if hidden else ""
+    return (
+        f"Scores and weights of step {found.step + 1}, {labels.quoted(found.token)}; the largest: {largest}.{outside}"
+    )
+
+
+def _bars(found, values: np.ndarray, axis: str, dark: bool) -> dict:
+    best = int(np.nanargmax(values))
+    said = "weight" if axis == "y" else "score"
+    words = weight_words if axis == "y" else "{:.3f}".format
+    return dict(
+        type="bar",
+        y=[None if np.isnan(value) else round(float(value), 4) for value in values],
+        yaxis=axis,
+        width=0.82,
+        marker=dict(color=lines([found.mechanism], dark)[found.mechanism].color, line=dict(width=0)),
+        text=[f"{value:.2f}" if place == best else "" for place, value in enumerate(values)],
+        textposition="outside",
+        textangle=0,
+        cliponaxis=False,
+        constraintext="none",
+        textfont=dict(size=12),
+        hoverinfo="text",
+        hovertext=[
+            f"{key}: outside the window" if np.isnan(value) else f"{said} of {key}: {words(float(value))}"
+            for key, value in zip(hover.spoken(found.keys), values, strict=True)
+        ],
+    )
+
+
+def _axis(dark: bool) -> dict:
+    colors = palette(dark)
+    return dict(
+        gridcolor=colors.grid,
+        zeroline=True,
+        zerolinecolor=colors.muted,
+        fixedrange=True,
+        ticklabelstandoff=10,
+        tickfont=dict(size=11, color=colors.muted),
+    )

@@ -1,0 +1,89 @@
+"""Figures of one opened step, as data."""
+
+import math
+
+import numpy as np
+import pytest
+from synthetic import tokens
+
+from attnviz import inside
+from attnviz.figures.inside import product_spread, score_bars, score_parts
+from attnviz.inside import Parts, Step, Window
+from attnviz.trace import Token
+
+
+def step(window=None):
+    keys = tokens("The <b>dog</b>")
+    count = len(keys)
+    terms = np.arange(count * 4, dtype=float).reshape(count, 4) / 10 - 0.5
+    mask = np.ones(count, dtype=bool)
+    scores = terms.sum(-1)
+    if window:
+        mask[0], scores = False, scores + np.log(window.gaussian)
+    weights = np.where(mask, np.exp(scores), 0)
+    weights /= weights.sum()
+    values = np.ones((count, 2))
+    return Step(
+        model="en-fr/bahdanau",
+        mechanism="bahdanau",
+        step=1,
+        layer=0,
+        head=0,
+        token=Token("<i>", 0, 3, word=0),
+        keys=keys,
+        query=np.ones(4),
+        asks="before",
+        states=(),
+        scores=scores,
+        mask=mask,
+        weights=weights,
+        values=values,
+        context=weights @ values,
+        parts=Parts(terms, "hidden unit"),
+        alternatives=(),
+        window=window,
+    )
+
+
+def test_scores_and_weights_share_an_axis():
+    found = step()
+    figure = score_bars(found, "A <title>")
+    weights, scores = figure.data
+    np.testing.assert_allclose(weights.y, found.weights, atol=1e-4)
+    np.testing.assert_allclose(scores.y, found.scores, atol=1e-4)
+    assert figure.layout.title.text == "A &lt;title&gt;"
+    assert len(figure.layout.xaxis.ticktext) == len(found.keys) and "&lt;" in "".join(figure.layout.xaxis.ticktext)
+    words = figure.layout.meta["description"]
+    assert words.startswith("Scores and weights of step 2, ‘<i>’; the largest: <eos> ")
+
+
+def test_what_is_outside_the_window_has_no_score():
+    count = len(step().keys)
+    figure = score_bars(step(Window(3.0, 2.0, np.linspace(0.2, 1, count))))
+    assert figure.data[1].y[0] is None and figure.data[0].y[0] == 0
+    assert figure.data[1].hovertext[0] == "‘The’: outside the window"
+    assert figure.layout.meta["description"].endswith(" 1 tokens are outside the window.")
+
+
+def test_the_terms_of_a_score_sum_to_it():
+    found = step()
+    figure = score_parts(found, 2, count=2)
+    assert sum(figure.data[0].x) == pytest.approx(found.scores[2], abs=1e-3)
+    assert figure.layout.yaxis.ticktext[-1] == "2 others" and figure.layout.yaxis.ticktext[0] == "hidden unit 4"
+    windowed = step(Window(1.0, 2.0, np.linspace(0.2, 1, len(found.keys))))
+    figure = score_parts(windowed, 2)
+    assert figure.layout.yaxis.ticktext[-1] == "ln of the Gaussian"
+    assert figure.data[0].x[-1] == pytest.approx(math.log(windowed.window.gaussian[2]), abs=1e-4)
+    with pytest.raises(ValueError, match=r"^key must be from 0 to \d; got 99$"):
+        score_parts(found, 99)
+
+
+def test_the_spread_says_that_it_is_sampled():
+    frame = inside.spread((4, 64), samples=200)
+    figure = product_spread(frame)
+    assert [trace.name for trace in figure.data] == ["q · k", "q · k / √d"] * 2
+    assert figure.data[0].y == tuple(frame[~frame["scaled"]]["deviation"].round(4))
+    assert figure.layout.annotations[0].text == "Sampled: random vectors, no model"
+    assert figure.layout.meta["description"].startswith("Sampled: ")
+    with pytest.raises(ValueError, match=r"^the frame of the spread must have the columns width, scaled, "):
+        product_spread(frame.drop(columns="scaled"))
