@@ -45,5 +45,6 @@ try:
 except Exception:  # whatever is wrong, the page says so in plain words and the log has the rest
     logging.getLogger("attnviz").exception("the page could not be drawn")
     st.error(
-        "Something went wrong while drawing this page. Your sentence is still there. Change a setting or reload the page."
+        "Something went wrong while drawing this page. Your sentence is still there. Change a setting or reload the "
+        "page."
     )

@@ -2,8 +2,8 @@
 
     >>> figures.heatmap(select(trace)).show()
 
-Backgrounds are transparent: `dark=True` picks colours for a dark page. `figure.layout.meta["description"]` says in words
-what the figure shows.
+Backgrounds are transparent: `dark=True` picks colours for a dark page. `figure.layout.meta["description"]` says in
+words what the figure shows.
 """
 
 from attnviz.figures.bars import step_bars

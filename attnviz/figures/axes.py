@@ -16,8 +16,9 @@ _RIGHT = 56  # px of the widest right margin
 def key_axis(grid, side: str, room: int = COLUMN) -> tuple[int, int, dict]:
     """Left and right margin in px, and the axis of the keys: the same for a heatmap and its bars.
 
-    The margins leave room for the rows' labels and for slanted last columns. In the narrowest column no two labels meet:
-    they slant where that fits, else they stand upright, then smaller, and some are left out where nothing else helps.
+    The margins leave room for the rows' labels and for slanted last columns. In the narrowest column no two labels
+    meet: they slant where that fits, else they stand upright, then smaller, and some are left out where nothing else
+    helps.
     """
     texts, count = labels.ticks(grid.keys), len(grid.keys)
     widest = max(map(labels.width, labels.ticks(grid.queries)), default=0)

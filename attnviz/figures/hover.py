@@ -1,7 +1,7 @@
 """What the pointer reads in each cell of a map: who looks at whom, and how much.
 
-A sentence a cell weighs ten times the weights themselves. In short they are the phrases, each once, and which phrase a cell
-has; `CellTexts.sentences` writes them out, and so does plot.js of the dashboard, in the browser.
+A sentence a cell weighs ten times the weights themselves. In short they are the phrases, each once, and which phrase a
+cell has; `CellTexts.sentences` writes them out, and so does plot.js of the dashboard, in the browser.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _MOST = 200_000  # cells up to which each has a sentence; more would weigh tens 
 class CellTexts:
     """A sentence for each cell of a map of Q queries and K keys.
 
-    queries, keys : as they are named in a sentence, escaped. phrases : pairs of what stands between the two and what stands after
-    the key, None when the key is not named. which : (Q, K) uint16, the place of each cell's pair in `phrases`.
+    queries, keys : as they are named in a sentence, escaped. phrases : pairs of what stands between the two and what
+    stands after the key, None when the key is not named. which : (Q, K) uint16, the place of each cell's pair in
+    `phrases`.
     """
 
     queries: list[str]
@@ -62,7 +63,8 @@ def cell_texts(grid, links=None) -> CellTexts | None:
 def of_values(
     values: np.ndarray, grid, words: Callable[[float], str], added: dict[tuple[int, int], str] | None = None
 ) -> CellTexts | None:
-    """The same of any values [queries, keys]; words(value) says the number. added : (query, key) -> what its cell says more.
+    """The same of any values [queries, keys]; words(value) says the number. added : (query, key) -> what its cell says
+    more.
 
     Gaps speak too, and so take a click as other cells do.
     """

@@ -2,7 +2,8 @@
 
 Plotly reads every text as pseudo-HTML (`<s>` strikes through, `<eos>` vanishes), so each label is escaped here, once.
 Marks: `·ning` continues the word of the token before it · `⁇` after a token unknown to the vocabulary · `␣`, `⇥`, `⏎`
-for tokens made of white space · `☺₁ ☺₂` pieces that are parts of one character · `∅` for an empty one · italics for special tokens · `…` where a label was cut.
+for tokens made of white space · `☺₁ ☺₂` pieces that are parts of one character · `∅` for an empty one · italics for
+special tokens · `…` where a label was cut.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def quoted(token) -> str:
 
 
 def escape(text: str) -> str:
-    """For plotly's pseudo-HTML, which knows no `&quot;`; `$` too, which a notebook's MathJax would read as a formula."""
+    """For plotly's pseudo-HTML, which knows no `&quot;`; `$` too, which a notebook's MathJax would read as a
+    formula."""
     return html.escape(text, quote=False).replace("$", "&#36;")
 
 
@@ -86,7 +88,8 @@ def _tick(token, previous, limit: int, lines: int) -> str:
 
 
 def _wrapped(text: str, limit: int, lines: int) -> list[str]:
-    """The text in lines of `limit` columns, the last one cut; each line of a right-to-left one is isolated by itself."""
+    """The text in lines of `limit` columns, the last one cut; each line of a right-to-left one is isolated by
+    itself."""
     if lines == 1 or sum(map(_columns, text)) <= limit:
         return [_cut(text, limit)]
     isolated = text.endswith(_POP)

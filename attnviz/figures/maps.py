@@ -1,7 +1,8 @@
 """One attention map as a picture: rows are queries from top to bottom, columns keys with their tokens along the top.
 
 Axes hold positions, tokens sit in `ticktext`, so repeated tokens never merge and a click gives (key, query) as (x, y).
-Cells that a query cannot see are hatched gaps, rows without weights gaps. Steps are counted from 0 in data, from 1 in words.
+Cells that a query cannot see are hatched gaps, rows without weights gaps. Steps are counted from 0 in data, from 1 in
+words.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Marks over cells, as one SVG path each however many cells there are; x to the right, y downwards, a cell 1 wide around its place."""
+"""Marks over cells, as one SVG path each however many cells there are; x to the right, y downwards, a cell 1 wide
+around its place."""
 
 from __future__ import annotations
 

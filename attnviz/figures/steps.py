@@ -35,10 +35,10 @@ def by_step(
     """Entropy, maximum weight and effective positions by step, a line a mechanism; dotted: uniform over `keys` keys.
 
     frames : mechanism -> frame with columns step, token, entropy_nats, max_weight, effective_entropy
-    keys : one number, or one a step where steps see more or fewer keys, as in a decoder (0: a gap). None when the maps have
-        no number of keys in common; then nothing is dotted.
-    `step` gets a band behind it. When all frames have the same tokens, these stand under the axes, unless `tokens` is False
-    (slanted labels cost a browser more time than the lines).
+    keys : one number, or one a step where steps see more or fewer keys, as in a decoder (0: a gap). None when the maps
+        have no number of keys in common; then nothing is dotted.
+    `step` gets a band behind it. When all frames have the same tokens, these stand under the axes, unless `tokens` is
+    False (slanted labels cost a browser more time than the lines).
     """
     if not frames:
         raise ValueError("frames must hold at least one mechanism; got none")

@@ -1,7 +1,7 @@
 """Many texts through one model: in the order given, batches of like lengths, memory bounded whatever their number.
 
-A window of texts is read at a time; within it, texts of like lengths go through the model together, and what they give comes
-out in the order of the texts. A text that cannot be read leaves its error in its place.
+A window of texts is read at a time; within it, texts of like lengths go through the model together, and what they give
+comes out in the order of the texts. A text that cannot be read leaves its error in its place.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -27,7 +27,10 @@ Read = Callable[[str, str], Tokens]  # a text, and what it is called in errors
 
 @dataclass(frozen=True)
 class Job:
-    """A text to trace, read already. target, wanted : what is to be forced, and its tokens; None for what the model says."""
+    """A text to trace, read already.
+
+    target, wanted : what is to be forced, and its tokens; None for what the model says.
+    """
 
     text: str
     source: Tokens
@@ -138,7 +141,10 @@ def _windows(given: Iterable[Job | TextError], batch_size: int) -> Iterator[list
 
 
 def _batches(window: Sequence[Job | TextError], batch_size: int) -> Iterator[list[int]]:
-    """Places of the jobs in a window, like lengths together. Those that are forced and those that are not stay apart."""
+    """Places of the jobs in a window, like lengths together.
+
+    Those that are forced and those that are not stay apart.
+    """
     places = [place for place, job in enumerate(window) if isinstance(job, Job)]
     batch, longest = [], 0
     for place in sorted(places, key=lambda place: (window[place].wanted is None, *window[place].lengths)):

@@ -1,6 +1,7 @@
 """What is left of a trace where only its statistics are wanted: texts, tokens and numbers, and no weights.
 
-Letters: B batch, H heads, Q queries, K keys, R rows: every query of every head of every map, in this order from the last.
+Letters: B batch, H heads, Q queries, K keys, R rows: every query of every head of every map, in this order from the
+last.
 """
 
 from collections.abc import Sequence
@@ -21,8 +22,8 @@ COMMON = "model mechanism text translation forced complete source target log_pro
 class Measured:
     """The statistics of one trace; what both have means the same in both.
 
-    maps : kind, layer, heads, queries of each map. values : (NAMES, R) float64, see `stats.rows`. trace : the whole, if it was
-    to be kept too.
+    maps : kind, layer, heads, queries of each map. values : (NAMES, R) float64, see `stats.rows`. trace : the whole, if
+    it was to be kept too.
     """
 
     model: str
@@ -84,7 +85,8 @@ def of_trace(trace: Trace, keep: bool) -> Measured:
 def of_batch(maps: dict[str, Sequence[np.ndarray]], texts: Sequence[tuple]) -> list[tuple[tuple, np.ndarray]]:
     """`maps` and `values` of each sentence of a batch.
 
-    maps : kind -> weights (B, H, Q, K) of each layer, padded at the ends. texts : the source's tokens and the target's of each.
+    maps : kind -> weights (B, H, Q, K) of each layer, padded at the ends. texts : the source's tokens and the target's
+        of each.
     """
     found = [([], []) for _ in texts]
     for kind, layers in maps.items():

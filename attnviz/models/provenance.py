@@ -1,4 +1,5 @@
-"""The runs that a checkpoint's weights went through: the last one, and those whose weights it began with; and its teachers."""
+"""The runs that a checkpoint's weights went through: the last one, and those whose weights it began with; and its
+teachers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +12,9 @@ _KEPT = ("command", "settings", "data", "epochs", "seconds", "weights_sha256")
 
 
 def begun(folder: Path | None) -> dict:
-    """What a card has more when the run began with the checkpoint in `folder` (root/pair/mechanism): `start`, with what that one's
-    card says of its training, and so on back; nothing when it began at random (None). Raises CheckpointError."""
+    """What a card has more when the run began with the checkpoint in `folder` (root/pair/mechanism): `start`, with what
+    that one's card says of its training, and so on back; nothing when it began at random (None). Raises
+    CheckpointError."""
     if folder is None:
         return {}
     known = checkpoint_files.read_card(*checkpoint_files.locate(folder))
@@ -20,8 +22,8 @@ def begun(folder: Path | None) -> dict:
 
 
 def taught(folders: Sequence[Path]) -> dict:
-    """What a card has more when the run learnt from the checkpoints in `folders`: `teachers`, with what the card of each says of its
-    training; nothing without teachers. Raises CheckpointError."""
+    """What a card has more when the run learnt from the checkpoints in `folders`: `teachers`, with what the card of
+    each says of its training; nothing without teachers. Raises CheckpointError."""
     known = [checkpoint_files.read_card(*checkpoint_files.locate(folder)) for folder in folders]
     return {"teachers": [_kept(one) | {"best": one.get("best")} for one in known]} if folders else {}
 

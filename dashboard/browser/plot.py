@@ -1,7 +1,7 @@
-"""Figures on the page. `st.plotly_chart` mounts a new chart for every change and draws it twice, and each element costs Streamlit
-a round of its own; together more than half of the time from Enter to drawn (tests/bench/page.py). This component takes a
-row of figures with their words at once, keeps the charts, and moves each to its new figure in one go. Plotly itself is
-that of the plotly package: see server/index_page.py."""
+"""Figures on the page. `st.plotly_chart` mounts a new chart for every change and draws it twice, and each element costs
+Streamlit a round of its own; together more than half of the time from Enter to drawn (tests/bench/page.py). This
+component takes a row of figures with their words at once, keeps the charts, and moves each to its new figure in one go.
+Plotly itself is that of the plotly package: see server/index_page.py."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +24,8 @@ _component = st.components.v2.component(
 
 
 def plots(cells: Sequence[Cell], key: str) -> None:
-    """Show figures side by side, each under its words; `layout.meta["description"]` is what a screen reader says of one."""
+    """Show figures side by side, each under its words; `layout.meta["description"]` is what a screen reader says of
+    one."""
     drawn = [{"words": words, "figure": _json(figure)} for words, figure in cells]
     _component(key=f"chart-{key}", data={"cells": drawn, "row": None})
 
@@ -32,9 +33,9 @@ def plots(cells: Sequence[Cell], key: str) -> None:
 def stepped(cells: Sequence[dict], row: int, key: str) -> None:
     """Bars side by side that follow the step in the browser, without asking the server.
 
-    A cell holds `figure` (the bars of any step; None for words alone), `ended` (words for a step that this text does not have)
-    and `steps`: for each its `words`, and with a figure `weights` (None: hidden), `hover` and `spoken`. row : the step, from
-    0, to begin with.
+    A cell holds `figure` (the bars of any step; None for words alone), `ended` (words for a step that this text does
+    not have) and `steps`: for each its `words`, and with a figure `weights` (None: hidden), `hover` and `spoken`. row :
+    the step, from 0, to begin with.
     """
     drawn = [cell | {"figure": _json(cell["figure"])} for cell in cells]
     _component(key=f"chart-{key}", data={"cells": drawn, "row": row})

@@ -1,4 +1,7 @@
-"""The language pairs and other tasks as the page offers them; what it says of each is in attnviz.data.tasks. No Streamlit here."""
+"""The language pairs and other tasks as the page offers them; what it says of each is in attnviz.data.tasks.
+
+No Streamlit here.
+"""
 
 import functools
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Words beside the charts of the page that compares mechanisms, as HTML. What a person or a model wrote is escaped here."""
+"""Words beside the charts of the page that compares mechanisms, as HTML.
+
+What a person or a model wrote is escaped here.
+"""
 
 import html
 import math
@@ -53,7 +56,8 @@ def no_attention(column: Column, width: int) -> str:
 
 
 def _unknown(column: Column) -> str:
-    """Which characters are in no vocabulary of the pair, in the sentence and in a text that all models are made to write."""
+    """Which characters are in no vocabulary of the pair, in the sentence and in a text that all models are made to
+    write."""
     given = [*column.trace.source, *(column.trace.target if column.trace.forced else ())]
     unknown = quoted(token.text for token in given if token.unknown)
     return unknown and f" Not in the vocabulary, read as unknown: {unknown}."
@@ -88,7 +92,8 @@ def steps_note(scene: CompareScene) -> str:
         notes.append(f"The maps differ in kind: {listed}.")
         if "encoder" in kinds:
             notes.append(
-                "A step is a source token in the encoder and a target token elsewhere, so equal step numbers do not match."
+                "A step is a source token in the encoder and a target token elsewhere, so equal step numbers do not "
+                "match."
             )
     if isinstance(keys, int):
         notes.append(f"Dotted line: uniform attention over {keys} token{'' if keys == 1 else 's'}.")

@@ -1,4 +1,5 @@
-"""Every figure of the page by name, as it is on the page: what is shown and what is downloaded is drawn by the same lines."""
+"""Every figure of the page by name, as it is on the page: what is shown and what is downloaded is drawn by the same
+lines."""
 
 import functools
 from collections.abc import Callable
@@ -31,8 +32,8 @@ def difference(a: Column, b: Column, dark: bool) -> go.Figure:
 
 
 def makers(current: CompareScene, dark: bool, place: Place) -> dict[str, Callable[[], go.Figure]]:
-    """name -> what draws it. Nothing is drawn yet. The row of the step is outlined; a text that ends before it shows the
-    bars of its last step."""
+    """name -> what draws it. Nothing is drawn yet. The row of the step is outlined; a text that ends before it shows
+    the bars of its last step."""
     result: dict[str, Callable[[], go.Figure]] = {}
     for column in current.mapped:
         last, name = len(column.grid.queries) - 1, column.title

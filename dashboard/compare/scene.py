@@ -22,7 +22,8 @@ Tracer = Callable[[str, str, str | None, int], Trace]  # model, text, target, be
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Links set by hand, as cells of a map; the alignment error rate of that map on this sentence, and the diagonal's."""
+    """Links set by hand, as cells of a map; the alignment error rate of that map on this sentence, and the
+    diagonal's."""
 
     cells: alignment.Cells
     error: float
@@ -34,7 +35,8 @@ class Column:
     """One mechanism on the page.
 
     trace : as computed. shown : the trace at the level shown, pieces or words. queries : the tokens of the steps.
-    grid, frame : the map and its statistics; None where there is no attention. links : gold links of the map, if there are any.
+    grid, frame : the map and its statistics; None where there is no attention. links : gold links of the map, if there
+        are any.
     """
 
     mechanism: str
@@ -100,8 +102,8 @@ class CompareScene:
 
     @property
     def keys(self) -> int | list[int] | None:
-        """How many tokens every row on show may look at; a number a row when rows differ, as in a decoder, which sees only
-        what came before; None when the maps differ, or no row sees any."""
+        """How many tokens every row on show may look at; a number a row when rows differ, as in a decoder, which sees
+        only what came before; None when the maps differ, or no row sees any."""
         counts = [column.grid.visible.sum(axis=1).tolist() for column in self.mapped]
         longest = max(counts, key=len, default=[])
         if not any(longest) or any(count != longest[: len(count)] for count in counts):

@@ -115,7 +115,8 @@ def _gold(pair: str) -> dict:
         bind="query-params",
         on_change=_take,
         help=f"{len(sentences)} sentences whose words were aligned by hand. Choose one: it becomes the sentence, and its "
-        "translation becomes the text for all models. Its links are outlined on the maps, with the alignment error rate.",
+        "translation becomes the text for all models. Its links are outlined on the maps, with the alignment error "
+        "rate.",
     )
     return {
         "gold": chosen,
@@ -142,7 +143,8 @@ def _own_translations() -> None:
 
 
 def _enter() -> None:
-    """For another pair, keep the mechanisms that it has too, and the sentence if it is of the same language and no example."""
+    """For another pair, keep the mechanisms that it has too, and the sentence if it is of the same language and no
+    example."""
     pair = st.session_state["pair"]
     facts, offered = pairs.of(pair), state.offered()[pair]
     st.session_state["show"] = [name for name in st.session_state["show"] if name in offered] or pairs.first(offered)

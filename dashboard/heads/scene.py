@@ -26,7 +26,8 @@ class Source(Protocol):
     """Where traces come from: see sources.py.
 
     name : of the model. title : for readers. key : tells it from others, and from itself once its files have changed.
-    mechanism : of the tables of mechanisms; "" for a model that is in none. kinds : those of which heads are shown, in ORDER.
+    mechanism : of the tables of mechanisms; "" for a model that is in none. kinds : those of which heads are shown, in
+        ORDER.
     fixed : why no head can be switched off. silent : why head importance cannot be measured. Sentences, or "".
     """
 
@@ -71,7 +72,10 @@ class HeadsChoices:
 
 @dataclass(frozen=True, eq=False)
 class HeadsScene:
-    """All heads of one kind on one text. trace : of pieces, as computed. shown : at the level shown. table : of the heads."""
+    """All heads of one kind on one text. trace : of pieces, as computed. shown : at the level shown.
+
+    table : of the heads.
+    """
 
     choices: HeadsChoices
     trace: Trace

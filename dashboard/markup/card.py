@@ -110,7 +110,8 @@ def _alignment(report: dict) -> str:
 
 
 def _scores(scores: dict) -> str:
-    """A row for each text and way of decoding, a column for each metric that any of them has; their signatures below."""
+    """A row for each text and way of decoding, a column for each metric that any of them has; their signatures
+    below."""
     measured = dict(_measured(scores))
     metrics = [key for key in METRICS if any(_number(entry, key, "{}") for entry in measured.values())]
     if not metrics:

@@ -19,7 +19,8 @@ def table(
     languages: tuple[str, str] = ("en", "en"),
     cells: str = "en",
 ) -> str:
-    """A plain table that screen readers can walk; languages : of the names of rows and of columns; cells : of the cells."""
+    """A plain table that screen readers can walk; languages : of the names of rows and of columns; cells : of the
+    cells."""
     row, column, inner = map(html.escape, (*languages, cells))
     head = "".join(f'<th scope="col" lang="{column}">{html.escape(name)}</th>' for name in columns)
     look = "" if cells == "en" else f' lang="{inner}" dir="auto"'

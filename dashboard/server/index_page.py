@@ -1,8 +1,8 @@
 """What the browser is given first: Streamlit's index page, which then also loads Plotly at once.
 
 Streamlit's own Plotly comes only when a first `st.plotly_chart` has come; here it is read while the models still are.
-vendor/ holds the `cartesian` build of the plotly.js that the plotly package draws with: a third of the whole in size and
-in the time to start. From https://www.npmjs.com/package/plotly.js-cartesian-dist-min, unchanged, MIT licence.
+vendor/ holds the `cartesian` build of the plotly.js that the plotly package draws with: a third of the whole in size
+and in the time to start. From https://www.npmjs.com/package/plotly.js-cartesian-dist-min, unchanged, MIT licence.
 """
 
 import base64

@@ -1,7 +1,7 @@
 """Which requests the server answers, and what its answers allow a browser to do.
 
-A web page from elsewhere can send requests to this machine, and with DNS rebinding it can read the answers: then its own
-name is in `Host`. So the server answers only requests for its own names: those of this machine, and those in the
+A web page from elsewhere can send requests to this machine, and with DNS rebinding it can read the answers: then its
+own name is in `Host`. So the server answers only requests for its own names: those of this machine, and those in the
 environment variable ATTNVIZ_HOSTS, separated by commas (`*` for any name). A WebSocket, and a request that changes
 something, must come from a page of this server: `Origin` is compared with `Host` here. Streamlit's own comparison asks
 the internet for the address of this machine when the two differ (`server_util.is_url_from_allowed_origins`), so it is
@@ -58,7 +58,10 @@ def policy(script_hashes: Iterable[str]) -> str:
 
 
 def headers() -> dict[str, str]:
-    """What every answer says to the browser. The address of the page holds the sentence, so no other site is told it."""
+    """What every answer says to the browser.
+
+    The address of the page holds the sentence, so no other site is told it.
+    """
     return {
         "Content-Security-Policy": policy(index_page.script_hashes()),
         "X-Frame-Options": "DENY",
@@ -116,8 +119,9 @@ class Guard:
         if origins and (scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS):
             if len(origins) > 1 or not self._is_own(origins[0], hosts[0], name):
                 return (
-                    f"it comes from the page {', '.join(origins)[:QUOTED]!r}, which is not a page of {hosts[0][:QUOTED]!r}. "
-                    f"Who runs the server can add the name of that page with the environment variable {SETTING}."
+                    f"it comes from the page {', '.join(origins)[:QUOTED]!r}, which is not a page of "
+                    f"{hosts[0][:QUOTED]!r}. Who runs the server can add the name of that page with the environment "
+                    f"variable {SETTING}."
                 )
         return None
 

@@ -1,4 +1,5 @@
-"""What the server does when it starts, while the browser is still loading the page (measured by tests/bench/startup.py)."""
+"""What the server does when it starts, while the browser is still loading the page (measured by
+tests/bench/startup.py)."""
 
 import gc
 import os
@@ -18,7 +19,8 @@ async def lifespan(app) -> AsyncIterator[None]:
 
 
 def warm() -> None:
-    """Import torch, read the models and trace the first example: the caches of state.py then hold what a first visit shows."""
+    """Import torch, read the models and trace the first example: the caches of state.py then hold what a first visit
+    shows."""
     with _importing():
         from dashboard.choices import pairs
         from dashboard.compare import scene, view  # noqa: F401

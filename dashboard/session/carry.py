@@ -1,7 +1,7 @@
 """What goes along from page to page of one session, and what each page keeps for itself.
 
-Streamlit forgets the widgets of a page that is left, or hands their values to widgets of the same name on the next page, as
-it happens. A link that opens a page begins a session, so what it says stands.
+Streamlit forgets the widgets of a page that is left, or hands their values to widgets of the same name on the next
+page, as it happens. A link that opens a page begins a session, so what it says stands.
 """
 
 from collections.abc import MutableMapping
@@ -21,7 +21,8 @@ _PAGE, _KEPT = "page", "kept"
 
 
 def arrive(page: str, session: MutableMapping) -> dict[str, str]:
-    """Where another page was left for this one, put into the session what goes along -> what of it the address must say.
+    """Where another page was left for this one, put into the session what goes along -> what of it the address must
+    say.
 
     Call it at the top of each run, before there is any widget. page : `heads`, or any other name.
     """
@@ -55,7 +56,8 @@ def _word(key: str, value) -> str:
 
 
 def _sentence(session: MutableMapping, page: str) -> dict:
-    """The sentence, where the next page reads its language; and the pair: there the pair of the model, here the model of the pair."""
+    """The sentence, where the next page reads its language; and the pair: there the pair of the model, here the model
+    of the pair."""
     offered, asked = state.offered(), session.get("model")
     pair = session.get("pair", next(iter(offered)))
     # The languages of a user's own model are not known.

@@ -13,7 +13,8 @@ from dashboard.shell.problems import SceneError, Waiting
 class PageScene(Protocol):
     """What a page shows, worked out before anything is drawn.
 
-    name : what it shows, for the caption “Below is still …”. text : of the person. warnings : sentences, of what is not shown.
+    name : what it shows, for the caption “Below is still …”. text : of the person. warnings : sentences, of what is not
+        shown.
     """
 
     name: str
@@ -25,7 +26,8 @@ Scene = TypeVar("Scene", bound=PageScene)
 
 
 def composed(page: str, compose: Callable[[], Scene]) -> Scene | None:
-    """The scene that `compose` returns. When it raises SceneError: its message, and the last scene of the page, if there is one.
+    """The scene that `compose` returns. When it raises SceneError: its message, and the last scene of the page, if
+    there is one.
 
     page : the name of the page's folder.
     """
@@ -63,7 +65,8 @@ def linked_number(key: str, default: int) -> int:
 def slider_value(key: str, low: int, high: int) -> int:
     """What a slider from `low` to `high` is to show: what the session holds, else what the link holds, within its ends.
 
-    It is put into the session only when it must be: an assignment overrides what was pressed while this run was under way.
+    It is put into the session only when it must be: an assignment overrides what was pressed while this run was under
+    way.
     """
     session, ends = st.session_state, f"ends of {key}"
     chosen = session[key] if key in session else linked_number(key, low)

@@ -12,12 +12,16 @@ class Waiting(SceneError):
 
 
 def check_text(text: str, examples: bool = True) -> None:
-    """Raises Waiting when there is no sentence, SceneError when it is too long. examples : does the page offer examples?"""
+    """Raises Waiting when there is no sentence, SceneError when it is too long.
+
+    examples : does the page offer examples?
+    """
     if not text.strip():
         raise Waiting(f"There is no sentence yet. Type one{', or click an example' if examples else ' above'}.")
     if len(text) > LIMIT:
         raise SceneError(
-            f"The sentence has {len(text):,} characters; the limit is {LIMIT}. Shorten it, or show one sentence at a time."
+            f"The sentence has {len(text):,} characters; the limit is {LIMIT}. Shorten it, or show one sentence at a "
+            "time."
         )
 
 

@@ -95,7 +95,10 @@ def layer(layers, default: int | None, **look) -> int:
 
 
 def head(count: int, default: int | None, **look) -> int | None:
-    """One of `count` heads; None for the mean of heads. default : an option of `head_options`; None leaves what the session holds."""
+    """One of `count` heads; None for the mean of heads.
+
+    default : an option of `head_options`; None leaves what the session holds.
+    """
     return head_of(
         st.segmented_control(
             "Head",

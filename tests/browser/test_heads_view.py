@@ -95,8 +95,8 @@ def test_each_head_is_measured(dashboard):
     assert dashboard.page.get_by_text("Heads that matter most", exact=True).is_visible()
 
 
-# Pressed in the browser itself once something is measured: on a busy machine all may be before a press from here arrives.
-# One button, whose words change, not two.
+# Pressed in the browser itself once something is measured: on a busy machine all may be before a press from here
+# arrives. One button, whose words change, not two.
 STOP = """() => {
     const named = words => [...document.querySelectorAll('[data-testid="stMainBlockContainer"] button')].filter(b => b.innerText.trim() === words)
     const [stop] = named('Stop')

@@ -92,7 +92,8 @@ def test_a_model_that_began_with_another_says_how_long_that_took():
     assert facts(shown)["Started from"] == first["command"]
     shown = card.show(FULL | {"start": start})  # which itself began with another
     assert facts(shown)["Training"].startswith(
-        "started from weights trained for 100 min (40 epochs) · started from weights trained for 10 min (12 epochs) · 42"
+        "started from weights trained for 100 min (40 epochs) · started from weights trained for 10 min (12 epochs) · "
+        "42"
     )
     assert re.findall(r"Started from</dt><dd>(.*?)</dd>", shown) == [first["command"], start["command"]]
 

@@ -165,7 +165,10 @@ def test_own_sentences_are_scored_by_what_suits_them(target, style, metric):
     ],
 )
 def test_lines_stay_aligned(tmp_path, pack, text, lines):
-    """Only \\n ends a line: what else Unicode calls a line break stays, and blank lines stay. A byte-order mark is no text."""
+    """Only \\n ends a line: what else Unicode calls a line break stays, and blank lines stay.
+
+    A byte-order mark is no text.
+    """
     path = tmp_path / "any name"
     path.write_bytes(pack(text.encode()))
     assert readers.read_lines(path) == lines

@@ -104,7 +104,8 @@ def test_as_many_keys_in_each_step_are_one_number():
         (
             {"a": frame(["x"]).drop(columns="max_weight")},
             3,
-            "the frame of a must have the columns step, token, entropy_nats, max_weight, effective_entropy; max_weight missing",
+            "the frame of a must have the columns step, token, entropy_nats, max_weight, effective_entropy; max_weight "
+            "missing",
         ),
     ],
 )

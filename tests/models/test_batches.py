@@ -1,4 +1,5 @@
-"""Many texts at once: the traces that one by one gives, in their order, whatever the batches; bad texts in their places."""
+"""Many texts at once: the traces that one by one gives, in their order, whatever the batches; bad texts in their
+places."""
 
 import itertools
 import re

@@ -1,4 +1,5 @@
-"""Each checkpoint that ships: it is what its card says, translates sentences it has never seen, and looks where it should."""
+"""Each checkpoint that ships: it is what its card says, translates sentences it has never seen, and looks where it
+should."""
 
 import functools
 
@@ -117,7 +118,8 @@ def test_the_card_meets_the_bar(name):
 
 @pytest.mark.parametrize("name", [name for name in TRANSLATORS if name.startswith("en-ja/")])
 def test_japanese_stands_in_another_order_and_typing_does_not_matter(name):
-    """The card scores morphemes and characters, and without the sentences that training has too; the links are far from a diagonal."""
+    """The card scores morphemes and characters, and without the sentences that training has too; the links are far from
+    a diagonal."""
     model = load(name)
     for scores in (found := model.card["scores"]["test_beam_5"], found["unseen"]):
         assert scores["bleu_morphemes"] >= 30 and "tok:none" in scores["bleu_morphemes_signature"]
@@ -141,7 +143,8 @@ def test_japanese_stands_in_another_order_and_typing_does_not_matter(name):
 
 @pytest.mark.parametrize("name", [name for name in TRANSLATORS if name.startswith("reverse/")])
 def test_sequences_are_reversed(name):
-    """Of 200 that it has not been trained on, at least 99 % exactly right; Bahdanau looks at the letter that it says."""
+    """Of 200 that it has not been trained on, at least 99 % exactly right; Bahdanau looks at the letter that it
+    says."""
     card, corpus = load(name).card, corpora.load("reverse", None)
     assert card["data"] == corpus.files  # so these are the sequences that were kept from it
     pairs = corpus.tests["test"][:200]

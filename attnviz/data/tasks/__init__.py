@@ -1,4 +1,5 @@
-"""The table of tasks: language pairs and other tasks, one entry each. To add one, write its file and list its Task here.
+"""The table of tasks: language pairs and other tasks, one entry each. To add one, write its file and list its Task
+here.
 
 No torch here: the command line and the page read the table before they read a model.
 """
@@ -15,6 +16,9 @@ TASKS = {task.name: task for task in (EN_FR, EN_DE, EN_JA, REVERSE, SST2)}
 
 
 def find(name: str) -> Task:
-    """The task of this name. A language pair that is not in the table, such as a user's nl-en, has what its name says."""
+    """The task of this name.
+
+    A language pair that is not in the table, such as a user's nl-en, has what its name says.
+    """
     source, _, target = name.partition("-")
     return TASKS.get(name) or Task(name, source, target, f"{source} → {target}", f"text in “{target}”")

@@ -1,4 +1,5 @@
-"""en-fr and en-de: image captions of Multi30K (Elliott et al. 2016), and everyday sentences of Tatoeba where there are some."""
+"""en-fr and en-de: image captions of Multi30K (Elliott et al. 2016), and everyday sentences of Tatoeba where there are
+some."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""sst2: sentences of film reviews, positive or negative (Stanford Sentiment Treebank, Socher et al. 2013; whole sentences)."""
+"""sst2: sentences of film reviews, positive or negative (Stanford Sentiment Treebank, Socher et al. 2013; whole
+sentences)."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""How far each layer looks: the share of its weight by distance, a line a layer, the deeper the darker (lighter on dark)."""
+"""How far each layer looks: the share of its weight by distance, a line a layer, the deeper the darker (lighter on
+dark)."""
 
 from __future__ import annotations
 
@@ -17,7 +18,10 @@ _COLUMNS = ("layer", "distance", "weight")
 def by_distance(
     frame: pd.DataFrame, title: str | None = None, *, reach: int | None = None, dark: bool = False
 ) -> go.Figure:
-    """frame : of `rollout.by_distance`, columns layer, distance, weight. reach : the largest distance shown, all unless given."""
+    """frame : of `rollout.by_distance`, columns layer, distance, weight.
+
+    reach : the largest distance shown, all unless given.
+    """
     require(frame, _COLUMNS, "frame")
     if frame.empty:
         raise ValueError("the frame must hold at least one layer; got none")

@@ -1,6 +1,7 @@
 """A heatmap whose cells are heads: its cells, its axes and its words, for `overview` and `head_map`.
 
-`customdata` of a cell is its [layer, head], counted from 0, which is what a click brings. In words layers and heads count from 1.
+`customdata` of a cell is its [layer, head], counted from 0, which is what a click brings. In words layers and heads
+count from 1.
 """
 
 from __future__ import annotations
@@ -121,7 +122,10 @@ def _scale(z: np.ndarray, dark: bool) -> tuple[tuple[str, ...], tuple[float, flo
 
 
 def frame(rows: Rows, ordered: bool, scale: bool, title: str | None, dark: bool, description: str) -> dict:
-    """The layout. ordered : heads have their names above them, not layers and heads along the axes. scale : is there a scale?"""
+    """The layout. ordered : heads have their names above them, not layers and heads along the axes.
+
+    scale : is there a scale?
+    """
     down, across = len(rows), len(rows[0])
     tall = min(max(_ROOM / down, _LEAST), _HIGHEST) * (1 + LABEL * ordered)
     above, below = (8 if ordered else _TOP) + (_TITLE if title else 0), _SCALE if scale else 8

@@ -1,7 +1,7 @@
 """Token-to-token lines: queries on the left, keys on the right, and a line for each weight that is large enough to see.
 
-A line is as strong as its weight. Lines of one head and one strength are one path, so a picture holds a few paths, not a
-line a weight; those of the chosen query stand out. Up to four heads, in a colour each.
+A line is as strong as its weight. Lines of one head and one strength are one path, so a picture holds a few paths, not
+a line a weight; those of the chosen query stand out. Up to four heads, in a colour each.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def token_lines(
     """Lines of one to four heads (Grids of the same tokens) for weights of at least `least`; the rest is not drawn.
 
     least : None for `line_threshold(grids)`.
-    step : the query whose lines stand out, the others faint. A click on a token on the left has its query as `customdata`.
-    ValueError when the grids have not the same tokens, or `step` is no query, or `least` is not above 0 and at most 1, as
-    below a share of 1 / least lines leave each query.
+    step : the query whose lines stand out, the others faint. A click on a token on the left has its query as
+    `customdata`. ValueError when the grids have not the same tokens, or `step` is no query, or `least` is not above 0
+    and at most 1, as below a share of 1 / least lines leave each query.
     """
     _check(grids, step, 1 if least is None else least)
     least = line_threshold(grids) if least is None else least
@@ -57,8 +57,9 @@ def token_lines(
     share = np.mean([_kept(grid, least) for grid in grids])
     names = " and ".join(_name(grid) for grid in grids)
     said = (
-        f"{_counted(drawn, 'line')} from {_counted(rows, f'{first.sides[0]} token')} to {_counted(columns, f'{first.sides[1]} token')} "
-        f"for weights of at least {least:g}, which hold {share:.0%} of all weight: {names}."
+        f"{_counted(drawn, 'line')} from {_counted(rows, f'{first.sides[0]} token')} to "
+        f"{_counted(columns, f'{first.sides[1]} token')} for weights of at least {least:g}, which hold {share:.0%} of "
+        f"all weight: {names}."
     )
     if step is not None:
         said += f" {row_sentence(first, step)}"
@@ -67,8 +68,8 @@ def token_lines(
 
 
 def line_threshold(grids: Sequence) -> float:
-    """The weight from which on lines are drawn: 0.05, or less where attention is spread so thin that most queries would have no
-    line; 0.05 again where that would be more lines than one can tell apart."""
+    """The weight from which on lines are drawn: 0.05, or less where attention is spread so thin that most queries would
+    have no line; 0.05 again where that would be more lines than one can tell apart."""
     weights = [np.where(grid.visible, np.nan_to_num(grid.weights), 0) for grid in grids]
     for least in _LIMITS:
         if sum(int((visible >= least).sum()) for visible in weights) > _SEEN:
@@ -94,7 +95,8 @@ def _check(grids: Sequence, step: int | None, least: float) -> None:
 
 
 def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, color: str, step: int | None) -> list[dict]:
-    """Lines in groups of like strength, a shape each, for Plotly is quick with these; x from 0 to 1, y in query positions."""
+    """Lines in groups of like strength, a shape each, for Plotly is quick with these; x from 0 to 1, y in query
+    positions."""
     weights = grid.weights[queries, keys]
     strength = np.ceil(weights * _STRENGTHS)
     other = np.zeros(len(queries), dtype=bool) if step is None else queries != step
@@ -196,7 +198,8 @@ def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, sai
 
 
 def _labelled(grid) -> tuple[int, list[list[str]]]:
-    """Height of all tokens in px, and the labels of queries and of keys: long ones on two lines where there is room for it."""
+    """Height of all tokens in px, and the labels of queries and of keys: long ones on two lines where there is room for
+    it."""
     most, sides = max(grid.weights.shape), (grid.queries, grid.keys)
     wrapped = [labels.ticks(tokens, _WIDEST, lines=2) for tokens in sides]
     cut = [labels.ticks(tokens, _WIDEST) for tokens in sides]

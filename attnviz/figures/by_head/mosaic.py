@@ -1,7 +1,7 @@
 """Many small maps in one PNG of 8-bit colours: what keeps 144 heads quick at any length.
 
-A screen has no room for more, so a long map is pooled: each of its cells then is the LARGEST weight of a block of tokens, which
-keeps a thin diagonal in sight. Hidden cells are hatched, not drawn as zero. H heads, Q queries, K keys.
+A screen has no room for more, so a long map is pooled: each of its cells then is the LARGEST weight of a block of
+tokens, which keeps a thin diagonal in sight. Hidden cells are hatched, not drawn as zero. H heads, Q queries, K keys.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def png(
     margins: tuple[float, float] = (0, 0),
     root: bool = False,
 ) -> bytes:
-    """Rows of pooled maps (q, k), None for no map, as one picture in the colours of a theme; clear between and round them.
+    """Rows of pooled maps (q, k), None for no map, as one picture in the colours of a theme; clear between and round
+    them.
 
     visible : bool (q, k), shared by all maps. margins : above each map, and on its other sides, as shares of its side.
     root : shades follow the square root of a weight instead of the weight, which lets faint patterns show.
@@ -96,7 +97,10 @@ def _shades(weights: np.ndarray, root: bool) -> np.ndarray:
 
 
 def _encode(pixels: np.ndarray, colors: np.ndarray) -> bytes:
-    """pixels (height, width) uint8, places in colors (n, 3); the first colour is clear. PNG, W3C 2003, sec. 10 and 11."""
+    """pixels (height, width) uint8, places in colors (n, 3); the first colour is clear.
+
+    PNG, W3C 2003, sec. 10 and 11.
+    """
     height, width = pixels.shape
     rows = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # each row begins with 0: not filtered
     parts = (

@@ -23,7 +23,8 @@ _GAP = 0.035  # round a map, as a share of its side; with a frame twice that
 
 
 def arranged(trace: Trace, kind: str, table: pd.DataFrame | None = None, order: str | None = None) -> Rows:
-    """The heads of a kind as the overview lays them out, row by row: a row a layer; or by a column of the table, highest first.
+    """The heads of a kind as the overview lays them out, row by row: a row a layer; or by a column of the table,
+    highest first.
 
     None where a layer has fewer heads than another, and after the last head. Heads without a value (NaN) come last.
     """
@@ -58,9 +59,10 @@ def overview(
 ) -> go.Figure:
     """All heads of a kind (that of the first map, unless given) as small maps, weights from 0 to 1.
 
-    table : of `heads.table`; order : the column that heads are sorted by, highest first; color : the column that frames show.
-    root : shades follow the square root of weights, which lets faint patterns show. off : heads that are switched off, which
-    are greyed and crossed out.
+    table : of `heads.table`; order : the column that heads are sorted by, highest first; color : the column that frames
+        show.
+    root : shades follow the square root of weights, which lets faint patterns show. off : heads that are switched off,
+    which are greyed and crossed out.
     A map of more than 64 tokens a side is pooled, each cell the largest weight of its block; what a query cannot see is
     hatched. ValueError when the table lacks the column, or the trace the kind.
     """
@@ -78,7 +80,10 @@ def overview(
 
 
 def _picture(trace: Trace, kind: str, rows: Rows, gaps: tuple[float, bool], root: bool, dark: bool) -> dict:
-    """The maps as one image over all cells. gaps : round each map, as a share of its side; and is there a name above it?"""
+    """The maps as one image over all cells.
+
+    gaps : round each map, as a share of its side; and is there a name above it?
+    """
     maps = {m.layer: m for m in trace.maps if m.kind == kind}
     pooled = {layer: mosaic.pool(m.weights) for layer, m in maps.items()}
     tiles = [[head and pooled[head.layer][head.head] for head in row] for row in rows]

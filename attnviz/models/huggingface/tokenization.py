@@ -15,7 +15,8 @@ _BLANKS = f"{SPACE}Ġ"  # what stands for a space before a piece, in the two way
 
 
 def encode(tokenizer, text: str, target: bool = False) -> Tokens:
-    """Pieces of a text, with those that the tokenizer adds around it. target : the text is what the model is to produce.
+    """Pieces of a text, with those that the tokenizer adds around it. target : the text is what the model is to
+    produce.
 
     ValueError when a slow tokenizer has changed more than the spaces: then nobody knows where its pieces are.
     """
@@ -68,8 +69,8 @@ def name(tokenizer, number: int) -> str:
 def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...]:
     """Tokens at their spans, without the white space before them; None is no place: at the end of the token before.
 
-    A word begins where the tokenizer says so, and after white space: some tokenizers know no words. Of these a piece that is
-    but the space before a word begins that word.
+    A word begins where the tokenizer says so, and after white space: some tokenizers know no words. Of these a piece
+    that is but the space before a word begins that word.
     """
     tokens, word, before, end, opened = (
         [],

@@ -27,10 +27,11 @@ def show(current: HeadsScene, dark: bool) -> None:
 
 @st.fragment
 def _opened(current: HeadsScene, dark: bool) -> None:
-    """A fragment: another head is drawn without the overview. It holds the bridge, so a click on the overview runs this alone.
+    """A fragment: another head is drawn without the overview. It holds the bridge, so a click on the overview runs this
+    alone.
 
-    Pictures are drawn before the controls when the session holds what these say: each control takes the browser some milliseconds.
-    It may not when the whole page is run: the address may say something else, and only controls read it.
+    Pictures are drawn before the controls when the session holds what these say: each control takes the browser some
+    milliseconds. It may not when the whole page is run: the address may say something else, and only controls read it.
     """
     controls, pictures = st.container(horizontal=True, gap="large"), st.container()
     chosen = None if st.session_state.pop(_WHOLE, False) else _session_choice(current)
@@ -98,7 +99,10 @@ def _to_head(layer: int, head: int) -> None:
 
 
 def _measured(current: HeadsScene, grid: Grid) -> str:
-    """Statistics of the head, as in the table. A mean of heads has none: they would not be the mean of the statistics."""
+    """Statistics of the head, as in the table.
+
+    A mean of heads has none: they would not be the mean of the statistics.
+    """
     hidden = removed(grid)
     if grid.head is None:
         words = ". ".join(filter(None, (f"mean of its {current.beside(grid.layer)} heads", hidden)))

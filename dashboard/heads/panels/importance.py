@@ -24,7 +24,8 @@ _MEASURING = "measuring"
 def show(current: HeadsScene, dark: bool) -> None:
     """Each head switched off in turn. What was measured stays when it is stopped, and the next run goes on from there.
 
-    A slice at a time: a run of a fragment is not interrupted by a press on one of its own buttons, which waits for its end.
+    A slice at a time: a run of a fragment is not interrupted by a press on one of its own buttons, which waits for its
+    end.
     """
     st.subheader("How much each head matters", divider="gray")
     source = current.choices.source

@@ -1,4 +1,5 @@
-"""Patterns: what each is, in a formula and in words; how much each head follows it; and the heads most similar to a pattern or a head."""
+"""Patterns: what each is, in a formula and in words; how much each head follows it; and the heads most similar to a
+pattern or a head."""
 
 import html
 
