@@ -58,6 +58,7 @@ class Text:
         # Only pieces come out of text: a person who types "<eos>" gets five characters, not the end of the sentence.
         tokenizer.encode_special_tokens = True
         self.tokenizer, self.marked = tokenizer, marked
+        self._shown: dict[int, str] = {}  # pieces asked for so far, see `piece`
 
     @classmethod
     def load(cls, path: Path) -> "Text":
@@ -110,8 +111,8 @@ class Text:
         encoding = self.tokenizer.encode(divided)
         tokens, following = [], [start for start, _ in encoding.offsets[1:]] + [len(divided)]
         for number, span, word, limit in zip(encoding.ids, encoding.offsets, encoding.word_ids, following):
-            surface = self._surface(divided, *span, limit, self.tokenizer.id_to_token(number))
-            start, end = (places[place] for place in surface)
+            start, end = self._surface(divided, *span, limit, self.tokenizer.id_to_token(number))
+            start, end = places[start], places[end]
             tokens.append(Token(text[start:end], start, end, word=word, unknown=number == UNK))
         tokens.append(Token("<eos>", len(text), len(text), special=True))
         return Tokens((*encoding.ids, EOS), tuple(tokens))
@@ -192,7 +193,9 @@ class Text:
 
     def piece(self, number: int) -> str:
         """A piece as a reader sees it."""
-        return self.tokenizer.id_to_token(number).replace(SPACE, " ").strip() or "␣"
+        if number not in self._shown:
+            self._shown[number] = self.tokenizer.id_to_token(number).replace(SPACE, " ").strip() or "␣"
+        return self._shown[number]
 
 
 def _print(text: str, tokens: list[Token]) -> tuple[str, tuple[Token, ...]]:

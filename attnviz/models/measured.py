@@ -124,7 +124,7 @@ def _padded(rows: Sequence[Sequence[bool]], width: int) -> np.ndarray:
 def _measure(weights: np.ndarray, visible: np.ndarray, special: np.ndarray) -> np.ndarray:
     """weights (B, H, Q, K), visible (B, 1, 1|Q, K), special (B, K) -> (NAMES, B, H, Q) float64."""
     measured = stats.measure(weights, visible, THRESHOLD)
-    mass = np.where(special[:, None, None], weights, 0).sum(-1, dtype=np.float64)
+    mass = (weights @ special[:, None, :, None].astype(weights.dtype))[..., 0]
     return np.stack([*measured.values(), mass])
 
 

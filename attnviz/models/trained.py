@@ -1,5 +1,6 @@
 """What all trained models share: a checkpoint's model, tokenizer and card, and how a text is read for it."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -14,6 +15,9 @@ from attnviz.models import checkpoints
 from attnviz.models.names import ModelName
 from attnviz.networks import projections
 from attnviz.networks.projections import Projection
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class TextError(ValueError):
@@ -90,7 +94,7 @@ def check(text: str, what: str) -> None:
     """TextError for a text that no tokenizer can read; `what` is its name there."""
     if not text.strip():
         raise TextError(f"the {what} is empty; type a sentence")
-    if any("\ud800" <= character <= "\udfff" for character in text):  # bytes of the command line that are not UTF-8
+    if _SURROGATE.search(text):  # bytes of the command line that are not UTF-8
         raise TextError(f"the {what} holds bytes that are no characters; type it again, in UTF-8")
 
 
