@@ -224,7 +224,7 @@ def test_heads_compared_and_their_mean(dashboard, trace):
     )  # which the page writes out by itself
     assert mean["hover"] == [list(row) for row in said]
     assert (
-        "its statistics would not be the mean of theirs"
+        "statistics of a mean are not the mean of the statistics"
         in dashboard.page.locator(".st-key-chart-compared").inner_text().lower()
     )
     far = heads.distances(trace, [Head("decoder", *head) for head in chosen]).iloc[0, 2]
@@ -330,5 +330,7 @@ def test_the_sentence_goes_along_to_the_other_page_and_back(dashboard):
 def test_the_label_of_a_sentence_and_the_heads_that_it_used(dashboard):
     dashboard.open("/heads?model=Sentiment+of+a+sentence+%C2%B7+Self-attention&text=A+funny%2C+moving+film.", 11)
     assert dashboard.translations == ["positive"] and len(charts(dashboard, "verdict")) == 1
-    used = dashboard.page.locator("table.numbers", has_text="The heads that it used").locator("td").all_inner_texts()
+    used = (
+        dashboard.page.locator("table.numbers", has_text="How much each head matters").locator("td").all_inner_texts()
+    )
     assert len(used) == 4 and [float(change) for change in used] == sorted(map(float, used)) and float(used[0]) < 0

@@ -141,6 +141,7 @@ def test_words_and_hidden_specials_are_said_plainly(dashboard):
     pieces = dashboard.heatmaps()[0]
     assert any(key.startswith("·") for key in pieces["keys"])
     dashboard.press("units", "words")
+    dashboard.page.wait_for_function("location.search.includes('units=words')")
     dashboard.drawn()
     words = dashboard.heatmaps()[0]
     assert words["keys"][:3] == ["The", "skateboarder", "is"]
