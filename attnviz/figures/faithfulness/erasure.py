@@ -65,7 +65,8 @@ def _line(name: str, values: pd.Series, style, suffix: str) -> dict:
 
 def _words(means: Mapping[str, pd.DataFrame]) -> str:
     said = [
-        f"{name}: comprehensiveness {mean['comprehensiveness'].mean():.2f}, sufficiency {mean['sufficiency'].mean():.2f}"
+        f"{name}: comprehensiveness {mean['comprehensiveness'].mean():.2f}, "
+        f"sufficiency {mean['sufficiency'].mean():.2f}"
         for name, mean in means.items()
     ]
     return f"Source tokens erased in the order of {listed(list(means))}; means over the shares. {'; '.join(said)}."

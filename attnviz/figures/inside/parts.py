@@ -64,7 +64,8 @@ def describe_parts(found, key: int) -> str:
     """What the terms sum to, and the largest three. Plain text, not escaped."""
     listed = ", ".join(f"{found.parts.unit} {number + 1} {value:+.3f}" for number, value in found.parts.largest(key, 3))
     return (
-        f"The score of {labels.quoted(found.keys[key])} at step {found.step + 1} is {found.scores[key]:.3f}, a sum over "
+        f"The score of {labels.quoted(found.keys[key])} at step {found.step + 1} is {found.scores[key]:.3f}, a sum "
+        "over "
         f"{found.parts.terms.shape[1]} {found.parts.unit}s; the largest terms: {listed}."
     )
 

@@ -22,7 +22,8 @@ def product_spread(frame: pd.DataFrame, title: str | None = None, *, dark: bool 
     first = frame[~frame["scaled"]].sort_values("width")
     description = (
         f"{_SAMPLED}. From width {first['width'].iloc[0]} to {first['width'].iloc[-1]} dot products spread from "
-        f"{first['deviation'].iloc[0]:.1f} to {first['deviation'].iloc[-1]:.1f}; divided by the root of the width they stay "
+        f"{first['deviation'].iloc[0]:.1f} to {first['deviation'].iloc[-1]:.1f}; divided by the root of the width they "
+        "stay "
         "near 1."
     )
     figure = layout(dark, _HEIGHT + above, (44, 12, 46 + above, 44), title and labels.escape(title), description)
