@@ -37,7 +37,7 @@ LAYERS = {
     "faithfulness": "captum numpy pandas torch",
     "evaluation": "sacrebleu sacremoses torch tqdm",
     "training": "tokenizers torch tqdm",
-    "studies": "matplotlib numpy sacrebleu torch",
+    "studies": "matplotlib numpy pandas sacrebleu torch tqdm",
     "cli": "torch",
     "__main__": "",
 }

@@ -10,7 +10,14 @@ DESCRIPTION = (
     "Measure the trained models of en-fr. The study writes a section of README.md, a picture and the raw numbers to the folder "
     "of checkpoints. Models that it trains go to another folder. Stopped at any time, the same command continues."
 )
-STUDIES = ("mechanisms", "length", "dropout", "order", "curves")  # attnviz.studies.STUDIES, which imports torch
+STUDIES = (
+    "mechanisms",
+    "length",
+    "dropout",
+    "order",
+    "curves",
+    "faithfulness",
+)  # attnviz.studies.STUDIES, which imports torch
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -24,6 +31,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="training runs of each model; runs that do not ship are trained (default 1)",
     )
+    parser.add_argument(
+        "--sentences",
+        type=arguments.count,
+        default=500,
+        metavar="N",
+        help="test sentences of the study faithfulness, which takes seconds for each (default 500)",
+    )
     parser.add_argument("--out", metavar="DIR", help="folder to train in (default: trained/studies)")
 
 
@@ -34,5 +48,7 @@ def run(args: Namespace) -> None:
     from attnviz.data import corpora
 
     out = Path(args.out) if args.out else arguments.TRAINED / "studies"
-    studies.run(args.name, studies.StudyConfig(root, out, corpora.load("en-fr", data), args.seeds))
+    corpus = corpora.load("en-fr", data)
+    config = studies.StudyConfig(root, out, corpus, args.seeds, sentences=args.sentences, data=data)
+    studies.run(args.name, config)
     print(f"the study {args.name} is in {root / 'README.md'}, its numbers are in {root / 'studies' / args.name}.json")

@@ -6,10 +6,17 @@ A study is a module with TITLE, DESCRIPTION (of its picture), COLUMNS (of the pi
     panels(results) -> list     the panels of the picture
 """
 
-from attnviz.studies import curves, dropout, length, mechanisms, order, report
+from attnviz.studies import curves, dropout, faithfulness, length, mechanisms, order, report
 from attnviz.studies.measured_models import StudyConfig
 
-STUDIES = {"mechanisms": mechanisms, "length": length, "dropout": dropout, "order": order, "curves": curves}
+STUDIES = {
+    "mechanisms": mechanisms,
+    "length": length,
+    "dropout": dropout,
+    "order": order,
+    "curves": curves,
+    "faithfulness": faithfulness,
+}
 
 
 def run(name: str, config: StudyConfig) -> None:

@@ -23,13 +23,18 @@ TEST = "test_2016_flickr"  # the test on which the studies report
 
 @dataclass(frozen=True)
 class StudyConfig:
-    """root : folder of the checkpoints to measure. out : folder to train in. seeds : training runs of each model."""
+    """root : folder of the checkpoints to measure. out : folder to train in. seeds : training runs of each model.
+
+    sentences : at most, in a study that takes seconds for each. data : the folder of the data, for the other pairs.
+    """
 
     root: Path
     out: Path
     corpus: corpora.Corpus
     seeds: int = 1
     pair: str = "en-fr"
+    sentences: int = 500
+    data: Path | None = None
 
     @property
     def test(self) -> Pairs:

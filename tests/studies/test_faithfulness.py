@@ -1,0 +1,79 @@
+"""The study of faithfulness: summaries by hand, its words, and a run on a tiny model."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from attnviz.__main__ import main
+from attnviz.studies import faithfulness
+from attnviz.studies.faithfulness.measure import QUANTILES, summary
+
+
+def test_a_value_is_over_all_tokens_and_its_interval_over_sentences():
+    """Two sentences with 1 of 1 and 1 of 3 tokens: 2 of 4; samples of two sentences have 1 of 1, 2 of 4 or 1 of 3 of them."""
+    found = summary([(1.0, 1), (1.0, 3)])
+    assert found["value"] == 0.5 and found["tokens"] == 4
+    assert (found["low"], found["high"]) == (0.3333, 1.0)
+    assert len(found["quantiles"]) == len(QUANTILES) and found["quantiles"][10] == pytest.approx(2 / 3, abs=1e-4)
+
+
+def test_nothing_measured_is_none():
+    assert summary([(0.0, 0)]) == {"value": None, "low": None, "high": None, "tokens": 0, "quantiles": []}
+
+
+def row(measure, value, mechanism="bahdanau", pair="en-fr"):
+    numbers = {"value": value, "low": value - 0.01, "high": value + 0.01}
+    return {
+        "mechanism": mechanism,
+        "seed": 1,
+        "pair": pair,
+        "measure": measure,
+        **numbers,
+        "tokens": 9,
+        "quantiles": [],
+    }
+
+
+def test_the_words_have_the_numbers():
+    rows = [
+        row("preserved uniform function", 0.68),
+        row("preserved uniform content", 0.21),
+        row("tau integrated", -0.1),
+        row("top1 integrated", 0.5),
+        row("preserved uniform other", 1.0, "self-attention", "sst2"),
+    ]
+    results = {"rows": rows, "sentences": 500, "samples": 1000, "pair": "en-fr"}
+    text = faithfulness.text(results)
+    assert "| en-fr · Bahdanau · additive | uniform | 68 (67–69) | 21 (20–22) | – |" in text
+    assert "−0.10 (−0.11–−0.09) · 50 (49–51) %" in text
+    assert "| sst2 · Self-attention · classifier | uniform | – | – | 100 (99–101) |" in text
+    function, content, agreement, erased = faithfulness.panels(results)
+    assert [series.name for series in function.series] == ["Bahdanau · additive"]
+    assert function.series[0].x == (68,) and content.series[0].x == (21,)
+    assert agreement.series[0].x == (-0.1,) and erased.series == ()
+
+
+def test_a_run_on_a_tiny_model(root, data, tmp_path):
+    """A model without attention, and a pair without data in the folder, are left out."""
+    folder = tmp_path / "checkpoints"
+    for name in ("en-fr/bahdanau", "en-fr/fixed-context"):
+        shutil.copytree(root / name, folder / name)
+        shutil.copytree(root / name, folder / name.replace("en-fr", "en-de"))
+    for pair in ("en-fr", "en-de"):
+        shutil.copy(root / "en-fr" / "tokenizer.json", folder / pair)
+    arguments = ["--root", str(folder), "--data", str(data), "--sentences", "1"]
+    assert main(["study", "faithfulness", *arguments]) == 0
+    results = json.loads((folder / "studies/faithfulness.json").read_text(encoding="utf-8"))
+    assert {(row["pair"], row["mechanism"]) for row in results["rows"]} == {("en-fr", "bahdanau")}
+    found = {row["measure"]: row for row in results["rows"]}
+    assert found["variation median"]["tokens"] > 3 and 0 <= found["variation uniform"]["value"] <= 1
+    assert np.isclose(found["tau random"]["value"], found["tau random"]["low"])  # one sentence has no interval
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert "## Does attention matter?" in text and (folder / "studies/faithfulness.svg").is_file()
+
+
+def test_a_folder_without_models(tmp_path, data, capsys):
+    assert main(["study", "faithfulness", "--root", str(tmp_path), "--data", str(data)]) == 2
+    assert "has no trained model for the study faithfulness" in capsys.readouterr().err
