@@ -1,5 +1,4 @@
-"""What tests of attention cost, on one core: integrated gradients, 100 permutations, an intervention. `python
-tests/bench/faithfulness.py`.
+"""What tests of attention cost, on one core: integrated gradients, 100 permutations, an intervention.
 
 Processor time, the median of five runs, so that other work on the machine does not count.
 """
@@ -41,9 +40,8 @@ def main():
         print(f"{name}: {len(subject.source)} source and {len(subject.target)} target pieces")
         print(f"  one greedy decode            {once:7.0f} ms")
         print(f"  100 permutations and uniform {permuted:7.0f} ms, {permuted / once:.1f} decodes")
-        print(
-            f"  one intervention             {milliseconds(lambda: intervene.run(model, TEXT, intervene.Uniform())):7.0f} ms"
-        )
+        changed = milliseconds(lambda: intervene.run(model, TEXT, intervene.Uniform()))
+        print(f"  one intervention             {changed:7.0f} ms")
         print(f"  one step inside              {milliseconds(lambda: inside.step(model, trace, 5)):7.0f} ms")
         integrated = milliseconds(lambda: faithfulness.integrated_gradients(subject), runs=3)
         print(f"  integrated gradients, all    {integrated:7.0f} ms, {faithfulness.gradients.POINTS} points")

@@ -42,22 +42,7 @@ def score_parts(found, key: int, count: int = 10, title: str | None = None, *, d
             zeroline=False,
         ),
     )
-    bars = dict(
-        type="bar",
-        orientation="h",
-        x=values,
-        y=list(range(len(rows))),
-        width=0.78,
-        marker=dict(
-            color=[colors.diverging[-1] if value >= 0 else colors.diverging[0] for value in values], line=dict(width=0)
-        ),
-        text=[f"{value:+.3f}" for value in values],
-        textposition="outside",
-        cliponaxis=False,
-        textfont=dict(size=11),
-        hoverinfo="skip",
-    )
-    return build([bars], frame)
+    return build([_bars(values, colors)], frame)
 
 
 def describe_parts(found, key: int) -> str:
@@ -67,6 +52,22 @@ def describe_parts(found, key: int) -> str:
         f"The score of {labels.quoted(found.keys[key])} at step {found.step + 1} is {found.scores[key]:.3f}, a sum "
         "over "
         f"{found.parts.terms.shape[1]} {found.parts.unit}s; the largest terms: {listed}."
+    )
+
+
+def _bars(values: list[float], colors) -> dict:
+    return dict(
+        type="bar",
+        orientation="h",
+        x=values,
+        y=list(range(len(values))),
+        width=0.78,
+        marker=dict(color=[colors.diverging[-1 if value >= 0 else 0] for value in values], line=dict(width=0)),
+        text=[f"{value:+.3f}" for value in values],
+        textposition="outside",
+        cliponaxis=False,
+        textfont=dict(size=11),
+        hoverinfo="skip",
     )
 
 
