@@ -1,4 +1,4 @@
-"""The command line: `python -m attnviz models | trace | evaluate | align | train | download | study`.
+"""The command line: `python -m attnviz models | trace | evaluate | align | corpus | train | download | study`.
 
 Each command is a module in attnviz.cli. An error is one line on standard error, with exit status 2.
 """
@@ -31,6 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _how_to_resume(args: Namespace) -> str:
+    if args.command == "corpus":
+        return "; the same command with --resume continues"
     if args.command not in RESUMABLE:
         return ""
     without = " without --restart" if getattr(args, "restart", False) else ""

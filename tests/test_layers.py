@@ -29,8 +29,9 @@ LAYERS = {
     "export": "numpy pandas plotly",
     "data": "pooch tokenizers torch",
     "networks": "torch",
-    "models": "huggingface_hub numpy safetensors torch transformers",
+    "models": "huggingface_hub numpy pandas safetensors torch transformers",
     "loading": "",
+    "corpus": "numpy pyarrow ray torch",
     "ablation": "pandas torch",
     "inside": "numpy pandas torch",
     "intervene": "numpy torch",
@@ -38,7 +39,7 @@ LAYERS = {
     "evaluation": "sacrebleu sacremoses torch tqdm",
     "training": "tokenizers torch tqdm",
     "studies": "matplotlib numpy pandas sacrebleu torch tqdm",
-    "cli": "torch",
+    "cli": "torch tqdm",
     "__main__": "",
 }
 ORDER = list(LAYERS)

@@ -5,7 +5,7 @@ A command is a module with HELP, add_arguments(parser) and run(args). It imports
 
 import argparse
 
-from attnviz.cli import align, download, evaluate, models, study, trace, train
+from attnviz.cli import align, corpus, download, evaluate, models, study, trace, train
 
 PROGRAM = "python -m attnviz"
 COMMANDS = {
@@ -13,6 +13,7 @@ COMMANDS = {
     "trace": trace,
     "evaluate": evaluate,
     "align": align,
+    "corpus": corpus,
     "train": train,
     "download": download,
     "study": study,

@@ -1,0 +1,65 @@
+"""`python -m attnviz corpus`: the statistics of many sentences, in a folder."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from attnviz.cli import arguments
+
+HELP = "translate or force a file of sentences with one or more models, and write the statistics of their attention"
+DESCRIPTION = (
+    "Writes statistics.parquet (one row for each model, sentence, kind, layer, head and step), sentences.parquet and "
+    "manifest.json, and with --keep weights the weights. Stop it at any time; --resume goes on, and gives the same files."
+)
+SHOWN = 20  # lines that cannot be read, one by one; the others are counted
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--model", required=True, nargs="+", metavar="NAME", help=arguments.MODEL_HELP)
+    parser.add_argument(
+        "--input",
+        required=True,
+        metavar="FILE",
+        help="one sentence a line; or .tsv (source; source and target; id, source and target), .jsonl or .parquet "
+        "(with id, source, target). Any of them gzipped, as .gz. A target is forced, not translated",
+    )
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder to write to, new or empty")
+    parser.add_argument("--batch-size", type=arguments.count, metavar="N", help="sentences a batch (default 32)")
+    parser.add_argument("--beam", type=int, default=1, metavar="N", help="beam size (default 1: greedy)")
+    parser.add_argument("--workers", type=arguments.count, default=1, metavar="N", help="processes (default 1)")
+    parser.add_argument("--ray", metavar="ADDRESS", help="run on a Ray cluster, or on the one that `auto` finds")
+    parser.add_argument(
+        "--keep", nargs="+", default=["statistics"], metavar="WHAT", help="statistics, weights, or both (statistics)"
+    )
+    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    arguments.add_root(parser)
+
+
+def run(args: Namespace) -> None:
+    """Compute, with a bar of progress on standard error, and say what was skipped."""
+    from tqdm import tqdm
+
+    from attnviz import corpus
+    from attnviz.models import batches
+
+    settings = corpus.Settings(
+        models=tuple(args.model),
+        input=args.input,
+        batch_size=args.batch_size or batches.BATCH,
+        beam=args.beam,
+        keep=tuple(args.keep),
+        root=str(arguments.root_folder(args)) if args.root else None,
+    )
+    skipped = 0
+    with tqdm(unit="sentence", disable=None) as bar:
+        for progress in corpus.run(settings, Path(args.out), args.workers, args.resume, args.ray):
+            if bar.total is None:
+                bar.reset(progress.total)
+                bar.initial = progress.done
+            bar.update(progress.done - bar.n)
+            for model, number, reason in progress.errors:
+                skipped += 1
+                if skipped <= SHOWN:
+                    tqdm.write(f"{model}: line {number} is skipped: {reason}", file=sys.stderr)
+    more = f"; {skipped} skipped, see the column `error` of sentences.parquet" if skipped else ""
+    print(f"{progress.total} sentences in {args.out}{more}")

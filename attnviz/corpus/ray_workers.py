@@ -1,0 +1,47 @@
+"""Shards on a Ray cluster: Ray Data's `map_batches` with an actor that keeps its model loaded.
+
+Ray is an extra, `pip install 'attnviz[ray]'`. The shards of a node that dies are computed again by others: they are
+written whole or not at all, so that none is lost and none is there twice.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from attnviz.corpus.shards import Done, Shard, Worker
+
+
+class Actor:
+    """A worker on a node of the cluster."""
+
+    def __init__(self, worker: Worker):
+        self.worker = worker
+
+    def __call__(self, batch: dict) -> dict:
+        """batch : one shard in the column `shard` -> what it came to in the column `done`."""
+        return {"done": [self.worker(shard) for shard in batch["shard"]]}
+
+
+def compute(worker: Worker, shards: Iterable[Shard], workers: int, address: str) -> Iterator[Done]:
+    """All shards by `workers` actors, each as soon as it is done. address : of the cluster, or `auto`.
+
+    Raises ValueError when Ray is not installed, or there is no such cluster.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise ValueError("--ray needs Ray; install it with: pip install 'attnviz[ray]'") from None
+    if not ray.is_initialized():
+        try:
+            ray.init(address, log_to_driver=False)
+        except (ConnectionError, ValueError) as error:
+            raise ValueError(f"there is no Ray cluster at {address!r}: {error}") from None
+    rows = [{"shard": shard} for shard in shards]
+    if not rows:
+        return
+    data = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+        Actor,
+        fn_constructor_args=(worker,),
+        batch_size=1,
+        compute=ray.data.ActorPoolStrategy(size=workers),
+        num_cpus=1,
+    )
+    yield from (row["done"] for row in data.iter_rows())

@@ -1,0 +1,157 @@
+"""A run: shards of the input through each model, by workers; then one file of statistics and one of sentences.
+
+The files do not depend on the number of workers, nor on how often the run was stopped and resumed.
+"""
+
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from attnviz import atomic
+from attnviz.corpus import settings as manifests
+from attnviz.corpus import sources
+from attnviz.corpus.settings import Settings
+from attnviz.corpus.shards import SENTENCES, STATISTICS, Done, Shard, Worker, part
+
+Backend = Callable[[Worker, Iterable[Shard]], Iterator[Done]]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come. done, total : sentences, of all models.
+
+    errors : (model, number of the sentence, reason) of those that the last shard skipped.
+    """
+
+    done: int
+    total: int
+    errors: tuple[tuple[str, int, str], ...] = ()
+
+
+def run(
+    settings: Settings, folder: Path, workers: int = 1, resume: bool = False, ray: str | None = None
+) -> Iterator[Progress]:
+    """Compute what is asked for into `folder`, and say after every shard how far it has come.
+
+    workers : processes; 1 computes in this one. resume : go on where the run in this folder was stopped. ray : the
+    address of a Ray cluster, or `auto`; its nodes must see the same folder and checkpoints. Stop at any time: what is
+    written stays.
+    Raises ValueError for settings that cannot be, or another run in the folder; OSError for files.
+    """
+    path = Path(settings.input)
+    records = sources.count(path)
+    made = manifests.manifest(settings, records)
+    manifests.begin(folder, made, resume)
+    total = records * len(settings.models)
+    if manifests.complete(folder):
+        yield Progress(total, total)
+        return
+    done = sum(shard.sentences for shard in _finished(settings, folder, records))
+    yield Progress(done, total)
+    for result in _backend(workers, ray)(Worker(settings, folder), _shards(settings, folder, path)):
+        done += result.sentences
+        model = settings.models[result.place]
+        yield Progress(done, total, tuple((model, number, reason) for number, reason in result.errors))
+    _join(settings, folder, records)
+    manifests.write(folder, made | {"complete": True})
+
+
+def _backend(workers: int, ray: str | None) -> Backend:
+    if ray is not None:
+        from attnviz.corpus import ray_workers
+
+        return lambda worker, shards: ray_workers.compute(worker, shards, workers, ray)
+    return _alone if workers == 1 else lambda worker, shards: _processes(worker, shards, workers)
+
+
+def _numbers(settings: Settings, records: int) -> Iterator[tuple[int, int]]:
+    """Place of the model and number of the shard, of all shards in order."""
+    shards = -(-records // settings.shard)
+    return ((place, number) for place in range(len(settings.models)) for number in range(shards))
+
+
+def _is_done(folder: Path, place: int, number: int) -> bool:
+    return part(folder, place, number, "sentences").is_file()
+
+
+def _finished(settings: Settings, folder: Path, records: int) -> Iterator[Done]:
+    for place, number in _numbers(settings, records):
+        if _is_done(folder, place, number):
+            yield Done(place, number, min(settings.shard, records - number * settings.shard), [])
+
+
+def _shards(settings: Settings, folder: Path, path: Path) -> Iterator[Shard]:
+    """Those that are not there yet; the input is read once for each model, some hundred lines at a time."""
+    for place, model in enumerate(settings.models):
+        records, number = sources.read(path), 0
+        while chunk := list(islice(records, settings.shard)):
+            if not _is_done(folder, place, number):
+                yield Shard(model, place, number, chunk)
+            number += 1
+
+
+def _alone(worker: Worker, shards: Iterable[Shard]) -> Iterator[Done]:
+    return map(worker, shards)
+
+
+_WORKER: list[Worker] = []  # of a worker's process
+
+
+def _enter(worker: Worker) -> None:
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # the process that asked decides; what has begun is finished and written
+    _WORKER[:] = [worker]
+
+
+def _compute(shard: Shard) -> Done:
+    return _WORKER[0](shard)
+
+
+def _processes(worker: Worker, shards: Iterable[Shard], workers: int) -> Iterator[Done]:
+    """By processes, never more shards read than they can soon take."""
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_enter, initargs=(worker,))
+    pending: set[Future] = set()
+    try:
+        for shard in shards:
+            pending.add(pool.submit(_compute, shard))
+            if len(pending) >= 2 * workers:
+                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in finished)
+        while pending:
+            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in finished)
+    except BrokenProcessPool:
+        raise RuntimeError(
+            "a worker died, perhaps for want of memory; what is done is kept: --resume goes on"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _join(settings: Settings, folder: Path, records: int) -> None:
+    """The parts as one file each, in the order of models and sentences, and away with them."""
+    for what, schema in (("statistics", STATISTICS), ("sentences", SENTENCES)):
+        if what == "statistics" and what not in settings.keep:
+            continue
+        paths = [part(folder, place, number, what) for place, number in _numbers(settings, records)]
+        atomic.replace(folder / f"{what}.parquet", lambda temporary: _concatenate(paths, schema, temporary))
+    parts = folder / "parts"
+    for path in sorted(parts.glob("*.parquet")):
+        path.unlink()
+    if parts.is_dir():
+        parts.rmdir()
+
+
+def _concatenate(paths: list[Path], schema: pa.Schema, target: Path) -> None:
+    with parquet.ParquetWriter(target, schema, compression="zstd") as writer:
+        for path in paths:
+            writer.write_table(parquet.read_table(path, schema=schema))

@@ -1,0 +1,150 @@
+"""One shard: some hundred sentences through one model, written as files of their own.
+
+A shard is done when its sentences file is there: that is written last, each file whole or not at all. So a worker may
+die at any time, and a shard that is computed twice gives the same files.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import torch
+from pyarrow import parquet
+
+from attnviz import atomic, loading
+from attnviz.corpus.settings import Settings
+from attnviz.corpus.sources import Record, Unreadable
+from attnviz.models import checkpoints
+from attnviz.models.measured import NAMES, Measured
+
+_WORD = pa.dictionary(pa.int32(), pa.string())
+STATISTICS = pa.schema(
+    [("model", _WORD), ("sentence", pa.int64()), ("kind", _WORD), ("layer", pa.int16()), ("head", pa.int16())]
+    + [("step", pa.int16()), ("token", pa.string()), ("argmax_token", pa.string())]
+    + [(name, pa.int16() if name == "argmax" else pa.float32()) for name in NAMES]
+)
+SENTENCES = pa.schema(
+    [("model", _WORD), ("sentence", pa.int64()), ("id", pa.string()), ("source", pa.string())]
+    + [("translation", pa.string()), ("forced", pa.bool_()), ("complete", pa.bool_())]
+    + [("source_tokens", pa.int16()), ("target_tokens", pa.int16()), ("log_prob", pa.float64()), ("error", pa.string())]
+)
+
+
+class Shard(NamedTuple):
+    """model : its name. place : of the model in the settings. number : of the shard in the input, from 0."""
+
+    model: str
+    place: int
+    number: int
+    records: list[Record | Unreadable]
+
+
+class Done(NamedTuple):
+    """A shard that is written. errors : (number of the sentence, reason) of those that were skipped."""
+
+    place: int
+    number: int
+    sentences: int
+    errors: list[tuple[int, str]]
+
+
+def part(folder: Path, place: int, number: int, what: str) -> Path:
+    """Where a shard's file lies until all are there. what : statistics or sentences."""
+    return folder / "parts" / f"{place}-{number:06}-{what}.parquet"
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Computes shards, one model loaded at a time. settings, folder : of the run."""
+
+    settings: Settings
+    folder: Path
+
+    @cached_property
+    def _loaded(self) -> dict:
+        return {}
+
+    def __call__(self, shard: Shard) -> Done:
+        """Compute a shard and write its files."""
+        torch.set_num_threads(1)
+        good = [record for record in shard.records if isinstance(record, Record)]
+        errors = {record.number: record.reason for record in shard.records if isinstance(record, Unreadable)}
+        settings, model = self.settings, self._model(shard.model)
+        keep = ("statistics", "maps") if "weights" in settings.keep else ("statistics",)
+        options = {} if settings.beam == 1 else {"beam": settings.beam}
+        found = model.traces(
+            [record.source for record in good],
+            [record.target for record in good],
+            batch_size=settings.batch_size,
+            keep=keep,
+            **options,
+        )
+        results = {}
+        for record, result in zip(good, found, strict=True):
+            if isinstance(result, Measured):
+                results[record.number] = result
+            else:
+                errors[record.number] = str(result)
+        self._write(shard, results, errors)
+        return Done(shard.place, shard.number, len(shard.records), sorted(errors.items()))
+
+    def _model(self, name: str):
+        if name not in self._loaded:
+            self._loaded.clear()
+            self._loaded[name] = loading.load(name, Path(self.settings.root) if self.settings.root else None)
+        return self._loaded[name]
+
+    def _write(self, shard: Shard, results: dict[int, Measured], errors: dict[int, str]) -> None:
+        if "weights" in self.settings.keep:
+            weights = {
+                f"{number}/{one.kind}.{one.layer}": torch.from_numpy(one.weights.copy())
+                for number, result in results.items()
+                for one in result.trace.maps
+            }
+            path = self.folder / "weights" / shard.model.replace("/", "-") / f"{shard.number:06}.safetensors"
+            checkpoints.save_tensors(path, weights, {"model": shard.model, "sentences": sorted(results)})
+        if "statistics" in self.settings.keep:
+            self._save(shard, "statistics", _statistics(shard.model, results))
+        self._save(shard, "sentences", _sentences(shard, results, errors))
+
+    def _save(self, shard: Shard, what: str, table: pa.Table) -> None:
+        path = part(self.folder, shard.place, shard.number, what)
+        atomic.replace(path, lambda temporary: parquet.write_table(table, temporary, compression="zstd"))
+
+
+def _statistics(model: str, results: dict[int, Measured]) -> pa.Table:
+    parts = []
+    for number, result in results.items():
+        columns = result.columns()
+        rows = len(columns["step"])
+        parts.append(columns | {"model": np.full(rows, model, dtype=object), "sentence": np.full(rows, number)})
+    if not parts:
+        return STATISTICS.empty_table()
+    return pa.table(
+        [_array(np.concatenate([columns[field.name] for columns in parts]), field.type) for field in STATISTICS],
+        schema=STATISTICS,
+    )
+
+
+def _array(values: np.ndarray, kind: pa.DataType) -> pa.Array:
+    if kind == _WORD:
+        return pa.array(values, pa.string()).dictionary_encode()
+    return (
+        pa.array(values, kind) if values.dtype == object or not len(values) else pa.array(values).cast(kind, safe=False)
+    )
+
+
+def _sentences(shard: Shard, results: dict[int, Measured], errors: dict[int, str]) -> pa.Table:
+    rows = []
+    for record in shard.records:
+        row = {"model": shard.model, "sentence": record.number, "error": errors.get(record.number)}
+        if isinstance(record, Record):
+            row |= {"id": record.id, "source": record.source.encode("utf-8", "replace").decode()}
+        if result := results.get(record.number):
+            row |= {name: getattr(result, name) for name in ("translation", "forced", "complete", "log_prob")}
+            row |= {"source_tokens": len(result.source), "target_tokens": len(result.target)}
+        rows.append(row)
+    return pa.Table.from_pylist(rows, schema=SENTENCES)

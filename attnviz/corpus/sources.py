@@ -1,0 +1,132 @@
+"""Files of sentences, one record at a time: text lines, TSV, JSONL and Parquet, each also gzipped.
+
+    .tsv      source, or source and target, or id, source and target
+    .jsonl    objects with `source`, and `id` and `target` where there are any
+    .parquet  the same three as columns
+    others    one source a line
+
+A record that cannot be read takes its place in the file as an Unreadable.
+"""
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import pyarrow as pa
+from pyarrow import parquet
+
+ROWS = 1024  # of a Parquet file that are read at a time
+FIELDS = ("id", "source", "target")
+
+
+class Record(NamedTuple):
+    """A sentence. number : of its line or row in the file, from 1. target : what is to be forced; None for nothing."""
+
+    number: int
+    id: str
+    source: str
+    target: str | None = None
+
+
+class Unreadable(NamedTuple):
+    """A line that is no record, and why."""
+
+    number: int
+    reason: str
+
+
+def read(path: Path) -> Iterator[Record | Unreadable]:
+    """The records of a file, in order. ValueError when it is not what its name says, OSError when it is not there."""
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith(".parquet"):
+        yield from _parquet(path)
+        return
+    parse = _tsv if name.endswith(".tsv") else _json if name.endswith((".jsonl", ".ndjson")) else _line
+    with _open(path) as file:
+        try:
+            for number, line in enumerate(file, start=1):
+                try:
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                    yield parse(number, text)
+                except UnicodeDecodeError as error:
+                    yield Unreadable(number, f"it must be UTF-8 text; got byte {line[error.start]:#04x}")
+                except ValueError as error:
+                    yield Unreadable(number, str(error))
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{path} is a damaged gzip file: {error}") from None
+
+
+def count(path: Path) -> int:
+    """Records of a file, readable or not. Raises what `read` raises."""
+    if path.name.lower().removesuffix(".gz").endswith(".parquet"):
+        return _table(path).metadata.num_rows
+    try:
+        with _open(path) as file:
+            return sum(1 for _ in file)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} is a damaged gzip file: {error}") from None
+
+
+def _open(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
+
+
+def _line(number: int, text: str) -> Record:
+    return Record(number, str(number), text)
+
+
+def _tsv(number: int, text: str) -> Record:
+    fields = text.split("\t")
+    if len(fields) > 3:
+        raise ValueError(f"it must have 1 to 3 columns (id, source, target); got {len(fields)}")
+    if len(fields) == 3:
+        return Record(number, *fields)
+    return Record(number, str(number), *fields)
+
+
+def _json(number: int, text: str) -> Record:
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it must be a JSON object; {error}") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"it must be a JSON object; got {text!r:.60}")
+    return _record(number, values)
+
+
+def _record(number: int, values: dict) -> Record:
+    source, target, identity = (values.get(name) for name in ("source", "target", "id"))
+    if not isinstance(source, str):
+        raise ValueError(f"source must be a string; got {source!r:.60}")
+    if not isinstance(target, str | None):
+        raise ValueError(f"target must be a string or none; got {target!r:.60}")
+    return Record(number, str(number) if identity is None else str(identity), source, target)
+
+
+def _parquet(path: Path) -> Iterator[Record | Unreadable]:
+    table, number = _table(path), 0
+    names = [name for name in FIELDS if name in table.schema_arrow.names]
+    if "source" not in names:
+        raise ValueError(f"{path} must have a column `source`; got {', '.join(table.schema_arrow.names)}")
+    for batch in table.iter_batches(batch_size=ROWS, columns=names):
+        for values in batch.to_pylist():
+            number += 1
+            try:
+                yield _record(number, values)
+            except ValueError as error:
+                yield Unreadable(number, str(error))
+
+
+def _table(path: Path) -> parquet.ParquetFile:
+    """A gzipped file is unpacked in memory: Parquet is read from its end."""
+    try:
+        if not path.name.lower().endswith(".gz"):
+            return parquet.ParquetFile(path)
+        with _open(path) as file:
+            return parquet.ParquetFile(io.BytesIO(file.read()))
+    except (pa.ArrowInvalid, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} is no Parquet file: {error}") from None

@@ -1,0 +1,36 @@
+"""The same run on a Ray cluster of two nodes on this machine, one of which is killed in the middle."""
+
+import pytest
+import tiny
+from corpora_files import same_files, write_lines
+
+from attnviz import corpus
+
+ray = pytest.importorskip("ray")
+SHARD = 4
+
+
+@pytest.mark.xdist_group("ray")
+def test_a_node_that_is_killed_loses_nothing_and_repeats_nothing(root, tmp_path):
+    from ray.cluster_utils import Cluster
+
+    lines = write_lines(tmp_path / "in.txt", [english for english, _ in tiny.sentences(80, 1)])
+    settings = corpus.Settings(("en-fr/bahdanau",), str(lines), beam=8, root=str(root), shard=SHARD)
+    list(corpus.run(settings, tmp_path / "alone"))
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        second = cluster.add_node(num_cpus=1)
+        cluster.wait_for_nodes()
+        ray.init(cluster.address, log_to_driver=False)
+        killed = False
+        for progress in corpus.run(settings, tmp_path / "cluster", workers=2, ray=cluster.address):
+            busy = ray.available_resources().get("CPU", 0) == 0  # an actor on each node: there is a processor on each
+            if progress.done and busy and not killed:
+                killed = True
+                cluster.remove_node(second, allow_graceful=False)
+                cluster.add_node(num_cpus=1)
+        assert killed and progress.done == progress.total == len(lines.read_text().splitlines())
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    same_files(tmp_path / "alone", tmp_path / "cluster")

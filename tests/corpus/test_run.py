@@ -1,0 +1,178 @@
+"""corpus/run.py: the numbers are those of the traces; the files do not depend on workers, stops and resumes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import tiny
+from corpora_files import files, same_files, write_lines
+from pyarrow import parquet
+from safetensors.numpy import load_file
+
+from attnviz import corpus, stats
+from attnviz.__main__ import main
+from attnviz.models.translator import Translator
+
+MODELS = ("en-fr/transformer", "en-fr/bahdanau")
+SENTENCES = [english for english, _ in tiny.sentences(22, 1)]
+WITH_BAD = [*SENTENCES[:5], "", *SENTENCES[5:], "The dog " * 200]
+
+
+@pytest.fixture
+def settings(root, tmp_path):
+    lines = write_lines(tmp_path / "in.txt", WITH_BAD)
+    return corpus.Settings(MODELS, str(lines), batch_size=4, root=str(root), shard=5)
+
+
+@pytest.fixture
+def whole(settings, tmp_path):
+    """The folder of a run from beginning to end."""
+    list(corpus.run(settings, tmp_path / "whole"))
+    return tmp_path / "whole"
+
+
+def test_numbers_are_those_of_the_traces(whole, root):
+    rows = parquet.read_table(whole / "statistics.parquet").to_pandas().astype({"model": str, "kind": str})
+    said = parquet.read_table(whole / "sentences.parquet").to_pandas().astype({"model": str})
+    for name in MODELS:
+        model = Translator.load(name, root)
+        mine = said[said["model"] == name].reset_index(drop=True)
+        assert mine["sentence"].tolist() == list(range(1, len(WITH_BAD) + 1))
+        for line, text in enumerate(WITH_BAD, start=1):
+            row, got = mine.iloc[line - 1], rows[(rows["model"] == name) & (rows["sentence"] == line)]
+            if line in (6, len(WITH_BAD)):
+                assert got.empty and "the text is" in row["error"] and pd.isna(row["translation"])
+                continue
+            trace = model.trace(text)
+            assert (row["source"], row["translation"]) == (text, trace.translation) and pd.isna(row["error"])
+            assert (row["id"], row["target_tokens"]) == (str(line), len(trace.target))
+            assert row["log_prob"] == pytest.approx(trace.log_prob, abs=1e-3)
+            wanted, columns = stats.steps(trace), ["kind", "layer", "head", "step", "token", "entropy_nats", "gini"]
+            pd.testing.assert_frame_equal(
+                got[columns].reset_index(drop=True), wanted[columns], check_dtype=False, atol=1e-4, rtol=0
+            )
+
+
+def test_the_manifest_says_what_made_the_files(whole, settings):
+    manifest = json.loads((whole / "manifest.json").read_text())
+    assert manifest["complete"] is True and manifest["input"]["records"] == len(WITH_BAD)
+    assert set(manifest["models"]) == set(MODELS) and len(manifest["models"][MODELS[0]]["weights_sha256"]) == 64
+    assert manifest["settings"] == {"batch_size": 4, "beam": 1, "keep": ["statistics"], "shard": 5}
+    assert str(Path(settings.input).parent) not in (whole / "manifest.json").read_text()  # no path leaves
+    assert sorted(files(whole)) == ["manifest.json", "sentences.parquet", "statistics.parquet"]
+
+
+def test_two_workers_give_the_same_files(settings, whole, tmp_path):
+    *_, last = corpus.run(settings, tmp_path / "two", workers=2)
+    assert last.done == last.total == 2 * len(WITH_BAD)
+    same_files(tmp_path / "two", whole)
+
+
+def test_stopped_anywhere_and_resumed_it_gives_the_same_files(settings, whole, tmp_path):
+    folder, reported = tmp_path / "stopped", []
+    running = corpus.run(settings, folder)
+    for _ in range(4):
+        reported.append(next(running))
+    running.close()
+    (folder / "parts" / "0-000002-sentences.parquet").unlink()  # as if it had died between a shard's two files
+    resumed = list(corpus.run(settings, folder, resume=True))
+    assert resumed[0].done == reported[-1].done - 5 and resumed[-1].done == resumed[-1].total
+    same_files(folder, whole)
+    assert [progress.done for progress in corpus.run(settings, folder, resume=True)] == [resumed[-1].total]
+
+
+def test_lines_that_are_skipped_are_reported_by_number(settings, tmp_path):
+    errors = [error for progress in corpus.run(settings, tmp_path / "out") for error in progress.errors]
+    assert [(model, line) for model, line, _ in errors] == [(m, n) for m in MODELS for n in (6, len(WITH_BAD))]
+    assert errors[0][2] == "the text is empty; type a sentence" and "the text is too long" in errors[1][2]
+
+
+def test_targets_are_forced_and_weights_kept(root, tmp_path):
+    path = tmp_path / "in.tsv"
+    path.write_text("".join(f"{number}\t{a}\t{b}\n" for number, (a, b) in enumerate(tiny.sentences(6, 2))))
+    settings = corpus.Settings(MODELS[:1], str(path), keep=("weights",), root=str(root), shard=4)
+    list(corpus.run(settings, tmp_path / "out"))
+    assert not (tmp_path / "out" / "statistics.parquet").exists()
+    said = parquet.read_table(tmp_path / "out" / "sentences.parquet").to_pandas()
+    assert said["forced"].all() and said["translation"].tolist() == [b for _, b in tiny.sentences(6, 2)]
+    weights = load_file(tmp_path / "out" / "weights" / "en-fr-transformer" / "000001.safetensors")
+    trace = Translator.load(MODELS[0], root).trace(*tiny.sentences(6, 2)[5])
+    assert weights["6/cross.1"] == pytest.approx(trace.map("cross", 1).weights, abs=1e-5)
+    assert {name.split("/")[0] for name in weights} == {"5", "6"}
+
+
+def test_refusals(settings, whole, tmp_path):
+    def refused(message, *given, **options):
+        with pytest.raises(ValueError) as error:
+            list(corpus.run(*given, **options))
+        assert str(error.value) == message
+
+    refused(f"{whole} is not empty; give a new folder, or --resume to continue the run in it", settings, whole)
+    empty = tmp_path / "empty"
+    refused(f"{empty} holds no run to resume: there is no manifest.json", settings, empty, resume=True)
+    other = corpus.Settings(MODELS[:1], settings.input, root=settings.root)
+    message = f"{whole} holds a run with other models, settings; begin again in a new folder"
+    refused(message, other, whole, resume=True)
+    (whole / "manifest.json").write_text("{")
+    damaged = f"{whole / 'manifest.json'} is damaged; begin again in a new folder"
+    refused(damaged, settings, whole, resume=True)
+    for values, message in (
+        ({"models": ()}, "models must be different names, at least one; got none"),
+        ({"models": ("a", "a")}, "models must be different names, at least one; got a, a"),
+        ({"keep": ("maps",)}, "keep must be some of statistics, weights; got maps"),
+        ({"batch_size": 0}, "batch_size must be an integer of at least 1; got 0"),
+    ):
+        with pytest.raises(ValueError) as error:
+            corpus.Settings(**{"models": MODELS, "input": settings.input} | values)
+        assert str(error.value) == message
+
+
+def test_the_command(settings, whole, tmp_path, capsys):
+    options = ["--model", *MODELS, "--input", settings.input, "--batch-size", "4", "--root", settings.root]
+    assert main(["corpus", *options, "--out", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr()
+    total = 2 * len(WITH_BAD)
+    assert printed.out == (
+        f"{total} sentences in {tmp_path / 'out'}; 4 skipped, see the column `error` of sentences.parquet\n"
+    )
+    assert "en-fr/transformer: line 6 is skipped: the text is empty; type a sentence" in printed.err
+    assert main(["corpus", *options, "--out", str(tmp_path / "out")]) == 2
+    assert "is not empty; give a new folder, or --resume" in capsys.readouterr().err
+
+
+def test_interrupted_by_the_keyboard_it_can_be_resumed(root, tmp_path):
+    lines = write_lines(tmp_path / "in.txt", SENTENCES * 200)
+    folder = tmp_path / "out"
+    command = [
+        sys.executable,
+        "-m",
+        "attnviz",
+        "corpus",
+        "--model",
+        MODELS[0],
+        "--input",
+        str(lines),
+        "--root",
+        str(root),
+    ]
+    running = subprocess.Popen(
+        [*command, "--out", str(folder), "--workers", "2"], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while running.poll() is None and not list(folder.glob("parts/*-sentences.parquet")):
+        time.sleep(0.1)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does, to all its processes
+    _, said = running.communicate()
+    assert running.returncode == 130
+    assert said.splitlines()[-1] == "python -m attnviz corpus: interrupted; the same command with --resume continues"
+    assert list(folder.glob("parts/*.part")) == []
+    settings = corpus.Settings(MODELS[:1], str(lines), root=str(root))
+    first, *_, last = corpus.run(settings, folder, resume=True)
+    assert 0 < first.done < last.done == len(SENTENCES) * 200
+    list(corpus.run(settings, tmp_path / "whole"))
+    same_files(folder, tmp_path / "whole")

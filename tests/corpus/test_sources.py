@@ -1,0 +1,113 @@
+"""corpus/sources.py: the same records from every kind of file, and lines that are none in their places."""
+
+import gzip
+import json
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from attnviz.corpus.sources import Record, Unreadable, count, read
+
+RECORDS = [
+    Record(1, "a", "A dog.", "Un chien."),
+    Record(2, "b", "Two  cats", "Deux chats"),
+    Record(3, "7", "Été 🎈", "x"),
+]
+PLAIN = [record._replace(id=str(record.number), target=None) for record in RECORDS]
+
+
+def tsv(path):
+    path.write_text("".join(f"{r.id}\t{r.source}\t{r.target}\n" for r in RECORDS), encoding="utf-8")
+
+
+def jsonl(path):
+    rows = ({"id": r.id, "source": r.source, "target": r.target, "more": [1]} for r in RECORDS)
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+
+
+def table(path):
+    rows = [{"target": r.target, "id": r.id, "source": r.source, "more": 1.5} for r in RECORDS]
+    parquet.write_table(pa.Table.from_pylist(rows), path)
+
+
+def lines(path):
+    path.write_bytes("\r\n".join(r.source for r in RECORDS).encode("utf-8-sig"))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    "name, write, wanted",
+    [("in.tsv", tsv, RECORDS), ("in.JSONL", jsonl, RECORDS), ("in.parquet", table, RECORDS), ("in.en", lines, PLAIN)],
+)
+def test_kinds_of_files(tmp_path, name, write, wanted, packed):
+    path = tmp_path / name
+    write(path)
+    if packed:
+        path = tmp_path / f"{name}.gz"
+        path.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+    assert list(read(path)) == wanted
+    assert count(path) == len(wanted)
+
+
+def test_tsv_with_fewer_columns(tmp_path):
+    path = tmp_path / "in.tsv"
+    path.write_text("one\ntwo\tdeux\n")
+    assert list(read(path)) == [Record(1, "1", "one"), Record(2, "2", "two", "deux")]
+
+
+@pytest.mark.parametrize(
+    "name, line, reason",
+    [
+        ("in.txt", b"caf\xe9", "it must be UTF-8 text; got byte 0xe9"),
+        ("in.tsv", b"1\ta\tb\tc", "it must have 1 to 3 columns (id, source, target); got 4"),
+        ("in.jsonl", b"[1]", "it must be a JSON object; got '[1]'"),
+        ("in.jsonl", b'{"source": 3}', "source must be a string; got 3"),
+        ("in.jsonl", b'{"source": "a", "target": 3}', "target must be a string or none; got 3"),
+        ("in.jsonl", b"{}", "source must be a string; got None"),
+    ],
+)
+def test_a_line_that_cannot_be_read_keeps_its_number(tmp_path, name, line, reason):
+    good = b'{"source": "A dog."}' if name.endswith("jsonl") else b"A dog."
+    (tmp_path / name).write_bytes(b"\n".join([good, line, good]))
+    found = list(read(tmp_path / name))
+    assert found[1] == Unreadable(2, reason)
+    assert [(record.number, record.source) for record in (found[0], found[2])] == [(1, "A dog."), (3, "A dog.")]
+
+
+def test_bad_json_says_where(tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"source": }\n')
+    (found,) = read(tmp_path / "in.jsonl")
+    assert found.number == 1 and found.reason.startswith("it must be a JSON object; Expecting value")
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("in.txt.gz", b"no gzip", "is a damaged gzip file: Not a gzipped file"),
+        ("in.parquet", b"no parquet", "is no Parquet file: "),
+        ("in.parquet.gz", b"no gzip", "is no Parquet file: Not a gzipped file"),
+    ],
+)
+def test_files_that_are_not_what_they_say(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    for use in (count, lambda path: list(read(path))):
+        with pytest.raises(ValueError) as error:
+            use(path)
+        assert str(error.value).startswith(f"{path} {message}")
+
+
+def test_parquet_without_sources(tmp_path):
+    parquet.write_table(pa.table({"text": ["A dog."]}), tmp_path / "in.parquet")
+    with pytest.raises(ValueError) as error:
+        list(read(tmp_path / "in.parquet"))
+    assert str(error.value) == f"{tmp_path / 'in.parquet'} must have a column `source`; got text"
+
+
+def test_parquet_rows_without_a_source(tmp_path):
+    parquet.write_table(pa.table({"source": ["A dog.", None]}), tmp_path / "in.parquet")
+    assert list(read(tmp_path / "in.parquet")) == [
+        Record(1, "1", "A dog."),
+        Unreadable(2, "source must be a string; got None"),
+    ]
