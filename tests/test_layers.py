@@ -26,6 +26,7 @@ LAYERS = {
     "heads": "numpy pandas",
     "rollout": "numpy pandas",
     "figures": "numpy pandas plotly",
+    "reading": "numpy",
     "export": "numpy pandas plotly",
     "data": "pooch tokenizers torch",
     "networks": "torch",
@@ -58,6 +59,7 @@ LIGHT = (
     "heads",
     "rollout",
     "figures",
+    "reading",
     "export",
 )
 LIGHT_MODULES = ("data.limits", "data.readers", "data.tasks", "models.names", "models.checkpoint_files")

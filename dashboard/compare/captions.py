@@ -6,6 +6,7 @@ What a person or a model wrote is escaped here.
 import html
 import math
 
+from attnviz import reading
 from attnviz.figures import labels
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices.options import kind_title
@@ -33,9 +34,10 @@ def translation(column: Column) -> str:
 
 
 def shown_map(column: Column) -> str:
-    """Which map is drawn, and how much weight was hidden."""
+    """What the map shows, which map is drawn, and how much weight was hidden."""
     words = ". ".join(filter(None, (which(column), removed(column.grid))))
-    return f'<p class="what">{words}.{_unknown(column)}{_gold_links(column)}</p>'
+    read = html.escape(reading.sentence(column.grid))
+    return f'<p class="reading">{read}</p><p class="what">{words}.{_unknown(column)}{_gold_links(column)}</p>'
 
 
 def _gold_links(column: Column) -> str:

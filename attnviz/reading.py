@@ -1,0 +1,228 @@
+"""What a map shows, in a sentence: rules that read one Grid and say only what its weights bear out.
+
+A map of cross-attention is read word by word: weights are SUMMED over the pieces of a source word and AVERAGED over the
+pieces of a target word; words without a letter or digit are left out. A word "looks at" its most attended word when
+that has at least LEAST of its weight. Axes: Q queries, K keys; T target words, S source words.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from attnviz import stats
+from attnviz.figures.labels import plain, quoted
+from attnviz.select import Grid
+
+LEAST = 0.5  # of its weight on one word, for a word to "look at" it
+MOST_ROWS = 0.5  # more than this share of the rows makes "most rows"
+NEARLY_ALL = 0.8  # share of the rows that makes a diagonal
+SHARP = 0.8  # mean of the largest weights of the rows
+BLURRED = 0.6  # mean normalised entropy of the rows
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One thing that a map shows. rule : its name in RULES. sentence : plain text, not escaped.
+
+    cells : the cells (query, key) that it is about, counted from 0; () when it is about the whole map.
+    """
+
+    rule: str
+    sentence: str
+    cells: tuple[tuple[int, int], ...] = ()
+
+
+def observe(grid: Grid) -> list[Observation]:
+    """Everything that RULES see in a map, in their order; at least one, unless no row has weights."""
+    return [seen for rule in RULES.values() if (seen := rule(grid)) is not None]
+
+
+def sentence(grid: Grid) -> str:
+    """What is most worth looking at: the first observation about places, then how sharp it is; "" without weights."""
+    seen = {observation.rule: observation for observation in observe(grid)}
+    places = next((seen[rule] for rule in seen if rule not in ("sharp", "blurred", "strongest")), seen.get("strongest"))
+    degree = seen.get("sharp") or seen.get("blurred")
+    return " ".join(observation.sentence for observation in (places, degree) if observation)
+
+
+def special(grid: Grid) -> Observation | None:
+    """Most rows of words have their largest weight on a special token (argmax)."""
+    rows, best = _argmax(grid)
+    on_special = [key for key in best if grid.keys[key].special]
+    if not rows or len(on_special) <= MOST_ROWS * len(rows):
+        return None
+    names = " or ".join(dict.fromkeys(plain(grid.keys[key].text) for key in on_special))
+    cells = tuple((row, key) for row, key in zip(rows, best) if grid.keys[key].special)
+    text = f"{len(on_special)} of {len(rows)} rows look most at {names}: they look at no word in particular."
+    return Observation("special", text, cells)
+
+
+def swapped(grid: Grid) -> Observation | None:
+    """Two words that follow each other in the target look at two that stand the other way round in the source.
+
+    Of several such places, the one whose weaker word looks hardest. Each of the four words must be one word only.
+    """
+    if grid.kind != "cross":
+        return None
+    targets, sources, weights = _on_words(grid)
+    best, largest = weights.argmax(1), weights.max(1)
+    places = [t for t in range(len(targets) - 1) if best[t] > best[t + 1] and largest[t : t + 2].min() >= LEAST]
+    if not places:
+        return None
+    first = max(places, key=lambda t: (best[t] - best[t + 1] == 1, largest[t : t + 2].min()))
+    looks = [
+        f"{quoted_word(targets[t])} looks at {quoted_word(sources[best[t]])} ({largest[t]:.2f})"
+        for t in (first, first + 1)
+    ]
+    near = best[first] - best[first + 1] == 1
+    end = "the two words have changed places" if near else "the order of the words differs"
+    cells = tuple((targets[t].first, sources[best[t]].first) for t in (first, first + 1))
+    return Observation("swapped", f"{looks[0]} and the next word, {looks[1]}: {end}.", cells)
+
+
+def reversed_order(grid: Grid) -> Observation | None:
+    """Nearly all words look at the mirror image of their place, within one word; at least four words."""
+    share = _near(grid, mirrored=True)
+    if share is None or share < NEARLY_ALL:
+        return None
+    return Observation("reversed", f"The map is an anti-diagonal: {share:.0%} of the rows look at the mirrored place.")
+
+
+def diagonal(grid: Grid) -> Observation | None:
+    """Nearly all words look at their own place, within one word (both texts scaled to one length); at least four."""
+    share = _near(grid, mirrored=False)
+    if share is None or share < NEARLY_ALL:
+        return None
+    return Observation("diagonal", f"The map is nearly a diagonal: {share:.0%} of the words keep their place.")
+
+
+def neighbour(grid: Grid) -> Observation | None:
+    """Most rows of self-attention have their largest weight at one distance: themselves, the token before or after."""
+    if grid.kind == "cross":
+        return None
+    rows, best = _argmax(grid)
+    shifted = grid.sides == ("target", "input")  # key t is the token before target token t
+    names = {-1: "the token before them", 0: "themselves", 1: "the token after them"}
+    for distance, name in names.items():
+        cells = tuple((row, key) for row, key in zip(rows, best) if key - row - shifted == distance)
+        if rows and len(cells) > MOST_ROWS * len(rows):
+            return Observation("neighbour", f"{len(cells)} of {len(rows)} rows look most at {name}.", cells)
+    return None
+
+
+def sharp(grid: Grid) -> Observation | None:
+    """The mean of the largest weights of the rows is at least SHARP."""
+    mean = _mean(grid, "max_weight")
+    if mean is None or mean < SHARP:
+        return None
+    return Observation("sharp", f"Sharp: on average {mean:.2f} of a row's weight is on one token.")
+
+
+def blurred(grid: Grid) -> Observation | None:
+    """The mean normalised entropy of the rows is at least BLURRED."""
+    mean, positions = _mean(grid, "normalised_entropy"), _mean(grid, "effective_entropy")
+    if mean is None or mean < BLURRED:
+        return None
+    text = f"Blurred: on average a row spreads its weight as if evenly over {positions:.1f} of {len(grid.keys)} tokens."
+    return Observation("blurred", text)
+
+
+def strongest(grid: Grid) -> Observation | None:
+    """The largest weight of all rows of words."""
+    rows, best = _argmax(grid)
+    if not rows:
+        return None
+    query, key = max(zip(rows, best), key=lambda cell: grid.weights[cell])
+    looks = (
+        f"{quoted(grid.queries[query])} looks hardest: at {quoted(grid.keys[key])} ({grid.weights[query, key]:.2f})."
+    )
+    return Observation("strongest", looks, ((query, key),))
+
+
+RULES: dict[str, Callable[[Grid], Observation | None]] = {
+    "special": special,
+    "reversed": reversed_order,
+    "swapped": swapped,
+    "diagonal": diagonal,
+    "neighbour": neighbour,
+    "sharp": sharp,
+    "blurred": blurred,
+    "strongest": strongest,
+}
+
+
+@dataclass(frozen=True)
+class _Word:
+    text: str
+    first: int  # its first token
+    tokens: tuple[int, ...]
+
+
+def quoted_word(word: _Word) -> str:
+    return f"‘{plain(word.text)}’"
+
+
+def _rows(grid: Grid) -> np.ndarray:
+    """The rows (from 0) of tokens that are not special, have weights and see more than one key."""
+    usable = np.isfinite(grid.weights).all(1) & (grid.visible.sum(1) > 1)
+    return np.flatnonzero(usable & [not token.special for token in grid.queries])
+
+
+def _argmax(grid: Grid) -> tuple[list[int], list[int]]:
+    """The rows of `_rows`, and the most attended key of each."""
+    rows = _rows(grid)
+    return rows.tolist(), np.where(grid.visible, grid.weights, -1)[rows].argmax(1).tolist() if len(rows) else []
+
+
+def _mean(grid: Grid, statistic: str) -> float | None:
+    rows = _rows(grid)
+    if not len(rows):
+        return None
+    return float(stats.measure(grid.weights[rows], grid.visible[rows], 0.1)[statistic].mean())
+
+
+def _near(grid: Grid, mirrored: bool) -> float | None:
+    """Share of the target words that look within one word of the diagonal, or of the anti-diagonal; None if unfit."""
+    if grid.kind != "cross":
+        return None
+    targets, sources, weights = _on_words(grid)
+    count, width = weights.shape
+    if count < 4 or width < 4:
+        return None
+    places = (np.arange(count) + 0.5) * width / count - 0.5
+    wanted = width - 1 - places if mirrored else places
+    looks = weights.max(1) >= LEAST
+    return float((looks & (np.abs(weights.argmax(1) - wanted) <= 1)).mean())
+
+
+def _on_words(grid: Grid) -> tuple[list[_Word], list[_Word], np.ndarray]:
+    """The words of both sides, and the weights (T, S) between them; rows without weights are left out."""
+    kept = set(_rows(grid).tolist())
+    targets = [word for word in _words(grid.queries) if kept.issuperset(word.tokens)]
+    sources = _words(grid.keys)
+    weights = np.zeros((len(targets), max(len(sources), 1)))
+    for t, target in enumerate(targets):
+        for s, source in enumerate(sources):
+            weights[t, s] = grid.weights[np.ix_(target.tokens, source.tokens)].sum(1).mean()
+    return targets, sources, weights
+
+
+def _words(tokens) -> list[_Word]:
+    """Tokens joined to words; special tokens and words without a letter or digit are left out."""
+    places = [place for place, token in enumerate(tokens) if not token.special and token.word is not None]
+    words = []
+    for _, group in groupby(places, key=lambda place: tokens[place].word):
+        group = tuple(group)
+        text = "".join(_new_text(tokens, place, group) for place in group).strip()
+        if any(character.isalnum() for character in text):
+            words.append(_Word(text, group[0], group))
+    return words
+
+
+def _new_text(tokens, place: int, group: tuple[int, ...]) -> str:
+    """The text of a piece; "" for a further byte of a character that the piece before it has said."""
+    before = tokens[place - 1] if place > group[0] else None
+    span = (tokens[place].start, tokens[place].end)
+    return "" if before is not None and (before.start, before.end) == span else tokens[place].text
