@@ -27,7 +27,7 @@ LAYERS = {
     "rollout": "numpy pandas",
     "figures": "numpy pandas plotly",
     "reading": "numpy",
-    "export": "numpy pandas plotly",
+    "export": "matplotlib numpy pandas plotly",
     "data": "pooch tokenizers torch",
     "networks": "torch",
     "models": "huggingface_hub numpy pandas safetensors torch transformers",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from attnviz.cli import arguments
 
+SIZES = ("column", "page", "slide")  # attnviz.export.printed.SIZES, which imports matplotlib
 HELP = "translate or classify one text and show what the model attended to"
 
 
@@ -27,6 +28,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--html", metavar="FILE", help="write a page with heatmaps, bars and statistics that opens offline"
     )
+    parser.add_argument(
+        "--picture", metavar="FILE", help="write the map for a slide or a paper, to FILE.svg, FILE.pdf or FILE.png"
+    )
+    parser.add_argument("--size", choices=SIZES, help=f"of the picture: {', '.join(SIZES)} (default page)")
+    parser.add_argument(
+        "--font", type=float, metavar="POINTS", help="size of the picture's type (default: of its size)"
+    )
+    parser.add_argument("--dark", action="store_true", help="a dark picture")
     arguments.add_root(parser)
 
 
@@ -40,10 +49,12 @@ def run(args: Namespace) -> None:
     from attnviz.trace import files
 
     trace = _traced(open_model(args, huggingface=True), args)
-    if args.html and not trace.maps:
-        raise ValueError(f"{trace.model} has no attention to show; leave --html out")
+    if not trace.maps and (args.html or args.picture):
+        raise ValueError(f"{trace.model} has no attention to show; leave --html and --picture out")
     if args.html:
         _write(args.html, html_page.page(trace))
+    if args.picture:
+        _write(args.picture, _picture(trace, args))
     if args.save:
         files.save_trace(trace, args.save)
         _say_written(args.save)
@@ -51,7 +62,7 @@ def run(args: Namespace) -> None:
         print(trace.to_json())
     elif args.json:
         _write(args.json, trace.to_json().encode("utf-8"))
-    elif not args.html and not args.save:
+    elif not (args.html or args.save or args.picture):
         print(summary(trace))
 
 
@@ -64,6 +75,18 @@ def _traced(model, args: Namespace):
     if args.target is not None or args.beam is not None:
         raise ValueError(f"{model.name} is a classifier; --target and --beam are for models that translate")
     return model.trace(args.text)
+
+
+def _picture(trace, args: Namespace) -> bytes:
+    """The map of the last layer, the mean of its heads: cross-attention where there is any."""
+    from attnviz import select
+    from attnviz.export import printed
+
+    ending = Path(args.picture).suffix.removeprefix(".").lower()
+    if ending not in printed.FORMATS:
+        raise ValueError(f"--picture must end in .{', .'.join(printed.FORMATS)}; got {args.picture}")
+    grid = select.select(trace, trace.maps[0].kind)
+    return printed.picture(trace, grid, ending, args.size or "page", font=args.font, dark=args.dark)
 
 
 def _write(path: str, content: bytes) -> None:

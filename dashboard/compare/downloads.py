@@ -12,6 +12,7 @@ import attnviz
 from attnviz import stats
 from attnviz.export import bundle as export
 from dashboard.choices.options import number
+from dashboard.compare import printing
 from dashboard.compare.pictures import makers
 from dashboard.compare.scene import CompareScene
 from dashboard.session import state
@@ -46,6 +47,8 @@ def show(current: CompareScene, dark: bool) -> None:
                     key=f"html-{export.figure_name(name)}",
                     type="tertiary",
                 )
+        if current.mapped:
+            printing.show(current, place)
 
 
 def page(current: CompareScene, dark: bool, place: Place, name: str) -> bytes:

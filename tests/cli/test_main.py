@@ -119,7 +119,18 @@ def test_without_attention_the_table_says_so(cli, root, tmp_path):
     assert cli("trace", SENTENCE, "--model", "en-fr/fixed-context", "--html", tmp_path / "x") == (
         2,
         "",
-        "python -m attnviz trace: en-fr/fixed-context has no attention to show; leave --html out\n",
+        "python -m attnviz trace: en-fr/fixed-context has no attention to show; leave --html and --picture out\n",
+    )
+
+
+def test_trace_picture(cli, tmp_path):
+    arguments = ("trace", SENTENCE, "--model", "en-fr/transformer", "--picture")
+    assert cli(*arguments, tmp_path / "x.svg", "--size", "column") == (0, "", f"{tmp_path / 'x.svg'} is written\n")
+    assert "mean of 2 heads</text>" in (tmp_path / "x.svg").read_text()
+    assert cli(*arguments, "x.gif") == (
+        2,
+        "",
+        "python -m attnviz trace: --picture must end in .svg, .pdf, .png; got x.gif\n",
     )
 
 

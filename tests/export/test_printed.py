@@ -1,0 +1,133 @@
+"""Maps for slides and papers: sizes in cm, rectangles and text in the vectors, PNG and SVG the same picture."""
+
+import io
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+import serving
+import synthetic
+from linked import PAIR, forced, sharp
+from PIL import Image
+
+from attnviz import alignment, select
+from attnviz.export import printed
+from attnviz.figures.theme import DARK, LIGHT
+
+TRACE = synthetic.trace("The $5 dog <eos>", "Le chien & noir", kinds=("cross", "decoder"), heads=2, layers=2)
+GRID = select.select(TRACE)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg: bytes) -> list[str]:
+    return ["".join(node.itertext()).strip() for node in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+def size_in_cm(pdf: bytes) -> tuple[float, float]:
+    box = re.search(rb"/MediaBox \[ ?0 0 ([\d.]+) ([\d.]+) ?\]", pdf)
+    return tuple(float(number) / 72 * 2.54 for number in box.groups())
+
+
+def test_the_picture_names_what_it_shows():
+    said = texts(printed.picture(TRACE, GRID, "svg", "slide"))
+    for name in (
+        "synthetic (synthetic): cross-attention, layer 2 of 2, mean of 2 heads",
+        "The $5 dog <eos>",
+        "→ Le chien & noir",
+        "source (attended to)",
+        "target (attends)",
+        "attention weight",
+        "$",
+        "<eos>",
+        "&",
+    ):
+        assert name in said
+
+
+def test_cells_of_the_vector_are_paths_and_nothing_is_a_bitmap():
+    tree = ElementTree.fromstring(printed.picture(TRACE, GRID, "svg"))
+    assert not list(tree.iter(f"{SVG}image"))
+    filled = [node for node in tree.iter(f"{SVG}path") if node.get("d", "").count("L") == 3]
+    assert len(filled) >= GRID.weights.size
+
+
+def test_the_pdf_holds_text_in_embedded_fonts_and_no_bitmap():
+    pdf = printed.picture(TRACE, GRID, "pdf")
+    assert b"/FontFile2" in pdf and b"/ToUnicode" in pdf
+    assert b"/Subtype /Image" not in pdf
+
+
+@pytest.mark.parametrize(("size", "width"), [("column", 8.5), ("page", 17), ("slide", 33.867)])
+def test_sizes_are_those_of_the_paper(size, width):
+    cm = size_in_cm(printed.picture(TRACE, GRID, "pdf", size))
+    assert cm[0] == pytest.approx(width, abs=0.01)
+    if size == "slide":
+        assert cm[0] / cm[1] == pytest.approx(16 / 9, abs=0.001)
+
+
+def test_light_and_dark_are_asked_for():
+    for dark, theme in ((False, LIGHT), (True, DARK)):
+        corner = Image.open(io.BytesIO(printed.picture(TRACE, GRID, "png", dark=dark))).convert("RGB").getpixel((1, 1))
+        assert "#{:02x}{:02x}{:02x}".format(*corner) == theme.page
+
+
+def test_the_same_picture_is_the_same_bytes():
+    for fmt in printed.FORMATS:
+        assert printed.picture(TRACE, GRID, fmt) == printed.picture(TRACE, GRID, fmt)
+
+
+def test_the_type_has_the_size_that_was_asked_for():
+    assert b"font: 11px" in printed.picture(TRACE, GRID, "svg", font=11) or b"font-size: 11px" in printed.picture(
+        TRACE, GRID, "svg", font=11
+    )
+
+
+def test_a_row_is_framed_only_on_request():
+    outline = LIGHT.outline.encode()
+    assert outline not in printed.picture(TRACE, GRID, "svg")
+    assert outline in printed.picture(TRACE, GRID, "svg", step=1)
+
+
+def test_links_are_outlined():
+    trace = forced(PAIR, sharp(0, 2, 1, 3, size=4)[None])
+    grid = select.select(trace)
+    drawn = printed.picture(trace, grid, "svg", links=alignment.cells(grid, PAIR))
+    assert b"stroke-dasharray" in drawn and b"stroke-dasharray" not in printed.picture(trace, grid, "svg")
+
+
+def test_hidden_cells_are_hatched_and_blank_rows_empty():
+    grid = select.select(TRACE, "decoder", special=False)
+    assert np.isnan(grid.weights[0]).all()
+    assert b"<pattern" in printed.picture(TRACE, grid, "svg")
+
+
+def test_svg_in_a_browser_and_png_are_the_same_picture():
+    """Two ways to the same pixels: Chromium draws the SVG, matplotlib the PNG."""
+    width = 600
+    png = Image.open(io.BytesIO(printed.picture(TRACE, GRID, "png", "column"))).convert("L")
+    with serving.browser() as chrome:
+        page = chrome.new_page(viewport={"width": width, "height": round(width * png.height / png.width)})
+        svg = printed.picture(TRACE, GRID, "svg", "column").decode()
+        page.set_content(f"<style>body{{margin:0}}svg{{width:100%;height:auto;display:block}}</style>{svg}")
+        drawn = Image.open(io.BytesIO(page.screenshot())).convert("L")
+    coarse = (
+        75,
+        round(75 * png.height / png.width),
+    )  # edges of letters, which the two smooth in their own ways, are lost
+    drawn, png = (np.asarray(image.resize(coarse, Image.BOX), float) for image in (drawn, png))
+    assert np.abs(drawn - png).max() < 50 and np.abs(drawn - png).mean() < 3  # of 255
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(fmt="gif"), "format must be one of svg, pdf, png; got 'gif'"),
+        (dict(size="poster"), "size must be one of column, page, slide; got 'poster'"),
+        (dict(font=99), "font must be 4 to 40 points; got 99"),
+        (dict(step=9), "step must be a row of the map, 0 to 4; got 9"),
+    ],
+)
+def test_errors_name_what_was_wanted(options, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        printed.picture(TRACE, GRID, **options)
