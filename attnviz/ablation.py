@@ -18,12 +18,10 @@ import torch
 from torch import Tensor, nn
 
 from attnviz.heads import Head
-from attnviz.models.huggingface.models import Prediction, Pretrained
-from attnviz.models.trained import TextError, Trained
+from attnviz.models.huggingface.single_stack import Prediction
+from attnviz.models.model import Model, TextError
 from attnviz.networks.projections import Projection
 from attnviz.trace import Trace
-
-Model = Trained | Pretrained
 
 
 def heads(model: Model) -> list[Head]:

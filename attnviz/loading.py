@@ -1,30 +1,38 @@
-"""From a name to the object that traces with it: a checkpoint's is a Translator or a Classifier, by its mechanism."""
+"""From a name to the model that traces with it: a checkpoint is a Translator or a Classifier, by its mechanism."""
 
 from pathlib import Path
 
-from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
+from attnviz import mechanisms
 from attnviz.models import checkpoints
 from attnviz.models.classifier import Classifier
-from attnviz.models.huggingface.models import Pretrained
+from attnviz.models.model import Model
+from attnviz.models.names import HUGGING_FACE
 from attnviz.models.trained import Trained
 from attnviz.models.translator import Translator
 
-PREFIX = "hf:"
-READERS: dict[str, type[Trained]] = dict.fromkeys(MECHANISMS, Translator) | dict.fromkeys(CLASSIFIERS, Classifier)
 
-
-def load(name: str, root: Path | None = None) -> Trained | Pretrained:
+def load(name: str, root: Path | None = None) -> Model:
     """The checkpoint `name` below `root` (this project's own by default), or after `hf:` a model for the transformers library.
 
-    Raises checkpoints.CheckpointError, hf.ModelError.
+    Raises checkpoints.CheckpointError, huggingface.errors.ModelError.
     """
-    if name.startswith(PREFIX):
-        from attnviz.models.huggingface import load as hf
+    if name.startswith(HUGGING_FACE):
+        from attnviz.models.huggingface import load as huggingface
 
-        return hf.load(name.removeprefix(PREFIX))
+        return huggingface.load(name.removeprefix(HUGGING_FACE))
+    return load_checkpoint(name, root)
+
+
+def load_checkpoint(name: str, root: Path | None = None) -> Trained:
+    """The checkpoint `name` below `root`. Raises checkpoints.CheckpointError."""
     root = root or checkpoints.ROOT
     if (Path(name) / "config.json").is_file() and name not in checkpoints.names(root):
         raise checkpoints.CheckpointError(
-            f"no checkpoint {name!r}, but a folder; a model for the transformers library is {PREFIX}{name}"
+            f"no checkpoint {name!r}, but a folder; a model for the transformers library is {HUGGING_FACE}{name}"
         )
-    return READERS[checkpoints.read_config(name, root).mechanism].load(name, root)
+    return model_class(checkpoints.read_config(name, root).mechanism).load(name, root)
+
+
+def model_class(mechanism: str) -> type[Trained]:
+    """The class of a mechanism's trained models."""
+    return Classifier if mechanisms.find(mechanism).classifies else Translator

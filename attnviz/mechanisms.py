@@ -14,6 +14,11 @@ class Mechanism:
     kinds: tuple[str, ...] = ("cross",)
     classifies: bool = False  # gives a sentence a label, rather than a translation
 
+    @property
+    def head_kinds(self) -> tuple[str, ...]:
+        """Kinds of attention that have heads to show: a classifier's cross-attention is one pooling query."""
+        return tuple(kind for kind in self.kinds if not (self.classifies and kind == "cross"))
+
 
 ALL = {
     "fixed-context": Mechanism(

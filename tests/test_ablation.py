@@ -14,7 +14,7 @@ from attnviz import ablation
 from attnviz.heads import Head
 from attnviz.mechanisms import Config
 from attnviz.models.classifier import Classifier
-from attnviz.models.trained import TextError
+from attnviz.models.model import TextError
 from attnviz.networks.registry import build
 
 TEXT, TARGET = "The black dog runs.", "Le chien noir court."

@@ -6,13 +6,13 @@ from pathlib import Path
 from attnviz import loading
 from attnviz.cli import arguments
 from attnviz.models import checkpoint_files
-from attnviz.models.huggingface.models import Pretrained
-from attnviz.models.trained import Trained
+from attnviz.models.model import Model
+from attnviz.models.names import HUGGING_FACE
 
 
-def open_model(args: Namespace, huggingface: bool = False) -> Trained | Pretrained:
+def open_model(args: Namespace, huggingface: bool = False) -> Model:
     """Load the model of --model. huggingface : may it be `hf:NAME`? ValueError when there is no such checkpoint."""
-    if huggingface and args.model.startswith(loading.PREFIX):
+    if huggingface and args.model.startswith(HUGGING_FACE):
         return loading.load(args.model)
     root = arguments.root_folder(args)
     names = checkpoint_files.names(root)

@@ -9,6 +9,7 @@ from pathlib import Path
 import attnviz
 from attnviz import atomic
 from attnviz.models import batches, checkpoints
+from attnviz.models.names import ModelName
 
 KEEP = ("statistics", "weights")
 SHARD = 512  # sentences that are computed and written together, whatever the number of workers
@@ -59,7 +60,7 @@ def _model(name: str, root: Path) -> dict:
         return {}
     return {
         "weights_sha256": checkpoints.fingerprint(name, root),
-        "tokenizer_sha256": checkpoints.fingerprint_text(name.split("/")[0], root),
+        "tokenizer_sha256": checkpoints.fingerprint_tokenizer(ModelName.parse(name).pair, root),
     }
 
 

@@ -1,43 +1,38 @@
-"""Which sentences of a corpus the models read: those with something visible, of at most LONGEST pieces."""
+"""Leave out the sentences that no model can read: those without visible text, and those of more than LONGEST pieces."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from attnviz.data.batching import pieces
 from attnviz.data.corpora import Corpus
 from attnviz.data.limits import LONGEST
-from attnviz.data.readers import Pairs
-from attnviz.data.tokenizer import Text
+from attnviz.data.tokenizer import SubwordTokenizer
 
 
-def readable(corpus: Corpus, text: Text) -> tuple[Corpus, list[str]]:
-    """The corpus without those pairs of train and val of which no model can read both sides, and their sources; its
-    tests stay whole.
+def length_filter(corpus: Corpus, tokenizer: SubwordTokenizer) -> tuple[Corpus, list[str]]:
+    """The corpus with only those pairs of train and val that fit on both sides (a label always fits), and the sources
+    of the pairs left out. The tests are not filtered.
 
-    ValueError when none is left of train or of val.
+    ValueError when no pair of train, or none of val, fits.
     """
-    kept, left_out = {}, []
+    splits, left_out = {}, []
     for name in ("train", "val"):
         pairs = getattr(corpus, name)
-        fits = _fits(pairs, corpus.labelled, text)
-        kept[name] = [pair for pair, fit in zip(pairs, fits) if fit]
-        left_out += [pair[0] for pair, fit in zip(pairs, fits) if not fit]
-        if not kept[name]:
+        fitting = [all(map(_fits, ids)) for ids in pieces(pairs, tokenizer, corpus.labelled)]
+        splits[name] = [pair for pair, fits in zip(pairs, fitting) if fits]
+        left_out += [pair[0] for pair, fits in zip(pairs, fitting) if not fits]
+        if not splits[name]:
             raise ValueError(
-                f"no sentence of {name} has something visible and at most {LONGEST} pieces, which is what the models "
-                "read; give others, or shorter ones"
+                f"no sentence of {name} has visible text and at most {LONGEST} pieces, the limit of the models; "
+                "give other or shorter sentences"
             )
-    return replace(corpus, **kept), left_out
+    return replace(corpus, **splits), left_out
 
 
-def _fits(pairs: Pairs, labelled: bool, text: Text) -> list[bool]:
-    """Does a model read each side? A label always fits."""
-    return [all(map(_fit, row)) for row in pieces(pairs, text, labelled)]
+def fits(sentences: Sequence[str], tokenizer: SubwordTokenizer) -> list[bool]:
+    """For each sentence: does it have visible text, and at most LONGEST pieces?"""
+    return [_fits(ids) for ids in tokenizer.batch_ids(list(sentences))]
 
 
-def fits(sentences: list[str], text: Text) -> list[bool]:
-    """Of each sentence: is there something visible, and at most LONGEST pieces?"""
-    return list(map(_fit, text.batch_ids(sentences)))
-
-
-def _fit(ids: list[int]) -> bool:
-    return 1 < len(ids) <= LONGEST  # one of them is <eos>
+def _fits(ids: list[int]) -> bool:
+    return 1 < len(ids) <= LONGEST  # <eos> is one of them

@@ -70,10 +70,10 @@ def byte_pairs(tokenizer: Tokenizer, texts: list[str], size: int) -> None:
     tokenizer.train_from_iterator(texts, trainer)
 
 
-def weighed(tokenizer: Tokenizer, texts: list[str], size: int) -> None:
+def unigram(tokenizer: Tokenizer, texts: list[str], size: int) -> None:
     """The pieces of `byte_pairs`, with the log of their share of the texts: a unigram model (Kudo 2018).
 
-    It divides a word nearly as byte pairs do, and with the shares `Text` finds words where nobody typed spaces.
+    It divides a word nearly as byte pairs do. From the shares, `SubwordTokenizer` finds words in text without spaces.
     """
     byte_pairs(tokenizer, texts, size)
     counts = Counter(number for encoding in tokenizer.encode_batch(texts) for number in encoding.ids)
@@ -106,7 +106,7 @@ STYLES = {
             [normalizers.NFC(), *_replace(_SAME), normalizers.Lowercase(), *_replace(_TYPED), normalizers.Strip()]
         ),
         _each(_TOKENISED),
-        weighed,
+        unigram,
     ),
     "plain": Style(
         normalizers.Sequence(

@@ -1,11 +1,11 @@
-"""Text to pieces and back: one joint subword vocabulary, with the place of every piece in the text as typed.
+"""Text to pieces and back: one joint subword vocabulary, with the character offsets of every piece in the typed text.
 
-Typographic quotes, odd spaces, composed characters and whatever else a pair takes to be the same (styles.py) are
-normalised inside the tokenizer, which still knows where in the original text each piece came from.
+Typographic quotes, unusual spaces and composed characters are normalised inside the tokenizer (styles.py). The offsets
+are still those of the original text.
 
-Chinese and Japanese: a piece says whether a word begins with it, by the same mark as in other scripts. The text that
-readers see is without spaces; `Text.spaced` writes them, as corpora for scoring do. Text typed without spaces is
-divided where that makes it most probable, in vocabularies that have the shares of their pieces (`styles.weighed`).
+Chinese and Japanese: a mark says that a word begins with a piece, as in other scripts. Readers see the text without
+spaces; `SubwordTokenizer.spaced` writes them, as corpora for scoring do. Text typed without spaces is divided into its
+most probable words, if the vocabulary has the probabilities of its pieces (`styles.unigram`).
 """
 
 import json
@@ -38,7 +38,7 @@ class Tokens:
     tokens: tuple[Token, ...]
 
 
-def train_vocabulary(texts: Iterable[str], size: int, style: str = "written") -> "Text":
+def train_vocabulary(texts: Iterable[str], size: int, style: str = "written") -> "SubwordTokenizer":
     """Learn a vocabulary of at most `size` pieces, specials included, from the texts of all languages together.
 
     style : how the texts are written, see styles.py. ValueError when it is none of those.
@@ -48,70 +48,72 @@ def train_vocabulary(texts: Iterable[str], size: int, style: str = "written") ->
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer, tokenizer.pre_tokenizer = STYLES[style].normalizer, STYLES[style].pre_tokenizer
     STYLES[style].learn(tokenizer, list(texts), size)
-    return Text(tokenizer)
+    return SubwordTokenizer(tokenizer)
 
 
-class Text:
-    """The tokenizer of a language pair. marked : write a space before every word, in every script (see `spaced`)."""
+class SubwordTokenizer:
+    """The tokenizer of a language pair, both sides.
 
-    def __init__(self, tokenizer: Tokenizer, marked: bool = False):
+    backend : of the tokenizers library. marked : write a space before every word, in every script (see `spaced`).
+    """
+
+    def __init__(self, backend: Tokenizer, marked: bool = False):
         # Only pieces come out of text: a person who types "<eos>" gets five characters, not the end of the sentence.
-        tokenizer.encode_special_tokens = True
-        self.tokenizer, self.marked = tokenizer, marked
+        backend.encode_special_tokens = True
+        self.backend, self.marked = backend, marked
         self._shown: dict[int, str] = {}  # pieces asked for so far, see `piece`
 
     @classmethod
-    def load(cls, path: Path) -> "Text":
+    def load(cls, path: Path) -> "SubwordTokenizer":
         return cls(Tokenizer.from_file(str(path)))
 
     def save(self, path: Path) -> None:
-        self.tokenizer.save(str(path), pretty=False)
+        self.backend.save(str(path), pretty=False)
 
     def problem(self) -> str | None:
-        """What is missing for a tokenizer of this project; None when it is whole."""
-        if [self.tokenizer.id_to_token(number) for number in range(len(SPECIALS))] != list(SPECIALS):
+        """Why this is no tokenizer of this project; None when it is one."""
+        if [self.backend.id_to_token(number) for number in range(len(SPECIALS))] != list(SPECIALS):
             return f"its first pieces are not {', '.join(SPECIALS)}"
-        if self.tokenizer.pre_tokenizer is None or self.tokenizer.normalizer is None:
+        if self.backend.pre_tokenizer is None or self.backend.normalizer is None:
             return "it has no normaliser or no pre-tokeniser"
         return None
 
-    def spaced(self) -> "Text":
-        """The same tokenizer, which shows the spaces between words also where print has none: for scores on given
-        words."""
-        return Text(self.tokenizer, marked=True)
+    def spaced(self) -> "SubwordTokenizer":
+        """The same tokenizer, which writes spaces between words in every script: for scores on given words."""
+        return SubwordTokenizer(self.backend, marked=True)
 
-    def loosened(self, share: float) -> "Text":
+    def loosened(self, share: float) -> "SubwordTokenizer":
         """A copy that leaves out that share of the merges of pieces, at random: BPE-dropout, Provilkov et al. 2020.
 
         Its chance is the library's own and takes no seed. ValueError when the vocabulary was not made by merging.
         """
-        tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
+        tokenizer = Tokenizer.from_str(self.backend.to_str())
         if not isinstance(tokenizer.model, models.BPE):
             raise ValueError(
                 "piece_dropout needs a vocabulary of byte-pair merges, and this one has none; leave it at 0"
             )
         tokenizer.model.dropout = share
-        return Text(tokenizer, self.marked)
+        return SubwordTokenizer(tokenizer, self.marked)
 
     def __len__(self) -> int:
-        return self.tokenizer.get_vocab_size()
+        return self.backend.get_vocab_size()
 
     def ids(self, text: str) -> list[int]:
         """Piece ids of a text, <eos> last."""
-        return [*self.tokenizer.encode(self._divide(text)[0]).ids, EOS]
+        return [*self.backend.encode(self._divide(text)[0]).ids, EOS]
 
     def batch_ids(self, texts: list[str]) -> list[list[int]]:
         """Piece ids of many texts, <eos> last in each."""
         divided = [self._divide(text)[0] for text in texts]
-        return [[*encoding.ids, EOS] for encoding in self.tokenizer.encode_batch_fast(divided)]
+        return [[*encoding.ids, EOS] for encoding in self.backend.encode_batch_fast(divided)]
 
     def encode(self, text: str) -> Tokens:
         """Pieces of a text with character offsets into it as typed, and <eos>."""
         divided, places = self._divide(text)
-        encoding = self.tokenizer.encode(divided)
+        encoding = self.backend.encode(divided)
         tokens, following = [], [start for start, _ in encoding.offsets[1:]] + [len(divided)]
         for number, span, word, limit in zip(encoding.ids, encoding.offsets, encoding.word_ids, following):
-            start, end = self._surface(divided, *span, limit, self.tokenizer.id_to_token(number))
+            start, end = self._surface(divided, *span, limit, self.backend.id_to_token(number))
             start, end = places[start], places[end]
             tokens.append(Token(text[start:end], start, end, word=word, unknown=number == UNK))
         tokens.append(Token("<eos>", len(text), len(text), special=True))
@@ -131,7 +133,7 @@ class Text:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text that pieces spell; specials are left out."""
-        pieces = (self.tokenizer.id_to_token(i) for i in ids if i >= len(SPECIALS))
+        pieces = (self.backend.id_to_token(i) for i in ids if i >= len(SPECIALS))
         text = "".join(pieces).replace(SPACE, " ").strip()
         return text if self.marked else _UNPRINTED.sub("", text)
 
@@ -145,12 +147,12 @@ class Text:
             if number < len(SPECIALS):
                 tokens.append(Token(SPECIALS[number], len(text), len(text), special=True))
                 continue
-            piece = self.tokenizer.id_to_token(number).replace(SPACE, " ")
+            piece = self.backend.id_to_token(number).replace(SPACE, " ")
             piece = piece if text else piece.lstrip(" ")
             start = len(text) + (len(piece) - len(piece.lstrip(" ")) if piece.strip() else 0)
             text += piece
             tokens.append(Token(text[start:], start, len(text)))
-        ends = [end for _, (_, end) in self.tokenizer.pre_tokenizer.pre_tokenize_str(text)]
+        ends = [end for _, (_, end) in self.backend.pre_tokenizer.pre_tokenize_str(text)]
         found = [t if t.special else replace(t, word=bisect_right(ends, t.start)) for t in tokens]
         return (text, tuple(found)) if self.marked else _print(text, found)
 
@@ -175,12 +177,14 @@ class Text:
 
     @cached_property
     def _divider(self) -> tuple[Tokenizer, set[str]] | None:
-        """A tokenizer whose pieces have no marks, and those of them that are more often a word's first; None without
-        shares."""
-        if not isinstance(self.tokenizer.model, models.Unigram):
+        """A tokenizer whose pieces have no marks, and the pieces that are more often the first of a word than not.
+
+        None when the vocabulary has no probabilities.
+        """
+        if not isinstance(self.backend.model, models.Unigram):
             return None
         shares, initial = {}, set()
-        for piece, share in json.loads(self.tokenizer.to_str())["model"]["vocab"]:
+        for piece, share in json.loads(self.backend.to_str())["model"]["vocab"]:
             plain = piece.removeprefix(SPACE)
             if _RUN.fullmatch(plain) and share > shares.get(plain, -float("inf")):
                 shares[plain] = share
@@ -194,7 +198,7 @@ class Text:
     def piece(self, number: int) -> str:
         """A piece as a reader sees it."""
         if number not in self._shown:
-            self._shown[number] = self.tokenizer.id_to_token(number).replace(SPACE, " ").strip() or "␣"
+            self._shown[number] = self.backend.id_to_token(number).replace(SPACE, " ").strip() or "␣"
         return self._shown[number]
 
 

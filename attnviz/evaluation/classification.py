@@ -9,7 +9,7 @@ from attnviz.evaluation import metrics
 from attnviz.mechanisms import LABELS
 from attnviz.models import classifier as classify
 from attnviz.models.classifier import Classifier
-from attnviz.models.trained import TextError
+from attnviz.models.model import TextError
 
 
 def score(classifier: Classifier, sentences: Sequence[str], labels: Sequence[str]) -> dict:
@@ -26,13 +26,13 @@ def score(classifier: Classifier, sentences: Sequence[str], labels: Sequence[str
             f"there must be at least one sentence, and one label for each; got {len(sentences)} and {len(labels)}"
         )
     for number, sentence in enumerate(sentences, start=1):
-        if (size := len(classifier.text.ids(sentence))) > LONGEST:
+        if (size := len(classifier.tokenizer.ids(sentence))) > LONGEST:
             raise TextError(
-                f"sentence {number} is too long: {size} pieces with the end mark, and the models read at most "
+                f"sentence {number} is too long: {size} pieces with <eos>, and the models read at most "
                 f"{LONGEST}; shorten it or leave it out"
             )
     started = time.perf_counter()
-    predictions = classify.labels(classifier.model, classifier.text, sentences)
+    predictions = classify.labels(classifier.model, classifier.tokenizer, sentences)
     seconds = time.perf_counter() - started
     counts = Counter(zip(labels, predictions))
     return {

@@ -77,13 +77,6 @@ METRICS = {
         Metric("accuracy", "accuracy (%)", _accuracy),
     )
 }
-# The target languages and tasks with other metrics than `written` below.
-_TARGETS = {
-    "ja": ("bleu_morphemes", "bleu_char", "chrf"),
-    "zh": ("bleu_words", "bleu_char", "chrf"),
-    "reverse": ("exact_match",),
-    "sst2": ("accuracy",),
-}
 
 
 def tok_lc(language: str) -> tuple[Metric, ...]:

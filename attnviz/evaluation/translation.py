@@ -10,10 +10,10 @@ from tqdm import tqdm
 
 from attnviz.data import batching
 from attnviz.data.limits import LONGEST
-from attnviz.data.tokenizer import PAD, Text
+from attnviz.data.tokenizer import PAD, SubwordTokenizer
 from attnviz.evaluation import metrics
 from attnviz.evaluation.attention_metrics import ATTENTION_METRICS, AttentionMetric, MeanEntropy
-from attnviz.models.trained import TextError
+from attnviz.models.model import TextError
 from attnviz.models.translator import BEAMS, Translator
 from attnviz.networks import decode
 
@@ -23,7 +23,7 @@ BATCH = 3000  # source pieces decoded at once, padding included
 Decoded = Iterator[tuple[list[int], decode.Unrolled, list[int]]]
 
 
-def translate(model: nn.Module, text: Text, sentences: list[str], device: str | torch.device) -> list[str]:
+def translate(model: nn.Module, text: SubwordTokenizer, sentences: list[str], device: str | torch.device) -> list[str]:
     """Greedy translations, in batches of similar length."""
     result = [""] * len(sentences)
     for indices, unrolled, lengths in _greedy(model, text.batch_ids(sentences), range(len(sentences)), device):
@@ -74,11 +74,11 @@ def translations(
     if not 1 <= beam <= BEAMS:
         raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam}")
     started = time.perf_counter()
-    ids = translator.text.batch_ids(list(sources))
+    ids = translator.tokenizer.batch_ids(list(sources))
     nonempty, seconds = _nonempty(ids), time.perf_counter() - started
     of_task = (ATTENTION_METRICS[key] for key in translator.task.attention_metrics)
     attention_metrics = [metric() for metric in (MeanEntropy, *of_task, *also)]
-    result, text = [""] * len(ids), translator.text.spaced()
+    result, text = [""] * len(ids), translator.tokenizer.spaced()
     with tqdm(total=len(nonempty), desc=translator.name, unit="sentence", disable=not progress) as bar:
         started = time.perf_counter()
         for indices, unrolled, lengths in _decoded(translator.model, ids, nonempty, beam):
@@ -106,7 +106,7 @@ def _nonempty(ids: list[list[int]]) -> list[int]:
     for number, row in enumerate(ids, start=1):
         if len(row) > LONGEST:
             raise TextError(
-                f"sentence {number} is too long: {len(row)} pieces with the end mark, and the models read at "
+                f"sentence {number} is too long: {len(row)} pieces with <eos>, and the models read at "
                 f"most {LONGEST}; shorten it or leave it out"
             )
     nonempty = [i for i, row in enumerate(ids) if len(row) > 1]
@@ -140,6 +140,6 @@ def _beam(
         yield [i], decode.forced(model, source, torch.tensor([best], device=device)), [len(best)]
 
 
-def _texts(text: Text, unrolled: decode.Unrolled, lengths: list[int]) -> list[str]:
+def _texts(text: SubwordTokenizer, unrolled: decode.Unrolled, lengths: list[int]) -> list[str]:
     """The translation of each sentence of a batch."""
     return [text.decode(row[:length]) for row, length in zip(unrolled.tokens.tolist(), lengths)]

@@ -17,7 +17,7 @@ from attnviz.data.tokenizer import BOS, PAD
 from attnviz.intervene import Change, Effect
 from attnviz.mechanisms import LABELS
 from attnviz.models.classifier import Classifier
-from attnviz.models.trained import TextError
+from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 from attnviz.networks import decode
 from attnviz.trace import Trace

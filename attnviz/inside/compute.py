@@ -84,5 +84,5 @@ def _attended(asked: replay.Moment) -> dict:
 def _alternatives(model: Trained, logits: Tensor) -> tuple[Alternative, ...]:
     """The most probable next tokens, or labels, with their probabilities."""
     chances, numbers = logits.softmax(-1).topk(min(FIVE, len(logits)))
-    name = LABELS.__getitem__ if isinstance(model, Classifier) else model.text.piece
+    name = LABELS.__getitem__ if isinstance(model, Classifier) else model.tokenizer.piece
     return tuple(Alternative(name(number), chance) for number, chance in zip(numbers.tolist(), chances.tolist()))

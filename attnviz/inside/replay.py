@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attnviz.attention import Attention, MultiHead
 from attnviz.data.styles import SPACE
-from attnviz.data.tokenizer import BOS, EOS, Text
+from attnviz.data.tokenizer import BOS, EOS, SubwordTokenizer
 from attnviz.models.trained import Trained
 from attnviz.networks import decode
 from attnviz.networks.classifier import SelfAttention
@@ -45,13 +45,13 @@ def target_ids(model: Trained, trace: Trace) -> list[int]:
     ValueError if the vocabulary does not spell the target so: then the trace is of another model.
     """
     if trace.forced:
-        given = model.text.encode(trace.translation)
+        given = model.tokenizer.encode(trace.translation)
         if _spelt(given.tokens, trace):
             return list(given.ids)
     else:
         said = decode.greedy(model.model, torch.tensor([model.read(trace.text).ids])).tokens[0].tolist()
-        for ids in (said, _pieces(model.text, trace)):
-            if _spelt(model.text.spell(ids)[1], trace):
+        for ids in (said, _pieces(model.tokenizer, trace)):
+            if _spelt(model.tokenizer.spell(ids)[1], trace):
                 return ids
     raise ValueError(f"trace must be of a model with this vocabulary; {trace.translation!r} is not spelt so by it")
 
@@ -60,13 +60,13 @@ def _spelt(tokens: tuple[Token, ...], trace: Trace) -> bool:
     return [token.text for token in tokens] == [token.text for token in trace.target]
 
 
-def _pieces(text: Text, trace: Trace) -> list[int]:
+def _pieces(tokenizer: SubwordTokenizer, trace: Trace) -> list[int]:
     """The ids of produced tokens: with the mark of a word's beginning where the vocabulary has such a piece."""
     ids, before = [], None
     for token in trace.target:
         begins = before is None or trace.translation[: token.start].endswith(" ") or token.word != before.word
         spellings = (SPACE + token.text, token.text) if begins else (token.text, SPACE + token.text)
-        found = [text.tokenizer.token_to_id(spelling) for spelling in spellings]
+        found = [tokenizer.backend.token_to_id(spelling) for spelling in spellings]
         ids.append(EOS if token.special else next((number for number in found if number is not None), EOS))
         before = token
     return ids

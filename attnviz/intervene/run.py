@@ -9,7 +9,7 @@ from attnviz import function_words
 from attnviz.intervene.changed import Changed, at, where_said
 from attnviz.intervene.changes import Change, Identity
 from attnviz.intervene.scope import Scope
-from attnviz.models.trained import TextError
+from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 from attnviz.trace import Trace
 
@@ -88,7 +88,7 @@ def _free(model: Translator, text: str, change: Change, scope: Scope) -> Trace:
     else:
         language = target_language(model)
         chosen = where_said(
-            scope.steps, lambda piece: function_words.kind(model.text.piece(piece), language) == scope.words
+            scope.steps, lambda piece: function_words.kind(model.tokenizer.piece(piece), language) == scope.words
         )
     return _changed(model, Changed(model.model, change, scope, chosen)).trace(text)
 

@@ -12,7 +12,7 @@ from typing import Any
 from attnviz.data.tokenizer import Tokens
 from attnviz.models import measured
 from attnviz.models.measured import Measured
-from attnviz.models.trained import TextError
+from attnviz.models.model import TextError
 from attnviz.trace import Trace
 
 KEEP = ("maps", "statistics")

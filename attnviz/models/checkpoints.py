@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from attnviz.data.tokenizer import Text
+from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.mechanisms import Config
 from attnviz.models.checkpoint_files import (
     ROOT,
@@ -33,11 +33,11 @@ __all__ = [
     "CheckpointError",
     "check",
     "fingerprint",
-    "fingerprint_text",
+    "fingerprint_tokenizer",
     "load_metadata",
     "load_model",
     "load_tensors",
-    "load_text",
+    "load_tokenizer",
     "names",
     "read_card",
     "read_config",
@@ -79,17 +79,17 @@ def check(name: str, root: Path = ROOT) -> Config:
     """The config of a checkpoint, once its files are there and can be opened. Raises CheckpointError."""
     config = read_config(name, root)
     _header(Path(root) / name / "model.safetensors")
-    load_text(ModelName.parse(name).pair, root)
+    load_tokenizer(ModelName.parse(name).pair, root)
     return config
 
 
-def load_text(pair: str, root: Path = ROOT) -> Text:
+def load_tokenizer(pair: str, root: Path = ROOT) -> SubwordTokenizer:
     """The tokenizer of a language pair. Raises CheckpointError."""
     path = Path(root) / pair / "tokenizer.json"
     if not path.is_file():
         raise CheckpointError(f"{short(path)} is missing; restore it or train the pair again")
     try:
-        text = Text.load(path)
+        text = SubwordTokenizer.load(path)
     except Exception as error:  # the tokenizers library raises plain Exception
         raise CheckpointError(f"{short(path)} is damaged ({error}); restore it") from None
     if problem := text.problem():
@@ -152,7 +152,7 @@ def fingerprint(name: str, root: Path = ROOT) -> str:
     return _sha256(Path(root) / name / "model.safetensors")
 
 
-def fingerprint_text(pair: str, root: Path = ROOT) -> str:
+def fingerprint_tokenizer(pair: str, root: Path = ROOT) -> str:
     """SHA-256 of a pair's tokenizer."""
     return _sha256(Path(root) / pair / "tokenizer.json")
 

@@ -7,22 +7,23 @@ import torch
 from torch import Tensor, nn
 
 from attnviz.data import batching
-from attnviz.data.tokenizer import PAD, Text
+from attnviz.data.tokenizer import PAD, SubwordTokenizer
 from attnviz.mechanisms import LABELS
-from attnviz.models import batches
+from attnviz.models import batches, probabilities
 from attnviz.models.measured import Measured
-from attnviz.models.trained import TextError, Trained
-from attnviz.trace import Alternative, AttentionMap, Token, Trace
+from attnviz.models.model import TextError
+from attnviz.models.trained import Trained
+from attnviz.trace import AttentionMap, Token, Trace
 
 BATCH = 4000  # pieces classified at once, padding included
 
 
 class Classifier(Trained):
-    """A checkpoint that says which label a sentence has."""
+    """A checkpoint that gives a sentence a label."""
 
     def trace(self, text: str, target: str | None = None) -> Trace:
-        """Classify a text, keeping everything that was attended to. The target of the trace is one token, the label, the
-        most probable one unless `target` names another:
+        """Classify a text, with all attention weights. The target of the trace is one token, the label: the most probable
+        one, or `target`.
 
         translation, log_probs   the label, and the log of its probability; `alternatives` has every label's
         cross map                the pooling: how much of each token is in the vector that decides
@@ -35,14 +36,11 @@ class Classifier(Trained):
         source = self.read(text)
         with torch.inference_mode():
             verdict = self.model(torch.tensor([source.ids]))
-        log_probs = torch.log_softmax(verdict.logits[0], dim=-1)
-        said = int(log_probs.argmax()) if target is None else LABELS.index(target)
-        chances = [
-            Alternative(LABELS[i], float(log_probs[i].exp())) for i in log_probs.argsort(descending=True).tolist()
-        ]
+        log_probs = torch.log_softmax(verdict.logits, dim=-1)  # (1, C)
+        given = int(log_probs.argmax()) if target is None else LABELS.index(target)
         maps = [AttentionMap("cross", 0, verdict.pooling.numpy())]  # (1, 1, S): one head, one query
         maps += [AttentionMap("encoder", layer, weights[0].numpy()) for layer, weights in enumerate(verdict.maps)]
-        label = Token(LABELS[said], 0, len(LABELS[said]), word=0)
+        label = Token(LABELS[given], 0, len(LABELS[given]), word=0)
         return Trace(
             model=self.name,
             mechanism=self.mechanism,
@@ -51,8 +49,8 @@ class Classifier(Trained):
             forced=target is not None,
             source=source.tokens,
             target=(label,),
-            log_probs=(float(log_probs[said].clamp(max=0)),),
-            alternatives=(tuple(chances),),
+            log_probs=probabilities.of_tokens(log_probs, [given]),
+            alternatives=probabilities.alternatives(log_probs, LABELS.__getitem__, len(LABELS)),
             maps=tuple(maps),
         )
 
@@ -70,16 +68,16 @@ class Classifier(Trained):
 
 
 @torch.inference_mode()
-def logits(model: nn.Module, text: Text, sentences: Sequence[str]) -> Tensor:
-    """What a model in evaluation mode makes of `sentences`, on the CPU: (number of sentences, labels)."""
-    ids, device = text.batch_ids(list(sentences)), next(model.parameters()).device
-    found = torch.empty(len(ids), len(LABELS))
+def logits(model: nn.Module, tokenizer: SubwordTokenizer, sentences: Sequence[str]) -> Tensor:
+    """The logits of a network in evaluation mode for `sentences`, on the CPU: (number of sentences, labels)."""
+    ids, device = tokenizer.batch_ids(list(sentences)), next(model.parameters()).device
+    result = torch.empty(len(ids), len(LABELS))
     for chosen in batching.batches([len(row) for row in ids], BATCH, random.Random(0)):
         source = batching.pad([ids[i] for i in chosen]).to(device)
-        found[chosen] = model(source, source != PAD).logits.float().cpu()
-    return found
+        result[chosen] = model(source, source != PAD).logits.float().cpu()
+    return result
 
 
-def labels(model: nn.Module, text: Text, sentences: Sequence[str]) -> list[str]:
+def labels(model: nn.Module, tokenizer: SubwordTokenizer, sentences: Sequence[str]) -> list[str]:
     """The most probable label of each sentence."""
-    return [LABELS[i] for i in logits(model, text, sentences).argmax(dim=-1).tolist()]
+    return [LABELS[i] for i in logits(model, tokenizer, sentences).argmax(dim=-1).tolist()]

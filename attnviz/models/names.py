@@ -1,6 +1,8 @@
-"""The name of a trained model, PAIR/MECHANISM, such as en-fr/bahdanau. No torch here."""
+"""Names of models: PAIR/MECHANISM of a trained one, such as en-fr/bahdanau, and hf:NAME of a Hugging Face model. No torch here."""
 
+import os.path
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 from attnviz.data import tasks
@@ -30,3 +32,35 @@ class ModelName:
     @property
     def task(self) -> Task:
         return tasks.find(self.pair)
+
+    def files(self, root: Path) -> list[Path]:
+        """The files that the model is read from, below the folder of checkpoints."""
+        folder = Path(root) / self.pair / self.mechanism
+        return [folder / "model.safetensors", folder / "config.json", folder.parent / "tokenizer.json"]
+
+
+HUGGING_FACE = "hf:"  # before the name of a model for the transformers library
+
+
+@dataclass(frozen=True)
+class HuggingFaceName:
+    """A model for the transformers library. path : its folder, or its name on the Hugging Face hub. `str` gives hf:PATH."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"{HUGGING_FACE}{self.path}"
+
+    def files(self, root: Path) -> list[Path]:
+        """The files that the model is read from, if it is a folder on this machine."""
+        folder = Path(os.path.expanduser(self.path))
+        if not os.path.isdir(folder):  # Path.is_dir() raises for a name that no file can have
+            return []
+        return [path for ending in ("json", "safetensors") for path in sorted(folder.glob(f"*.{ending}"))]
+
+
+def parse(name: str) -> ModelName | HuggingFaceName:
+    """The name of any model. ValueError for a form that no name has."""
+    if name.startswith(HUGGING_FACE):
+        return HuggingFaceName(name.removeprefix(HUGGING_FACE))
+    return ModelName.parse(name)

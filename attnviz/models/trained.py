@@ -1,57 +1,53 @@
-"""What all trained models share: a checkpoint's model, tokenizer and card, and how a text is read for it."""
+"""What all trained models share: a checkpoint's network, tokenizer and card, and how a text is read for it."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from torch import nn
 
-from attnviz.data.limits import LONGEST
-from attnviz.data.tokenizer import Text, Tokens
 from attnviz import mechanisms
+from attnviz.data.limits import LONGEST
 from attnviz.data.tasks import Task
+from attnviz.data.tokenizer import SubwordTokenizer, Tokens
 from attnviz.models import checkpoints
+from attnviz.models.model import TextError, check_text
 from attnviz.models.names import ModelName
 from attnviz.networks import projections
 from attnviz.networks.projections import Projection
 
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class TextError(ValueError):
-    """A text that no model can take; the message says why and what to do."""
-
-
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A checkpoint, ready to trace.
+    """A checkpoint, ready to trace. It meets `model.Model`.
 
-    name : `pair/mechanism`. text : the tokenizer of the pair. card : what the model was trained on and scored.
+    name : `pair/mechanism`. card : what the model was trained on and scored.
     """
 
     name: str
     mechanism: str
     model: nn.Module
-    text: Text
+    tokenizer: SubwordTokenizer
     card: dict
 
+    limit = LONGEST
+    unscored = ""
+
     @classmethod
-    def load(cls, name: str, root: Path | None = None, text: Text | None = None) -> Self:
+    def load(cls, name: str, root: Path | None = None, tokenizer: SubwordTokenizer | None = None) -> Self:
         """Read a checkpoint below `root` (this project's own by default). Raises checkpoints.CheckpointError.
 
-        text : the pair's tokenizer, when it is at hand already.
+        tokenizer : the pair's, when it is already loaded.
         """
         root = root or checkpoints.ROOT
         model, config = checkpoints.load_model(name, root)
-        text = text or checkpoints.load_text(ModelName.parse(name).pair, root)
-        if len(text) != config["vocabulary"]:
+        tokenizer = tokenizer or checkpoints.load_tokenizer(ModelName.parse(name).pair, root)
+        if len(tokenizer) != config["vocabulary"]:
             raise checkpoints.CheckpointError(
-                f"{name}: the model knows {config['vocabulary']} pieces and the tokenizer {len(text)}; "
+                f"{name}: the model knows {config['vocabulary']} pieces and the tokenizer {len(tokenizer)}; "
                 "they do not belong together"
             )
-        return cls(name, config["mechanism"], model, text, checkpoints.verify(name, root))
+        return cls(name, config["mechanism"], model, tokenizer, checkpoints.verify(name, root))
 
     @property
     def title(self) -> str:
@@ -65,18 +61,22 @@ class Trained:
 
     @property
     def task(self) -> Task:
-        """What is known of its pair."""
         return ModelName.parse(self.name).task
+
+    @property
+    def head_kinds(self) -> tuple[str, ...]:
+        """Kinds of attention that have heads to show."""
+        return mechanisms.find(self.mechanism).head_kinds
 
     def read(self, text: str, what: str = "text") -> Tokens:
         """The pieces of a text; `what` is its name in errors. Raises TextError for an empty or too long one."""
-        check(text, what)
-        tokens = self.text.encode(text)
+        check_text(text, what)
+        tokens = self.tokenizer.encode(text)
         if len(tokens.ids) == 1:
-            raise TextError(f"the {what} holds no visible character; type a sentence")
+            raise TextError(f"the {what} has no visible character; type a sentence")
         if len(tokens.ids) > LONGEST:
             raise TextError(
-                f"the {what} is too long: {len(tokens.ids)} pieces with the end mark, and the models read at most "
+                f"the {what} is too long: {len(tokens.ids)} pieces with <eos>, and the models read at most "
                 f"{LONGEST}; shorten it or split it into sentences"
             )
         return tokens
@@ -88,14 +88,6 @@ class Trained:
     def log_prob(self, text: str, target: str) -> float:
         """Natural log of the probability of `target`, as of `trace(text, target)`. Raises what that raises."""
         return self.trace(text, target).log_prob
-
-
-def check(text: str, what: str) -> None:
-    """TextError for a text that no tokenizer can read; `what` is its name there."""
-    if not text.strip():
-        raise TextError(f"the {what} is empty; type a sentence")
-    if _SURROGATE.search(text):  # bytes of the command line that are not UTF-8
-        raise TextError(f"the {what} holds bytes that are no characters; type it again, in UTF-8")
 
 
 def describe(name: str, root: Path | None = None) -> dict:

@@ -3,22 +3,20 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import torch
-from torch import Tensor
 
 from attnviz.data.batching import pad
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import BOS, PAD
-from attnviz.models import batches, measured
+from attnviz.models import batches, measured, probabilities
 from attnviz.models.batches import Job
 from attnviz.models.measured import Measured
-from attnviz.models.trained import TextError, Trained, describe
+from attnviz.models.model import TextError
+from attnviz.models.trained import Trained
 from attnviz.networks import decode
 from attnviz.networks.decode import Unrolled
 from attnviz.networks.products import OneDNN
 from attnviz.trace import BOS as START
-from attnviz.trace import KINDS, Alternative, AttentionMap, Token, Trace
-
-__all__ = ["BEAMS", "LONGEST", "TextError", "Translator", "describe"]
+from attnviz.trace import KINDS, AttentionMap, Token, Trace
 
 BEAMS = 20  # hypotheses beam search may keep
 
@@ -62,11 +60,11 @@ class Translator(Trained):
 
     @torch.inference_mode()
     def log_prob(self, text: str, target: str) -> float:
-        """`trace(text, target).log_prob`, to rounding, of all steps in one call: sooner, and nothing is kept."""
+        """`trace(text, target).log_prob`, to rounding, in one pass of the network; no attention is kept."""
         source, wanted = torch.tensor([self.read(text).ids]), torch.tensor([self.read(target, "target").ids])
         inputs = torch.cat([wanted.new_tensor([[BOS]]), wanted[:, :-1]], dim=1)
         log_probs = torch.log_softmax(self.model(source, inputs)[0][0], dim=-1)  # (T, V)
-        return float(log_probs.gather(1, wanted[0].unsqueeze(1)).double().sum())
+        return probabilities.total(log_probs, wanted[0])
 
     def _unroll(self, jobs: Sequence[Job], beam: int) -> Unrolled:
         """What the model says to a batch of texts, or is forced to say: then in all of them."""
@@ -85,7 +83,7 @@ class Translator(Trained):
 
     def _said(self, job: Job, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
         """The target's text and tokens."""
-        return self.text.spell(ids) if job.wanted is None else (job.target, job.wanted.tokens)
+        return self.tokenizer.spell(ids) if job.wanted is None else (job.target, job.wanted.tokens)
 
     def _run(self, jobs: Sequence[Job], beam: int, keep: Collection[str]) -> list[Trace | Measured]:
         unrolled = self._unroll(jobs, beam)
@@ -123,7 +121,6 @@ class Translator(Trained):
 
     def _trace(self, job: Job, unrolled: Unrolled, translation: str, target: tuple[Token, ...]) -> Trace:
         log_probs = torch.log_softmax(unrolled.logits[0], dim=-1)  # (T, V)
-        chosen = log_probs.gather(1, unrolled.tokens[0].unsqueeze(1)).squeeze(1)
         maps = [
             AttentionMap(kind, layer, weights[0].numpy())
             for kind in KINDS
@@ -137,17 +134,10 @@ class Translator(Trained):
             forced=job.wanted is not None,
             source=job.source.tokens,
             target=target,
-            log_probs=tuple(chosen.clamp(max=0).tolist()),
-            alternatives=self._alternatives(log_probs),
+            log_probs=probabilities.of_tokens(log_probs, unrolled.tokens[0]),
+            alternatives=probabilities.alternatives(log_probs, self.tokenizer.piece),
             maps=tuple(maps),
             complete=target[-1].special,
-        )
-
-    def _alternatives(self, log_probs: Tensor, count: int = 5) -> tuple[tuple[Alternative, ...], ...]:
-        values, ids = log_probs.topk(count)
-        return tuple(
-            tuple(Alternative(self.text.piece(i), p) for i, p in zip(*row))
-            for row in zip(ids.tolist(), values.exp().tolist())
         )
 
 

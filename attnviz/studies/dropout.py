@@ -58,7 +58,7 @@ def _numbers(model: MeasuredModel, corpus: corpora.Corpus) -> dict:
     translator, card = model.translator, model.translator.card
     val, test = (card["scores"][split] for split in ("val", TEST))
     samples = (corpus.train[: len(corpus.val)], corpus.val)
-    losses = [mean_loss(translator.model, translator.text, pairs, "cpu") for pairs in samples]
+    losses = [mean_loss(translator.model, translator.tokenizer, pairs, "cpu") for pairs in samples]
     scores = {
         f"{split}_{key}": score[key]
         for split, score in (("val", val), ("test", test))

@@ -48,7 +48,7 @@ def card(name: str, root: Path, corpus: corpora.Corpus, command: str) -> dict:
         "settings": settings,
         "options": options(model_name.mechanism) | checkpoints.read_config(name, root).options,
         "weights_sha256": checkpoints.fingerprint(name, root),
-        "tokenizer_sha256": checkpoints.fingerprint_text(model_name.pair, root),
+        "tokenizer_sha256": checkpoints.fingerprint_tokenizer(model_name.pair, root),
         "parameters": sum(parameter.numel() for parameter in model.model.parameters()),
         "epochs": len(history),
         "seconds": round(run["seconds"]),

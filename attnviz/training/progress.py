@@ -2,10 +2,10 @@
 
 from attnviz import select, stats
 from attnviz.data.readers import Pairs
-from attnviz.data.tokenizer import Text
+from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.figures.labels import plain
-from attnviz.loading import READERS
-from attnviz.models.trained import TextError
+from attnviz.loading import model_class
+from attnviz.models.model import TextError
 from attnviz.training.trainers.trainer import Trainer
 
 WORDS = 8  # wanted length of the sentence
@@ -16,7 +16,7 @@ def example(val: Pairs) -> str:
     return min((source for source, _ in val), key=lambda source: abs(len(source.split()) - WORDS))
 
 
-def report(trainer: Trainer, text: Text, sentence: str) -> str:
+def report(trainer: Trainer, text: SubwordTokenizer, sentence: str) -> str:
     """The scores of the last epoch, the sentence, the model's output, and each output token with [its source token].
 
     Weights are those of the last layer, the mean of its heads. Without attention the output alone is shown.
@@ -24,7 +24,7 @@ def report(trainer: Trainer, text: Text, sentence: str) -> str:
     last, config = trainer.history[-1], trainer.config
     scores = ", ".join(f"{name} {last[name]}" for name in last if name.startswith("val_"))
     head = f"epoch {trainer.epoch} of {config.epochs}: {scores}, train_loss {last['train_loss']}, {last['seconds']} s"
-    model = READERS[config.mechanism]("", config.mechanism, trainer.optimizer.averaged_model().cpu(), text, {})
+    model = model_class(config.mechanism)("", config.mechanism, trainer.optimizer.averaged_model().cpu(), text, {})
     try:
         trace = model.trace(sentence)
     except TextError as error:

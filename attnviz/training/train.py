@@ -16,9 +16,9 @@ from tqdm import tqdm
 
 from attnviz import atomic
 from attnviz.data import corpora
-from attnviz.data.length_filter import readable
+from attnviz.data.length_filter import length_filter
 from attnviz.data.limits import LONGEST
-from attnviz.data.tokenizer import Text
+from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
@@ -99,10 +99,10 @@ def _with_fingerprints(
     return replace(config, **{name: digest for name, digest in digests.items() if digest})
 
 
-def _length_filtered(corpus: corpora.Corpus, text: Text) -> corpora.Corpus:
+def _length_filtered(corpus: corpora.Corpus, text: SubwordTokenizer) -> corpora.Corpus:
     """The corpus without what the models cannot read; standard error says how much that is."""
     total = len(corpus.train) + len(corpus.val)
-    corpus, left_out = readable(corpus, text)
+    corpus, left_out = length_filter(corpus, text)
     if left_out:
         tqdm.write(
             f"{len(left_out)} of {total} sentences are left out: more than {LONGEST} pieces, or no visible character, on one "
@@ -113,7 +113,7 @@ def _length_filtered(corpus: corpora.Corpus, text: Text) -> corpora.Corpus:
 
 
 def _trainer(
-    config: TrainingConfig, text: Text, corpus: corpora.Corpus, compile: bool, teachers: Sequence[Path]
+    config: TrainingConfig, text: SubwordTokenizer, corpus: corpora.Corpus, compile: bool, teachers: Sequence[Path]
 ) -> Trainer:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if teachers:
@@ -150,7 +150,9 @@ def _start_from(trainer: Trainer, start: Path) -> None:
         raise ValueError(f"{start} holds a different model ({config}) from the one to train ({wanted})") from None
 
 
-def _run_epochs(trainer: Trainer, text: Text, corpus: corpora.Corpus, folder: Path, save_every: float) -> None:
+def _run_epochs(
+    trainer: Trainer, text: SubwordTokenizer, corpus: corpora.Corpus, folder: Path, save_every: float
+) -> None:
     sentence, name = progress.example(corpus.val), f"{folder.parent.name}/{folder.name}"
     total, updates = trainer.batches.total, trainer.optimizer.updates
     with tqdm(total=total, initial=updates, desc=name, unit="batch", smoothing=0.05) as bar:
@@ -179,7 +181,7 @@ def _run_epoch(trainer: Trainer, folder: Path, corpus: corpora.Corpus, bar: tqdm
     trainer.seconds += time.monotonic() - started
 
 
-def _finish_epoch(trainer: Trainer, folder: Path, text: Text, corpus: corpora.Corpus) -> None:
+def _finish_epoch(trainer: Trainer, folder: Path, text: SubwordTokenizer, corpus: corpora.Corpus) -> None:
     """Validate, keep the model when it is the best so far, and save the run."""
     started = time.monotonic()
     trainer.epoch, trainer.batch = trainer.epoch + 1, 0

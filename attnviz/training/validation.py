@@ -5,7 +5,7 @@ from torch import nn
 
 from attnviz.data import batching, corpora
 from attnviz.data.readers import Pairs
-from attnviz.data.tokenizer import Text
+from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.evaluation.metrics import METRICS
 from attnviz.training.trainers.losses import token_loss
 from attnviz.training.trainers.trainer import Trainer
@@ -26,7 +26,7 @@ def best_score(history: list[dict], corpus: corpora.Corpus) -> float | None:
         ) from None
 
 
-def validate(trainer: Trainer, text: Text, corpus: corpora.Corpus) -> dict:
+def validate(trainer: Trainer, text: SubwordTokenizer, corpus: corpora.Corpus) -> dict:
     """The score by the metric of the corpus (per cent), of greedy output, and the loss (nats a token) on validation."""
     model = trainer.optimizer.averaged_model()
     sources, references = zip(*corpus.val)
@@ -38,7 +38,7 @@ def validate(trainer: Trainer, text: Text, corpus: corpora.Corpus) -> dict:
 @torch.inference_mode()
 def mean_loss(
     model: nn.Module,
-    text: Text,
+    text: SubwordTokenizer,
     pairs: Pairs,
     device: str,
     batch: int = 128,

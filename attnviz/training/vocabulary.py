@@ -12,14 +12,14 @@ from attnviz import atomic
 from attnviz.data.batching import pieces
 from attnviz.data.corpora import Corpus
 from attnviz.data.styles import STYLES
-from attnviz.data.tokenizer import UNK, Text, train_vocabulary
+from attnviz.data.tokenizer import UNK, SubwordTokenizer, train_vocabulary
 from attnviz.models import checkpoints
 
 SAMPLE = 1000  # training pairs in which `mismatches` looks for unknown characters
 UNKNOWN_SHARE = 0.05  # a warning is given above this share of them
 
 
-def choose(path: Path, corpus: Corpus, size: int, start: Path | None = None) -> Text:
+def choose(path: Path, corpus: Corpus, size: int, start: Path | None = None) -> SubwordTokenizer:
     """The tokenizer for a run; `path`, ROOT/PAIR/tokenizer.json, is where it belongs. A new one has at most `size` pieces.
 
     start : folder of the checkpoint with the initial weights, whose tokenizer is used. ValueError when `path` holds a
@@ -30,15 +30,15 @@ def choose(path: Path, corpus: Corpus, size: int, start: Path | None = None) -> 
             raise ValueError(f"{path} differs from the tokenizer of {start}; choose another --out")
         path = path_for(start)
     if path.is_file() or start:
-        return checkpoints.load_text(path.parent.name, path.parent.parent)
+        return checkpoints.load_tokenizer(path.parent.name, path.parent.parent)
     learnt = train_vocabulary(corpus.texts(), size, corpus.style)
-    return Text(Tokenizer.from_str(learnt.tokenizer.to_str()))  # the same object as one read from the file
+    return SubwordTokenizer(Tokenizer.from_str(learnt.backend.to_str()))  # the same object as one read from the file
 
 
-def save(path: Path, text: Text, start: Path | None = None) -> None:
+def save(path: Path, text: SubwordTokenizer, start: Path | None = None) -> None:
     """Write the tokenizer to `path` unless it is there. ValueError when another run has written a different one meanwhile."""
     if path.is_file():
-        if Text.load(path).tokenizer.to_str() != text.tokenizer.to_str():
+        if SubwordTokenizer.load(path).backend.to_str() != text.backend.to_str():
             raise ValueError(f"another run started at the same time and wrote {path}; choose another --out")
     elif start:
         atomic.replace(path, lambda temporary: temporary.write_bytes(path_for(start).read_bytes()))
@@ -51,7 +51,7 @@ def path_for(checkpoint: Path) -> Path:
     return Path(checkpoint).resolve().parent / "tokenizer.json"
 
 
-def mismatches(text: Text, corpus: Corpus) -> list[str]:
+def mismatches(text: SubwordTokenizer, corpus: Corpus) -> list[str]:
     """In words, why an existing tokenizer may not suit a corpus; empty when it suits."""
     reasons, style = [], style_of(text)
     if style not in (None, corpus.style):
@@ -63,9 +63,9 @@ def mismatches(text: Text, corpus: Corpus) -> list[str]:
     return reasons
 
 
-def style_of(text: Text) -> str | None:
+def style_of(text: SubwordTokenizer) -> str | None:
     """The writing style that a tokenizer reads; None for a tokenizer of another kind."""
-    return next((name for name in STYLES if _preprocessing(_untrained(name)) == _preprocessing(text.tokenizer)), None)
+    return next((name for name in STYLES if _preprocessing(_untrained(name)) == _preprocessing(text.backend)), None)
 
 
 def _untrained(style: str) -> Tokenizer:

@@ -45,7 +45,7 @@ class Shipped:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return ("encoder",) if self.languages.classifies else ordered(mechanisms.find(self.mechanism).kinds)
+        return ordered(mechanisms.find(self.mechanism).head_kinds)
 
     def trace(self, text: str) -> Trace:
         check_text(text)
@@ -73,7 +73,7 @@ class Own:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return ordered(state.model(self.name).kinds)
+        return ordered(state.model(self.name).head_kinds)
 
     @property
     def limit(self) -> int:
@@ -90,14 +90,7 @@ class Own:
 
     @property
     def silent(self) -> str:
-        model = state.model(self.name)
-        return (
-            ""
-            if getattr(model, "predicts", True)
-            else (
-                "This model writes no text, and its files hold nothing that predicts tokens: no number says how much it minds a head."
-            )
-        )
+        return state.model(self.name).unscored
 
     def trace(self, text: str) -> Trace:
         if not text.strip():

@@ -179,7 +179,7 @@ def rows(untrained: bool, rounds: int):
         except checkpoints.CheckpointError as error:
             print(error, file=sys.stderr)
             continue
-        ids = torch.tensor([translator.text.ids(SENTENCE)])
+        ids = torch.tensor([translator.tokenizer.ids(SENTENCE)])
         yield measure(name, translator.model, ids, None, rounds, lambda: translator.trace(SENTENCE))
 
 

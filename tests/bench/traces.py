@@ -74,7 +74,7 @@ def by_inseq(python: str, model: Translator, texts, targets) -> dict:
         given = options | {
             "tokenizer": str(checkpoints.ROOT / MODEL.split("/")[0] / "tokenizer.json"),
             "folder": folder,
-            "vocabulary": len(model.text),
+            "vocabulary": len(model.tokenizer),
             "texts": texts,
             "targets": targets,
             "rounds": ROUNDS,
@@ -93,7 +93,7 @@ def seconds(work) -> float:
 
 def ways(model: Translator, texts: list[str], targets: list[str]) -> dict:
     """Each way of the table above, as a function of nothing."""
-    pairs = [(model.text.ids(text), model.text.ids(target)) for text, target in zip(texts, targets)]
+    pairs = [(model.tokenizer.ids(text), model.tokenizer.ids(target)) for text, target in zip(texts, targets)]
 
     @torch.inference_mode()
     def forward():

@@ -26,7 +26,7 @@ MESSAGES = {
     "spaces": ("     ", "There is no sentence yet"),
     "500 words": ("word " * 500, "the limit is 500"),
     "one too many": ("a " * 251, "the limit is 500"),
-    "too many pieces": ("a " * 249, "250 pieces with the end mark, and the models read at most 200"),
+    "too many pieces": ("a " * 249, "250 pieces with <eos>, and the models read at most 200"),
 }
 
 GOOD = "A dog runs."

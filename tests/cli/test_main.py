@@ -211,12 +211,15 @@ SEE = "see python -m attnviz"
         ((*TRACE, "--model", "../en-fr/bahdanau"), f"trace: no checkpoint '../en-fr/bahdanau'; available: {AVAILABLE}"),
         (("trace", "", *MODEL), "trace: the text is empty; type a sentence"),
         (("trace", " \n", *MODEL), "trace: the text is empty; type a sentence"),
-        (("trace", "\u200b", *MODEL), "trace: the text holds no visible character; type a sentence"),
+        (("trace", "\u200b", *MODEL), "trace: the text has no visible character; type a sentence"),
         ((*TRACE, *MODEL, "--target", ""), "trace: the target is empty; type a sentence"),
-        (("trace", "a\udcff", *MODEL), "trace: the text holds bytes that are no characters; type it again, in UTF-8"),
+        (
+            ("trace", "a\udcff", *MODEL),
+            "trace: the text has bytes that are not valid characters; type it again, in UTF-8",
+        ),
         (
             ("trace", "dog " * 500, *MODEL),
-            "trace: the text is too long: 501 pieces with the end mark, and the models read "
+            "trace: the text is too long: 501 pieces with <eos>, and the models read "
             "at most 200; shorten it or split it into sentences",
         ),
         ((*TRACE, *MODEL, "--beam", "0"), "trace: beam must be from 1 to 20; got 0"),

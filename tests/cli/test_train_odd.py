@@ -112,7 +112,7 @@ def test_a_vocabulary_is_at_most_what_was_asked_for(train, tmp_path):
     pairs = tiny.sentences(60, 9)
     assert train(pairs, "--set", "vocabulary=2000")[0] == 0
     path = tmp_path / "out" / "en-fr" / "tokenizer.json"
-    size = len(checkpoints.load_text("en-fr", tmp_path / "out"))
+    size = len(checkpoints.load_tokenizer("en-fr", tmp_path / "out"))
     for mechanism, options in (("luong-dot", ()), ("bahdanau", ("--restart",))):
         status, out, err = train(pairs, "--set", "vocabulary=2000", *options, mechanism=mechanism)
         kept = f"{path} is used: {size} pieces of at most 2000, shared by all mechanisms of en-fr"

@@ -273,7 +273,7 @@ def test_the_classifier_says_its_label(models):
         ("", "There is no sentence yet"),
         ("   ", "There is no sentence yet"),
         ("a " * 300, "The sentence has 600 characters"),
-        ("\u200b", "holds no visible character"),
+        ("\u200b", "has no visible character"),
     ],
 )
 def test_bad_input_is_said_and_the_last_picture_stays(text, message):

@@ -102,7 +102,7 @@ def test_a_reader_without_some_heads_says_what_is_measured_instead(folder, famil
 
 def test_a_reader_that_predicts_nothing_says_so(folder):
     app = sound(own(folder, "distilbert", off="encoder layer 1, head 2"))
-    assert page(app).count("no number says how much it minds a head") == 2 and len(cells(app, "without")) == 1
+    assert page(app).count("so head importance cannot be measured") == 2 and len(cells(app, "without")) == 1
     assert not [button for button in app.button if button.key == "measure"]
 
 
@@ -119,7 +119,7 @@ def test_heads_of_a_family_that_is_not_known(tmp_path, monkeypatch):
     "text, wanted",
     [
         ("", "There is no text yet"),
-        ("[SEP]", "The text holds no token but special ones"),
+        ("[SEP]", "The text has no tokens but special ones"),
         ("n " * 60, "The text is too long: 62 tokens with those that"),
     ],
 )
@@ -134,16 +134,16 @@ def test_one_token(folder):
     app = sound(own(folder, "gpt2", text="n", off="decoder layer 1, head 1", tables="true"))
     assert "The text has one token, so there is nothing to predict it from" in page(app)
     app.button(key="measure").click().run()
-    assert not app.exception and "one token has none before it" in app.error[0].value
+    assert not app.exception and "no token comes before its only token" in app.error[0].value
 
 
 def test_a_model_that_cannot_be_read_leaves_picture_and_text(folder, tmp_path, monkeypatch):
     app = own(folder, "bert")
     for name, wanted in (
-        ("/no/such", "/no/such: no folder of that name, and no name that"),
+        ("/no/such", "/no/such: there is no such folder, and this cannot be"),
         (str(tmp_path), "config.json is missing"),
-        ("~nobody/x", "no folder of that name"),
-        ("x" * 5000, "no folder of that name"),
+        ("~nobody/x", "there is no such folder"),
+        ("x" * 5000, "there is no such folder"),
         ("\0", ""),
     ):
         app.text_input(key="own").set_value(name).run()

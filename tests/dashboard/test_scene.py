@@ -7,7 +7,7 @@ from attnviz import gold
 from attnviz.export.bundle import figure_name
 from attnviz.figures import theme
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models.translator import TextError
+from attnviz.models.model import TextError
 from dashboard.choices import pairs
 from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, title
 from dashboard.compare.choices import CompareChoices

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import models
 
-from attnviz.data.tokenizer import EOS, SPECIALS, UNK, Text, train_vocabulary
+from attnviz.data.tokenizer import EOS, SPECIALS, UNK, SubwordTokenizer, train_vocabulary
 
 PAIRS = (
     ("don 't you think so ?", "そう 思 い ま せ ん か ？"),
@@ -134,7 +134,7 @@ def test_mixed_scripts_keep_their_place(typed):
 
 def test_a_text_without_shares_is_left_as_it_is():
     text = train_vocabulary([side for pair in PAIRS for side in pair] * 4, 300)
-    assert isinstance(text.tokenizer.model, models.BPE)
+    assert isinstance(text.backend.model, models.BPE)
     assert (
         text.decode(text.ids("私 は 行 く")) == "私は行く"
         and text.spaced().decode(text.ids("私 は 行 く")) == "私 は 行 く"
@@ -194,7 +194,7 @@ def test_any_ids_spell_a_text(data):
 
 def test_a_file_holds_all_that_a_pair_needs(tmp_path, text):
     text.save(tmp_path / "tokenizer.json")
-    again = Text.load(tmp_path / "tokenizer.json")
+    again = SubwordTokenizer.load(tmp_path / "tokenizer.json")
     for typed in ("Don't you?", "私は東京へ行く。", "abc", "ten minutes ' walk"):
         assert again.encode(typed) == text.encode(typed)
         assert again.spell(text.ids(typed)) == text.spell(text.ids(typed))
@@ -203,9 +203,7 @@ def test_a_file_holds_all_that_a_pair_needs(tmp_path, text):
 @pytest.mark.parametrize("style", ["tokenised", "symbols"])
 def test_learning_is_repeatable(style):
     texts = [side for pair in PAIRS for side in pair]
-    assert (
-        train_vocabulary(texts, 200, style).tokenizer.to_str() == train_vocabulary(texts, 200, style).tokenizer.to_str()
-    )
+    assert train_vocabulary(texts, 200, style).backend.to_str() == train_vocabulary(texts, 200, style).backend.to_str()
 
 
 def test_no_piece_is_a_broken_character(text):

@@ -5,7 +5,7 @@ import sentences
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from attnviz.data.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Text, train_vocabulary
+from attnviz.data.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, SubwordTokenizer, train_vocabulary
 from attnviz.models import checkpoints
 
 SHIPPED = checkpoints.ROOT / "en-fr" / "tokenizer.json"
@@ -13,7 +13,7 @@ SHIPPED = checkpoints.ROOT / "en-fr" / "tokenizer.json"
 
 def tokenizers():
     yield pytest.param(sentences.tiny_text, id="tiny")
-    yield pytest.param(lambda: Text.load(SHIPPED), id="shipped")
+    yield pytest.param(lambda: SubwordTokenizer.load(SHIPPED), id="shipped")
 
 
 @pytest.fixture(scope="module", params=tokenizers())
@@ -167,7 +167,7 @@ def test_spelling_ends_where_the_ids_do(text):
 
 
 def test_a_piece_as_a_reader_sees_it(text):
-    assert text.piece(EOS) == "<eos>" and text.piece(text.tokenizer.token_to_id("▁")) == "␣"
+    assert text.piece(EOS) == "<eos>" and text.piece(text.backend.token_to_id("▁")) == "␣"
     assert "▁" not in "".join(text.piece(i) for i in range(len(text)))
 
 
@@ -175,18 +175,18 @@ def test_a_piece_as_a_reader_sees_it(text):
 
 
 def test_specials_come_first():
-    assert [sentences.tiny_text().tokenizer.id_to_token(i) for i in (PAD, BOS, EOS, UNK)] == list(SPECIALS)
+    assert [sentences.tiny_text().backend.id_to_token(i) for i in (PAD, BOS, EOS, UNK)] == list(SPECIALS)
     assert len(sentences.tiny_text()) <= 180
 
 
 def test_training_is_repeatable():
     texts = [*sentences.ENGLISH, *sentences.FRENCH] * 2
-    assert train_vocabulary(texts, 100).tokenizer.to_str() == train_vocabulary(texts, 100).tokenizer.to_str()
+    assert train_vocabulary(texts, 100).backend.to_str() == train_vocabulary(texts, 100).backend.to_str()
 
 
 def test_save_then_load(tmp_path, text):
     text.save(tmp_path / "tokenizer.json")
-    again = Text.load(tmp_path / "tokenizer.json")
+    again = SubwordTokenizer.load(tmp_path / "tokenizer.json")
     assert len(again) == len(text)
     for typed in (*sentences.ENGLISH, *sentences.FRENCH, "<eos> l’été 👍"):
         assert again.encode(typed) == text.encode(typed)

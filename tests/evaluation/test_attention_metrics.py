@@ -41,7 +41,7 @@ def test_mean_entropy_is_the_mean_over_all_rows_of_all_batches():
 def test_padding_adds_nothing(root):
     for name in tiny.WIDTHS:
         model = Translator.load(f"en-fr/{name}", root)
-        ids = model.text.batch_ids(["The dog runs.", "The black white dog sleeps."])
+        ids = model.tokenizer.batch_ids(["The dog runs.", "The black white dog sleeps."])
         source = batching.pad(ids)
         together = attention_sums(decode.greedy(model.model, source, source != PAD).cross, [5, 5])
         alone = [decode.greedy(model.model, torch.tensor([row])).cross for row in ids]

@@ -10,7 +10,8 @@ from attnviz import stats
 from attnviz.data.tokenizer import train_vocabulary
 from attnviz.evaluation import metrics, translation
 from attnviz.mechanisms import Config
-from attnviz.models.translator import TextError, Translator
+from attnviz.models.model import TextError
+from attnviz.models.translator import Translator
 from attnviz.networks.registry import build
 
 PAIRS = tiny.sentences(9, 7)
@@ -58,12 +59,12 @@ def test_overlap_is_sacrebleu_with_signatures(bahdanau):
 
 def test_translate_gives_what_each_sentence_gives_alone(translator):
     """Also of a model that never ends its sentences: each is cut at its own limit, not at that of the longest."""
-    together = translation.translate(translator.model, translator.text, [*SOURCES, ""], "cpu")
+    together = translation.translate(translator.model, translator.tokenizer, [*SOURCES, ""], "cpu")
     assert together[:-1] == [translator.trace(source).translation for source in SOURCES]
 
 
 def test_nothing_to_translate(bahdanau):
-    assert translation.translate(bahdanau.model, bahdanau.text, [], "cpu") == []
+    assert translation.translate(bahdanau.model, bahdanau.tokenizer, [], "cpu") == []
 
 
 @pytest.mark.parametrize("beam", [1, 2])
@@ -105,7 +106,7 @@ def test_no_progress_unless_asked(bahdanau, capsys):
             ["", ""],
             1,
             TextError,
-            "sentence 2 is too long: 301 pieces with the end mark, and the models read at most 200; shorten it or leave it out",
+            "sentence 2 is too long: 301 pieces with <eos>, and the models read at most 200; shorten it or leave it out",
         ),
     ],
 )

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from attnviz.data.tokenizer import Text, train_vocabulary
+from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
 
 ENGLISH = (
     "The black dog is running across the green grass.",
@@ -25,5 +25,5 @@ FRENCH = (
 
 
 @cache
-def tiny_text() -> Text:
+def tiny_text() -> SubwordTokenizer:
     return train_vocabulary([*ENGLISH, *FRENCH] * 2, 180)

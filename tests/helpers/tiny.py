@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from attnviz.data.tokenizer import Text, train_vocabulary
+from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
 from attnviz.mechanisms import MECHANISMS, Config
 from attnviz.models import checkpoints
 from attnviz.networks.registry import build
@@ -73,7 +73,7 @@ def write_reviews(folder: Path, train: int = 150) -> Path:
     return folder
 
 
-def vocabulary() -> Text:
+def vocabulary() -> SubwordTokenizer:
     return train_vocabulary((side for pair in sentences(200, 0) for side in pair), 120)
 
 

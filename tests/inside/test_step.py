@@ -46,8 +46,10 @@ def contexts(model, text, target, layer):
         trace = model.trace(text, target)
         if target is not None:  # forced in one pass; the hook wants the steps
             seen.clear()
-            ids = torch.tensor([model.text.ids(target)])
-            decode.unroll(model.model, torch.tensor([model.text.ids(text)]), None, lambda t, _: ids[:, t], ids.shape[1])
+            ids = torch.tensor([model.tokenizer.ids(target)])
+            decode.unroll(
+                model.model, torch.tensor([model.tokenizer.ids(text)]), None, lambda t, _: ids[:, t], ids.shape[1]
+            )
     finally:
         hook.remove()
     return trace, seen

@@ -47,7 +47,7 @@ def test_uniform_and_last_only_are_a_fixed_context(models, name, change):
     its place."""
     model = models[name]
     outcome = intervene.run(model, TEXT, change, target=TARGET)
-    source, target = (torch.tensor([model.text.ids(text)]) for text in (TEXT, TARGET))
+    source, target = (torch.tensor([model.tokenizer.ids(text)]) for text in (TEXT, TARGET))
     with torch.inference_mode():
         memory = model.model.encode(source)
         fixed = memory.values.mean(1, keepdim=True) if isinstance(change, Uniform) else memory.values[:, -1:]
@@ -63,7 +63,7 @@ def test_uniform_and_last_only_are_a_fixed_context(models, name, change):
 def test_uniform_heads_of_a_transformer_read_the_mean_of_their_values(models):
     model = models["transformer"]
     outcome = intervene.run(model, TEXT, Uniform(), Scope(layer=1), TARGET)
-    source, target = (torch.tensor([model.text.ids(text)]) for text in (TEXT, TARGET))
+    source, target = (torch.tensor([model.tokenizer.ids(text)]) for text in (TEXT, TARGET))
     with torch.inference_mode():
         memory = model.model.encode(source)
         below, (keys, values) = memory.cross
@@ -136,7 +136,7 @@ def test_nothing_is_left_in_the_model(models, name):
 def test_a_network_changed_is_read_by_every_decoder(models):
     """Greedy in a batch, too: rows do not meet."""
     network = models["luong-dot"].model
-    source = torch.tensor([models["luong-dot"].text.ids(TEXT)] * 2)
+    source = torch.tensor([models["luong-dot"].tokenizer.ids(TEXT)] * 2)
     changed = Changed(network, Uniform(), Scope(), at(None))
     found = decode.greedy(changed, source)
     assert torch.equal(found.tokens[0], found.tokens[1])
@@ -164,7 +164,7 @@ def test_refusals(models):
 def test_effects_are_of_one_step_alone(models):
     """At each step: what `run` finds when only that step is changed."""
     model = models["luong-concat"]
-    source, target = model.text.ids(TEXT), model.text.ids(TARGET)
+    source, target = model.tokenizer.ids(TEXT), model.tokenizer.ids(TARGET)
     for effect in intervene.effects(model.model, source, target, Uniform()):
         outcome = intervene.run(model, TEXT, Uniform(), Scope(steps=(effect.step,)), TARGET)
         (alone,) = intervene.total_variation(effect.plain, effect.changed)
@@ -174,9 +174,9 @@ def test_effects_are_of_one_step_alone(models):
 
 def test_a_hundred_permutations_are_one_batch(models):
     model, row = models["transformer"], []
-    source, target = model.text.ids(TEXT), model.text.ids(TARGET)
+    source, target = model.tokenizer.ids(TEXT), model.tokenizer.ids(TARGET)
     for effect in intervene.effects(model.model, source, target, intervene.Permuted(5), rows=100):
-        assert effect.changed.shape == (100, len(model.text))
+        assert effect.changed.shape == (100, len(model.tokenizer))
         row.append(intervene.total_variation(effect.plain, effect.changed))
     found = torch.stack(row)
     assert found.shape == (len(target), 100) and 0 < float(found.min()) and float(found.max()) <= 1
@@ -184,12 +184,14 @@ def test_a_hundred_permutations_are_one_batch(models):
 
 def test_effects_of_identity_are_none(models):
     model = models["scaled-dot"]
-    for effect in intervene.effects(model.model, model.text.ids(TEXT), model.text.ids(TARGET), Identity(), rows=3):
+    for effect in intervene.effects(
+        model.model, model.tokenizer.ids(TEXT), model.tokenizer.ids(TARGET), Identity(), rows=3
+    ):
         assert torch.allclose(effect.changed, effect.plain, atol=1e-5)
 
 
 def test_effects_that_are_left_off_leave_gradients_on(models):
     model = models["bahdanau"]
-    found = intervene.effects(model.model, model.text.ids(TEXT), model.text.ids(TARGET), Uniform())
+    found = intervene.effects(model.model, model.tokenizer.ids(TEXT), model.tokenizer.ids(TARGET), Uniform())
     next(found)
     assert not torch.is_inference_mode_enabled()

@@ -18,7 +18,7 @@ from attnviz.data.tokenizer import EOS
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import batches
 from attnviz.models.measured import Measured
-from attnviz.models.trained import TextError
+from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 
 every = pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -140,7 +140,7 @@ def test_a_bad_text_leaves_its_error_in_its_place(translator):
     found = list(translator.traces(texts, batch_size=2))
     assert [found[0].text, found[-1].text] == [texts[0], texts[-1]]
     assert [str(error) for error in found[1 : 1 + len(BAD)]] == list(BAD.values())
-    assert re.match(r"the text is too long: \d+ pieces with the end mark", str(found[-2]))
+    assert re.match(r"the text is too long: \d+ pieces with <eos>", str(found[-2]))
     wrong_target = list(translator.traces(["The cat sleeps."] * 2, ["", "Le chat dort."]))
     assert (
         str(wrong_target[0]) == "the target is empty; type a sentence"
@@ -212,7 +212,7 @@ def test_batches_hold_like_lengths_and_no_more_than_asked(translator, monkeypatc
     assert [len(batch) for batch in lengths] == [4] * 4
     assert sum(lengths, []) == sorted(sum(lengths, []))
     sizes.clear()
-    monkeypatch.setattr(batches, "PIECES", 2 * 2 * len(translator.text.ids(texts[1])))
+    monkeypatch.setattr(batches, "PIECES", 2 * 2 * len(translator.tokenizer.ids(texts[1])))
     list(translator.traces(texts, batch_size=4))
     assert max(len(jobs) * max(sum(job.lengths) for job in jobs) for jobs in sizes) <= batches.PIECES
 

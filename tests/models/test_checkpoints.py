@@ -14,7 +14,8 @@ import attnviz
 from attnviz.mechanisms import Config
 from attnviz.models import checkpoints
 from attnviz.models.checkpoints import CheckpointError
-from attnviz.models.translator import Translator, describe
+from attnviz.models.trained import describe
+from attnviz.models.translator import Translator
 from attnviz.networks.registry import build
 
 NAME = "en-fr/bahdanau"

@@ -23,7 +23,7 @@ from attnviz.evaluation import classification
 from attnviz.mechanisms import LABELS
 from attnviz.models import checkpoints
 from attnviz.models import classifier as classify
-from attnviz.models.trained import TextError
+from attnviz.models.model import TextError
 from attnviz.trace import Trace
 
 NAME = "sst2/self-attention"
@@ -108,7 +108,7 @@ def test_it_learns_what_the_words_say_and_the_best_epoch_ships(out):
 
 def test_a_trace_says_the_label_and_everything_that_was_looked_at(classifier):
     trace = classifier.trace(SENTENCE)
-    ids = torch.tensor([classifier.text.ids(SENTENCE)])
+    ids = torch.tensor([classifier.tokenizer.ids(SENTENCE)])
     verdict = classifier.model(ids)
     chances = verdict.logits.softmax(-1)[0]
     assert trace.translation == LABELS[int(chances.argmax())] == trace.target[0].text and len(trace.target) == 1
@@ -149,8 +149,8 @@ def test_a_trace_goes_wherever_traces_go(classifier):
     "text, message",
     [
         (" ", "the text is empty; type a sentence"),
-        ("...", "the text holds no visible character; type a sentence"),
-        ("dull " * 250, "the text is too long: 251 pieces with the end mark, and the models read at most 200"),
+        ("...", "the text has no visible character; type a sentence"),
+        ("dull " * 250, "the text is too long: 251 pieces with <eos>, and the models read at most 200"),
     ],
 )
 def test_texts_that_no_model_can_take(classifier, text, message):
@@ -166,7 +166,7 @@ def test_scores_by_hand(classifier, reviews):
     for true in LABELS:
         for given in LABELS:
             assert found["confusion"][true][given] == sum(a == given and b == true for a, (_, b) in zip(said, pairs))
-    assert classify.labels(classifier.model, classifier.text, [sentence for sentence, _ in pairs]) == said
+    assert classify.labels(classifier.model, classifier.tokenizer, [sentence for sentence, _ in pairs]) == said
 
 
 def test_the_command_line(out, reviews, tmp_path, capsys):

@@ -14,7 +14,10 @@ from attnviz.data.tokenizer import BOS, EOS
 from attnviz.loading import load
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoints
-from attnviz.models.translator import BEAMS, LONGEST, TextError, Translator, describe
+from attnviz.data.limits import LONGEST
+from attnviz.models.model import TextError
+from attnviz.models.trained import describe
+from attnviz.models.translator import BEAMS, Translator
 from attnviz.networks import decode
 from attnviz.trace import Trace
 
@@ -51,7 +54,7 @@ def test_shapes(translator, mechanism, settings):
         wanted |= {("decoder", layer): (heads, targets, targets) for layer in range(layers)}
     assert {(m.kind, m.layer): m.weights.shape for m in trace.maps} == wanted
     assert set(MECHANISMS[mechanism].kinds) == {m.kind for m in trace.maps}
-    assert trace.source == translator.text.encode(TYPED).tokens and trace.source[-1].special
+    assert trace.source == translator.tokenizer.encode(TYPED).tokens and trace.source[-1].special
     assert len(trace.log_probs) == len(trace.alternatives) == targets
     assert {len(step) for step in trace.alternatives} == {5}
 
@@ -59,7 +62,7 @@ def test_shapes(translator, mechanism, settings):
 @every
 @pytest.mark.parametrize("settings", [{}, {"beam": 4}, {"target": "Le chien noir court."}])
 def test_log_probs_and_weights_are_forwards(translator, mechanism, settings):
-    trace, text = translator.trace(TYPED, **settings), translator.text
+    trace, text = translator.trace(TYPED, **settings), translator.tokenizer
     if "target" in settings:
         said = text.ids(settings["target"])
     elif "beam" in settings:
@@ -94,7 +97,7 @@ def test_forced_says_so_and_spells_the_target_as_typed(translator):
     target = "Le  chien, l’été <eos> !"
     trace = translator.trace(TYPED, target)
     assert trace.forced and trace.complete and trace.translation == target
-    assert trace.target == translator.text.encode(target).tokens
+    assert trace.target == translator.tokenizer.encode(target).tokens
     own = translator.trace(TYPED)
     assert not own.forced and not translator.trace(TYPED, beam=2).forced
 
@@ -109,7 +112,7 @@ def test_the_log_probability_alone_is_that_of_the_trace(translator):
 @every
 def test_forcing_the_words_it_chose_gives_the_same_trace(translator, monkeypatch):
     words = "Le chien noir court."
-    ids = translator.text.ids(words)
+    ids = translator.tokenizer.ids(words)
     monkeypatch.setattr(decode, "best", lambda t, logits: torch.tensor([ids[t]]))  # a model of our choosing
     own, forced = translator.trace(TYPED), translator.trace(TYPED, words)
     assert (own.forced, own.translation) == (False, words)
@@ -119,7 +122,7 @@ def test_forcing_the_words_it_chose_gives_the_same_trace(translator, monkeypatch
 @every
 @pytest.mark.parametrize("steps, complete", [(4, False), (5, True)])  # the fifth is <eos>
 def test_a_target_cut_by_the_limit_says_so(translator, monkeypatch, steps, complete):
-    ids = translator.text.ids("Le chien noir court")
+    ids = translator.tokenizer.ids("Le chien noir court")
     assert len(ids) == 5 and ids[-1] == EOS
     monkeypatch.setattr(decode, "best", lambda t, logits: torch.tensor([ids[t]]))  # a model of our choosing
     monkeypatch.setattr(decode, "limit", lambda length: steps)
@@ -130,7 +133,7 @@ def test_a_target_cut_by_the_limit_says_so(translator, monkeypatch, steps, compl
 @every
 def test_a_beam_is_no_less_probable_than_a_beam_of_one(translator, monkeypatch):
     # No theorem: a beam may drop greedy's path for better beginnings. It holds for these models, and for most.
-    step, force, more = translator.model.step, translator.model.force, torch.zeros(len(translator.text))
+    step, force, more = translator.model.step, translator.model.force, torch.zeros(len(translator.tokenizer))
     sentences = (TYPED, "The cat sleeps.", "The white grey horse jumps.")
 
     def ending(*args):
@@ -180,22 +183,22 @@ def test_empty_texts(translator, blank):
 
 @every
 def test_texts_of_invisible_characters(translator):
-    assert refused(lambda: translator.trace("\u200b\u200b")) == "the text holds no visible character; type a sentence"
-    assert refused(lambda: translator.trace(TYPED, "\x00")) == "the target holds no visible character; type a sentence"
+    assert refused(lambda: translator.trace("\u200b\u200b")) == "the text has no visible character; type a sentence"
+    assert refused(lambda: translator.trace(TYPED, "\x00")) == "the target has no visible character; type a sentence"
 
 
 @every
 def test_bytes_that_are_no_text(translator):
-    wanted = "the text holds bytes that are no characters; type it again, in UTF-8"
+    wanted = "the text has bytes that are not valid characters; type it again, in UTF-8"
     assert refused(lambda: translator.trace("caf\udce9")) == wanted
 
 
 @every
 def test_long_texts(translator):
     dogs = " ".join(["dog"] * 500)
-    pieces = len(translator.text.ids(dogs))
+    pieces = len(translator.tokenizer.ids(dogs))
     wanted = (
-        f"the text is too long: {pieces} pieces with the end mark, and the models read at most 200; "
+        f"the text is too long: {pieces} pieces with <eos>, and the models read at most 200; "
         "shorten it or split it into sentences"
     )
     assert refused(lambda: translator.trace(dogs)) == wanted
@@ -205,9 +208,9 @@ def test_long_texts(translator):
 @every
 def test_the_longest_text_is_read(translator):
     typed = "dog"
-    while len(translator.text.ids(typed + " dog")) <= LONGEST:
+    while len(translator.tokenizer.ids(typed + " dog")) <= LONGEST:
         typed += " dog"
-    assert len(translator.trace(typed, typed).source) == len(translator.text.ids(typed))
+    assert len(translator.trace(typed, typed).source) == len(translator.tokenizer.ids(typed))
     assert 2 * LONGEST + 10 == decode.limit(LONGEST) <= 512  # the Transformer's places
 
 
@@ -277,7 +280,7 @@ def test_loading(root, mechanism):
     assert model.name in attnviz.available(root) and model.mechanism == mechanism
     assert model.title == MECHANISMS[mechanism].title and model.card["parameters"] == 1234
     assert load(model.name, root).trace(TYPED) == model.trace(TYPED)
-    assert Translator.load(model.name, root, model.text).text is model.text
+    assert Translator.load(model.name, root, model.tokenizer).tokenizer is model.tokenizer
     assert describe(model.name, root) == model.card | {
         "name": model.name,
         "mechanism": mechanism,

@@ -59,7 +59,7 @@ def test_captions_are_joined_until_they_are_long_enough():
 
 
 def test_the_texts_of_buckets_count_what_is_left_out(root, monkeypatch):
-    text = Translator.load("en-fr/bahdanau", root).text
+    text = Translator.load("en-fr/bahdanau", root).tokenizer
     pairs = [("The dog runs.", "Le chien court.")] * 8
     monkeypatch.setattr(buckets, "BUCKETS", (Bucket(3, 3, False), Bucket(6, 7, True), Bucket(12, 12, True)))
     pieces = len(text.ids("The dog runs. The dog runs."))

@@ -97,7 +97,7 @@ def test_ngrams_are_of_every_length_and_place():
 def test_what_teachers_say_is_the_mean_of_their_logits_at_one_spread(teachers):
     texts = ["the film is great", "dull", "a story", "is awful , really"]
     loaded = [load(folder) for folder in teachers]
-    logits = np.stack([classifier.logits(one.model, one.text, texts).double().numpy() for one in loaded])
+    logits = np.stack([classifier.logits(one.model, one.tokenizer, texts).double().numpy() for one in loaded])
     centred = logits - logits.mean(-1, keepdims=True)
     spread = np.array([np.sqrt((one**2).mean()) for one in centred])
     mean = sum(one / own for one, own in zip(centred, spread)) * spread.mean() / 2
@@ -125,7 +125,7 @@ def test_a_run_learns_what_teachers_say_and_is_not_told_the_labels(data, teacher
     turned = [(sentence, LABELS[1 - LABELS.index(label)]) for sentence, label in true.train]
     loaded = [load(folder) for folder in teachers]
     settings = config(ngrams=3)
-    text = checkpoints.load_text("sst2", teachers[0].parent.parent)
+    text = checkpoints.load_tokenizer("sst2", teachers[0].parent.parent)
     trainer = distillation.DistillationTrainer(settings, text, turned, "cpu", teachers=loaded)
     for _ in range(8):
         for batch in trainer.batches.order(0):
@@ -139,7 +139,7 @@ def test_a_run_learns_what_teachers_say_and_is_not_told_the_labels(data, teacher
 
 def test_its_loss_is_the_cross_entropy_against_what_is_said(data, teachers):
     settings = config(label_smoothing=0.0, ngrams=2)
-    text = checkpoints.load_text("sst2", teachers[0].parent.parent)
+    text = checkpoints.load_tokenizer("sst2", teachers[0].parent.parent)
     pairs, loaded = corpora.load("sst2", data).train[:20], [load(folder) for folder in teachers]
     trainer = distillation.DistillationTrainer(settings, text, pairs, "cpu", teachers=loaded)
     trainer.optimizer.working = trainer.optimizer.averaged_model()  # fp32, no dropout
@@ -262,7 +262,7 @@ def test_a_model_is_not_its_own_teacher(teachers, data):
 def test_what_a_teacher_cannot_read_is_left_out_and_said(data, teachers, capsys):
     """One tokenizer may make more pieces of a sentence than another, and an n-gram may have nothing visible in it."""
     loaded = [load(folder) for folder in teachers]
-    coarse, fine = (teacher.text for teacher in loaded)
+    coarse, fine = (teacher.tokenizer for teacher in loaded)
     words = {word for sentence, _ in tiny.reviews(150, 0) for word in sentence.split()}
     word = max(sorted(words), key=lambda word: len(fine.ids(word)) - len(coarse.ids(word)))
     long = " ".join([word] * ((LONGEST - 1) // (len(coarse.ids(word)) - 1)))

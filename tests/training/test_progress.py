@@ -6,7 +6,7 @@ import torch
 from runs import config
 
 from attnviz.data import corpora
-from attnviz.data.tokenizer import Text, train_vocabulary
+from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
 from attnviz.models.translator import Translator
 from attnviz.training import progress
 from attnviz.training.trainers.trainer import Trainer
@@ -71,7 +71,7 @@ def test_the_example_is_of_middling_length_and_always_the_same():
 def test_japanese_is_shown_as_it_is_printed():
     pairs = [("he runs .", "彼 は 走 る 。"), ("she runs .", "彼女 は 走 る 。")] * 3
     text = train_vocabulary([side for pair in pairs for side in pair], 100, "tokenised")
-    assert isinstance(text, Text)
+    assert isinstance(text, SubwordTokenizer)
     trainer = Trainer(config(epochs=80), text, pairs, "cpu")
     trainer.history = [{"val_bleu_morphemes": 0.0, "train_loss": 1.0, "seconds": 1}]
     for batch in trainer.batches.order(0) * 80:

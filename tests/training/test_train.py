@@ -10,7 +10,7 @@ import torch
 from runs import PAIR, config, history
 
 from attnviz.data import batching, corpora
-from attnviz.data.tokenizer import Text, train_vocabulary
+from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
 from attnviz.evaluation import metrics
 from attnviz.models import checkpoints
 from attnviz.models.translator import Translator
@@ -26,7 +26,7 @@ def test_loss_falls(finished, corpus, mechanism):
     losses = [entry["train_loss"] for entry in entries]
     assert [entry["epoch"] for entry in entries] == [1, 2, 3]
     assert losses == sorted(losses, reverse=True) and losses[-1] < 0.65 * losses[0]
-    text = Text.load(finished(mechanism).parent / "tokenizer.json")
+    text = SubwordTokenizer.load(finished(mechanism).parent / "tokenizer.json")
     pieces = torch.tensor([piece for _, target in batching.encode(corpus.val, text) for piece in target])
     unigram_entropy = torch.special.entr(pieces.bincount() / len(pieces)).sum()
     assert entries[-1]["val_loss"] < unigram_entropy  # it knows more than how often each piece comes

@@ -5,7 +5,7 @@ import tiny
 
 from attnviz.data import corpora
 from attnviz.data.styles import STYLES
-from attnviz.data.tokenizer import Text, train_vocabulary
+from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
 from attnviz.models import checkpoints
 from attnviz.training import vocabulary
 
@@ -33,7 +33,7 @@ def test_another_run_that_began_at_the_same_time_is_not_written_over(tmp_path):
         ValueError, match="another run started at the same time and wrote .*tokenizer.json; choose another --out"
     ):
         vocabulary.save(path, second)
-    assert len(Text.load(path)) == len(first)
+    assert len(SubwordTokenizer.load(path)) == len(first)
 
 
 def test_the_one_of_the_checkpoint_to_begin_with_is_copied(root, tmp_path):
@@ -54,7 +54,7 @@ def test_a_damaged_one_is_said(tmp_path):
 @pytest.mark.parametrize("style", STYLES)
 def test_the_style_of_a_tokenizer_is_known_again(style, tmp_path):
     train_vocabulary(["a b c", "c b a"] * 3, 40, style).save(tmp_path / "tokenizer.json")
-    assert vocabulary.style_of(Text.load(tmp_path / "tokenizer.json")) == style
+    assert vocabulary.style_of(SubwordTokenizer.load(tmp_path / "tokenizer.json")) == style
 
 
 def test_mismatches():
@@ -70,4 +70,4 @@ def test_mismatches():
 @pytest.mark.parametrize("pair", ["en-fr", "en-de", "en-ja", "reverse", "sst2"])
 def test_the_tokenizers_that_ship_are_of_the_style_of_their_corpora(pair):
     style = {"en-ja": "tokenised", "reverse": "symbols", "sst2": "plain"}.get(pair, "written")
-    assert vocabulary.style_of(checkpoints.load_text(pair)) == style
+    assert vocabulary.style_of(checkpoints.load_tokenizer(pair)) == style

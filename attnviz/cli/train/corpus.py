@@ -88,7 +88,7 @@ def report_kept_tokenizer(args: Namespace, root: Path, corpus: corpora.Corpus) -
     resumed = saved_run.exists(root / args.pair / args.mechanism) and not args.restart
     if not path.is_file() or resumed:
         return
-    text = checkpoints.load_text(path.parent.name, path.parent.parent)
+    text = checkpoints.load_tokenizer(path.parent.name, path.parent.parent)
     size = len(text)
     most = dict(args.set).get("vocabulary", size)
     if most < size:

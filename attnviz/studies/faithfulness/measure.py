@@ -10,7 +10,7 @@ from attnviz.data import corpora
 from attnviz.mechanisms import find
 from attnviz.models import checkpoints
 from attnviz.models.names import ModelName
-from attnviz.models.trained import TextError
+from attnviz.models.model import TextError
 from attnviz.studies.faithfulness.sentence import Sums, measured
 from attnviz.studies.measured_models import MeasuredModel, StudyConfig, record
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from attnviz.data.limits import LONGEST
 from attnviz.data.readers import Pairs
-from attnviz.data.tokenizer import Text
+from attnviz.data.tokenizer import SubwordTokenizer
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def joined(pairs: Pairs, low: int, high: int) -> list[Pairs]:
     return groups
 
 
-def texts(pairs: Pairs, text: Text) -> list[BucketTexts]:
+def texts(pairs: Pairs, text: SubwordTokenizer) -> list[BucketTexts]:
     """The texts of each bucket that are short enough for the models."""
     result = []
     for bucket in BUCKETS:

@@ -21,7 +21,7 @@ def measure(config: StudyConfig) -> dict:
     for model in models(config, MECHANISMS):
         measured.append(model)
         sentences = []
-        for texts in buckets.texts(config.test, model.translator.text):
+        for texts in buckets.texts(config.test, model.translator.tokenizer):
             row, entropies = measure_bucket(model, texts)
             signatures |= {key: row.pop(key) for key in list(row) if key.endswith("_signature")}  # the same in all rows
             rows.append(row)
@@ -55,7 +55,7 @@ def measure_bucket(model: MeasuredModel, texts: BucketTexts) -> tuple[dict, list
         "words": round(source_words / len(sources), 2),
         **metrics.score(translator.pair, hypotheses, references),
         "length_ratio": round(words / reference_words, 4),
-        "loss": round(mean_loss(translator.model, translator.text, texts.pairs, "cpu", BATCH), 4),
+        "loss": round(mean_loss(translator.model, translator.tokenizer, texts.pairs, "cpu", BATCH), 4),
     }
     sentences = attention["by_sentence"] or []
     if sentences:

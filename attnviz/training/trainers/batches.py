@@ -10,11 +10,11 @@ from torch import Tensor
 from attnviz.data import batching
 from attnviz.data.limits import LONGEST
 from attnviz.data.readers import Pairs
-from attnviz.data.tokenizer import SPECIALS, UNK, Text
+from attnviz.data.tokenizer import SPECIALS, UNK, SubwordTokenizer
 from attnviz.training.config import TrainingConfig
 
 Example = tuple[list[int], list[int]]  # ids of the source, ids of the target
-Encode = Callable[[Pairs, Text], list[Example]]
+Encode = Callable[[Pairs, SubwordTokenizer], list[Example]]
 
 
 class Batches:
@@ -24,7 +24,7 @@ class Batches:
     digest : SHA-256 of the examples, by which a resumed run knows its data. total : updates of the whole run.
     """
 
-    def __init__(self, config: TrainingConfig, text: Text, pairs: Pairs, encode: Encode):
+    def __init__(self, config: TrainingConfig, text: SubwordTokenizer, pairs: Pairs, encode: Encode):
         self.config, self.pairs = config, pairs
         self._encode, self._without_dropout = encode, encode(pairs, text)
         self.examples = self._without_dropout  # as the current epoch reads them

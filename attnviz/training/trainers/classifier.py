@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from attnviz.data.readers import Pairs
-from attnviz.data.tokenizer import PAD, Text
+from attnviz.data.tokenizer import PAD, SubwordTokenizer
 from attnviz.mechanisms import LABELS
 from attnviz.models import classifier
 from attnviz.training.trainers.batches import Example
@@ -16,7 +16,7 @@ class ClassifierTrainer(Trainer):
     padding = -1  # every target is one label, and none is missing
 
     @staticmethod
-    def encode(pairs: Pairs, text: Text) -> list[Example]:
+    def encode(pairs: Pairs, text: SubwordTokenizer) -> list[Example]:
         """Each pair as the ids of its sentence and, alone in a list, the index of its label."""
         sentences = text.batch_ids([sentence for sentence, _ in pairs])
         return [(ids, [LABELS.index(label)]) for ids, (_, label) in zip(sentences, pairs)]
@@ -27,6 +27,6 @@ class ClassifierTrainer(Trainer):
         return model(source, source != PAD).logits.unsqueeze(1)
 
     @staticmethod
-    def predict(model: nn.Module, text: Text, sentences: list[str]) -> list[str]:
+    def predict(model: nn.Module, text: SubwordTokenizer, sentences: list[str]) -> list[str]:
         """The most probable label of each sentence."""
         return classifier.labels(model, text, sentences)

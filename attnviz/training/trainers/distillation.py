@@ -18,7 +18,7 @@ from tqdm import tqdm
 from attnviz import mechanisms
 from attnviz.data.length_filter import fits
 from attnviz.data.readers import Pairs
-from attnviz.data.tokenizer import Text
+from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.mechanisms import CLASSIFIERS, LABELS
 from attnviz.models import checkpoint_files, classifier
 from attnviz.models.classifier import Classifier
@@ -62,7 +62,7 @@ def soft_targets(teachers: Sequence[Classifier], texts: Sequence[str]) -> Tensor
     count more. This is one temperature for each teacher.
     """
     bar = tqdm(teachers, desc="teachers", unit="model", leave=False)
-    logits = torch.stack([classifier.logits(teacher.model, teacher.text, texts) for teacher in bar])  # (M, N, C)
+    logits = torch.stack([classifier.logits(teacher.model, teacher.tokenizer, texts) for teacher in bar])  # (M, N, C)
     logits = logits - logits.mean(dim=-1, keepdim=True)
     scale = logits.square().mean(dim=(1, 2), keepdim=True).sqrt()  # (M, 1, 1)
     scaled = logits / scale.clamp_min(torch.finfo(scale.dtype).tiny) * scale.mean()  # 0 for a teacher with no opinion
@@ -78,7 +78,7 @@ class DistillationTrainer(ClassifierTrainer):
     def __init__(
         self,
         config: TrainingConfig,
-        text: Text,
+        text: SubwordTokenizer,
         pairs: Pairs,
         device: str,
         compile: bool = True,
@@ -86,7 +86,7 @@ class DistillationTrainer(ClassifierTrainer):
     ):
         sentences = [sentence for sentence, _ in pairs]
         texts = sentences + ngrams(sentences, config.ngrams, config.seed)
-        texts = _readable_by_all(texts, [text, *(teacher.text for teacher in teachers)])
+        texts = _readable_by_all(texts, [text, *(teacher.tokenizer for teacher in teachers)])
         super().__init__(config, text, [(sentence, LABELS[0]) for sentence in texts], device, compile)  # unused label
         self.targets = soft_targets(teachers, texts).to(device)
 
@@ -98,7 +98,7 @@ class DistillationTrainer(ClassifierTrainer):
         return F.cross_entropy(logits.float(), targets, label_smoothing=self.config.label_smoothing)
 
 
-def _readable_by_all(texts: list[str], tokenizers: Sequence[Text]) -> list[str]:
+def _readable_by_all(texts: list[str], tokenizers: Sequence[SubwordTokenizer]) -> list[str]:
     """The texts that every tokenizer makes into at least one and not too many pieces; a message says how many are left out."""
     readable = [all(row) for row in zip(*(fits(texts, tokenizer) for tokenizer in tokenizers))]
     kept = [text for text, fit in zip(texts, readable) if fit]

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from attnviz.data import batching
 from attnviz.data.readers import Pairs
-from attnviz.data.tokenizer import BOS, PAD, Text
+from attnviz.data.tokenizer import BOS, PAD, SubwordTokenizer
 from attnviz.evaluation.translation import translate
 from attnviz.mechanisms import Config
 from attnviz.networks.registry import build
@@ -36,7 +36,7 @@ class Trainer:
 
     padding = PAD  # this id in a target marks the absence of a token
 
-    def __init__(self, config: TrainingConfig, text: Text, pairs: Pairs, device: str, compile: bool = True):
+    def __init__(self, config: TrainingConfig, text: SubwordTokenizer, pairs: Pairs, device: str, compile: bool = True):
         torch.manual_seed(config.seed)
         self.config, self.device = config, device
         self.model_config = Config(config.mechanism, len(text), config.options)
@@ -50,7 +50,7 @@ class Trainer:
         self.history: list[dict] = []
 
     @staticmethod
-    def encode(pairs: Pairs, text: Text) -> list[Example]:
+    def encode(pairs: Pairs, text: SubwordTokenizer) -> list[Example]:
         """Each pair as the ids of its source and of its target."""
         return batching.encode(pairs, text)
 
@@ -60,7 +60,7 @@ class Trainer:
         return model(source, F.pad(target[:, :-1], (1, 0), value=BOS), source != PAD)[0]
 
     @staticmethod
-    def predict(model: nn.Module, text: Text, sentences: list[str]) -> list[str]:
+    def predict(model: nn.Module, text: SubwordTokenizer, sentences: list[str]) -> list[str]:
         """The output of a model in evaluation mode for each sentence."""
         return translate(model, text.spaced(), sentences, next(model.parameters()).device)
 

@@ -10,7 +10,7 @@ from attnviz import figures, heads, select
 from attnviz.ablation import Effect
 from attnviz.data.tasks import Task
 from attnviz.figures import labels
-from attnviz.models.huggingface.models import Prediction
+from attnviz.models.huggingface.single_stack import Prediction
 from dashboard.browser.plot import named, plots
 from dashboard.choices.options import kind_title
 from dashboard.heads.scene import COLUMNS, HeadsScene, head_name
@@ -112,7 +112,7 @@ def _predicted(current: HeadsScene, effect: Effect) -> str:
     tokens = current.trace.source
     rows = [
         (
-            f"{before.place + 1} {labels.plain(tokens[before.place].text)}",
+            f"{before.position + 1} {labels.plain(tokens[before.position].text)}",
             [*(f"{math.exp(guess.log_prob):.3f}" for guess in (before, after)), *map(_most_probable, (before, after))],
         )
         for before, after in shown

@@ -9,8 +9,8 @@ from families import FAMILIES, READERS, WRITERS
 import attnviz
 from attnviz import ablation
 from attnviz.heads import Head
-from attnviz.models.huggingface.models import Writer
-from attnviz.models.trained import TextError
+from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
+from attnviz.models.model import TextError
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 TEXT, TARGET = "The black dog.", "Le chien noir."
@@ -47,7 +47,7 @@ def load(tmp_path_factory):
 
 def ask(found):
     """The last hidden states, or the logits of a writer."""
-    if isinstance(found, Writer):
+    if isinstance(found, EncoderDecoderModel):
         return found.run(found.read(TEXT).ids, decoder_input_ids=torch.tensor([[found.start, 5, 7, 9]])).logits
     return found.run(found.read(TEXT).ids).last_hidden_state
 
@@ -57,7 +57,7 @@ def test_off_is_a_head_whose_values_are_zero(load, family):
     """Rows of the value projection belong to heads too: a head of no values has a context of zero."""
     found = load(family)
     for kind, path in VALUES[family].items():
-        for layer, heads in enumerate(found.counts[kind]):
+        for layer, heads in enumerate(found.head_counts[kind]):
             values, head = found.model.get_submodule(path.format(layer)), heads - 1
             width = values.weight.shape[0] // heads
             rows, before = (
@@ -133,7 +133,7 @@ def test_a_causal_reader_predicts_each_token_from_those_before(load):
         found = load(family)
         ids = torch.tensor([found.read(TEXT).ids])
         predictions = found.predictions(TEXT)
-        assert [one.place for one in predictions] == list(range(1, ids.shape[1]))
+        assert [one.position for one in predictions] == list(range(1, ids.shape[1]))
         loss = found.model(input_ids=ids, labels=ids).loss.item()
         assert found.log_prob(TEXT) == pytest.approx(-loss * len(predictions), abs=1e-3)
         assert all(one.alternatives[0].probability >= one.alternatives[-1].probability for one in predictions)
@@ -143,12 +143,12 @@ def test_a_masked_reader_predicts_each_token_from_all_others(load):
     found = load("bert")
     tokens, tokenizer = found.read(TEXT), found.tokenizer
     predictions = found.predictions(TEXT)
-    assert [one.place for one in predictions] == [i for i, token in enumerate(tokens.tokens) if not token.special]
+    assert [one.position for one in predictions] == [i for i, token in enumerate(tokens.tokens) if not token.special]
     for one in predictions:
         ids = torch.tensor([tokens.ids])
-        ids[0, one.place] = tokenizer.mask_token_id
-        chances = torch.log_softmax(found.model(input_ids=ids).logits[0, one.place], -1)
-        assert one.log_prob == pytest.approx(chances[tokens.ids[one.place]].item(), abs=1e-5)
+        ids[0, one.position] = tokenizer.mask_token_id
+        chances = torch.log_softmax(found.model(input_ids=ids).logits[0, one.position], -1)
+        assert one.log_prob == pytest.approx(chances[tokens.ids[one.position]].item(), abs=1e-5)
         assert one.alternatives[0].probability == pytest.approx(chances.exp().max().item(), abs=1e-5)
 
 
@@ -167,14 +167,12 @@ def test_a_reader_with_nothing_to_predict_with(load):
     found = load("distilbert")
     assert not found.predicts and found.predictions(TEXT) == ()
     assert ablation.effect(found, [Head("encoder", 0, 0)], TEXT).change is None
-    with pytest.raises(
-        TextError, match="predicts nothing of this text: what was read of its files predicts no tokens$"
-    ):
+    with pytest.raises(TextError, match="cannot predict this text: the model has no language-model head$"):
         found.log_prob(TEXT)
 
 
 def test_texts_of_which_nothing_is_predicted(load):
-    with pytest.raises(TextError, match="predicts nothing of this text: one token has none before it$"):
+    with pytest.raises(TextError, match="cannot predict this text: no token comes before its only token$"):
         load("gpt2").log_prob("n")
     with pytest.raises(ValueError, match="takes no target and no beam$"):
         load("bert").log_prob(TEXT, TARGET)
@@ -183,7 +181,7 @@ def test_texts_of_which_nothing_is_predicted(load):
 def test_of_a_long_text_some_tokens_are_masked_evenly_spread(tmp_path):
     long = attnviz.load(f"hf:{families.write(tmp_path / 'long', 'bert', max_position_embeddings=200)}")
     for count, every in ((64, 1), (65, 2), (129, 3)):
-        assert [one.place for one in long.predictions("n " * count)] == list(range(1, count + 1, every))
+        assert [one.position for one in long.predictions("n " * count)] == list(range(1, count + 1, every))
     whole = ablation.effect(long, [Head("encoder", 0, 0)], "n " * 65)
     assert len(whole.after.source) == 67 and len(whole.predictions[1]) == 33 and whole.change is not None
 
@@ -237,7 +235,7 @@ def test_what_reads_more_than_heads_is_not_cut_into_them(tmp_path, name):
 def test_a_decoder_deeper_than_its_encoder_writes(tmp_path):
     found = attnviz.load(f"hf:{families.write(tmp_path, 't5', num_layers=1, num_decoder_layers=3)}")
     trace = found.trace(TEXT)
-    assert [len(found.counts[kind]) for kind in ("encoder", "decoder", "cross")] == [1, 3, 3] and trace.target
+    assert [len(found.head_counts[kind]) for kind in ("encoder", "decoder", "cross")] == [1, 3, 3] and trace.target
     ids = found._generate(found.read(TEXT).ids, 1)
     logits = found.run(found.read(TEXT).ids, decoder_input_ids=torch.tensor([[found.start, *ids[:-1]]])).logits[0]
     assert logits.argmax(-1).tolist() == ids  # greedy, whatever was kept

@@ -6,7 +6,7 @@ import transformers
 from families import FAMILIES, LIMIT, WRITERS
 
 import attnviz
-from attnviz.models.trained import TextError
+from attnviz.models.model import TextError
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 TEXT = "The black dogs are running."
@@ -20,7 +20,7 @@ writers, every = pytest.mark.parametrize("family", WRITERS), pytest.mark.paramet
     [
         ("", "the text is empty; type a sentence"),
         (" \n", "the text is empty; type a sentence"),
-        ("\udcff", "the text holds bytes that are no characters; type it again, in UTF-8"),
+        ("\udcff", "the text has bytes that are not valid characters; type it again, in UTF-8"),
     ],
 )
 def test_no_text(load, family, text, wanted):
@@ -30,7 +30,7 @@ def test_no_text(load, family, text, wanted):
 
 
 def test_a_text_of_special_tokens_only(load):
-    with pytest.raises(TextError, match="^the text holds no token but special ones; type a sentence$"):
+    with pytest.raises(TextError, match="^the text has no tokens but special ones; type a sentence$"):
         load("bert").trace("[SEP]")
 
 
@@ -56,8 +56,8 @@ def test_the_limit_is_the_models(load, family):
     with pytest.raises(TextError) as error:
         found.trace(text(found, LIMIT + 1))
     assert str(error.value) == (
-        f"the text is too long: {LIMIT + 1} tokens with those that {found.name} adds, and it can be shown at "
-        f"most {LIMIT}; shorten it or split it into sentences"
+        f"the text is too long: {LIMIT + 1} tokens with those that {found.name} adds, and its limit here is "
+        f"{LIMIT}; shorten it or split it into sentences"
     )
 
 
@@ -79,7 +79,7 @@ def test_a_target_is_checked_as_a_text_is(load, family):
     with pytest.raises(TextError, match="^the target is empty; type a sentence$"):
         load(family).trace(TEXT, " ")
     with pytest.raises(
-        TextError, match="^the target is too long: .* tokens with those that hf:.* adds, and it can be shown at most"
+        TextError, match="^the target is too long: .* tokens with those that hf:.* adds, and its limit here is"
     ):
         load(family).trace(TEXT, "n " * 600)
     with pytest.raises(ValueError, match="^beam must be from 1 to 20; got 0$"):
@@ -88,7 +88,7 @@ def test_a_target_is_checked_as_a_text_is(load, family):
 
 @pytest.mark.parametrize("more", [{"target": "x"}, {"beam": 2}])
 def test_a_reader_produces_nothing(load, more):
-    with pytest.raises(ValueError, match="reads a text and produces none: it takes no target and no beam$"):
+    with pytest.raises(ValueError, match="reads a text and produces none, so it takes no target and no beam$"):
         load("gpt2").trace(TEXT, **more)
 
 
@@ -99,4 +99,4 @@ def test_a_family_that_calls_another_head_a_language_models(tmp_path):
         n_words=tokenizer.get_vocab_size(), vocab_size=tokenizer.get_vocab_size(), emb_dim=16, n_layers=2, n_heads=2
     )
     families.save(tmp_path, transformers.FlaubertWithLMHeadModel(config), made)
-    assert attnviz.load(f"hf:{tmp_path}").counts == {"encoder": (2, 2)}
+    assert attnviz.load(f"hf:{tmp_path}").head_counts == {"encoder": (2, 2)}

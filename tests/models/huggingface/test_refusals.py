@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 import attnviz
 from attnviz.__main__ import main
 from attnviz.models.huggingface import load
-from attnviz.models.translator import TextError
+from attnviz.models.model import TextError
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 ROOT = Path(__file__).resolve().parents[3]
@@ -68,17 +68,20 @@ def test_another_version_of_the_library(monkeypatch, version):
 
 def test_no_folder_and_no_such_model(monkeypatch):
     monkeypatch.setattr("huggingface_hub.snapshot_download", fails(FileNotFoundError("No network.\nMore of it.")))
-    assert refused("some/model") == "no folder of that name, and none from the Hugging Face hub: No network. More of it"
+    assert (
+        refused("some/model")
+        == "there is no such folder, and the Hugging Face hub has no such model: No network. More of it"
+    )
     monkeypatch.setattr("huggingface_hub.snapshot_download", fails(LocalEntryNotFoundError("Long, and of no use.")))
     assert refused("some/model").startswith(
-        "no folder of that name, and the Hugging Face hub cannot be reached; check the path"
+        "there is no such folder, and the Hugging Face hub cannot be reached; check the path"
     )
 
 
 def test_a_path_is_no_name():
     assert (
         refused("/no/such/folder")
-        == "no folder of that name, and no name that a model on the Hugging Face hub could have"
+        == "there is no such folder, and this cannot be the name of a model on the Hugging Face hub"
     )
 
 
@@ -118,12 +121,12 @@ def test_a_damaged_config(bert, text):
 
 def test_a_model_of_no_known_type(bert):
     change(bert / "config.json", model_type="no-such")
-    assert refused(bert) == "the transformers library here knows no models of type no-such; a newer one may"
+    assert refused(bert) == "this version of the transformers library has no models of type no-such; a newer one may"
 
 
 def test_weights_in_pickles_are_not_read(bert):
     (bert / "model.safetensors").rename(bert / "pytorch_model.bin")
-    assert refused(bert).startswith("weights are read from safetensors only, and there are none")
+    assert refused(bert).startswith("weights are read from safetensors only, and this model has none")
 
 
 def test_damaged_weights(bert):
@@ -138,8 +141,8 @@ def test_weights_that_are_missing_are_not_made_up(bert):
         {key: value for key, value in weights.items() if "layer.1.attention" not in key}, bert / "model.safetensors"
     )
     assert re.fullmatch(
-        r"its files lack \d+ weights that it needs, encoder\.layer\.1\.attention\S* among them; what it attended to "
-        "would be chance",
+        r"its files lack \d+ weights that it needs, such as encoder\.layer\.1\.attention\S*; its attention would "
+        "be random",
         refused(bert),
     )
 
@@ -167,7 +170,7 @@ def test_no_name(name):
 
 def test_an_adapter(bert):
     (bert / "adapter_config.json").write_text("{}")
-    assert refused(bert) == "an adapter is not shown by itself; merge it into its model and save that"
+    assert refused(bert) == "an adapter cannot be shown alone; merge it into its model and save that"
 
 
 def test_code_in_the_folder_is_never_run(bert):
@@ -179,7 +182,7 @@ def test_code_in_the_folder_is_never_run(bert):
     assert attnviz.load(f"hf:{bert}").trace(TEXT).maps  # a BERT is known without its code
     change(bert / "config.json", model_type="mine")
     assert refused(bert) == (
-        "it needs code of its own, which is never run here; only models that the transformers library knows "
+        "it needs its own code, which is never run here; only models that are part of the transformers library "
         "can be shown"
     )
     assert not ran.exists()
@@ -220,8 +223,8 @@ def test_a_tokenizer_without_offsets(bert):
     with pytest.raises(TextError) as error:
         found.trace("The cat")
     assert str(error.value) == (
-        f"the tokenizer changes the text and does not say where in it its pieces are; {found.name} needs one "
-        "with a tokenizer.json, a fast one, for this text"
+        f"the tokenizer changes the text and does not say where in it its pieces are; {found.name} needs a fast "
+        "tokenizer, with a tokenizer.json, for this text"
     )
 
 
@@ -327,7 +330,7 @@ SMALL = {
                 encoder_ffn_dim=16,
                 decoder_ffn_dim=16,
             ),
-            "cannot be shown: what it returns as attention is not one array a layer",
+            "cannot be shown: its attention is not one array for each layer",
         ),
     ],
 )
@@ -340,4 +343,6 @@ def test_a_model_whose_attention_is_something_else(tmp_path, family, settings, m
 
 def test_more_layers_in_the_files_than_in_the_config(bert):
     change(bert / "config.json", num_hidden_layers=1)
-    assert refused(bert).startswith("its files hold more layers than its config.json says, bert.encoder.layer.1.")
+    assert refused(bert).startswith(
+        "its files hold more layers than its config.json says, such as bert.encoder.layer.1."
+    )

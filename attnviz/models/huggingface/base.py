@@ -1,0 +1,114 @@
+"""What all models of the transformers library have in common: network and tokenizer, text in, Trace out.
+
+Two subclasses, whatever the family is called: `SingleStackModel` (BERT and GPT alike) and `EncoderDecoderModel`. The maps are
+those that the model computed with (eager attention).
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.data.tokenizer import Tokens
+from attnviz.models import batches
+from attnviz.models.huggingface import tokenization
+from attnviz.models.measured import Measured
+from attnviz.models.model import TextError, check_text
+from attnviz.networks import projections
+from attnviz.networks.projections import Projection
+from attnviz.trace import AttentionMap, Trace
+
+LONGEST = (
+    512  # tokens of a text, even if the model could read more: memory grows with the square, in every layer and head
+)
+
+
+@dataclass(frozen=True, eq=False)
+class HuggingFaceModel:
+    """A network and its tokenizer, ready to trace. It meets `model.Model`.
+
+    name : `hf:` and the folder or the name on the hub. mechanism : its family, as the model says (`bert`, `t5`).
+    fields : kind of map -> field of the model's output with its layers. limit : tokens of the longest text.
+    head_counts : kind -> heads of each layer.
+    """
+
+    name: str
+    mechanism: str
+    model: nn.Module
+    tokenizer: Any
+    fields: dict[str, str]
+    limit: int
+    head_counts: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    unscored = ""
+
+    @property
+    def title(self) -> str:
+        """Its name for readers."""
+        return self.name
+
+    @property
+    def head_kinds(self) -> tuple[str, ...]:
+        """Kinds of attention that have heads to show."""
+        return tuple(self.fields)
+
+    def read(self, text: str, target: bool = False) -> Tokens:
+        """The tokens of a text. Raises TextError for an empty or too long one."""
+        what = "target" if target else "text"
+        check_text(text, what)
+        try:
+            tokens = tokenization.encode(self.tokenizer, text, target)
+        except ValueError as error:
+            raise TextError(
+                f"{error}; {self.name} needs a fast tokenizer, with a tokenizer.json, for this {what}"
+            ) from None
+        if all(token.special for token in tokens.tokens):
+            raise TextError(f"the {what} has no tokens but special ones; type a sentence")
+        if len(tokens.ids) > self.limit:
+            raise TextError(
+                f"the {what} is too long: {len(tokens.ids)} tokens with those that {self.name} adds, and its limit here "
+                f"is {self.limit}; shorten it or split it into sentences"
+            )
+        return tokens
+
+    def projections(self) -> list[Projection]:
+        """Where its heads can be switched off. ValueError, with a whole sentence, when that is not known of its family."""
+        try:
+            return projections.named(self.model, self.head_counts)
+        except ValueError as error:
+            raise ValueError(f"{self.name} ({self.mechanism}): {error}") from None
+
+    @torch.inference_mode()
+    def run(self, ids: tuple[int, ...], **more: Tensor | bool) -> Any:
+        """The output of the model, its attention included, for one text."""
+        source = torch.tensor([ids])
+        return self.body(input_ids=source, attention_mask=torch.ones_like(source), output_attentions=True, **more)
+
+    def traces(
+        self,
+        texts: Iterable[str],
+        targets: Iterable[str | None] | None = None,
+        *,
+        batch_size: int = batches.BATCH,
+        beam: int = 1,
+        keep: Collection[str] = ("maps",),
+    ) -> Iterator[Trace | Measured | TextError]:
+        """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
+        batches.check_size(batch_size)
+        return batches.one_by_one(partial(self.trace, beam=beam), texts, targets, batches.kept(keep))
+
+    @property
+    def body(self) -> nn.Module:
+        """The part of the model that attends."""
+        return self.model
+
+    def maps(self, output: Any) -> tuple[AttentionMap, ...]:
+        """Every layer (1, H, Q, K) of every kind in an output of the model."""
+        return tuple(
+            AttentionMap(kind, layer, weights[0].numpy())
+            for kind, name in self.fields.items()
+            for layer, weights in enumerate(output[name])
+        )

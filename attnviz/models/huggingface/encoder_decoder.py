@@ -1,0 +1,91 @@
+"""A model of the transformers library with an encoder and a decoder, such as T5, BART or Marian. It produces a text."""
+
+from functools import partial
+
+import torch
+
+from attnviz.models import probabilities
+from attnviz.models.huggingface import tokenization
+from attnviz.models.huggingface.base import HuggingFaceModel
+from attnviz.models.translator import BEAMS
+from attnviz.trace import Token, Trace
+
+PRODUCED = 200  # tokens that a model may produce
+
+
+class EncoderDecoderModel(HuggingFaceModel):
+    """An encoder that reads a text and a decoder that produces one."""
+
+    def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
+        """Produce a text, or force the model to produce `target`; the trace has all attention weights.
+
+        The model generates as its own settings say, except that the length is limited and nothing is sampled.
+        Raises TextError for an empty or too long text, ValueError for a beam out of range.
+        """
+        if not 1 <= beam <= BEAMS:
+            raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam}")
+        source = self.read(text)
+        if target is None:
+            ids = self._generate(source.ids, beam)
+            translation, tokens = tokenization.spell(self.tokenizer, ids)
+        else:
+            wanted = self.read(target, target=True)
+            ids, translation, tokens = list(wanted.ids), target, wanted.tokens
+        output = self.run(source.ids, decoder_input_ids=torch.tensor([[self.start, *ids[:-1]]]))
+        log_probs = torch.log_softmax(output.logits[0], dim=-1)  # (T, V)
+        return Trace(
+            model=self.name,
+            mechanism=self.mechanism,
+            text=text,
+            translation=translation,
+            forced=target is not None,
+            source=source.tokens,
+            target=tokens,
+            log_probs=probabilities.of_tokens(log_probs, ids),
+            alternatives=probabilities.alternatives(log_probs, partial(tokenization.name, self.tokenizer)),
+            maps=self.maps(output),
+            complete=target is not None or len(ids) < self.most_steps,
+            start=Token(tokenization.name(self.tokenizer, self.start), 0, 0, special=True),
+        )
+
+    @property
+    def start(self) -> int | None:
+        """Id of the token that the decoder reads first; None when the model does not say (then it is not loaded)."""
+        settings = self.model.generation_config
+        return settings.bos_token_id if settings.decoder_start_token_id is None else settings.decoder_start_token_id
+
+    @property
+    def most_steps(self) -> int:
+        """Tokens that it may produce. A text of this length was cut, whatever its last token is."""
+        return min(PRODUCED, self.limit)
+
+    @property
+    def _caches(self) -> bool:
+        """May the decoder use its key/value cache? The library makes one with as many layers as the encoder has."""
+        return len(self.head_counts["decoder"]) <= len(self.head_counts["encoder"])
+
+    @torch.inference_mode()
+    def _generate(self, ids: tuple[int, ...], beam: int) -> list[int]:
+        source = torch.tensor([ids])
+        produced = self.model.generate(
+            input_ids=source,
+            attention_mask=torch.ones_like(source),
+            do_sample=False,
+            num_beams=beam,
+            num_return_sequences=1,
+            max_new_tokens=self.most_steps,
+            return_dict_in_generate=False,
+            use_cache=self._caches,
+        )
+        return produced[0, 1:].tolist()
+
+    @torch.inference_mode()
+    def log_prob(self, text: str, target: str) -> float:
+        """`trace(text, target).log_prob`, to rounding; no attention is kept. Raises what that raises."""
+        source, wanted = torch.tensor([self.read(text).ids]), self.read(target, target=True).ids
+        logits = self.model(
+            input_ids=source,
+            attention_mask=torch.ones_like(source),
+            decoder_input_ids=torch.tensor([[self.start, *wanted[:-1]]]),
+        ).logits[0]
+        return probabilities.total(torch.log_softmax(logits, -1), wanted)

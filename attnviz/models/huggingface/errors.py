@@ -1,0 +1,37 @@
+"""Errors of the transformers library, in one sentence each."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+
+class ModelError(ValueError):
+    """A model that cannot be shown; the message says why and, where there is a way, what to do."""
+
+
+def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
+    """What `reader` returns; every error of it as a ModelError. name : of the model. what : is read."""
+    try:
+        return reader()
+    except Exception as error:  # the library and those below it raise errors of many kinds, and plain Exception
+        if "trust_remote_code" in str(error):
+            raise ModelError(
+                f"{name}: it needs its own code, which is never run here; only models that are part of the "
+                "transformers library can be shown"
+            ) from None
+        if "ignore_mismatched_sizes" in str(error):
+            raise ModelError(
+                f"{name}: its config.json and its weights disagree on the sizes of the model; they do not belong together"
+            ) from None
+        if unknown := re.search(r"model type `([^`]+)`", str(error)):
+            raise ModelError(
+                f"{name}: this version of the transformers library has no models of type {unknown[1]}; a newer one may"
+            ) from None
+        raise ModelError(f"{name}: {what} cannot be read: {one_line(error)}") from None
+
+
+def one_line(error: Exception) -> str:
+    """An error in one line of at most 200 characters."""
+    text = f"{error} is missing in it" if isinstance(error, KeyError) else str(error)
+    text = " ".join(text.split()).rstrip(".") or type(error).__name__
+    return text if len(text) <= 200 else f"{text[:199]}…"

@@ -1,0 +1,42 @@
+"""The folder of a Hugging Face model: on this machine, or downloaded from the hub."""
+
+import os.path
+from pathlib import Path
+
+from attnviz.models.huggingface.errors import ModelError, one_line
+
+FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.spm")  # what is downloaded: no code, no pickles
+
+
+def folder(name: str) -> Path:
+    """The folder of a model, downloaded if need be. ModelError when it lacks what is read here."""
+    path = Path(os.path.expanduser(name))
+    if not os.path.isdir(path):  # Path.is_dir() raises for a name that no file can have
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+        try:
+            path = Path(snapshot_download(name, allow_patterns=FILES, ignore_patterns=["*/*"]))
+        except HFValidationError:
+            raise ModelError(
+                f"hf:{name}: there is no such folder, and this cannot be the name of a model on the Hugging Face hub"
+            ) from None
+        except LocalEntryNotFoundError:
+            raise ModelError(
+                f"hf:{name}: there is no such folder, and the Hugging Face hub cannot be reached; check the path, or the "
+                "connection (a model that was downloaded once needs none)"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"hf:{name}: there is no such folder, and the Hugging Face hub has no such model: {one_line(error)}"
+            ) from None
+    if not (path / "config.json").is_file():
+        raise ModelError(f"hf:{name}: config.json is missing; a folder must be as save_pretrained() writes it")
+    if not any(path.glob("*.safetensors")):
+        raise ModelError(
+            f"hf:{name}: weights are read from safetensors only, and this model has none; "
+            "save_pretrained() of the transformers library writes them"
+        )
+    if (path / "adapter_config.json").is_file():
+        raise ModelError(f"hf:{name}: an adapter cannot be shown alone; merge it into its model and save that")
+    return path

@@ -1,0 +1,123 @@
+"""A model of the transformers library with one stack: an encoder such as BERT, or a decoder such as GPT. It reads a text."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.data.tokenizer import Tokens
+from attnviz.models import probabilities
+from attnviz.models.huggingface import tokenization
+from attnviz.models.huggingface.base import HuggingFaceModel
+from attnviz.models.model import TextError
+from attnviz.trace import Alternative, Trace
+
+MASKED = 64  # tokens of a text that are masked in turn, at most: the model reads the whole text for each
+BATCH = 8  # of these texts read at once
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a single-stack model predicts for one token of the text from the others. position : of the token, from 0.
+    log_prob : natural, of the token itself. alternatives : the most probable ones."""
+
+    position: int
+    log_prob: float
+    alternatives: tuple[Alternative, ...]
+
+
+class SingleStackModel(HuggingFaceModel):
+    """One stack of layers, which reads a text. Its maps are `encoder` when every token sees all tokens, `decoder` when causal."""
+
+    def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
+        """Read a text: a trace with all attention weights and without a target.
+
+        Raises TextError for an empty or too long text, ValueError for a target or a beam: this model produces no text.
+        """
+        self._refuse_target(target, beam)
+        source = self.read(text)
+        return Trace(
+            model=self.name,
+            mechanism=self.mechanism,
+            text=text,
+            translation="",
+            forced=False,
+            source=source.tokens,
+            target=(),
+            log_probs=(),
+            alternatives=(),
+            maps=self.maps(self.run(source.ids)),
+        )
+
+    @property
+    def body(self) -> nn.Module:
+        return self.model.base_model  # without its language-model head: the maps do not need it
+
+    @property
+    def causal(self) -> bool:
+        return "decoder" in self.fields
+
+    @property
+    def predicts(self) -> bool:
+        """Does it have a language-model head, for the next token or for a masked one?"""
+        return self.body is not self.model and (self.causal or self.tokenizer.mask_token_id is not None)
+
+    @property
+    def unscored(self) -> str:
+        """Why `log_prob` cannot be measured, in a sentence; "" when it can."""
+        if self.predicts:
+            return ""
+        return "This model has no language-model head, so head importance cannot be measured."
+
+    @torch.inference_mode()
+    def predictions(self, text: str) -> tuple[Prediction, ...]:
+        """One for each token that can be predicted; () without a language-model head.
+
+        A causal model predicts each token from those before it. Another predicts each token when it alone is masked (Salazar et
+        al. 2020); in a text of more than `MASKED` tokens only every second, third, … token, so that there are at most `MASKED`.
+
+        Raises TextError as `trace` does.
+        """
+        source = self.read(text)
+        if not self.predicts:
+            return ()
+        rows = (self._next if self.causal else self._masked)(source)
+        return tuple(self._prediction(position, source.ids[position], log_probs) for position, log_probs in rows)
+
+    def log_prob(self, text: str, target: None = None) -> float:
+        """Natural log-probability of the tokens of the text, each as in `predictions`: a pseudo-log-likelihood where they are
+        masked. Raises what that raises, and TextError when no token can be predicted."""
+        self._refuse_target(target)
+        predictions = self.predictions(text)
+        if not predictions:
+            reason = "no token comes before its only token" if self.predicts else "the model has no language-model head"
+            raise TextError(f"{self.name} cannot predict this text: {reason}")
+        return sum(prediction.log_prob for prediction in predictions)
+
+    def _prediction(self, position: int, number: int, log_probs: Tensor) -> Prediction:
+        """log_probs (V) of the token at `position`, whose id is `number`."""
+        rows, text_of = log_probs.unsqueeze(0), partial(tokenization.name, self.tokenizer)
+        [log_prob], [choices] = probabilities.of_tokens(rows, [number]), probabilities.alternatives(rows, text_of)
+        return Prediction(position, log_prob, choices)
+
+    def _next(self, source: Tokens) -> Iterator[tuple[int, Tensor]]:
+        """Position and log-probabilities (V) of each token but the first."""
+        ids = torch.tensor([source.ids])
+        logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, :-1]
+        yield from enumerate(torch.log_softmax(logits, -1), start=1)
+
+    def _masked(self, source: Tokens) -> Iterator[tuple[int, Tensor]]:
+        """Position and log-probabilities (V) of each token that is masked."""
+        positions = [position for position, token in enumerate(source.tokens) if not token.special]
+        positions = positions[:: -(-len(positions) // MASKED)] if positions else []
+        for batch in (positions[first : first + BATCH] for first in range(0, len(positions), BATCH)):
+            rows, ids = range(len(batch)), torch.tensor([source.ids] * len(batch))
+            ids[rows, batch] = self.tokenizer.mask_token_id
+            logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[rows, batch]
+            yield from zip(batch, torch.log_softmax(logits, -1))
+
+    def _refuse_target(self, target: str | None, beam: int = 1) -> None:
+        if target is not None or beam != 1:
+            raise ValueError(f"{self.name} reads a text and produces none, so it takes no target and no beam")
