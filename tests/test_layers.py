@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # this list, never those below. Beside each: the packages from elsewhere that it may use, the standard library apart.
 LAYERS = {
     "atomic": "",
+    "regular_files": "",
     "attention": "torch",
     "mechanisms": "",
     "trace": "numpy safetensors",
@@ -49,6 +50,7 @@ DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files"}
 # Packages and modules that reach no torch, so that they are imported at once.
 LIGHT = (
     "atomic",
+    "regular_files",
     "trace",
     "gold",
     "function_words",

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, models, normalizers
 
+from attnviz.data import tokenizer_rules
 from attnviz.data.styles import SPACE, SPECIALS, STYLES, UNSPACED
 from attnviz.trace import Token
 
@@ -65,7 +66,14 @@ class SubwordTokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "SubwordTokenizer":
-        return cls(Tokenizer.from_file(str(path)))
+        """Raises tokenizer_rules.TokenizerError for a file that is damaged or not safe, OSError."""
+        content, linear = tokenizer_rules.read(path)
+        if not linear:
+            raise tokenizer_rules.TokenizerError(
+                "its regular expressions are not those of a vocabulary that is trained here"
+            )
+        with tokenizer_rules.contained():
+            return cls(Tokenizer.from_str(json.dumps(content)))
 
     def save(self, path: Path) -> None:
         self.backend.save(str(path), pretty=False)

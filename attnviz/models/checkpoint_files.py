@@ -10,11 +10,16 @@ checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, opti
 import json
 from pathlib import Path
 
+from attnviz import regular_files
 from attnviz.atomic import replace
 from attnviz.mechanisms import Config
+from attnviz.models import checked_values
 from attnviz.models.names import ModelName
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
+
+
+LARGEST = 16 * 2**20  # bytes of a JSON file
 
 
 class CheckpointError(ValueError):
@@ -28,6 +33,7 @@ def names(root: Path = ROOT) -> list[str]:
 
 def read_json(path: Path) -> dict:
     try:
+        regular_files.check(path, LARGEST)
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:  # ValueError: bad JSON, or bytes that are not UTF-8
         raise unreadable(path, error) from None
@@ -53,26 +59,32 @@ def read_config(name: str, root: Path = ROOT) -> Config:
         raise CheckpointError(f"no checkpoint {name!r}; available: {', '.join(names(root)) or 'none'}")
     content = read_json(folder / "config.json")
     try:
-        return Config(**content)
+        return checked_values.config(content)
     except (TypeError, ValueError) as error:  # TypeError: a key that is missing, unknown or of another type
         raise no_model(name, error, root) from None
 
 
 def read_card(name: str, root: Path = ROOT) -> dict:
-    """What the card says; nothing when there is none. Raises CheckpointError."""
+    """What the card says, as `checked_values.card` has it; nothing when there is none. Raises CheckpointError."""
     path = Path(root) / name / "card.json"
-    return read_json(path) if path.exists() else {}
+    return checked_values.card(read_json(path)) if path.exists() else {}
 
 
 def no_model(name: str, error: Exception, root: Path = ROOT) -> CheckpointError:
-    return CheckpointError(f"{short(Path(root) / name / 'config.json')} does not describe a model: {error}")
+    return CheckpointError(f"{short(Path(root) / name / 'config.json')} does not describe a model: {brief(error)}")
 
 
 def unreadable(path: Path, error: Exception) -> CheckpointError:
     if isinstance(error, FileNotFoundError):
         return CheckpointError(f"{short(path)} is missing; restore it or train the model again")
-    reason = "not a file" if Path(path).is_dir() else getattr(error, "strerror", None) or error
+    reason = "not a file" if Path(path).is_dir() else getattr(error, "strerror", None) or brief(error)
     return CheckpointError(f"{short(path)} is damaged ({reason}); restore it or train the model again")
+
+
+def brief(error: Exception) -> str:
+    """What a library says, in one line of at most 200 characters: torch adds its stack."""
+    text = " ".join((str(error).splitlines() or [type(error).__name__])[0].split())
+    return text if len(text) <= 200 else f"{text[:199]}…"
 
 
 def short(path: Path) -> str:

@@ -10,11 +10,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from attnviz import regular_files
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.mechanisms import Config
+from attnviz.models import weights_header
 from attnviz.models.checkpoint_files import (
     ROOT,
     CheckpointError,
+    brief,
     names,
     no_model,
     read_card,
@@ -53,6 +56,7 @@ __all__ = [
 def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
     """The trained model in evaluation mode, fp32, and its config. Raises CheckpointError."""
     config = read_config(name, root)
+    _check_fits(name, config, root)
     try:
         model = build(config)
     except (
@@ -67,12 +71,41 @@ def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
         raise CheckpointError(
             f"{short(Path(root) / name / 'model.safetensors')} is damaged (weights that are no numbers); restore it"
         )
+    _fill(name, model, weights)
+    return model.eval().requires_grad_(False), config.to_dict()
+
+
+def _check_fits(name: str, config: Config, root: Path) -> None:
+    """CheckpointError unless the weights in the file have the names and shapes of the model that the config describes; before
+    anything of its size is made."""
+    path = Path(root) / name / "model.safetensors"
+    try:
+        found = weights_header.shapes(path)
+    except (weights_header.HeaderError, OSError) as error:
+        raise unreadable(path, error) from None
+    layers = config.options.get("layers")
+    if isinstance(layers, int) and layers > len(found):
+        raise CheckpointError(f"{name}: the weights do not fit config.json: {layers} layers, and {len(found)} tensors")
+    try:
+        with torch.device("meta"):  # shapes without numbers
+            described, held = build(config), {key: torch.empty(shape) for key, shape in found.items()}
+    except (
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        RuntimeError,
+    ) as error:  # torch raises them all for impossible sizes
+        raise no_model(name, error, root) from None
+    _fill(name, described, held)
+
+
+def _fill(name: str, model: nn.Module, weights: dict[str, Tensor]) -> None:
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
         reason = str(error).splitlines()[-1].strip()
+        reason = reason if len(reason) <= 300 else f"{reason[:299]}…"
         raise CheckpointError(f"{name}: the weights do not fit config.json: {reason}") from None
-    return model.eval().requires_grad_(False), config.to_dict()
 
 
 def check(name: str, root: Path = ROOT) -> Config:
@@ -86,12 +119,14 @@ def check(name: str, root: Path = ROOT) -> Config:
 def load_tokenizer(pair: str, root: Path = ROOT) -> SubwordTokenizer:
     """The tokenizer of a language pair. Raises CheckpointError."""
     path = Path(root) / pair / "tokenizer.json"
-    if not path.is_file():
+    if not path.exists():
         raise CheckpointError(f"{short(path)} is missing; restore it or train the pair again")
     try:
         text = SubwordTokenizer.load(path)
-    except Exception as error:  # the tokenizers library raises plain Exception
-        raise CheckpointError(f"{short(path)} is damaged ({error}); restore it") from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except ValueError as error:
+        raise CheckpointError(f"{short(path)} is damaged ({brief(error)}); restore it") from None
     if problem := text.problem():
         raise CheckpointError(f"{short(path)} is damaged ({problem}); restore it")
     return text
@@ -115,6 +150,7 @@ def save_model(folder: Path, config: Config, weights: dict[str, Tensor]) -> None
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
     try:
+        regular_files.check(path)
         return load_file(str(path))
     except (SafetensorError, OSError) as error:
         raise unreadable(path, error) from None
@@ -172,7 +208,11 @@ def verify(name: str, root: Path = ROOT) -> dict:
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    try:
+        regular_files.check(path)
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except regular_files.NotRegularError as error:
+        raise unreadable(path, error) from None
 
 
 def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
@@ -183,6 +223,7 @@ def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
 def _header(path: Path) -> dict[str, str] | None:
     """The metadata of a safetensors file, whose length and header are checked on the way."""
     try:
+        regular_files.check(path)
         with safe_open(str(path), framework="pt") as file:
             return file.metadata()
     except (SafetensorError, OSError) as error:

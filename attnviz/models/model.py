@@ -3,6 +3,7 @@
 import re
 from typing import Protocol
 
+from attnviz.data.tokenizer_rules import CHARACTERS
 from attnviz.networks.projections import Projection
 from attnviz.trace import Trace
 
@@ -55,7 +56,13 @@ class Model(Protocol):
 
 def check_text(text: str, what: str) -> None:
     """TextError for a text that no tokenizer can read; `what` is its name in the message."""
+    if not isinstance(text, str):
+        raise TextError(f"the {what} must be a text; got {type(text).__name__}")
     if not text.strip():
         raise TextError(f"the {what} is empty; type a sentence")
+    if len(text) > CHARACTERS:
+        raise TextError(
+            f"the {what} is too long: {len(text):,} characters, and at most {CHARACTERS:,} are read; shorten it"
+        )
     if _SURROGATE.search(text):  # bytes of the command line that are not UTF-8
         raise TextError(f"the {what} has bytes that are not valid characters; type it again, in UTF-8")

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+import numpy as np
 import torch
 
 from attnviz.data.batching import pad
@@ -21,6 +22,12 @@ from attnviz.trace import KINDS, AttentionMap, Token, Trace
 BEAMS = 20  # hypotheses beam search may keep
 
 
+def check_beam(beam: int) -> None:
+    """ValueError for a number of hypotheses that no search keeps."""
+    if isinstance(beam, bool) or not isinstance(beam, int | np.integer) or not 1 <= beam <= BEAMS:
+        raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam!r:.80}")
+
+
 class Translator(Trained):
     """A checkpoint that translates."""
 
@@ -30,7 +37,7 @@ class Translator(Trained):
         beam : hypotheses kept; 1 is greedy decoding, 5 translates better. The trace is of the best hypothesis.
         Raises TextError for an empty or too long text, ValueError for a beam out of range.
         """
-        _check_beam(beam)
+        check_beam(beam)
         source = self.read(text)
         job = Job(text, source, target, None if target is None else self.read(target, "target"))
         unrolled = self._unroll([job], beam)
@@ -52,7 +59,7 @@ class Translator(Trained):
         keep : ("maps",) yields Trace; ("statistics",) Measured, without weights, which is sooner; both, Measured with its trace.
         Raises ValueError for a beam, batch_size or keep out of range, and when there are more texts than targets or fewer.
         """
-        _check_beam(beam)
+        check_beam(beam)
         batches.check_size(batch_size)
         wanted = batches.kept(keep)
         found = batches.jobs(self.read, texts, targets)
@@ -139,8 +146,3 @@ class Translator(Trained):
             maps=tuple(maps),
             complete=target[-1].special,
         )
-
-
-def _check_beam(beam: int) -> None:
-    if not 1 <= beam <= BEAMS:
-        raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam}")

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from attnviz.data.tokenizer import Tokens
+from attnviz.data.tokenizer_rules import TokenizerError, contained
 from attnviz.models import batches
 from attnviz.models.huggingface import tokenization
+from attnviz.models.huggingface.errors import LIBRARY_ERRORS, one_line
 from attnviz.models.measured import Measured
 from attnviz.models.model import TextError, check_text
 from attnviz.networks import projections
@@ -60,7 +62,12 @@ class HuggingFaceModel:
         what = "target" if target else "text"
         check_text(text, what)
         try:
-            tokens = tokenization.encode(self.tokenizer, text, target)
+            with contained():
+                tokens = tokenization.encode(self.tokenizer, text, target)
+        except TokenizerError as error:
+            raise TextError(f"{self.name} cannot read the {what}: {error}") from None
+        except LIBRARY_ERRORS as error:
+            raise TextError(f"{self.name} cannot read the {what}: its tokenizer fails ({one_line(error)})") from None
         except ValueError as error:
             raise TextError(
                 f"{error}; {self.name} needs a fast tokenizer, with a tokenizer.json, for this {what}"

@@ -7,7 +7,9 @@ import torch
 from attnviz.models import probabilities
 from attnviz.models.huggingface import tokenization
 from attnviz.models.huggingface.base import HuggingFaceModel
-from attnviz.models.translator import BEAMS
+from attnviz.models.huggingface.errors import LIBRARY_ERRORS, one_line
+from attnviz.models.model import TextError
+from attnviz.models.translator import check_beam
 from attnviz.trace import Token, Trace
 
 PRODUCED = 200  # tokens that a model may produce
@@ -22,11 +24,10 @@ class EncoderDecoderModel(HuggingFaceModel):
         The model generates as its own settings say, except that the length is limited and nothing is sampled.
         Raises TextError for an empty or too long text, ValueError for a beam out of range.
         """
-        if not 1 <= beam <= BEAMS:
-            raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam}")
+        check_beam(beam)
         source = self.read(text)
         if target is None:
-            ids = self._generate(source.ids, beam)
+            ids = self._generated(source.ids, beam)
             translation, tokens = tokenization.spell(self.tokenizer, ids)
         else:
             wanted = self.read(target, target=True)
@@ -63,6 +64,12 @@ class EncoderDecoderModel(HuggingFaceModel):
     def _caches(self) -> bool:
         """May the decoder use its key/value cache? The library makes one with as many layers as the encoder has."""
         return len(self.head_counts["decoder"]) <= len(self.head_counts["encoder"])
+
+    def _generated(self, ids: tuple[int, ...], beam: int) -> list[int]:
+        try:
+            return self._generate(ids, beam)
+        except (*LIBRARY_ERRORS, ValueError) as error:  # the settings for generation are the model's own
+            raise TextError(f"{self.name} can produce no text with its own settings: {one_line(error)}") from None
 
     @torch.inference_mode()
     def _generate(self, ids: tuple[int, ...], beam: int) -> list[int]:

@@ -1,18 +1,30 @@
 """Errors of the transformers library, in one sentence each."""
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from attnviz.data import tokenizer_rules
+
+
+# What the library raises where the settings of a tokenizer or a model are not what it expects, ValueError apart.
+LIBRARY_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, RuntimeError)
 
 
 class ModelError(ValueError):
     """A model that cannot be shown; the message says why and, where there is a way, what to do."""
 
 
+class FileError(ValueError):
+    """A file of a model that is not read; the message names it and says why."""
+
+
 def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
     """What `reader` returns; every error of it as a ModelError. name : of the model. what : is read."""
     try:
-        return reader()
+        with tokenizer_rules.contained():
+            return reader()
     except Exception as error:  # the library and those below it raise errors of many kinds, and plain Exception
         if "trust_remote_code" in str(error):
             raise ModelError(
@@ -28,6 +40,17 @@ def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
                 f"{name}: this version of the transformers library has no models of type {unknown[1]}; a newer one may"
             ) from None
         raise ModelError(f"{name}: {what} cannot be read: {one_line(error)}") from None
+
+
+@contextlib.contextmanager
+def said_of(name: str) -> Iterator[None]:
+    """What is wrong with a file of a model, with the name of the model."""
+    try:
+        yield
+    except FileError as error:
+        raise ModelError(f"{name}: {error}") from None
+    except tokenizer_rules.TokenizerError as error:
+        raise ModelError(f"{name}: its tokenizer cannot be read: {error}") from None
 
 
 def one_line(error: Exception) -> str:

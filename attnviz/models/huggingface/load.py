@@ -12,16 +12,18 @@ from typing import Any
 import torch
 from torch import nn
 
-from attnviz.models.huggingface import fetch
+from attnviz.models import weights_header
+from attnviz.models.huggingface import fetch, folder_rules
 from attnviz.models.huggingface.base import LONGEST, HuggingFaceModel
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
-from attnviz.models.huggingface.errors import ModelError, read
+from attnviz.models.huggingface.errors import ModelError, read, said_of
+from attnviz.models.huggingface.load_tokenizer import SAFE, load_tokenizer
 from attnviz.models.huggingface.probe import probe
 from attnviz.models.huggingface.single_stack import SingleStackModel
 
 REQUIREMENT = "transformers>=5.23,<6"
-VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.spm", "*.bpe.*")
-SAFE = {"trust_remote_code": False, "local_files_only": True}  # wherever the transformers library reads a folder
+SPARE = 2**24  # numbers that a model may have beside those that its files hold, of which each may be PACKED in one
+PACKED = 16
 SINGLE_STACK_FIELDS = {"encoder": "attentions"}  # kind of map -> field of the output
 ENCODER_DECODER_FIELDS = {
     "cross": "cross_attentions",
@@ -44,9 +46,11 @@ def load(name: str) -> HuggingFaceModel:
         raise ModelError("hf: must be followed by the folder of a model, or by its name on the Hugging Face hub")
     library, full_name = _library(), f"hf:{name}"
     folder = fetch.folder(name)
-    with _quiet(library):
+    with _quiet(library), said_of(full_name):
+        shapes = folder_rules.check(folder)
         config = read(full_name, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
-        tokenizer = _tokenizer(full_name, library, folder)
+        tokenizer = load_tokenizer(full_name, library, folder)
+        _check_size(full_name, library, config, shapes)
         model = _model(full_name, library, folder, config)
     pieces = read(full_name, "its table of pieces", lambda: model.get_input_embeddings().weight.shape[0])
     if len(tokenizer) > pieces:
@@ -91,17 +95,22 @@ def _quiet(library: ModuleType) -> Iterator[None]:
             log.enable_progress_bar()
 
 
-def _tokenizer(name: str, library: ModuleType, folder: Path) -> Any:
-    missing = ModelError(
-        f"{name}: its tokenizer is missing; save it beside the model: tokenizer.save_pretrained(folder)"
-    )
-    if not any(any(folder.glob(pattern)) for pattern in VOCABULARIES):
-        raise missing
-    tokenizer = read(name, "its tokenizer", lambda: library.AutoTokenizer.from_pretrained(folder, **SAFE))
-    files = {"tokenizer.json", *tokenizer.vocab_files_names.values()} - {"tokenizer_config.json"}
-    if not any((folder / file).is_file() for file in files):  # the library then makes an empty tokenizer
-        raise missing
-    return tokenizer
+def _check_size(name: str, library: ModuleType, config: Any, shapes: weights_header.Shapes) -> None:
+    """ModelError for a config that describes far more numbers than the files hold: built, it would fill the memory."""
+    if type(config) not in library.AutoModel._model_mapping:
+        return
+
+    def described() -> int:
+        with torch.device("meta"):  # shapes without numbers
+            model = library.AutoModel.from_config(config)
+        return sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
+
+    found, held = read(name, "the model", described), weights_header.numbers(shapes)
+    if found > PACKED * held + SPARE:
+        raise ModelError(
+            f"{name}: its config.json describes a model of {found:,} numbers and its files hold {held:,}; they do not "
+            "belong together"
+        )
 
 
 def _model(name: str, library: ModuleType, folder: Path, config: Any) -> nn.Module:
@@ -167,4 +176,5 @@ def _limit(model: nn.Module, tokenizer: Any) -> int:
         tokenizer.model_max_length,
         LONGEST,
     )
-    return int(min(size for size in (*sizes, *claimed) if size and size > 0))
+    numbers = (size for size in (*sizes, *claimed) if isinstance(size, int | float) and not isinstance(size, bool))
+    return int(min(size for size in numbers if size > 0))

@@ -1,0 +1,199 @@
+"""Which regular expressions of a tokenizer can be run on any text without taking for ever.
+
+The engine (Oniguruma) tries one way after the other. A repeated group that can match a text in several ways makes their
+number grow with a power of 2: `(a+)+b`, `(a|a)*b`. So a repeated group may hold neither a choice nor a repetition of open
+length, and a branch only a few repetitions. What is left takes at most a power of the text's length.
+"""
+
+import re
+from dataclasses import dataclass
+
+LONGEST = 4000  # characters of a pattern
+DEEPEST = 12  # groups within groups
+UNBOUNDED, VARIABLE = 2, 6  # repetitions in a branch: without an end, and of more than one length
+SHORT = 3  # lengths that a repetition may choose among before it counts as one without an end
+LARGEST = 4000  # parts that a pattern stands for when its counts are written out
+
+# As published with GPT-2, GPT-4 (cl100k), Llama 3, Qwen 2, and GPT-4o: each takes time in proportion to ordinary text.
+KNOWN = frozenset(
+    {
+        r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        r"(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+",
+    }
+)
+
+_GROUP = re.compile(r"\((?:\?(?:[a-z]*(?:-[a-z]+)?:|[=!>]|<[=!]|P?<[A-Za-z_]\w*>)|(?!\?|\*))")
+_COUNT = re.compile(r"[*+?]|\{(\d*)(,?)(\d*)\}")
+_REFERENCE = re.compile(r"\\(?:[1-9]|k|g|K|X)")
+_ESCAPE = re.compile(r"\\(?:[pP]\{[^}]*\}|x\{[^}]*\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_FLAGS = re.compile(r"\(\?[a-z]*(?:-[a-z]+)?\)")
+
+
+class RegexError(ValueError):
+    """A pattern that may take for ever, or that cannot be judged; the message says why."""
+
+
+@dataclass
+class _Branch:
+    """What a part of a pattern holds. linear : nothing follows a repetition without an end that could still fail."""
+
+    unbounded: int = 0
+    variable: int = 0
+    choice: bool = False
+    linear: bool = True
+    size: int = 1
+
+    def add(self, other: "_Branch", may_fail: bool) -> None:
+        self.linear = self.linear and other.linear and not (self.unbounded and may_fail)
+        self.unbounded += other.unbounded
+        self.variable += other.variable
+        self.choice = self.choice or other.choice
+        self.size += other.size
+        if self.size > LARGEST:
+            raise RegexError(f"written out it has more than {LARGEST:,} parts")
+        if self.unbounded > UNBOUNDED or self.variable > VARIABLE:
+            raise RegexError("it repeats too many parts after each other")
+
+    def either(self, other: "_Branch") -> "_Branch":
+        return _Branch(
+            max(self.unbounded, other.unbounded),
+            max(self.variable, other.variable),
+            True,
+            self.linear and other.linear,
+            self.size + other.size,
+        )
+
+
+def is_linear(pattern: str) -> bool:
+    """True when a search takes time in proportion to the text; False for at most a power of its length.
+
+    Raises RegexError when it may take longer than that, or when the pattern cannot be judged.
+    """
+    if pattern in KNOWN:
+        return True
+    if len(pattern) > LONGEST:
+        raise RegexError(f"it has {len(pattern):,} characters, and at most {LONGEST:,} are read")
+    reader = _Reader(pattern)
+    found = reader.branches(0)
+    if reader.place < len(pattern):
+        raise RegexError("it has a bracket that was not opened")
+    return found.linear
+
+
+class _Reader:
+    """Reads a pattern from left to right."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern, self.place = pattern, 0
+
+    def branches(self, depth: int) -> _Branch:
+        if depth > DEEPEST:
+            raise RegexError("its groups are too deep")
+        found = self._branch(depth)
+        while self._take("|"):
+            found = found.either(self._branch(depth))
+        return found
+
+    def _branch(self, depth: int) -> _Branch:
+        branch = _Branch()
+        while self.place < len(self.pattern) and self.pattern[self.place] not in "|)":
+            part = self._part(depth)
+            counted, may_fail = self._repeated(part)
+            branch.add(counted, may_fail)
+        return branch
+
+    def _part(self, depth: int) -> _Branch:
+        rest, place = self.pattern, self.place
+        if flags := _FLAGS.match(rest, place):
+            self.place = flags.end()
+            return _Branch()
+        if rest[place] == "(":
+            return self._group(depth)
+        if rest[place] == "[":
+            self._class()
+        elif rest[place] == "\\":
+            if _REFERENCE.match(rest, place):
+                raise RegexError("it refers back to what it has matched")
+            escape = _ESCAPE.match(rest, place)
+            if escape is None:
+                raise RegexError("it ends in a backslash")
+            self.place = escape.end()
+        elif rest[place] in "*+?{":
+            raise RegexError("it repeats nothing")
+        else:
+            self.place += 1
+        return _Branch()
+
+    def _group(self, depth: int) -> _Branch:
+        opened = _GROUP.match(self.pattern, self.place)
+        if opened is None:
+            raise RegexError("it has a group of a kind that is not known here")
+        self.place = opened.end()
+        inside = self.branches(depth + 1)
+        if not self._take(")"):
+            raise RegexError("it has a bracket that is not closed")
+        return inside
+
+    def _class(self) -> None:
+        """A set of characters; sets may lie in sets."""
+        depth, first = 0, True
+        while self.place < len(self.pattern):
+            character = self.pattern[self.place]
+            self.place += 2 if character == "\\" else 1
+            if character == "[":
+                depth, first = depth + 1, True
+                self._take("^")
+            elif character == "]" and not first:
+                depth -= 1
+                if not depth:
+                    return
+            else:
+                first = False
+        raise RegexError("it has a set of characters that is not closed")
+
+    def _repeated(self, part: _Branch) -> tuple[_Branch, bool]:
+        """A part with the repetition that follows it, and whether it can fail to match."""
+        may_fail = True
+        while found := _COUNT.match(self.pattern, self.place):
+            self.place = found.end()
+            least, most = _bounds(found)
+            if most is None or most > 1:
+                if part.unbounded or part.variable or part.choice:
+                    raise RegexError("it repeats a group that can match in several ways")
+            part = _Branch(
+                part.unbounded + (most is None or most - least > SHORT),
+                part.variable + (least != most),
+                part.choice,
+                part.linear,
+                part.size * max(most or 1, least, 1),
+            )
+            if part.size > LARGEST:
+                raise RegexError(f"written out it has more than {LARGEST:,} parts")
+            may_fail = may_fail and least > 0
+            while self.place < len(self.pattern) and self.pattern[self.place] in "+?":  # possessive, lazy
+                self.place += 1
+        return part, may_fail
+
+    def _take(self, wanted: str) -> bool:
+        if self.pattern.startswith(wanted, self.place):
+            self.place += len(wanted)
+            return True
+        return False
+
+
+def _bounds(found: re.Match) -> tuple[int, int | None]:
+    """The least and the most times; None without an end."""
+    if found.group() in ("*", "+", "?"):
+        return {"*": (0, None), "+": (1, None), "?": (0, 1)}[found.group()]
+    least, comma, most = found.groups()
+    if max(len(least), len(most)) > 4:
+        raise RegexError("it has a count of more than four digits")
+    if not least and not most:
+        raise RegexError("it has a count without a number")
+    low = int(least or 0)
+    high = low if not comma else int(most) if most else None
+    if high is not None and high < low:
+        raise RegexError("it has a count whose end comes before its beginning")
+    return low, high

@@ -1,0 +1,94 @@
+"""The config and the card of a checkpoint, from any JSON to values that every reader can use. The one place for that.
+
+A config decides what is built, so what is wrong in it is refused. A card only tells: what is wrong in it is left out, as if it
+had not been said, and the model stays on the page.
+"""
+
+import math
+
+from attnviz.mechanisms import Config
+
+LAYERS, HEADS, WIDTH, PIECES = (
+    64,
+    256,
+    16_384,
+    2_000_000,
+)  # far above any model here; a page with more could not be drawn
+DEEPEST, MOST, LONG = 8, 100_000, 5_000  # of a card: values in values, entries of a list, characters of a text
+WHOLE = 2**53  # as large as a whole number may be to be the same as a float
+
+# option -> the largest that is built; every other whole number is a width
+_MOST = {"layers": LAYERS, "heads": HEADS, "longest": 100_000, "reach": 100_000, "classes": 1_000}
+# field of a card -> what it must be to be shown
+_FIELDS = {
+    **dict.fromkeys(("pair", "mechanism", "command", "device", "precision", "remark"), str),
+    **dict.fromkeys(("weights_sha256", "tokenizer_sha256"), str),
+    **dict.fromkeys(("seed", "parameters", "epochs", "seconds", "peak_memory_mb", "training_pairs"), (int, float)),
+    "ms_per_sentence": (int, float),
+    **dict.fromkeys(("data", "settings", "options", "versions", "best", "scores", "alignment", "start"), dict),
+    **dict.fromkeys(("history", "teachers"), list),
+}
+
+
+def config(content: dict) -> Config:
+    """What a checkpoint is built from. Raises ValueError, TypeError (a key that is missing or unknown)."""
+    made = Config(**content)
+    _check_count("vocabulary", made.vocabulary, PIECES)
+    for name, value in made.options.items():
+        if isinstance(value, str):
+            if len(value) > 40:
+                raise ValueError(f"{name} must be a short word; got one of {len(value):,} characters")
+        elif isinstance(value, float):
+            if not 0 <= value < 1:  # a share of what is dropped; nothing else has a fraction
+                raise ValueError(f"{name} must be a whole number, or a share from 0 to below 1; got {value}")
+        elif value is not None and not isinstance(value, bool) and not (value == 0 and type(value) is int):
+            _check_count(name, value, _MOST.get(name, WIDTH))
+    for name in ("layers", "heads", "width", "hidden", "embedding_width", "longest", "reach", "classes"):
+        if isinstance(made.options.get(name), float):
+            raise ValueError(f"{name} must be a whole number; got {made.options[name]}")
+    return made
+
+
+def _check_count(name: str, value: object, most: int) -> None:
+    if type(value) is not int:
+        raise ValueError(
+            f"{name} must be a whole number; got {str(value)[:40] if isinstance(value, float) else type(value).__name__}"
+        )
+    if not 1 <= value <= most:
+        raise ValueError(
+            f"{name} must be from 1 to {most:,}; got {value if abs(value) < 10**12 else 'a number of more than 12 digits'}"
+        )
+
+
+def card(content: dict) -> dict:
+    """What a card says, without what nobody could show: fields of another type than they have, and numbers without an end."""
+    known = {str(key): _plain(value, DEEPEST) for key, value in content.items()}
+    return {
+        key: value
+        for key, value in known.items()
+        if value is not None
+        and isinstance(value, _FIELDS.get(key, object))
+        and not (key in _FIELDS and isinstance(value, bool))
+    }
+
+
+def _plain(value: object, depth: int) -> object:
+    """Any JSON with numbers that can be shown and texts that can be read; None for what cannot."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= WHOLE else None
+    if isinstance(value, float):
+        return value if math.isfinite(value) and abs(value) <= WHOLE else None
+    if isinstance(value, str):
+        return _readable(value)
+    if depth == 0:
+        return None
+    if isinstance(value, list):
+        return [_plain(entry, depth - 1) for entry in value[:MOST]]
+    return {_readable(key): _plain(entry, depth - 1) for key, entry in list(value.items())[:MOST]}
+
+
+def _readable(text: str) -> str:
+    """A text of limited length without halves of surrogate pairs, which no output can write."""
+    return text[:LONG].encode("utf-8", "replace").decode("utf-8")

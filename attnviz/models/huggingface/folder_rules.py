@@ -1,0 +1,129 @@
+"""What may lie in the folder of a model that people bring, before any of it is read by the transformers library."""
+
+import contextlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+
+from attnviz import regular_files
+from attnviz.data import tokenizer_rules
+from attnviz.models import weights_header
+from attnviz.models.huggingface.errors import FileError
+
+JSON, VOCABULARY = 64 * 2**20, 256 * 2**20  # bytes of a file
+TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.bpe", "*.tiktoken", "*.vocab")
+COMPILED = ("*.model", "*.spm", "*.bpe", "*.tiktoken")
+LAYERS, COUNT, WHOLE = 512, 4096, 2**31  # of the numbers in a config
+_NOT_SIZES = re.compile(r"_ids?$|theta|seed|^max_|_max_|length$|^n_positions$|^n_ctx$|token|version|timestamp")
+_LAYERS = re.compile(r"layers?$|^depths?$")
+_COUNTS = re.compile(r"heads?$|experts?|blocks?$|groups?$|buckets?$|window|chunk|kernel|stride|hash")
+_NAMES_A_FILE = re.compile(r"_files?$|^auto_map$|^name_or_path$|^chat_template")
+
+
+def check(folder: Path) -> weights_header.Shapes:
+    """The shapes of the weights, once every file and the numbers of config.json could be a model's. Raises FileError."""
+    check_files(folder)
+    return check_config(folder)
+
+
+def check_files(folder: Path) -> None:
+    """Every file that could be read is an ordinary one of a size that can be. Raises FileError."""
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() or not any(fnmatch(path.name, pattern) for pattern in (*TOKENIZER_FILES, "*.safetensors")):
+            continue
+        try:
+            size = regular_files.check(path)
+        except OSError as error:
+            raise FileError(f"its {path.name} cannot be read: {error.strerror}") from None
+        most = JSON if path.suffix == ".json" else VOCABULARY
+        if path.suffix != ".safetensors" and size > most:
+            raise FileError(f"its {path.name} is larger than {most // 2**20} MiB, and so is not read")
+
+
+def check_config(folder: Path) -> weights_header.Shapes:
+    """The shapes of the weights, once the numbers of config.json could belong to them. Raises FileError."""
+    content = _json(folder / "config.json")
+    try:
+        shapes = weights_header.in_folder(folder)
+    except (weights_header.HeaderError, OSError) as error:
+        raise FileError(f"the model cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    _check_numbers(content, len(shapes), 8)
+    return shapes
+
+
+@contextlib.contextmanager
+def tokenizer_files(folder: Path) -> Iterator[Path]:
+    """A folder with copies of the files that a tokenizer is read from: its tokenizer.json checked and without padding, its
+    settings without paths to other files. Raises FileError."""
+    with tempfile.TemporaryDirectory(prefix="attnviz-") as copy:
+        for path in sorted(folder.iterdir()):
+            if path.is_file() and any(fnmatch(path.name, pattern) for pattern in TOKENIZER_FILES):
+                _copy(path, Path(copy) / path.name)
+        yield Path(copy)
+
+
+def _copy(path: Path, to: Path) -> None:
+    if path.name.endswith(".index.json") or path.name == "generation_config.json":
+        return  # of the model
+    if path.name == "tokenizer.json":
+        content = _json(path, "tokenizer")
+        if "model" in content:  # else it is none, and the library says what it lacks
+            content, _ = tokenizer_rules.check(content)
+        to.write_text(json.dumps(content), encoding="utf-8")
+    elif path.name == "tokenizer_config.json":
+        to.write_text(json.dumps(_settings(_json(path))), encoding="utf-8")
+    else:
+        shutil.copyfile(path, to)
+
+
+def _settings(content: dict) -> dict:
+    """The settings of a tokenizer without paths, and with a limit of length that is one."""
+    kept = {key: value for key, value in content.items() if not _NAMES_A_FILE.search(key)}
+    longest = kept.get("model_max_length")
+    if isinstance(longest, bool) or not isinstance(longest, int | float) or not longest > 0:
+        kept.pop("model_max_length", None)
+    return kept
+
+
+def _json(path: Path, name: str = "") -> dict:
+    name = name or path.name
+    try:
+        content = json.loads(regular_files.read(path, JSON))
+    except OSError as error:
+        raise FileError(f"its {name} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"its {name} cannot be read: it is not JSON ({str(error)[:80]})") from None
+    if not isinstance(content, dict):
+        raise FileError(f"its {name} cannot be read: it must be a JSON object; got {type(content).__name__}")
+    return content
+
+
+def _check_numbers(values: Mapping[str, object] | list, tensors: int, depth: int, key: str = "") -> None:
+    """FileError for a number that no model with so many tensors has."""
+    if depth == 0:
+        raise FileError("its config.json has values within values that no model has")
+    named = values.items() if isinstance(values, Mapping) else ((key, value) for value in values)
+    for name, value in named:
+        if isinstance(value, Mapping | list):
+            _check_numbers(value, tensors, depth - 1, name)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            most = _most(name, tensors)
+            if abs(value) > most:
+                shown = f"{value:,}" if abs(value) < 10**15 else "a number of more than 15 digits"
+                raise FileError(
+                    f"config.json says {name[:80]} = {shown}, and a model with its weights has at most {most:,}"
+                )
+
+
+def _most(name: str, tensors: int) -> int:
+    if _NOT_SIZES.search(name):
+        return 2**63
+    if _LAYERS.search(name):
+        return min(LAYERS, tensors)
+    if name in ("sliding_window", "max_window_layers"):
+        return 2**20
+    return COUNT if _COUNTS.search(name) else WHOLE

@@ -1,0 +1,57 @@
+"""The tokenizer of a foreign model: read from checked copies of its files, and careful with what may take long."""
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from attnviz.data import tokenizer_rules
+from attnviz.models.huggingface import folder_rules
+from attnviz.models.huggingface.errors import ModelError, read
+from attnviz.models.huggingface.trial import Trial, Tried
+
+VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.spm", "*.bpe.*")
+SAFE = {"trust_remote_code": False, "local_files_only": True}  # wherever the transformers library reads a folder
+
+
+def load_tokenizer(name: str, library: ModuleType, folder: Path) -> Any:
+    """The tokenizer in a folder. name : of the model. Raises ModelError, FileError, TokenizerError."""
+    missing = ModelError(
+        f"{name}: its tokenizer is missing; save it beside the model: tokenizer.save_pretrained(folder)"
+    )
+    if not any(any(folder.glob(pattern)) for pattern in VOCABULARIES):
+        raise missing
+    with folder_rules.tokenizer_files(folder) as copy:
+        compiled = any(any(copy.glob(pattern)) for pattern in folder_rules.COMPILED)
+        if compiled and not (copy / "tokenizer.json").is_file():
+            _trial_of_folder(copy).ask(text="a")  # the library runs what such files describe when it reads them
+        tokenizer = read(name, "its tokenizer", lambda: library.AutoTokenizer.from_pretrained(copy, **SAFE))
+        files = {"tokenizer.json", *tokenizer.vocab_files_names.values()} - {"tokenizer_config.json"}
+        if not any((folder / file).is_file() for file in files):  # the library then makes an empty tokenizer
+            raise missing
+        return read(name, "its tokenizer", lambda: _careful(tokenizer, copy))
+
+
+def _careful(tokenizer: Any, copy: Path) -> Any:
+    """The tokenizer without padding and truncation. Unless every step takes time in proportion to a text, it tries each text in
+    another process first. Raises TokenizerError."""
+    if not tokenizer.is_fast:
+        return Tried(tokenizer, _trial_of_folder(copy))
+    backend = tokenizer.backend_tokenizer
+    backend.no_padding()
+    backend.no_truncation()
+    content, linear = tokenizer_rules.check(json.loads(backend.to_str()))
+    if linear:
+        return tokenizer
+    keep = tempfile.TemporaryDirectory(prefix="attnviz-")
+    place = Path(keep.name) / "tokenizer.json"
+    place.write_text(json.dumps(content), encoding="utf-8")
+    return Tried(tokenizer, Trial("json", place, keep))
+
+
+def _trial_of_folder(copy: Path) -> Trial:
+    keep = tempfile.TemporaryDirectory(prefix="attnviz-")
+    shutil.copytree(copy, keep.name, dirs_exist_ok=True)
+    return Trial("folder", Path(keep.name), keep)

@@ -1,0 +1,164 @@
+"""A process in which a text is tried on a tokenizer before this one does the same.
+
+A tokenizer that people bring may hold steps of which it is not known how long they take or how much they write. What it does
+with a text is always the same, so the text is first given to a copy of it in a process that may use little time and memory.
+If that process does not come back, it is ended and the text is refused; whatever happens, this process lives.
+
+Run as `python -m attnviz.models.huggingface.trial json FILE`, or `folder FOLDER` for a tokenizer that only the transformers
+library can read: a line of JSON in, `{"text": …}` or `{"ids": […]}`, and a line out, `ok` or what is wrong.
+"""
+
+import json
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from attnviz.data.tokenizer_rules import TokenizerError, contained
+
+SECONDS = 10  # of processor time for one text
+LOADING = 60  # seconds to read the tokenizer
+MEMORY = 4 * 2**30  # bytes of address space
+LENGTH = 1_000_000  # tokens, or characters, that may come out
+
+
+class Trial:
+    """One process, started when it is first asked, and again when it was ended. kind : `json` or `folder`, see above."""
+
+    def __init__(self, kind: str, place: Path, keep: tempfile.TemporaryDirectory) -> None:
+        self._command = [sys.executable, "-m", __name__, kind, str(place)]
+        self._keep, self._lock = keep, threading.Lock()  # the files are there as long as this is
+        self._process: subprocess.Popen | None = None
+
+    def ask(self, **asked: str | list[int]) -> None:
+        """Come back when the process has done it. Raises TokenizerError when it has not."""
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._start()
+            answer = self._answer(json.dumps(asked), SECONDS * 2)
+        if answer != "ok":
+            raise TokenizerError(answer)
+
+    def _start(self) -> None:
+        self._process = process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=Path(__file__).parents[3],
+            text=True,
+            encoding="utf-8",
+        )
+        weakref.finalize(self, _end, process)
+        self._lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=_pass_on, args=(process, self._lines), daemon=True).start()
+        answer = self._answer(None, LOADING)
+        if answer != "ok":
+            _end(process)
+            raise TokenizerError(answer)
+
+    def _answer(self, line: str | None, seconds: float) -> str:
+        too_much = f"the tokenizer takes more than {SECONDS} seconds or {MEMORY // 2**30} GB for it"
+        try:
+            if line is not None:
+                self._process.stdin.write(f"{line}\n")
+                self._process.stdin.flush()
+            return self._lines.get(timeout=seconds) or too_much
+        except (OSError, queue.Empty):
+            _end(self._process)
+            return too_much
+
+
+class Tried:
+    """A tokenizer of the transformers library that is given only what its trial has come back from."""
+
+    def __init__(self, tokenizer: Any, trial: Trial) -> None:
+        self._tokenizer, self._trial = tokenizer, trial
+
+    def __call__(self, text: str | None = None, text_target: str | None = None, **how: Any) -> Any:
+        self._trial.ask(text=text if text_target is None else text_target)
+        given = {"text": text} if text_target is None else {"text_target": text_target}
+        return self._tokenizer(**given, **how)
+
+    def decode(self, ids: Iterable[int], **how: Any) -> str:
+        self._trial.ask(ids=list(ids))
+        return self._tokenizer.decode(ids, **how)
+
+    def __len__(self) -> int:
+        return len(self._tokenizer)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tokenizer, name)
+
+
+def _pass_on(process: subprocess.Popen, lines: queue.Queue) -> None:
+    for line in process.stdout:
+        lines.put(line.strip())
+    lines.put("")  # it has ended
+
+
+def _end(process: subprocess.Popen) -> None:
+    process.kill()
+    process.wait()
+    process.stdin.close()
+
+
+def _reader(kind: str, place: str) -> tuple[Callable[[str], int], Callable[[list[int]], int]]:
+    """What a tokenizer does with a text, and with tokens: how much comes out."""
+    if kind == "json":
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(place)
+        return lambda text: len(tokenizer.encode(text).ids), lambda ids: len(tokenizer.decode(ids))
+    import transformers
+
+    whole = transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False, local_files_only=True)
+    return lambda text: len(whole(text)["input_ids"]), lambda ids: len(whole.decode(ids))
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # Windows has none of these limits; that of time is kept by who asks
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def _limit_time() -> None:
+    try:
+        import resource
+    except ImportError:
+        return
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    soft = int(used.ru_utime + used.ru_stime) + SECONDS + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def main(kind: str, place: str) -> None:
+    _limit_memory()
+    try:
+        with contained():
+            read, spell = _reader(kind, place)
+    except (ValueError, OSError, MemoryError, TypeError, KeyError, AttributeError, IndexError) as error:
+        print(f"the tokenizer cannot be read: {' '.join(str(error).split())[:80]}", flush=True)
+        return
+    print("ok", flush=True)
+    for line in sys.stdin:
+        _limit_time()
+        asked = json.loads(line)
+        try:
+            with contained():
+                count = read(asked["text"]) if "text" in asked else spell(asked["ids"])
+            answer = "ok" if count <= LENGTH else f"the tokenizer makes more than {LENGTH:,} tokens of it"
+        except (ValueError, MemoryError, TypeError, KeyError, AttributeError, IndexError, OverflowError) as error:
+            answer = "ok" if not isinstance(error, MemoryError) else "the tokenizer takes too much memory for it"
+        print(answer, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

@@ -1,0 +1,64 @@
+"""What a safetensors file says of its tensors, read without reading them: names and shapes, as JSON at its beginning.
+
+A config of a few bytes can describe a model of many gigabytes. The file of its weights cannot: what it holds is as large as
+the file. So the two are compared before anything is built.
+"""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from attnviz import regular_files
+
+LARGEST = 100_000_000  # bytes of a header, as the safetensors library has it
+AXES = 16
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+class HeaderError(ValueError):
+    """A file that does not begin as safetensors do, or that does not hold what its header says."""
+
+
+def shapes(path: str | Path) -> Shapes:
+    """The name and the shape of each tensor. Raises HeaderError, OSError (regular_files.NotRegularError)."""
+    size = regular_files.check(path)
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > min(LARGEST, size - 8):
+            raise HeaderError("it does not begin as safetensors do, or is not whole")
+        try:
+            header = json.loads(file.read(length))
+        except (ValueError, RecursionError):
+            raise HeaderError("its header is not JSON") from None
+    if not isinstance(header, dict):
+        raise HeaderError("its header is not a JSON object")
+    found = {name: _shape(entry) for name, entry in header.items() if name != "__metadata__"}
+    if sum(map(math.prod, found.values())) > 8 * size:  # eight numbers in a byte is more than any type has
+        raise HeaderError("its header promises more numbers than the file can hold")
+    return found
+
+
+def in_folder(folder: str | Path) -> Shapes:
+    """Of all safetensors files in a folder together. Raises HeaderError, with the name of the file; OSError."""
+    found: Shapes = {}
+    for path in sorted(Path(folder).glob("*.safetensors")):
+        try:
+            found |= shapes(path)
+        except HeaderError as error:
+            raise HeaderError(f"{os.path.basename(path)}: {error}") from None
+    return found
+
+
+def numbers(found: Mapping[str, tuple[int, ...]]) -> int:
+    """How many numbers tensors hold together."""
+    return sum(map(math.prod, found.values()))
+
+
+def _shape(entry: object) -> tuple[int, ...]:
+    shape = entry.get("shape") if isinstance(entry, dict) else None
+    if not isinstance(shape, list) or len(shape) > AXES or any(type(axis) is not int or axis < 0 for axis in shape):
+        raise HeaderError("its header has a tensor without a shape")
+    return tuple(shape)

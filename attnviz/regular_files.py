@@ -1,0 +1,45 @@
+"""Reading what should be an ordinary file, and may be something else: a pipe would be waited for, a device has no end."""
+
+import math
+import os
+import stat
+from pathlib import Path
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class NotRegularError(OSError):
+    """What is there is no ordinary file, or is larger than it may be; `strerror` says what it is."""
+
+
+def check(path: str | Path, limit: float = math.inf) -> int:
+    """Bytes of an ordinary file of at most `limit`. Raises NotRegularError for anything else, OSError when nothing is there."""
+    return _size(os.stat(path), path, limit)
+
+
+def read(path: str | Path, limit: int) -> bytes:
+    """The content of an ordinary file of at most `limit` bytes. Raises NotRegularError, OSError."""
+    check(path, limit)  # it says what else is there; opening a socket fails with words of its own
+    # Without O_NONBLOCK the mere opening of a pipe waits until somebody writes to it.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        _size(os.fstat(descriptor), path, limit)
+        content = file.read(limit + 1)
+    if len(content) > limit:  # a file of /proc has no size, and an end that depends
+        raise NotRegularError(0, f"more than {limit:,} bytes", str(path))
+    return content
+
+
+def _size(found: os.stat_result, path: str | Path, limit: float) -> int:
+    if not stat.S_ISREG(found.st_mode):
+        kind = next((name for is_kind, name in _KINDS if is_kind(found.st_mode)), "something else")
+        raise NotRegularError(0, f"not a file but {kind}", str(path))
+    if found.st_size > limit:
+        raise NotRegularError(0, f"{found.st_size:,} bytes, and at most {limit:,} are read", str(path))
+    return found.st_size
