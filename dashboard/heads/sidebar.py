@@ -1,5 +1,7 @@
 """The sidebar of the page of heads: the model, the kind of attention, and how heads are shown."""
 
+import os.path
+
 import streamlit as st
 
 from attnviz.trace import files
@@ -11,6 +13,8 @@ from dashboard.heads.sources import HF, SAVED
 from dashboard.session import state
 from dashboard.shell import widgets
 from dashboard.shell.problems import SceneError, Waiting, sentence
+
+_ALLOWED = "own_allowed"  # the name that may be looked up on the hub, in this session
 
 
 def show() -> dict:
@@ -49,6 +53,7 @@ def _own() -> Source:
         "Folder, or name on the Hugging Face hub",
         key="own",
         bind="query-params",
+        on_change=_allow_typed,
         placeholder="./my-bert or openai-community/gpt2",
         help="A model with its tokenizer, as save_pretrained() of the transformers library writes it: for example BERT, GPT, T5, "
         "BART or Marian. Weights are read from safetensors files only. Code that comes with a model is never run.",
@@ -56,7 +61,27 @@ def _own() -> Source:
     name = typed.strip().removeprefix(state.LIBRARY)
     if not name:
         raise Waiting("Type the folder of a model on the left, or its name on the Hugging Face hub.")
+    if not _is_folder(name) and st.session_state.get(_ALLOWED) != name:
+        st.button("Look it up on the Hugging Face hub", key="look_up", on_click=_allow, args=(name,))
+        raise Waiting(
+            f"This link names a model that is no folder here: {name[:80]}. Only with a click on the left is it looked up on the "
+            "Hugging Face hub, which then learns your address and this name."
+        )
     return sources.Own(state.LIBRARY + name)
+
+
+def _is_folder(name: str) -> bool:
+    r"""A folder of this machine: one like \\server\share would ask another."""
+    return not name.startswith(("\\\\", "//")) and os.path.isdir(os.path.expanduser(name))
+
+
+def _allow(name: str) -> None:
+    st.session_state[_ALLOWED] = name
+
+
+def _allow_typed() -> None:
+    """A name that was typed is looked up, as one that came with a link is not."""
+    _allow(st.session_state["own"].strip().removeprefix(state.LIBRARY))
 
 
 def _saved() -> Source:

@@ -1,0 +1,55 @@
+"""What a link may do: it fills in the controls, and starts nothing that leaves this machine."""
+
+import heads_app
+import pytest
+import tiny
+
+pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
+HF = "A Hugging Face model"
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+    return tiny.write_models(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture
+def asked(checkpoints, monkeypatch):
+    """The names that were looked up on the hub."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    names = []
+
+    def look_up(name, **_):
+        names.append(name)
+        raise LocalEntryNotFoundError("no network")
+
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(checkpoints))
+    monkeypatch.setattr("huggingface_hub.snapshot_download", look_up)
+    return names
+
+
+@pytest.mark.parametrize("name", ["some/model", "gpt2", "hf:some/model", r"\\evil.example\share", "//evil.example/share"])
+def test_a_link_looks_nothing_up_without_a_click(asked, name):
+    app = heads_app.run(model=HF, own=name, text="a dog")
+    assert not app.exception and asked == []
+    app.run()
+    assert asked == [] and "Only with a click on the left is it looked up" in app.info[0].value
+    app.button(key="look_up").click().run()
+    assert asked == [name.removeprefix("hf:")] and not app.exception
+
+
+def test_another_name_is_another_click(asked):
+    app = heads_app.run(model=HF, own="some/model", text="a dog")
+    app.button(key="look_up").click().run()
+    app.text_input(key="own").set_value("other/model").run()
+    assert asked == ["some/model", "other/model"]  # typed: by the person at the keyboard
+
+
+def test_a_link_reaches_no_network_in_the_real_server(watched, chrome):
+    page = chrome.new_page()
+    page.goto(f"{watched.address}/heads?model=A+Hugging+Face+model&own=some/model&text=a+dog")
+    page.get_by_role("button", name="Look it up on the Hugging Face hub").wait_for(timeout=60_000)
+    page.wait_for_timeout(500)
+    assert watched.left == ""
+    page.close()
