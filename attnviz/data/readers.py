@@ -2,10 +2,15 @@
 
 import gzip
 import hashlib
+import io
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+DENSEST, SMALL = (
+    100,
+    64 * 2**20,
+)  # a gzip file may unpack to so many times its size, and to as many bytes whatever its size
 Pairs = list[tuple[str, str]]  # source and target; of a classification task the sentence and its label
 
 
@@ -27,11 +32,21 @@ def read_lines(path: Path) -> list[str]:
 
 
 def unpack(content: bytes, name: str | Path) -> bytes:
-    """The content of a gzip file; any other content unchanged. ValueError, which says `name`, when it is damaged."""
+    """The content of a gzip file; any other content unchanged. ValueError, which says `name`, when it is damaged, or so much
+    larger than the file as no text is."""
+    if content[:2] != b"\x1f\x8b":
+        return content
+    limit = max(SMALL, DENSEST * len(content))
     try:
-        return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            unpacked = file.read(limit + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{name} is a damaged gzip file: {error}") from None
+    if len(unpacked) > limit:
+        raise ValueError(
+            f"{name} unpacks to more than {limit // 2**20:,} MiB, which is no text of its size; unpack it yourself"
+        )
+    return unpacked
 
 
 def sha256(path: Path) -> str:

@@ -29,11 +29,13 @@ class AttentionMap:
         if self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}")
         if not isinstance(self.layer, int) or isinstance(self.layer, bool) or self.layer < 0:
-            raise ValueError(f"layer must be an integer of at least 0; got {self.layer!r}")
+            raise ValueError(f"layer must be an integer of at least 0; got {self.layer!r:.80}")
+        if self.layer >= 2**31:
+            raise ValueError(f"layer must be below {2**31:,}; got a number of {len(str(self.layer))} digits")
         name = f"weights of {self.name}"
         try:
             weights = np.array(self.weights, dtype=np.float32, order="C")
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"{name} must be numbers with axes [heads, queries, keys]") from None
         if weights.ndim != 3 or not weights.size:
             raise ValueError(f"{name} must have axes [heads, queries, keys], none empty; got shape {weights.shape}")

@@ -13,8 +13,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from attnviz import atomic
-from attnviz.trace import Trace
+from attnviz import atomic, regular_files
+from attnviz.trace import Trace, limits
 
 FORMATS = (".safetensors", ".json")
 LONGEST = 300  # characters of an error message, which may quote the file
@@ -40,7 +40,7 @@ def load_trace(path: str | Path) -> Trace:
     ValueError if the file cannot be read or holds no valid trace.
     """
     try:
-        content = Path(path).read_bytes()
+        content = regular_files.read(path, limits.FILE)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
     return unpack(content, Path(path).name)
@@ -58,9 +58,19 @@ def unpack(content: bytes, name: str) -> Trace:
         raise ValueError(f"the file {name} is empty")
     try:
         binary = content[4:9] == b"\0\0\0\0{"  # the length of a header, 8 bytes, and its beginning
-        return _from_safetensors(content) if binary else Trace.from_json(_text(content))
+        return _from_safetensors(content) if binary else _from_json(content)
     except ValueError as error:
         raise ValueError(f"the file {name} holds no valid trace: {_short(str(error))}") from None
+
+
+def unpack_for_page(content: bytes, name: str) -> Trace:
+    """`unpack`, for a trace that is to be shown: every text in it can be. Raises ValueError."""
+    trace = unpack(content, name)
+    try:
+        limits.check_texts(trace.to_dict(weights=False))
+    except ValueError as error:
+        raise ValueError(f"the file {name} holds no valid trace: {error}") from None
+    return trace
 
 
 def _short(text: str) -> str:
@@ -77,6 +87,16 @@ def _text(content: bytes) -> str:
     return text
 
 
+def _from_json(content: bytes) -> Trace:
+    text = _text(content)
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: bad JSON, or a number of thousands of digits
+        raise ValueError(f"trace must be JSON; {error}") from None
+    limits.check(values)
+    return Trace.from_dict(values)
+
+
 def _from_safetensors(content: bytes) -> Trace:
     try:
         tensors = load(content)
@@ -88,7 +108,10 @@ def _from_safetensors(content: bytes) -> Trace:
     if not isinstance(written, str):
         raise ValueError("its weights are not those of a trace; attnviz.save_trace() writes traces")
     values = _object(written)
-    return Trace.from_dict(values | {"maps": [_map(listed, tensors) for listed in values["maps"]]})
+    limits.check(values)
+    values |= {"maps": [_map(listed, tensors) for listed in values["maps"]]}
+    limits.check(values)
+    return Trace.from_dict(values)
 
 
 def _header(content: bytes) -> Mapping[str, str]:

@@ -88,7 +88,7 @@ def saved(session: MutableMapping, file):
     if session.get(_SAVED, (None,))[0] != file.file_id:
         from attnviz.trace import files as trace_files
 
-        session[_SAVED] = (file.file_id, trace_files.unpack(file.getvalue(), file.name))
+        session[_SAVED] = (file.file_id, trace_files.unpack_for_page(file.getvalue(), file.name))
     return session[_SAVED][1]
 
 

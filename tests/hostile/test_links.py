@@ -29,7 +29,9 @@ def asked(checkpoints, monkeypatch):
     return names
 
 
-@pytest.mark.parametrize("name", ["some/model", "gpt2", "hf:some/model", r"\\evil.example\share", "//evil.example/share"])
+@pytest.mark.parametrize(
+    "name", ["some/model", "gpt2", "hf:some/model", r"\\evil.example\share", "//evil.example/share"]
+)
 def test_a_link_looks_nothing_up_without_a_click(asked, name):
     app = heads_app.run(model=HF, own=name, text="a dog")
     assert not app.exception and asked == []
