@@ -31,7 +31,7 @@ LAYERS = {
     "export": "matplotlib numpy pandas plotly",
     "data": "pooch tokenizers torch",
     "networks": "torch",
-    "models": "huggingface_hub numpy pandas safetensors torch transformers",
+    "models": "huggingface_hub numpy pandas safetensors tokenizers torch transformers",
     "loading": "",
     "corpus": "numpy pyarrow ray torch",
     "ablation": "pandas torch",

@@ -36,7 +36,7 @@ WRONG = {
     "layer 10^30": (layer(10**30), "layers are counted from 0 to 999; got a number of more than 12 digits"),
     "layer 5,000": (layer(5000), "layers are counted from 0 to 999; got 5,000"),
     "lone surrogate": (
-        changed(text="a \ud800"),
+        json.dumps(attnviz.from_arrays([np.full((1, 2, 2), 0.5)], ["a", "\ud800"]).to_dict()).encode(),
         "a text in it holds half a character (a lone surrogate), which no page can show",
     ),
     "surrogate in a name": (changed(model="\udfff"), "a text in it holds half a character"),
