@@ -1,4 +1,4 @@
-"""Reading what should be an ordinary file, and may be something else: a pipe would be waited for, a device has no end."""
+"""Reading what should be an ordinary file. A pipe instead would be waited for, and a device has no end."""
 
 import math
 import os
@@ -19,7 +19,7 @@ class NotRegularError(OSError):
 
 
 def check(path: str | Path, limit: float = math.inf) -> int:
-    """Bytes of an ordinary file of at most `limit`. Raises NotRegularError for anything else, OSError when nothing is there."""
+    """Bytes of an ordinary file of at most `limit`. NotRegularError for anything else, OSError when there is none."""
     return _size(os.stat(path), path, limit)
 
 

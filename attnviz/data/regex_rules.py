@@ -1,8 +1,8 @@
 """Which regular expressions of a tokenizer can be run on any text without taking for ever.
 
-The engine (Oniguruma) tries one way after the other. A repeated group that can match a text in several ways makes their
-number grow with a power of 2: `(a+)+b`, `(a|a)*b`. So a repeated group may hold neither a choice nor a repetition of open
-length, and a branch only a few repetitions. What is left takes at most a power of the text's length.
+The engine (Oniguruma) tries one way after the other. A repeated group that can match a text in several ways makes
+their number grow with a power of 2: `(a+)+b`, `(a|a)*b`. So a repeated group may hold neither a choice nor a repetition
+of open length, and a branch only a few repetitions. What is left takes at most a power of the text's length.
 """
 
 import re
@@ -14,12 +14,15 @@ UNBOUNDED, VARIABLE = 2, 6  # repetitions in a branch: without an end, and of mo
 SHORT = 3  # lengths that a repetition may choose among before it counts as one without an end
 LARGEST = 4000  # parts that a pattern stands for when its counts are written out
 
+_GPT4 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 # As published with GPT-2, GPT-4 (cl100k), Llama 3, Qwen 2, and GPT-4o: each takes time in proportion to ordinary text.
 KNOWN = frozenset(
     {
         r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        _GPT4 % "{1,3}",
+        _GPT4 % "",
         r"(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+",
     }
 )

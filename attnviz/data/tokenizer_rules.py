@@ -1,8 +1,8 @@
 """What a tokenizer.json may hold: read as data, before the tokenizers library builds anything from it.
 
-A tokenizer is a small program: a pattern can take for ever, a replacement can make gigabytes of a sentence, padding can ask
-for a billion tokens. Here the steps are named that are safe on any text; any other is refused. `check` returns the content
-without padding, truncation and chance, which no trace has.
+A tokenizer is a small program: a pattern can take for ever, a replacement can make gigabytes of a sentence, padding can
+ask for a billion tokens. Here the steps are named that are safe on any text; any other is refused. `check` returns the
+content without padding, truncation and chance, which no trace has.
 """
 
 import base64
@@ -60,8 +60,8 @@ def read(path: Path) -> tuple[dict, bool]:
 
 @contextlib.contextmanager
 def contained() -> Iterator[None]:
-    """Around calls of the tokenizers library, which raises plain Exception, and PanicException, a BaseException, where a
-    program in Rust would end: both become TokenizerError."""
+    """Around calls of the tokenizers library, which raises plain Exception, and PanicException, a BaseException,
+    where a program in Rust would end: both become TokenizerError."""
     try:
         yield
     except BaseException as error:
@@ -170,7 +170,7 @@ def _replace(step: dict) -> tuple[int, bool]:
 
 
 def _pattern(step: dict) -> bool:
-    """Is the pattern of a step one that takes time in proportion to the text? Raises TokenizerError for one that is not safe."""
+    """Does the pattern of a step take time in proportion to the text? TokenizerError for one that is not safe."""
     pattern = step.get("pattern")
     kind, text = next(iter(pattern.items())) if isinstance(pattern, dict) and len(pattern) == 1 else (None, None)
     if kind not in ("String", "Regex") or not isinstance(text, str) or not text:
@@ -187,8 +187,9 @@ def _pattern(step: dict) -> bool:
 
 
 def _longest_mapping(charsmap: object) -> int:
-    """Bytes of the longest text that a compiled table of sentencepiece puts for a character: the size of its index, four bytes
-    low end first, the index, then the texts, each with a zero after it."""
+    """Bytes of the longest text that a compiled table of sentencepiece puts for a character.
+
+    The table: the size of its index, four bytes low end first, the index, then the texts, each with a zero after it."""
     try:
         table = base64.b64decode(charsmap or "", validate=True)
     except (binascii.Error, TypeError, ValueError):

@@ -144,8 +144,8 @@ def test_a_table_that_is_missing_is_not_made_first(tmp_path):
 
 FIELDS = [
     "parameters", "scores", "settings", "options", "data", "history", "best", "epochs", "seconds", "alignment", "start",
-    "teachers", "command", "remark", "device", "training_pairs", "weights_sha256", "mechanism", "name", "problem", "title",
-    "versions", "seed",
+    "teachers", "command", "remark", "device", "training_pairs", "weights_sha256", "mechanism", "name", "problem",
+    "title", "versions", "seed",
 ]  # fmt: skip
 WRONG = [
     [],

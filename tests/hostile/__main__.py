@@ -1,0 +1,166 @@
+"""Hostile and broken input in numbers: `python -m tests.hostile --cases 20000 [--seed 1] [--jobs 2] [--kinds texts …]`.
+
+Every case is made by the strategies of this folder and runs in a child process that may take 30 seconds a case and 4 GB
+of memory, and from which nothing may leave loopback. Printed are the cases of each kind, and every failure with its case:
+a traceback, a hang, a process that died or grew, a file of one's own that was lost. The exit status is 1 if there is any.
+"""
+
+import argparse
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+
+import cases  # noqa: E402
+
+SECONDS = 30  # of a case
+LOADING = 300  # of what a batch imports and writes before its first case
+MEMORY = 4 * 2**30  # bytes of address space, which is never less than what is used
+BATCH = 250  # cases of a process
+
+
+@dataclass
+class Tally:
+    """What came of a run. peak : KiB of the largest process."""
+
+    done: Counter = field(default_factory=Counter)
+    failed: list[str] = field(default_factory=list)
+    slowest: float = 0.0
+    peak: int = 0
+
+
+def run_batch(kind: str, seed: int, count: int) -> None:
+    """In the child: `count` cases; a line of JSON before each, and one at the end."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    os.environ["OMP_NUM_THREADS"] = "1"
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+    def say(**what) -> None:
+        out.write(json.dumps(what) + "\n")
+        out.flush()
+
+    with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
+        cases.run(kind, seed, count, Path(folder), say)
+    say(end=True, peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+def watch_batch(kind: str, seed: int, count: int, tally: Tally) -> None:
+    """Run a batch in a child process, ended when a case takes too long; what is left of the batch goes to another."""
+    while count > 0:
+        done = _watch(kind, seed, count, tally)
+        count, seed = count - max(done, 1), seed + 1_000_003
+
+
+def _watch(kind: str, seed: int, count: int, tally: Tally) -> int:
+    """One process -> the cases that it began."""
+    command = [sys.executable, "-m", "tests.hostile", "--batch", kind, "--seed", str(seed), "--cases", str(count)]
+    with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
+        log, err = Path(folder) / "left.log", Path(folder) / "err"
+        environment = os.environ | {"PYTHONPATH": str(HERE.parent / "helpers" / "offline"), "LEFT_LOOPBACK": str(log)}
+        with err.open("wb") as errors:
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, env=environment, cwd=HERE.parents[1]
+            )
+        began, last, started = 0, "before the first case", time.monotonic()
+        for line in _lines(process, SECONDS, LOADING):
+            tally.slowest = max(tally.slowest, time.monotonic() - started if began else 0)
+            if line is None:
+                tally.failed.append(f"{kind}: more than {SECONDS} s: {last}")
+                break
+            if "case" in line:
+                began, last, started = began + 1, line["case"], time.monotonic()
+            if "failed" in line:
+                tally.failed.append(f"{kind}: {line['failed']} in {last}")
+            if "end" in line:
+                tally.peak = max(tally.peak, line["peak"])
+                break
+        else:
+            said = err.read_text("utf-8", "replace")[-300:]
+            tally.failed.append(f"{kind}: the process ended with status {process.wait()}: {last}: {said}")
+        process.kill()
+        process.wait()
+        tally.done[kind] += began
+        if log.exists():
+            tally.failed.append(f"{kind}: left loopback: {log.read_text()[:500]}")
+    return began
+
+
+def _lines(process: subprocess.Popen, seconds: float, first: float) -> Iterator[dict | None]:
+    """The lines of a child; None when it is silent for too long."""
+    waiting: queue.Queue = queue.Queue()
+
+    def read() -> None:
+        for line in process.stdout:
+            waiting.put(line)
+        waiting.put(b"")
+
+    threading.Thread(target=read, daemon=True).start()
+    patience = first
+    while True:
+        try:
+            line = waiting.get(timeout=patience)
+        except queue.Empty:
+            yield None
+            return
+        if not line:
+            return
+        patience = seconds
+        yield json.loads(line)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once")
+    parser.add_argument("--kinds", nargs="+", choices=cases.KINDS, default=list(cases.KINDS))
+    parser.add_argument("--batch", choices=cases.KINDS, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.batch:
+        run_batch(args.batch, args.seed, args.cases)
+        return 0
+    tally, started = Tally(), time.monotonic()
+    batches = list(_batches(args.cases, args.kinds, args.seed))
+    with ThreadPoolExecutor(args.jobs) as pool:
+        for waiting in [pool.submit(watch_batch, *batch, tally) for batch in batches]:
+            waiting.result()
+    for kind in args.kinds:
+        print(f"{kind:12} {tally.done[kind]:6} cases")
+    for failure in tally.failed:
+        print(f"FAILED {failure[:1500]}")
+    total = sum(tally.done.values())
+    print(
+        f"{total} cases, {len(tally.failed)} failures, {time.monotonic() - started:.0f} s; the slowest case took "
+        f"{tally.slowest:.1f} s, the largest process {tally.peak / 2**20:.2f} GB"
+    )
+    return 1 if tally.failed else 0
+
+
+def _batches(total: int, kinds: list[str], seed: int) -> Iterator[tuple[str, int, int]]:
+    """(kind, seed, cases) of each process; the kinds share the cases as `KINDS` says."""
+    shares = sum(cases.KINDS[kind].share for kind in kinds)
+    left = total
+    for position, kind in enumerate(kinds):
+        wanted = left if position == len(kinds) - 1 else total * cases.KINDS[kind].share // shares
+        left -= wanted
+        for number, first in enumerate(range(0, wanted, BATCH)):
+            yield kind, seed * 1000 + number, min(BATCH, wanted - first)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""Hypothesis strategies for hostile and broken input: texts, JSON, and known files with parts exchanged."""
+
+import ast
+import copy
+import functools
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+ROOT = Path(__file__).resolve().parents[2]
+
+NASTY = (
+    "",
+    " ",
+    "\x00",
+    "\ud800",
+    "\udfff\ud800",
+    "▁",
+    "▁▁ ▁",
+    "<eos>",
+    "<pad> <bos> <unk>",
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "**bold** `code` $x$ :red[x] [a](javascript:alert(1))",
+    "=cmd|' /C calc'!A0",
+    "../../../etc/passwd",
+    "file:///etc/passwd",
+    "%00%0a",
+    "\u202e\u2066abc",
+    "e" + "\u0301" * 300,
+    "\ufdfa" * 40,
+    "🏳️‍🌈👨‍👩‍👧‍👦",
+    "ا" * 100,
+    "漢字かな交じり文。",
+    "a" * 3_000,
+    "a " * 1_500,
+    "word " * 90,
+    "A dog runs.",
+    "NaN",
+    "null",
+    "1e999",
+    "-0",
+    "9" * 400,
+    "true",
+    "\r\n\t\x0b\x0c\x1b[31m",
+)
+texts = st.one_of(
+    st.sampled_from(NASTY),
+    st.text(max_size=60),
+    st.text(st.characters(exclude_categories=()), max_size=30),
+    st.lists(st.sampled_from(NASTY), min_size=2, max_size=4).map(" ".join),
+    st.lists(st.sampled_from(["The", "dog", "runs", "black", ".", "!", "▁", "a"]), max_size=40).map(" ".join),
+)
+NUMBERS = (
+    0,
+    1,
+    -1,
+    2,
+    3,
+    64,
+    255,
+    2**31,
+    2**63,
+    10**8,
+    10**12,
+    10**30,
+    10**400,
+    -(10**400),
+    0.5,
+    1.5,
+    2.0,
+    1e308,
+    -0.0,
+)
+numbers = st.one_of(
+    st.sampled_from(NUMBERS), st.sampled_from([float("nan"), float("inf"), float("-inf")]), st.integers(), st.floats()
+)
+plain = st.one_of(st.none(), st.booleans(), numbers, texts)
+json_values = st.recursive(
+    plain,
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(texts, inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+def paths(value, here: tuple = (), depth: int = 6) -> list[tuple]:
+    """Where something stands in JSON; of long lists and objects the first and the last entries."""
+    found = [here] if here else []
+    if depth and isinstance(value, dict | list):
+        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+        for key in keys[:24] + keys[-1:]:
+            found += paths(value[key], (*here, key), depth - 1)
+    return found
+
+
+def change(value, path: tuple, new):
+    """A copy of JSON with another value at a place; Ellipsis takes it out."""
+    changed = copy.deepcopy(value)
+    try:
+        inside = functools.reduce(lambda found, key: found[key], path[:-1], changed)
+        if new is ...:
+            del inside[path[-1]]
+        else:
+            inside[path[-1]] = new
+    except (KeyError, IndexError, TypeError):  # an earlier change took the place away
+        return value
+    return changed
+
+
+def mutated(value):
+    """JSON like `value` with one to three places changed, something added, or something else altogether."""
+    places = paths(value)
+    one = st.tuples(st.sampled_from(places), st.one_of(json_values, st.just(...), st.sampled_from(NUMBERS)))
+    several = st.lists(one, min_size=1, max_size=3).map(
+        lambda changes: functools.reduce(lambda found, made: change(found, *made), changes, value)
+    )
+    added = st.tuples(texts, json_values).map(lambda pair: {**value, pair[0]: pair[1]})
+    return st.one_of(several, several, several, added, json_values)
+
+
+def damaged(content: bytes):
+    """A file with bytes exchanged, cut, or put in."""
+    place = st.integers(0, max(len(content) - 1, 0))
+    return st.one_of(
+        st.tuples(place, st.binary(max_size=9)).map(
+            lambda at: content[: at[0]] + at[1] + content[at[0] + len(at[1]) :]
+        ),
+        place.map(lambda at: content[:at]),
+        st.tuples(place, st.binary(max_size=9)).map(lambda at: content[: at[0]] + at[1] + content[at[0] :]),
+        st.binary(max_size=64),
+    )
+
+
+@functools.cache
+def parameters() -> list[str]:
+    """The parameters of the address bar: the keys of all controls, as the code of the page names them."""
+    keys = set()
+    for path in (ROOT / "dashboard").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "key" and isinstance(node.value, ast.Constant):
+                keys.add(node.value.value)
+    return sorted(key for key in keys if isinstance(key, str))
+
+
+@functools.cache
+def known_values() -> list[str]:
+    """Values that mean something to some parameter."""
+    return [
+        *(
+            "bahdanau",
+            "transformer",
+            "en-fr/transformer",
+            "A Hugging Face model",
+            "A saved trace",
+            "own model",
+            "reverse",
+        ),
+        *(
+            "cross",
+            "encoder",
+            "decoder",
+            "pieces",
+            "words",
+            "true",
+            "false",
+            "0",
+            "1",
+            "5",
+            "-1",
+            "mean",
+            "typed",
+            "own",
+        ),
+        *(
+            "entropy_nats",
+            "encoder layer 1, head 1",
+            "cross layer 9, head 9",
+            "Bahdanau minus Luong (dot)",
+            "English → German",
+        ),
+        *("Greedy", "Beam of 5", "1e9", "1_000", "٣", "2.0"),
+    ]
+
+
+queries = st.dictionaries(
+    st.one_of(st.sampled_from(parameters()), st.sampled_from(parameters()), texts.filter(bool)),
+    st.one_of(texts, st.sampled_from(known_values()), numbers.map(str)),
+    max_size=5,
+)
