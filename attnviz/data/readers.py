@@ -32,8 +32,9 @@ def read_lines(path: Path) -> list[str]:
 
 
 def unpack(content: bytes, name: str | Path) -> bytes:
-    """The content of a gzip file; any other content unchanged. ValueError, which says `name`, when it is damaged, or so much
-    larger than the file as no text is."""
+    """The content of a gzip file; any other content unchanged.
+
+    ValueError, which says `name`, when it is damaged, or so much larger than the file as no text is."""
     if content[:2] != b"\x1f\x8b":
         return content
     limit = max(SMALL, DENSEST * len(content))

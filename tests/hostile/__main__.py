@@ -1,8 +1,8 @@
 """Hostile and broken input in numbers: `python -m tests.hostile --cases 20000 [--seed 1] [--jobs 2] [--kinds texts …]`.
 
-Every case is made by the strategies of this folder and runs in a child process that may take 30 seconds a case and 4 GB
-of memory, and from which nothing may leave loopback. Printed are the cases of each kind, and every failure with its case:
-a traceback, a hang, a process that died or grew, a file of one's own that was lost. The exit status is 1 if there is any.
+Every case is made by the strategies of this folder and runs in a child process that may take 30 seconds a case and
+4 GB of memory, and from which nothing may leave loopback. Printed are the cases of each kind, and every failure with
+its case: a traceback, a hang, a process that died or grew, a file of one's own that was lost. The exit status is 1 if there is any.
 """
 
 import argparse
@@ -39,6 +39,11 @@ class Tally:
     failed: list[str] = field(default_factory=list)
     slowest: float = 0.0
     peak: int = 0
+
+    def fail(self, what: str) -> None:
+        """Kept for the end, and said at once."""
+        self.failed.append(what)
+        print(f"FAILED {what[:1500]}", flush=True)
 
 
 def run_batch(kind: str, seed: int, count: int) -> None:
@@ -80,23 +85,23 @@ def _watch(kind: str, seed: int, count: int, tally: Tally) -> int:
         for line in _lines(process, SECONDS, LOADING):
             tally.slowest = max(tally.slowest, time.monotonic() - started if began else 0)
             if line is None:
-                tally.failed.append(f"{kind}: more than {SECONDS} s: {last}")
+                tally.fail(f"{kind}: more than {SECONDS} s: {last}")
                 break
             if "case" in line:
                 began, last, started = began + 1, line["case"], time.monotonic()
             if "failed" in line:
-                tally.failed.append(f"{kind}: {line['failed']} in {last}")
+                tally.fail(f"{kind}: {line['failed']} in {last}")
             if "end" in line:
                 tally.peak = max(tally.peak, line["peak"])
                 break
         else:
             said = err.read_text("utf-8", "replace")[-300:]
-            tally.failed.append(f"{kind}: the process ended with status {process.wait()}: {last}: {said}")
+            tally.fail(f"{kind}: the process ended with status {process.wait()}: {last}: {said}")
         process.kill()
         process.wait()
         tally.done[kind] += began
         if log.exists():
-            tally.failed.append(f"{kind}: left loopback: {log.read_text()[:500]}")
+            tally.fail(f"{kind}: left loopback: {log.read_text()[:500]}")
     return began
 
 
@@ -141,8 +146,6 @@ def main() -> int:
             waiting.result()
     for kind in args.kinds:
         print(f"{kind:12} {tally.done[kind]:6} cases")
-    for failure in tally.failed:
-        print(f"FAILED {failure[:1500]}")
     total = sum(tally.done.values())
     print(
         f"{total} cases, {len(tally.failed)} failures, {time.monotonic() - started:.0f} s; the slowest case took "
