@@ -12,22 +12,38 @@ from attnviz.cli.commands import COMMANDS, PROGRAM, RESUMABLE, one_line, parser
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command -> exit status: 0, 2 after an error, 130 when interrupted, 141 when nobody reads the output."""
-    args = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    args = parser(words).parse_args(words)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its code
+        if stream is not None:  # it is None where it was closed: then nothing is written
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its code
     try:
         COMMANDS[args.command].run(args)
-        sys.stdout.flush()
+        _flush()
     except KeyboardInterrupt:
         print(f"{PROGRAM} {args.command}: interrupted{_how_to_resume(args)}", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the flush at exit must not fail again
+        _give_up_output()
         return 141
-    except (ValueError, OSError, RuntimeError, MemoryError) as error:  # torch raises RuntimeError, also for memory
-        print(f"{PROGRAM} {args.command}: {one_line(_message(error))}", file=sys.stderr)
+    except (ValueError, OSError, RuntimeError, MemoryError, ArithmeticError) as error:  # torch raises RuntimeError
+        print(f"{PROGRAM} {args.command}: {one_line(_message(error), words)}", file=sys.stderr)
+        _give_up_output()
         return 2
     return 0
+
+
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _give_up_output() -> None:
+    """What cannot be written, on a full disk or to a pipe that was closed, must not fail again at the flush at exit."""
+    try:
+        _flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _how_to_resume(args: Namespace) -> str:

@@ -1,20 +1,52 @@
 """Write a file so that readers see the old content or the new, never a part."""
 
+import errno
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
 
 def replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Call `write` with a temporary path in the same folder, then rename that file to `path`."""
+    """Call `write` with a temporary path in the same folder, then rename that file to `path`.
+
+    A file that is there keeps its permissions, and a link the file that it leads to. A pipe or a device, such as
+    /dev/stdout, is no file that could be replaced: it is written to. OSError, with the name of `path`, when that fails.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+    place = Path(os.path.realpath(path))
+    mode = _mode(place)
+    if mode is not None and not stat.S_ISREG(mode):
+        _write_directly(path, write)
+        return
+    temporary = place.with_name(f"{place.name[:200]}.{os.getpid()}.part")
     try:
         write(temporary)
-        temporary.chmod(0o644)  # safetensors makes files that only their owner can read
-        os.replace(temporary, path)
+        temporary.chmod(0o644 if mode is None else stat.S_IMODE(mode))  # safetensors makes files for their owner only
+        os.replace(temporary, place)
     except OSError as error:
         error.filename = str(path)  # the name that the user knows; a full disk gives none
+        if error.errno in _REFUSED and not os.access(place.parent, os.W_OK):
+            error.strerror = f"the folder {place.parent} is read-only"
         raise
     finally:
         temporary.unlink(missing_ok=True)  # left over when `write` failed
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return os.stat(path).st_mode
+    except OSError:
+        return None
+
+
+def _write_directly(path: Path, write: Callable[[Path], object]) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+    try:
+        write(path)
+    except OSError as error:
+        error.filename = str(path)
+        raise

@@ -14,6 +14,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--gold",
         metavar="FILE",
+        type=arguments.place,
         help="sentence pairs as attnviz/gold/README.md describes (default: those of this project)",
     )
     parser.add_argument(

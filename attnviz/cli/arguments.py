@@ -14,13 +14,15 @@ TRAINED = Path("trained")  # where commands train when the folder of this projec
 
 
 def add_root(parser: ArgumentParser) -> None:
-    parser.add_argument("--root", metavar="DIR", help="folder of checkpoints (default: those of this project)")
+    parser.add_argument(
+        "--root", metavar="DIR", type=place, help="folder of checkpoints (default: those of this project)"
+    )
 
 
 def add_data(parser) -> None:
     """parser : a parser or a group of it."""
     parser.add_argument(
-        "--data", metavar="DIR", help="folder of the corpora (default: environment variable ATTNVIZ_DATA)"
+        "--data", metavar="DIR", type=place, help="folder of the corpora (default: environment variable ATTNVIZ_DATA)"
     )
 
 
@@ -45,6 +47,13 @@ def pair(text: str) -> str:
     if text not in TASKS and not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}", text):
         others = " or ".join(name for name in TASKS if "-" not in name)
         raise argparse.ArgumentTypeError(f"must be two languages, such as en-fr, or {others}; got {text!r}")
+    return text
+
+
+def place(text: str) -> str:
+    """The type of an option that names a file or a folder."""
+    if not text.strip() or "\x00" in text:
+        raise argparse.ArgumentTypeError(f"must name a file or a folder; got {text!r:.80}")
     return text
 
 

@@ -4,6 +4,7 @@ A command is a module with HELP, add_arguments(parser) and run(args). It imports
 """
 
 import argparse
+from collections.abc import Sequence
 
 from attnviz.cli import align, corpus, download, evaluate, models, study, trace, train
 
@@ -18,18 +19,22 @@ COMMANDS = {
     "download": download,
     "study": study,
 }
+QUOTED, LONGEST = 80, 1500  # characters of a word of the command line in an error, and of an error
 RESUMABLE = ("train", "study")  # stopped at any time, the same command continues
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser whose errors are one line, without the usage."""
+    """An argparse parser whose errors are one line, without the usage. words : of the command line."""
+
+    words: Sequence[str] = ()
 
     def error(self, message: str):
-        self.exit(2, f"{self.prog}: {one_line(message)}; see {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {one_line(message, self.words)}; see {self.prog} --help\n")
 
 
-def parser() -> Parser:
-    """The parser of the command line."""
+def parser(words: Sequence[str] = ()) -> Parser:
+    """The parser of the command line. words : what it will read, to be cut short in errors."""
+    Parser.words = words
     top = Parser(prog=PROGRAM, description="Translate and see what the model attends to.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
@@ -38,6 +43,11 @@ def parser() -> Parser:
     return top
 
 
-def one_line(message: str) -> str:
-    """A message without line breaks."""
-    return " ".join(message.split())
+def one_line(message: str, words: Sequence[str] = ()) -> str:
+    """A message without line breaks, in which the words of the command line have at most QUOTED characters each."""
+    for word in sorted(words, key=len, reverse=True):
+        if len(word) > QUOTED:
+            for said in (repr(word)[1:-1], word):
+                message = message.replace(said, f"{said[: QUOTED - 1]}…")
+    message = " ".join(message.split())
+    return message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…"

@@ -10,7 +10,10 @@ HELP = "fetch the public corpora of a pair and check their hashes"
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--pair", required=True, type=arguments.pair, help="such as en-fr, en-de or en-ja")
     parser.add_argument(
-        "--data", metavar="DIR", help="folder to put them in (default: environment variable ATTNVIZ_DATA)"
+        "--data",
+        metavar="DIR",
+        type=arguments.place,
+        help="folder to put them in (default: environment variable ATTNVIZ_DATA)",
     )
 
 

@@ -4,6 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from attnviz import atomic
 from attnviz.cli import arguments
 
 SIZES = ("column", "page", "slide")  # attnviz.export.printed.SIZES, which imports matplotlib
@@ -19,14 +20,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--target", help="make the model produce this text (forced decoding)")
     parser.add_argument("--beam", type=int, metavar="N", help="beam size (default 1: greedy)")
-    parser.add_argument("--json", metavar="FILE", help="write the trace as JSON; - for standard output")
+    parser.add_argument(
+        "--json", metavar="FILE", type=arguments.place, help="write the trace as JSON; - for standard output"
+    )
     parser.add_argument(
         "--save",
         metavar="FILE",
+        type=arguments.place,
         help="write the trace as safetensors, or as JSON to FILE.json, for attnviz.load_trace and for the page Heads and layers",
     )
     parser.add_argument(
-        "--html", metavar="FILE", help="write a page with heatmaps, bars and statistics that opens offline"
+        "--html",
+        metavar="FILE",
+        type=arguments.place,
+        help="write a page with heatmaps, bars and statistics that opens offline",
     )
     parser.add_argument(
         "--picture", metavar="FILE", help="write the map for a slide or a paper, to FILE.svg, FILE.pdf or FILE.png"
@@ -91,7 +98,7 @@ def _picture(trace, args: Namespace) -> bytes:
 
 def _write(path: str, content: bytes) -> None:
     try:
-        Path(path).write_bytes(content)
+        atomic.replace(Path(path), lambda temporary: temporary.write_bytes(content))
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror}") from None
     _say_written(path)

@@ -22,7 +22,7 @@ from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
-from attnviz.training import card, progress, vocabulary
+from attnviz.training import card, lock, progress, vocabulary
 from attnviz.training.config import TrainingConfig
 from attnviz.training.devices import device_name, peak_memory_mb
 from attnviz.training.trainers import distillation, saved_run
@@ -53,25 +53,26 @@ def train(
     start : folder of the checkpoint with the initial weights and the tokenizer (fine-tuning); random weights without it.
     teachers : folders of classifiers from which a classifier learns instead of from the labels (distillation.py).
     Pairs that are too long are left out, with a message. ValueError when the folder holds a finished model without its run,
-    or a run with different settings or data; CheckpointError; Diverged.
+    or a run with different settings or data, or when another process trains there; CheckpointError; Diverged.
     """
     folder = Path(root) / pair / config.mechanism
     config = _with_fingerprints(config, folder, start, teachers)
-    resumes = saved_run.exists(folder) and not restart
-    if not resumes and not restart:
-        _check_unfinished(folder)
-    tokenizer, origins = Path(root) / pair / "tokenizer.json", card.read_origins(start, teachers)
-    text = vocabulary.choose(tokenizer, corpus, config.vocabulary, start)
-    corpus = _length_filtered(corpus, text)
-    trainer = _trainer(config, text, corpus, compile, teachers)
-    _set_state(trainer, folder if resumes else None, start)
-    best_score(trainer.history, corpus)  # the metric must be the same
-    vocabulary.save(tokenizer, text, start)
-    if restart:
-        (folder / saved_run.FILE).unlink(missing_ok=True)  # all checks have passed
-    _run_epochs(trainer, text, corpus, folder, save_every)
-    if not (folder / card.FILE).exists():
-        card.write(f"{pair}/{config.mechanism}", root, corpus, command, origins)
+    with lock.locked(folder):
+        resumes = saved_run.exists(folder) and not restart
+        if not resumes and not restart:
+            _check_unfinished(folder)
+        tokenizer, origins = Path(root) / pair / "tokenizer.json", card.read_origins(start, teachers)
+        text = vocabulary.choose(tokenizer, corpus, config.vocabulary, start)
+        corpus = _length_filtered(corpus, text)
+        trainer = _trainer(config, text, corpus, compile, teachers)
+        _set_state(trainer, folder if resumes else None, start)
+        best_score(trainer.history, corpus)  # the metric must be the same
+        vocabulary.save(tokenizer, text, start)
+        if restart:
+            (folder / saved_run.FILE).unlink(missing_ok=True)  # all checks have passed
+        _run_epochs(trainer, text, corpus, folder, save_every)
+        if not (folder / card.FILE).exists():
+            card.write(f"{pair}/{config.mechanism}", root, corpus, command, origins)
     return folder
 
 

@@ -2,7 +2,7 @@
 
 Every case is made by the strategies of this folder and runs in a child process that may take 30 seconds a case and
 4 GB of memory, and from which nothing may leave loopback. Printed are the cases of each kind, and every failure with
-its case: a traceback, a hang, a process that died or grew, a file of one's own that was lost. The exit status is 1 if there is any.
+its case: a traceback, a hang, a process that died or grew, a file that was lost. The exit status is 1 if there is any.
 """
 
 import argparse

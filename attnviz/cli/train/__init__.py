@@ -24,17 +24,22 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="such as bahdanau, luong-general or transformer; for sst2 self-attention",
     )
     parser.add_argument(
-        "--out", metavar="DIR", help="folder of checkpoints to write to (default: those of this project)"
+        "--out",
+        metavar="DIR",
+        type=arguments.place,
+        help="folder of checkpoints to write to (default: those of this project)",
     )
     parser.add_argument(
         "--start",
         metavar="DIR",
+        type=arguments.place,
         help="start from the weights of this checkpoint, such as checkpoints/en-fr/bahdanau, instead of random weights "
         "(fine-tuning)",
     )
     parser.add_argument(
         "--teacher",
         metavar="DIR",
+        type=arguments.place,
         action="append",
         default=[],
         help="learn from the output of this classifier on the sentences and on n-grams of them, instead of from the labels "
@@ -52,9 +57,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def _add_sentences(group) -> None:
     arguments.add_data(group)
-    group.add_argument("--source-file", metavar="FILE", help="your own sentences, one a line")
-    group.add_argument("--target-file", metavar="FILE", help="their translations, line by line")
-    group.add_argument("--tsv", metavar="FILE", help="or both in one file, sentence<TAB>translation")
+    group.add_argument("--source-file", metavar="FILE", type=arguments.place, help="your own sentences, one a line")
+    group.add_argument("--target-file", metavar="FILE", type=arguments.place, help="their translations, line by line")
+    group.add_argument(
+        "--tsv", metavar="FILE", type=arguments.place, help="or both in one file, sentence<TAB>translation"
+    )
     group.add_argument(
         "--val-size",
         type=arguments.count,

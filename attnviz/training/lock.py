@@ -1,0 +1,69 @@
+"""One training at a time in a folder: two would write over each other's runs."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+FILE = "training.lock"
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+    import msvcrt
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder while training; it is made if need be. ValueError when another process holds it.
+
+    The lock belongs to the open file, so the system takes it back from a process that died, however it did.
+    """
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILE
+    while True:
+        file = path.open("a+", encoding="ascii")
+        if not _lock(file):
+            file.seek(0)
+            who = file.read(20).strip()
+            file.close()
+            raise ValueError(
+                f"another training is at work in {folder}{f' (process {who})' if who else ''}; wait until it ends, or choose "
+                "another --out"
+            )
+        if _is_there(path, file.fileno()):
+            break
+        file.close()  # another training has ended meanwhile and taken its file away
+    try:
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # Windows keeps open files
+            path.unlink()
+        file.close()
+        with contextlib.suppress(OSError):  # a run that was refused leaves no folder either
+            for place in made:
+                place.rmdir()
+
+
+def _lock(file) -> bool:
+    try:
+        if fcntl:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            file.seek(2**20)  # past what is written, which others may then read
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    except OSError:
+        return False
+    return True
+
+
+def _is_there(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except OSError:
+        return False

@@ -1,0 +1,136 @@
+"""Files of the person's own: whole or untouched, whatever happens while they are written; one training in a folder."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnviz import atomic
+from attnviz.__main__ import main
+from attnviz.training import lock
+
+ROOT = Path(__file__).resolve().parents[2]
+ARGUMENTS = ["trace", "the dog runs", "--model", "en-fr/bahdanau"]
+
+
+@pytest.fixture
+def run(root, capsys, monkeypatch, tmp_path):
+    """arguments -> status and the last line of standard error, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def status(*arguments):
+        try:
+            found = main([*ARGUMENTS, "--root", str(root), *arguments])
+        except SystemExit as end:
+            found = end.code
+        err = capsys.readouterr().err
+        assert "Traceback" not in err
+        return found, err.strip().rpartition("\n")[2]
+
+    return status
+
+
+def full_disk(monkeypatch):
+    """Every file takes 100 bytes, and then the disk is full."""
+
+    def write_bytes(path, content):
+        with open(path, "wb") as file:
+            file.write(content[:100])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", write_bytes)
+
+
+@pytest.mark.parametrize("option, file", [("--json", "mine.json"), ("--html", "mine.html"), ("--save", "mine.json")])
+def test_a_full_disk_leaves_what_was_there(run, tmp_path, monkeypatch, option, file):
+    (tmp_path / file).write_text("mine")
+    full_disk(monkeypatch)
+    status, said = run(option, file)
+    assert status == 2 and "No space left on device" in said and file in said
+    assert (tmp_path / file).read_text() == "mine" and os.listdir(tmp_path) == [file]
+
+
+@pytest.mark.parametrize("option", ["--json", "--html", "--save", "--root"])
+def test_an_empty_name_is_an_error(run, option, tmp_path):
+    status, said = run(option, "")
+    assert status == 2 and f"argument {option}: must name a file or a folder; got ''" in said
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_is_written_is_whole_and_keeps_its_permissions(run, tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text("mine")
+    path.chmod(0o600)
+    (tmp_path / "link.json").symlink_to(path)
+    assert run("--json", "link.json")[0] == 0
+    assert json.loads(path.read_text())["text"] == "the dog runs" and path.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "link.json").is_symlink()
+
+
+def test_a_folder_and_a_device_are_not_replaced(run, tmp_path):
+    (tmp_path / "folder").mkdir()
+    status, said = run("--json", "folder")
+    assert status == 2 and said.endswith("cannot write folder: it is a folder")
+    assert run("--json", "/dev/null")[0] == 0
+    assert not Path("/dev/null").is_file()
+    status, said = run("--json", "/dev/full")
+    assert status == 2 and "No space left on device" in said
+
+
+def test_a_read_only_folder_is_named(tmp_path, monkeypatch):
+    def refuse(path, content):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(OSError) as error:
+        atomic.replace(tmp_path / "mine", lambda path: path.write_bytes(b""))
+    assert error.value.strerror == f"the folder {tmp_path} is read-only" and error.value.filename == str(
+        tmp_path / "mine"
+    )
+
+
+def test_an_error_quotes_little(run):
+    status, said = run("--beam", "x" * 5000)
+    assert status == 2 and "x" * 79 + "…" in said and len(said) < 400
+    status, said = run("--root", "y" * 5000)
+    assert status == 2 and len(said) < 500
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "> /dev/full"])
+def test_output_that_is_closed_or_full(closed):
+    command = f"{sys.executable} -m attnviz models {closed}"
+    found = subprocess.run(["bash", "-c", command], cwd=ROOT, stderr=subprocess.PIPE, text=True, timeout=100)
+    assert found.returncode in (0, 2, 141)
+    assert "Traceback" not in found.stderr and "Exception ignored" not in found.stderr
+
+
+def test_two_trainings_in_a_folder(tmp_path):
+    folder = tmp_path / "en-fr" / "bahdanau"
+    with lock.locked(folder):
+        with pytest.raises(ValueError) as error, lock.locked(folder):
+            pass
+        assert str(error.value) == (
+            f"another training is at work in {folder} (process {os.getpid()}); wait until it ends, or choose another "
+            "--out"
+        )
+    assert not folder.exists()  # nothing was written there
+    with lock.locked(folder):
+        pass
+
+
+def test_a_dead_process_holds_nothing(tmp_path):
+    code = "import sys, time; from pathlib import Path; from attnviz.training import lock\n"
+    code += "with lock.locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(100)"
+    other = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT)
+    other.stdout.readline()
+    with pytest.raises(ValueError, match=f"at work .*process {other.pid}"), lock.locked(tmp_path):
+        pass
+    other.kill()
+    other.wait()
+    with lock.locked(tmp_path):
+        assert (tmp_path / lock.FILE).read_text() == f"{os.getpid()}\n"
