@@ -28,7 +28,7 @@ def load_checkpoint(name: str, root: Path | None = None) -> Trained:
     root = root or checkpoints.ROOT
     if (Path(name) / "config.json").is_file() and name not in checkpoints.names(root):
         raise checkpoints.CheckpointError(
-            f"no checkpoint {name!r}, but a folder; a model for the transformers library is {HUGGING_FACE}{name}"
+            f"no checkpoint {name!r:.80}, but a folder; a model for the transformers library is {HUGGING_FACE}{name}"
         )
     return model_class(checkpoints.read_config(name, root).mechanism).load(name, root)
 

@@ -100,7 +100,7 @@ LABELS = ("negative", "positive")  # of a review, by their number in the data
 def find(name: str) -> Mechanism:
     """The mechanism of this name. ValueError for an unknown one."""
     if name not in ALL:
-        raise ValueError(f"unknown mechanism {name!r}; choose one of {', '.join(ALL)}")
+        raise ValueError(f"unknown mechanism {name!r:.80}; choose one of {', '.join(ALL)}")
     return ALL[name]
 
 

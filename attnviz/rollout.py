@@ -44,7 +44,7 @@ def rollout(trace: Trace, kind: str = "encoder") -> Trace:
     them with `select.words`); and if a layer is missing.
     """
     if kind not in SELF:
-        raise ValueError(f"kind must be encoder or decoder, where queries are keys too; got {kind!r}")
+        raise ValueError(f"kind must be encoder or decoder, where queries are keys too; got {kind!r:.80}")
     if trace.level != "pieces":
         raise ValueError("the trace must be of pieces; roll out first, then join the pieces to words")
     maps = sorted((m for m in trace.maps if m.kind == kind), key=lambda m: m.layer)

@@ -33,8 +33,8 @@ def on_words(trace: Trace, pair: LinkedPair, shift: int = 0) -> dict[HeadOrMean,
     """
     if (trace.text, trace.translation) != (pair.source, pair.target) or trace.level != "pieces":
         raise ValueError(
-            f"the trace must be of the pieces of {pair.source!r} and, forced, {pair.target!r}; "
-            f"got the {trace.level} of {trace.text!r} and {trace.translation!r}"
+            f"the trace must be of the pieces of {pair.source!r:.80} and, forced, {pair.target!r:.80}; "
+            f"got the {trace.level} of {trace.text!r:.80} and {trace.translation!r:.80}"
         )
     keys = _covered(trace.source, pair.source_words)  # (K, S)
     keys = keys / np.maximum(keys.sum(1, keepdims=True), 1)
@@ -57,7 +57,7 @@ def cells(grid: Grid, pair: LinkedPair) -> Cells:
     for text, tokens in ((pair.target, grid.queries), (pair.source, grid.keys)):
         for token in tokens:
             if not token.special and text[token.start : token.end] != token.text:
-                raise ValueError(f"the map must be of {text!r}; got {token.text!r} at {token.start}")
+                raise ValueError(f"the map must be of {text!r:.80}; got {token.text!r:.80} at {token.start}")
     queries, keys = _covered(grid.queries, pair.target_words) > 0, _covered(grid.keys, pair.source_words) > 0
 
     def touched(links):

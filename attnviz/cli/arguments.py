@@ -46,7 +46,7 @@ def pair(text: str) -> str:
     """The type of --pair."""
     if text not in TASKS and not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}", text):
         others = " or ".join(name for name in TASKS if "-" not in name)
-        raise argparse.ArgumentTypeError(f"must be two languages, such as en-fr, or {others}; got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be two languages, such as en-fr, or {others}; got {text!r:.80}")
     return text
 
 
@@ -60,7 +60,7 @@ def place(text: str) -> str:
 def count(text: str) -> int:
     """The type of an option that counts something."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1; got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1; got {text!r:.80}")
     return int(text)
 
 
@@ -68,7 +68,7 @@ def setting(text: str) -> tuple[str, object]:
     """The type of --set, NAME=VALUE. The value is a number or a bool when it reads as one, otherwise a text."""
     name, equals, value = text.partition("=")
     if not (name.isidentifier() and equals and value):
-        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, such as attention_dropout=0.1; got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, such as attention_dropout=0.1; got {text!r:.80}")
     for convert in (int, float, {"true": True, "false": False}.__getitem__):
         try:
             return name, convert(value)

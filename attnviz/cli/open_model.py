@@ -17,5 +17,5 @@ def open_model(args: Namespace, huggingface: bool = False) -> Model:
     root = arguments.root_folder(args)
     names = checkpoint_files.names(root)
     if args.model not in names and not (Path(args.model) / "config.json").is_file():
-        raise ValueError(f"no checkpoint {args.model!r}; available: {', '.join(names) or 'none'}")
+        raise ValueError(f"no checkpoint {args.model!r:.80}; available: {', '.join(names) or 'none'}")
     return loading.load(args.model, root)

@@ -101,7 +101,9 @@ def read_labelled(path: Path, labels: Sequence[str]) -> Pairs:
             continue
         if not sentence or label not in map(str, range(len(labels))):
             wanted = " or ".join(f"{i} ({name})" for i, name in enumerate(labels))
-            raise ValueError(f"{path} line {number} must be a sentence, a tab, and its label, {wanted}; got {line!r}")
+            raise ValueError(
+                f"{path} line {number} must be a sentence, a tab, and its label, {wanted}; got {line!r:.80}"
+            )
         pairs.append((sentence, labels[int(label)]))
     return pairs
 

@@ -45,7 +45,7 @@ def train_vocabulary(texts: Iterable[str], size: int, style: str = "written") ->
     style : how the texts are written, see styles.py. ValueError when it is none of those.
     """
     if style not in STYLES:
-        raise ValueError(f"style must be one of {', '.join(STYLES)}; got {style!r}")
+        raise ValueError(f"style must be one of {', '.join(STYLES)}; got {style!r:.80}")
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer, tokenizer.pre_tokenizer = STYLES[style].normalizer, STYLES[style].pre_tokenizer
     STYLES[style].learn(tokenizer, list(texts), size)

@@ -49,7 +49,7 @@ _FORMATS = {"png", "svg"}
 def config(name: str, fmt: str = "png") -> dict:
     """Plotly's `config`: one button, which saves the picture as `name`.png (twice the size on screen) or `name`.svg."""
     if fmt not in _FORMATS:
-        raise ValueError(f"fmt must be png or svg; got {fmt!r}")
+        raise ValueError(f"fmt must be png or svg; got {fmt!r:.80}")
     return {
         "displaylogo": False,
         "displayModeBar": True,

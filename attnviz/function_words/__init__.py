@@ -28,7 +28,9 @@ def languages() -> list[str]:
 def words(language: str) -> frozenset[str]:
     """The function words of a language, lower case. ValueError for one that has no list."""
     if language not in languages():
-        raise ValueError(f"language must have a list of function words ({', '.join(languages())}); got {language!r}")
+        raise ValueError(
+            f"language must have a list of function words ({', '.join(languages())}); got {language!r:.80}"
+        )
     text = (resources.files(__name__) / f"{language}.txt").read_text(encoding="utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     return frozenset(word for line in lines for word in line.split())

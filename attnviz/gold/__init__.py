@@ -113,7 +113,7 @@ def _words(line: str) -> tuple[str, tuple[Span, ...]]:
         for match in re.finditer(r"[^\s|]+", line)
     )
     if not spans:
-        raise ValueError(f"a sentence must hold at least one word; got {line!r}")
+        raise ValueError(f"a sentence must hold at least one word; got {line!r:.80}")
     return line.replace("|", ""), spans
 
 
@@ -125,7 +125,7 @@ def _links(line: str) -> tuple[frozenset[Link], frozenset[Link], tuple[frozenset
         if not match or not (match[1] or match[2]) or (match[3] and not (match[1] and match[2])):
             raise ValueError(
                 f"a link must be SOURCE-TARGET, counted from 0, with ? when it is only possible, and 3- or -3 "
-                f"for a word without a link; got {item!r}"
+                f"for a word without a link; got {item!r:.80}"
             )
         if not (match[1] and match[2]):
             alone[not match[1]].add(int(match[1] or match[2]))

@@ -36,8 +36,8 @@ def parse(text: str) -> Change:
     name, colon, value = text.partition(":")
     if name not in KINDS or (name in READ) != bool(colon):
         known = ", ".join(f"{kind}:…" if kind in READ else kind for kind in KINDS)
-        raise ValueError(f"change must be one of {known}; got {text!r}")
+        raise ValueError(f"change must be one of {known}; got {text!r:.80}")
     try:
         return READ[name](value) if colon else KINDS[name]()
     except ValueError as error:
-        raise ValueError(f"change {text!r} cannot be read: {error}") from None
+        raise ValueError(f"change {text!r:.80} cannot be read: {error}") from None

@@ -24,7 +24,7 @@ class Scope:
 
     def __post_init__(self):
         if self.words not in (None, FUNCTION, CONTENT):
-            raise ValueError(f"words must be {FUNCTION}, {CONTENT} or None; got {self.words!r}")
+            raise ValueError(f"words must be {FUNCTION}, {CONTENT} or None; got {self.words!r:.80}")
         if self.steps is not None and (not self.steps or min(self.steps) < 0):
             raise ValueError(f"steps must be places of target tokens, from 0, or None for all; got {self.steps}")
 

@@ -47,13 +47,13 @@ class Job:
 def kept(keep: Collection[str]) -> frozenset[str]:
     """What is to be kept of each trace. ValueError unless it is at least one of KEEP, in a tuple or a list."""
     if isinstance(keep, str) or not keep or not set(keep) <= set(KEEP):
-        raise ValueError(f"keep must be a tuple of some of {', '.join(KEEP)}; got {keep!r}")
+        raise ValueError(f"keep must be a tuple of some of {', '.join(KEEP)}; got {keep!r:.80}")
     return frozenset(keep)
 
 
 def check_size(batch_size: int) -> None:
     if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
-        raise ValueError(f"batch_size must be an integer of at least 1; got {batch_size!r}")
+        raise ValueError(f"batch_size must be an integer of at least 1; got {batch_size!r:.80}")
 
 
 def pairs(texts: Iterable[str], targets: Iterable[str | None] | None) -> Iterator[tuple[str, str | None]]:

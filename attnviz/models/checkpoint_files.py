@@ -56,7 +56,7 @@ def read_config(name: str, root: Path = ROOT) -> Config:
     """What the checkpoint `name` was built from. Raises CheckpointError."""
     folder = Path(root) / name
     if not folder.is_dir():
-        raise CheckpointError(f"no checkpoint {name!r}; available: {', '.join(names(root)) or 'none'}")
+        raise CheckpointError(f"no checkpoint {name!r:.80}; available: {', '.join(names(root)) or 'none'}")
     content = read_json(folder / "config.json")
     try:
         return checked_values.config(content)

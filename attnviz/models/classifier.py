@@ -32,7 +32,7 @@ class Classifier(Trained):
         Raises TextError for an empty or too long text, ValueError for an unknown label.
         """
         if target not in (None, *LABELS):
-            raise ValueError(f"target must be one of {', '.join(LABELS)}; got {target!r}")
+            raise ValueError(f"target must be one of {', '.join(LABELS)}; got {target!r:.80}")
         source = self.read(text)
         with torch.inference_mode():
             verdict = self.model(torch.tensor([source.ids]))

@@ -18,7 +18,7 @@ class ModelName:
 
     def __post_init__(self):
         if not self.pair or not self.mechanism or "/" in self.pair + self.mechanism:
-            raise ValueError(f"a model name must be PAIR/MECHANISM, such as en-fr/bahdanau; got {str(self)!r}")
+            raise ValueError(f"a model name must be PAIR/MECHANISM, such as en-fr/bahdanau; got {str(self)!r:.80}")
 
     @classmethod
     def parse(cls, text: str) -> Self:

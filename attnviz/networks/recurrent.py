@@ -75,7 +75,7 @@ class Recurrent(nn.Module):
     ):
         super().__init__()
         if cell not in CELLS:
-            raise ValueError(f"cell must be one of {', '.join(CELLS)}; got {cell!r}")
+            raise ValueError(f"cell must be one of {', '.join(CELLS)}; got {cell!r:.80}")
         kind = CELLS[cell]
         self.embedding = nn.Embedding(vocabulary, embedding_width)
         nn.init.normal_(self.embedding.weight, std=embedding_width**-0.5)

@@ -34,7 +34,7 @@ def build(config: Config) -> nn.Module:
         raise ValueError(f"{config.mechanism} has no option {', '.join(sorted(unknown))}; it has {', '.join(known)}")
     for name, value in config.options.items():
         if isinstance(value, bool) != (wanted := isinstance(known[name], bool)):
-            raise ValueError(f"{name} must {'' if wanted else 'not '}be true or false; got {value!r}")
+            raise ValueError(f"{name} must {'' if wanted else 'not '}be true or false; got {value!r:.80}")
     if config.options.get("layers", 1) < 1:
         raise ValueError(f"layers must be at least 1; got {config.options['layers']}")
     share(config.options.get("attention_dropout", 0.0), "attention_dropout")

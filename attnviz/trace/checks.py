@@ -65,7 +65,7 @@ def tokens(name: str, tokens, text: str) -> None:
         if not token.special and text[token.start : token.end] != token.text:
             raise ValueError(
                 f"{name} token {i} must be its text from {token.start} to {token.end}, "
-                f"{text[token.start : token.end]!r}; got {token.text!r}"
+                f"{text[token.start : token.end]!r:.80}; got {token.text!r:.80}"
             )
 
 

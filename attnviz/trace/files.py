@@ -27,7 +27,7 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     """
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"path must end in {' or '.join(FORMATS)}; got {path.name!r}")
+        raise ValueError(f"path must end in {' or '.join(FORMATS)}; got {path.name!r:.80}")
     content = (
         pack(trace) if path.suffix.lower() == ".safetensors" else trace.to_json().encode("utf-8", "backslashreplace")
     )

@@ -69,9 +69,9 @@ class Trace:
             object.__setattr__(self, name, value)
         checks.strings(self)
         if self.level not in LEVELS:
-            raise ValueError(f"level must be one of {', '.join(LEVELS)}; got {self.level!r}")
+            raise ValueError(f"level must be one of {', '.join(LEVELS)}; got {self.level!r:.80}")
         if self.translation and not self.target:
-            raise ValueError(f"target must hold the tokens of the translation, {self.translation!r}; got none")
+            raise ValueError(f"target must hold the tokens of the translation, {self.translation!r:.80}; got none")
         if not self.source:
             raise ValueError("source must hold at least one token, if only <eos>; got none")
         checks.tokens("source", self.source, self.text)

@@ -67,7 +67,7 @@ DISTILLATION = {
 def recipe(mechanism: str) -> TrainingConfig:
     """The recipe of a mechanism. ValueError when there is none."""
     if mechanism not in RECIPES:
-        raise ValueError(f"unknown mechanism {mechanism!r}; choose one of {', '.join(RECIPES)}")
+        raise ValueError(f"unknown mechanism {mechanism!r:.80}; choose one of {', '.join(RECIPES)}")
     return TrainingConfig(mechanism, **RECIPES[mechanism])
 
 

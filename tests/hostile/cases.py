@@ -85,7 +85,8 @@ def model(root: Path, name: str):
 
 def read_text(place: Workplace, case) -> None:
     """Texts, targets and beams in the library; what comes out can be saved and drawn."""
-    from attnviz import export, figures, select
+    from attnviz import figures, select
+    from attnviz.export import bundle
     from attnviz.trace import Trace
 
     name, text, more = case
@@ -98,7 +99,7 @@ def read_text(place: Workplace, case) -> None:
         raise Failure("a trace is another one after it was saved")
     if found.maps:
         figures.heatmap(select.select(found, found.maps[0].kind)).to_json()
-    export.trace_json(found)
+    bundle.trace_json(found)
 
 
 def texts():

@@ -80,7 +80,7 @@ def _number(name: str, value: int | float | str) -> int | float:
     """The value of a setting. ValueError when it is not a number, or a fraction where only whole numbers fit."""
     whole = _SETTINGS[name] is int
     if isinstance(value, str | bool) or (whole and not isinstance(value, int)):
-        raise ValueError(f"{name} must be a {'whole ' if whole else ''}number; got {value!r}")
+        raise ValueError(f"{name} must be a {'whole ' if whole else ''}number; got {value!r:.80}")
     return value
 
 

@@ -19,16 +19,16 @@ def folder(name: str) -> Path:
             path = Path(snapshot_download(name, allow_patterns=FILES, ignore_patterns=["*/*"]))
         except HFValidationError:
             raise ModelError(
-                f"hf:{name}: there is no such folder, and this cannot be the name of a model on the Hugging Face hub"
+                f"hf:{name:.80}: there is no such folder, and this cannot be the name of a model on the Hugging Face hub"
             ) from None
         except LocalEntryNotFoundError:
             raise ModelError(
-                f"hf:{name}: there is no such folder, and the Hugging Face hub cannot be reached; check the path, or the "
+                f"hf:{name:.80}: there is no such folder, and the Hugging Face hub cannot be reached; check the path, or the "
                 "connection (a model that was downloaded once needs none)"
             ) from None
         except (OSError, ValueError) as error:
             raise ModelError(
-                f"hf:{name}: there is no such folder, and the Hugging Face hub has no such model: {one_line(error)}"
+                f"hf:{name:.80}: there is no such folder, and the Hugging Face hub has no such model: {one_line(error)}"
             ) from None
     if not (path / "config.json").is_file():
         raise ModelError(f"hf:{name}: config.json is missing; a folder must be as save_pretrained() writes it")

@@ -1,0 +1,16 @@
+"""The fast run: a few cases of each kind. `python -m tests.hostile` runs thousands, in processes with limits."""
+
+import cases
+import pytest
+
+pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
+COUNT = {"texts": 60, "arguments": 25, "configs": 25, "cards": 20, "traces": 60, "tokenizers": 20, "foreign": 4, "links": 4}
+
+
+@pytest.mark.parametrize("kind", cases.KINDS)
+def test_hostile_input(kind, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", "")  # `prepare` sets it
+    said = []
+    cases.run(kind, 1, COUNT[kind], tmp_path, lambda **what: said.append(what))
+    failed = [(before["case"], now["failed"]) for before, now in zip(said, said[1:]) if "failed" in now]
+    assert not failed and len(said) == COUNT[kind]
