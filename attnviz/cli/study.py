@@ -38,7 +38,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="test sentences of the study faithfulness, which takes seconds for each (default 500)",
     )
-    parser.add_argument("--out", metavar="DIR", type=arguments.place, help="folder to train in (default: trained/studies)")
+    parser.add_argument(
+        "--out", metavar="DIR", type=arguments.place, help="folder to train in (default: trained/studies)"
+    )
 
 
 def run(args: Namespace) -> None:

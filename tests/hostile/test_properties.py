@@ -4,7 +4,16 @@ import cases
 import pytest
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
-COUNT = {"texts": 60, "arguments": 25, "configs": 25, "cards": 20, "traces": 60, "tokenizers": 20, "foreign": 4, "links": 4}
+COUNT = {
+    "texts": 60,
+    "arguments": 25,
+    "configs": 25,
+    "cards": 20,
+    "traces": 60,
+    "tokenizers": 20,
+    "foreign": 4,
+    "links": 4,
+}
 
 
 @pytest.mark.parametrize("kind", cases.KINDS)
