@@ -44,7 +44,7 @@ def _mode(path: Path) -> int | None:
 
 def _write_directly(path: Path, write: Callable[[Path], object]) -> None:
     if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     try:
         write(path)
     except OSError as error:

@@ -97,6 +97,8 @@ def _picture(trace, args: Namespace) -> bytes:
 
 
 def _write(path: str, content: bytes) -> None:
+    if not Path(path).parent.is_dir():
+        raise ValueError(f"cannot write {path}: No such file or directory")
     try:
         atomic.replace(Path(path), lambda temporary: temporary.write_bytes(content))
     except OSError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from attnviz import regular_files
 from attnviz.atomic import replace
 from attnviz.mechanisms import Config
-from attnviz.models import checked_values
+from attnviz.models.checks import values
 from attnviz.models.names import ModelName
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -59,15 +59,15 @@ def read_config(name: str, root: Path = ROOT) -> Config:
         raise CheckpointError(f"no checkpoint {name!r:.80}; available: {', '.join(names(root)) or 'none'}")
     content = read_json(folder / "config.json")
     try:
-        return checked_values.config(content)
+        return values.config(content)
     except (TypeError, ValueError) as error:  # TypeError: a key that is missing, unknown or of another type
         raise no_model(name, error, root) from None
 
 
 def read_card(name: str, root: Path = ROOT) -> dict:
-    """What the card says, as `checked_values.card` has it; nothing when there is none. Raises CheckpointError."""
+    """What the card says, as `values.card` has it; nothing when there is none. Raises CheckpointError."""
     path = Path(root) / name / "card.json"
-    return checked_values.card(read_json(path)) if path.exists() else {}
+    return values.card(read_json(path)) if path.exists() else {}
 
 
 def no_model(name: str, error: Exception, root: Path = ROOT) -> CheckpointError:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attnviz import regular_files
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.mechanisms import Config
-from attnviz.models import weights_header
+from attnviz.models.checks import weights_header
 from attnviz.models.checkpoint_files import (
     ROOT,
     CheckpointError,

@@ -58,9 +58,7 @@ def train(
     folder = Path(root) / pair / config.mechanism
     config = _with_fingerprints(config, folder, start, teachers)
     with lock.locked(folder):
-        resumes = saved_run.exists(folder) and not restart
-        if not resumes and not restart:
-            _check_unfinished(folder)
+        resumes = not restart and _resumes(folder)
         tokenizer, origins = Path(root) / pair / "tokenizer.json", card.read_origins(start, teachers)
         text = vocabulary.choose(tokenizer, corpus, config.vocabulary, start)
         corpus = _length_filtered(corpus, text)
@@ -76,12 +74,14 @@ def train(
     return folder
 
 
-def _check_unfinished(folder: Path) -> None:
-    """ValueError when the folder holds a finished model, whose run is no longer there."""
-    if (folder / card.FILE).exists():
+def _resumes(folder: Path) -> bool:
+    """Is a run there? ValueError when the folder holds a finished model, whose run is no longer there."""
+    found = saved_run.exists(folder)
+    if not found and (folder / card.FILE).exists():
         raise ValueError(
             f"{folder} holds a finished model without a training run to resume; choose another --out, or use --restart"
         )
+    return found
 
 
 def _with_fingerprints(

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 import attnviz
 from attnviz.__main__ import main as run_command
-from attnviz.models import checked_values
+from attnviz.models.checks import values
 from attnviz.models.checkpoints import CheckpointError
 from attnviz.models.huggingface.load import ModelError
 from dashboard.markup import card
@@ -173,7 +173,7 @@ def test_cards_that_say_anything(copy, field, capsys):
         assert not err and out.count("\n") == 1 + len(attnviz.available(copy))
         assert run_command(["models", "--json", "--root", str(copy)]) == 0
         assert json.loads(capsys.readouterr().out)
-        known = checked_values.card(json.loads((copy / NAME / "card.json").read_text()))
+        known = values.card(json.loads((copy / NAME / "card.json").read_text()))
         card.show(known | {"bytes": 5}).encode("utf-8")
 
 

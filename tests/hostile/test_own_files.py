@@ -74,7 +74,7 @@ def test_what_is_written_is_whole_and_keeps_its_permissions(run, tmp_path):
 def test_a_folder_and_a_device_are_not_replaced(run, tmp_path):
     (tmp_path / "folder").mkdir()
     status, said = run("--json", "folder")
-    assert status == 2 and said.endswith("cannot write folder: it is a folder")
+    assert status == 2 and said.endswith("cannot write folder: Is a directory")
     assert run("--json", "/dev/null")[0] == 0
     assert not Path("/dev/null").is_file()
     status, said = run("--json", "/dev/full")

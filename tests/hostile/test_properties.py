@@ -1,7 +1,8 @@
 """The fast run: a few cases of each kind. `python -m tests.hostile` runs thousands, in processes with limits."""
 
-import cases
 import pytest
+
+from tests.hostile import cases
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 COUNT = {

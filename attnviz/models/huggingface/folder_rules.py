@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attnviz import regular_files
 from attnviz.data import tokenizer_rules
-from attnviz.models import weights_header
+from attnviz.models.checks import weights_header
 from attnviz.models.huggingface.errors import FileError
 
 JSON, VOCABULARY = 64 * 2**20, 256 * 2**20  # bytes of a file

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attnviz.models import weights_header
+from attnviz.models.checks import weights_header
 from attnviz.models.huggingface import fetch, folder_rules
 from attnviz.models.huggingface.base import LONGEST, HuggingFaceModel
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
