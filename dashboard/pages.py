@@ -24,4 +24,5 @@ class Page:
 PAGES = (
     Page("One sentence, several models", "compare"),
     Page("Heads and layers", "heads", "heads"),
+    Page("Inside a step", "inside", "inside"),
 )

@@ -31,7 +31,7 @@ def arrive(page: str, session: MutableMapping) -> dict[str, str]:
         return {}
     kept = session.setdefault(_KEPT, {})
     kept[before] = {key: session[key] for key in _OWN if key in session}
-    along = {key: session[key] for key in _ALONG if key in session} | _sentence(session, page)
+    along = {key: session[key] for key in _ALONG if key in session} | _sentence(session, before, page)
     for key in (*_OWN, *along, "text"):
         session.pop(key, None)  # with its tie to the widget of the other page
     now = kept.get(page, {}) | along
@@ -55,13 +55,15 @@ def _word(key: str, value) -> str:
     return words.get(key, str)(value)
 
 
-def _sentence(session: MutableMapping, page: str) -> dict:
+def _sentence(session: MutableMapping, before: str, page: str) -> dict:
     """The sentence, where the next page reads its language; and the pair: there the pair of the model, here the model
     of the pair."""
     offered, asked = state.offered(), session.get("model")
     pair = session.get("pair", next(iter(offered)))
     # The languages of a user's own model are not known.
     of_model = reads = ModelName.parse(asked).pair if asked in state.many_headed() else None
+    if "heads" not in (before, page):  # two pages of a language pair
+        of_model = reads = pair
     if page == "heads":
         left = pair
         if (not asked or of_model in offered) and model(pair, "transformer") in state.many_headed():

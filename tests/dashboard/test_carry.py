@@ -97,3 +97,8 @@ def test_the_name_of_a_model_that_a_person_brought_is_kept():
     session = go(HEADS, SENTENCE, model=HF, own="./my-bert", text="a dog")
     assert "own" not in session
     assert carry.arrive(HEADS, session)["own"] == "./my-bert" and session["own"] == "./my-bert"
+
+
+def test_two_pages_of_a_pair_share_it_whatever_the_page_of_heads_last_showed():
+    session = go(SENTENCE, "inside", text="a dog", pair="en-ja", model="reverse/transformer")
+    assert (session["text"], session["pair"]) == ("a dog", "en-ja")

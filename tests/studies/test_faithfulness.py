@@ -49,10 +49,11 @@ def test_the_words_have_the_numbers():
     assert "| en-fr · Bahdanau · additive | uniform | 68 (67–69) | 21 (20–22) | – |" in text
     assert "−0.10 (−0.11–−0.09) · 50 (49–51) %" in text
     assert "| sst2 · Self-attention · classifier | uniform | – | – | 100 (99–101) |" in text
-    function, content, agreement, erased = faithfulness.panels(results)
+    function, content, agreement, first, erased, kept = faithfulness.panels(results)
     assert [series.name for series in function.series] == ["Bahdanau · additive"]
     assert function.series[0].x == (68,) and content.series[0].x == (21,)
-    assert agreement.series[0].x == (-0.1,) and erased.series == ()
+    assert agreement.series[0].x == (-0.1,) and first.series[0].x == (50,)
+    assert erased.series == kept.series == () and first.rows == agreement.rows
 
 
 def test_a_run_on_a_tiny_model(root, data, tmp_path):

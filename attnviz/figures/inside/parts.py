@@ -20,7 +20,7 @@ def score_parts(found, key: int, count: int = 10, title: str | None = None, *, d
         raise ValueError(f"key must be from 0 to {len(found.keys) - 1}; got {key}")
     rows = _rows(found, key, count)
     colors = palette(dark)
-    names, values = [name for name, _ in rows], [round(value, 4) for _, value in rows]
+    names, values = [name for name, _ in rows], [value if value is None else round(value, 4) for _, value in rows]
     above = _TITLE if title else 0
     height = _ROW * len(rows) + 44 + above
     frame = layout(dark, height, (150, 40, 8 + above, 36), title and labels.escape(title), describe_parts(found, key))
@@ -55,15 +55,15 @@ def describe_parts(found, key: int) -> str:
     )
 
 
-def _bars(values: list[float], colors) -> dict:
+def _bars(values: list[float | None], colors) -> dict:
     return dict(
         type="bar",
         orientation="h",
         x=values,
         y=list(range(len(values))),
         width=0.78,
-        marker=dict(color=[colors.diverging[-1 if value >= 0 else 0] for value in values], line=dict(width=0)),
-        text=[f"{value:+.3f}" for value in values],
+        marker=dict(color=[colors.diverging[-1 if (value or 0) >= 0 else 0] for value in values], line=dict(width=0)),
+        text=["" if value is None else f"{value:+.3f}" for value in values],
         textposition="outside",
         cliponaxis=False,
         textfont=dict(size=11),
@@ -71,14 +71,15 @@ def _bars(values: list[float], colors) -> dict:
     )
 
 
-def _rows(found, key: int, count: int) -> list[tuple[str, float]]:
-    """Names and values of the bars."""
+def _rows(found, key: int, count: int) -> list[tuple[str, float | None]]:
+    """Names and values of the bars; the others have their sum in their name, as a bar of it would dwarf the terms."""
     shown = found.parts.largest(key, count)
     rows = [(f"{found.parts.unit} {number + 1}", value) for number, value in shown]
     terms = found.parts.terms[key]
     rest = len(terms) - len(shown)
     if rest:
-        rows.append((f"{rest} others", float(terms.sum(dtype=float)) - sum(value for _, value in shown)))
+        others = float(terms.sum(dtype=float)) - sum(value for _, value in shown)
+        rows.append((f"{rest} others: {others:+.3f}", None))
     if found.window:
         rows.append(("ln of the Gaussian", float(found.scores[key]) - float(terms.sum(dtype=float))))
     return rows

@@ -7,6 +7,7 @@ from attnviz.studies.pictures import Panel, Series
 from attnviz.studies.tables import grouped, table
 
 _CHANGES = {change.name: change.title for change in CHANGES}
+_ERASED = ("comprehensiveness", "sufficiency")
 _KINDS = ("function", "content", "other")
 _METHODS = dict(zip(METHODS, ("gradient × input", "integrated gradients", "leave one out", "random"), strict=True))
 
@@ -113,7 +114,7 @@ def _value(found: dict, name: str, scale: float = 1, digits: int = 2) -> str:
 
 
 def panels(results: dict) -> list[Panel]:
-    """The models of the first pair: preserved function and content words, agreement, comprehensiveness."""
+    """The models of the first pair: a row of two for each test."""
     pairs = grouped(results["rows"], "pair")
     if not pairs:
         return []
@@ -129,7 +130,8 @@ def panels(results: dict) -> list[Panel]:
             for kind in _KINDS[:2]
         ),
         ("Agreement with attention (τ-b)", [(f"tau {name}", title) for name, title in _METHODS.items()], 1),
-        ("Comprehensiveness", [(f"comprehensiveness {name}", f"by {name}") for name in ORDERS], 1),
+        ("Same first token (%)", [(f"top1 {name}", title) for name, title in _METHODS.items()], 100),
+        *((name.capitalize(), [(f"{name} {order}", f"by {order}") for order in ORDERS], 1) for name in _ERASED),
     ]
     return [_panel(title, measures, scale, models) for title, measures, scale in wanted]
 
