@@ -28,7 +28,7 @@ import cases  # noqa: E402
 SECONDS = 30  # of a case
 LOADING = 300  # of what a batch imports and writes before its first case
 MEMORY = 4 * 2**30  # bytes of address space, which is never less than what is used
-BATCH = 250  # cases of a process
+BATCH = 1000  # cases of a process
 
 
 @dataclass

@@ -377,14 +377,14 @@ class Kind:
 
 
 KINDS = {
-    "texts": Kind(texts, read_text, 6),
-    "arguments": Kind(arguments, run_command, 3),
-    "configs": Kind(configs, use_config, 3),
-    "cards": Kind(cards, use_card, 2),
-    "traces": Kind(traces, use_trace, 4),
-    "tokenizers": Kind(tokenizers, use_tokenizer, 2),
+    "texts": Kind(texts, read_text, 40),
+    "arguments": Kind(arguments, run_command, 5),
+    "configs": Kind(configs, use_config, 8),
+    "cards": Kind(cards, use_card, 10),
+    "traces": Kind(traces, use_trace, 25),
+    "tokenizers": Kind(tokenizers, use_tokenizer, 8),
     "foreign": Kind(foreign, use_foreign, 2),
-    "links": Kind(links, open_page, 1),
+    "links": Kind(links, open_page, 2),
 }
 
 
