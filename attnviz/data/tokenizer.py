@@ -135,7 +135,7 @@ class SubwordTokenizer:
             start += 1
         while start < end < limit and unicodedata.combining(text[end]):
             end += 1
-        if piece == SPACE and not text[start:end].isspace():
+        if piece == SPACE and not text[start:end].isspace() and text[start:end] != SPACE:  # which people may type
             return start, start
         return start, end
 

@@ -113,7 +113,7 @@ def _moved(text: str, written: str, tokens: tuple[Token, ...]) -> tuple[Token, .
 def _surface(text: str, start: int, end: int, piece: str) -> tuple[int, int]:
     """The characters that a piece shows: none for a space that nobody typed, and no white space before others."""
     shown = text[start:end].lstrip()
-    if piece == SPACE and shown:
+    if piece == SPACE and shown and shown != SPACE:  # which people may type
         return start, start
     return (end - len(shown), end) if shown else (start, end)
 
