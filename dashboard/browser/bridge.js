@@ -178,9 +178,9 @@ function moveTo(row) {
   document.querySelectorAll(".cells").forEach((cells) => cells.stepTo?.(row));
 }
 
-// A card closes like any pop-up: by a click elsewhere, or Escape, which gives the focus back.
+// A card and a term close like any pop-up: by a click elsewhere, or Escape, which gives the focus back.
 function closeCards(event) {
-  for (const card of document.querySelectorAll("details.card[open]")) {
+  for (const card of document.querySelectorAll("details:is(.card, .term)[open]")) {
     if (event.type === "keydown" ? event.key !== "Escape" : card.contains(event.target)) continue;
     if (card.contains(document.activeElement)) card.firstChild.focus();
     card.open = false;

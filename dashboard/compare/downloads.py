@@ -74,6 +74,7 @@ def manifest(current: CompareScene, place: Place) -> dict:
     """What is needed to see the same again. `query` is what follows the page's address; it reopens the view."""
     chosen = current.choices.query() | {"step": number(place.step)}
     if place.difference in current.differences:
+        chosen["subtract"] = "true"
         chosen["difference"] = current.difference_title(place.difference)
     models = [column.trace.model for column in current.columns]
     packages = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")

@@ -77,14 +77,11 @@ class CompareScene:
 
     @property
     def differences(self) -> list[tuple[int, int]]:
-        """Columns (by place) whose maps may be subtracted: they share one target and the kind of attention."""
-        if self.choices.target == OWN:
-            return []
+        """Columns (by place) whose maps may be subtracted: they have the same kind of attention and the same tokens,
+        because one text was forced or because the models write the same."""
         mapped = [i for i, column in enumerate(self.columns) if column.grid]
         return [
-            (i, j)
-            for i, j in itertools.permutations(mapped, 2)
-            if self.columns[i].grid.kind == self.columns[j].grid.kind
+            (i, j) for i, j in itertools.permutations(mapped, 2) if _alike(self.columns[i].grid, self.columns[j].grid)
         ]
 
     def difference_title(self, pair: tuple[int, int]) -> str:
@@ -114,9 +111,19 @@ class CompareScene:
         return {column.title: column.frame for column in self.mapped}
 
     def summary(self) -> pd.DataFrame:
-        """Mean and population standard deviation of each statistic over the rows on show; tidy."""
+        """Mean and population standard deviation of each statistic over the rows on show; tidy. Positions count from 1."""
         frames = [frame.assign(mechanism=title) for title, frame in self.frames().items()]
-        return stats.summarise(pd.concat(frames, ignore_index=True))
+        summary = stats.summarise(pd.concat(frames, ignore_index=True))
+        summary.loc[summary["statistic"] == "expected_position", "mean"] += 1
+        return summary
+
+
+def _alike(a: Grid, b: Grid) -> bool:
+    """Do two maps have the same rows and columns?"""
+    return a.kind == b.kind and all(
+        [(token.text, token.start) for token in first] == [(token.text, token.start) for token in second]
+        for first, second in ((a.queries, b.queries), (a.keys, b.keys))
+    )
 
 
 def compose(choices: CompareChoices, tracer: Tracer) -> CompareScene:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from attnviz import select, stats
+from attnviz import disagreement, select, stats
 from attnviz.figures import labels
 from attnviz.figures.titles import TITLES, statistic_title
 from attnviz.mechanisms import MECHANISMS
@@ -54,6 +54,25 @@ def steps_table(column: Column) -> str:
         rows,
         (tables.tags(column.grid, column.languages)[0], "en"),
     )
+
+
+def disagreement_table(scene: CompareScene) -> str:
+    """How far maps of the same tokens disagree, a row for each two mechanisms; nothing where there are no such maps."""
+    rows = []
+    for i, j in scene.differences:
+        if i < j:
+            a, b = scene.columns[i], scene.columns[j]
+            seen = disagreement.between(a.grid, b.grid)
+            where = "–" if seen.largest is None else _largest(a, seen)
+            numbers = [tables.cell(seen.mean_distance, ".2f"), tables.cell(seen.share_same, ".0%"), where]
+            rows.append((f"{a.title} and {b.title}", numbers))
+    columns = ["Jensen–Shannon distance, mean over the steps", "Steps with the same argmax", "They differ most at"]
+    return tables.table("How far the maps disagree", columns, rows) if rows else ""
+
+
+def _largest(column: Column, seen: disagreement.Disagreement) -> str:
+    step = seen.largest
+    return f"step {step + 1}, {labels.quoted(column.grid.queries[step])} ({seen.distances[step]:.2f})"
 
 
 def comparison_table(scene: CompareScene) -> str:

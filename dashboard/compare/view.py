@@ -11,10 +11,11 @@ from attnviz.figures.wording import row_sentence
 from attnviz.mechanisms import MECHANISMS
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import named, plots, stepped
+from dashboard.choices.options import OWN
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables
 from dashboard.compare.choices import CompareChoices
 from dashboard.compare.scene import Column, CompareScene
-from dashboard.markup import card
+from dashboard.markup import card, terms
 from dashboard.session import state
 from dashboard.shell import frame, widgets
 
@@ -48,6 +49,7 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
                 st.markdown(f"${MECHANISMS[column.mechanism].formula}$")
         plots([_heatmap(column, text, dark) for column, text in zip(current.columns, texts, strict=True)], "heatmaps")
         _tables(current, tables.weights_table)
+    st.html(terms.line("<eos>", "piece", "head", "log-probability"))
 
 
 def _heatmap(column: Column, texts, dark: bool) -> tuple:
@@ -130,15 +132,22 @@ def _together(current: CompareScene, dark: bool) -> None:
     if current.choices.tables:
         st.html("".join(tables.steps_table(column) for column in current.mapped))
     left, right = st.columns([3, 2], gap="large") if current.differences else (st.container(), None)
-    left.html(f'{left_out}<p class="small">{captions.steps_note(current)}</p>{tables.comparison_table(current)}')
+    left.html(
+        f'{left_out}<p class="small">{captions.steps_note(current)}</p>'
+        f"{terms.line('entropy', 'effective positions', 'Gini coefficient', 'expected position', 'Jensen–Shannon distance')}"
+        f"{tables.comparison_table(current)}{tables.disagreement_table(current)}{terms.caveat()}"
+    )
     if right is not None:
         with right:
             _difference(current, dark)
 
 
 def _difference(current: CompareScene, dark: bool) -> None:
+    if current.choices.target == OWN and not st.toggle("Difference of two maps", key="subtract", bind="query-params"):
+        st.caption("These models write the same text, so their maps can be subtracted.")
+        return
     chosen = st.selectbox(
-        "Difference of two maps",
+        "Which two" if current.choices.target == OWN else "Difference of two maps",
         current.differences,
         format_func=current.difference_title,
         key="difference",

@@ -17,7 +17,7 @@ from dashboard.heads.panels import (
 )
 from dashboard.heads.scene import HeadsChoices, HeadsScene
 from dashboard.heads.sources import HF, SAVED
-from dashboard.markup import card
+from dashboard.markup import card, terms
 from dashboard.markup.text import named_card, output
 from dashboard.markup.text import source as source_words
 from dashboard.session import state
@@ -41,6 +41,7 @@ def show(fields: dict) -> None:
         classification.show(current, dark)
     else:
         st.html(output(current.trace, current.choices.languages.target))
+    st.html(terms.line("head", "piece", "<eos>", "log-probability"))
     overview.show(current, dark)
     closeup.show(current, dark)
     comparison.show(current, dark)
@@ -48,6 +49,7 @@ def show(fields: dict) -> None:
     _download(current)
     for panel in (patterns, layers, ablation, importance):
         panel.show(current, dark)
+    st.html(terms.caveat())
 
 
 def _text(fields: dict) -> str:

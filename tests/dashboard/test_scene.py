@@ -48,6 +48,8 @@ def test_a_part_for_each_mechanism_in_the_order_chosen():
 
 def test_own_translations_are_not_shared_even_when_equal():
     assert compose(settings(target=OWN), tracer).differences == []
+    alike = compose(settings(mechanisms=("luong-dot", "luong-general"), target=OWN), tracer)
+    assert alike.differences == [(0, 1), (1, 0)]  # both write the same by themselves
 
 
 def test_a_typed_target_is_shared_and_forced():
@@ -208,3 +210,9 @@ def test_pairs_are_named_and_other_tasks_left_out():
     assert (own.title, own.source, own.target, own.examples) == ("nl → en", "nl", "en", ())
     facts = pairs.TASKS.values()
     assert len({pair.title for pair in facts}) == len(facts) and all(len(pair.examples) == 4 for pair in facts)
+
+
+def test_positions_count_from_one():
+    scene = compose(settings(mechanisms=("bahdanau",)), tracer)
+    shown = scene.summary().set_index("statistic")["mean"]["expected_position"]
+    assert shown == pytest.approx(scene.columns[0].frame["expected_position"].mean() + 1)

@@ -9,7 +9,7 @@ from attnviz.heads import Head
 from attnviz.select import Grid
 from dashboard.browser.plot import Cell, named, plots
 from dashboard.heads.scene import COLUMNS, MOST, HeadsScene, head_name
-from dashboard.markup import tables
+from dashboard.markup import tables, terms
 from dashboard.markup.text import removed
 
 _NAMES = {"layer": "Layer", "head": "Head"} | COLUMNS
@@ -45,7 +45,9 @@ def show(current: HeadsScene, dark: bool) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         plots([(f'<p class="what">{lines_words(grids, least)}.</p>', lines)], "compared-lines")
-    right.html(_distances(current, chosen) + _statistics(current, chosen))
+    right.html(
+        terms.line("Jensen–Shannon distance", "entropy") + _distances(current, chosen) + _statistics(current, chosen)
+    )
     if current.choices.tables:
         for name, grid in maps.items():
             st.html(tables.grid_table(f"Weights of {name}", grid, current.choices.languages, grid.weights, ".2f"))

@@ -9,12 +9,13 @@ from attnviz.select import Grid
 from dashboard.browser.plot import HALF, Cell, named, plots
 from dashboard.choices.options import number
 from dashboard.heads.scene import HeadsScene
-from dashboard.markup import tables
+from dashboard.markup import tables, terms
 
 
 @st.fragment
 def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Through the layers", divider="gray")
+    st.html(terms.line("rollout"))
     rollout_cell, rollout_table = _rollout(current, dark)
     frame = rollout.by_distance(current.shown, current.choices.kind)
     figure = named(figures.by_distance(frame, dark=dark), f"distance {current.choices.kind}", dark)

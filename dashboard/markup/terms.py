@@ -1,0 +1,90 @@
+"""The terms of the pages, each in two lines with its formula, which opens where the term stands."""
+
+import html
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Term:
+    """What a term means, in plain words. formula : as text; "" for none."""
+
+    words: str
+    formula: str = ""
+
+
+TERMS = {
+    "entropy": Term(
+        "How spread a row is. 0: all weight on one token. The largest value, ln n, is uniform attention over n tokens.",
+        "H = −Σⱼ αⱼ ln αⱼ (nats)",
+    ),
+    "effective positions": Term(
+        "Over how many tokens a row is spread: uniform attention over this many tokens has the same entropy.",
+        "exp(H), or 1 / Σⱼ αⱼ²",
+    ),
+    "Gini coefficient": Term(
+        "How unequal the weights of a row are. 0: all equal. Near 1: all weight on one of many tokens.",
+        "G = Σᵢⱼ |αᵢ − αⱼ| / (2 n Σⱼ αⱼ)",
+    ),
+    "expected position": Term(
+        "The mean place of the tokens that a row looks at, counted from 1.",
+        "Σⱼ αⱼ j",
+    ),
+    "log-probability": Term(
+        "How sure the model is of a text: the sum over its pieces, in nats. 0 is certain, and −0.69 is a probability of a half.",
+        "ln p(y|x) = Σₜ ln p(yₜ | y₁ … yₜ₋₁, x)",
+    ),
+    "<eos>": Term(
+        "End of sequence: a token after the last word. In the source many rows rest on it when they look at no word in "
+        "particular; in the target it is the step at which the model decides to stop.",
+    ),
+    "piece": Term(
+        "Models read and write parts of words from a fixed vocabulary. A frequent word is one piece; a rare one is several, "
+        "and the second begins with · here.",
+    ),
+    "head": Term(
+        "A Transformer layer attends several times at once, each time with its own matrices. Each of these is a head, with "
+        "a map of its own.",
+        "headᵢ = softmax(Qᵢ Kᵢᵀ / √d) Vᵢ",
+    ),
+    "rollout": Term(
+        "Follows attention down through the layers: how much of each source token reaches a place. Half of each layer is the "
+        "residual connection.",
+        "R = Ã_L … Ã₁, with Ã = (A + I) / 2",
+    ),
+    "Jensen–Shannon distance": Term(
+        "How different two rows of weights p and q are. 0: equal. 1: they share no token. m is their mean.",
+        "√(½ KL(p‖m) + ½ KL(q‖m)), m = (p + q) / 2, log₂",
+    ),
+}
+REFERENCES = (
+    ("Jain & Wallace 2019", "https://aclanthology.org/N19-1357/"),
+    ("Wiegreffe & Pinter 2019", "https://aclanthology.org/D19-1002/"),
+    ("Serrano & Smith 2019", "https://aclanthology.org/P19-1282/"),
+    ("Bastings & Filippova 2020", "https://aclanthology.org/2020.blackboxnlp-1.14/"),
+)
+
+
+def term(name: str) -> str:
+    """A term that opens its explanation, as HTML. KeyError for a term that is not in TERMS."""
+    meaning = TERMS[name]
+    formula = f"<br><b>{html.escape(meaning.formula)}</b>" if meaning.formula else ""
+    return (
+        f'<details class="term"><summary>{html.escape(name)}</summary>'
+        f"<span>{html.escape(meaning.words)}{formula}</span></details>"
+    )
+
+
+def line(*names: str) -> str:
+    """Several terms in a line, where the charts that use them stand."""
+    return f'<div class="terms">What is it? {" ".join(map(term, names))}</div>'
+
+
+def caveat() -> str:
+    """What attention weights do not say, with the papers that showed it."""
+    links = ", ".join(
+        f'<a href="{address}" target="_blank" rel="noopener">{html.escape(name)}</a>' for name, address in REFERENCES
+    )
+    return (
+        '<p class="small caveat"><b>Attention is not by itself an explanation.</b> A weight says where a model reads, not what '
+        f"its output depends on: {links}.</p>"
+    )

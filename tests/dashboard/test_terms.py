@@ -1,0 +1,32 @@
+"""The terms of the pages: short, escaped, and each of them on a page."""
+
+from pathlib import Path
+
+import pytest
+
+from dashboard.markup import terms
+
+DASHBOARD = Path(terms.__file__).parents[1]
+
+
+@pytest.mark.parametrize("name", terms.TERMS)
+def test_a_term_is_two_lines(name):
+    assert len(terms.TERMS[name].words) <= 190 and terms.TERMS[name].words.endswith((".", "here."))
+
+
+def test_terms_are_escaped():
+    assert "<summary>&lt;eos&gt;</summary>" in terms.term("<eos>")
+    assert "<eos>" not in terms.line("<eos>", "entropy")
+
+
+@pytest.mark.parametrize("name", terms.TERMS)
+def test_every_term_stands_on_a_page(name):
+    pages = [path.read_text() for folder in ("compare", "heads") for path in (DASHBOARD / folder).rglob("*.py")]
+    assert any(f'"{name}"' in page or f"'{name}'" in page for page in pages)
+
+
+def test_the_caveat_names_its_papers():
+    said = terms.caveat()
+    assert "Attention is not by itself an explanation." in said
+    for name, address in terms.REFERENCES:
+        assert f'href="{address}"' in said and name.replace("&", "&amp;") in said
