@@ -1,16 +1,18 @@
-"""Heads compared: a table of every head's statistics and pattern scores, and the distance between two heads.
+"""Heads compared: a table of their statistics and pattern scores, and the distance between two heads or two maps.
 
 A statistic of a head is the mean over its steps. Axes: H heads, Q queries, K keys. Layers and heads count from 0.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from attnviz import patterns, stats
+from attnviz import patterns, select, stats
 from attnviz.patterns import PATTERNS, Layout, Pattern
+from attnviz.select import Grid
 from attnviz.trace import AttentionMap, Trace
 
 COLUMNS = (*stats.STATISTICS, "special_mass", "distance")
@@ -119,6 +121,43 @@ def weights_of(trace: Trace, head: Head) -> np.ndarray:
     return attention.weights[head.head]
 
 
+@dataclass(frozen=True, eq=False)
+class Disagreement:
+    """Two maps step by step; NaN for a step whose row is blank in either.
+
+    distances : (Q,) Jensen–Shannon distance of the two rows, base 2: 0 for equal rows, 1 for rows that share no key.
+    same_argmax : (Q,) 1.0 where both rows have their largest weight on the same key, else 0.0.
+    """
+
+    distances: np.ndarray
+    same_argmax: np.ndarray
+
+    @property
+    def mean_distance(self) -> float:
+        """Over the steps that both maps have; NaN if there are none."""
+        return _mean_of_steps(self.distances)
+
+    @property
+    def share_same(self) -> float:
+        """The share of steps with the same argmax, 0 to 1; NaN if there are none."""
+        return _mean_of_steps(self.same_argmax)
+
+    @property
+    def largest(self) -> int | None:
+        """The step (from 0) at which the maps disagree most; None if there are none."""
+        return int(np.nanargmax(self.distances)) if np.isfinite(self.distances).any() else None
+
+
+def disagreement(a: Grid, b: Grid) -> Disagreement:
+    """The disagreement of two maps. ValueError unless queries and keys are the same (see `select.difference`)."""
+    select.difference(a, b)
+    there = np.isfinite(a.weights).all(1) & np.isfinite(b.weights).all(1)
+    first, second = (np.where(there[:, None], grid.weights, 1 / grid.weights.shape[1]) for grid in (a, b))
+    distances = np.where(there, jensen_shannon(first, second), np.nan)
+    same = np.where(there, first.argmax(1) == second.argmax(1), np.nan)
+    return Disagreement(distances, same)
+
+
 def _part(trace: Trace, attention: AttentionMap, names, wanted, threshold: float) -> pd.DataFrame:
     """The rows of one map's heads."""
     view = patterns.layout(trace, attention)
@@ -148,3 +187,7 @@ def _scores(weights: np.ndarray, pattern: Pattern, view: Layout) -> np.ndarray:
 
 def _bits(rows: np.ndarray) -> np.ndarray:
     return -(rows * np.log2(np.where(rows > 0, rows, 1))).sum(-1)
+
+
+def _mean_of_steps(values: np.ndarray) -> float:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")

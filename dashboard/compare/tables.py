@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from attnviz import disagreement, select, stats
+from attnviz import heads, select, stats
 from attnviz.figures import labels
 from attnviz.figures.titles import TITLES, statistic_title
 from attnviz.mechanisms import MECHANISMS
@@ -62,7 +62,7 @@ def disagreement_table(scene: CompareScene) -> str:
     for i, j in scene.differences:
         if i < j:
             a, b = scene.columns[i], scene.columns[j]
-            seen = disagreement.between(a.grid, b.grid)
+            seen = heads.disagreement(a.grid, b.grid)
             where = "–" if seen.largest is None else _largest(a, seen)
             numbers = [tables.cell(seen.mean_distance, ".2f"), tables.cell(seen.share_same, ".0%"), where]
             rows.append((f"{a.title} and {b.title}", numbers))
@@ -70,7 +70,7 @@ def disagreement_table(scene: CompareScene) -> str:
     return tables.table("How far the maps disagree", columns, rows) if rows else ""
 
 
-def _largest(column: Column, seen: disagreement.Disagreement) -> str:
+def _largest(column: Column, seen: heads.Disagreement) -> str:
     step = seen.largest
     return f"step {step + 1}, {labels.quoted(column.grid.queries[step])} ({seen.distances[step]:.2f})"
 

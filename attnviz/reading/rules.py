@@ -7,12 +7,12 @@ that has at least LEAST of its weight. Axes: Q queries, K keys; T target words, 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
 from attnviz import stats
 from attnviz.figures.labels import plain, quoted
+from attnviz.reading.words import on_words, quoted_word, usable_rows
 from attnviz.select import Grid
 
 LEAST = 0.5  # of its weight on one word, for a word to "look at" it
@@ -34,19 +34,6 @@ class Observation:
     cells: tuple[tuple[int, int], ...] = ()
 
 
-def observe(grid: Grid) -> list[Observation]:
-    """Everything that RULES see in a map, in their order; at least one, unless no row has weights."""
-    return [seen for rule in RULES.values() if (seen := rule(grid)) is not None]
-
-
-def sentence(grid: Grid) -> str:
-    """What is most worth looking at: the first observation about places, then how sharp it is; "" without weights."""
-    seen = {observation.rule: observation for observation in observe(grid)}
-    places = next((seen[rule] for rule in seen if rule not in ("sharp", "blurred", "strongest")), seen.get("strongest"))
-    degree = seen.get("sharp") or seen.get("blurred")
-    return " ".join(observation.sentence for observation in (places, degree) if observation)
-
-
 def special(grid: Grid) -> Observation | None:
     """Most rows of words have their largest weight on a special token (argmax)."""
     rows, best = _argmax(grid)
@@ -66,7 +53,7 @@ def swapped(grid: Grid) -> Observation | None:
     """
     if grid.kind != "cross":
         return None
-    targets, sources, weights = _on_words(grid)
+    targets, sources, weights = on_words(grid)
     best, largest = weights.argmax(1), weights.max(1)
     places = [t for t in range(len(targets) - 1) if best[t] > best[t + 1] and largest[t : t + 2].min() >= LEAST]
     if not places:
@@ -153,31 +140,14 @@ RULES: dict[str, Callable[[Grid], Observation | None]] = {
 }
 
 
-@dataclass(frozen=True)
-class _Word:
-    text: str
-    first: int  # its first token
-    tokens: tuple[int, ...]
-
-
-def quoted_word(word: _Word) -> str:
-    return f"‘{plain(word.text)}’"
-
-
-def _rows(grid: Grid) -> np.ndarray:
-    """The rows (from 0) of tokens that are not special, have weights and see more than one key."""
-    usable = np.isfinite(grid.weights).all(1) & (grid.visible.sum(1) > 1)
-    return np.flatnonzero(usable & [not token.special for token in grid.queries])
-
-
 def _argmax(grid: Grid) -> tuple[list[int], list[int]]:
-    """The rows of `_rows`, and the most attended key of each."""
-    rows = _rows(grid)
+    """The rows of `usable_rows`, and the most attended key of each."""
+    rows = usable_rows(grid)
     return rows.tolist(), np.where(grid.visible, grid.weights, -1)[rows].argmax(1).tolist() if len(rows) else []
 
 
 def _mean(grid: Grid, statistic: str) -> float | None:
-    rows = _rows(grid)
+    rows = usable_rows(grid)
     if not len(rows):
         return None
     return float(stats.measure(grid.weights[rows], grid.visible[rows], 0.1)[statistic].mean())
@@ -187,7 +157,7 @@ def _near(grid: Grid, mirrored: bool) -> float | None:
     """Share of the target words that look within one word of the diagonal, or of the anti-diagonal; None if unfit."""
     if grid.kind != "cross":
         return None
-    targets, sources, weights = _on_words(grid)
+    targets, sources, weights = on_words(grid)
     count, width = weights.shape
     if count < 4 or width < 4:
         return None
@@ -195,34 +165,3 @@ def _near(grid: Grid, mirrored: bool) -> float | None:
     wanted = width - 1 - places if mirrored else places
     looks = weights.max(1) >= LEAST
     return float((looks & (np.abs(weights.argmax(1) - wanted) <= 1)).mean())
-
-
-def _on_words(grid: Grid) -> tuple[list[_Word], list[_Word], np.ndarray]:
-    """The words of both sides, and the weights (T, S) between them; rows without weights are left out."""
-    kept = set(_rows(grid).tolist())
-    targets = [word for word in _words(grid.queries) if kept.issuperset(word.tokens)]
-    sources = _words(grid.keys)
-    weights = np.zeros((len(targets), max(len(sources), 1)))
-    for t, target in enumerate(targets):
-        for s, source in enumerate(sources):
-            weights[t, s] = grid.weights[np.ix_(target.tokens, source.tokens)].sum(1).mean()
-    return targets, sources, weights
-
-
-def _words(tokens) -> list[_Word]:
-    """Tokens joined to words; special tokens and words without a letter or digit are left out."""
-    places = [place for place, token in enumerate(tokens) if not token.special and token.word is not None]
-    words = []
-    for _, group in groupby(places, key=lambda place: tokens[place].word):
-        group = tuple(group)
-        text = "".join(_new_text(tokens, place, group) for place in group).strip()
-        if any(character.isalnum() for character in text):
-            words.append(_Word(text, group[0], group))
-    return words
-
-
-def _new_text(tokens, place: int, group: tuple[int, ...]) -> str:
-    """The text of a piece; "" for a further byte of a character that the piece before it has said."""
-    before = tokens[place - 1] if place > group[0] else None
-    span = (tokens[place].start, tokens[place].end)
-    return "" if before is not None and (before.start, before.end) == span else tokens[place].text

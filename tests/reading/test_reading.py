@@ -6,6 +6,7 @@ from grids import EOS, grid, words
 
 import attnviz
 from attnviz import alignment, gold, reading, select
+from attnviz.reading import rules
 from attnviz.trace import Token
 
 SOURCE, TARGET = words("the", "green", "grass"), words("l’", "herbe", "verte")
@@ -16,13 +17,13 @@ def one_hot(*keys, size):
     return np.eye(size)[list(keys)]
 
 
-def rules(drawn):
+def names(drawn):
     return [observation.rule for observation in reading.observe(drawn)]
 
 
 def test_two_words_that_changed_places():
     weights = [[0.9, 0, 0.1, 0], [0.1, 0.1, 0.7, 0.1], [0, 0.86, 0.04, 0.1], [0, 0, 0, 1]]
-    seen = reading.swapped(grid(TARGET, SOURCE, weights))
+    seen = rules.swapped(grid(TARGET, SOURCE, weights))
     assert seen.sentence == (
         "‘herbe’ looks at ‘grass’ (0.70) and the next word, ‘verte’ looks at ‘green’ (0.86): "
         "the two words have changed places."
@@ -32,35 +33,35 @@ def test_two_words_that_changed_places():
 
 def test_below_the_least_weight_nothing_is_claimed():
     weights = [[0.9, 0, 0.1, 0], [0.1, 0.1, 0.49, 0.31], [0, 0.86, 0.04, 0.1], [0, 0, 0, 1]]
-    assert reading.swapped(grid(TARGET, SOURCE, weights)) is None
+    assert rules.swapped(grid(TARGET, SOURCE, weights)) is None
 
 
 def test_words_further_apart_differ_in_order():
     weights = one_hot(0, 2, 0, 3, size=4)
-    assert reading.swapped(grid(TARGET, SOURCE, weights)).sentence.endswith("the order of the words differs.")
+    assert rules.swapped(grid(TARGET, SOURCE, weights)).sentence.endswith("the order of the words differs.")
 
 
 def test_pieces_of_a_word_are_read_as_the_word():
     """Keys gr|een: .3 + .4 is above the least weight, though neither piece is."""
     keys = (Token("gr", 0, 2, word=0), Token("een", 2, 5, word=0), Token("grass", 6, 11, word=1), EOS)
     weights = [[0.1, 0.1, 0.7, 0.1], [0.3, 0.4, 0.2, 0.1], [0, 0, 0, 1]]
-    assert "‘verte’ looks at ‘green’ (0.70)" in reading.swapped(grid(words("herbe", "verte"), keys, weights)).sentence
+    assert "‘verte’ looks at ‘green’ (0.70)" in rules.swapped(grid(words("herbe", "verte"), keys, weights)).sentence
 
 
 def test_punctuation_is_no_word():
     drawn = grid(words("herbe", "."), words("grass", "."), one_hot(1, 0, 2, size=3))
-    assert reading.swapped(drawn) is None
+    assert rules.swapped(drawn) is None
 
 
 def test_rows_on_the_end_of_the_text():
-    seen = reading.special(grid(FOUR, FOUR, one_hot(4, 4, 2, 4, 4, size=5)))
+    seen = rules.special(grid(FOUR, FOUR, one_hot(4, 4, 2, 4, 4, size=5)))
     assert seen.sentence == "3 of 4 rows look most at <eos>: they look at no word in particular."
     assert seen.cells == ((0, 4), (1, 4), (3, 4))
-    assert reading.special(grid(FOUR, FOUR, one_hot(4, 4, 2, 3, 4, size=5))) is None  # half are not most
+    assert rules.special(grid(FOUR, FOUR, one_hot(4, 4, 2, 3, 4, size=5))) is None  # half are not most
 
 
 def test_a_diagonal_and_its_mirror_image():
-    assert rules(grid(FOUR, FOUR, one_hot(0, 1, 2, 3, 4, size=5)))[0] == "diagonal"
+    assert names(grid(FOUR, FOUR, one_hot(0, 1, 2, 3, 4, size=5)))[0] == "diagonal"
     mirrored = grid(FOUR, FOUR, one_hot(3, 2, 1, 0, 4, size=5))
     assert rules(mirrored)[0] == "reversed"
     assert reading.sentence(mirrored).startswith("The map is an anti-diagonal: 100% of the rows")
@@ -71,7 +72,7 @@ def test_a_diagonal_and_its_mirror_image():
 )
 def test_neighbours_in_self_attention(distance, name):
     keys = np.clip(np.arange(5) + distance, 0, 4)
-    seen = reading.neighbour(grid(FOUR, FOUR, one_hot(*keys, size=5), kind="encoder"))
+    seen = rules.neighbour(grid(FOUR, FOUR, one_hot(*keys, size=5), kind="encoder"))
     assert f"look most at {name}." in seen.sentence
 
 
@@ -80,15 +81,15 @@ def test_the_inputs_of_a_decoder_stand_one_place_later():
     counted."""
     keys = (Token("<bos>", 0, 0, special=True), *words("a", "b", "c"))
     drawn = grid(FOUR, keys, np.eye(5), kind="decoder", visible=np.tri(5, dtype=bool))
-    assert reading.neighbour(drawn).sentence == "3 of 3 rows look most at the token before them."
+    assert rules.neighbour(drawn).sentence == "3 of 3 rows look most at the token before them."
 
 
 def test_sharp_and_blurred_exclude_each_other():
     sharp = grid(TARGET, SOURCE, one_hot(0, 0, 0, 0, size=4))
     blurred = grid(TARGET, SOURCE, np.full((4, 4), 0.25))
-    assert reading.sharp(sharp).sentence == "Sharp: on average 1.00 of a row's weight is on one token."
-    assert reading.blurred(sharp) is None and reading.sharp(blurred) is None
-    assert "as if evenly over 4.0 of 4 tokens" in reading.blurred(blurred).sentence
+    assert rules.sharp(sharp).sentence == "Sharp: on average 1.00 of a row's weight is on one token."
+    assert rules.blurred(sharp) is None and rules.sharp(blurred) is None
+    assert "as if evenly over 4.0 of 4 tokens" in rules.blurred(blurred).sentence
 
 
 def test_without_weights_nothing_is_said():
@@ -114,7 +115,7 @@ def test_links_set_by_hand_are_read_as_they_cross():
         for source, target in pair.possible:
             weights[target, source] = 1
         weights[weights.sum(1) == 0, -1] = 1
-        seen = reading.swapped(grid(queries, keys, weights / weights.sum(1, keepdims=True)))
+        seen = rules.swapped(grid(queries, keys, weights / weights.sum(1, keepdims=True)))
         if seen:
             claims += 1
             (first, after), (second, before) = seen.cells
@@ -128,6 +129,6 @@ def test_what_a_model_is_said_to_swap_is_mostly_linked_so_by_hand():
     right = []
     for pair in pairs:
         drawn = select.select(model.trace(pair.source, pair.target))
-        if seen := reading.swapped(drawn):
+        if seen := rules.swapped(drawn):
             right.append(set(seen.cells) <= alignment.cells(drawn, pair).possible)
     assert len(right) >= 2 and np.mean(right) >= 0.8
