@@ -1,7 +1,11 @@
-"""One trace as one HTML page that opens offline: heatmaps, the bars of a step, statistics by step, and their table."""
+"""Traces as one HTML page that opens offline: heatmaps, the bars of a step, statistics by step, and their table."""
 
+import base64
+import gzip
 import html
+import json
 import re
+from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -27,19 +31,30 @@ th, td {{ padding: 4px 8px; text-align: right; border-bottom: 1px solid {grid}; 
 th {{ white-space: normal; }}
 th:nth-child(-n+3), td:nth-child(-n+3) {{ text-align: left; }}
 """
-_BODY = """<script>{plotly}</script>
-<h1>{title}</h1>
-<p lang="{source}" dir="auto">{sentence}</p>
-{translation}{sections}
+_BODY = """{parts}
+<script id="packed" type="text/plain">{plotly}</script>
 <script>
-const steps = {steps}, choose = document.getElementById("choose");
-function show(step) {{
-  choose.value = step;
-  Plotly.react("bars", steps[step].data, steps[step].layout);
-  document.getElementById("caption").textContent = steps[step].layout.meta.description;
+const drawn = {drawn}, steps = {steps}, config = {config};
+async function begin() {{ // plotly.js is packed, a third of its size
+  const bytes = Uint8Array.from(atob(document.getElementById("packed").textContent), letter => letter.charCodeAt(0));
+  const script = document.createElement("script");
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  script.textContent = await new Response(stream).text();
+  document.head.append(script);
+  for (const [id, {{ data, layout }}] of Object.entries(drawn)) await Plotly.newPlot(id, data, layout, config[id]);
+  for (const [part, {{ main, bars }}] of Object.entries(steps)) follow(part, main, bars);
 }}
-choose.addEventListener("input", () => show(Number(choose.value)));
-document.getElementById("{main}").on("plotly_click", event => show(event.points[0].y));
+function follow(part, main, bars) {{
+  const choose = document.getElementById(part + "choose");
+  function show(step) {{
+    choose.value = step;
+    Plotly.react(part + "bars", bars[step].data, bars[step].layout);
+    document.getElementById(part + "caption").textContent = bars[step].layout.meta.description;
+  }}
+  choose.addEventListener("input", () => show(Number(choose.value)));
+  document.getElementById(part + main).on("plotly_click", event => show(event.points[0].y));
+}}
+begin();
 </script>"""
 _HEADINGS = {
     ("target", "source"): "Target looks at source",
@@ -52,35 +67,73 @@ _LANGUAGES = re.compile(r"([a-z]{2,3})-([a-z]{2,3})/")
 _COLUMNS = ("entropy_nats", "max_weight", "effective_entropy", "gini", "expected_position", "special_mass")
 
 
-def page(trace: Trace) -> bytes:
-    """The page of a trace, UTF-8, 5 MB of it plotly.js. Every map is of the last layer of its kind, the mean of its
-    heads; steps are the rows of the cross-attention, or of the self-attention of a model that has no other."""
+@dataclass(frozen=True)
+class _Part:
+    """One trace on the page. prefix : of the ids of its elements. bars : the figure of each step."""
+
+    markup: str
+    prefix: str
+    figures: dict[str, go.Figure]
+    main: str | None
+    bars: list[go.Figure]
+
+
+def page(*traces: Trace, plotly: str | None = None) -> bytes:
+    """The page of one trace or several, UTF-8. Every map is of the last layer of its kind, the mean of its heads; steps
+    are the rows of the cross-attention, or of the self-attention of a model that has no other.
+
+    plotly : a plotly.js that draws heatmaps, bars and lines; the whole of it unless given. It is packed, so that a
+    page with the `cartesian` build has under 1 MB.
+    """
+    if not traces:
+        raise ValueError("there must be at least one trace; got none")
+    parts = [_part(trace, f"part{place}-" if place else "") for place, trace in enumerate(traces)]
+    drawn = {part.prefix + name: figure for part in parts for name, figure in part.figures.items()}
+    steps = ",".join(
+        f'"{part.prefix}":{{"main":"{part.main}","bars":[{",".join(map(_json, part.bars))}]}}'
+        for part in parts
+        if part.main
+    )
+    body = _BODY.format(
+        parts="\n".join(part.markup for part in parts),
+        plotly=base64.b64encode(gzip.compress((plotly or get_plotlyjs()).encode(), mtime=0)).decode(),
+        drawn=f"{{{','.join(f'{json.dumps(name)}:{_json(figure)}' for name, figure in drawn.items())}}}",
+        steps=f"{{{steps}}}",
+        config=json.dumps({name: bundle.config(name) for name in drawn}),
+    )
+    colors = palette(False)
+    title = f"Attention of {', '.join(trace.model for trace in traces)}"
+    return bundle.document(title, body, colors, 760, _STYLE.format(muted=colors.muted, grid=colors.grid))
+
+
+def _part(trace: Trace, prefix: str) -> _Part:
     grids = {kind: select.select(trace, kind) for kind in KINDS if any(m.kind == kind for m in trace.maps)}
+    if not grids:
+        return _Part(f"{_head(trace)}<p>No attention: there are no weights to show.</p>", prefix, {}, None, [])
     main, grid = next(iter(grids.items()))
     frame = stats.of_grid(grid)
+    drawn = {kind: figures.heatmap(map_) for kind, map_ in grids.items()}
+    drawn["bars"] = figures.step_bars(grid, 0)
+    drawn["by-step"] = figures.by_step({trace.mechanism: frame}, grid.visible.sum(axis=1).tolist())
     sections = [
-        _section(_heading(trace, kind, _HEADINGS[drawn.sides]), figures.heatmap(drawn), kind)
-        for kind, drawn in grids.items()
+        _section(_heading(trace, kind, _HEADINGS[map_.sides]), drawn[kind], prefix + kind)
+        for kind, map_ in grids.items()
     ]
-    sections.insert(1, _bars(grid))
-    by_step = figures.by_step({trace.mechanism: frame}, grid.visible.sum(axis=1).tolist())
-    sections.append(_section(_heading(trace, main, f"{_BY_STEP[main]} by step"), by_step, "by-step"))
+    sections.insert(1, _bars(drawn["bars"], prefix, len(grid.queries)))
+    sections.append(_section(_heading(trace, main, f"{_BY_STEP[main]} by step"), drawn["by-step"], f"{prefix}by-step"))
     sections.append(_table(frame))
-    steps = f"[{','.join(_json(figures.step_bars(grid, step)) for step in range(len(grid.queries)))}]"
+    bars = [figures.step_bars(grid, step) for step in range(len(grid.queries))]
+    return _Part(_head(trace) + "\n".join(sections), prefix, drawn, main, bars)
+
+
+def _head(trace: Trace) -> str:
+    """Which model, the sentence, and what was produced."""
     languages = _LANGUAGES.match(trace.model)
     source, target = languages.groups() if languages else ("", "")
-    title, colors = f"Attention of {trace.model}", palette(False)
-    body = _BODY.format(
-        title=html.escape(title),
-        sentence=html.escape(trace.text),
-        source=source,
-        translation=_translation(trace, target),
-        sections="\n".join(sections),
-        steps=steps,
-        main=main,
-        plotly=get_plotlyjs(),
+    return (
+        f"<h1>{html.escape(f'Attention of {trace.model}')}</h1>\n"
+        f'<p lang="{source}" dir="auto">{html.escape(trace.text)}</p>\n{_translation(trace, target)}'
     )
-    return bundle.document(title, body, colors, 760, _STYLE.format(muted=colors.muted, grid=colors.grid))
 
 
 def which(trace: Trace, kind: str = "cross") -> str:
@@ -108,20 +161,22 @@ def _translation(trace: Trace, language: str) -> str:
 
 
 def _section(heading: str, figure: go.Figure, name: str) -> str:
-    drawn = pio.to_html(figure, config=bundle.config(name), include_plotlyjs=False, full_html=False, div_id=name)
     caption = html.escape(figure.layout.meta["description"])
-    return f"<h2>{html.escape(heading)}</h2>\n<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
+    return f"<h2>{html.escape(heading)}</h2>\n<figure>{_place(figure, name)}<figcaption>{caption}</figcaption></figure>"
 
 
-def _bars(grid: select.Grid) -> str:
-    first = figures.step_bars(grid, 0)
-    drawn = pio.to_html(first, config=bundle.config("step"), include_plotlyjs=False, full_html=False, div_id="bars")
+def _bars(first: go.Figure, prefix: str, count: int) -> str:
     caption = html.escape(first.layout.meta["description"])
-    last = len(grid.queries) - 1
+    slider = f'<input id="{prefix}choose" type="range" min="0" max="{count - 1}" value="0">'
     return (
-        f'<h2>One step</h2>\n<label>Step <input id="choose" type="range" min="0" max="{last}" value="0"></label>\n'
-        f'<figure>{drawn}<figcaption id="caption">{caption}</figcaption></figure>'
+        f"<h2>One step</h2>\n<label>Step {slider}</label>\n"
+        f'<figure>{_place(first, f"{prefix}bars")}<figcaption id="{prefix}caption">{caption}</figcaption></figure>'
     )
+
+
+def _place(figure: go.Figure, name: str) -> str:
+    """Where a figure will be drawn; as high as it will be, so that nothing moves."""
+    return f'<div id="{name}" style="height: {figure.layout.height}px"></div>'
 
 
 def _table(frame: pd.DataFrame) -> str:

@@ -11,10 +11,12 @@ import streamlit as st
 import attnviz
 from attnviz import stats
 from attnviz.export import bundle as export
+from attnviz.export import html_page
 from dashboard.choices.options import number
 from dashboard.compare import printing
 from dashboard.compare.pictures import makers
 from dashboard.compare.scene import CompareScene
+from dashboard.server import index_page
 from dashboard.session import state
 from dashboard.session.state import Place
 
@@ -36,6 +38,15 @@ def show(current: CompareScene, dark: bool) -> None:
             icon=":material/folder_zip:",
             help="All figures as HTML, the traces as JSON, statistics and weights as CSV, and a manifest.",
         )
+        st.download_button(
+            "This page as one HTML",
+            lambda: whole_page(current),
+            "attnviz.html",
+            "text/html",
+            on_click="ignore",
+            key="whole",
+            help="Every model with its maps, the bars of each step and its statistics. It opens offline.",
+        )
         with st.popover("One figure as HTML", key="figures", on_change="rerun") as popover:
             for name in makers(current, dark, place) if popover.open else ():
                 st.download_button(
@@ -49,6 +60,12 @@ def show(current: CompareScene, dark: bool) -> None:
                 )
         if current.mapped:
             printing.show(current, place)
+
+
+def whole_page(current: CompareScene) -> bytes:
+    """All models in one HTML file of about 1 MB."""
+    shown = [column.shown for column in current.columns]
+    return html_page.page(*shown, plotly=index_page.PLOTLY.read_text(encoding="utf-8"))
 
 
 def page(current: CompareScene, dark: bool, place: Place, name: str) -> bytes:

@@ -63,7 +63,7 @@ def test_rows_on_the_end_of_the_text():
 def test_a_diagonal_and_its_mirror_image():
     assert names(grid(FOUR, FOUR, one_hot(0, 1, 2, 3, 4, size=5)))[0] == "diagonal"
     mirrored = grid(FOUR, FOUR, one_hot(3, 2, 1, 0, 4, size=5))
-    assert rules(mirrored)[0] == "reversed"
+    assert names(mirrored)[0] == "reversed"
     assert reading.sentence(mirrored).startswith("The map is an anti-diagonal: 100% of the rows")
 
 

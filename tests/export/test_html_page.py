@@ -1,0 +1,39 @@
+"""Several traces as one page: small, offline, its step sliders apart from each other."""
+
+import pytest
+import serving
+import synthetic
+
+from attnviz.export import html_page
+from dashboard.server.index_page import PLOTLY
+
+TRACES = [
+    synthetic.trace("The black dog", "Le chien noir", model="en-fr/a", seed=1),
+    synthetic.trace("The black dog", "Un chien", model="en-fr/b", seed=2, kinds=("cross", "encoder")),
+    synthetic.trace("The black dog", "Un chien", model="en-fr/c", kinds=()),
+]
+
+
+def test_a_page_without_traces_is_refused():
+    with pytest.raises(ValueError, match="there must be at least one trace; got none"):
+        html_page.page()
+
+
+def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path):
+    file, troubles = tmp_path / "page.html", []
+    file.write_bytes(html_page.page(*TRACES, plotly=PLOTLY.read_text(encoding="utf-8")))
+    assert file.stat().st_size < 1_500_000
+    with serving.browser() as chrome:
+        page = chrome.new_context(offline=True).new_page()
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("requestfailed", lambda request: troubles.append(request.url))
+        page.goto(file.as_uri())
+        page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length === 7")
+        assert page.locator("h1").all_inner_texts() == [f"Attention of {trace.model}" for trace in TRACES]
+        assert "No attention" in page.locator("body").inner_text()
+        first, second = (page.locator(f"#{name}").inner_text for name in ("caption", "part1-caption"))
+        before = first()
+        page.locator("#part1-choose").fill("1")
+        page.wait_for_function("document.getElementById('part1-caption').textContent.startsWith('Step 2')")
+        assert first() == before and second().startswith("Step 2, ‘chien’")
+    assert troubles == []
