@@ -11,7 +11,7 @@ import numpy as np
 from attnviz.trace import SIDES, AttentionMap, Token, Trace
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Grid:
     """One map as it is drawn. The arrays are read-only.
 
@@ -44,6 +44,13 @@ class Grid:
                 raise ValueError(f"{name} must have shape {wanted}, as the tokens do; got {array.shape}")
             array.setflags(write=False)
             object.__setattr__(self, name, array)
+
+    def __repr__(self) -> str:
+        """One line: which map of which model, and its size."""
+        layer = "several layers" if self.layer is None else f"layer {self.layer}"
+        head = "mean of heads" if self.head is None else f"head {self.head}"
+        rows, columns = (f"{len(tokens)} {side}" for tokens, side in zip((self.queries, self.keys), self.sides))
+        return f"Grid({self.model}: {self.kind}, {layer}, {head}; {rows} by {columns} tokens)"
 
 
 def words(trace: Trace) -> Trace:

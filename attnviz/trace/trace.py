@@ -28,7 +28,7 @@ from attnviz.trace.token import BOS, Alternative, Token
 LEVELS = ("pieces", "words")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """One text through one model. Raises ValueError when its parts do not fit together; the message says which.
 
@@ -123,6 +123,12 @@ class Trace:
     def log_prob(self) -> float | None:
         """Natural log of the probability of the whole target; None when it is not known or there is no target."""
         return sum(self.log_probs) if self.log_probs else None
+
+    def __repr__(self) -> str:
+        """One line: which model, the texts, and how many tokens and maps."""
+        arrow = f" -> {self.translation!r}" if self.target else ""
+        counts = f"{len(self.source)} source and {len(self.target)} target {self.level}, {len(self.maps)} maps"
+        return f"Trace({self.model}: {self.text!r}{arrow}; {counts})"
 
     def to_dict(self, weights: bool = True) -> dict:
         """Plain lists, strings and numbers. float32 weights become the same numbers in double precision.

@@ -4,7 +4,7 @@ import html
 
 import streamlit as st
 
-from attnviz import figures
+from attnviz import figures, reading
 from attnviz.figures.wording import lines_words, row_sentence
 from attnviz.select import Grid
 from dashboard.browser.bridge import bridge
@@ -54,7 +54,7 @@ def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, da
     heatmap = figures.heatmap(grid, dark=dark, written=False, room=HALF)
     lines = figures.token_lines([grid], row, least=least, dark=dark)
     cells = [
-        (_measured(current, grid), named(heatmap, f"heatmap {choices.kind} {name}", dark, rows=True)),
+        (_read(grid) + _measured(current, grid), named(heatmap, f"heatmap {choices.kind} {name}", dark, rows=True)),
         (_looks(grid, row, least), named(lines, f"lines {choices.kind} {name}", dark, rows=True)),
     ]
     plots(cells, "closeup")
@@ -96,6 +96,11 @@ def _to_row(row: int) -> None:
 
 def _to_head(layer: int, head: int) -> None:
     st.session_state.update(layer=layer, head=head)
+
+
+def _read(grid: Grid) -> str:
+    """What the map shows, worked out from its weights."""
+    return f'<p class="reading">{html.escape(reading.sentence(grid))}</p>'
 
 
 def _measured(current: HeadsScene, grid: Grid) -> str:
