@@ -187,6 +187,19 @@ function closeCards(event) {
   }
 }
 
+// The address holds the whole view. Where a browser lets no page write to the clipboard, the address is shown to be copied.
+async function copyLink({ target }) {
+  const button = target.closest?.(".copy-link");
+  if (!button) return;
+  try {
+    await navigator.clipboard.writeText(location.href);
+    button.textContent = "Link copied";
+  } catch {
+    window.prompt("The link to this view", location.href);
+  }
+  setTimeout(() => { button.textContent = "Copy link"; }, 2000);
+}
+
 // What was brought out among lines that are now others, is brought out among these.
 function relight(chart) {
   const [side, place] = chart.lit ?? [];
@@ -235,6 +248,7 @@ export default function ({ data, setTriggerValue }) {
   document.addEventListener("input", soon, true);
   const drawn = ({ target }) => { relight(target); open(target); }, close = (event) => closeCards(event);
   document.addEventListener("drawn", drawn);
+  document.addEventListener("click", copyLink);
   for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, close);
   const dark = matchMedia("(prefers-color-scheme: dark)"), later = () => setTimeout(soon, 300);
   dark.addEventListener("change", later);
@@ -242,6 +256,7 @@ export default function ({ data, setTriggerValue }) {
     observer.disconnect();
     document.removeEventListener("input", soon, true);
     document.removeEventListener("drawn", drawn);
+    document.removeEventListener("click", copyLink);
     for (const kind of ["pointerdown", "keydown"]) document.removeEventListener(kind, close);
     dark.removeEventListener("change", later);
   };

@@ -38,6 +38,7 @@ def show(current: CompareScene, dark: bool) -> None:
             icon=":material/folder_zip:",
             help="All figures as HTML, the traces as JSON, statistics and weights as CSV, and a manifest.",
         )
+        st.html('<button type="button" class="copy-link" aria-live="polite">Copy link</button>', width="content")
         st.download_button(
             "This page as one HTML",
             lambda: whole_page(current),

@@ -103,3 +103,12 @@ def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, c
     dashboard.page.goto("about:blank")
     dashboard.open("/" + manifest["query"])
     assert dashboard.heatmaps() == before and dashboard.step == 3
+
+
+def test_the_link_to_the_view_is_copied(dashboard):
+    dashboard.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    dashboard.open("/?show=Bahdanau", charts=3)
+    button = dashboard.page.locator(".copy-link")
+    button.click()
+    dashboard.page.get_by_text("Link copied").wait_for()
+    assert dashboard.page.evaluate("navigator.clipboard.readText()") == dashboard.page.url
