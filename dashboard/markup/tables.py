@@ -30,7 +30,7 @@ def table(
     )
     return (
         f'<div class="scroll" tabindex="0"><table class="numbers"><caption>{html.escape(caption)}</caption>'
-        f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 

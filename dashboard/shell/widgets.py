@@ -13,7 +13,7 @@ MEAN = -1  # among the options of the head: a button group takes no None
 
 def brand(tag: str) -> None:
     """The name above the controls, and what the page is for."""
-    st.html(f"<h1 class='brand'>attnviz</h1><p class='tag'>{html.escape(tag)}</p>")
+    st.html(f"<h1 class='brand'>attnviz</h1><h2 class='tag'>{html.escape(tag)}</h2>")
 
 
 def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
