@@ -221,15 +221,15 @@ def test_no_assert_and_no_bare_except_in_the_code(path):
         )
 
 
-def test_the_cache_is_in_one_file():
-    """dashboard/state.py says what sessions share."""
+def test_the_caches_are_in_files_of_that_name():
+    """They say what sessions share."""
     for path in sources("dashboard"):
         uses = [
             node.attr
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
             if isinstance(node, ast.Attribute) and node.attr in {"cache_data", "cache_resource"}
         ]
-        assert path.name == "state.py" or not uses, path
+        assert path.name == "caches.py" or not uses, path
 
 
 @pytest.mark.parametrize(

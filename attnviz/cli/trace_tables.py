@@ -6,13 +6,13 @@ from attnviz import select, stats
 from attnviz.cli.table import table
 from attnviz.export import html_page
 from attnviz.figures.labels import plain
-from attnviz.mechanisms import CLASSIFIERS
+from attnviz.mechanisms import ALL
 from attnviz.trace import Trace
 
 
 def summary(trace: Trace) -> str:
     """The output of a model, its probability, and a table of what each token attends to most."""
-    if trace.mechanism in CLASSIFIERS:
+    if trace.mechanism in ALL and ALL[trace.mechanism].classifies:
         return label(trace)
     return translation(trace) if trace.target else self_attention(trace)
 

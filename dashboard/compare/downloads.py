@@ -17,14 +17,14 @@ from dashboard.compare import printing
 from dashboard.compare.pictures import makers
 from dashboard.compare.scene import CompareScene
 from dashboard.server import index_page
-from dashboard.session import state
-from dashboard.session.state import Place
+from dashboard.session import caches, memory
+from dashboard.session.memory import Place
 
 
 def show(current: CompareScene, dark: bool) -> None:
     """The downloads. Nothing is built before it is asked for."""
     st.subheader("Download", divider="gray")
-    place = state.place(st.session_state)
+    place = memory.place(st.session_state)
     st.caption("Each chart has a PNG and an SVG button. The files below open offline.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.download_button(
@@ -101,7 +101,7 @@ def manifest(current: CompareScene, place: Place) -> dict:
         "settings": current.choices.to_dict() | {"step": place.step, "difference": place.difference},
         "query": "?" + urlencode(chosen, doseq=True),
         "reopen": "start the dashboard and add `query` to its address, for example http://localhost:8501/",
-        "models": {model: {"sha256": state.fingerprint(model)} for model in models},
+        "models": {model: {"sha256": caches.fingerprint(model)} for model in models},
         "versions": {"attnviz": attnviz.__version__, "python": platform.python_version()}
         | {p: version(p) for p in packages},
     }

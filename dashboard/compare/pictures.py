@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from attnviz import figures, select
 from attnviz.figures.hover import CellTexts
 from dashboard.compare.scene import Column, CompareScene
-from dashboard.session.state import Place
+from dashboard.session.memory import Place
 
 
 def cell_texts(column: Column) -> CellTexts | None:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz.export.bundle import figure_name
 from dashboard.compare.scene import Column, CompareScene
-from dashboard.session.state import Place
+from dashboard.session.memory import Place
 
 SIZES = {"slide": "slide 16:9", "column": "column, 8.5 cm", "page": "page, 17 cm"}  # of attnviz.export.printed
 FORMATS = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}

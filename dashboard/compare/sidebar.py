@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.choices import pairs
 from dashboard.choices.options import BEAMS, FROM, KINDS, MOST, OWN, TYPED, model, target_title, title
-from dashboard.session import state
+from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
 
 _OVER = "over_most"  # in the session when one mechanism too many was asked for
@@ -16,11 +16,11 @@ _LEFT = "left_gold"  # in the session when the sentence is no longer the gold se
 def show() -> dict:
     """Everything but the sentence -> fields of CompareChoices."""
     pair = _language_pair()
-    mechanisms = state.offered()[pair]
+    mechanisms = catalogue.offered()[pair]
     chosen = _mechanisms(mechanisms)
     marked = _gold(pair)
     fields = {"pair": pair, "mechanisms": tuple(chosen)} | _target(pair, mechanisms) | marked | _reading()
-    fields |= _transformer("transformer" in chosen, *state.layers_and_heads(model(pair, "transformer")))
+    fields |= _transformer("transformer" in chosen, *catalogue.layers_and_heads(model(pair, "transformer")))
     return fields | {"tables": widgets.tables()}
 
 
@@ -42,7 +42,7 @@ def _language_pair() -> str:
     widgets.brand("See how attention works: one sentence, trained models side by side.")
     pair = st.selectbox(
         "Language pair",
-        list(state.offered()),
+        list(catalogue.offered()),
         format_func=lambda name: pairs.of(name).title,
         key="pair",
         bind="query-params",
@@ -146,9 +146,9 @@ def _enter() -> None:
     """For another pair, keep the mechanisms that it has too, and the sentence if it is of the same language and no
     example."""
     pair = st.session_state["pair"]
-    facts, offered = pairs.of(pair), state.offered()[pair]
+    facts, offered = pairs.of(pair), catalogue.offered()[pair]
     st.session_state["show"] = [name for name in st.session_state["show"] if name in offered] or pairs.first(offered)
-    last = state.last(st.session_state, "compare")
+    last = memory.last(st.session_state, "compare")
     before = pairs.of(last.choices.pair) if last else facts
     if before.source != facts.source or st.session_state["text"] in before.examples:
         st.session_state["text"] = facts.first

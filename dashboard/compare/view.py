@@ -16,7 +16,7 @@ from dashboard.compare import captions, downloads, pictures, scene, sidebar, tab
 from dashboard.compare.choices import CompareChoices
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.markup import card, terms
-from dashboard.session import state
+from dashboard.session import caches, memory
 from dashboard.shell import frame, widgets
 
 
@@ -28,7 +28,7 @@ def show(fields: dict) -> None:
     """
     text = widgets.sentence(fields["pair"], sidebar.leave_gold)
     sidebar.rerun_if_gold_was_left()
-    current = frame.composed("compare", lambda: scene.compose(CompareChoices(text, **fields), state.trace))
+    current = frame.composed("compare", lambda: scene.compose(CompareChoices(text, **fields), caches.trace))
     if current is None:
         return
     dark = frame.is_dark()
@@ -45,7 +45,7 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
     with st.container(key="maps"):  # style.css lays its columns out: all in a row, or two and two
         for place, column in zip(_places(current), current.columns, strict=True):
             with place:
-                st.html(captions.header(column, ink[column.title], card.show(state.card(column.trace.model))))
+                st.html(captions.header(column, ink[column.title], card.show(caches.card(column.trace.model))))
                 st.markdown(f"${MECHANISMS[column.mechanism].formula}$")
         plots([_heatmap(column, text, dark) for column, text in zip(current.columns, texts, strict=True)], "heatmaps")
         _tables(current, tables.weights_table)
@@ -55,7 +55,7 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
 def _heatmap(column: Column, texts, dark: bool) -> tuple:
     words = captions.translation(column)
     if column.grid is None:
-        return words + captions.no_attention(column, state.context_width(column.trace.model)), None
+        return words + captions.no_attention(column, caches.context_width(column.trace.model)), None
     figure = pictures.heatmap(column, dark, texts=texts)
     return words + captions.shown_map(column), named(figure, f"heatmap {column.title}", dark, rows=True)
 
@@ -64,7 +64,7 @@ def _heatmap(column: Column, texts, dark: bool) -> tuple:
 def _steps(current: CompareScene, texts: list, dark: bool) -> None:
     """The step control and what follows from it. A fragment: moving the step draws the bars again and nothing else."""
     _step_control(current)
-    index = state.place(st.session_state).step = st.session_state["step"] - 1
+    index = memory.place(st.session_state).step = st.session_state["step"] - 1
     bridge(index, current.steps, _go_to)
     ink = _inks(current, dark)
     bars = [_bars(column, text, ink[column.title], dark) for column, text in zip(current.columns, texts, strict=True)]
@@ -122,7 +122,7 @@ def _go_to(row: int) -> None:
 def _together(current: CompareScene, dark: bool) -> None:
     """What compares the mechanisms: statistics by step, their means, and the difference of two maps."""
     st.subheader("Side by side", divider="gray")
-    state.place(st.session_state).difference = None
+    memory.place(st.session_state).difference = None
     left_out = captions.left_out(current)
     if not current.mapped:
         st.html(left_out)
@@ -153,7 +153,7 @@ def _difference(current: CompareScene, dark: bool) -> None:
         key="difference",
         bind="query-params",
     )
-    state.place(st.session_state).difference = chosen
+    memory.place(st.session_state).difference = chosen
     a, b = (current.columns[i] for i in chosen)
     figure = named(pictures.difference(a, b, dark), f"difference {current.difference_title(chosen)}", dark)
     plots([("", figure)], "difference")

@@ -10,7 +10,8 @@ from dashboard.choices.options import KINDS
 from dashboard.heads import sources
 from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, Source
 from dashboard.heads.sources import HF, SAVED
-from dashboard.session import state
+from attnviz.models.names import HUGGING_FACE
+from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
 from dashboard.shell.problems import SceneError, Waiting, sentence
 
@@ -22,7 +23,7 @@ def show() -> dict:
     widgets.brand("Every layer and head of one model: overview, close-up, statistics, and heads switched off.")
     model = st.selectbox(
         "Model",
-        [*state.many_headed(), HF, SAVED],
+        [*catalogue.many_headed(), HF, SAVED],
         format_func=sources.title,
         key="model",
         bind="query-params",
@@ -44,8 +45,8 @@ def _source(model: str) -> tuple[Source | None, SceneError | None]:
         return None, error
     except (ValueError, OSError) as error:  # a model or a file that cannot be shown; a folder that cannot be read
         text = str(error)  # one that begins with the name of a model leaves it as it is
-        named = text.startswith(state.LIBRARY)
-        return None, SceneError(f"{text.removeprefix(state.LIBRARY)}." if named else sentence(text))
+        named = text.startswith(HUGGING_FACE)
+        return None, SceneError(f"{text.removeprefix(HUGGING_FACE)}." if named else sentence(text))
 
 
 def _own() -> Source:
@@ -58,7 +59,7 @@ def _own() -> Source:
         help="A model with its tokenizer, as save_pretrained() of the transformers library writes it: for example BERT, GPT, T5, "
         "BART or Marian. Weights are read from safetensors files only. Code that comes with a model is never run.",
     )
-    name = typed.strip().removeprefix(state.LIBRARY)
+    name = typed.strip().removeprefix(HUGGING_FACE)
     if not name:
         raise Waiting("Type the folder of a model on the left, or its name on the Hugging Face hub.")
     if not _is_folder(name) and st.session_state.get(_ALLOWED) != name:
@@ -67,7 +68,7 @@ def _own() -> Source:
             f"This link names a model that is no folder here: {name[:80]}. Only with a click on the left is it looked up on the "
             "Hugging Face hub, which then learns your address and this name."
         )
-    return sources.Own(state.LIBRARY + name)
+    return sources.Own(HUGGING_FACE + name)
 
 
 def _is_folder(name: str) -> bool:
@@ -81,7 +82,7 @@ def _allow(name: str) -> None:
 
 def _allow_typed() -> None:
     """A name that was typed is looked up, as one that came with a link is not."""
-    _allow(st.session_state["own"].strip().removeprefix(state.LIBRARY))
+    _allow(st.session_state["own"].strip().removeprefix(HUGGING_FACE))
 
 
 def _saved() -> Source:
@@ -95,7 +96,7 @@ def _saved() -> Source:
         raise Waiting(
             "Choose a trace file on the left: a file that attnviz.save_trace() has written. (A link to this page does not hold the file.)"
         )
-    return sources.Saved(("trace", file.file_id), file.name, state.saved(st.session_state, file))
+    return sources.Saved(("trace", file.file_id), file.name, memory.uploaded_trace(st.session_state, file))
 
 
 def _overview() -> dict:
@@ -122,7 +123,7 @@ def _enter() -> None:
     """Another model gets the same text, unless it reads another language or the text was an example."""
     model, text = st.session_state["model"], st.session_state.get("text")
     facts = pairs.ANY if model in (HF, SAVED) else sources.Shipped(model).languages
-    last: HeadsScene | None = state.last(st.session_state, "heads")
+    last: HeadsScene | None = memory.last(st.session_state, "heads")
     before = last.choices.languages if last else facts
     other = before.source and facts.source and before.source != facts.source
     if text is not None and (other or text in before.examples):

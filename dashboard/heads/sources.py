@@ -9,7 +9,8 @@ from attnviz.models.names import ModelName
 from attnviz.trace import Trace
 from dashboard.choices import pairs
 from dashboard.heads.scene import ordered
-from dashboard.session import state
+from attnviz.models.names import HUGGING_FACE
+from dashboard.session import caches
 from dashboard.shell.problems import Waiting, check_text, sentence
 
 HF, SAVED = "own model", "saved trace"  # among the models of the page, the trained ones by their names
@@ -29,7 +30,7 @@ class Shipped:
 
     @property
     def key(self) -> tuple:
-        return state.key(self.name)
+        return caches.key(self.name)
 
     @property
     def title(self) -> str:
@@ -49,7 +50,7 @@ class Shipped:
 
     def trace(self, text: str) -> Trace:
         check_text(text)
-        return state.read(self.name, text)
+        return caches.read(self.name, text)
 
 
 @dataclass(frozen=True)
@@ -61,41 +62,41 @@ class Own:
     languages = pairs.ANY
 
     def __post_init__(self):
-        state.model(self.name)
+        caches.model(self.name)
 
     @property
     def key(self) -> tuple:
-        return state.key(self.name)
+        return caches.key(self.name)
 
     @property
     def title(self) -> str:
-        return self.name.removeprefix(state.LIBRARY)
+        return self.name.removeprefix(HUGGING_FACE)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return ordered(state.model(self.name).head_kinds)
+        return ordered(caches.model(self.name).head_kinds)
 
     @property
     def limit(self) -> int:
         """Tokens that it can be shown."""
-        return state.model(self.name).limit
+        return caches.model(self.name).limit
 
     @property
     def fixed(self) -> str:
         try:
-            state.model(self.name).projections()
+            caches.model(self.name).projections()
         except ValueError as error:  # of a family that is not known well enough
             return sentence(str(error))
         return ""
 
     @property
     def silent(self) -> str:
-        return state.model(self.name).unscored
+        return caches.model(self.name).unscored
 
     def trace(self, text: str) -> Trace:
         if not text.strip():
             raise Waiting("There is no text yet. Type one above.")
-        return state.read(self.name, text)
+        return caches.read(self.name, text)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from dashboard.heads.sources import HF, SAVED
 from dashboard.markup import card, terms
 from dashboard.markup.text import named_card, output
 from dashboard.markup.text import source as source_words
-from dashboard.session import state
+from dashboard.session import caches
 from dashboard.shell import frame, widgets
 
 
@@ -36,7 +36,7 @@ def show(fields: dict) -> None:
         return
     dark = frame.is_dark()
     if isinstance(source := current.choices.source, sources.Shipped):
-        st.html(named_card(source.title, card.show(state.card(source.name))))
+        st.html(named_card(source.title, card.show(caches.card(source.name))))
     if current.choices.languages.classifies:
         classification.show(current, dark)
     else:
@@ -68,7 +68,7 @@ def _compose(fields: dict, text: str) -> HeadsScene:
     if fields["problem"]:
         raise fields["problem"]
     chosen = {name: value for name, value in fields.items() if name not in ("model", "problem")}
-    return scene.compose(HeadsChoices(text, **chosen), state.measure)
+    return scene.compose(HeadsChoices(text, **chosen), caches.measure)
 
 
 def _download(current: HeadsScene) -> None:

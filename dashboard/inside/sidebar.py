@@ -5,7 +5,7 @@ import streamlit as st
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
 from dashboard.choices.options import model, number, title
-from dashboard.session import state
+from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
 
 
@@ -25,14 +25,14 @@ def show() -> dict:
     name = model(pair, mechanism)
     fields = {"pair": pair, "model": name}
     if mechanism == "transformer":
-        layers, heads = state.layers_and_heads(name)
+        layers, heads = catalogue.layers_and_heads(name)
         fields |= {"layer": widgets.layer(range(layers), layers - 1), "head": _head(heads)}
     return fields | {"tables": widgets.tables()}
 
 
 def attending() -> dict[str, list[str]]:
     """pair -> its mechanisms that attend; pairs without one are left out."""
-    found = {pair: [name for name in names if MECHANISMS[name].kinds] for pair, names in state.offered().items()}
+    found = {pair: [name for name in names if MECHANISMS[name].kinds] for pair, names in catalogue.offered().items()}
     return {pair: names for pair, names in found.items() if names}
 
 
@@ -44,7 +44,7 @@ def _head(count: int) -> int:
 
 def _enter() -> None:
     """Another pair gets the same sentence, unless it reads another language or the sentence was an example."""
-    facts, last = pairs.of(st.session_state["pair"]), state.last(st.session_state, "inside")
+    facts, last = pairs.of(st.session_state["pair"]), memory.last(st.session_state, "inside")
     before = last.languages if last else facts
     if before.source != facts.source or st.session_state.get("text") in before.examples:
         st.session_state["text"] = facts.first

@@ -19,18 +19,18 @@ async def lifespan(app) -> AsyncIterator[None]:
 
 
 def warm() -> None:
-    """Import torch, read the models and trace the first example: the caches of state.py then hold what a first visit
+    """Import torch, read the models and trace the first example: session/caches.py then holds what a first visit
     shows."""
     with _importing():
         from dashboard.choices import pairs
         from dashboard.compare import scene, view  # noqa: F401
         from dashboard.compare.choices import CompareChoices
-        from dashboard.session import state
+        from dashboard.session import caches, catalogue
         from dashboard.shell.problems import SceneError
 
         with suppress(SceneError):  # no model can be read: the page says so
-            pair, mechanisms = next(iter(state.offered().items()))
-            scene.compose(CompareChoices(pairs.of(pair).first, tuple(pairs.first(mechanisms)), pair), state.trace)
+            pair, mechanisms = next(iter(catalogue.offered().items()))
+            scene.compose(CompareChoices(pairs.of(pair).first, tuple(pairs.first(mechanisms)), pair), caches.trace)
 
 
 @contextmanager

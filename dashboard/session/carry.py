@@ -9,7 +9,7 @@ from collections.abc import MutableMapping
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 from dashboard.choices.options import KINDS, head_title, model, number
-from dashboard.session import state
+from dashboard.session import catalogue
 
 _ALONG = {
     "units": "pieces",
@@ -58,15 +58,15 @@ def _word(key: str, value) -> str:
 def _sentence(session: MutableMapping, before: str, page: str) -> dict:
     """The sentence, where the next page reads its language; and the pair: there the pair of the model, here the model
     of the pair."""
-    offered, asked = state.offered(), session.get("model")
+    offered, asked = catalogue.offered(), session.get("model")
     pair = session.get("pair", next(iter(offered)))
     # The languages of a user's own model are not known.
-    of_model = reads = ModelName.parse(asked).pair if asked in state.many_headed() else None
+    of_model = reads = ModelName.parse(asked).pair if asked in catalogue.many_headed() else None
     if "heads" not in (before, page):  # two pages of a language pair
         of_model = reads = pair
     if page == "heads":
         left = pair
-        if (not asked or of_model in offered) and model(pair, "transformer") in state.many_headed():
+        if (not asked or of_model in offered) and model(pair, "transformer") in catalogue.many_headed():
             asked, reads = model(pair, "transformer"), pair
         entered, along = reads or pair, {"model": asked} if asked else {}
     else:

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 import streamlit as st
 
 from dashboard.markup.text import markdown
-from dashboard.session import state
+from dashboard.session import memory
 from dashboard.shell.problems import SceneError, Waiting
 
 
@@ -37,13 +37,13 @@ def composed(page: str, compose: Callable[[], Scene]) -> Scene | None:
     except SceneError as error:
         say = notice.info if isinstance(error, Waiting) else notice.error
         say(markdown(str(error)), icon=":material/info:")
-        scene = state.last(st.session_state, page)
+        scene = memory.last(st.session_state, page)
         if scene is None:
             return None
         notice.caption(f"Below is still {markdown(scene.name)} of this text:")
         notice.text(scene.text)
     else:
-        state.remember(scene, st.session_state, page)
+        memory.remember(scene, st.session_state, page)
     for warning in scene.warnings:
         notice.warning(markdown(warning), icon=":material/error:")
     return scene

@@ -11,7 +11,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 import stored  # noqa: E402
 
 from dashboard.server import index_page, warm_up  # noqa: E402
-from dashboard.session import state  # noqa: E402
+from dashboard.session import caches  # noqa: E402
 
-state.trace = stored.trace
+caches.trace = stored.trace
 app = st.App(str(ROOT / "dashboard" / "page.py"), lifespan=warm_up.lifespan, routes=index_page.routes)

@@ -3,7 +3,7 @@
 import pytest
 
 from dashboard.heads.sources import HF
-from dashboard.session import carry, state
+from dashboard.session import carry, catalogue
 
 PAIRS = {
     "en-fr": ["bahdanau", "transformer"],
@@ -17,8 +17,8 @@ HEADS, SENTENCE = "heads", ""
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch):
-    monkeypatch.setattr(state, "offered", lambda: PAIRS)
-    monkeypatch.setattr(state, "many_headed", lambda: MODELS)
+    monkeypatch.setattr(catalogue, "offered", lambda: PAIRS)
+    monkeypatch.setattr(catalogue, "many_headed", lambda: MODELS)
 
 
 def go(start: str, to: str, **session) -> dict:

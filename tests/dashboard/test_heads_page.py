@@ -18,7 +18,7 @@ from attnviz.models import checkpoints
 from attnviz.networks.registry import build
 from dashboard.choices.options import KINDS
 from dashboard.heads.scene import COLUMNS
-from dashboard.session import state
+from dashboard.session import caches, memory
 
 SENTIMENT = {"model": "Sentiment of a sentence · Self-attention"}
 TEXT = "The black dog runs."
@@ -214,7 +214,7 @@ def test_heads_switched_off(models):
 def test_each_head_is_measured_and_what_was_found_stays(models):
     app = run()
     app.button(key="measure").click().run()
-    found = state.found(app.session_state, "en-fr/transformer", TEXT)
+    found = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
     model = loading.load("en-fr/transformer", models)
     expected = ablation.importance(model, TEXT, model.trace(TEXT).translation)
     assert {one.head: one.change for one in found} == pytest.approx({one.head: one.change for one in expected})
@@ -227,11 +227,11 @@ def test_each_head_is_measured_and_what_was_found_stays(models):
 
 def test_what_was_stopped_goes_on_from_there(monkeypatch):
     app, asked = run(), []
-    found = state.found(app.session_state, "en-fr/transformer", TEXT)
+    found = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
     every = heads_scene(app).every
     found += [ablation.Importance(head, -1.0, 1, 12) for head in every[:5]]
     monkeypatch.setattr(
-        state,
+        caches,
         "importance",
         lambda model, text, target, only: asked.extend(only) or [ablation.Importance(head, 0.5, 1, 7) for head in only],
     )
@@ -246,7 +246,7 @@ def test_an_output_that_cannot_be_forced_is_said(monkeypatch):
         raise ValueError("the target is too long")
 
     for name in ("importance", "effect"):
-        monkeypatch.setattr(state, name, refuse)
+        monkeypatch.setattr(caches, name, refuse)
     app = run(off="encoder layer 1, head 1")
     app.button(key="measure").click().run()
     assert not app.exception and cells(app, "overview")
@@ -263,7 +263,7 @@ def test_the_classifier_says_its_label(models):
     assert app.selectbox(key="kind").options == [KINDS["encoder"]]
     assert (
         "How much each head matters" in page(app)
-        and len(state.found(app.session_state, "sst2/self-attention", "A moving film")) == 4
+        and len(memory.head_changes(app.session_state, "sst2/self-attention", "A moving film")) == 4
     )
 
 

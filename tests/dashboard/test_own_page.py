@@ -15,7 +15,7 @@ from attnviz import ablation
 from attnviz.heads import Head
 from attnviz.trace import files
 from dashboard.choices.options import KINDS
-from dashboard.session import state
+from dashboard.session import memory
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 HF, SAVED = "A Hugging Face model", "A saved trace"
@@ -95,7 +95,7 @@ def test_a_reader_without_some_heads_says_what_is_measured_instead(folder, famil
     effect = ablation.effect(found, [Head(kind, 0, 1)], TEXT)
     assert f"<b>{effect.change:+.2f}</b> nats" in page(app)
     app.button(key="measure").click().run()
-    measured = state.found(app.session_state, found.name, TEXT)
+    measured = memory.head_changes(app.session_state, found.name, TEXT)
     assert len(measured) == len(heads_scene(app).every) and cells(sound(app), "importance")
     assert measured[1].change == pytest.approx(effect.change, abs=1e-4)
 

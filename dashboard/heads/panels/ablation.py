@@ -16,7 +16,7 @@ from dashboard.choices.options import kind_title
 from dashboard.heads.scene import COLUMNS, HeadsScene, head_name
 from dashboard.markup import tables
 from dashboard.markup.text import markdown
-from dashboard.session import state
+from dashboard.session import caches
 from dashboard.shell.problems import sentence
 
 _TOKENS = 10  # tokens whose probability changes most, of a model that writes no text
@@ -38,7 +38,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     )
     if off:
         try:
-            _effect(current, state.effect(current.choices.source.name, current.trace.text, tuple(sorted(off))), dark)
+            _effect(current, caches.effect(current.choices.source.name, current.trace.text, tuple(sorted(off))), dark)
         except ValueError as error:  # an output so long that it cannot be forced
             refuse(error)
     else:

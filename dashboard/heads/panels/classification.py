@@ -8,7 +8,7 @@ from attnviz import figures, mechanisms, select
 from dashboard.browser.plot import named, plots
 from dashboard.heads.scene import HeadsScene, head_name
 from dashboard.markup import tables, text
-from dashboard.session import state
+from dashboard.session import caches, memory
 
 
 def show(current: HeadsScene, dark: bool) -> None:
@@ -30,8 +30,8 @@ def show(current: HeadsScene, dark: bool) -> None:
 def _used(current: HeadsScene) -> str:
     """Each head switched off alone. There are few, so this needs no button."""
     name, trace = current.choices.source.name, current.trace
-    label, measured = trace.translation, state.found(st.session_state, name, trace.text)
-    measured += state.importance(name, trace.text, label, current.every[len(measured) :])
+    label, measured = trace.translation, memory.head_changes(st.session_state, name, trace.text)
+    measured += caches.importance(name, trace.text, label, current.every[len(measured) :])
     rows = [(head_name(head.head), [f"{head.change:+.3f}"]) for head in sorted(measured, key=lambda head: head.change)]
     caption = f"How much each head matters: change in the log-probability of “{label}” (nats) when the head is switched off. Negative: the model is less sure of “{label}” without this head."
     return tables.table(caption, ["change (nats)"], rows)

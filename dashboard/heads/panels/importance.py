@@ -13,7 +13,7 @@ from dashboard.choices.options import kind_title
 from dashboard.heads.panels.ablation import refuse, say_why_not
 from dashboard.heads.scene import HeadsScene, head_name
 from dashboard.markup import tables
-from dashboard.session import state
+from dashboard.session import caches, memory
 
 _SHOWN = 5  # heads that matter most
 _SLICE = 0.4  # s between two looks at what was pressed
@@ -37,7 +37,7 @@ def show(current: HeadsScene, dark: bool) -> None:
         f"Negative: the model is less sure of {output} without this head."
     )
     asked, every = (source.name, current.trace.text), current.every
-    measured = state.found(st.session_state, *asked)
+    measured = memory.head_changes(st.session_state, *asked)
     measuring = st.session_state.get(_MEASURING) == asked and len(measured) < len(every)
     _controls(asked, len(measured), len(every), measuring)
     if measured:
@@ -69,7 +69,7 @@ def _go_on(current: HeadsScene, measured: list[Importance]) -> None:
     """Measure some more heads, then show them."""
     end, left = time.monotonic() + _SLICE, current.every[len(measured) :]
     try:
-        for head in state.importance(current.choices.source.name, current.trace.text, current.target, left):
+        for head in caches.importance(current.choices.source.name, current.trace.text, current.target, left):
             measured.append(head)
             if time.monotonic() > end:
                 break

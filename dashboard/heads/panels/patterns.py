@@ -12,7 +12,7 @@ from attnviz.patterns import PATTERNS
 from dashboard.browser.plot import named, plots
 from dashboard.heads.scene import HeadsScene, head_name
 from dashboard.markup import tables
-from dashboard.session import state
+from dashboard.session import caches
 
 _SHOWN = 5  # most similar heads
 
@@ -32,7 +32,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     frame, column = (
         (current.table, like)
         if like in PATTERNS
-        else (state.nearest(current.choices, current.shown, like), "jensen_shannon")
+        else (caches.nearest(current.choices, current.shown, like), "jensen_shannon")
     )
     with left:
         _pattern(current, like) if like in PATTERNS else _head(current, like, frame)

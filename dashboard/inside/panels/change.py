@@ -8,7 +8,7 @@ from attnviz import figures, intervene
 from attnviz.figures import labels
 from attnviz.intervene import Outcome, Scope
 from dashboard.browser.plot import named, plots
-from dashboard.inside import state
+from dashboard.inside import caches
 from dashboard.inside.scene import InsideScene
 from dashboard.markup import tables
 from dashboard.markup.text import markdown
@@ -47,7 +47,7 @@ def show(current: InsideScene, dark: bool) -> None:
         return
     try:
         chosen = intervene.Hide((st.session_state["cell"],)) if change == HIDDEN else intervene.parse(change)
-        outcome = state.outcome(current.choices.model, current.text, chosen, _scope(current, where, alone))
+        outcome = caches.outcome(current.choices.model, current.text, chosen, _scope(current, where, alone))
     except ValueError as error:  # no list of function words for a language, an empty translation
         st.error(markdown(sentence(str(error))), icon=":material/info:")
         return

@@ -9,7 +9,7 @@ from attnviz.figures import heatmap
 from attnviz.figures.faithfulness import erasure_curves, saliency, variation_by_weight
 from attnviz.select import Grid, select
 from dashboard.browser.plot import named, plots
-from dashboard.inside import state
+from dashboard.inside import caches
 from dashboard.inside.scene import InsideScene
 from dashboard.inside.tests import GRADIENT, LEFT_OUT, Tests
 from dashboard.markup import tables
@@ -39,7 +39,7 @@ def show(current: InsideScene, dark: bool) -> None:
     ):
         return
     try:
-        tests = state.tests(current.choices.model, current.text)
+        tests = caches.tests(current.choices.model, current.text)
     except ValueError as error:
         st.error(markdown(sentence(str(error))), icon=":material/info:")
         return
@@ -83,7 +83,7 @@ def _saliency(current: InsideScene, tests: Tests, dark: bool) -> None:
     delta = ""
     if method == INTEGRATED:
         step = min(st.session_state["step"], len(trace.target)) - 1
-        found = state.integrated(current.choices.model, current.text, step)
+        found = caches.integrated(current.choices.model, current.text, step)
         grid, values = _row(grid, step), found.values
         delta = f" Completeness: the row misses the change from the baseline by {found.delta[0]:+.3f} nats."
     else:

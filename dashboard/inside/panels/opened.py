@@ -9,7 +9,7 @@ from attnviz.figures import labels
 from attnviz.figures.inside import product_spread, score_bars, score_parts
 from attnviz.inside import Step
 from dashboard.browser.plot import named, plots
-from dashboard.inside import state
+from dashboard.inside import caches
 from dashboard.inside.scene import InsideScene
 from dashboard.markup import tables
 from dashboard.markup.text import markdown, said
@@ -34,7 +34,7 @@ def show(current: InsideScene, dark: bool) -> None:
     if steps > 1:
         st.slider(f"Step (1 to {steps})", 1, steps, key="step", bind="query-params", help="A step is one target token.")
     try:
-        found = state.step(
+        found = caches.step(
             current.choices.model,
             current.trace,
             st.session_state["step"] - 1,

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from attnviz.models import checkpoint_files
-from dashboard.session import state
+from dashboard.session import catalogue
 
 NAME = "en-fr/transformer"
 
@@ -19,7 +19,7 @@ def root(tmp_path, monkeypatch):
 
 def test_layers_and_heads_are_the_models(root):
     options = checkpoint_files.read_config(NAME).options
-    assert state.layers_and_heads(NAME) == (options["layers"], options["heads"])
+    assert catalogue.layers_and_heads(NAME) == (options["layers"], options["heads"])
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_layers_and_heads_are_the_models(root):
 def test_a_damaged_config_takes_no_more_than_its_own_model(root, options):
     config = checkpoint_files.read_json(root / NAME / "config.json")
     checkpoint_files.write_json(root / NAME / "config.json", config | {"options": options})
-    assert state.layers_and_heads(NAME) == (1, 1)
+    assert catalogue.layers_and_heads(NAME) == (1, 1)
 
 
 def test_no_checkpoint_at_all(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path))
-    assert state.layers_and_heads(NAME) == (1, 1)
+    assert catalogue.layers_and_heads(NAME) == (1, 1)

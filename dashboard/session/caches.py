@@ -1,0 +1,171 @@
+"""What all sessions share, because nothing in it can change: models, tokenizers and traces. The only file with `st.cache_*`.
+
+Each function takes names and texts. Behind it is a cached one that also takes a stamp of the model's files, so that a model
+whose files have changed is read again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from attnviz.models import checkpoint_files, names
+from attnviz.models.names import HuggingFaceName, ModelName
+from dashboard.session import catalogue
+
+
+def model(name: str):
+    """Any model (`attnviz.models.names.parse`), ready to trace. Raises ValueError."""
+    return _kept(name).model(*key(name))
+
+
+def trace(name: str, text: str, target: str | None, beam: int):
+    """The trace of a text by a trained model, computed once. Raises CheckpointError, TextError."""
+    return _trained_trace(*key(name), text, target, beam)
+
+
+def read(name: str, text: str):
+    """The trace of a text by any model, with its own output (translation, label, or none). Raises ValueError."""
+    return _kept(name).trace(*key(name), text)
+
+
+def effect(name: str, text: str, off: tuple):
+    """What a model says of a text without some heads (`attnviz.heads.Head`), computed once."""
+    return _kept(name).effect(key(name), name, text, off)
+
+
+def importance(name: str, text: str, target: str | None, only: list):
+    """The heads of `only` switched off in turn: an iterator, to be stopped whenever."""
+    from attnviz import ablation
+
+    return ablation.importance(model(name), text, target, only)
+
+
+def measure(choices, shown):
+    """The table of heads (`HeadsChoices` and the trace at the level shown), computed once; not to be written to."""
+    return _table(choices.source.key, choices.text, choices.kind, choices.words, choices, shown)
+
+
+def nearest(choices, shown, head):
+    """The other heads by their distance from one head, of the trace at the level shown; computed once; not to be written to."""
+    return _nearest(choices.source.key, choices.text, choices.words, head, shown)
+
+
+def fingerprint(name: str) -> str:
+    """SHA-256 of a trained model's weights."""
+    return _fingerprint(*key(name))
+
+
+def context_width(name: str) -> int:
+    """Numbers in the one vector that stands for the sentence, of a model without attention."""
+    return _trained(*key(name)).model.summary.out_features
+
+
+def card(name: str) -> dict:
+    """The card of a model, and `bytes` of its weights; {} when the card cannot be read."""
+    root = catalogue.root()
+    return _card(name, str(root), _stamp(*(root / name / file for file in ("card.json", "model.safetensors"))))
+
+
+def key(name: str) -> tuple[str, str, tuple]:
+    """Name, root, and a stamp that changes when a file of the model does."""
+    root = catalogue.root()
+    return name, str(root), _stamp(*names.parse(name).files(root))
+
+
+def _stamp(*paths: Path) -> tuple:
+    return tuple((path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None for path in paths)
+
+
+@st.cache_resource(show_spinner="Reading the trained models …", max_entries=32)
+def _trained(name: str, root: str, stamp: tuple):
+    from attnviz import loading
+
+    return loading.load_checkpoint(name, Path(root))
+
+
+@st.cache_resource(show_spinner=False, max_entries=256)
+def _trained_trace(name: str, root: str, stamp: tuple, text: str, target: str | None = None, beam: int = 1):
+    import torch
+
+    torch.set_num_threads(1)  # holds for the calling thread, and every rerun has its own; a second one only costs here
+    found = _trained(name, root, stamp)
+    return found.trace(text, target, beam) if beam > 1 else found.trace(text, target)
+
+
+# Models that people bring, and their traces, are large: 12 layers of 12 heads on 512 tokens are 150 MB. Few are kept.
+@st.cache_resource(show_spinner="Reading the model …", max_entries=2)
+def _own(name: str, root: str, stamp: tuple):
+    from attnviz import loading
+
+    return loading.load(name)
+
+
+@st.cache_resource(show_spinner="Reading the text …", max_entries=4)
+def _own_trace(name: str, root: str, stamp: tuple, text: str):
+    return _own(name, root, stamp).trace(text)
+
+
+@st.cache_resource(show_spinner="Translating again without them …", max_entries=32)
+def _trained_effect(key: tuple, name: str, text: str, off: tuple):
+    from attnviz import ablation
+
+    return ablation.effect(model(name), off, text)
+
+
+@st.cache_resource(show_spinner="Reading the text again without them …", max_entries=1)
+def _own_effect(key: tuple, name: str, text: str, off: tuple):
+    from attnviz import ablation
+
+    return ablation.effect(model(name), off, text)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The caches of one kind of model, which differ in size."""
+
+    model: Callable
+    trace: Callable
+    effect: Callable
+
+
+_KEPT = {
+    ModelName: _Kept(_trained, _trained_trace, _trained_effect),
+    HuggingFaceName: _Kept(_own, _own_trace, _own_effect),
+}
+
+
+def _kept(name: str) -> _Kept:
+    return _KEPT[type(names.parse(name))]
+
+
+@st.cache_resource(show_spinner="Measuring every head …", max_entries=64)
+def _table(source: tuple, text: str, kind: str, words: bool, _choices, _shown):
+    from dashboard.heads import scene
+
+    return scene.measure(_choices, _shown)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _nearest(source: tuple, text: str, words: bool, head, _shown):
+    from attnviz import heads
+
+    return heads.nearest(_shown, head)
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _fingerprint(name: str, root: str, stamp: tuple) -> str:
+    from attnviz.models import checkpoints
+
+    return checkpoints.fingerprint(name, Path(root))
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _card(name: str, root: str, stamp: tuple) -> dict:
+    written, weights = stamp
+    try:
+        card = checkpoint_files.read_card(name, Path(root)) if written else {}
+    except checkpoint_files.CheckpointError:
+        card = {}
+    return card | ({"bytes": weights[1]} if weights else {})

@@ -1,0 +1,44 @@
+"""Which models the page offers: the checkpoints below one folder. No torch, and nothing is read but their JSON."""
+
+import os
+from pathlib import Path
+
+from attnviz.mechanisms import MECHANISMS
+from attnviz.models import checkpoint_files
+from attnviz.models.names import ModelName
+from dashboard.choices import pairs
+
+
+def root() -> Path:
+    """The checkpoints folder: ATTNVIZ_CHECKPOINTS, or the project's own."""
+    return Path(os.environ.get("ATTNVIZ_CHECKPOINTS") or checkpoint_files.ROOT)
+
+
+def offered() -> dict[str, list[str]]:
+    """pair -> its mechanisms, in the order of `MECHANISMS`; a checkpoint may turn out to be damaged.
+
+    Where there is none at all, what ought to be there: the page then says that it is missing.
+    """
+    mechanisms: dict[str, list[str]] = {}
+    for name in map(ModelName.parse, checkpoint_files.names(root())):
+        if name.task.translates and name.mechanism in MECHANISMS:
+            mechanisms.setdefault(name.pair, []).append(name.mechanism)
+    in_order = {pair: sorted(mechanisms[pair], key=list(MECHANISMS).index) for pair in pairs.ordered(mechanisms)}
+    return in_order or {pairs.DEFAULT: list(pairs.FIRST)}
+
+
+def many_headed() -> list[str]:
+    """The models with several heads in a layer, those that translate first."""
+    names = checkpoint_files.names(root())
+    translating = [f"{pair}/transformer" for pair, mechanisms in offered().items() if "transformer" in mechanisms]
+    return translating + [name for name in names if ModelName.parse(name).task.classifies]
+
+
+def layers_and_heads(model: str) -> tuple[int, int]:
+    """Of a Transformer, as it was trained; (1, 1) when it cannot be read: then it is not shown either."""
+    try:
+        options = checkpoint_files.read_config(model, root()).options
+    except ValueError:
+        return 1, 1
+    counts = options.get("layers"), options.get("heads")
+    return counts if all(type(count) is int and count > 0 for count in counts) else (1, 1)

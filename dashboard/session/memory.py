@@ -1,0 +1,52 @@
+"""What one session remembers: the last scene that could be drawn, so that a text that fails takes nothing off the page;
+where the visitor stands in the picture; an uploaded trace; and the heads measured so far."""
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+
+from dashboard.session import caches
+
+_SCENE, _PLACE, _CHANGES, _UPLOAD = "last scene of ", "place", "importance", "saved_trace"
+
+
+@dataclass
+class Place:
+    """Where a session stands in the picture. Downloads read it when they are clicked, on a thread without a session; by
+    then the step may have moved without the rest of the page being run again."""
+
+    step: int = 0  # from 0
+    difference: tuple[int, int] | None = None  # places of the two columns whose maps are subtracted
+
+
+def remember(scene, session: MutableMapping, page: str) -> None:
+    """Keep the scene that a page drew last. page : the name of its folder."""
+    session[_SCENE + page] = scene
+
+
+def last(session: MutableMapping, page: str):
+    """The scene that a page drew last in this session, or None."""
+    return session.get(_SCENE + page)
+
+
+def place(session: MutableMapping) -> Place:
+    """The session's one Place."""
+    if _PLACE not in session:
+        session[_PLACE] = Place()
+    return session[_PLACE]
+
+
+def uploaded_trace(session: MutableMapping, file):
+    """The trace in a file that was uploaded (Streamlit's), read once; of one file at a time. Raises ValueError."""
+    if session.get(_UPLOAD, (None,))[0] != file.file_id:
+        from attnviz.trace import files as trace_files
+
+        session[_UPLOAD] = (file.file_id, trace_files.unpack_for_page(file.getvalue(), file.name))
+    return session[_UPLOAD][1]
+
+
+def head_changes(session: MutableMapping, model: str, text: str) -> list:
+    """The heads measured so far (`ablation.importance`), of one model and text at a time; a list to be added to."""
+    asked = (*caches.key(model), text)
+    if session.get(_CHANGES, (None,))[0] != asked:
+        session[_CHANGES] = (asked, [])
+    return session[_CHANGES][1]

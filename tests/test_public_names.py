@@ -1,0 +1,49 @@
+"""What notebooks, scripts and shells use keeps its name: the package's root, its modules and the command line."""
+
+import importlib
+
+import pytest
+
+import attnviz
+from attnviz.cli.commands import COMMANDS
+
+MODULES = (
+    "figures",
+    "select",
+    "stats",
+    "heads",
+    "patterns",
+    "rollout",
+    "ablation",
+    "alignment",
+    "gold",
+    "inside",
+    "intervene",
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_of_the_root(name):
+    assert importlib.import_module(f"attnviz.{name}").__doc__
+
+
+@pytest.mark.parametrize("name", ["load", "available", "from_arrays", "save_trace", "load_trace"])
+def test_functions_of_the_root(name):
+    assert callable(getattr(attnviz, name))
+    assert name in attnviz.__all__
+
+
+def test_the_trace_is_where_it_was():
+    from attnviz.trace import AttentionMap, Token, Trace
+
+    assert [value.__name__ for value in (Trace, AttentionMap, Token)] == ["Trace", "AttentionMap", "Token"]
+
+
+def test_the_commands():
+    assert set(COMMANDS) >= {"models", "trace", "evaluate", "align", "download", "train", "study", "corpus"}
+
+
+def test_the_models_that_ship():
+    assert {"en-fr/bahdanau", "en-fr/transformer", "reverse/luong-general", "sst2/self-attention"} <= set(
+        attnviz.available()
+    )
