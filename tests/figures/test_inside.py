@@ -89,3 +89,12 @@ def test_the_spread_says_that_it_is_sampled():
     assert figure.layout.meta["description"].startswith("Sampled: ")
     with pytest.raises(ValueError, match=r"^the frame of the spread must have the columns width, scaled, "):
         product_spread(frame.drop(columns="scaled"))
+
+
+def test_the_numbers_beside_the_longest_bars_have_room():
+    figure = score_parts(step(), 0)
+    values = [value for value in figure.data[0].x if value is not None]
+    low, high = figure.layout.xaxis.range
+    room = 0.1 * (max(0, *values) - min(0, *values))
+    assert high >= max(0, *values) + room
+    assert low <= min(0, *values) - room * (min(values) < 0)

@@ -26,6 +26,7 @@ def score_parts(found, key: int, count: int = 10, title: str | None = None, *, d
     frame = layout(dark, height, (150, 40, 8 + above, 36), title and labels.escape(title), describe_parts(found, key))
     frame |= dict(
         xaxis=dict(
+            range=_span([value for value in values if value is not None]),
             gridcolor=colors.grid,
             zeroline=True,
             zerolinecolor=colors.muted,
@@ -53,6 +54,13 @@ def describe_parts(found, key: int) -> str:
         "over "
         f"{found.parts.terms.shape[1]} {found.parts.unit}s; the largest terms: {listed}."
     )
+
+
+def _span(values: list[float]) -> list[float]:
+    """The axis, with room for the numbers at the ends of the longest bars."""
+    least, most = min(0.0, *values), max(0.0, *values)
+    room = 0.15 * ((most - least) or 1.0)
+    return [least - room * (least < 0), most + room]
 
 
 def _bars(values: list[float | None], colors) -> dict:
