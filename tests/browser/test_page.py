@@ -205,7 +205,7 @@ def test_numbers_behind_a_chart(dashboard):
     dashboard.open()
     dashboard.page.get_by_text("Charts as tables too").click()
     table = dashboard.page.locator("table.numbers:not(.card *)").first
-    dashboard.page.wait_for_function("document.querySelectorAll('table.numbers:not(.card *)').length === 10")
+    dashboard.page.wait_for_function("document.querySelectorAll('table.numbers:not(.card *)').length === 11")
     cells = [float(cell) for cell in table.locator("tbody tr").nth(2).locator("td").all_inner_texts()]
     assert cells == pytest.approx(dashboard.heatmaps()[0]["weights"][2], abs=0.006)
 
