@@ -43,7 +43,7 @@ def test_every_document_is_reached_from_the_readme():
 
 
 def test_the_readme_is_short():
-    assert len(README.read_text(encoding="utf-8").splitlines()) <= 140
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 130
 
 
 def test_the_readme_has_two_commands_for_a_shell():
