@@ -65,8 +65,8 @@ def _own() -> Source:
     if not _is_folder(name) and st.session_state.get(_ALLOWED) != name:
         st.button("Look it up on the Hugging Face hub", key="look_up", on_click=_allow, args=(name,))
         raise Waiting(
-            f"This link names a model that is no folder here: {name[:80]}. Only with a click on the left is it looked up on the "
-            "Hugging Face hub, which then learns your address and this name."
+            f"{name[:80]} is not a folder on this machine. Click the button on the left to load it from the Hugging Face hub. "
+            "The hub then sees your IP address and this name."
         )
     return sources.Own(HUGGING_FACE + name)
 

@@ -58,7 +58,7 @@ def test_every_mechanism_has_a_step_to_open(name):
     assert scores["layout"]["meta"]["description"].startswith("Scores and weights of step 2, ")
     assert parts["layout"]["meta"]["description"].startswith("The score of ")
     assert app.latex and "Scores and weights of this step" in page(app)
-    asks = {"bahdanau": "<b>before</b>", "transformer": "own projection"}
+    asks = {"bahdanau": "<b>before</b>", "transformer": "query matrix"}
     assert asks.get(name, "<b>after</b>") in page(app)
 
 

@@ -84,8 +84,8 @@ def test_a_writer_without_some_heads(folder):
 @pytest.mark.parametrize(
     "family, kind, how",
     [
-        ("bert", "encoder", "each token masked in turn and read from all others"),
-        ("gpt2", "decoder", "each token from those before it"),
+        ("bert", "encoder", "each token of your text is predicted: masked in turn, from all others"),
+        ("gpt2", "decoder", "each token of your text is predicted: from those before it"),
     ],
 )
 def test_a_reader_without_some_heads_says_what_is_measured_instead(folder, family, kind, how):

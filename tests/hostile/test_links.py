@@ -36,7 +36,7 @@ def test_a_link_looks_nothing_up_without_a_click(asked, name):
     app = heads_app.run(model=HF, own=name, text="a dog")
     assert not app.exception and asked == []
     app.run()
-    assert asked == [] and "Only with a click on the left is it looked up" in app.info[0].value
+    assert asked == [] and "Click the button on the left to load it from the Hugging Face hub" in app.info[0].value
     app.button(key="look_up").click().run()
     assert asked == [name.removeprefix("hf:")] and not app.exception
 

@@ -124,7 +124,7 @@ def _predicted(current: HeadsScene, effect: Effect) -> str:
     )
     before, after = effect.log_probs
     return (
-        f'<p class="what" role="status">This model does not write text, so it predicts the tokens of yours: {_how(current, len(pairs))}. '
+        f'<p class="what" role="status">This model does not write text, so each token of your text is predicted: {_how(current, len(pairs))}. '
         f"Log-probability of the tokens: {before:.2f} with all heads, {after:.2f} without these heads (<b>{effect.change:+.2f}</b> nats).</p>"
         + tables.table(
             f"Probability of each token{some}",
@@ -136,10 +136,10 @@ def _predicted(current: HeadsScene, effect: Effect) -> str:
 
 def _how(current: HeadsScene, count: int) -> str:
     if any(m.kind == "decoder" for m in current.trace.maps):
-        return "each token from those before it"
+        return "from those before it"
     tokens = sum(not token.special for token in current.trace.source)
-    which = "each token" if count == tokens else f"{count} of the {tokens} tokens, evenly spread, each"
-    return f"{which} masked in turn and read from all others (Salazar et al. 2020)"
+    which = "" if count == tokens else f", for {count} of the {tokens} tokens, evenly spread"
+    return f"masked in turn, from all others{which} (Salazar et al. 2020)"
 
 
 def _most_probable(prediction: Prediction) -> str:

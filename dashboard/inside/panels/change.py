@@ -75,8 +75,8 @@ def _written(current: InsideScene, outcome: Outcome) -> str:
     ]
     words = f"The translation {'changes' if changed else 'stays the same'}."
     caution = (
-        "Changed attention makes a context that the model has not met in training: a word may be lost to that alone. "
-        "A word that stays could be said without this attention."
+        "The model never saw such a context in training, so a word may disappear for that reason alone. If a word "
+        "stays, the model can produce it without this attention."
     )
     table = tables.table("What the model writes", ["text", "log-probability"], rows, cells=current.languages.target)
     return f'<p class="what" role="status">{words}</p>{table}<p class="small">{html.escape(caution)}</p>'

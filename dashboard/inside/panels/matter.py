@@ -63,8 +63,8 @@ def verdict(tests: Tests) -> str:
     return (
         f"Permuting attention at a step moves its next-token distribution {moved}: median total variation "
         f"{variation:.2f} of at most 1. Deleting the source tokens with the largest weights costs {own:.2f} of "
-        f"probability, deleting random ones {chance:.2f}. Both make inputs unlike the training data, so neither says "
-        "alone why a word was written."
+        f"probability, deleting random ones {chance:.2f}. Both tests give the model unusual inputs. Neither alone "
+        "explains why it wrote a word."
     )
 
 
@@ -85,7 +85,7 @@ def _saliency(current: InsideScene, tests: Tests, dark: bool) -> None:
         step = min(st.session_state["step"], len(trace.target)) - 1
         found = caches.integrated(current.choices.model, current.text, step)
         grid, values = _row(grid, step), found.values
-        delta = f" Completeness: the row misses the change from the baseline by {found.delta[0]:+.3f} nats."
+        delta = f" Completeness error: {found.delta[0]:+.3f} nats (the sum of the row against the true change)."
     else:
         values = tests.attributions[method]
     beside = saliency(grid, values, method, dark=dark)
@@ -140,7 +140,7 @@ def _agreement(tests: Tests) -> str:
     ]
     spread = spread_of_tau(len(tests.subject.source))
     return tables.table(
-        f"Agreement with attention, mean over target tokens (a random order of one token has τ-b 0 ± {spread:.2f})",
+        f"Agreement with attention, mean over target tokens (for random orders: 0 ± {spread:.2f} for each token)",
         ["Kendall’s τ-b", "same first token (per cent)"],
         rows,
     )

@@ -17,11 +17,11 @@ from dashboard.shell import frame
 from dashboard.shell.problems import sentence
 
 ASKS = {
-    "before": "The decoder’s state <b>before</b> this step asks, so it has not yet read the token just written. "
-    "Then the decoder steps, with the context.",
-    "after": "The decoder steps first. Its state <b>after</b> the step asks, so it has already read the token that was "
-    "just written.",
-    "layer": "What this layer has made of the target so far asks, through the head’s own projection.",
+    "before": "The query is the decoder’s state <b>before</b> this step. It does not yet include the token just "
+    "written. Then the decoder steps, with the context.",
+    "after": "The decoder steps first. The query is its state <b>after</b> the step, which includes the "
+    "token just written.",
+    "layer": "The query is this layer’s state for the target so far, times the head’s query matrix.",
 }
 _TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
