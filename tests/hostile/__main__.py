@@ -51,7 +51,6 @@ def run_batch(kind: str, seed: int, count: int) -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    os.environ["OMP_NUM_THREADS"] = "1"
     out = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
@@ -77,6 +76,7 @@ def _watch(kind: str, seed: int, count: int, tally: Tally) -> int:
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         log, err = Path(folder) / "left.log", Path(folder) / "err"
         environment = os.environ | {"PYTHONPATH": str(HERE.parent / "helpers" / "offline"), "LEFT_LOOPBACK": str(log)}
+        environment["OMP_NUM_THREADS"] = "1"  # processes beside each other: threads would wait for threads
         with err.open("wb") as errors:
             process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=errors, env=environment, cwd=HERE.parents[1]
