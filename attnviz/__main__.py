@@ -13,10 +13,10 @@ from attnviz.cli.commands import COMMANDS, PROGRAM, RESUMABLE, one_line, parser
 def main(arguments: list[str] | None = None) -> int:
     """Run one command -> exit status: 0, 2 after an error, 130 when interrupted, 141 when nobody reads the output."""
     words = sys.argv[1:] if arguments is None else arguments
-    args = parser(words).parse_args(words)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # it is None where it was closed: then nothing is written
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its code
+    args = parser(words).parse_args(words)
     try:
         COMMANDS[args.command].run(args)
         _flush()

@@ -13,6 +13,7 @@ if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
 
 from dashboard.pages import PAGES, Page  # noqa: E402
 from dashboard.session import carry  # noqa: E402
+from dashboard.shell import link_notes  # noqa: E402
 
 st.set_page_config(
     page_title="attnviz · see how attention works",
@@ -23,9 +24,13 @@ st.set_page_config(
 
 
 def run(page: Page) -> None:
+    link_notes.remember(st.session_state)
     with st.sidebar:
         chosen = page.sidebar()
+    note = st.container()
     page.show(chosen)  # imports torch, pandas and plotly: the browser already has something to do
+    with note:
+        link_notes.show(st.session_state)
 
 
 def entry(page: Page) -> st.Page:

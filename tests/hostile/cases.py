@@ -115,7 +115,7 @@ def run_command(place: Workplace, case) -> None:
     kept.write_text("mine, and as long as it was", encoding="utf-8")
     before = os.getcwd()
     os.chdir(place.folder)
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape") for _ in range(2))
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="strict") for _ in range(2))
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             status = _status(case)

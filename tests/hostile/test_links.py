@@ -55,3 +55,15 @@ def test_a_link_reaches_no_network_in_the_real_server(watched, chrome):
     page.wait_for_timeout(500)
     assert watched.left == ""
     page.close()
+
+
+def test_a_wrong_value_is_named_and_the_default_drawn(watched, chrome):
+    page = chrome.new_page()
+    page.goto(f"{watched.address}/?beam=x&layer=99&units=q&text=a+dog&unknown=1&step=-9")
+    page.get_by_text("It shows the default instead.").wait_for(timeout=60_000)
+    said = page.get_by_text("It shows the default instead.").inner_text()
+    assert "beam = “x”" in said and "layer = “99”" in said and "units = “q”" in said and "text" not in said
+    page.goto(f"{watched.address}/?beam=greedy&layer=3&units=pieces&text=a+dog")  # defaults, which are no mistakes
+    page.locator(".said").first.wait_for(timeout=60_000)
+    assert page.get_by_text("It shows the default instead.").count() == 0
+    page.close()

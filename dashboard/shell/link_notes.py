@@ -1,0 +1,54 @@
+"""A note on what a link asked for and this page does not have. Streamlit takes such values out of the address silently."""
+
+import contextlib
+from collections.abc import MutableMapping
+
+import streamlit as st
+
+from dashboard.choices import options, pairs
+from dashboard.markup.text import markdown
+
+_ASKED = "asked by the link"
+_QUOTED = 80  # characters of a value
+# What the address may call the value of a control: Streamlit leaves out a value that is the default, which is no mistake.
+_WORDS = (
+    str,
+    lambda value: str(value).lower(),
+    options.number,
+    options.title,
+    options.target_title,
+    options.head_title,
+    lambda value: options.BEAMS[value],
+    lambda value: options.KINDS[value],
+    lambda value: pairs.of(value).title,
+    lambda value: value or "none",
+)
+
+
+def remember(session: MutableMapping) -> None:
+    """Keep what the link says that opened this session. Call it before there is any widget."""
+    if _ASKED not in session:
+        session[_ASKED] = {key: st.query_params[key] for key in st.query_params}
+
+
+def show(session: MutableMapping) -> None:
+    """A note for the values that the controls of this page did not take. Call it when all controls are there."""
+    asked = session[_ASKED] = {key: value for key, value in session[_ASKED].items() if key not in st.query_params}
+    ignored = [
+        f"{key} = “{value[:_QUOTED]}”"
+        for key, value in asked.items()
+        if key in session and value not in _words(session[key])
+    ]
+    if ignored:
+        st.info(
+            markdown(f"This page has no {', '.join(ignored)}. It shows the default instead."),
+            icon=":material/link_off:",
+        )
+
+
+def _words(value) -> set[str]:
+    found = set()
+    for words in _WORDS:
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+            found.add(words(value))
+    return found
