@@ -1,5 +1,6 @@
 """Write a file so that readers see the old content or the new, never a part."""
 
+import contextlib
 import errno
 import os
 import stat
@@ -32,7 +33,8 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
             error.strerror = f"the folder {place.parent} is read-only"
         raise
     finally:
-        temporary.unlink(missing_ok=True)  # left over when `write` failed
+        with contextlib.suppress(OSError):  # on a read-only file system there is none
+            temporary.unlink()  # left over when `write` failed
 
 
 def _mode(path: Path) -> int | None:

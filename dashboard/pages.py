@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from importlib import import_module
 
+from dashboard.shell import link_notes
+
 
 @dataclass(frozen=True)
 class Page:
@@ -14,6 +16,7 @@ class Page:
 
     def sidebar(self) -> dict:
         """Draw the sidebar -> what was chosen there."""
+        link_notes.drop_empty()
         return import_module(f"dashboard.{self.folder}.sidebar").show()
 
     def show(self, chosen: dict) -> None:

@@ -107,7 +107,7 @@ def check(content: object) -> tuple[dict, bool]:
 def _model(model: object) -> dict:
     if not isinstance(model, dict):
         raise TokenizerError("it has no model")
-    if model.get("type", "BPE") not in _MODELS:
+    if not isinstance(kind := model.get("type", "BPE"), str) or kind not in _MODELS:
         raise TokenizerError(f"its model is of a kind that is not known: {str(model.get('type'))[:80]!r}")
     vocabulary = model.get("vocab")
     if not isinstance(vocabulary, dict | list) or len(vocabulary) > PIECES:

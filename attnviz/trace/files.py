@@ -74,6 +74,8 @@ def unpack_for_page(content: bytes, name: str) -> Trace:
 
 
 def _short(text: str) -> str:
+    """One line, without what moves a cursor: the names of fields may hold anything."""
+    text = "".join(character if character.isprintable() else " " for character in text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 

@@ -9,6 +9,7 @@ from dashboard.choices import options, pairs
 from dashboard.markup.text import markdown
 
 _ASKED = "asked by the link"
+_MAY_BE_EMPTY = ("text", "force", "own", "gold", "order", "color", "off", "compare", "show")
 _QUOTED = 80  # characters of a value
 # What the address may call the value of a control: Streamlit leaves out a value that is the default, which is no mistake.
 _WORDS = (
@@ -29,6 +30,18 @@ def remember(session: MutableMapping) -> None:
     """Keep what the link says that opened this session. Call it before there is any widget."""
     if _ASKED not in session:
         session[_ASKED] = {key: st.query_params[key] for key in st.query_params}
+
+
+def drop_empty() -> None:
+    """Take `?beam=` out of the address: a group of buttons would have none pressed. Call it before there is any widget.
+
+    An empty text, or no pair of words, is something that a person can choose.
+    """
+    empty = [key for key in st.query_params if key not in _MAY_BE_EMPTY and st.query_params[key] == ""]
+    for key in empty:
+        del st.query_params[key]
+    if empty:
+        st.rerun()  # what the address held when this run began is what its controls would begin with
 
 
 def show(session: MutableMapping) -> None:

@@ -67,3 +67,15 @@ def test_a_wrong_value_is_named_and_the_default_drawn(watched, chrome):
     page.locator(".said").first.wait_for(timeout=60_000)
     assert page.get_by_text("It shows the default instead.").count() == 0
     page.close()
+
+
+@pytest.mark.parametrize("page, charts", [("/?text=a+dog", 5), ("/heads?text=a+dog", 5)])
+def test_empty_values_are_none(watched, chrome, page, charts):
+    """`?beam=` left a group of buttons with none pressed, and the page with nothing to draw."""
+    tab = chrome.new_page()
+    tab.goto(f"{watched.address}{page}&beam=&units=&layer=&head=&kind=&pair=&model=&depth=&row=&step=&target=")
+    tab.wait_for_function("n => document.querySelectorAll('.plot').length >= n", arg=charts, timeout=60_000)
+    assert (
+        tab.get_by_text("Something went wrong").count() == 0 and tab.locator(".st-key-notice [role=alert]").count() == 0
+    )
+    tab.close()

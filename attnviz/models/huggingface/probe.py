@@ -38,6 +38,11 @@ def _output(model: HuggingFaceModel) -> Any:
             raise ModelError(
                 f"{model.name}: its config does not say which token its decoder starts with (decoder_start_token_id)"
             )
+        if type(model.start) is not int or not 0 <= model.start < len(model.tokenizer):
+            raise ModelError(
+                f"{model.name}: decoder_start_token_id must be the number of one of its {len(model.tokenizer)} tokens; "
+                f"got {model.start!r:.80}"
+            )
         more = {"decoder_input_ids": torch.tensor([ids])}
     output = read(model.name, "attention over a text", lambda: model.run(ids, output_hidden_states=True, **more))
     if not hasattr(output, "get"):
