@@ -4,6 +4,7 @@ A command is a module with HELP, add_arguments(parser) and run(args). It imports
 """
 
 import argparse
+import os
 from collections.abc import Sequence
 
 from attnviz.cli import align, corpus, download, evaluate, models, study, trace, train
@@ -44,9 +45,11 @@ def parser(words: Sequence[str] = ()) -> Parser:
 
 
 def one_line(message: str, words: Sequence[str] = ()) -> str:
-    """A message without line breaks, in which the words of the command line have at most QUOTED characters each."""
+    """A message without line breaks, in which the words of the command line have at most QUOTED characters each.
+
+    A word that names something that exists stays whole: the reader has to find it."""
     for word in sorted(words, key=len, reverse=True):
-        if len(word) > QUOTED:
+        if len(word) > QUOTED and not os.path.exists(word):
             for said in (repr(word)[1:-1], word):
                 message = message.replace(said, f"{said[: QUOTED - 1]}…")
     message = " ".join(message.split())

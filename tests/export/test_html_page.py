@@ -1,7 +1,6 @@
 """Several traces as one page: small, offline, its step sliders apart from each other."""
 
 import pytest
-import serving
 import synthetic
 
 from attnviz.export import html_page
@@ -19,21 +18,20 @@ def test_a_page_without_traces_is_refused():
         html_page.page()
 
 
-def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path):
+def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path, chrome):
     file, troubles = tmp_path / "page.html", []
     file.write_bytes(html_page.page(*TRACES, plotly=PLOTLY.read_text(encoding="utf-8")))
     assert file.stat().st_size < 1_500_000
-    with serving.browser() as chrome:
-        page = chrome.new_context(offline=True).new_page()
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("requestfailed", lambda request: troubles.append(request.url))
-        page.goto(file.as_uri())
-        page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length === 7")
-        assert page.locator("h1").all_inner_texts() == [f"Attention of {trace.model}" for trace in TRACES]
-        assert "No attention" in page.locator("body").inner_text()
-        first, second = (page.locator(f"#{name}").inner_text for name in ("caption", "part1-caption"))
-        before = first()
-        page.locator("#part1-choose").fill("1")
-        page.wait_for_function("document.getElementById('part1-caption').textContent.startsWith('Step 2')")
-        assert first() == before and second().startswith("Step 2, ‘chien’")
+    page = chrome.new_context(offline=True).new_page()
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("requestfailed", lambda request: troubles.append(request.url))
+    page.goto(file.as_uri())
+    page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length === 7")
+    assert page.locator("h1").all_inner_texts() == [f"Attention of {trace.model}" for trace in TRACES]
+    assert "No attention" in page.locator("body").inner_text()
+    first, second = (page.locator(f"#{name}").inner_text for name in ("caption", "part1-caption"))
+    before = first()
+    page.locator("#part1-choose").fill("1")
+    page.wait_for_function("document.getElementById('part1-caption').textContent.startsWith('Step 2')")
+    assert first() == before and second().startswith("Step 2, ‘chien’")
     assert troubles == []

@@ -6,7 +6,6 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-import serving
 import synthetic
 from linked import PAIR, forced, sharp
 from PIL import Image
@@ -102,15 +101,14 @@ def test_hidden_cells_are_hatched_and_blank_rows_empty():
     assert b"<pattern" in printed.picture(TRACE, grid, "svg")
 
 
-def test_svg_in_a_browser_and_png_are_the_same_picture():
+def test_svg_in_a_browser_and_png_are_the_same_picture(chrome):
     """Two ways to the same pixels: Chromium draws the SVG, matplotlib the PNG."""
     width = 600
     png = Image.open(io.BytesIO(printed.picture(TRACE, GRID, "png", "column"))).convert("L")
-    with serving.browser() as chrome:
-        page = chrome.new_page(viewport={"width": width, "height": round(width * png.height / png.width)})
-        svg = printed.picture(TRACE, GRID, "svg", "column").decode()
-        page.set_content(f"<style>body{{margin:0}}svg{{width:100%;height:auto;display:block}}</style>{svg}")
-        drawn = Image.open(io.BytesIO(page.screenshot())).convert("L")
+    page = chrome.new_page(viewport={"width": width, "height": round(width * png.height / png.width)})
+    svg = printed.picture(TRACE, GRID, "svg", "column").decode()
+    page.set_content(f"<style>body{{margin:0}}svg{{width:100%;height:auto;display:block}}</style>{svg}")
+    drawn = Image.open(io.BytesIO(page.screenshot())).convert("L")
     coarse = (
         75,
         round(75 * png.height / png.width),

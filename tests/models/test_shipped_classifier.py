@@ -6,7 +6,7 @@ import pytest
 
 import attnviz
 from attnviz.models import checkpoint_files, checkpoints
-from dashboard.markup import parts
+from dashboard.markup import text
 
 NAME = "sst2/self-attention"
 PLAIN = {
@@ -59,7 +59,7 @@ def test_it_is_small():
 def test_characters_that_it_does_not_read_are_named():
     """Its reviews have no full stops: what stands in no token is said rather than gone."""
     assert (
-        parts.unread(load(NAME).trace("A < moving film.. 😴"))
-        == " Not read, as the reviews it learnt from have none: ‘&lt;’, ‘.’, ‘😴’."
+        text.unread(load(NAME).trace("A < moving film.. 😴"))
+        == " Not read, because the training reviews do not have them: ‘&lt;’, ‘.’, ‘😴’."
     )
-    assert parts.unread(load(NAME).trace("A moving film, isn't it?")) == ""
+    assert text.unread(load(NAME).trace("A moving film, isn't it?")) == ""

@@ -216,12 +216,6 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been_and_with_the_same_teachers_
             "ngrams must be 0 without teachers; got 2",
         ),
         (
-            "self-attention",
-            ("--teacher", ""),
-            None,
-            "--teacher must be the folder of a checkpoint, such as checkpoints/sst2/self-attention; got nothing",
-        ),
-        (
             "transformer",
             ("--pair", "en-fr"),
             NAME,
