@@ -72,6 +72,7 @@ def _add_train(commands) -> None:
     train.add_argument("--out", metavar="DIR", help="folder of checkpoints to write to (default: those of this project)")
     train.add_argument("--start", metavar="DIR", help="begin with the weights of this checkpoint, such as "
                        "checkpoints/en-fr/bahdanau, rather than at random (fine-tuning)")  # fmt: skip
+    train.add_argument("--moments", metavar="DIR", help="keep the model in this folder as it was now and then on the way")
     train.add_argument("--teacher", metavar="DIR", action="append", default=[], help="learn from what this classifier says of the "
                        "sentences and of n-grams of them, rather than from the labels (distillation); may be repeated")  # fmt: skip
     train.add_argument("--restart", action="store_true", help="begin again; a finished model that is there is kept in the folder before/ in its own")

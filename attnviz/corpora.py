@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from attnviz.division import Divider, without_doubles
 from attnviz.mechanisms import LABELS
 from attnviz.styles import UNSPACED
 from attnviz.text import PAD, Text
@@ -144,25 +145,39 @@ class Folder:
 
 
 def captions(source: str, target: str, data: Path) -> Corpus:
-    """Multi30K, and beside it the everyday sentences of Tatoeba where the data has them for the pair.
+    """Multi30K, and beside it everyday sentences of Tatoeba where the data has them for the pair.
 
-    multi30k/{train,val,test_2016_flickr,test_2017_flickr}.LANG[.gz], tatoeba_SOURCETARGET/pairs.tsv[.gz]
+    multi30k/{train,val,test_2016_flickr,test_2017_flickr}.LANG[.gz], everyday_SOURCETARGET/{train,val,test}.tsv[.gz] or, without
+    that, tatoeba_SOURCETARGET/pairs.tsv[.gz]. Beside everyday sentences, of which there are several times as many, a pass has
+    every caption twice.
     """
-    folder, everyday = Folder(data, "multi30k"), Folder(data, f"tatoeba_{source}{target}")
+    folder, everyday = Folder(data, "multi30k"), Folder(data, f"everyday_{source}{target}")
     train, val = (folder.split(name, source, target) for name in ("train", "val"))
     tests = {name: folder.split(name, source, target) for name in ("test_2016_flickr", "test_2017_flickr")}
-    more = everyday.table("pairs.tsv") if everyday.path.is_dir() else []
-    return Corpus(train + more, val, tests, folder.files | everyday.files)
+    if everyday.path.is_dir():
+        train, val = 2 * train + everyday.table("train.tsv"), val + everyday.table("val.tsv")
+        tests["everyday"] = everyday.table("test.tsv")
+        return Corpus(train, val, tests, folder.files | everyday.files)
+    few = Folder(data, f"tatoeba_{source}{target}")
+    more = few.table("pairs.tsv") if few.path.is_dir() else []
+    return Corpus(train + more, val, tests, folder.files | few.files)
 
 
 def tanaka(data: Path) -> Corpus:
-    """English to Japanese of the Tanaka corpus, both sides tokenised, English lower-cased.
+    """English to Japanese of the Tanaka corpus, both sides tokenised, English lower-cased; and everyday sentences of Tatoeba
+    where the data has them, whose Japanese is divided into words as that of the corpus is (division.py).
 
-    tanaka_enja/{train,dev,test}.{en,ja}[.gz]; scored on the morphemes as given.
+    tanaka_enja/{train,dev,test}.{en,ja}[.gz], everyday_enja/{train,val,test}.tsv[.gz]; scored on the morphemes as given, or,
+    with the everyday sentences, on characters.
     """
-    folder = Folder(data, "tanaka_enja")
+    folder, everyday = Folder(data, "tanaka_enja"), Folder(data, "everyday_enja")
     train, dev, test = (folder.split(name, "en", "ja") for name in ("train", "dev", "test"))
-    return Corpus(train, dev, {"test": test}, folder.files, "bleu_morphemes", "tokenised")
+    if not everyday.path.is_dir():
+        return Corpus(train, dev, {"test": test}, folder.files, "bleu_morphemes", "tokenised")
+    divider = Divider([japanese for _, japanese in train])
+    more, val, unseen = (divider.pairs(everyday.table(f"{name}.tsv")) for name in ("train", "val", "test"))
+    files = folder.files | everyday.files
+    return Corpus(without_doubles(train + more), dev + val, {"test": test, "everyday": unseen}, files, "bleu_char", "tokenised")
 
 
 def reviews(data: Path) -> Corpus:

@@ -22,6 +22,7 @@ class Settings:
     consistency: float = 0.0  # how much two passes under dropout must agree: alpha of R-Drop; 0: one pass
     word_dropout: float = 0.0  # share of a sentence's pieces that are read as unknown, in training
     piece_dropout: float = 0.0  # share of the merges of pieces that are left out, anew at each reading, in the first four fifths
+    augment: float = 0.0  # how often sentences are changed to what people type: factor on the shares of augment.py; 0: never
     start: str = ""  # SHA-256 of the weights that it begins with; "": random ones
     teachers: str = ""  # SHA-256 of the weights of the classifiers that it learns from, a space between; "": from labels
     ngrams: int = 0  # with teachers: how many n-grams of each sentence it learns from as well
@@ -43,7 +44,7 @@ def _each(names: str, fits: Callable[[float], bool], wanted: str) -> list[tuple]
 # What each number may be; NaN is none of these.
 _BOUNDS = [
     *_each("epochs batch_tokens learning_rate clip vocabulary", lambda value: 0 < value < math.inf, "positive and finite"),
-    *_each("warmup weight_decay consistency ngrams", lambda value: 0 <= value < math.inf, "at least 0 and finite"),
+    *_each("warmup weight_decay consistency ngrams augment", lambda value: 0 <= value < math.inf, "at least 0 and finite"),
     *_each("label_smoothing average beta2 word_dropout piece_dropout", lambda value: 0 <= value < 1, "at least 0 and below 1"),
     *_each("seed", lambda value: 0 <= value < 2**63, "at least 0 and below 2^63"),
 ]

@@ -99,6 +99,10 @@ class Run:
         last fifth of the epochs reads pieces whole, as they will be read ever after; without these a model is worse.
         """
         self.data = self._loosened() if epoch < self._loose_epochs else self.whole
+        return self.batches(epoch)
+
+    def batches(self, epoch: int) -> list[list[int]]:
+        """`data` in batches of like lengths, in an order that seed and epoch rule."""
         lengths = [max(len(a), len(b)) for a, b in self.data]
         return corpora.batches(lengths, self.plan.batch_tokens, random.Random(f"{self.plan.seed}/{epoch}"))
 

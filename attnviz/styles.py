@@ -12,9 +12,11 @@ Everything here ends up in the pair's tokenizer.json; a tokenizer that is loaded
 """
 
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -59,19 +61,34 @@ def _each(word: str) -> pre_tokenizers.PreTokenizer:
     )  # fmt: skip
 
 
-def byte_pairs(tokenizer: Tokenizer, texts: list[str], size: int) -> None:
-    """Byte-pair encoding (Sennrich et al. 2016), on characters."""
+# What people in Europe write names with; NFKC leaves each of them as it is.
+_EUROPEAN = "".join(c for c in map(chr, range(0x21, 0x180)) if c.isprintable() and unicodedata.normalize("NFKC", c) == c) + "€£"
+_ROOM = 10  # an alphabet is given to a vocabulary that is at least so many times as large
+
+
+def byte_pairs(tokenizer: Tokenizer, texts: list[str], size: int, alphabet: str = "") -> None:
+    """Byte-pair encoding (Sennrich et al. 2016), on characters. Every digit is a piece, so that any number can be copied.
+
+    alphabet : characters that get a piece even where no text has them, so that a name with them is not unknown.
+    """
     tokenizer.model = models.BPE(unk_token="<unk>", fuse_unk=True)
-    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=list(SPECIALS), show_progress=False, min_frequency=2)
+    known = list(alphabet) if len(alphabet) * _ROOM <= size else []
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=list(SPECIALS), show_progress=False, min_frequency=2, initial_alphabet=known
+    )
+    words = tokenizer.pre_tokenizer  # a number is one word all the same
+    digits = pre_tokenizers.Split(Regex(rf"{SPACE}?\p{{N}}"), behavior="isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, digits])
     tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.pre_tokenizer = words
 
 
-def weighed(tokenizer: Tokenizer, texts: list[str], size: int) -> None:
+def weighed(tokenizer: Tokenizer, texts: list[str], size: int, alphabet: str = "") -> None:
     """The pieces of `byte_pairs`, with the log of their share of the texts: a unigram model (Kudo 2018).
 
     It divides a word nearly as byte pairs do, and with the shares `Text` finds words where nobody typed spaces.
     """
-    byte_pairs(tokenizer, texts, size)
+    byte_pairs(tokenizer, texts, size, alphabet)
     counts = Counter(number for encoding in tokenizer.encode_batch(texts) for number in encoding.ids)
     pieces = [tokenizer.id_to_token(number) for number in range(tokenizer.get_vocab_size())]
     shares = [math.log(max(counts[number], 0.1) / counts.total()) for number in range(len(pieces))]
@@ -92,7 +109,7 @@ STYLES = {
             [pre_tokenizers.Metaspace(SPACE, prepend_scheme="always", split=False),
              pre_tokenizers.Split(Regex(_WRITTEN), behavior="isolated")]
         ),  # fmt: skip
-        byte_pairs,
+        partial(byte_pairs, alphabet=_EUROPEAN),
     ),
     # NFC, not NFKC: Japanese is printed with full-width marks and digits.
     "tokenised": Style(
@@ -100,7 +117,7 @@ STYLES = {
             [normalizers.NFC(), *_replace(_SAME), normalizers.Lowercase(), *_replace(_TYPED), normalizers.Strip()]
         ),
         _each(_TOKENISED),
-        weighed,
+        partial(weighed, alphabet=_EUROPEAN.lower()),
     ),
     "plain": Style(
         normalizers.Sequence(

@@ -150,6 +150,10 @@ class Text:
         found = [t if t.special else replace(t, word=bisect_right(ends, t.start)) for t in tokens]
         return (text, tuple(found)) if self.marked else _print(text, found)
 
+    def divide(self, text: str) -> str:
+        """The text with a space before every word, Japanese and Chinese ones too where there is a way to find them."""
+        return self._divide(text)[0]
+
     def _divide(self, text: str) -> tuple[str, Sequence[int]]:
         """The text with a space before every word, and the place in `text` of each of its characters and of its end.
 

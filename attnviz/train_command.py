@@ -50,7 +50,8 @@ def train(args: Namespace) -> None:
     _keep_vocabulary(args, root, name, changes, corpus)
     start, teachers = Path(args.start) if args.start else None, [Path(teacher) for teacher in args.teacher]
     before = lineage.begun(start) | lineage.taught(teachers)
-    folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=start, teachers=teachers)
+    folder = training.train(plan, corpus, root, args.pair, restart=args.restart, start=start, teachers=teachers,
+                            moments=Path(args.moments) if args.moments else None)  # fmt: skip
     corpus, _ = readable(corpus, checkpoints.load_text(args.pair, root))  # what was read
     card = evaluate.card(root, name, corpus, _command(args), progress=True)
     checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)} | before)

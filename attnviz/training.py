@@ -24,6 +24,7 @@ from attnviz.readable import readable
 from attnviz.run import Diverged, Run, token_loss
 from attnviz.text import SPECIALS, Text
 from attnviz.trained import LONGEST
+from attnviz.typed_run import TypedRun
 
 RUNS = dict.fromkeys(MECHANISMS, Run) | dict.fromkeys(CLASSIFIERS, LabelRun)
 
@@ -79,7 +80,7 @@ def _check_sizes(mechanism: str, options: dict) -> None:
 
 def train(
     plan: recipes.Settings, corpus: corpora.Corpus, root: Path, pair: str, save_every: float = 60.0, compile: bool = True,
-    restart: bool = False, start: Path | None = None, teachers: Sequence[Path] = (),
+    restart: bool = False, start: Path | None = None, teachers: Sequence[Path] = (), moments: Path | None = None,
 ) -> Path:  # fmt: skip
     """Train, resuming what `root/pair/mechanism` holds; returns that folder. The best epoch on validation ships.
 
@@ -87,6 +88,7 @@ def train(
     new run has its first model, a finished one that was there is kept in the folder `before`.
     start : folder of a checkpoint whose weights and tokenizer to begin with, rather than at random (fine-tuning).
     teachers : folders of classifiers from which a classifier learns, rather than from the labels (teaching.py).
+    moments : folder to keep the model in as it was now and then on the way (moments.py).
     Sentences that no model reads are left out, which is said. ValueError when a finished model is there without its run, or a
     run with other settings or data; CheckpointError.
     """
@@ -101,7 +103,7 @@ def train(
     corpus, left_out = readable(corpus, text)
     _say_left_out(left_out, given)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    run = _kind(plan, teachers)(plan, text, corpus.train, device, compile)
+    run = _kind(plan, teachers, pair, moments)(plan, text, corpus.train, device, compile)
     if begun.exists() and not restart:
         _resume(run, folder)
     elif start:
@@ -129,7 +131,9 @@ def _from(plan: recipes.Settings, folder: Path, start: Path | None, teachers: Se
     return replace(plan, **{key: " ".join(checkpoints.fingerprint(*files.place(one)) for one in of) for key, of in prints.items() if of})
 
 
-def _kind(plan: recipes.Settings, teachers: Sequence[Path]) -> Callable[..., Run]:
+def _kind(plan: recipes.Settings, teachers: Sequence[Path], pair: str, moments: Path | None) -> Callable[..., Run]:
+    if plan.augment or moments:
+        return partial(TypedRun, pair=pair, moments=moments)
     taught = [Classifier.load(*files.place(teacher)) for teacher in teachers]
     return partial(teaching.TaughtRun, teachers=taught) if taught else RUNS[plan.mechanism]
 

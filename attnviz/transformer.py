@@ -131,20 +131,22 @@ def begin_evenly(model: nn.Module) -> None:
 class Transformer(nn.Module):
     """Encoder-decoder; one matrix embeds source, target and output (the vocabulary is joint).
 
+    encoder_layers : where the encoder has another number of layers; a deep one costs little time, since it reads a sentence
+    once (Kasai et al. 2021).
     activation_dropout: of the feed-forward networks' hidden units; as dropout when it is None. norm_first: the norm
     before each sub-layer, not after it, as torch calls it. Post-norm begins with the weights of Glorot and Bengio (2010).
     """
 
     def __init__(self, vocabulary: int, width: int, heads: int, layers: int, hidden: int, dropout: float = 0.1,
                  attention_dropout: float = 0.0, longest: int = 512,
-                 activation_dropout: float | None = None, norm_first: bool = True):
+                 activation_dropout: float | None = None, norm_first: bool = True, encoder_layers: int | None = None):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         nn.init.normal_(self.embedding.weight, std=width**-0.5)
         self.register_buffer("places", positions(longest, width), persistent=False)
         within = dropout if activation_dropout is None else share(activation_dropout, "activation_dropout")
         shape = Shape(width, heads, hidden, dropout, attention_dropout, within, norm_first)
-        self.encoder = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
+        self.encoder = nn.ModuleList(EncoderLayer(shape) for _ in range(encoder_layers or layers))
         self.decoder = nn.ModuleList(DecoderLayer(shape) for _ in range(layers))
         self.encoder_norm, self.decoder_norm = (nn.LayerNorm(width) if norm_first else nn.Identity() for _ in range(2))
         if not norm_first:
