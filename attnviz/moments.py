@@ -15,7 +15,8 @@ FIRST = 10  # updates
 
 @cache
 def due(total: int, count: int = COUNT) -> frozenset[int]:
-    """The updates of a run of `total` before which a moment is kept: 0, then from FIRST on each a like factor after the last."""
+    """The updates of a run of `total` before which a moment is kept: 0, then from FIRST on each a like factor after the last, so that
+    the end of the run would be the next."""
     factor = (max(total, FIRST + 1) / FIRST) ** (1 / (count - 1))
     return frozenset({0, *(round(FIRST * factor**number) for number in range(count - 1))})
 
