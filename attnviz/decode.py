@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from attnviz import loops
 from attnviz.text import BOS, EOS, PAD, UNK
 
 NEVER = (PAD, BOS, UNK)  # produced by no decoder: there is nothing a reader could do with them
@@ -80,9 +81,24 @@ def unroll(model: nn.Module, source: Tensor, mask: Tensor | None, choose: Choose
     )
 
 
-def greedy(model: nn.Module, source: Tensor, mask: Tensor | None = None) -> Unrolled:
-    """The most probable token at every step. source (B, S), mask (B, S)."""
-    return unroll(model, source, mask, best, limit(source.shape[1]))
+def greedy(model: nn.Module, source: Tensor, mask: Tensor | None = None, end_loops: bool = False) -> Unrolled:
+    """The most probable token at every step. source (B, S), mask (B, S). end_loops : <eos> after a loop (loops.py)."""
+    return unroll(model, source, mask, unlooped(len(source)) if end_loops else best, limit(source.shape[1]))
+
+
+def unlooped(rows: int) -> Choose:
+    """`best`, which says <eos> after a loop (loops.py): for one batch of so many rows, from its first step on."""
+    said: list[list[int]] = [[] for _ in range(rows)]
+
+    def choose(step: int, logits: Tensor) -> Tensor:
+        token = best(step, logits)
+        looping = [row for row, pieces in enumerate(said) if loops.at_end(pieces)]
+        token[looping] = EOS
+        for pieces, number in zip(said, token.tolist()):
+            pieces.append(number)
+        return token
+
+    return choose
 
 
 def forced(model: nn.Module, source: Tensor, target: Tensor) -> Unrolled:
@@ -91,12 +107,12 @@ def forced(model: nn.Module, source: Tensor, target: Tensor) -> Unrolled:
 
 
 @torch.inference_mode()
-def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0) -> list[int]:
+def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end_loops: bool = False) -> list[int]:
     """Ids of the best of `width` hypotheses for one sentence (1, S), <eos> included.
 
     Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant). The
     search ends when `width` have ended and no living one is better as it stands: a heuristic, since with a penalty one that
-    is worse now may still end better.
+    is worse now may still end better. end_loops : a hypothesis ends after a loop (loops.py).
     """
     memory = _rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
     state, token = memory.state, source.new_full((width,), BOS)
@@ -107,6 +123,10 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0) -> 
     for t in range(1, limit(source.shape[1]) + 1):
         step = model.step(memory, state, token)
         total = scores.unsqueeze(1) + without(NEVER, torch.log_softmax(step.logits, dim=-1))  # (width, V)
+        for row in (row for row, pieces in enumerate(hypotheses) if end_loops and loops.at_end(pieces)):
+            end = total[row, EOS].item()
+            total[row] = -torch.inf
+            total[row, EOS] = end
         values, places = total.flatten().topk(2 * width)
         rows, words = places // total.shape[1], places % total.shape[1]
         alive = []

@@ -186,7 +186,7 @@ def _greedy(model: nn.Module, ids: list[list[int]], chosen: Sequence[int], devic
     for batch in corpora.batches([len(ids[i]) for i in chosen], BATCH, random.Random(0)):
         indices = [chosen[place] for place in batch]
         source = corpora.pad([ids[i] for i in indices]).to(device)
-        unrolled = decode.greedy(model, source, source != PAD)
+        unrolled = decode.greedy(model, source, source != PAD, end_loops=True)
         alone = [decode.limit(len(ids[i])) for i in indices]  # a longer neighbour must not let a sentence ramble on
         yield indices, unrolled, [min(pair) for pair in zip(unrolled.lengths(), alone)]
 
@@ -194,7 +194,7 @@ def _greedy(model: nn.Module, ids: list[list[int]], chosen: Sequence[int], devic
 def _beam(model: nn.Module, ids: list[list[int]], chosen: Sequence[int], device, width: int) -> Decoded:
     for i in chosen:
         source = torch.tensor([ids[i]], device=device)
-        best = decode.beam(model, source, width)
+        best = decode.beam(model, source, width, end_loops=True)
         yield [i], decode.forced(model, source, torch.tensor([best], device=device)), [len(best)]
 
 

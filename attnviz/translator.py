@@ -31,10 +31,10 @@ class Translator(Trained):
             unrolled = decode.forced(self.model, ids, torch.tensor([wanted.ids]))
             return self._trace(text, source, target, wanted.tokens, unrolled, forced=True)
         if beam > 1:
-            best = decode.beam(self.model, ids, beam)
+            best = decode.beam(self.model, ids, beam, end_loops=True)
             unrolled = decode.forced(self.model, ids, torch.tensor([best]))
         else:
-            unrolled = decode.greedy(self.model, ids)
+            unrolled = decode.greedy(self.model, ids, end_loops=True)
         translation, tokens = self.text.spell(unrolled.tokens[0].tolist())
         return self._trace(text, source, translation, tokens, unrolled, forced=False)
 
