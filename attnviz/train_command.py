@@ -54,9 +54,24 @@ def train(args: Namespace) -> None:
                             moments=Path(args.moments) if args.moments else None)  # fmt: skip
     corpus, _ = readable(corpus, checkpoints.load_text(args.pair, root))  # what was read
     card = evaluate.card(root, name, corpus, _command(args), progress=True)
+    card |= _of_typed_sentences(args, root, name, corpus)
     checkpoints.write_json(folder / "card.json", card | {"training_pairs": len(corpus.train)} | before)
     key = training.score_key(corpus)
     print(f"{folder} is ready: {key} {card['best'][key]:.2f} in epoch {card['best']['epoch']}")
+
+
+def _of_typed_sentences(args: Namespace, root: Path, name: str, corpus: corpora.Corpus) -> dict:
+    """What the card says of them for the project's own language pairs; the words of training are written beside the tokenizer."""
+    from attnviz import typed
+    from attnviz.familiar import FILE, Familiar
+    from attnviz.translator import Translator
+
+    own = args.tsv or args.source_file or args.mechanism in CLASSIFIERS or args.pair in corpora.GENERATED
+    if own or len(corpus.val) < 100:
+        return {}
+    known = Familiar.learn(source for source, _ in corpus.train)
+    known.save(root / args.pair / FILE)
+    return typed.figures(Translator.load(name, root), corpus.val, known)
 
 
 def _check(args: Namespace, options: dict) -> None:

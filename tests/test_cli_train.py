@@ -216,7 +216,7 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
      "attention_dropout must be at least 0 and below 1; got 1.5"),
     ((*TRAIN, "--set", "reach=3"), "reach is neither an option of bahdanau (width, embedding_width, dropout, attention_dropout, cell) "
      "nor a setting of its training (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, beta2, average, "
-     "consistency, word_dropout, piece_dropout, ngrams, vocabulary, seed)"),
+     "consistency, word_dropout, piece_dropout, augment, ngrams, vocabulary, seed)"),
     ((*TRAIN, "--start", "/nowhere"), "--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got /nowhere"),
     ((*TRAIN, "--out", __file__), f"--out must be a folder; got the file {__file__}"),
     ((*TRAIN, "--set", "cell=elm"), "bahdanau cannot be built with {'dropout': 0.3, 'cell': 'elm'}: cell must be one of gru, "
