@@ -34,3 +34,41 @@ def test_changed_sentences_are_learnt_and_a_killed_run_goes_on_alike(data, tmp_p
         training.train(changed, corpus, tmp_path / "killed", "en-fr", save_every=0, compile=False)
     folder = training.train(changed, corpus, tmp_path / "killed", "en-fr", compile=False)
     assert same(folder, whole, "model.safetensors")
+
+
+@pytest.mark.parametrize("losses, count, places", [
+    ([9, 8, 7, 6, 5, 4, 3, 2, 1], 3, [0, 4, 8]), ([9, 8.9, 8.8, 2, 1.5, 1], 3, [0, 3, 5]), ([9, 1.2, 1.1, 1], 4, [0, 1, 2, 3]),
+    ([9, 5], 2, [0, 1]),
+])  # fmt: skip
+def test_moments_that_ship_are_spaced_by_loss(losses, count, places):
+    assert moments.spaced(losses, count) == places
+
+
+def test_more_moments_than_there_are():
+    with pytest.raises(ValueError, match="count must be from 2 to 2; got 3"):
+        moments.spaced([2, 1], 3)
+
+
+def test_a_packed_moment_is_a_model_near_what_was_kept(data, tmp_path):
+    corpus = corpora.load("en-fr", data)
+    training.train(plan(epochs=2), corpus, tmp_path, "en-fr", compile=False, moments=tmp_path / "kept")
+    kept = sorted((tmp_path / "kept").iterdir())
+    path = moments.pack("en-fr/bahdanau", tmp_path, kept[1:], [2.0] * (len(kept) - 1), step=0.1)
+    assert path == tmp_path / "moments" / "en-fr" / "bahdanau.moments"
+    said = moments.about("en-fr/bahdanau", tmp_path)
+    assert [one["update"] for one in said] == [int(path.stem) for path in kept[1:]]
+    for number, file in enumerate(kept[1:]):
+        restored = moments.restore("en-fr/bahdanau", number, tmp_path).state_dict()
+        for name, value in checkpoints.load_tensors(file).items():
+            assert float((restored[name] - value.float()).abs().mean()) < 2e-3
+
+
+def test_the_first_moment_is_the_untrained_model(data, tmp_path):
+    training.train(plan(epochs=1), corpora.load("en-fr", data), tmp_path, "en-fr", compile=False, moments=tmp_path / "kept")
+    model = moments.untrained(checkpoints.read_config("en-fr/bahdanau", tmp_path), plan().seed)
+    for name, value in checkpoints.load_tensors(tmp_path / "kept" / "000000.safetensors").items():
+        assert float((model.state_dict()[name] - value.float()).abs().max()) < 1e-3
+
+
+def test_a_checkpoint_without_moments(tmp_path):
+    assert moments.about("en-fr/bahdanau", tmp_path) == []
