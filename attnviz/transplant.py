@@ -36,18 +36,18 @@ def transplanted(weights: dict[str, Tensor], old: Text, new: Text) -> dict[str, 
     return weights | moved
 
 
-def transplant(start: Path, tokenizer: Path, out: Path) -> Path:
+def transplant(start: Path, tokenizer: Path, out: Path, pair: str = "") -> Path:
     """Write the checkpoint in the folder `start` (root/pair/mechanism) below `out` with another tokenizer; -> its folder.
 
-    Its card stays that of `start`: it says what the weights went through. Raises CheckpointError.
+    pair : another language pair that the tokenizer is of, whose model learns sooner from this one (Zoph et al. 2016). Its card stays that of `start`: it says what the weights went through. Raises CheckpointError.
     """
     name, root = files.place(start)
-    pair = name.split("/")[0]
+    own, mechanism = name.split("/")
     model, _ = checkpoints.load_model(name, root)
     new = Text.load(tokenizer)
-    weights = transplanted(model.state_dict(), checkpoints.load_text(pair, root), new)
+    weights = transplanted(model.state_dict(), checkpoints.load_text(own, root), new)
     config = replace(checkpoints.read_config(name, root), vocabulary=len(new))
-    folder = Path(out) / name
+    folder = Path(out) / (pair or own) / mechanism
     checkpoints.save_model(folder, config, weights)
     files.replace(folder.parent / "tokenizer.json", lambda temporary: temporary.write_bytes(Path(tokenizer).read_bytes()))
     checkpoints.write_json(folder / "card.json", files.read_card(name, root))

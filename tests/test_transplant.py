@@ -32,3 +32,5 @@ def test_a_checkpoint_is_transplanted_and_translates(tmp_path):
     model, config = checkpoints.load_model("en-fr/bahdanau", tmp_path / "new")
     assert config["vocabulary"] == len(new) and model.embedding.num_embeddings == len(new)
     assert (folder.parent / "tokenizer.json").read_bytes() == (tmp_path / "tokenizer.json").read_bytes()
+    other = transplant(root / "en-fr" / "bahdanau", tmp_path / "tokenizer.json", tmp_path / "new", "en-de")
+    assert other == tmp_path / "new" / "en-de" / "bahdanau" and (other / "model.safetensors").is_file()
