@@ -40,6 +40,7 @@ class Corpus:
     metric: str = "bleu_lc"
     style: str = "written"
     labelled: bool = False  # the second of a pair is no text but a label
+    parts: tuple[str, ...] = ()  # of which part of the data each pair of val is, where there are several
 
     def texts(self) -> list[str]:
         """All texts of train, for a vocabulary."""
@@ -155,9 +156,10 @@ def captions(source: str, target: str, data: Path) -> Corpus:
     train, val = (folder.split(name, source, target) for name in ("train", "val"))
     tests = {name: folder.split(name, source, target) for name in ("test_2016_flickr", "test_2017_flickr")}
     if everyday.path.is_dir():
-        train, val = 2 * train + everyday.table("train.tsv"), val + everyday.table("val.tsv")
+        more, unseen = everyday.table("train.tsv"), everyday.table("val.tsv")
         tests["everyday"] = everyday.table("test.tsv")
-        return Corpus(train, val, tests, folder.files | everyday.files)
+        parts = ("captions",) * len(val) + ("everyday",) * len(unseen)
+        return Corpus(2 * train + more, val + unseen, tests, folder.files | everyday.files, parts=parts)
     few = Folder(data, f"tatoeba_{source}{target}")
     more = few.table("pairs.tsv") if few.path.is_dir() else []
     return Corpus(train + more, val, tests, folder.files | few.files)
@@ -176,8 +178,9 @@ def tanaka(data: Path) -> Corpus:
         return Corpus(train, dev, {"test": test}, folder.files, "bleu_morphemes", "tokenised")
     divider = Divider([japanese for _, japanese in train])
     more, val, unseen = (divider.pairs(everyday.table(f"{name}.tsv")) for name in ("train", "val", "test"))
-    files = folder.files | everyday.files
-    return Corpus(without_doubles(train + more), dev + val, {"test": test, "everyday": unseen}, files, "bleu_char", "tokenised")
+    parts = ("tanaka",) * len(dev) + ("everyday",) * len(val)
+    return Corpus(without_doubles(train + more), dev + val, {"test": test, "everyday": unseen}, folder.files | everyday.files,
+                  "bleu_char", "tokenised", parts=parts)  # fmt: skip
 
 
 def reviews(data: Path) -> Corpus:

@@ -18,6 +18,8 @@ def readable(corpus: Corpus, text: Text) -> tuple[Corpus, list[str]]:
         pairs = getattr(corpus, name)
         fits = _fits(pairs, corpus.labelled, text)
         kept[name] = [pair for pair, fit in zip(pairs, fits) if fit]
+        if name == "val" and corpus.parts:
+            kept["parts"] = tuple(part for part, fit in zip(corpus.parts, fits) if fit)
         left_out += [pair[0] for pair, fit in zip(pairs, fits) if not fit]
         if not kept[name]:
             raise ValueError(f"no sentence of {name} has something visible and at most {LONGEST} pieces, which is what the models read; "

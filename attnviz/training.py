@@ -167,12 +167,21 @@ def score_key(corpus: corpora.Corpus) -> str:
 
 
 def validate(run: Run, text: Text, corpus: corpora.Corpus) -> dict:
-    """Greedy score by the corpus' metric (per cent) and loss (nats a token) on the validation pairs."""
+    """Greedy score by the corpus' metric (per cent) and loss (nats a token) on the validation pairs; the score of each part of
+    them beside it, where there are parts."""
     model, pairs = run.averaged(), corpus.val
     found = run.answers(model, text, [a for a, _ in pairs])
     score = METRICS[corpus.metric](found, [b for _, b in pairs])
     found_loss = loss(model, text, pairs, run.device, kind=type(run))
-    return {"epoch": run.epoch, score_key(corpus): round(score, 2), "val_loss": round(found_loss, 4)}
+    figures = {"epoch": run.epoch, score_key(corpus): round(score, 2), "val_loss": round(found_loss, 4)}
+    return figures | {f"{score_key(corpus)}_{part}": round(value, 2) for part, value in _parts(corpus, found).items()}
+
+
+def _parts(corpus: corpora.Corpus, found: list[str]) -> dict[str, float]:
+    """The score of each part of the validation pairs, given what the model says of them all."""
+    rows = list(zip(corpus.parts, found, (b for _, b in corpus.val), strict=True)) if corpus.parts else []
+    sides = {part: list(zip(*((a, b) for name, a, b in rows if name == part))) for part in dict.fromkeys(corpus.parts)}
+    return {part: METRICS[corpus.metric](*side) for part, side in sides.items()}
 
 
 @torch.inference_mode()
