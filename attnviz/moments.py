@@ -23,7 +23,7 @@ from attnviz.models import build
 COUNT = 40  # moments that a run keeps
 FIRST = 10  # updates
 FOLDER = "moments"
-STEP = 2.5  # of what is left when a moment is foretold: see packing.pack
+STEP = 4.0  # of what is left when a moment is foretold: see packing.pack. About .45 bits a weight
 NEAR = 1e-3  # how far a weight of the untrained model may be from what it was
 
 
