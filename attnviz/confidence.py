@@ -28,6 +28,7 @@ class Signs:
     least: str  # the least probable piece
     new: tuple[Word, ...]
     words: int
+    read: int  # pieces of the source
     unknown: tuple[str, ...]  # characters of the source that the vocabulary has not
     loop: Loop | None
     looping: str  # what the loop repeats
@@ -77,7 +78,7 @@ def signs(trace: Trace, known: Familiar) -> Signs:
     least = trace.target[int(np.argmin(trace.log_probs))].text
     unknown = tuple(dict.fromkeys(token.text for token in trace.source if token.unknown))
     unit = "".join(said[loop.start : loop.start + loop.length]) if loop else ""
-    return Signs(trace.log_probs, least, tuple(known.new(trace)), len(familiar.words(trace)), unknown, loop, unit, trace.complete)
+    return Signs(trace.log_probs, least, tuple(known.new(trace)), len(familiar.words(trace)), len(trace.source), unknown, loop, unit, trace.complete)
 
 
 # What of the signs a scale may weigh.
@@ -88,6 +89,7 @@ FEATURES: dict[str, Callable[[Signs], float]] = {
     "first": lambda found: -found.log_probs[0],
     "doubtful": lambda found: float(np.mean(np.array(found.log_probs) < -1)),  # share of pieces with a probability below 37 %
     "length": lambda found: math.log(len(found.log_probs)),
+    "read": lambda found: math.log(found.read),
     "new": lambda found: len(found.new) / max(1, found.words),
 }
 

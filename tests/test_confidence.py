@@ -12,7 +12,7 @@ from attnviz.familiar import Familiar, Word
 from attnviz.loops import Loop
 from attnviz.trace import Token, Trace
 
-SURE = Signs((-0.1, -0.1), "b", (), 4, (), None, "", True)
+SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), None, "", True)
 SCALE = Scale(-3.0, {"mean": 2.0}, unusual=0.3, outside=0.8, usual=-0.2)
 NARITA = Word("Narita", 0, 6, 4)
 
@@ -29,7 +29,7 @@ def starts(words):
 
 def test_signs_of_a_trace():
     found = signs(trace(["Na", "ri", "ta", "."], ["ti"] * 8, (-1.0,) * 7 + (-2.0,)), Familiar({"run": 1}, 1))
-    assert found.new == (Word("Narita", 0, 6, 3),) and found.words == 1 and found.least == "ti"
+    assert found.new == (Word("Narita", 0, 6, 3),) and found.words == 1 and found.read == 4 and found.least == "ti"
     assert found.loop == Loop(0, 1, 8) and found.looping == "ti" and found.complete
 
 
