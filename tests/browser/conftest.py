@@ -69,8 +69,13 @@ class Dashboard:
 
     def choose(self, key: str, option: str) -> None:
         """Take an option of a select box."""
-        self.page.locator(f".st-key-{key} [role=combobox], .st-key-{key} input").first.click()
-        self.page.get_by_role("option", name=option, exact=True).click()
+        box = self.page.locator(f".st-key-{key} [role=combobox], .st-key-{key} input").first
+        wanted = self.page.get_by_role("option", name=option, exact=True)
+        box.scroll_into_view_if_needed()
+        box.click()
+        if not wanted.is_visible():
+            box.press("ArrowDown")  # a list that scrolling has closed opens again
+        wanted.click()
 
     def press(self, key: str, button: str) -> None:
         """Press one of a group of buttons."""
