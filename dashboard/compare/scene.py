@@ -1,7 +1,6 @@
 """What the page that compares mechanisms shows, worked out before anything is drawn. No Streamlit here."""
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -13,11 +12,10 @@ from attnviz.models.names import ModelName
 from attnviz.select import Grid
 from attnviz.trace import Token, Trace
 from dashboard.choices import pairs
-from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, model, title
+from dashboard.choices.options import model, title
 from dashboard.compare.choices import CompareChoices
+from dashboard.shell.forced_text import Tracer, forced_text
 from dashboard.shell.problems import SceneError, check_text, sentence
-
-Tracer = Callable[[str, str, str | None, int], Trace]  # model, text, target, beam
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +130,7 @@ def compose(choices: CompareChoices, tracer: Tracer) -> CompareScene:
     if not choices.mechanisms:
         raise SceneError("Choose at least one mechanism on the left.")
     columns, problems = [], {}
-    target = _target(choices, tracer)
+    target = forced_text(choices, tracer)
     linked = _linked(choices, target)
     for mechanism in choices.mechanisms:
         try:
@@ -143,25 +141,6 @@ def compose(choices: CompareChoices, tracer: Tracer) -> CompareScene:
     if not columns:
         raise SceneError(" ".join(dict.fromkeys(problems.values())))
     return CompareScene(choices, tuple(columns), problems)
-
-
-def _target(choices: CompareChoices, tracer: Tracer) -> str | None:
-    if choices.target == OWN:
-        return None
-    if choices.target == TYPED:
-        output = pairs.of(choices.pair).output
-        if not choices.forced.strip():
-            raise SceneError(
-                f"Type the {output} that all models should write on the left, or choose another {output} there."
-            )
-        if len(choices.forced) > LIMIT:
-            raise SceneError(f"The {output} has {len(choices.forced):,} characters; the limit is {LIMIT}. Shorten it.")
-        return choices.forced
-    giver = choices.target.removeprefix(FROM)
-    try:
-        return tracer(model(choices.pair, giver), choices.text, None, choices.beam).translation
-    except ValueError as error:
-        raise SceneError(f"The text of {title(giver)} cannot be used for all models: {error}") from None
 
 
 def _linked(choices: CompareChoices, target: str | None) -> gold.LinkedPair | None:

@@ -5,11 +5,10 @@ import html
 import streamlit as st
 
 from dashboard.choices import pairs
-from dashboard.choices.options import BEAMS, FROM, KINDS, MOST, OWN, TYPED, model, target_title, title
+from dashboard.choices.options import BEAMS, KINDS, OWN, TYPED, model
 from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
 
-_OVER = "over_most"  # in the session when one mechanism too many was asked for
 _LEFT = "left_gold"  # in the session when the sentence is no longer the gold sentence that was chosen
 
 
@@ -17,9 +16,14 @@ def show() -> dict:
     """Everything but the sentence -> fields of CompareChoices."""
     pair = _language_pair()
     mechanisms = catalogue.offered()[pair]
-    chosen = _mechanisms(mechanisms)
+    chosen = widgets.mechanisms(mechanisms)
     marked = _gold(pair)
-    fields = {"pair": pair, "mechanisms": tuple(chosen)} | _target(pair, mechanisms) | marked | _reading()
+    fields = (
+        {"pair": pair, "mechanisms": tuple(chosen)}
+        | widgets.target(pair, mechanisms, _other_target)
+        | marked
+        | _reading()
+    )
     fields |= _transformer("transformer" in chosen, *catalogue.layers_and_heads(model(pair, "transformer")))
     return fields | {"tables": widgets.tables()}
 
@@ -51,55 +55,6 @@ def _language_pair() -> str:
     if note := pairs.of(pair).note:
         st.html(f'<p class="tag">{html.escape(note)}</p>')
     return pair
-
-
-def _target(pair: str, mechanisms: list[str]) -> dict:
-    """What the models write: their own texts, or one text for all."""
-    output = pairs.of(pair).output
-    target = st.selectbox(
-        output[0].upper() + output[1:],
-        [OWN, TYPED, *(FROM + name for name in mechanisms)],
-        format_func=target_title,
-        key="target",
-        bind="query-params",
-        on_change=_other_target,
-        help="Each model writes its own translation, or all models are made to write the same text (forced decoding). "
-        "Two maps can be subtracted only when both models write the same text.",
-    )
-    forced = st.text_input(
-        "Text for all models",
-        key="force",
-        bind="query-params",
-        disabled=target != TYPED,
-        placeholder=pairs.of(pair).forced,
-        on_change=_other_target,
-    )
-    return {"target": target, "forced": forced}
-
-
-def _mechanisms(offered: list[str]) -> list[str]:
-    chosen = st.pills(
-        f"Mechanisms, up to {MOST}" if len(offered) > MOST else "Mechanisms",
-        offered,
-        selection_mode="multi",
-        default=pairs.first(offered),
-        format_func=title,
-        key="show",
-        bind="query-params",
-        on_change=_hold,
-    )
-    if st.session_state.pop(_OVER, False) or len(chosen) > MOST:  # more than that come with a link
-        st.html(
-            f'<p class="over" role="status">At most {MOST} mechanisms fit side by side. Remove one to add another.</p>'
-        )
-    return chosen[:MOST]
-
-
-def _hold() -> None:
-    """Keep the first MOST."""
-    chosen = st.session_state["show"]
-    st.session_state[_OVER] = len(chosen) > MOST
-    st.session_state["show"] = chosen[:MOST]
 
 
 def _gold(pair: str) -> dict:

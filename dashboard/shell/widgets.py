@@ -6,9 +6,21 @@ from collections.abc import Callable
 import streamlit as st
 
 from dashboard.choices import pairs
-from dashboard.choices.options import LIMIT, PIECES, head_title, number
+from dashboard.choices.options import (
+    FROM,
+    LIMIT,
+    MOST,
+    OWN,
+    PIECES,
+    TYPED,
+    head_title,
+    number,
+    target_title,
+    title,
+)
 
 MEAN = -1  # among the options of the head: a button group takes no None
+_OVER = "over_most"  # in the session when one mechanism too many was asked for
 
 
 def brand(tag: str) -> None:
@@ -39,6 +51,56 @@ def counted(text: str) -> str:
     """How long a sentence is, and how long it may be. bridge.js counts in the same words while one types."""
     words = len(text.split())
     return f"{words} word{'' if words == 1 else 's'} · {len(text)} of at most {LIMIT} characters (and {PIECES} word pieces)"
+
+
+def mechanisms(offered: list[str]) -> list[str]:
+    """Up to MOST of the mechanisms on offer."""
+    chosen = st.pills(
+        f"Mechanisms, up to {MOST}" if len(offered) > MOST else "Mechanisms",
+        offered,
+        selection_mode="multi",
+        default=pairs.first(offered),
+        format_func=title,
+        key="show",
+        bind="query-params",
+        on_change=_hold,
+    )
+    if st.session_state.pop(_OVER, False) or len(chosen) > MOST:  # more than that come with a link
+        st.html(
+            f'<p class="over" role="status">At most {MOST} mechanisms fit side by side. Remove one to add another.</p>'
+        )
+    return chosen[:MOST]
+
+
+def _hold() -> None:
+    """Keep the first MOST."""
+    chosen = st.session_state["show"]
+    st.session_state[_OVER] = len(chosen) > MOST
+    st.session_state["show"] = chosen[:MOST]
+
+
+def target(pair: str, mechanisms: list[str], on_change: Callable[[], None] = lambda: None) -> dict:
+    """What the models write: their own texts, or one text for all -> `target` and `forced`."""
+    output = pairs.of(pair).output
+    chosen = st.selectbox(
+        output[0].upper() + output[1:],
+        [OWN, TYPED, *(FROM + name for name in mechanisms)],
+        format_func=target_title,
+        key="target",
+        bind="query-params",
+        on_change=on_change,
+        help="Each model writes its own translation, or all models are made to write the same text (forced decoding). "
+        "Two maps can be subtracted only when both models write the same text.",
+    )
+    typed = st.text_input(
+        "Text for all models",
+        key="force",
+        bind="query-params",
+        disabled=chosen != TYPED,
+        placeholder=pairs.of(pair).forced,
+        on_change=on_change,
+    )
+    return {"target": chosen, "forced": typed}
 
 
 def own_text(limit: int | None) -> str:
