@@ -66,7 +66,7 @@ def measure(runs: int) -> dict[str, list[float]]:
     with tempfile.TemporaryDirectory() as folder, browser() as chrome:
         stored = Path(folder) / "trace.json"
         store(stored, written)
-        app, given = ROOT / "tests" / "bench" / "bare_head_app.py", {"ATTNVIZ_STORED": str(stored)}
+        app, given = ROOT / "tests" / "bench" / "apps" / "bare_head_app.py", {"ATTNVIZ_STORED": str(stored)}
         with server() as live, server(app, **given) as bare, server(app, **given, ATTNVIZ_STREAMLIT="1") as streamlit:
             pages = {
                 "close-up": opened(chrome, f"{live}/heads?text={quote(written)}", 8),

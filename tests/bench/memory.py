@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "helpers"), str(Path(__file__).resolve().parents[2])]
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "helpers"), str(TESTS / "helpers" / "models"), str(TESTS.parent)]
 import families  # noqa: E402
 from serving import browser, running  # noqa: E402
 

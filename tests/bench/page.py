@@ -107,7 +107,7 @@ def measure(runs: int) -> dict[str, list[float]]:
     with tempfile.TemporaryDirectory() as folder, browser() as chrome:
         traces = Path(folder) / "traces.jsonl"
         store(traces)
-        bench = ROOT / "tests" / "bench"
+        bench = ROOT / "tests" / "bench" / "apps"
         with (
             server() as live,
             server(bench / "stored_app.py", ATTNVIZ_STORED=str(traces)) as kept,

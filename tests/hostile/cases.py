@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [
-    path for path in (str(HERE), str(HERE.parent / "helpers"), str(HERE.parents[1])) if path not in sys.path
+    path for path in (str(HERE), str(HERE.parent / "helpers" / "models"), str(HERE.parents[1])) if path not in sys.path
 ]
 
 import strategies  # noqa: E402

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[3])]
 from bare_app import lifespan  # noqa: E402
 
 from dashboard.server import index_page  # noqa: E402

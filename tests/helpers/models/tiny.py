@@ -1,4 +1,4 @@
-"""A very small language pair for tests: sentences from a grammar, a data folder, and models of a few thousand weights."""
+"""A very small language pair for tests: sentences from a grammar, a data folder, models of a few thousand weights."""
 
 import gzip
 import random

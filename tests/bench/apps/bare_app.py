@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[3])]
 from dashboard.server import warm_up  # noqa: E402
 
 

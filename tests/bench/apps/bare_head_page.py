@@ -10,7 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT)] * (str(ROOT) not in sys.path)
 
 from attnviz import figures, select  # noqa: E402

@@ -16,7 +16,7 @@ from attnviz.figures.theme import CLEAR, DARK, LIGHT
 from attnviz.heads import Head
 from attnviz.trace import AttentionMap
 
-PLOTLY = Path(__file__).resolve().parents[2] / "dashboard" / "server" / "vendor" / "plotly-cartesian.min.js"
+PLOTLY = Path(__file__).resolve().parents[3] / "dashboard" / "server" / "vendor" / "plotly-cartesian.min.js"
 DRAW = """async (text) => {
     const { data, layout } = JSON.parse(text), plot = document.getElementById("plot");
     window.Plotly ??= window.moduleName;
