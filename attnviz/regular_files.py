@@ -36,10 +36,10 @@ def read(path: str | Path, limit: int) -> bytes:
     return content
 
 
-def _size(found: os.stat_result, path: str | Path, limit: float) -> int:
-    if not stat.S_ISREG(found.st_mode):
-        kind = next((name for is_kind, name in _KINDS if is_kind(found.st_mode)), "something else")
+def _size(status: os.stat_result, path: str | Path, limit: float) -> int:
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "something else")
         raise NotRegularError(0, f"not a file but {kind}", str(path))
-    if found.st_size > limit:
-        raise NotRegularError(0, f"{found.st_size:,} bytes, and at most {limit:,} are read", str(path))
-    return found.st_size
+    if status.st_size > limit:
+        raise NotRegularError(0, f"{status.st_size:,} bytes, and at most {limit:,} are read", str(path))
+    return status.st_size

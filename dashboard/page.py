@@ -12,7 +12,7 @@ if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
     sys.path.insert(0, ROOT)
 
 from dashboard.pages import PAGES, Page  # noqa: E402
-from dashboard.session import carry  # noqa: E402
+from dashboard.session import page_change  # noqa: E402
 from dashboard.shell import link_notes  # noqa: E402
 
 st.set_page_config(
@@ -41,7 +41,7 @@ def entry(page: Page) -> st.Page:
 def main() -> None:
     st.html(Path(__file__).with_name("style.css"))
     page = st.navigation([entry(page) for page in PAGES], position="top")
-    st.query_params.update(carry.arrive(page.url_path, st.session_state))
+    st.query_params.update(page_change.arrive(page.url_path, st.session_state))
     page.run()
 
 

@@ -42,7 +42,7 @@ def run(args: Namespace) -> None:
     from attnviz import corpus
     from attnviz.models import batches
 
-    settings = corpus.Settings(
+    config = corpus.CorpusConfig(
         models=tuple(args.model),
         input=args.input,
         batch_size=args.batch_size or batches.BATCH,
@@ -52,7 +52,7 @@ def run(args: Namespace) -> None:
     )
     skipped = 0
     with tqdm(unit="sentence", disable=None) as bar:
-        for progress in corpus.run(settings, Path(args.out), args.workers, args.resume, args.ray):
+        for progress in corpus.run(config, Path(args.out), args.workers, args.resume, args.ray):
             if bar.total is None:
                 bar.reset(progress.total)
                 bar.initial = progress.done

@@ -16,10 +16,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from attnviz import atomic
-from attnviz.corpus import settings as manifests
+from attnviz.corpus import manifest
 from attnviz.corpus import sources
-from attnviz.corpus.settings import Settings
-from attnviz.corpus.shards import SENTENCES, STATISTICS, Done, Shard, Worker, part
+from attnviz.corpus.config import CorpusConfig
+from attnviz.corpus.shards import SENTENCES_SCHEMA, STATISTICS_SCHEMA, Done, Shard, Worker, part
 
 Backend = Callable[[Worker, Iterable[Shard]], Iterator[Done]]
 
@@ -37,7 +37,7 @@ class Progress:
 
 
 def run(
-    settings: Settings, folder: Path, workers: int = 1, resume: bool = False, ray: str | None = None
+    config: CorpusConfig, folder: Path, workers: int = 1, resume: bool = False, ray: str | None = None
 ) -> Iterator[Progress]:
     """Compute what is asked for into `folder`, and say after every shard how far it has come.
 
@@ -46,22 +46,22 @@ def run(
     written stays.
     Raises ValueError for settings that cannot be, or another run in the folder; OSError for files.
     """
-    path = Path(settings.input)
+    path = Path(config.input)
     records = sources.count(path)
-    made = manifests.manifest(settings, records)
-    manifests.begin(folder, made, resume)
-    total = records * len(settings.models)
-    if manifests.complete(folder):
+    made = manifest.of(config, records)
+    manifest.begin(folder, made, resume)
+    total = records * len(config.models)
+    if manifest.complete(folder):
         yield Progress(total, total)
         return
-    done = sum(shard.sentences for shard in _finished(settings, folder, records))
+    done = sum(shard.sentences for shard in _finished(config, folder, records))
     yield Progress(done, total)
-    for result in _backend(workers, ray)(Worker(settings, folder), _shards(settings, folder, path)):
+    for result in _backend(workers, ray)(Worker(config, folder), _shards(config, folder, path)):
         done += result.sentences
-        model = settings.models[result.place]
+        model = config.models[result.place]
         yield Progress(done, total, tuple((model, number, reason) for number, reason in result.errors))
-    _join(settings, folder, records)
-    manifests.write(folder, made | {"complete": True})
+    _join(config, folder, records)
+    manifest.write(folder, made | {"complete": True})
 
 
 def _backend(workers: int, ray: str | None) -> Backend:
@@ -72,27 +72,27 @@ def _backend(workers: int, ray: str | None) -> Backend:
     return _alone if workers == 1 else lambda worker, shards: _processes(worker, shards, workers)
 
 
-def _numbers(settings: Settings, records: int) -> Iterator[tuple[int, int]]:
+def _numbers(config: CorpusConfig, records: int) -> Iterator[tuple[int, int]]:
     """Place of the model and number of the shard, of all shards in order."""
-    shards = -(-records // settings.shard)
-    return ((place, number) for place in range(len(settings.models)) for number in range(shards))
+    shards = -(-records // config.shard)
+    return ((place, number) for place in range(len(config.models)) for number in range(shards))
 
 
 def _is_done(folder: Path, place: int, number: int) -> bool:
     return part(folder, place, number, "sentences").is_file()
 
 
-def _finished(settings: Settings, folder: Path, records: int) -> Iterator[Done]:
-    for place, number in _numbers(settings, records):
+def _finished(config: CorpusConfig, folder: Path, records: int) -> Iterator[Done]:
+    for place, number in _numbers(config, records):
         if _is_done(folder, place, number):
-            yield Done(place, number, min(settings.shard, records - number * settings.shard), [])
+            yield Done(place, number, min(config.shard, records - number * config.shard), [])
 
 
-def _shards(settings: Settings, folder: Path, path: Path) -> Iterator[Shard]:
+def _shards(config: CorpusConfig, folder: Path, path: Path) -> Iterator[Shard]:
     """Those that are not there yet; the input is read once for each model, some hundred lines at a time."""
-    for place, model in enumerate(settings.models):
+    for place, model in enumerate(config.models):
         records, number = sources.read(path), 0
-        while chunk := list(islice(records, settings.shard)):
+        while chunk := list(islice(records, config.shard)):
             if not _is_done(folder, place, number):
                 yield Shard(model, place, number, chunk)
             number += 1
@@ -137,12 +137,12 @@ def _processes(worker: Worker, shards: Iterable[Shard], workers: int) -> Iterato
         pool.shutdown(cancel_futures=True)
 
 
-def _join(settings: Settings, folder: Path, records: int) -> None:
+def _join(config: CorpusConfig, folder: Path, records: int) -> None:
     """The parts as one file each, in the order of models and sentences, and away with them."""
-    for what, schema in (("statistics", STATISTICS), ("sentences", SENTENCES)):
-        if what == "statistics" and what not in settings.keep:
+    for what, schema in (("statistics", STATISTICS_SCHEMA), ("sentences", SENTENCES_SCHEMA)):
+        if what == "statistics" and what not in config.keep:
             continue
-        paths = [part(folder, place, number, what) for place, number in _numbers(settings, records)]
+        paths = [part(folder, place, number, what) for place, number in _numbers(config, records)]
         atomic.replace(folder / f"{what}.parquet", lambda temporary: _concatenate(paths, schema, temporary))
     parts = folder / "parts"
     for path in sorted(parts.glob("*.parquet")):

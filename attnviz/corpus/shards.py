@@ -15,18 +15,18 @@ import torch
 from pyarrow import parquet
 
 from attnviz import atomic, loading
-from attnviz.corpus.settings import Settings
+from attnviz.corpus.config import CorpusConfig
 from attnviz.corpus.sources import Record, Unreadable
 from attnviz.models import checkpoints
 from attnviz.models.measured import NAMES, Measured
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
-STATISTICS = pa.schema(
+STATISTICS_SCHEMA = pa.schema(
     [("model", _WORD), ("sentence", pa.int64()), ("kind", _WORD), ("layer", pa.int16()), ("head", pa.int16())]
     + [("step", pa.int16()), ("token", pa.string()), ("argmax_token", pa.string())]
     + [(name, pa.int16() if name == "argmax" else pa.float32()) for name in NAMES]
 )
-SENTENCES = pa.schema(
+SENTENCES_SCHEMA = pa.schema(
     [("model", _WORD), ("sentence", pa.int64()), ("id", pa.string()), ("source", pa.string())]
     + [("translation", pa.string()), ("forced", pa.bool_()), ("complete", pa.bool_())]
     + [("source_tokens", pa.int16()), ("target_tokens", pa.int16()), ("log_prob", pa.float64()), ("error", pa.string())]
@@ -34,7 +34,7 @@ SENTENCES = pa.schema(
 
 
 class Shard(NamedTuple):
-    """model : its name. place : of the model in the settings. number : of the shard in the input, from 0."""
+    """model : its name. place : of the model in the config. number : of the shard in the input, from 0."""
 
     model: str
     place: int
@@ -58,9 +58,9 @@ def part(folder: Path, place: int, number: int, what: str) -> Path:
 
 @dataclass(frozen=True)
 class Worker:
-    """Computes shards, one model loaded at a time. settings, folder : of the run."""
+    """Computes shards, one model loaded at a time. config, folder : of the run."""
 
-    settings: Settings
+    config: CorpusConfig
     folder: Path
 
     @cached_property
@@ -72,18 +72,18 @@ class Worker:
         torch.set_num_threads(1)
         good = [record for record in shard.records if isinstance(record, Record)]
         errors = {record.number: record.reason for record in shard.records if isinstance(record, Unreadable)}
-        settings, model = self.settings, self._model(shard.model)
-        keep = ("statistics", "maps") if "weights" in settings.keep else ("statistics",)
-        options = {} if settings.beam == 1 else {"beam": settings.beam}
-        found = model.traces(
+        config, model = self.config, self._model(shard.model)
+        keep = ("statistics", "maps") if "weights" in config.keep else ("statistics",)
+        options = {} if config.beam == 1 else {"beam": config.beam}
+        outcomes = model.traces(
             [record.source for record in good],
             [record.target for record in good],
-            batch_size=settings.batch_size,
+            batch_size=config.batch_size,
             keep=keep,
             **options,
         )
         results = {}
-        for record, result in zip(good, found, strict=True):
+        for record, result in zip(good, outcomes, strict=True):
             if isinstance(result, Measured):
                 results[record.number] = result
             else:
@@ -94,19 +94,19 @@ class Worker:
     def _model(self, name: str):
         if name not in self._loaded:
             self._loaded.clear()
-            self._loaded[name] = loading.load(name, Path(self.settings.root) if self.settings.root else None)
+            self._loaded[name] = loading.load(name, Path(self.config.root) if self.config.root else None)
         return self._loaded[name]
 
     def _write(self, shard: Shard, results: dict[int, Measured], errors: dict[int, str]) -> None:
-        if "weights" in self.settings.keep:
+        if "weights" in self.config.keep:
             weights = {
-                f"{number}/{one.kind}.{one.layer}": torch.from_numpy(one.weights.copy())
+                f"{number}/{attention.kind}.{attention.layer}": torch.from_numpy(attention.weights.copy())
                 for number, result in results.items()
-                for one in result.trace.maps
+                for attention in result.trace.maps
             }
             path = self.folder / "weights" / shard.model.replace("/", "-") / f"{shard.number:06}.safetensors"
             checkpoints.save_tensors(path, weights, {"model": shard.model, "sentences": sorted(results)})
-        if "statistics" in self.settings.keep:
+        if "statistics" in self.config.keep:
             self._save(shard, "statistics", _statistics(shard.model, results))
         self._save(shard, "sentences", _sentences(shard, results, errors))
 
@@ -122,10 +122,10 @@ def _statistics(model: str, results: dict[int, Measured]) -> pa.Table:
         rows = len(columns["step"])
         parts.append(columns | {"model": np.full(rows, model, dtype=object), "sentence": np.full(rows, number)})
     if not parts:
-        return STATISTICS.empty_table()
+        return STATISTICS_SCHEMA.empty_table()
     return pa.table(
-        [_array(np.concatenate([columns[field.name] for columns in parts]), field.type) for field in STATISTICS],
-        schema=STATISTICS,
+        [_array(np.concatenate([columns[field.name] for columns in parts]), field.type) for field in STATISTICS_SCHEMA],
+        schema=STATISTICS_SCHEMA,
     )
 
 
@@ -147,4 +147,4 @@ def _sentences(shard: Shard, results: dict[int, Measured], errors: dict[int, str
             row |= {name: getattr(result, name) for name in ("translation", "forced", "complete", "log_prob")}
             row |= {"source_tokens": len(result.source), "target_tokens": len(result.target)}
         rows.append(row)
-    return pa.Table.from_pylist(rows, schema=SENTENCES)
+    return pa.Table.from_pylist(rows, schema=SENTENCES_SCHEMA)

@@ -18,7 +18,7 @@ _GPT4 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 # As published with GPT-2, GPT-4 (cl100k), Llama 3, Qwen 2, and GPT-4o: each takes time in proportion to ordinary text.
-KNOWN = frozenset(
+LINEAR = frozenset(
     {
         r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
         _GPT4 % "{1,3}",
@@ -74,15 +74,15 @@ def is_linear(pattern: str) -> bool:
 
     Raises RegexError when it may take longer than that, or when the pattern cannot be judged.
     """
-    if pattern in KNOWN:
+    if pattern in LINEAR:
         return True
     if len(pattern) > LONGEST:
         raise RegexError(f"it has {len(pattern):,} characters, and at most {LONGEST:,} are read")
     reader = _Reader(pattern)
-    found = reader.branches(0)
+    whole = reader.branches(0)
     if reader.place < len(pattern):
         raise RegexError("it has a bracket that was not opened")
-    return found.linear
+    return whole.linear
 
 
 class _Reader:
@@ -94,10 +94,10 @@ class _Reader:
     def branches(self, depth: int) -> _Branch:
         if depth > DEEPEST:
             raise RegexError("its groups are too deep")
-        found = self._branch(depth)
+        choices = self._branch(depth)
         while self._take("|"):
-            found = found.either(self._branch(depth))
-        return found
+            choices = choices.either(self._branch(depth))
+        return choices
 
     def _branch(self, depth: int) -> _Branch:
         branch = _Branch()
@@ -159,9 +159,9 @@ class _Reader:
     def _repeated(self, part: _Branch) -> tuple[_Branch, bool]:
         """A part with the repetition that follows it, and whether it can fail to match."""
         may_fail = True
-        while found := _COUNT.match(self.pattern, self.place):
-            self.place = found.end()
-            least, most = _bounds(found)
+        while count := _COUNT.match(self.pattern, self.place):
+            self.place = count.end()
+            least, most = _bounds(count)
             if most is None or most > 1:
                 if part.unbounded or part.variable or part.choice:
                     raise RegexError("it repeats a group that can match in several ways")
@@ -186,11 +186,11 @@ class _Reader:
         return False
 
 
-def _bounds(found: re.Match) -> tuple[int, int | None]:
+def _bounds(count: re.Match) -> tuple[int, int | None]:
     """The least and the most times; None without an end."""
-    if found.group() in ("*", "+", "?"):
-        return {"*": (0, None), "+": (1, None), "?": (0, 1)}[found.group()]
-    least, comma, most = found.groups()
+    if count.group() in ("*", "+", "?"):
+        return {"*": (0, None), "+": (1, None), "?": (0, 1)}[count.group()]
+    least, comma, most = count.groups()
     if max(len(least), len(most)) > 4:
         raise RegexError("it has a count of more than four digits")
     if not least and not most:

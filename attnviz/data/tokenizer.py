@@ -161,8 +161,8 @@ class SubwordTokenizer:
             text += piece
             tokens.append(Token(text[start:], start, len(text)))
         ends = [end for _, (_, end) in self.backend.pre_tokenizer.pre_tokenize_str(text)]
-        found = [t if t.special else replace(t, word=bisect_right(ends, t.start)) for t in tokens]
-        return (text, tuple(found)) if self.marked else _print(text, found)
+        in_words = [t if t.special else replace(t, word=bisect_right(ends, t.start)) for t in tokens]
+        return (text, tuple(in_words)) if self.marked else _print(text, in_words)
 
     def _divide(self, text: str) -> tuple[str, Sequence[int]]:
         """The text with a space before every word, and the place in `text` of each of its characters and of its end.

@@ -52,10 +52,10 @@ class TokenizerError(ValueError):
 def read(path: Path) -> tuple[dict, bool]:
     """The content of a tokenizer.json as `check` returns it. Raises TokenizerError, OSError."""
     try:
-        found = json.loads(regular_files.read(path, LARGEST))
+        content = json.loads(regular_files.read(path, LARGEST))
     except (ValueError, RecursionError) as error:
         raise TokenizerError(f"it is not JSON: {str(error)[:80]}") from None
-    return check(found)
+    return check(content)
 
 
 @contextlib.contextmanager
@@ -126,7 +126,7 @@ def _model(model: object) -> dict:
 
 def _steps(content: dict, name: str) -> list[dict]:
     """The steps of one kind, one after the other, out of the sequences that they lie in."""
-    found, waiting = [], [content.get(name)]
+    steps, waiting = [], [content.get(name)]
     while waiting:
         step = waiting.pop(0)
         if step is None:
@@ -139,14 +139,14 @@ def _steps(content: dict, name: str) -> list[dict]:
                 raise TokenizerError(f"its {name} is a sequence of nothing")
             waiting = inner + waiting
         else:
-            found.append(step)
-        if len(found) + len(waiting) > STEPS:
+            steps.append(step)
+        if len(steps) + len(waiting) > STEPS:
             raise TokenizerError(f"its {name} has more than {STEPS} steps")
-    return found
+    return steps
 
 
-def _is_one_of(step: dict, known: set[str] | dict, what: str) -> None:
-    if step["type"] not in known:
+def _is_one_of(step: dict, safe: set[str] | dict, what: str) -> None:
+    if step["type"] not in safe:
         raise TokenizerError(f"its {what} {step['type'][:80]!r} is not one that is known to be safe")
 
 
@@ -213,7 +213,7 @@ def _template(step: dict) -> None:
             raise TokenizerError("its template repeats the text")
     added = step.get("special_tokens", {})
     values = added.values() if isinstance(added, dict) else []
-    if len(values) > STEPS or any(isinstance(one, dict) and len(one.get("ids") or []) > STEPS for one in values):
+    if len(values) > STEPS or any(isinstance(value, dict) and len(value.get("ids") or []) > STEPS for value in values):
         raise TokenizerError(f"its template adds more than {STEPS} tokens in a place")
 
 
@@ -226,10 +226,10 @@ def _short(text: object, what: str) -> str:
 def _patterns(value: object) -> set[str]:
     """Every regular expression in the JSON of a step."""
     if isinstance(value, list):
-        return {found for part in value for found in _patterns(part)}
+        return {pattern for part in value for pattern in _patterns(part)}
     if not isinstance(value, dict):
         return set()
-    return {value["Regex"]} if "Regex" in value else {found for part in value.values() for found in _patterns(part)}
+    return {value["Regex"]} if "Regex" in value else {pattern for part in value.values() for pattern in _patterns(part)}
 
 
 def _ours() -> frozenset[str]:

@@ -44,11 +44,11 @@ def erasure(subject: Subject, importance: np.ndarray, shares: Sequence[float] = 
             ]
     steps = [step for step, _, _ in cells]
     whole = subject.log_probs([subject.source])[0].exp().numpy()
-    found = subject.log_probs(sources).exp().numpy().reshape(len(cells), 2, -1)
+    erased = subject.log_probs(sources).exp().numpy().reshape(len(cells), 2, -1)
     each = np.arange(len(cells))
     frame = pd.DataFrame(cells, columns=["step", "share", "count"])
     return frame.assign(
-        comprehensiveness=whole[steps] - found[each, 0, steps], sufficiency=whole[steps] - found[each, 1, steps]
+        comprehensiveness=whole[steps] - erased[each, 0, steps], sufficiency=whole[steps] - erased[each, 1, steps]
     )
 
 

@@ -36,8 +36,8 @@ def gradient_times_input(subject: Subject, steps: Sequence[int] | None = None) -
 
 def _gradient_times_input(subject: Subject, step: int) -> np.ndarray:
     vectors = subject.vectors.clone().requires_grad_()
-    found = InputXGradient(partial(subject.of_vectors, step=step)).attribute(vectors)
-    return found.detach().sum(-1)[0].numpy()
+    products = InputXGradient(partial(subject.of_vectors, step=step)).attribute(vectors)
+    return products.detach().sum(-1)[0].numpy()
 
 
 def integrated_gradients(subject: Subject, steps: Sequence[int] | None = None, points: int = POINTS) -> Integrated:

@@ -14,7 +14,7 @@ from torch import Tensor
 from attnviz import intervene
 from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD
-from attnviz.intervene import Change, Effect
+from attnviz.intervene import Change, StepEffect
 from attnviz.mechanisms import LABELS
 from attnviz.models.classifier import Classifier
 from attnviz.models.model import TextError
@@ -69,7 +69,7 @@ class Subject:
         """(N, steps, V)."""
         raise TypeError(f"{type(self).__name__} must say what its model makes of a source")
 
-    def effects(self, change: Change, rows: int = 1) -> Iterator[Effect]:
+    def effects(self, change: Change, rows: int = 1) -> Iterator[StepEffect]:
         """Attention changed at each step alone, as `intervene.effects`; the pooling, where there is one step."""
         raise TypeError(f"{type(self).__name__} must say how its attention is changed")
 

@@ -60,7 +60,7 @@ DARK = Theme(
 # "dot" belongs to the reference line
 _DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "5px,2px", "8px,2px,2px,2px", "12px,3px")
 _MARKERS = ("circle", "diamond", "square", "triangle-up", "x", "star", "cross", "hexagon")
-_KNOWN = (
+_SLOTS = (  # the mechanisms whose colour, dash and marker never change, in the order of those lists
     "bahdanau",
     "luong-general",
     "transformer",
@@ -94,10 +94,10 @@ def lines(names: Iterable[str], dark: bool = False) -> dict[str, Line]:
     slots: dict[str, int] = {}
     for name in names:
         plain = re.sub(r"[^a-z0-9]+", "-", name.lower())
-        slot = next((i for i, known in enumerate(_KNOWN) if known in plain), None)
+        slot = next((i for i, mechanism in enumerate(_SLOTS) if mechanism in plain), None)
         if slot is not None and slot not in slots.values():
             slots[name] = slot
-    free = [slot for slot in range(len(_KNOWN)) if slot not in slots.values()] or [0]
+    free = [slot for slot in range(len(_SLOTS)) if slot not in slots.values()] or [0]
     for position, name in enumerate(name for name in names if name not in slots):
         slots[name] = free[position % len(free)]
     colors = palette(dark).lines

@@ -41,10 +41,10 @@ def kind(word: str, language: str) -> str:
     plain = word.strip().lower().translate(_APOSTROPHES)
     if not any(character.isalnum() for character in plain):
         return OTHER
-    known = words(language)
+    listed = words(language)
     return (
         FUNCTION
-        if plain in known or any(part in known and rest in known for part, rest in _contracted(plain))
+        if plain in listed or any(part in listed and rest in listed for part, rest in _contracted(plain))
         else CONTENT
     )
 

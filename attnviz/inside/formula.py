@@ -18,27 +18,27 @@ SUMS = {
 }
 
 
-def formula(found: Step, key: int) -> str:
+def formula(opened: Step, key: int) -> str:
     """LaTeX of the score and the weight of one key (0-based): symbols, then the largest terms, then the results.
 
     t and j count from 1. ValueError for a key that is not there.
     """
-    if not 0 <= key < len(found.keys):
-        raise ValueError(f"key must be from 0 to {len(found.keys) - 1}; got {key}")
-    place = f"{found.step + 1},{key + 1}"
-    total, written = len(found.parts.terms[key]), found.parts.largest(key, SHOWN)
+    if not 0 <= key < len(opened.keys):
+        raise ValueError(f"key must be from 0 to {len(opened.keys) - 1}; got {key}")
+    place = f"{opened.step + 1},{key + 1}"
+    total, written = len(opened.parts.terms[key]), opened.parts.largest(key, SHOWN)
     terms = "".join(f"{value:+.3f}" for _, value in written).removeprefix("+")
     rest = total - len(written)
     terms += rf" + \cdots \text{{ ({rest} more)}}" if rest else ""
-    if found.window:
-        terms += rf" + \ln {found.window.gaussian[key]:.3f}"
-    score = rf"e_{{{place}}} = {SUMS[found.mechanism]} = {terms} = {found.scores[key]:.3f}"
-    if not found.mask[key]:
+    if opened.window:
+        terms += rf" + \ln {opened.window.gaussian[key]:.3f}"
+    score = rf"e_{{{place}}} = {SUMS[opened.mechanism]} = {terms} = {opened.scores[key]:.3f}"
+    if not opened.mask[key]:
         return rf"{score} \qquad \alpha_{{{place}}} = 0 \text{{ (outside the window)}}"
-    shown = rf"\frac{{\exp({found.scores[key]:.3f})}}{{\sum_k \exp(e_{{{found.step + 1},k}})}}"
-    return rf"{score} \qquad \alpha_{{{place}}} = {shown} = {found.weights[key]:.3f}"
+    shown = rf"\frac{{\exp({opened.scores[key]:.3f})}}{{\sum_k \exp(e_{{{opened.step + 1},k}})}}"
+    return rf"{score} \qquad \alpha_{{{place}}} = {shown} = {opened.weights[key]:.3f}"
 
 
-def paper(found: Step) -> str:
+def paper(opened: Step) -> str:
     """Where the mechanism's formula is from."""
-    return (MECHANISMS | CLASSIFIERS)[found.mechanism].paper
+    return (MECHANISMS | CLASSIFIERS)[opened.mechanism].paper

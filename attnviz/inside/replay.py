@@ -66,8 +66,8 @@ def _pieces(tokenizer: SubwordTokenizer, trace: Trace) -> list[int]:
     for token in trace.target:
         begins = before is None or trace.translation[: token.start].endswith(" ") or token.word != before.word
         spellings = (SPACE + token.text, token.text) if begins else (token.text, SPACE + token.text)
-        found = [tokenizer.backend.token_to_id(spelling) for spelling in spellings]
-        ids.append(EOS if token.special else next((number for number in found if number is not None), EOS))
+        numbers = [tokenizer.backend.token_to_id(spelling) for spelling in spellings]
+        ids.append(EOS if token.special else next((number for number in numbers if number is not None), EOS))
         before = token
     return ids
 

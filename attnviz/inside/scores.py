@@ -16,14 +16,14 @@ TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 
 
-def temperatures(found: Step, values: Sequence[float] = TEMPERATURES) -> pd.DataFrame:
+def temperatures(opened: Step, values: Sequence[float] = TEMPERATURES) -> pd.DataFrame:
     """One row a temperature, with columns temperature, entropy_nats and max_weight of the same scores divided by it."""
-    weights = np.stack([found.weights_at(value) for value in values])
-    measured = stats.rows(weights, visible=np.broadcast_to(found.mask, weights.shape))
+    weights = np.stack([opened.weights_at(value) for value in values])
+    measured = stats.rows(weights, visible=np.broadcast_to(opened.mask, weights.shape))
     return measured[["entropy_nats", "max_weight"]].assign(temperature=list(values)).reset_index(drop=True)
 
 
-def other_scores(found: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
+def other_scores(opened: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
     """One query and its annotations through other score functions: columns score, trained_with, key, token, value,
     weight.
 
@@ -36,7 +36,7 @@ def other_scores(found: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
     backward state laid end to end; then the two are added, as the dot-product models of this project do. ValueError
     for any other width.
     """
-    query, annotations = torch.from_numpy(found.query.copy()), torch.from_numpy(found.values.copy())
+    query, annotations = torch.from_numpy(opened.query.copy()), torch.from_numpy(opened.values.copy())
     summed = _summed(query, annotations)
     rows = [
         ("dot", None, dot_scores(query[None], summed)[0]),
@@ -46,7 +46,7 @@ def other_scores(found: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
         attention = getattr(model.model, "attention", None)
         if isinstance(attention, General | Additive | Concat) and _fits(attention, query, annotations):
             rows.append((_name(attention), model.name, _scored(attention, query, annotations)))
-    return pd.concat([_frame(found, *row) for row in rows], ignore_index=True)
+    return pd.concat([_frame(opened, *row) for row in rows], ignore_index=True)
 
 
 def _summed(query: Tensor, annotations: Tensor) -> Tensor:
@@ -83,14 +83,14 @@ def _name(attention: Attention) -> str:
     return "general" if isinstance(attention, Local) else type(attention).__name__.lower()
 
 
-def _frame(found: Step, score: str, trained_with: str | None, values: Tensor) -> pd.DataFrame:
+def _frame(opened: Step, score: str, trained_with: str | None, values: Tensor) -> pd.DataFrame:
     numbers = values.double().numpy()
     return pd.DataFrame(
         {
             "score": score,
             "trained_with": trained_with,
-            "key": range(len(found.keys)),
-            "token": [token.text for token in found.keys],
+            "key": range(len(opened.keys)),
+            "token": [token.text for token in opened.keys],
             "value": numbers,
             "weight": softmax(numbers, np.ones(len(numbers), dtype=bool)),
         }

@@ -24,12 +24,12 @@ from attnviz.intervene.changes import (
 from attnviz.intervene.names import KINDS, parse
 from attnviz.intervene.run import Outcome, run
 from attnviz.intervene.scope import Scope
-from attnviz.intervene.steps import Effect, effect_on_label, effects, total_variation
+from attnviz.intervene.steps import StepEffect, effect_on_label, effects, total_variation
 
 __all__ = [
     "KINDS",
     "Change",
-    "Effect",
+    "StepEffect",
     "Given",
     "Hide",
     "Identity",

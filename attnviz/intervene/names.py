@@ -35,8 +35,8 @@ def parse(text: str) -> Change:
     """
     name, colon, value = text.partition(":")
     if name not in KINDS or (name in READ) != bool(colon):
-        known = ", ".join(f"{kind}:…" if kind in READ else kind for kind in KINDS)
-        raise ValueError(f"change must be one of {known}; got {text!r:.80}")
+        forms = ", ".join(f"{kind}:…" if kind in READ else kind for kind in KINDS)
+        raise ValueError(f"change must be one of {forms}; got {text!r:.80}")
     try:
         return READ[name](value) if colon else KINDS[name]()
     except ValueError as error:

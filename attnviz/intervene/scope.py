@@ -70,6 +70,6 @@ def _apply(change: Change, head: int | None, place: Place, weights: Tensor, mask
     changed = change(weights, visible, place)
     if head is None:
         return changed
-    one = weights.clone()
-    one[:, head] = changed[:, head]
-    return one
+    mixed = weights.clone()
+    mixed[:, head] = changed[:, head]
+    return mixed

@@ -17,7 +17,7 @@ from attnviz.intervene.scope import Scope
 from attnviz.networks.classifier import SelfAttention
 
 
-class Effect(NamedTuple):
+class StepEffect(NamedTuple):
     """One step. weights : of each layer, (H, S), unchanged. plain (V,) : logits of the next token; changed (B, V) :
     each row's."""
 
@@ -35,7 +35,7 @@ def effects(
     change: Change,
     rows: int = 1,
     scope: Scope = Scope(),
-) -> Iterator[Effect]:
+) -> Iterator[StepEffect]:
     """Force a target (ids) and change attention at each step alone, `rows` times in one batch (a seed gives each row
     its own).
 
@@ -49,12 +49,12 @@ def effects(
         reweighs = scopes.reweighs(network, change, scope, step)
         changed = network.step(wide, widened(state, rows), token.expand(rows), reweighs)
         weights = tuple(layer[0] for layer in plain.cross)
-        yield Effect(step, weights, plain.logits[0], changed.logits)
+        yield StepEffect(step, weights, plain.logits[0], changed.logits)
         state = plain.state
 
 
 @torch.inference_mode()
-def effect_on_label(network: SelfAttention, source: Sequence[int], change: Change, rows: int = 1) -> Effect:
+def effect_on_label(network: SelfAttention, source: Sequence[int], change: Change, rows: int = 1) -> StepEffect:
     """`effects` of a classifier: its pooling is changed, at its one step; `plain` and `changed` are logits of the
     labels."""
     vectors = network.embedding(torch.tensor([list(source)]))
@@ -65,7 +65,7 @@ def effect_on_label(network: SelfAttention, source: Sequence[int], change: Chang
         return change(weights, visible, Place(0, 0))
 
     changed = network.judge_vectors(widened(vectors, rows), reweigh=reweigh)
-    return Effect(0, (plain.pooling[0],), plain.logits[0], changed.logits)
+    return StepEffect(0, (plain.pooling[0],), plain.logits[0], changed.logits)
 
 
 def widened(tree, rows: int):

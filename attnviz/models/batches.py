@@ -94,11 +94,11 @@ def in_order(
 ) -> Iterator[Result | TextError]:
     """What `run` makes of batches of jobs, one for each that was given, in that order; errors stay in their places."""
     for window in _windows(given, batch_size):
-        found: list[Any] = list(window)
+        results: list[Any] = list(window)
         for batch in _batches(window, batch_size):
             for place, result in zip(batch, run([window[place] for place in batch]), strict=True):
-                found[place] = result
-        yield from found
+                results[place] = result
+        yield from results
 
 
 def one_by_one(

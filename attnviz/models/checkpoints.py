@@ -80,15 +80,15 @@ def _check_fits(name: str, config: Config, root: Path) -> None:
     anything of its size is made."""
     path = Path(root) / name / "model.safetensors"
     try:
-        found = weights_header.shapes(path)
+        shapes = weights_header.shapes(path)
     except (weights_header.HeaderError, OSError) as error:
         raise unreadable(path, error) from None
     layers = config.options.get("layers")
-    if isinstance(layers, int) and layers > len(found):
-        raise CheckpointError(f"{name}: the weights do not fit config.json: {layers} layers, and {len(found)} tensors")
+    if isinstance(layers, int) and layers > len(shapes):
+        raise CheckpointError(f"{name}: the weights do not fit config.json: {layers} layers, and {len(shapes)} tensors")
     try:
         with torch.device("meta"):  # shapes without numbers
-            described, held = build(config), {key: torch.empty(shape) for key, shape in found.items()}
+            described, held = build(config), {key: torch.empty(shape) for key, shape in shapes.items()}
     except (
         TypeError,
         ValueError,

@@ -88,18 +88,18 @@ def of_batch(maps: dict[str, Sequence[np.ndarray]], texts: Sequence[tuple]) -> l
     maps : kind -> weights (B, H, Q, K) of each layer, padded at the ends. texts : the source's tokens and the target's
         of each.
     """
-    found = [([], []) for _ in texts]
+    sentences = [([], []) for _ in texts]
     for kind, layers in maps.items():
         sides = [_sides(kind, source, target, BOS) for source, target in texts]
         for layer, weights in enumerate(layers):
             special = _padded([[token.special for token in keys] for _, keys in sides], weights.shape[-1])
             values = _measure(weights, _visible(kind, sides, weights.shape), special)
             for i, (queries, _) in enumerate(sides):
-                shapes, parts = found[i]
+                shapes, parts = sentences[i]
                 shapes.append((kind, layer, weights.shape[1], len(queries)))
                 parts.append(values[:, i, :, : len(queries)].reshape(len(NAMES), -1))
     empty = np.empty((len(NAMES), 0))
-    return [(tuple(shapes), np.concatenate([empty, *parts], axis=1)) for shapes, parts in found]
+    return [(tuple(shapes), np.concatenate([empty, *parts], axis=1)) for shapes, parts in sentences]
 
 
 def _sides(kind: str, source: Sequence, target: Sequence, start: Token) -> tuple[Sequence[Token], Sequence[Token]]:

@@ -17,36 +17,36 @@ def begun(folder: Path | None) -> dict:
     CheckpointError."""
     if folder is None:
         return {}
-    known = checkpoint_files.read_card(*checkpoint_files.locate(folder))
-    return {"start": _kept(known) | {"history": _curve(known.get("history"))}}
+    card = checkpoint_files.read_card(*checkpoint_files.locate(folder))
+    return {"start": _kept(card) | {"history": _curve(card.get("history"))}}
 
 
 def taught(folders: Sequence[Path]) -> dict:
     """What a card has more when the run learnt from the checkpoints in `folders`: `teachers`, with what the card of
     each says of its training; nothing without teachers. Raises CheckpointError."""
-    known = [checkpoint_files.read_card(*checkpoint_files.locate(folder)) for folder in folders]
-    return {"teachers": [_kept(one) | {"best": one.get("best")} for one in known]} if folders else {}
+    cards = [checkpoint_files.read_card(*checkpoint_files.locate(folder)) for folder in folders]
+    return {"teachers": [_kept(card) | {"best": card.get("best")} for card in cards]} if folders else {}
 
 
-def _kept(known: dict) -> dict:
-    return {key: known.get(key) for key in _KEPT} | {key: known[key] for key in _BEFORE if key in known}
+def _kept(card: dict) -> dict:
+    return {key: card.get(key) for key in _KEPT} | {key: card[key] for key in _BEFORE if key in card}
 
 
 def _curve(history: list | None) -> list[dict]:
     """What each pass over the data led to, without what it cost."""
-    passes = [one for one in history if isinstance(one, dict)] if isinstance(history, list) else []
-    return [{key: value for key, value in one.items() if key in _CURVE or key.startswith("val_")} for one in passes]
+    passes = [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
+    return [{key: value for key, value in entry.items() if key in _CURVE or key.startswith("val_")} for entry in passes]
 
 
 def teachers(card: dict) -> list[dict]:
     """What a card says of each model that its own learnt from."""
-    found = card.get("teachers")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    cards = card.get("teachers")
+    return [teacher for teacher in cards if isinstance(teacher, dict)] if isinstance(cards, list) else []
 
 
 def runs(card: dict) -> list[dict]:
     """What a card says of each run, the first one first, the card itself last."""
-    found = [card]
-    while isinstance(start := found[0].get("start"), dict) and start:
-        found.insert(0, start)
-    return found
+    cards = [card]
+    while isinstance(start := cards[0].get("start"), dict) and start:
+        cards.insert(0, start)
+    return cards

@@ -62,8 +62,8 @@ class Translator(Trained):
         check_beam(beam)
         batches.check_size(batch_size)
         wanted = batches.kept(keep)
-        found = batches.jobs(self.read, texts, targets)
-        return batches.in_order(found, lambda jobs: self._run(jobs, beam, wanted), batch_size)
+        jobs = batches.jobs(self.read, texts, targets)
+        return batches.in_order(jobs, lambda batch: self._run(batch, beam, wanted), batch_size)
 
     @torch.inference_mode()
     def log_prob(self, text: str, target: str) -> float:

@@ -5,6 +5,7 @@ Letters: B batch, T steps, S source positions, V vocabulary, H heads. A step is 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,20 @@ from torch.nn import functional as F
 from attnviz.data.tokenizer import BOS, EOS, PAD, UNK
 
 NEVER = (PAD, BOS, UNK)  # produced by no decoder: there is nothing a reader could do with them
+
+
+class DecoderStep(NamedTuple):
+    """What a model's `step` returns of one target position.
+
+    state : of a recurrent decoder its state; of a Transformer the keys and values of all positions so far, a pair for
+    each layer. cross, decoder : weights of each layer; a recurrent decoder has at most one layer with one head, and no
+    self-attention.
+    """
+
+    logits: Tensor  # (B, V)
+    state: tuple
+    cross: tuple  # (B, H, S) of each layer
+    decoder: tuple = ()  # (B, H, t) of each layer
 
 
 @dataclass(frozen=True)

@@ -58,18 +58,18 @@ class Luong(Recurrent):
         of_context, of_state = self.attentional.weight.split([memory.values.shape[-1], self.cell.hidden_size], dim=1)
         values = F.linear(memory.values, of_context.contiguous())
         *state, fed = memory.state
-        found, cross = [], []
+        vectors, cross = [], []
         for word in words.unbind(1):
             state = self.cell.follow(word + F.linear(fed, more), state)
             context, rows = self.attention.read(state[0].unsqueeze(1), memory.prepared, values, memory.mask)
             fed = torch.tanh(context.squeeze(1) + F.linear(state[0], of_state))
-            found.append(fed)
+            vectors.append(fed)
             cross.append((rows,))
-        return torch.stack(found, dim=1), cross
+        return torch.stack(vectors, dim=1), cross
 
-    def readout(self, found: Tensor, embedded: Tensor) -> Tensor:
+    def readout(self, outputs: Tensor, embedded: Tensor) -> Tensor:
         """h~_t goes to the output as it is, eq. 6."""
-        return found
+        return outputs
 
 
 class Product(Luong):

@@ -44,7 +44,7 @@ class Projection(NamedTuple):
 
 def own(model: nn.Module) -> list[Projection]:
     """Of a model of this project, kind by kind and layer by layer; none without multi-head attention."""
-    found = []
+    projections = []
     for kind, (stack, name) in _PLACES.items():
         layers = getattr(model, stack, ())
         for layer, block in enumerate(layers if isinstance(layers, nn.ModuleList) else ()):
@@ -53,8 +53,8 @@ def own(model: nn.Module) -> list[Projection]:
             )  # the layer's own, or the layer itself
             attention = model.get_submodule(path)
             if isinstance(attention, MultiHead):
-                found.append(Projection(kind, layer, f"{path}.output", attention.heads))
-    return found
+                projections.append(Projection(kind, layer, f"{path}.output", attention.heads))
+    return projections
 
 
 def named(model: nn.Module, counts: Mapping[str, Sequence[int]]) -> list[Projection]:
@@ -69,7 +69,7 @@ def named(model: nn.Module, counts: Mapping[str, Sequence[int]]) -> list[Project
             end and _width(module) and ("cross" in counts or not ENDS[end])
         ):  # a decoder alone may have cross-attention and not use it
             paths[_kind(path.split("."), ENDS[end], counts)].append(path)
-    found = [
+    projections = [
         Projection(kind, layer, path, heads)
         for kind, of_layers in counts.items()
         for layer, (path, heads) in enumerate(zip(paths[kind], of_layers))
@@ -78,12 +78,12 @@ def named(model: nn.Module, counts: Mapping[str, Sequence[int]]) -> list[Project
     if (
         not fit
         or model.config.model_type in OTHERWISE
-        or any(_width(model.get_submodule(one.path)) % one.heads for one in found)
+        or any(_width(model.get_submodule(projection.path)) % projection.heads for projection in projections)
     ):
         raise ValueError(
             "heads of its family cannot be switched off: it is not known here where in its layers they end"
         )
-    return found
+    return projections
 
 
 def _kind(path: list[str], cross: bool, counts: Mapping[str, Sequence[int]]) -> str:

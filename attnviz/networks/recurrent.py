@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnviz.attention import Additive, Attention, Reweigh
 from attnviz.networks.cells import CELLS, Cell
+from attnviz.networks.decode import DecoderStep
 from attnviz.networks.dropout import Dropout
 
 
@@ -27,15 +28,6 @@ class Memory(NamedTuple):
     mask: Tensor | None  # (B, 1, S) True = visible; None when nothing is padded
     state: tuple  # the decoder's state before its first step
     maps: tuple = ()  # encoder self-attention: none here
-
-
-class Step(NamedTuple):
-    """One target position."""
-
-    logits: Tensor  # (B, V)
-    state: tuple
-    cross: tuple  # (B, H, S) of each layer: one layer, one head here, and none without attention
-    decoder: tuple = ()  # decoder self-attention: none here
 
 
 class Encoder(nn.Module):
@@ -118,11 +110,16 @@ class Recurrent(nn.Module):
         annotations = self.dropout(directions)
         return annotations, self.attention.prepare(annotations)
 
-    def step(self, memory: Memory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = (None,)) -> Step:
-        """state, token (B,) the token before this position -> Step. reweigh : changes the weights of the one layer."""
+    def step(
+        self, memory: Memory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = (None,)
+    ) -> DecoderStep:
+        """state, token (B,) the token before this position -> DecoderStep.
+
+        reweigh : changes the weights of the one layer.
+        """
         embedded = self.embed(token)
-        found, state, cross = self.advance(memory, state, embedded, reweigh[0])
-        return Step(self.logits(self.readout(found, embedded)), state, cross)
+        outputs, state, cross = self.advance(memory, state, embedded, reweigh[0])
+        return DecoderStep(self.logits(self.readout(outputs, embedded)), state, cross)
 
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """source (B, S), target inputs (B, T) from <bos> on, mask (B, S) -> logits (B, T, V), weights (B, T, S).
@@ -131,12 +128,12 @@ class Recurrent(nn.Module):
         """
         memory = self.encode(source, mask)
         embedded = self.embed(target)
-        state, found, cross = memory.state, [], []
+        state, outputs, cross = memory.state, [], []
         for word in embedded.unbind(1):
             here, state, rows = self.advance(memory, state, word)
-            found.append(here)
+            outputs.append(here)
             cross.append(rows)
-        readout = self.readout(torch.stack(found, dim=1), embedded)  # needs no loop: once for all positions
+        readout = self.readout(torch.stack(outputs, dim=1), embedded)  # needs no loop: once for all positions
         weights = [torch.cat(layer, dim=1) for layer in zip(*cross)]
         return self.logits(readout), weights[0] if weights else None
 
@@ -150,9 +147,9 @@ class Recurrent(nn.Module):
         embedded = self.embed(target)
         read, cell = embedded.shape[-1], self.cell
         words = nn.functional.linear(embedded, cell.weight_ih[:, :read].contiguous(), cell.bias_ih)  # (B, T, G)
-        found, cross = self.unfold(memory, words, cell.weight_ih[:, read:].contiguous())
+        outputs, cross = self.unfold(memory, words, cell.weight_ih[:, read:].contiguous())
         weights = tuple(torch.stack(layer, dim=2) for layer in zip(*cross))
-        return self.logits(self.readout(found, embedded)), weights, ()
+        return self.logits(self.readout(outputs, embedded)), weights, ()
 
 
 class DeepOutput(Recurrent):
@@ -190,12 +187,12 @@ class DeepOutput(Recurrent):
         contexts = weights[0] @ memory.values if weights else memory.values.unsqueeze(1).expand(-1, len(states), -1)
         return torch.cat([torch.stack(states, dim=1), contexts], dim=-1), cross
 
-    def readout(self, found: Tensor, embedded: Tensor) -> Tensor:
+    def readout(self, outputs: Tensor, embedded: Tensor) -> Tensor:
         """[s_t; c_t] (..., 3W), y_{t-1} (..., E) -> maxout over pairs (..., E).
 
         Bahdanau et al. print s_{i-1} in A.2.2, where their eq. 4 and Cho et al. have s_i; the latter is followed.
         """
-        return self.deep(torch.cat([found, embedded], dim=-1)).unflatten(-1, (-1, 2)).amax(dim=-1)
+        return self.deep(torch.cat([outputs, embedded], dim=-1)).unflatten(-1, (-1, 2)).amax(dim=-1)
 
 
 class FixedContext(DeepOutput):

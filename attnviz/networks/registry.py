@@ -29,11 +29,11 @@ def build(config: Config) -> nn.Module:
 
     ValueError for an option that it does not have, or cannot have so.
     """
-    kind, known = CLASSES[config.mechanism], options(config.mechanism)
-    if unknown := config.options.keys() - known.keys():
-        raise ValueError(f"{config.mechanism} has no option {', '.join(sorted(unknown))}; it has {', '.join(known)}")
+    kind, allowed = CLASSES[config.mechanism], options(config.mechanism)
+    if unknown := config.options.keys() - allowed.keys():
+        raise ValueError(f"{config.mechanism} has no option {', '.join(sorted(unknown))}; it has {', '.join(allowed)}")
     for name, value in config.options.items():
-        if isinstance(value, bool) != (wanted := isinstance(known[name], bool)):
+        if isinstance(value, bool) != (wanted := isinstance(allowed[name], bool)):
             raise ValueError(f"{name} must {'' if wanted else 'not '}be true or false; got {value!r:.80}")
     if config.options.get("layers", 1) < 1:
         raise ValueError(f"layers must be at least 1; got {config.options['layers']}")

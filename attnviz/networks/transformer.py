@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.attention import MultiHead, Reweigh
+from attnviz.networks.decode import DecoderStep
 from attnviz.networks.dropout import Dropout, share
 
 
@@ -24,15 +25,6 @@ class Memory(NamedTuple):
     mask: Tensor | None  # (B, 1, 1, S) True = visible; None when nothing is padded
     state: tuple  # the decoder's cache before its first step: empty
     maps: tuple  # encoder self-attention weights (B, H, S, S) of each layer
-
-
-class Step(NamedTuple):
-    """One target position."""
-
-    logits: Tensor  # (B, V)
-    state: tuple  # keys and values of all positions so far, a pair for each layer
-    cross: tuple  # (B, H, S) of each layer
-    decoder: tuple  # (B, H, t) of each layer
 
 
 class FeedForward(nn.Module):
@@ -227,13 +219,13 @@ class Transformer(nn.Module):
         logits = F.linear(self.decoder_norm(x), self.embedding.weight)
         return logits, tuple(caches), tuple(own), tuple(cross)
 
-    def step(self, memory: Memory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = ()) -> Step:
-        """state, token (B,) the token before this position -> Step, reading kept keys and values.
+    def step(self, memory: Memory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = ()) -> DecoderStep:
+        """state, token (B,) the token before this position -> DecoderStep, reading kept keys and values.
 
         reweigh : of `decode`.
         """
         logits, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
-        return Step(logits[:, 0], state, tuple(w.squeeze(2) for w in cross), tuple(w.squeeze(2) for w in own))
+        return DecoderStep(logits[:, 0], state, tuple(w.squeeze(2) for w in cross), tuple(w.squeeze(2) for w in own))
 
     def force(self, memory: Memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
         """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, H, T, S) of each layer, and decoder

@@ -31,12 +31,12 @@ def _check_maps(maps: list) -> None:
     if len(maps) > LAYERS:
         raise ValueError(f"it has {len(maps):,} maps, and at most {LAYERS:,} are read")
     heads = 0
-    for one in maps:
-        layer = one.get("layer") if isinstance(one, dict) else None
+    for entry in maps:
+        layer = entry.get("layer") if isinstance(entry, dict) else None
         if isinstance(layer, int) and layer >= LAYERS:
             shown = f"{layer:,}" if layer < 10**12 else "a number of more than 12 digits"
             raise ValueError(f"layers are counted from 0 to {LAYERS - 1}; got {shown}")
-        weights = one.get("weights") if isinstance(one, dict) else None
+        weights = entry.get("weights") if isinstance(entry, dict) else None
         heads += len(weights) if hasattr(weights, "__len__") else 0
     if heads > HEADS:
         raise ValueError(f"it has {heads:,} heads, and at most {HEADS:,} are read")

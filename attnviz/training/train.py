@@ -76,12 +76,12 @@ def train(
 
 def _resumes(folder: Path) -> bool:
     """Is a run there? ValueError when the folder holds a finished model, whose run is no longer there."""
-    found = saved_run.exists(folder)
-    if not found and (folder / card.FILE).exists():
+    exists = saved_run.exists(folder)
+    if not exists and (folder / card.FILE).exists():
         raise ValueError(
             f"{folder} holds a finished model without a training run to resume; choose another --out, or use --restart"
         )
-    return found
+    return exists
 
 
 def _with_fingerprints(

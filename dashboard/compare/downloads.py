@@ -18,18 +18,18 @@ from dashboard.compare.pictures import makers
 from dashboard.compare.scene import CompareScene
 from dashboard.server import index_page
 from dashboard.session import caches, memory
-from dashboard.session.memory import Place
+from dashboard.session.memory import Cursor
 
 
 def show(current: CompareScene, dark: bool) -> None:
     """The downloads. Nothing is built before it is asked for."""
     st.subheader("Download", divider="gray")
-    place = memory.place(st.session_state)
+    cursor = memory.cursor(st.session_state)
     st.caption("Each chart has a PNG and an SVG button. The files below open offline.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.download_button(
             "Everything as a zip",
-            functools.partial(bundle, current, dark, place),
+            functools.partial(bundle, current, dark, cursor),
             "attnviz.zip",
             "application/zip",
             on_click="ignore",
@@ -49,10 +49,10 @@ def show(current: CompareScene, dark: bool) -> None:
             help="Every model with its maps, the bars of each step and its statistics. It opens offline.",
         )
         with st.popover("One figure as HTML", key="figures", on_change="rerun") as popover:
-            for name in makers(current, dark, place) if popover.open else ():
+            for name in makers(current, dark, cursor) if popover.open else ():
                 st.download_button(
                     name,
-                    functools.partial(page, current, dark, place, name),
+                    functools.partial(page, current, dark, cursor, name),
                     f"{export.figure_name(name)}.html",
                     "text/html",
                     on_click="ignore",
@@ -60,7 +60,7 @@ def show(current: CompareScene, dark: bool) -> None:
                     type="tertiary",
                 )
         if current.mapped:
-            printing.show(current, place)
+            printing.show(current, cursor)
 
 
 def whole_page(current: CompareScene) -> bytes:
@@ -69,12 +69,12 @@ def whole_page(current: CompareScene) -> bytes:
     return html_page.page(*shown, plotly=index_page.PLOTLY.read_text(encoding="utf-8"))
 
 
-def page(current: CompareScene, dark: bool, place: Place, name: str) -> bytes:
+def page(current: CompareScene, dark: bool, cursor: Cursor, name: str) -> bytes:
     """One figure as an HTML file."""
-    return export.figure_html(makers(current, dark, place)[name](), name)
+    return export.figure_html(makers(current, dark, cursor)[name](), name)
 
 
-def bundle(current: CompareScene, dark: bool, place: Place) -> bytes:
+def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
     """The zip of the view."""
     mapped = [column.shown for column in current.mapped]
     frames = {
@@ -84,21 +84,21 @@ def bundle(current: CompareScene, dark: bool, place: Place) -> bytes:
         "weights": [stats.weights(trace) for trace in mapped],
     }
     tables = {name: pd.concat(listed, ignore_index=True) for name, listed in frames.items() if listed}
-    drawn = {name: make() for name, make in makers(current, dark, place).items()}
-    return export.bundle(drawn, [column.shown for column in current.columns], tables, manifest(current, place))
+    drawn = {name: make() for name, make in makers(current, dark, cursor).items()}
+    return export.bundle(drawn, [column.shown for column in current.columns], tables, manifest(current, cursor))
 
 
-def manifest(current: CompareScene, place: Place) -> dict:
+def manifest(current: CompareScene, cursor: Cursor) -> dict:
     """What is needed to see the same again. `query` is what follows the page's address; it reopens the view."""
-    chosen = current.choices.query() | {"step": number(place.step)}
-    if place.difference in current.differences:
+    chosen = current.choices.query() | {"step": number(cursor.step)}
+    if cursor.difference in current.differences:
         chosen["subtract"] = "true"
-        chosen["difference"] = current.difference_title(place.difference)
+        chosen["difference"] = current.difference_title(cursor.difference)
     models = [column.trace.model for column in current.columns]
     packages = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
     return {
         "sentence": current.choices.text,
-        "settings": current.choices.to_dict() | {"step": place.step, "difference": place.difference},
+        "settings": current.choices.to_dict() | {"step": cursor.step, "difference": cursor.difference},
         "query": "?" + urlencode(chosen, doseq=True),
         "reopen": "start the dashboard and add `query` to its address, for example http://localhost:8501/",
         "models": {model: {"sha256": caches.fingerprint(model)} for model in models},

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from attnviz import figures, select
 from attnviz.figures.hover import CellTexts
 from dashboard.compare.scene import Column, CompareScene
-from dashboard.session.memory import Place
+from dashboard.session.memory import Cursor
 
 
 def cell_texts(column: Column) -> CellTexts | None:
@@ -31,18 +31,18 @@ def difference(a: Column, b: Column, dark: bool) -> go.Figure:
     return figures.difference(select.difference(a.grid, b.grid), a.grid, (a.title, b.title), dark=dark)
 
 
-def makers(current: CompareScene, dark: bool, place: Place) -> dict[str, Callable[[], go.Figure]]:
+def makers(current: CompareScene, dark: bool, cursor: Cursor) -> dict[str, Callable[[], go.Figure]]:
     """name -> what draws it. Nothing is drawn yet. The row of the step is outlined; a text that ends before it shows
     the bars of its last step."""
     result: dict[str, Callable[[], go.Figure]] = {}
     for column in current.mapped:
         last, name = len(column.grid.queries) - 1, column.title
-        row, bars = place.step if place.step <= last else None, min(place.step, last)
+        row, bars = cursor.step if cursor.step <= last else None, min(cursor.step, last)
         result[f"Heatmap {name}"] = functools.partial(heatmap, column, dark, row, name)
         result[f"Step bars {name}"] = functools.partial(figures.step_bars, column.grid, bars, name, dark=dark)
     result["Statistics by step"] = functools.partial(figures.by_step, current.frames(), current.keys, dark=dark)
     result["Comparison"] = lambda: figures.comparison(current.summary().query("statistic != 'argmax'"), dark=dark)
-    if place.difference in current.differences:
-        a, b = (current.columns[i] for i in place.difference)
+    if cursor.difference in current.differences:
+        a, b = (current.columns[i] for i in cursor.difference)
         result[f"Difference {a.title} minus {b.title}"] = functools.partial(difference, a, b, dark)
     return result

@@ -6,13 +6,13 @@ import streamlit as st
 
 from attnviz.export.bundle import figure_name
 from dashboard.compare.scene import Column, CompareScene
-from dashboard.session.memory import Place
+from dashboard.session.memory import Cursor
 
 SIZES = {"slide": "slide 16:9", "column": "column, 8.5 cm", "page": "page, 17 cm"}  # of attnviz.export.printed
 FORMATS = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
 
 
-def show(current: CompareScene, place: Place) -> None:
+def show(current: CompareScene, cursor: Cursor) -> None:
     """A button that opens the choices, and a download for each map. A picture is drawn when it is downloaded."""
     with st.popover("Map for a slide or a paper", key="printed", on_change="rerun") as popover:
         if not popover.open:
@@ -32,7 +32,7 @@ def show(current: CompareScene, place: Place) -> None:
         for column in current.mapped:
             st.download_button(
                 f"{column.title}.{fmt}",
-                functools.partial(picture, column, fmt, size, font, dark, place if framed else None),
+                functools.partial(picture, column, fmt, size, font, dark, cursor if framed else None),
                 f"{figure_name(f'attention {column.title} {size}')}.{fmt}",
                 FORMATS[fmt],
                 on_click="ignore",
@@ -41,7 +41,7 @@ def show(current: CompareScene, place: Place) -> None:
             )
 
 
-def picture(column: Column, fmt: str, size: str, font: float | None, dark: bool, framed: Place | None) -> bytes:
+def picture(column: Column, fmt: str, size: str, font: float | None, dark: bool, framed: Cursor | None) -> bytes:
     """The map of a column as a file. framed : where the step is that is to be outlined, at the time of the download."""
     from attnviz.export import printed  # matplotlib takes half a second: only for those who print
 

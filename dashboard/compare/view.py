@@ -64,7 +64,7 @@ def _heatmap(column: Column, texts, dark: bool) -> tuple:
 def _steps(current: CompareScene, texts: list, dark: bool) -> None:
     """The step control and what follows from it. A fragment: moving the step draws the bars again and nothing else."""
     _step_control(current)
-    index = memory.place(st.session_state).step = st.session_state["step"] - 1
+    index = memory.cursor(st.session_state).step = st.session_state["step"] - 1
     bridge(index, current.steps, _go_to)
     ink = _inks(current, dark)
     bars = [_bars(column, text, ink[column.title], dark) for column, text in zip(current.columns, texts, strict=True)]
@@ -122,7 +122,7 @@ def _go_to(row: int) -> None:
 def _together(current: CompareScene, dark: bool) -> None:
     """What compares the mechanisms: statistics by step, their means, and the difference of two maps."""
     st.subheader("Side by side", divider="gray")
-    memory.place(st.session_state).difference = None
+    memory.cursor(st.session_state).difference = None
     left_out = captions.left_out(current)
     if not current.mapped:
         st.html(left_out)
@@ -153,7 +153,7 @@ def _difference(current: CompareScene, dark: bool) -> None:
         key="difference",
         bind="query-params",
     )
-    memory.place(st.session_state).difference = chosen
+    memory.cursor(st.session_state).difference = chosen
     a, b = (current.columns[i] for i in chosen)
     figure = named(pictures.difference(a, b, dark), f"difference {current.difference_title(chosen)}", dark)
     plots([("", figure)], "difference")

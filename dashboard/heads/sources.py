@@ -105,18 +105,18 @@ class Saved:
 
     key: tuple
     file: str
-    found: Trace = field(compare=False, repr=False)
+    saved_trace: Trace = field(compare=False, repr=False)
     mechanism = ""
     languages = pairs.ANY
     fixed = silent = _NO_MODEL
 
     def __post_init__(self):
-        if not self.found.maps:
+        if not self.saved_trace.maps:
             raise ValueError(f"the file {self.file} holds a trace without attention, so there are no heads to show")
 
     @property
     def name(self) -> str:
-        return self.found.model
+        return self.saved_trace.model
 
     @property
     def title(self) -> str:
@@ -124,10 +124,10 @@ class Saved:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return ordered({m.kind for m in self.found.maps})
+        return ordered({m.kind for m in self.saved_trace.maps})
 
     def trace(self, text: str) -> Trace:
-        return self.found
+        return self.saved_trace
 
 
 def title(model: str) -> str:

@@ -59,8 +59,8 @@ def _text(fields: dict) -> str:
         return widgets.own_text(source and source.limit)
     if model == SAVED:
         if source:
-            st.html(source_words(source.found, source.file))
-        return source.found.text if source else ""
+            st.html(source_words(source.saved_trace, source.file))
+        return source.saved_trace.text if source else ""
     return widgets.sentence(ModelName.parse(model).pair)
 
 

@@ -17,7 +17,7 @@ def outcome(model: str, text: str, change, scope):
 
 
 def tests(model: str, text: str):
-    """The tests of attention of one text (`Tests`). Raises ValueError."""
+    """The tests of attention of one text (`FaithfulnessTests`). Raises ValueError."""
     return _tests(models.key(model), text)
 
 
@@ -42,9 +42,9 @@ def _outcome(key: tuple, text: str, change: str, scope, _change):
 
 @st.cache_resource(show_spinner="Testing attention …", max_entries=16)
 def _tests(key: tuple, text: str):
-    from dashboard.inside import tests
+    from dashboard.inside import faithfulness
 
-    return tests.run(models.model(key[0]), text)
+    return faithfulness.run(models.model(key[0]), text)
 
 
 @st.cache_resource(show_spinner=False, max_entries=256)

@@ -32,8 +32,10 @@ def show() -> dict:
 
 def attending() -> dict[str, list[str]]:
     """pair -> its mechanisms that attend; pairs without one are left out."""
-    found = {pair: [name for name in names if MECHANISMS[name].kinds] for pair, names in catalogue.offered().items()}
-    return {pair: names for pair, names in found.items() if names}
+    attending = {
+        pair: [name for name in names if MECHANISMS[name].kinds] for pair, names in catalogue.offered().items()
+    }
+    return {pair: names for pair, names in attending.items() if names}
 
 
 def _head(count: int) -> int:

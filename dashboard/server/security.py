@@ -150,8 +150,8 @@ class Guard:
 
 def _split(netloc: str) -> tuple[str | None, str | None]:
     """`Localhost:8501` -> (`localhost`, `8501`); (None, None) for what is no name with a port."""
-    found = _HOST.fullmatch(netloc.lower())
-    return (found["name"], found["port"]) if found else (None, None)
+    match = _HOST.fullmatch(netloc.lower())
+    return (match["name"], match["port"]) if match else (None, None)
 
 
 def _without_origin(scope: Scope) -> Scope:

@@ -90,8 +90,8 @@ def _trained_trace(name: str, root: str, stamp: tuple, text: str, target: str | 
     import torch
 
     torch.set_num_threads(1)  # holds for the calling thread, and every rerun has its own; a second one only costs here
-    found = _trained(name, root, stamp)
-    return found.trace(text, target, beam) if beam > 1 else found.trace(text, target)
+    trained = _trained(name, root, stamp)
+    return trained.trace(text, target, beam) if beam > 1 else trained.trace(text, target)
 
 
 # Models that people bring, and their traces, are large: 12 layers of 12 heads on 512 tokens are 150 MB. Few are kept.

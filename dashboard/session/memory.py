@@ -1,18 +1,21 @@
 """What one session remembers: the last scene that could be drawn, so that a text that fails takes nothing off the page;
-where the visitor stands in the picture; an uploaded trace; and the heads measured so far."""
+the visitor's step and difference map; an uploaded trace; and the heads measured so far."""
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 
 from dashboard.session import caches
 
-_SCENE, _PLACE, _CHANGES, _UPLOAD = "last scene of ", "place", "importance", "saved_trace"
+_SCENE, _CURSOR, _CHANGES, _UPLOAD = "last scene of ", "cursor", "importance", "saved_trace"
 
 
 @dataclass
-class Place:
-    """Where a session stands in the picture. Downloads read it when they are clicked, on a thread without a session; by
-    then the step may have moved without the rest of the page being run again."""
+class Cursor:
+    """The step and the difference map that a session shows.
+
+    Downloads read it when they are clicked, on a thread without a session; by then the step may have moved without the
+    rest of the page being run again.
+    """
 
     step: int = 0  # from 0
     difference: tuple[int, int] | None = None  # places of the two columns whose maps are subtracted
@@ -28,11 +31,11 @@ def last(session: MutableMapping, page: str):
     return session.get(_SCENE + page)
 
 
-def place(session: MutableMapping) -> Place:
-    """The session's one Place."""
-    if _PLACE not in session:
-        session[_PLACE] = Place()
-    return session[_PLACE]
+def cursor(session: MutableMapping) -> Cursor:
+    """The session's one Cursor."""
+    if _CURSOR not in session:
+        session[_CURSOR] = Cursor()
+    return session[_CURSOR]
 
 
 def uploaded_trace(session: MutableMapping, file):

@@ -60,8 +60,8 @@ def show(session: MutableMapping) -> None:
 
 
 def _words(value) -> set[str]:
-    found = set()
+    texts = set()
     for words in _WORDS:
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
-            found.add(words(value))
-    return found
+            texts.add(words(value))
+    return texts

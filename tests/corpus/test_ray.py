@@ -15,7 +15,7 @@ def test_a_node_that_is_killed_loses_nothing_and_repeats_nothing(root, tmp_path)
     from ray.cluster_utils import Cluster
 
     lines = write_lines(tmp_path / "in.txt", [english for english, _ in tiny.sentences(80, 1)])
-    settings = corpus.Settings(("en-fr/bahdanau",), str(lines), beam=8, root=str(root), shard=SHARD)
+    settings = corpus.CorpusConfig(("en-fr/bahdanau",), str(lines), beam=8, root=str(root), shard=SHARD)
     list(corpus.run(settings, tmp_path / "alone"))
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:

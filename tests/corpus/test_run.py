@@ -27,7 +27,7 @@ WITH_BAD = [*SENTENCES[:5], "", *SENTENCES[5:], "The dog " * 200]
 @pytest.fixture
 def settings(root, tmp_path):
     lines = write_lines(tmp_path / "in.txt", WITH_BAD)
-    return corpus.Settings(MODELS, str(lines), batch_size=4, root=str(root), shard=5)
+    return corpus.CorpusConfig(MODELS, str(lines), batch_size=4, root=str(root), shard=5)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_lines_that_are_skipped_are_reported_by_number(settings, tmp_path):
 def test_targets_are_forced_and_weights_kept(root, tmp_path):
     path = tmp_path / "in.tsv"
     path.write_text("".join(f"{number}\t{a}\t{b}\n" for number, (a, b) in enumerate(tiny.sentences(6, 2))))
-    settings = corpus.Settings(MODELS[:1], str(path), keep=("weights",), root=str(root), shard=4)
+    settings = corpus.CorpusConfig(MODELS[:1], str(path), keep=("weights",), root=str(root), shard=4)
     list(corpus.run(settings, tmp_path / "out"))
     assert not (tmp_path / "out" / "statistics.parquet").exists()
     said = parquet.read_table(tmp_path / "out" / "sentences.parquet").to_pandas()
@@ -116,7 +116,7 @@ def test_refusals(settings, whole, tmp_path):
     refused(f"{whole} is not empty; give a new folder, or --resume to continue the run in it", settings, whole)
     empty = tmp_path / "empty"
     refused(f"{empty} holds no run to resume: there is no manifest.json", settings, empty, resume=True)
-    other = corpus.Settings(MODELS[:1], settings.input, root=settings.root)
+    other = corpus.CorpusConfig(MODELS[:1], settings.input, root=settings.root)
     message = f"{whole} holds a run with other models, settings; begin again in a new folder"
     refused(message, other, whole, resume=True)
     (whole / "manifest.json").write_text("{")
@@ -129,7 +129,7 @@ def test_refusals(settings, whole, tmp_path):
         ({"batch_size": 0}, "batch_size must be an integer of at least 1; got 0"),
     ):
         with pytest.raises(ValueError) as error:
-            corpus.Settings(**{"models": MODELS, "input": settings.input} | values)
+            corpus.CorpusConfig(**{"models": MODELS, "input": settings.input} | values)
         assert str(error.value) == message
 
 
@@ -171,7 +171,7 @@ def test_interrupted_by_the_keyboard_it_can_be_resumed(root, tmp_path):
     assert running.returncode == 130
     assert said.splitlines()[-1] == "python -m attnviz corpus: interrupted; the same command with --resume continues"
     assert list(folder.glob("parts/*.part")) == []
-    settings = corpus.Settings(MODELS[:1], str(lines), root=str(root))
+    settings = corpus.CorpusConfig(MODELS[:1], str(lines), root=str(root))
     first, *_, last = corpus.run(settings, folder, resume=True)
     assert 0 < first.done < last.done == len(SENTENCES) * 200
     list(corpus.run(settings, tmp_path / "whole"))

@@ -10,20 +10,20 @@ from attnviz.figures.theme import build, layout, palette
 _ROW, _TITLE = 24, 30  # px a term, of a title
 
 
-def score_parts(found, key: int, count: int = 10, title: str | None = None, *, dark: bool = False) -> go.Figure:
-    """found : an `inside.Step`. The `count` terms of one key's score that are furthest from 0, the largest first; then
+def score_parts(opened, key: int, count: int = 10, title: str | None = None, *, dark: bool = False) -> go.Figure:
+    """opened : an `inside.Step`. The `count` terms of one key's score that are furthest from 0, the largest first; then
     the rest.
 
     ValueError for a key that is not there.
     """
-    if not 0 <= key < len(found.keys):
-        raise ValueError(f"key must be from 0 to {len(found.keys) - 1}; got {key}")
-    rows = _rows(found, key, count)
+    if not 0 <= key < len(opened.keys):
+        raise ValueError(f"key must be from 0 to {len(opened.keys) - 1}; got {key}")
+    rows = _rows(opened, key, count)
     colors = palette(dark)
     names, values = [name for name, _ in rows], [value if value is None else round(value, 4) for _, value in rows]
     above = _TITLE if title else 0
     height = _ROW * len(rows) + 44 + above
-    frame = layout(dark, height, (150, 40, 8 + above, 36), title and labels.escape(title), describe_parts(found, key))
+    frame = layout(dark, height, (150, 40, 8 + above, 36), title and labels.escape(title), describe_parts(opened, key))
     frame |= dict(
         xaxis=dict(
             range=_span([value for value in values if value is not None]),
@@ -46,13 +46,15 @@ def score_parts(found, key: int, count: int = 10, title: str | None = None, *, d
     return build([_bars(values, colors)], frame)
 
 
-def describe_parts(found, key: int) -> str:
+def describe_parts(opened, key: int) -> str:
     """What the terms sum to, and the largest three. Plain text, not escaped."""
-    listed = ", ".join(f"{found.parts.unit} {number + 1} {value:+.3f}" for number, value in found.parts.largest(key, 3))
+    listed = ", ".join(
+        f"{opened.parts.unit} {number + 1} {value:+.3f}" for number, value in opened.parts.largest(key, 3)
+    )
     return (
-        f"The score of {labels.quoted(found.keys[key])} at step {found.step + 1} is {found.scores[key]:.3f}, a sum "
+        f"The score of {labels.quoted(opened.keys[key])} at step {opened.step + 1} is {opened.scores[key]:.3f}, a sum "
         "over "
-        f"{found.parts.terms.shape[1]} {found.parts.unit}s; the largest terms: {listed}."
+        f"{opened.parts.terms.shape[1]} {opened.parts.unit}s; the largest terms: {listed}."
     )
 
 
@@ -79,15 +81,15 @@ def _bars(values: list[float | None], colors) -> dict:
     )
 
 
-def _rows(found, key: int, count: int) -> list[tuple[str, float | None]]:
+def _rows(opened, key: int, count: int) -> list[tuple[str, float | None]]:
     """Names and values of the bars; the others have their sum in their name, as a bar of it would dwarf the terms."""
-    shown = found.parts.largest(key, count)
-    rows = [(f"{found.parts.unit} {number + 1}", value) for number, value in shown]
-    terms = found.parts.terms[key]
+    shown = opened.parts.largest(key, count)
+    rows = [(f"{opened.parts.unit} {number + 1}", value) for number, value in shown]
+    terms = opened.parts.terms[key]
     rest = len(terms) - len(shown)
     if rest:
         others = float(terms.sum(dtype=float)) - sum(value for _, value in shown)
         rows.append((f"{rest} others: {others:+.3f}", None))
-    if found.window:
-        rows.append(("ln of the Gaussian", float(found.scores[key]) - float(terms.sum(dtype=float))))
+    if opened.window:
+        rows.append(("ln of the Gaussian", float(opened.scores[key]) - float(terms.sum(dtype=float))))
     return rows

@@ -14,20 +14,20 @@ _HEIGHT, _TITLE = 300, 30  # px of both rows of bars, of a title
 _LOWER, _UPPER = [0, 0.42], [0.56, 1]  # of the height: weights, scores
 
 
-def score_bars(found, title: str | None = None, *, dark: bool = False) -> go.Figure:
-    """found : an `inside.Step`. Above: the score of each source token, any real number; below: its weight, 0 to 1.
+def score_bars(opened, title: str | None = None, *, dark: bool = False) -> go.Figure:
+    """opened : an `inside.Step`. Above: the score of each source token, any real number; below: its weight, 0 to 1.
 
     Tokens outside the window of local attention have no bar above and weight 0 below.
     """
-    scores = np.where(found.mask, found.scores, np.nan)
-    left, right, xaxis = key_axis(_Axes(found), "bottom")
+    scores = np.where(opened.mask, opened.scores, np.nan)
+    left, right, xaxis = key_axis(_Axes(opened), "bottom")
     above = _TITLE if title else 0
     frame = layout(
         dark,
         _HEIGHT + above,
         (left, right, 24 + above, 72),
         title and labels.escape(title),
-        describe_scores(found),
+        describe_scores(opened),
     )
     frame |= dict(
         xaxis=xaxis | dict(anchor="y"),
@@ -38,7 +38,7 @@ def score_bars(found, title: str | None = None, *, dark: bool = False) -> go.Fig
             note("weight, after it", dark, x=0, y=_LOWER[1], **_CORNER),
         ],
     )
-    return build([_bars(found, found.weights, "y", dark), _bars(found, scores, "y2", dark)], frame)
+    return build([_bars(opened, opened.weights, "y", dark), _bars(opened, scores, "y2", dark)], frame)
 
 
 _CORNER = dict(xref="paper", yref="paper", xanchor="left", yanchor="bottom")
@@ -47,26 +47,26 @@ _CORNER = dict(xref="paper", yref="paper", xanchor="left", yanchor="bottom")
 class _Axes:
     """What `key_axis` reads: the tokens of columns and rows."""
 
-    def __init__(self, found):
-        self.keys, self.queries = found.keys, (found.token,)
+    def __init__(self, opened):
+        self.keys, self.queries = opened.keys, (opened.token,)
 
 
-def describe_scores(found) -> str:
+def describe_scores(opened) -> str:
     """The step, and its three largest scores with their weights. Plain text, not escaped."""
-    order = np.argsort(-np.where(found.mask, found.scores, -np.inf), kind="stable")[:3]
+    order = np.argsort(-np.where(opened.mask, opened.scores, -np.inf), kind="stable")[:3]
     largest = ", ".join(
-        f"{labels.quoted(found.keys[key])} {found.scores[key]:.2f} becomes {found.weights[key]:.2f}"
+        f"{labels.quoted(opened.keys[key])} {opened.scores[key]:.2f} becomes {opened.weights[key]:.2f}"
         for key in order.tolist()
-        if found.mask[key]
+        if opened.mask[key]
     )
-    hidden = int((~found.mask).sum())
+    hidden = int((~opened.mask).sum())
     outside = f" {hidden} tokens are outside the window." if hidden else ""
     return (
-        f"Scores and weights of step {found.step + 1}, {labels.quoted(found.token)}; the largest: {largest}.{outside}"
+        f"Scores and weights of step {opened.step + 1}, {labels.quoted(opened.token)}; the largest: {largest}.{outside}"
     )
 
 
-def _bars(found, values: np.ndarray, axis: str, dark: bool) -> dict:
+def _bars(opened, values: np.ndarray, axis: str, dark: bool) -> dict:
     best = int(np.nanargmax(values))
     said = "weight" if axis == "y" else "score"
     words = weight_words if axis == "y" else "{:.3f}".format
@@ -75,7 +75,7 @@ def _bars(found, values: np.ndarray, axis: str, dark: bool) -> dict:
         y=[None if np.isnan(value) else round(float(value), 4) for value in values],
         yaxis=axis,
         width=0.82,
-        marker=dict(color=lines([found.mechanism], dark)[found.mechanism].color, line=dict(width=0)),
+        marker=dict(color=lines([opened.mechanism], dark)[opened.mechanism].color, line=dict(width=0)),
         text=[f"{value:.2f}" if place == best else "" for place, value in enumerate(values)],
         textposition="outside",
         textangle=0,
@@ -85,7 +85,7 @@ def _bars(found, values: np.ndarray, axis: str, dark: bool) -> dict:
         hoverinfo="text",
         hovertext=[
             f"{key}: outside the window" if np.isnan(value) else f"{said} of {key}: {words(float(value))}"
-            for key, value in zip(hover.spoken(found.keys), values, strict=True)
+            for key, value in zip(hover.spoken(opened.keys), values, strict=True)
         ],
     )
 

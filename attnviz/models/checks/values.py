@@ -62,10 +62,10 @@ def _check_count(name: str, value: object, most: int) -> None:
 
 def card(content: dict) -> dict:
     """What a card says, without what nobody could show: fields of another type than they have, and numbers without an end."""
-    known = {str(key): _plain(value, DEEPEST) for key, value in content.items()}
+    plain = {str(key): _plain(value, DEEPEST) for key, value in content.items()}
     return {
         key: value
-        for key, value in known.items()
+        for key, value in plain.items()
         if value is not None
         and isinstance(value, _FIELDS.get(key, object))
         and not (key in _FIELDS and isinstance(value, bool))

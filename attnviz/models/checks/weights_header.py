@@ -35,26 +35,26 @@ def shapes(path: str | Path) -> Shapes:
             raise HeaderError("its header is not JSON") from None
     if not isinstance(header, dict):
         raise HeaderError("its header is not a JSON object")
-    found = {name: _shape(entry) for name, entry in header.items() if name != "__metadata__"}
-    if sum(map(math.prod, found.values())) > 8 * size:  # eight numbers in a byte is more than any type has
+    tensors = {name: _shape(entry) for name, entry in header.items() if name != "__metadata__"}
+    if sum(map(math.prod, tensors.values())) > 8 * size:  # eight numbers in a byte is more than any type has
         raise HeaderError("its header promises more numbers than the file can hold")
-    return found
+    return tensors
 
 
 def in_folder(folder: str | Path) -> Shapes:
     """Of all safetensors files in a folder together. Raises HeaderError, with the name of the file; OSError."""
-    found: Shapes = {}
+    tensors: Shapes = {}
     for path in sorted(Path(folder).glob("*.safetensors")):
         try:
-            found |= shapes(path)
+            tensors |= shapes(path)
         except HeaderError as error:
             raise HeaderError(f"{os.path.basename(path)}: {error}") from None
-    return found
+    return tensors
 
 
-def numbers(found: Mapping[str, tuple[int, ...]]) -> int:
+def numbers(tensors: Mapping[str, tuple[int, ...]]) -> int:
     """How many numbers tensors hold together."""
-    return sum(map(math.prod, found.values()))
+    return sum(map(math.prod, tensors.values()))
 
 
 def _shape(entry: object) -> tuple[int, ...]:

@@ -105,10 +105,10 @@ def _check_size(name: str, library: ModuleType, config: Any, shapes: weights_hea
             model = library.AutoModel.from_config(config)
         return sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
 
-    found, held = read(name, "the model", described), weights_header.numbers(shapes)
-    if found > PACKED * held + SPARE:
+    promised, held = read(name, "the model", described), weights_header.numbers(shapes)
+    if promised > PACKED * held + SPARE:
         raise ModelError(
-            f"{name}: its config.json describes a model of {found:,} numbers and its files hold {held:,}; they do not "
+            f"{name}: its config.json describes a model of {promised:,} numbers and its files hold {held:,}; they do not "
             "belong together"
         )
 

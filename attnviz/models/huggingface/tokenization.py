@@ -52,9 +52,9 @@ def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
     names = tokenizer.convert_ids_to_tokens(ids)
     words = [None] * len(ids)
     if tokenizer.is_fast:
-        found = tokenizer(text_target=text, add_special_tokens=False, verbose=False)
+        encoding = tokenizer(text_target=text, add_special_tokens=False, verbose=False)
         starts = [None if span is None else _surface(text, *span, piece)[0] for span, piece in zip(spans, names)]
-        words = [None if start in (None, len(text)) else found.char_to_word(start) for start in starts]
+        words = [None if start in (None, len(text)) else encoding.char_to_word(start) for start in starts]
     return text, _place(text, spans, words, names, special, [number == tokenizer.unk_token_id for number in ids])
 
 
@@ -98,7 +98,9 @@ def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...
 
 def _moved(text: str, written: str, tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """Tokens of `written` as tokens of `text`, which may differ from it in white space only."""
-    places, letters = ([i for i, character in enumerate(one) if not character.isspace()] for one in (text, written))
+    places, letters = (
+        [i for i, character in enumerate(string) if not character.isspace()] for string in (text, written)
+    )
     if [text[i] for i in places] != [written[i] for i in letters]:
         raise ValueError("the tokenizer changes the text and does not say where in it its pieces are")
     place = dict(zip(letters, places))

@@ -26,9 +26,9 @@ def measure(config: StudyConfig) -> dict:
     models, rows = [], []
     for model, texts in _models(config):
         models.append(model)
-        found = [sums for text in tqdm(texts, desc=model.translator.name) if (sums := _sentence(model, text))]
-        for name in sorted({name for sums in found for name in sums}):
-            counted = [sums[name] for sums in found if name in sums]
+        sentences = [sums for text in tqdm(texts, desc=model.translator.name) if (sums := _sentence(model, text))]
+        for name in sorted({name for sums in sentences for name in sums}):
+            counted = [sums[name] for sums in sentences if name in sums]
             rows.append({**model.label, "pair": model.translator.pair, "measure": name, **summary(counted)})
     return {"rows": rows, "sentences": config.sentences, "samples": SAMPLES, **record(config, models)}
 
@@ -45,13 +45,13 @@ def _models(config: StudyConfig) -> Iterator[tuple[MeasuredModel, list[str]]]:
     """The models, and the first source sentences of a test of each (validation, where there is no test)."""
     texts: dict[str, list[str]] = {}
     for name in checkpoints.names(config.root):
-        known = ModelName.parse(name)
-        if not find(known.mechanism).kinds or (known.pair not in texts and not _readable(config, known.pair, texts)):
+        parsed = ModelName.parse(name)
+        if not find(parsed.mechanism).kinds or (parsed.pair not in texts and not _readable(config, parsed.pair, texts)):
             continue
         model = loading.load(name, config.root)
         yield (
             MeasuredModel(model, model.card.get("seed"), checkpoints.fingerprint(name, config.root)),
-            texts[known.pair],
+            texts[parsed.pair],
         )
 
 
@@ -68,7 +68,7 @@ def _readable(config: StudyConfig, pair: str, texts: dict[str, list[str]]) -> bo
 
 def summary(counted: list[tuple[float, int]]) -> dict:
     """(sum, number) of each sentence -> value, interval, number of tokens, and quantiles of the sentences."""
-    sums, numbers = np.array([one for one, _ in counted]), np.array([number for _, number in counted])
+    sums, numbers = np.array([value for value, _ in counted]), np.array([number for _, number in counted])
     total = int(numbers.sum())
     if not total:
         return {"value": None, "low": None, "high": None, "tokens": 0, "quantiles": []}

@@ -50,8 +50,8 @@ def _method(results: dict) -> str:
 
 def _preserved(cells: dict) -> str:
     rows = [
-        (_name(model), _CHANGES[change], *(_value(found, f"preserved {change} {kind}", 100, 0) for kind in _KINDS))
-        for model, found in cells.items()
+        (_name(model), _CHANGES[change], *(_value(by_measure, f"preserved {change} {kind}", 100, 0) for kind in _KINDS))
+        for model, by_measure in cells.items()
         for change in _CHANGES
     ]
     return (
@@ -63,7 +63,7 @@ def _preserved(cells: dict) -> str:
 
 def _variation(cells: dict) -> str:
     names = ("variation max_weight", "variation median", "variation median sharp", "variation uniform")
-    rows = [(_name(model), *(_value(found, name) for name in names)) for model, found in cells.items()]
+    rows = [(_name(model), *(_value(by_measure, name) for name in names)) for model, by_measure in cells.items()]
     head = ("", "maximum weight", "permuted", "permuted, maximum weight above 0.5", "uniform")
     return (
         "Total variation between the next-token distributions, 0 to 1 (Jain and Wallace 2019): median over 100 permutations, and "
@@ -73,8 +73,11 @@ def _variation(cells: dict) -> str:
 
 def _agreement(cells: dict) -> str:
     rows = [
-        (_name(model), *(f"{_value(found, f'tau {m}')} · {_value(found, f'top1 {m}', 100, 0)} %" for m in METHODS))
-        for model, found in cells.items()
+        (
+            _name(model),
+            *(f"{_value(by_measure, f'tau {m}')} · {_value(by_measure, f'top1 {m}', 100, 0)} %" for m in METHODS),
+        )
+        for model, by_measure in cells.items()
     ]
     return "Agreement with attention: Kendall's τ-b, and how often both have the same first token.\n\n" + table(
         ("", *_METHODS.values()), rows
@@ -86,11 +89,11 @@ def _erasure(cells: dict) -> str:
         (
             _name(model),
             *(
-                f"{_value(found, f'comprehensiveness {order}')} · {_value(found, f'sufficiency {order}')}"
+                f"{_value(by_measure, f'comprehensiveness {order}')} · {_value(by_measure, f'sufficiency {order}')}"
                 for order in ORDERS
             ),
         )
-        for model, found in cells.items()
+        for model, by_measure in cells.items()
     ]
     return (
         "Comprehensiveness · sufficiency (DeYoung et al. 2020), means over 1, 5, 10, 20 and 50 % of the source tokens: "
@@ -104,9 +107,9 @@ def _name(model: tuple[str, str]) -> str:
     return f"{pair} · {find(mechanism).title}"
 
 
-def _value(found: dict, name: str, scale: float = 1, digits: int = 2) -> str:
+def _value(by_measure: dict, name: str, scale: float = 1, digits: int = 2) -> str:
     """`0.42 (0.40–0.44)`; a dash where nothing was measured."""
-    row = found.get(name)
+    row = by_measure.get(name)
     if row is None or row["value"] is None:
         return "–"
     value, low, high = (f"{scale * row[key]:.{digits}f}".replace("-", "−") for key in ("value", "low", "high"))
@@ -140,9 +143,11 @@ def _panel(title: str, measures: list[tuple[str, str]], scale: float, models: di
     """A row for each measure; the models apart by a little, so that no bar hides another."""
     series = []
     for number, (mechanism, rows) in enumerate(models.items()):
-        found = {row["measure"]: row for row in rows if row["value"] is not None}
-        places = [place for place, (name, _) in enumerate(measures) if name in found]
-        numbers = [[scale * found[measures[place][0]][key] for place in places] for key in ("value", "low", "high")]
+        by_measure = {row["measure"]: row for row in rows if row["value"] is not None}
+        places = [place for place, (name, _) in enumerate(measures) if name in by_measure]
+        numbers = [
+            [scale * by_measure[measures[place][0]][key] for place in places] for key in ("value", "low", "high")
+        ]
         aside = 0.08 * (number - (len(models) - 1) / 2)
         if places:
             x, low, high = map(tuple, numbers)

@@ -16,7 +16,7 @@ from dashboard.shell import widgets
 from dashboard.shell.frame import slider_value
 
 _WHOLE = "whole_page"  # in the session while the whole page is run, not the fragment alone
-_STATISTICS = ("entropy_nats", "max_weight", "distance", "special_mass")
+_NAMED = ("entropy_nats", "max_weight", "distance", "special_mass")
 
 
 def show(current: HeadsScene, dark: bool) -> None:
@@ -114,7 +114,7 @@ def _measured(current: HeadsScene, grid: Grid) -> str:
         return f'<p class="what"><b>Layer {grid.layer + 1}</b>, {words}.</p>'
     table = current.table
     row = table[(table["layer"] == grid.layer) & (table["head"] == grid.head)].iloc[0]
-    numbers = ", ".join(f"{COLUMNS[name][0].lower()}{COLUMNS[name][1:]} {row[name]:.2f}" for name in _STATISTICS)
+    numbers = ", ".join(f"{COLUMNS[name][0].lower()}{COLUMNS[name][1:]} {row[name]:.2f}" for name in _NAMED)
     note = f" These numbers include all tokens. In the map: {hidden[0].lower()}{hidden[1:]}." if hidden else ""
     return f'<p class="what"><b>Layer {grid.layer + 1}, head {grid.head + 1}</b>, means over the rows: {numbers}.{note}</p>'
 

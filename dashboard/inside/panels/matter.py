@@ -11,7 +11,7 @@ from attnviz.select import Grid, select
 from dashboard.browser.plot import named, plots
 from dashboard.inside import caches
 from dashboard.inside.scene import InsideScene
-from dashboard.inside.tests import GRADIENT, LEFT_OUT, Tests
+from dashboard.inside.faithfulness import GRADIENT, LEFT_OUT, FaithfulnessTests
 from dashboard.markup import tables
 from dashboard.markup.text import markdown
 from dashboard.shell.problems import sentence
@@ -55,7 +55,7 @@ def show(current: InsideScene, dark: bool) -> None:
     st.html(_preserved(tests) + _agreement(tests))
 
 
-def verdict(tests: Tests) -> str:
+def verdict(tests: FaithfulnessTests) -> str:
     """What the permutations and the erased tokens say of this sentence, and what they cannot say."""
     variation, erased = tests.variation["median"].median(), tests.erased
     moved = "little" if variation < 0.1 else "somewhat" if variation < 0.4 else "strongly"
@@ -68,7 +68,7 @@ def verdict(tests: Tests) -> str:
     )
 
 
-def _saliency(current: InsideScene, tests: Tests, dark: bool) -> None:
+def _saliency(current: InsideScene, tests: FaithfulnessTests, dark: bool) -> None:
     """Attention and attributions on the same axes."""
     method = st.segmented_control(
         "Beside attention",
@@ -83,9 +83,9 @@ def _saliency(current: InsideScene, tests: Tests, dark: bool) -> None:
     delta = ""
     if method == INTEGRATED:
         step = min(st.session_state["step"], len(trace.target)) - 1
-        found = caches.integrated(current.choices.model, current.text, step)
-        grid, values = _row(grid, step), found.values
-        delta = f" Completeness error: {found.delta[0]:+.3f} nats (the sum of the row against the true change)."
+        gradients = caches.integrated(current.choices.model, current.text, step)
+        grid, values = _row(grid, step), gradients.values
+        delta = f" Completeness error: {gradients.delta[0]:+.3f} nats (the sum of the row against the true change)."
     else:
         values = tests.attributions[method]
     beside = saliency(grid, values, method, dark=dark)
@@ -99,23 +99,23 @@ def _saliency(current: InsideScene, tests: Tests, dark: bool) -> None:
     )
 
 
-def _mean(grid: Grid, tests: Tests) -> Grid:
+def _mean(grid: Grid, tests: FaithfulnessTests) -> Grid:
     return replace(grid, weights=tests.subject.attention, layer=None, head=None)
 
 
 def _row(grid: Grid, step: int) -> Grid:
     """The grid's one row of a step."""
-    one = slice(step, step + 1)
+    only = slice(step, step + 1)
     return replace(
         grid,
-        queries=grid.queries[one],
-        weights=grid.weights[one],
-        removed=grid.removed[one],
-        visible=grid.visible[one],
+        queries=grid.queries[only],
+        weights=grid.weights[only],
+        removed=grid.removed[only],
+        visible=grid.visible[only],
     )
 
 
-def _preserved(tests: Tests) -> str:
+def _preserved(tests: FaithfulnessTests) -> str:
     shares = tests.preserved.groupby(["change", "kind"])["preserved"].mean().unstack()
     kinds = [kind for kind in ("function", "content", "other") if kind in shares]
     rows = [
@@ -132,7 +132,7 @@ def _preserved(tests: Tests) -> str:
     )
 
 
-def _agreement(tests: Tests) -> str:
+def _agreement(tests: FaithfulnessTests) -> str:
     means = tests.agreement.groupby("method")[["tau_b", "top1"]].mean()
     rows = [
         (method, [f"{means.loc[method, 'tau_b']:+.2f}", f"{100 * means.loc[method, 'top1']:.0f}"])

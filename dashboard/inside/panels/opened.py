@@ -34,7 +34,7 @@ def show(current: InsideScene, dark: bool) -> None:
     if steps > 1:
         st.slider(f"Step (1 to {steps})", 1, steps, key="step", bind="query-params", help="A step is one target token.")
     try:
-        found = caches.step(
+        opened = caches.step(
             current.choices.model,
             current.trace,
             st.session_state["step"] - 1,
@@ -44,60 +44,60 @@ def show(current: InsideScene, dark: bool) -> None:
     except ValueError as error:
         st.error(markdown(sentence(str(error))), icon=":material/info:")
         return
-    key = _key(found)
-    st.html(_asked(current, found))
+    key = _key(opened)
+    st.html(_asked(current, opened))
     figures = [
-        ("<h4>Scores become weights</h4>", named(score_bars(found, dark=dark), "scores and weights", dark)),
-        (_parts_title(found, key), named(score_parts(found, key, dark=dark), "one score taken apart", dark)),
+        ("<h4>Scores become weights</h4>", named(score_bars(opened, dark=dark), "scores and weights", dark)),
+        (_parts_title(opened, key), named(score_parts(opened, key, dark=dark), "one score taken apart", dark)),
     ]
     plots(figures, "opened")
-    st.latex(inside.formula(found, key))
+    st.latex(inside.formula(opened, key))
     left, right = st.columns(2)
-    left.html(_next(current, found))
+    left.html(_next(current, opened))
     with right:
-        _temperature(found)
+        _temperature(opened)
     if current.choices.tables:
-        st.html(_table(current, found))
+        st.html(_table(current, opened))
     _why_scaled(dark)
 
 
-def _key(found: Step) -> int:
+def _key(opened: Step) -> int:
     """The source token whose score is taken apart; at first the one with the largest weight."""
-    options = list(range(len(found.keys)))
+    options = list(range(len(opened.keys)))
     if st.session_state.get("cell") not in options:
-        st.session_state["cell"] = int(found.weights.argmax())
+        st.session_state["cell"] = int(opened.weights.argmax())
     return st.selectbox(
         "Source token whose score is taken apart",
         options,
-        format_func=lambda key: f"{key + 1} {labels.plain(found.keys[key].text)}",
+        format_func=lambda key: f"{key + 1} {labels.plain(opened.keys[key].text)}",
         key="cell",
     )
 
 
-def _asked(current: InsideScene, found: Step) -> str:
-    token = said(labels.plain(found.token.text), current.languages.target, "b")
+def _asked(current: InsideScene, opened: Step) -> str:
+    token = said(labels.plain(opened.token.text), current.languages.target, "b")
     window = ""
-    if found.window:
+    if opened.window:
         window = (
-            f" It predicts the place {found.window.centre + 1:.1f} in the source and looks {found.window.reach:g} "
+            f" It predicts the place {opened.window.centre + 1:.1f} in the source and looks {opened.window.reach:g} "
             "tokens to either side."
         )
-    words = f"Step {found.step + 1} writes {token}{current.place}. {ASKS[found.asks]}{window}"
+    words = f"Step {opened.step + 1} writes {token}{current.place}. {ASKS[opened.asks]}{window}"
     return f'<p class="what" role="status">{words}</p>'
 
 
-def _parts_title(found: Step, key: int) -> str:
-    token = html.escape(labels.quoted(found.keys[key]))
-    return f"<h4>The score of {token}: a sum over {found.parts.terms.shape[1]} {found.parts.unit}s</h4>"
+def _parts_title(opened: Step, key: int) -> str:
+    token = html.escape(labels.quoted(opened.keys[key]))
+    return f"<h4>The score of {token}: a sum over {opened.parts.terms.shape[1]} {opened.parts.unit}s</h4>"
 
 
-def _next(current: InsideScene, found: Step) -> str:
-    rows = [(labels.plain(choice.text), [f"{choice.probability:.4f}"]) for choice in found.alternatives]
+def _next(current: InsideScene, opened: Step) -> str:
+    rows = [(labels.plain(choice.text), [f"{choice.probability:.4f}"]) for choice in opened.alternatives]
     return tables.table("The most probable next tokens", ["probability"], rows, (current.languages.target, "en"))
 
 
-def _temperature(found: Step) -> None:
-    measured = inside.temperatures(found, _TEMPERATURES)
+def _temperature(opened: Step) -> None:
+    measured = inside.temperatures(opened, _TEMPERATURES)
     rows = [
         (f"{row.temperature:g}", [f"{row.entropy_nats:.3f}", f"{row.max_weight:.3f}"]) for row in measured.itertuples()
     ]
@@ -108,13 +108,13 @@ def _temperature(found: Step) -> None:
     )
 
 
-def _table(current: InsideScene, found: Step) -> str:
+def _table(current: InsideScene, opened: Step) -> str:
     rows = [
         (
             f"{place + 1} {labels.plain(token.text)}",
-            [f"{found.scores[place]:.4f}" if found.mask[place] else "–", f"{found.weights[place]:.4f}"],
+            [f"{opened.scores[place]:.4f}" if opened.mask[place] else "–", f"{opened.weights[place]:.4f}"],
         )
-        for place, token in enumerate(found.keys)
+        for place, token in enumerate(opened.keys)
     ]
     return tables.table("Scores and weights of this step", ["score", "weight"], rows, (current.languages.source, "en"))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dashboard.heads.sources import HF
-from dashboard.session import carry, catalogue
+from dashboard.session import catalogue, page_change
 
 PAIRS = {
     "en-fr": ["bahdanau", "transformer"],
@@ -22,8 +22,8 @@ def here(monkeypatch):
 
 
 def go(start: str, to: str, **session) -> dict:
-    carry.arrive(start, session)
-    carry.arrive(to, session)
+    page_change.arrive(start, session)
+    page_change.arrive(to, session)
     return session
 
 
@@ -65,17 +65,17 @@ def test_a_model_of_no_pair_stays():
 
 def test_the_address_says_what_went_along():
     session = {"text": "a dog", "special": False, "units": "pieces", "kind": "decoder", "layer": 0, "head": -1}
-    carry.arrive(HEADS, session)
+    page_change.arrive(HEADS, session)
     there = {"text": "a dog", "special": "false", "pair": "English → French"}
-    assert carry.arrive(SENTENCE, session) == there and carry.arrive(SENTENCE, session) == {}
-    back = carry.arrive(HEADS, session)
+    assert page_change.arrive(SENTENCE, session) == there and page_change.arrive(SENTENCE, session) == {}
+    back = page_change.arrive(HEADS, session)
     assert (back["kind"], back["layer"], back["head"]) == ("Self-attention of the decoder", "1", "mean of heads")
 
 
 def test_the_sentence_goes_to_a_model_that_a_person_brought_too():
     session = go(SENTENCE, HEADS, text="a dog", pair="en-fr", model=HF)
     assert (session["text"], session["model"]) == ("a dog", HF)
-    carry.arrive(SENTENCE, session)
+    page_change.arrive(SENTENCE, session)
     assert (session["text"], session["pair"]) == ("a dog", "en-fr")
 
 
@@ -87,16 +87,16 @@ def test_each_page_keeps_its_own_head_and_shares_what_is_the_same_question():
     session = go(SENTENCE, HEADS, kind="cross", layer=2, special=False)
     assert session["special"] is False and not {"kind", "layer", "head"} & session.keys()
     session.update(kind="encoder", layer=0, head=1)
-    carry.arrive(SENTENCE, session)
+    page_change.arrive(SENTENCE, session)
     assert (session["kind"], session["layer"], session.get("head")) == ("cross", 2, None)
-    carry.arrive(HEADS, session)
+    page_change.arrive(HEADS, session)
     assert (session["kind"], session["layer"], session["head"]) == ("encoder", 0, 1)
 
 
 def test_the_name_of_a_model_that_a_person_brought_is_kept():
     session = go(HEADS, SENTENCE, model=HF, own="./my-bert", text="a dog")
     assert "own" not in session
-    assert carry.arrive(HEADS, session)["own"] == "./my-bert" and session["own"] == "./my-bert"
+    assert page_change.arrive(HEADS, session)["own"] == "./my-bert" and session["own"] == "./my-bert"
 
 
 def test_two_pages_of_a_pair_share_it_whatever_the_page_of_heads_last_showed():

@@ -13,7 +13,7 @@ GRADIENT, LEFT_OUT, RANDOM = "gradient × input", "leave one out", "random"
 
 
 @dataclass(frozen=True, eq=False)
-class Tests:
+class FaithfulnessTests:
     """attributions : method -> (T, S). erased : order of source tokens -> a frame of `faithfulness.erasure`."""
 
     subject: Subject
@@ -24,7 +24,7 @@ class Tests:
     erased: dict[str, pd.DataFrame]
 
 
-def run(model, text: str) -> Tests:
+def run(model, text: str) -> FaithfulnessTests:
     """All tests that take less than a second each. Raises ValueError."""
     torch.set_num_threads(1)  # of this thread: small models are slower with more
     subject = faithfulness.subject(model, text)
@@ -35,7 +35,7 @@ def run(model, text: str) -> Tests:
         RANDOM: chance,
     }
     orders = {"attention": subject.attention, GRADIENT: np.abs(attributions[GRADIENT]), RANDOM: chance}
-    return Tests(
+    return FaithfulnessTests(
         subject,
         faithfulness.preserved(subject),
         faithfulness.variation(subject),

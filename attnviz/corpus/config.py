@@ -1,0 +1,32 @@
+"""What a run over a corpus is asked for."""
+
+from dataclasses import dataclass
+
+from attnviz.models import batches
+
+KEEP = ("statistics", "weights")
+SHARD = 512  # sentences that are computed and written together, whatever the number of workers
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """models : names, see `attnviz.load`. input : a file, see sources.py. keep : some of KEEP. root : of checkpoints.
+
+    batch_size : sentences that go through a model together. beam : for what is not forced. Raises ValueError.
+    """
+
+    models: tuple[str, ...]
+    input: str
+    batch_size: int = batches.BATCH
+    beam: int = 1
+    keep: tuple[str, ...] = ("statistics",)
+    root: str | None = None
+    shard: int = SHARD
+
+    def __post_init__(self):
+        if not self.models or len(set(self.models)) != len(self.models):
+            raise ValueError(f"models must be different names, at least one; got {', '.join(self.models) or 'none'}")
+        if not self.keep or not set(self.keep) <= set(KEEP):
+            raise ValueError(f"keep must be some of {', '.join(KEEP)}; got {', '.join(self.keep) or 'nothing'}")
+        batches.check_size(self.batch_size)
+        batches.check_size(self.shard)

@@ -1,0 +1,72 @@
+"""manifest.json: what a run over a corpus was asked for, with hashes and versions, so that it can be resumed."""
+
+import hashlib
+import json
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+import attnviz
+from attnviz import atomic
+from attnviz.corpus.config import CorpusConfig
+from attnviz.models import checkpoints
+from attnviz.models.names import ModelName
+
+FILE = "manifest.json"
+FORMAT = 1
+PACKAGES = ("torch", "numpy", "pyarrow", "safetensors", "tokenizers")
+
+
+def of(config: CorpusConfig, records: int) -> dict:
+    """All that the files of a run depend on, and the number of records in its input."""
+    root = Path(config.root) if config.root else checkpoints.ROOT
+    chosen = {name: value for name, value in asdict(config).items() if name not in ("models", "input", "root")}
+    return {
+        "format": FORMAT,
+        "input": {"name": Path(config.input).name, "sha256": _sha256(Path(config.input)), "records": records},
+        "models": {name: _model(name, root) for name in config.models},
+        "settings": json.loads(json.dumps(chosen)),
+        "versions": {"attnviz": attnviz.__version__} | {name: version(name) for name in PACKAGES},
+    }
+
+
+def _model(name: str, root: Path) -> dict:
+    if ":" in name:  # of the transformers library: its files are not ours to know
+        return {}
+    return {
+        "weights_sha256": checkpoints.fingerprint(name, root),
+        "tokenizer_sha256": checkpoints.fingerprint_tokenizer(ModelName.parse(name).pair, root),
+    }
+
+
+def begin(folder: Path, made: dict, resume: bool) -> None:
+    """Write the manifest into an empty or new folder; to resume, compare it with the one there. Raises ValueError."""
+    path = folder / FILE
+    if not resume:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ValueError(f"{folder} is not empty; give a new folder, or --resume to continue the run in it")
+        write(folder, made | {"complete": False})
+        return
+    if not path.is_file():
+        raise ValueError(f"{folder} holds no run to resume: there is no {FILE}")
+    try:
+        there = json.loads(path.read_text(encoding="utf-8"))
+        apart = [name for name in made if there[name] != made[name]]
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{path} is damaged; begin again in a new folder") from None
+    if apart:
+        raise ValueError(f"{folder} holds a run with other {', '.join(apart)}; begin again in a new folder")
+
+
+def write(folder: Path, made: dict) -> None:
+    text = json.dumps(made, indent=1) + "\n"
+    atomic.replace(folder / FILE, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def complete(folder: Path) -> bool:
+    return bool(json.loads((folder / FILE).read_text(encoding="utf-8"))["complete"])
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
