@@ -47,16 +47,12 @@ def drop_empty() -> None:
 def show(session: MutableMapping) -> None:
     """A note for the values that the controls of this page did not take. Call it when all controls are there."""
     asked = session[_ASKED] = {key: value for key, value in session[_ASKED].items() if key not in st.query_params}
-    ignored = [
-        f"{key} = “{value[:_QUOTED]}”"
-        for key, value in asked.items()
-        if key in session and value not in _words(session[key])
-    ]
-    if ignored:
-        st.info(
-            markdown(f"This page has no {', '.join(ignored)}. It shows the default instead."),
-            icon=":material/link_off:",
-        )
+    ignored = {key: value for key, value in asked.items() if key in session and value not in _words(session[key])}
+    unknown = ", ".join(f"{key} = “{value[:_QUOTED]}”" for key, value in ignored.items() if value)
+    empty = ", ".join(key for key, value in ignored.items() if not value)
+    reasons = [f"This page has no {unknown}."] * bool(unknown) + [f"The link gives no value for {empty}."] * bool(empty)
+    if reasons:
+        st.info(markdown(" ".join([*reasons, "It shows the default instead."])), icon=":material/link_off:")
 
 
 def _words(value) -> set[str]:

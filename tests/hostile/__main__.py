@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+sys.path[:0] = [str(HERE.parent / "helpers" / "models"), str(HERE.parents[1])]
 
-import cases  # noqa: E402
+from tests.hostile import cases  # noqa: E402
 
 SECONDS = 30  # of a case
 LOADING = 300  # of what a batch imports and writes before its first case
@@ -156,10 +156,10 @@ def main() -> int:
 
 def _batches(total: int, kinds: list[str], seed: int) -> Iterator[tuple[str, int, int]]:
     """(kind, seed, cases) of each process; the kinds share the cases as `KINDS` says."""
-    shares = sum(cases.KINDS[kind].share for kind in kinds)
+    shares = sum(cases.SHARES[kind] for kind in kinds)
     left = total
     for position, kind in enumerate(kinds):
-        wanted = left if position == len(kinds) - 1 else total * cases.KINDS[kind].share // shares
+        wanted = left if position == len(kinds) - 1 else total * cases.SHARES[kind] // shares
         left -= wanted
         for number, first in enumerate(range(0, wanted, BATCH)):
             yield kind, seed * 1000 + number, min(BATCH, wanted - first)

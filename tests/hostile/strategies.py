@@ -85,19 +85,19 @@ json_values = st.recursive(
 
 def paths(value, here: tuple = (), depth: int = 6) -> list[tuple]:
     """Where something stands in JSON; of long lists and objects the first and the last entries."""
-    found = [here] if here else []
+    places = [here] if here else []
     if depth and isinstance(value, dict | list):
         keys = list(value) if isinstance(value, dict) else list(range(len(value)))
         for key in keys[:24] + keys[-1:]:
-            found += paths(value[key], (*here, key), depth - 1)
-    return found
+            places += paths(value[key], (*here, key), depth - 1)
+    return places
 
 
 def change(value, path: tuple, new):
     """A copy of JSON with another value at a place; Ellipsis takes it out."""
     changed = copy.deepcopy(value)
     try:
-        inside = functools.reduce(lambda found, key: found[key], path[:-1], changed)
+        inside = functools.reduce(lambda inner, key: inner[key], path[:-1], changed)
         if new is ...:
             del inside[path[-1]]
         else:
@@ -110,9 +110,9 @@ def change(value, path: tuple, new):
 def mutated(value):
     """JSON like `value` with one to three places changed, something added, or something else altogether."""
     places = paths(value)
-    one = st.tuples(st.sampled_from(places), st.one_of(json_values, st.just(...), st.sampled_from(NUMBERS)))
-    several = st.lists(one, min_size=1, max_size=3).map(
-        lambda changes: functools.reduce(lambda found, made: change(found, *made), changes, value)
+    alone = st.tuples(st.sampled_from(places), st.one_of(json_values, st.just(...), st.sampled_from(NUMBERS)))
+    several = st.lists(alone, min_size=1, max_size=3).map(
+        lambda changes: functools.reduce(lambda changed, made: change(changed, *made), changes, value)
     )
     added = st.tuples(texts, json_values).map(lambda pair: {**value, pair[0]: pair[1]})
     return st.one_of(several, several, several, added, json_values)
@@ -143,7 +143,7 @@ def parameters() -> list[str]:
 
 
 @functools.cache
-def known_values() -> list[str]:
+def meant_values() -> list[str]:
     """Values that mean something to some parameter."""
     return [
         *(
@@ -185,6 +185,6 @@ def known_values() -> list[str]:
 sent = texts.map(lambda text: text.encode("utf-8", "replace").decode())  # what a browser can have in an address
 queries = st.dictionaries(
     st.one_of(st.sampled_from(parameters()), st.sampled_from(parameters()), sent.filter(bool)),
-    st.one_of(sent, st.sampled_from(known_values()), numbers.map(str)),
+    st.one_of(sent, st.sampled_from(meant_values()), numbers.map(str)),
     max_size=5,
 )

@@ -69,8 +69,11 @@ def test_a_wrong_value_is_named_and_the_default_drawn(watched, chrome):
     page.close()
 
 
-@pytest.mark.parametrize("page, charts", [("/?text=a+dog", 5), ("/heads?text=a+dog", 5)])
-def test_empty_values_are_none(watched, chrome, page, charts):
+@pytest.mark.parametrize(
+    "page, charts, named",
+    [("/?text=a+dog", 5, "units"), ("/heads?text=a+dog", 5, "units"), ("/inside?text=a+dog", 1, "step")],
+)
+def test_empty_values_are_none(watched, chrome, page, charts, named):
     """`?beam=` left a group of buttons with none pressed, and the page with nothing to draw."""
     tab = chrome.new_page()
     tab.goto(f"{watched.address}{page}&beam=&units=&layer=&head=&kind=&pair=&model=&depth=&row=&step=&target=")
@@ -78,4 +81,6 @@ def test_empty_values_are_none(watched, chrome, page, charts):
     assert (
         tab.get_by_text("Something went wrong").count() == 0 and tab.locator(".st-key-notice [role=alert]").count() == 0
     )
+    said = tab.get_by_text("It shows the default instead.").inner_text()
+    assert said.startswith("The link gives no value for ") and named in said and "text" not in said
     tab.close()

@@ -1,0 +1,49 @@
+"""A folder of a model for the transformers library: refused, or it reads a text."""
+
+import json
+
+from hypothesis import strategies as st
+
+from tests.hostile import strategies
+from tests.hostile.workplace import Workplace, sentence
+
+WARM = ("bert", "generation_config.json", {}, "the dog")
+
+
+def strategy():
+    import families
+
+    def of(family: str):
+        made, name, settings = families.FAMILIES[family]
+        tokenizer, special = made()
+        import transformers
+
+        config = getattr(transformers, name).config_class(vocab_size=tokenizer.get_vocab_size(), **settings).to_dict()
+        config |= {"architectures": [name]}
+        files = {
+            "config.json": config,
+            "tokenizer.json": json.loads(tokenizer.to_str()),
+            "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 40, **special},
+            "generation_config.json": {
+                "num_beams": 1,
+                "max_length": 20,
+                "eos_token_id": 1,
+                "decoder_start_token_id": 0,
+            },
+        }
+        changed = st.sampled_from(list(files)).flatmap(
+            lambda file: st.tuples(st.just(file), strategies.mutated(files[file]))
+        )
+        return st.tuples(st.just(family), changed, strategies.texts).map(lambda parts: (parts[0], *parts[1], parts[2]))
+
+    return st.sampled_from(["bert", "gpt2", "t5"]).flatmap(of)
+
+
+def check(place: Workplace, case) -> None:
+    import attnviz
+
+    family, file, content, text = case
+    place.put_back(family)
+    (place.folder / family / file).write_text(json.dumps(content), encoding="utf-8")
+    with sentence():
+        attnviz.load(f"hf:{place.folder / family}").trace(text)

@@ -1,0 +1,44 @@
+"""A file with a trace: refused, or it can be measured and drawn as the page does."""
+
+import json
+
+from hypothesis import strategies as st
+
+from tests.hostile import strategies
+from tests.hostile.workplace import Workplace, sentence
+
+WARM = b"{}"
+
+
+def strategy():
+    import numpy as np
+
+    import attnviz
+
+    weights = [np.full((2, 3, 3), 1 / 3, np.float32)] * 2
+    made = [
+        attnviz.from_arrays(weights, ["a", "b", "c"]),
+        attnviz.from_arrays([np.full((1, 2, 3), 1 / 3)], ["a", "b", "<eos>"], ["x", "y"], special=["<eos>"]),
+    ]
+    from attnviz.trace import files
+
+    written = [strategies.mutated(trace.to_dict()).map(lambda content: json.dumps(content).encode()) for trace in made]
+    return st.one_of(*written, *(strategies.damaged(files.pack(trace)) for trace in made))
+
+
+def check(place: Workplace, case) -> None:
+    from attnviz import figures, heads, select, stats
+    from attnviz.trace import files
+
+    trace = None
+    with sentence():
+        trace = files.unpack_for_page(case, "mine")
+    if trace is None or not trace.maps:
+        return
+    kind = trace.maps[0].kind
+    grid = select.select(trace, kind)
+    figures.heatmap(grid).to_json().encode("utf-8")
+    stats.of_grid(grid)
+    heads.table(trace)
+    with sentence():
+        select.words(trace)
