@@ -30,6 +30,7 @@ from attnviz.models.checkpoint_files import (
 )
 from attnviz.models.names import ModelName
 from attnviz.networks.registry import build
+from attnviz.networks.unfilled import Unfilled
 
 __all__ = [
     "ROOT",
@@ -58,7 +59,8 @@ def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
     config = read_config(name, root)
     _check_fits(name, config, root)
     try:
-        model = build(config)
+        with Unfilled():
+            model = build(config)
     except (
         TypeError,
         ValueError,
@@ -87,7 +89,7 @@ def _check_fits(name: str, config: Config, root: Path) -> None:
     if isinstance(layers, int) and layers > len(shapes):
         raise CheckpointError(f"{name}: the weights do not fit config.json: {layers} layers, and {len(shapes)} tensors")
     try:
-        with torch.device("meta"):  # shapes without numbers
+        with torch.device("meta"), Unfilled():  # shapes without numbers
             described, held = build(config), {key: torch.empty(shape) for key, shape in shapes.items()}
     except (
         TypeError,

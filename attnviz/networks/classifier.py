@@ -43,7 +43,7 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         nn.init.normal_(self.embedding.weight, std=SMALL * width**-0.5)
-        self.register_buffer("places", SMALL * positions(longest, width), persistent=False)
+        self.register_buffer("places", positions(longest, width, SMALL), persistent=False)
         self.encoder = nn.ModuleList(MultiHead(width, heads, dropout=attention_dropout) for _ in range(layers))
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
         self.pooling = Additive(

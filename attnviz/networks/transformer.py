@@ -119,11 +119,12 @@ class DecoderLayer(Layer):
         return self.add(x, self.feed(self.read(x, of_feed)), of_feed), (keys, values), own, cross
 
 
-def positions(length: int, width: int, device=None) -> Tensor:
-    """Sinusoids (length, width). Vaswani et al. 2017, sec. 3.5."""
-    place = torch.arange(length, device=device).unsqueeze(1)
-    rate = 10_000 ** (-torch.arange(0, width, 2, device=device) / width)
-    return torch.stack([torch.sin(place * rate), torch.cos(place * rate)], dim=-1).flatten(1)
+def positions(length: int, width: int, scale: float = 1.0) -> Tensor:
+    """Sinusoids (length, width) between -scale and scale. Vaswani et al. 2017, sec. 3.5."""
+    if torch.get_default_device().type == "meta":  # arithmetic there would import torch's compiler: a second
+        return torch.empty(length, width)
+    angles = torch.arange(length).unsqueeze(1) * 10_000 ** (-torch.arange(0, width, 2) / width)
+    return scale * torch.stack([torch.sin(angles), torch.cos(angles)], dim=-1).flatten(1)
 
 
 def begin_evenly(model: nn.Module) -> None:
