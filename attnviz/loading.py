@@ -1,5 +1,6 @@
 """From a name to the model that traces with it: a checkpoint is a Translator or a Classifier, by its mechanism."""
 
+import os
 from pathlib import Path
 
 from attnviz import mechanisms
@@ -16,6 +17,10 @@ def load(name: str, root: Path | None = None) -> Model:
 
     Raises checkpoints.CheckpointError, huggingface.errors.ModelError.
     """
+    if not isinstance(name, str):
+        raise checkpoints.CheckpointError(
+            f"the name of a model must be text, such as 'en-fr/bahdanau'; got {name!r:.80}"
+        )
     if name.startswith(HUGGING_FACE):
         from attnviz.models.huggingface import load as huggingface
 
@@ -26,7 +31,7 @@ def load(name: str, root: Path | None = None) -> Model:
 def load_checkpoint(name: str, root: Path | None = None) -> Trained:
     """The checkpoint `name` below `root`. Raises checkpoints.CheckpointError."""
     root = root or checkpoints.ROOT
-    if (Path(name) / "config.json").is_file() and name not in checkpoints.names(root):
+    if os.path.isfile(Path(name) / "config.json") and name not in checkpoints.names(root):
         raise checkpoints.CheckpointError(
             f"no checkpoint {name!r:.80}, but a folder; a model for the transformers library is {HUGGING_FACE}{name}"
         )

@@ -13,8 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The packages and the modules at the root of the library, the ground floor first. Each may import those above it in
 # this list, never those below. Beside each: the packages from elsewhere that it may use, the standard library apart.
 LAYERS = {
-    "atomic": "",
-    "regular_files": "",
+    "storage": "",
     "attention": "torch",
     "mechanisms": "",
     "trace": "numpy safetensors",
@@ -49,8 +48,7 @@ ORDER = list(LAYERS)
 DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files"}
 # Packages and modules that reach no torch, so that they are imported at once.
 LIGHT = (
-    "atomic",
-    "regular_files",
+    "storage",
     "trace",
     "gold",
     "function_words",

@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz import atomic
+from attnviz.storage import atomic
 from attnviz.cli import arguments
 
 SIZES = ("column", "page", "slide")  # attnviz.export.printed.SIZES, which imports matplotlib

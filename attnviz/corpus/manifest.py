@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import attnviz
-from attnviz import atomic
+from attnviz.storage import atomic
 from attnviz.corpus.config import CorpusConfig
 from attnviz.models import checkpoints
 from attnviz.models.names import ModelName

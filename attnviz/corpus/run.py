@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from attnviz import atomic
+from attnviz.storage import atomic
 from attnviz.corpus import manifest
 from attnviz.corpus import sources
 from attnviz.corpus.config import CorpusConfig

@@ -14,7 +14,8 @@ import pyarrow as pa
 import torch
 from pyarrow import parquet
 
-from attnviz import atomic, loading
+from attnviz import loading
+from attnviz.storage import atomic
 from attnviz.corpus.config import CorpusConfig
 from attnviz.corpus.sources import Record, Unreadable
 from attnviz.models import checkpoints

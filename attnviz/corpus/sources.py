@@ -10,7 +10,6 @@ A record that cannot be read takes its place in the file as an Unreadable.
 
 import gzip
 import io
-import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,8 @@ from typing import IO, NamedTuple
 
 import pyarrow as pa
 from pyarrow import parquet
+
+from attnviz.storage import json_text
 
 ROWS = 1024  # of a Parquet file that are read at a time
 FIELDS = ("id", "source", "target")
@@ -90,8 +91,8 @@ def _tsv(number: int, text: str) -> Record:
 
 def _json(number: int, text: str) -> Record:
     try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        values = json_text.parse(text)
+    except ValueError as error:
         raise ValueError(f"it must be a JSON object; {error}") from None
     if not isinstance(values, dict):
         raise ValueError(f"it must be a JSON object; got {text!r:.60}")

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from attnviz import atomic
+from attnviz.storage import atomic
 from attnviz.data import tasks
 from attnviz.data.readers import find_file, unpack
 

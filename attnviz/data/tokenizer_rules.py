@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from attnviz import regular_files
+from attnviz.storage import json_text, regular_files
 from attnviz.data import regex_rules, styles
 from attnviz.data.regex_rules import RegexError
 
@@ -52,9 +52,9 @@ class TokenizerError(ValueError):
 def read(path: Path) -> tuple[dict, bool]:
     """The content of a tokenizer.json as `check` returns it. Raises TokenizerError, OSError."""
     try:
-        content = json.loads(regular_files.read(path, LARGEST))
-    except (ValueError, RecursionError) as error:
-        raise TokenizerError(f"it is not JSON: {str(error)[:80]}") from None
+        content = json_text.parse(regular_files.read(path, LARGEST))
+    except ValueError as error:
+        raise TokenizerError(str(error)) from None
     return check(content)
 
 

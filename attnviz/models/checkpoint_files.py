@@ -8,10 +8,11 @@ checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, opti
 """
 
 import json
+import os
 from pathlib import Path
 
-from attnviz import regular_files
-from attnviz.atomic import replace
+from attnviz.storage import json_text, regular_files
+from attnviz.storage.atomic import replace
 from attnviz.mechanisms import Config
 from attnviz.models.checks import values
 from attnviz.models.names import ModelName
@@ -33,9 +34,8 @@ def names(root: Path = ROOT) -> list[str]:
 
 def read_json(path: Path) -> dict:
     try:
-        regular_files.check(path, LARGEST)
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: bad JSON, or bytes that are not UTF-8
+        content = json_text.parse(regular_files.read(path, LARGEST))
+    except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
     if not isinstance(content, dict):
         raise CheckpointError(f"{short(path)} must hold a JSON object; got {type(content).__name__}")
@@ -54,14 +54,18 @@ def locate(folder: Path) -> tuple[str, Path]:
 
 def read_config(name: str, root: Path = ROOT) -> Config:
     """What the checkpoint `name` was built from. Raises CheckpointError."""
-    folder = Path(root) / name
-    if not folder.is_dir():
+    if not _is_folder(name, root):
         raise CheckpointError(f"no checkpoint {name!r:.80}; available: {', '.join(names(root)) or 'none'}")
-    content = read_json(folder / "config.json")
+    content = read_json(Path(root) / name / "config.json")
     try:
         return values.config(content)
-    except (TypeError, ValueError) as error:  # TypeError: a key that is missing, unknown or of another type
+    except (TypeError, ValueError) as error:  # TypeError: a value of another type
         raise no_model(name, error, root) from None
+
+
+def _is_folder(name: str, root: Path) -> bool:
+    parts = name.split("/")
+    return len(parts) == 2 and not {"", ".", ".."} & set(parts) and os.path.isdir(Path(root) / name)
 
 
 def read_card(name: str, root: Path = ROOT) -> dict:

@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from attnviz import regular_files
+from attnviz.storage import regular_files
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.mechanisms import Config
 from attnviz.models.checks import weights_header

@@ -8,7 +8,8 @@ from pathlib import Path
 import sacrebleu
 import torch
 
-from attnviz import __version__, alignment, atomic, gold
+from attnviz import __version__, alignment, gold
+from attnviz.storage import atomic
 from attnviz.alignment import Counts
 from attnviz.data import corpora
 from attnviz.data.readers import Pairs

@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-from attnviz.atomic import replace
+from attnviz.storage.atomic import replace
 from attnviz.studies import pictures, tables
 
 HEAD = "# Trained models\n"  # of a new README.md

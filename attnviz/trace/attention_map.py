@@ -34,6 +34,8 @@ class AttentionMap:
             raise ValueError(f"layer must be below {2**31:,}; got a number of {len(str(self.layer))} digits")
         name = f"weights of {self.name}"
         try:
+            if np.iscomplexobj(self.weights):
+                raise ValueError("they are complex")
             weights = np.array(self.weights, dtype=np.float32, order="C")
         except (TypeError, ValueError, OverflowError):
             raise ValueError(f"{name} must be numbers with axes [heads, queries, keys]") from None

@@ -13,7 +13,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from attnviz import atomic, regular_files
+from attnviz.storage import atomic, json_text, regular_files
 from attnviz.trace import Trace, limits
 
 FORMATS = (".safetensors", ".json")
@@ -92,8 +92,8 @@ def _text(content: bytes) -> str:
 def _from_json(content: bytes) -> Trace:
     text = _text(content)
     try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:  # ValueError: bad JSON, or a number of thousands of digits
+        values = json_text.parse(text)
+    except ValueError as error:
         raise ValueError(f"trace must be JSON; {error}") from None
     limits.check(values)
     return Trace.from_dict(values)
@@ -123,8 +123,8 @@ def _header(content: bytes) -> Mapping[str, str]:
 
 def _object(text: str) -> dict:
     try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        values = json_text.parse(text)
+    except ValueError as error:
         raise ValueError(f"the metadata beside its weights must be JSON; {error}") from None
     if not isinstance(values, dict) or not isinstance(values.get("maps"), list):
         raise ValueError("the metadata beside its weights must be an object with a list of maps")

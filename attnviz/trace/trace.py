@@ -21,6 +21,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 
 import numpy as np
 
+from attnviz.storage import json_text
 from attnviz.trace import checks
 from attnviz.trace.attention_map import SIDES, AttentionMap
 from attnviz.trace.token import BOS, Alternative, Token
@@ -171,8 +172,8 @@ class Trace:
     def from_json(cls, text: str) -> "Trace":
         """The inverse of `to_json`; errors as of `from_dict`."""
         try:
-            values = json.loads(text)
-        except (ValueError, RecursionError) as error:  # ValueError: bad JSON, or a number of thousands of digits
+            values = json_text.parse(text)
+        except ValueError as error:
             raise ValueError(f"trace must be JSON; {error}") from None
         return cls.from_dict(values)
 

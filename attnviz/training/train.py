@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
-from attnviz import atomic
+from attnviz.storage import atomic
 from attnviz.data import corpora
 from attnviz.data.length_filter import length_filter
 from attnviz.data.limits import LONGEST

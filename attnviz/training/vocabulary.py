@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, models
 
-from attnviz import atomic
+from attnviz.storage import atomic
 from attnviz.data.batching import pieces
 from attnviz.data.corpora import Corpus
 from attnviz.data.styles import STYLES

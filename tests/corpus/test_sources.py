@@ -78,7 +78,7 @@ def test_a_line_that_cannot_be_read_keeps_its_number(tmp_path, name, line, reaso
 def test_bad_json_says_where(tmp_path):
     (tmp_path / "in.jsonl").write_text('{"source": }\n')
     (found,) = read(tmp_path / "in.jsonl")
-    assert found.number == 1 and found.reason.startswith("it must be a JSON object; Expecting value")
+    assert found.number == 1 and found.reason.startswith("it must be a JSON object; it is not JSON: Expecting value")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from attnviz import atomic
+from attnviz.storage import atomic
 from attnviz.__main__ import main
 from attnviz.training import lock
 

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 import attnviz
 from attnviz.mechanisms import Config
+from attnviz.storage import regular_files
 from attnviz.models import checkpoints
 from attnviz.models.checkpoints import CheckpointError
 from attnviz.models.trained import describe
@@ -140,10 +141,10 @@ def test_a_folder_where_a_file_belongs(copy, file):
 
 
 def test_a_file_that_may_not_be_read(copy, monkeypatch):
-    def forbidden(path, **_):
+    def forbidden(path, *_):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(checkpoints.Path, "read_text", forbidden)
+    monkeypatch.setattr(regular_files, "read", forbidden)
     assert (
         fails(copy)
         == f"{copy / NAME / 'config.json'} is damaged (Permission denied); restore it or train the model again"

@@ -195,6 +195,12 @@ def test_equality_looks_into_the_arrays():
             [[[1.0], [0.5, 0.5]]],
             "weights of the cross map of layer 0 must be numbers with axes [heads, queries, keys]",
         ),
+        (
+            "cross",
+            0,
+            [[[1 + 1j]]],
+            "weights of the cross map of layer 0 must be numbers with axes [heads, queries, keys]",
+        ),
         ("cross", 0, [[["a"]]], "weights of the cross map of layer 0 must be numbers with axes [heads, queries, keys]"),
         (
             "cross",

@@ -5,6 +5,7 @@ had not been said, and the model stays on the page.
 """
 
 import math
+from dataclasses import fields
 
 from attnviz.mechanisms import Config
 
@@ -31,7 +32,8 @@ _FIELDS = {
 
 
 def config(content: dict) -> Config:
-    """What a checkpoint is built from. Raises ValueError, TypeError (a key that is missing or unknown)."""
+    """What a checkpoint is built from. Raises ValueError, TypeError (a value of another type)."""
+    _check_keys(content)
     made = Config(**content)
     _check_count("vocabulary", made.vocabulary, PIECES)
     for name, value in made.options.items():
@@ -47,6 +49,16 @@ def config(content: dict) -> Config:
         if isinstance(made.options.get(name), float):
             raise ValueError(f"{name} must be a whole number; got {made.options[name]}")
     return made
+
+
+def _check_keys(content: dict) -> None:
+    allowed = [field.name for field in fields(Config)]
+    missing = [name for name in ("mechanism", "vocabulary") if name not in content]
+    unknown = [name for name in content if name not in allowed]
+    if missing:
+        raise ValueError(f"it must say {' and '.join(missing)}")
+    if unknown:
+        raise ValueError(f"it may say {', '.join(allowed)}; got {unknown[0]!r:.80} too")
 
 
 def _check_count(name: str, value: object, most: int) -> None:

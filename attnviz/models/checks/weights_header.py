@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from attnviz import regular_files
+from attnviz.storage import regular_files
 
 LARGEST = 100_000_000  # bytes of a header, as the safetensors library has it
 AXES = 16

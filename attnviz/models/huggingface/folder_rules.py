@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 
-from attnviz import regular_files
+from attnviz.storage import json_text, regular_files
 from attnviz.data import tokenizer_rules
 from attnviz.models.checks import weights_header
 from attnviz.models.huggingface.errors import FileError
@@ -92,11 +92,11 @@ def _settings(content: dict) -> dict:
 def _json(path: Path, name: str = "") -> dict:
     name = name or path.name
     try:
-        content = json.loads(regular_files.read(path, JSON))
+        content = json_text.parse(regular_files.read(path, JSON))
     except OSError as error:
         raise FileError(f"its {name} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"its {name} cannot be read: it is not JSON ({str(error)[:80]})") from None
+    except ValueError as error:
+        raise FileError(f"its {name} cannot be read: {error}") from None
     if not isinstance(content, dict):
         raise FileError(f"its {name} cannot be read: it must be a JSON object; got {type(content).__name__}")
     return content
