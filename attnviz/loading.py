@@ -7,7 +7,7 @@ from attnviz import mechanisms
 from attnviz.models import checkpoints
 from attnviz.models.classifier import Classifier
 from attnviz.models.model import Model
-from attnviz.models.names import HUGGING_FACE
+from attnviz.models.names import HUGGING_FACE, without_prefix
 from attnviz.models.trained import Trained
 from attnviz.models.translator import Translator
 
@@ -24,7 +24,7 @@ def load(name: str, root: Path | None = None) -> Model:
     if name.startswith(HUGGING_FACE):
         from attnviz.models.huggingface import load as huggingface
 
-        return huggingface.load(name.removeprefix(HUGGING_FACE))
+        return huggingface.load(without_prefix(name))
     return load_checkpoint(name, root)
 
 

@@ -13,6 +13,7 @@ class Mechanism:
     words: str  # the formula in plain words
     kinds: tuple[str, ...] = ("cross",)
     classifies: bool = False  # gives a sentence a label, rather than a translation
+    multi_head: bool = False  # its layers have several heads
 
     @property
     def head_kinds(self) -> tuple[str, ...]:
@@ -81,6 +82,7 @@ ALL = {
         "Each row of Q is a query and each row of K a key. Their dot products, divided by the square root of a head's "
         "width d, go through softmax and become the weights. Every head of every layer does this at once.",
         ("cross", "encoder", "decoder"),
+        multi_head=True,
     ),
     "self-attention": Mechanism(
         "Self-attention · classifier",
@@ -90,11 +92,11 @@ ALL = {
         "sentences, weights the tokens' states h. Their weighted sum is the vector that gives the label.",
         ("cross", "encoder"),
         classifies=True,
+        multi_head=True,
     ),
 }
 MECHANISMS = {name: mechanism for name, mechanism in ALL.items() if not mechanism.classifies}  # these translate
 CLASSIFIERS = {name: mechanism for name, mechanism in ALL.items() if mechanism.classifies}  # label a sentence
-LABELS = ("negative", "positive")  # of a review, by their number in the data
 
 
 def find(name: str) -> Mechanism:

@@ -143,6 +143,15 @@ def test_no_circle_within_a_package():
     list(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
+def test_no_circle_among_the_folders_of_the_dashboard():
+    """server/ is left out: it starts the first page, and the pages link to its files."""
+    graph = {path.relative_to(ROOT).parts[1]: set() for path in sources("dashboard")}
+    for path in sources("dashboard"):
+        folders = {whole.split(".")[1] for package, whole in imports(path) if package == "dashboard"}
+        graph[path.relative_to(ROOT).parts[1]] |= folders - {path.relative_to(ROOT).parts[1], "server"}
+    list(graphlib.TopologicalSorter(graph).static_order())
+
+
 @library
 def test_packages_are_those_of_the_list(path):
     allowed = set(LAYERS.get(layer(name_of(path)), "").split())

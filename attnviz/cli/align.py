@@ -31,10 +31,9 @@ def run(args: Namespace) -> None:
     """Print the alignment error rate of each head, with forced decoding, as a table or JSON."""
     from attnviz import alignment, gold
     from attnviz.cli.open_model import open_model
-    from attnviz.models.translator import Translator
 
     model = open_model(args)
-    if not isinstance(model, Translator):
+    if model.labels:
         raise ValueError(f"{args.model} is a classifier; only models that translate have word alignments")
     pairs = gold.read(args.gold) if args.gold else gold.shipped(model.pair)
     if not pairs:

@@ -31,10 +31,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Score a model, and print a table or JSON."""
     from attnviz.cli.open_model import open_model
-    from attnviz.models.classifier import Classifier
 
     model = open_model(args)
-    evaluate, show = (_classify, _accuracy_table) if isinstance(model, Classifier) else (_translate, _score_table)
+    evaluate, show = (_classify, _accuracy_table) if model.labels else (_translate, _score_table)
     result = evaluate(model, args)
     print(json.dumps(result) if args.json else show(result, args))
 
@@ -94,7 +93,6 @@ def _classify(classifier, args: Namespace) -> dict:
 
 def _accuracy_table(result: dict, args: Namespace) -> str:
     from attnviz.cli.table import table
-    from attnviz.mechanisms import LABELS
 
     rows = [
         ("model", result["model"]),
@@ -102,8 +100,9 @@ def _accuracy_table(result: dict, args: Namespace) -> str:
         ("accuracy", f"{result['accuracy']:.2f} %"),
         ("speed", f"{result['sentences_per_second']:.1f} sentences/s"),
     ]
-    counts = [("label", *(f"predicted {label}" for label in LABELS))]
-    counts += [(correct, *(str(result["confusion"][correct][label]) for label in LABELS)) for correct in LABELS]
+    confusion = result["confusion"]
+    counts = [("label", *(f"predicted {label}" for label in confusion))]
+    counts += [(correct, *map(str, predicted.values())) for correct, predicted in confusion.items()]
     return f"{table(rows, '<<')}\n\n{table(counts, '<>>')}"
 
 

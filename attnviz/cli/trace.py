@@ -75,9 +75,7 @@ def run(args: Namespace) -> None:
 
 def _traced(model, args: Namespace):
     """The trace that the command line asks for."""
-    from attnviz.models.classifier import Classifier
-
-    if not isinstance(model, Classifier):
+    if not model.labels:
         return model.trace(args.text, args.target, 1 if args.beam is None else args.beam)
     if args.target is not None or args.beam is not None:
         raise ValueError(f"{model.name} is a classifier; --target and --beam are for models that translate")

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from attnviz.data.limits import LONGEST
 from attnviz.evaluation import metrics
-from attnviz.mechanisms import LABELS
 from attnviz.models import classifier as classify
 from attnviz.models.classifier import Classifier
 from attnviz.models.model import TextError
 
 
 def score(classifier: Classifier, sentences: Sequence[str], labels: Sequence[str]) -> dict:
-    """Classify `sentences` and compare with the correct `labels`, each one of LABELS.
+    """Classify `sentences` and compare with the correct `labels`, each one of `classifier.labels`.
 
     accuracy   share of correct labels (%), and its `_signature`
     confusion  correct label -> predicted label -> number of sentences
@@ -32,14 +31,16 @@ def score(classifier: Classifier, sentences: Sequence[str], labels: Sequence[str
                 f"{LONGEST}; shorten it or leave it out"
             )
     started = time.perf_counter()
-    predictions = classify.labels(classifier.model, classifier.tokenizer, sentences)
+    predictions = classify.predict(classifier.model, classifier.tokenizer, classifier.labels, sentences)
     seconds = time.perf_counter() - started
     counts = Counter(zip(labels, predictions))
     return {
         "model": classifier.name,
         "sentences": len(sentences),
         **metrics.score(classifier.pair, predictions, labels),
-        "confusion": {correct: {label: counts[correct, label] for label in LABELS} for correct in LABELS},
+        "confusion": {
+            correct: {label: counts[correct, label] for label in classifier.labels} for correct in classifier.labels
+        },
         "seconds": round(seconds, 3),
         "sentences_per_second": round(len(sentences) / seconds, 2),
     }

@@ -19,6 +19,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 from plotly.offline import get_plotlyjs
 
+from attnviz.figures.chart import Chart
 from attnviz.figures.theme import FONT, Theme, palette
 from attnviz.trace import Trace
 
@@ -132,7 +133,7 @@ def bundle(
 
 
 def _html(figure: go.Figure, name: str, include_plotlyjs: bool | str) -> bytes:
-    meta = figure.layout.meta or {}
+    description, dark = (figure.description, figure.dark) if isinstance(figure, Chart) else ("", False)
     drawn = pio.to_html(
         figure,
         config=config(name),
@@ -141,9 +142,9 @@ def _html(figure: go.Figure, name: str, include_plotlyjs: bool | str) -> bytes:
         validate=False,
         div_id=figure_name(name),
     )
-    body = f"<figure>\n{drawn}\n<figcaption>{html.escape(meta.get('description', ''))}</figcaption>\n</figure>"
+    body = f"<figure>\n{drawn}\n<figcaption>{html.escape(description)}</figcaption>\n</figure>"
     width = 1200 if "xaxis3" in figure.layout.to_plotly_json() else 720
-    return document(name, body, palette(bool(meta.get("dark"))), width)
+    return document(name, body, palette(dark), width)
 
 
 def _guard(value):

@@ -14,6 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from attnviz import figures, select, stats
 from attnviz.export import bundle
+from attnviz.figures.chart import Chart
 from attnviz.figures.labels import plain
 from attnviz.figures.theme import palette
 from attnviz.figures.titles import TITLES
@@ -73,9 +74,9 @@ class _Part:
 
     markup: str
     prefix: str
-    figures: dict[str, go.Figure]
+    figures: dict[str, Chart]
     main: str | None
-    bars: list[go.Figure]
+    bars: list[Chart]
 
 
 def page(*traces: Trace, plotly: str | None = None) -> bytes:
@@ -160,13 +161,13 @@ def _translation(trace: Trace, language: str) -> str:
     )
 
 
-def _section(heading: str, figure: go.Figure, name: str) -> str:
-    caption = html.escape(figure.layout.meta["description"])
+def _section(heading: str, figure: Chart, name: str) -> str:
+    caption = html.escape(figure.description)
     return f"<h2>{html.escape(heading)}</h2>\n<figure>{_place(figure, name)}<figcaption>{caption}</figcaption></figure>"
 
 
-def _bars(first: go.Figure, prefix: str, count: int) -> str:
-    caption = html.escape(first.layout.meta["description"])
+def _bars(first: Chart, prefix: str, count: int) -> str:
+    caption = html.escape(first.description)
     slider = f'<input id="{prefix}choose" type="range" min="0" max="{count - 1}" value="0">'
     return (
         f"<h2>One step</h2>\n<label>Step {slider}</label>\n"
@@ -174,7 +175,7 @@ def _bars(first: go.Figure, prefix: str, count: int) -> str:
     )
 
 
-def _place(figure: go.Figure, name: str) -> str:
+def _place(figure: Chart, name: str) -> str:
     """Where a figure will be drawn; as high as it will be, so that nothing moves."""
     return f'<div id="{name}" style="height: {figure.layout.height}px"></div>'
 

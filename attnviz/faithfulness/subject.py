@@ -15,7 +15,6 @@ from attnviz import intervene
 from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.intervene import Change, StepEffect
-from attnviz.mechanisms import LABELS
 from attnviz.models.classifier import Classifier
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
@@ -77,6 +76,13 @@ class Subject:
 class Translated(Subject):
     """A translation."""
 
+    @staticmethod
+    def produced(model: Translator, source: Sequence[int], trace: Trace) -> tuple[int, ...]:
+        """The ids of the target: of the text that was forced, or of the greedy translation."""
+        if trace.forced:
+            return tuple(model.read(trace.translation, "target").ids)
+        return tuple(decode.greedy(model.model, torch.tensor([source])).tokens[0].tolist())
+
     def logits(self, vectors, mask, steps):
         network = self.model.model
         inputs = torch.tensor([[BOS, *self.target[: steps - 1]]]).expand(len(vectors), -1)
@@ -88,6 +94,11 @@ class Translated(Subject):
 
 class Labelled(Subject):
     """A label."""
+
+    @staticmethod
+    def produced(model: Classifier, source: Sequence[int], trace: Trace) -> tuple[int, ...]:
+        """The number of the label."""
+        return (model.labels.index(trace.translation),)
 
     def logits(self, vectors, mask, steps):
         return self.model.model.judge_vectors(vectors, mask).logits.unsqueeze(1)
@@ -102,19 +113,16 @@ def subject(model: Translator | Classifier, text: str, target: str | None = None
     ValueError for a model without attention, errors as of `trace`, TextError when the model says nothing.
     """
     source = model.read(text).ids
-    if isinstance(model, Classifier):
-        trace = model.trace(text, target)
-        chosen, kind = (LABELS.index(trace.translation),), Labelled
-    else:
-        trace = model.trace(text, target)
-        if target is not None:
-            chosen = tuple(model.read(target, "target").ids)
-        else:
-            chosen = tuple(decode.greedy(model.model, torch.tensor([source])).tokens[0].tolist())
-        kind = Translated
+    trace, kind = model.trace(text, target), Labelled if model.labels else Translated
     if not trace.translation.strip():
         raise TextError(f"{model.name} says nothing of this text that could be explained; give it a target")
     cross = [attention.weights for attention in trace.maps if attention.kind == "cross"]
     if not cross:
         raise ValueError(f"model must attend; {model.name} has no attention to judge")
-    return kind(model, tuple(source), chosen, trace, np.concatenate(cross).mean(0, dtype=np.float64))
+    return kind(
+        model,
+        tuple(source),
+        kind.produced(model, source, trace),
+        trace,
+        np.concatenate(cross).mean(0, dtype=np.float64),
+    )

@@ -1,23 +1,25 @@
-"""From data to plotly figures; each function takes values and returns a Figure, computes no statistics, shows nothing.
+"""From data to plotly figures; each function takes values and returns a Chart, computes no statistics, shows nothing.
 
     >>> figures.heatmap(select(trace)).show()
 
-Backgrounds are transparent: `dark=True` picks colours for a dark page. `figure.layout.meta["description"]` says in
-words what the figure shows.
+Backgrounds are transparent: `dark=True` picks colours for a dark page. A Chart is a plotly Figure; its `description`
+says in words what it shows.
 """
 
 from attnviz.figures.bars import step_bars
 from attnviz.figures.by_head.distance import by_distance
-from attnviz.figures.by_head.values import head_map
-from attnviz.figures.hover import cell_texts
 from attnviz.figures.by_head.lines import line_threshold, token_lines
-from attnviz.figures.maps import difference, heatmap
 from attnviz.figures.by_head.overview import overview
+from attnviz.figures.by_head.values import head_map
+from attnviz.figures.chart import Chart
+from attnviz.figures.hover import cell_texts
+from attnviz.figures.maps import difference, heatmap
 from attnviz.figures.steps import by_step
 from attnviz.figures.summary import comparison
 from attnviz.figures.wording import describe
 
 __all__ = [
+    "Chart",
     "by_distance",
     "by_step",
     "cell_texts",

@@ -8,10 +8,10 @@ words.
 from __future__ import annotations
 
 import numpy as np
-import plotly.graph_objects as go
 
 from attnviz.figures import hover, labels, marks
 from attnviz.figures.axes import COLUMN, check_step, key_axis, query_axis, rows_height
+from attnviz.figures.chart import Chart
 from attnviz.figures.hover import CellTexts
 from attnviz.figures.theme import build, colorscale, layout, note, palette, scale_bar
 from attnviz.figures.wording import describe, difference_words, links_sentence
@@ -30,7 +30,7 @@ def heatmap(
     texts: CellTexts | None = None,
     written: bool = True,
     room: int = COLUMN,
-) -> go.Figure:
+) -> Chart:
     """Weights [queries, keys] of a Grid on a fixed scale from 0 to 1; the row of `step` is outlined.
 
     links : `alignment.Cells` to lay over it: sure links as solid squares, those that are only possible as dashed ones.
@@ -56,7 +56,7 @@ def heatmap(
 
 def difference(
     values, grid, names: tuple[str, str] = ("a", "b"), title: str | None = None, *, dark: bool = False
-) -> go.Figure:
+) -> Chart:
     """values [queries, keys] = weights of names[0] - weights of names[1]; the scale is -1..1 around 0.
 
     `grid` gives the tokens (either of the two: they are the same). ValueError if the shapes differ.

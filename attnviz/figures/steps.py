@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from attnviz.figures import labels
+from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
 from attnviz.figures.theme import build, layout, lines, note, palette
 from attnviz.figures.titles import TITLES
@@ -31,7 +31,7 @@ def by_step(
     *,
     tokens: bool = True,
     dark: bool = False,
-) -> go.Figure:
+) -> Chart:
     """Entropy, maximum weight and effective positions by step, a line a mechanism; dotted: uniform over `keys` keys.
 
     frames : mechanism -> frame with columns step, token, entropy_nats, max_weight, effective_entropy

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from attnviz.figures import labels
+from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
 from attnviz.figures.theme import CLEAR, build, layout, palette
 from attnviz.figures.titles import statistic_title
@@ -14,9 +14,7 @@ from attnviz.figures.wording import listed
 _ROW, _TITLE = 30, 30  # px of a table row, of a title
 
 
-def comparison(
-    frame: pd.DataFrame, title: str | None = None, *, threshold: float = 0.1, dark: bool = False
-) -> go.Figure:
+def comparison(frame: pd.DataFrame, title: str | None = None, *, threshold: float = 0.1, dark: bool = False) -> Chart:
     """A table of mean ± standard deviation; frame has columns mechanism, statistic, mean, std. One column a mechanism.
 
     threshold : the one that `stats` was given.

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
+from attnviz.figures.chart import Chart
 
 # Latin first, then Japanese: without a name a browser may take the Chinese shape of a character that both write.
 _JAPANESE = '"Hiragino Sans", "Yu Gothic", Meiryo, "Noto Sans CJK JP", "Noto Sans JP", "IPAPGothic"'
@@ -170,12 +170,13 @@ def note(text: str, dark: bool, **place) -> dict:
     return dict(text=text, showarrow=False, font=dict(size=11, color=palette(dark).muted), **place)
 
 
-def build(data: list[dict], layout: dict) -> go.Figure:
-    """A Figure without plotly's check of every property on the way in, which takes four times as long as all the rest.
+def build(data: list[dict], layout: dict) -> Chart:
+    """A Chart without plotly's check of every property on the way in, which takes four times as long as all the rest.
 
     The tests check our figures in full; later changes to the figure are checked as usual.
     """
-    figure = go.Figure(data=data, layout=layout, _validate=False)
+    meta = layout["meta"]
+    figure = Chart(data=data, layout=layout, _validate=False, description=meta["description"], dark=meta["dark"])
     for part in (figure, figure.layout, *figure.data):
         part._validate = True
     return figure

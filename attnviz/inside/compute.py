@@ -2,16 +2,13 @@
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from attnviz.inside import parts, replay
 from attnviz.inside.values import Parts, Step, Window, softmax
-from attnviz.mechanisms import LABELS
-from attnviz.models.classifier import Classifier
+from attnviz.models import probabilities
 from attnviz.models.trained import Trained
-from attnviz.trace import Alternative, Trace
+from attnviz.trace import Trace
 
-FIVE = 5  # next tokens shown
 CLOSE = 1e-4  # weights of a trace and of its replay may differ by so much
 
 
@@ -47,7 +44,7 @@ def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0
         asks=asked.asks,
         states=tuple(state.numpy() for state in asked.states),
         parts=Parts(terms.numpy(), unit),
-        alternatives=_alternatives(model, asked.logits),
+        alternatives=probabilities.alternatives(asked.logits.log_softmax(-1).unsqueeze(0), model.output)[0],
         **values,
     )
 
@@ -79,10 +76,3 @@ def _attended(asked: replay.Moment) -> dict:
     scores, values = scores.numpy(), asked.values.numpy()
     weights = softmax(scores, mask)
     return dict(scores=scores, mask=mask, weights=weights, values=values, context=weights @ values, window=window)
-
-
-def _alternatives(model: Trained, logits: Tensor) -> tuple[Alternative, ...]:
-    """The most probable next tokens, or labels, with their probabilities."""
-    chances, numbers = logits.softmax(-1).topk(min(FIVE, len(logits)))
-    name = LABELS.__getitem__ if isinstance(model, Classifier) else model.tokenizer.piece
-    return tuple(Alternative(name(number), chance) for number, chance in zip(numbers.tolist(), chances.tolist()))

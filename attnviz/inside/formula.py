@@ -1,7 +1,7 @@
 """A mechanism's formula with the numbers of one score and weight put in, in LaTeX."""
 
 from attnviz.inside.values import Step
-from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
+from attnviz import mechanisms
 
 SHOWN = 3  # terms written out
 
@@ -41,4 +41,4 @@ def formula(opened: Step, key: int) -> str:
 
 def paper(opened: Step) -> str:
     """Where the mechanism's formula is from."""
-    return (MECHANISMS | CLASSIFIERS)[opened.mechanism].paper
+    return mechanisms.find(opened.mechanism).paper

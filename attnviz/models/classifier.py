@@ -2,14 +2,15 @@
 
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
 from attnviz.data import batching
 from attnviz.data.tokenizer import PAD, SubwordTokenizer
-from attnviz.mechanisms import LABELS
-from attnviz.models import batches, probabilities
+from attnviz.models import batches, checkpoints, probabilities
 from attnviz.models.measured import Measured
 from attnviz.models.model import TextError
 from attnviz.models.trained import Trained
@@ -19,7 +20,18 @@ BATCH = 4000  # pieces classified at once, padding included
 
 
 class Classifier(Trained):
-    """A checkpoint that gives a sentence a label."""
+    """A checkpoint that gives a sentence one of the labels of its task."""
+
+    @classmethod
+    def load(cls, name: str, root: Path | None = None, tokenizer: SubwordTokenizer | None = None) -> Self:
+        """As `Trained.load`. Raises checkpoints.CheckpointError also where its task does not have as many labels."""
+        classifier = super().load(name, root, tokenizer)
+        if (count := classifier.model.output.out_features) != len(classifier.labels):
+            raise checkpoints.CheckpointError(
+                f"{name}: the model chooses from {count} labels and the task {classifier.pair} has "
+                f"{len(classifier.labels)}; they do not belong together"
+            )
+        return classifier
 
     def trace(self, text: str, target: str | None = None) -> Trace:
         """Classify a text, with all attention weights. The target of the trace is one token, the label: the most probable
@@ -31,16 +43,16 @@ class Classifier(Trained):
 
         Raises TextError for an empty or too long text, ValueError for an unknown label.
         """
-        if target not in (None, *LABELS):
-            raise ValueError(f"target must be one of {', '.join(LABELS)}; got {target!r:.80}")
+        if target not in (None, *self.labels):
+            raise ValueError(f"target must be one of {', '.join(self.labels)}; got {target!r:.80}")
         source = self.read(text)
         with torch.inference_mode():
             verdict = self.model(torch.tensor([source.ids]))
         log_probs = torch.log_softmax(verdict.logits, dim=-1)  # (1, C)
-        given = int(log_probs.argmax()) if target is None else LABELS.index(target)
+        given = int(log_probs.argmax()) if target is None else self.labels.index(target)
         maps = [AttentionMap("cross", 0, verdict.pooling.numpy())]  # (1, 1, S): one head, one query
         maps += [AttentionMap("encoder", layer, weights[0].numpy()) for layer, weights in enumerate(verdict.maps)]
-        label = Token(LABELS[given], 0, len(LABELS[given]), word=0)
+        label = Token(self.labels[given], 0, len(self.labels[given]), word=0)
         return Trace(
             model=self.name,
             mechanism=self.mechanism,
@@ -50,7 +62,7 @@ class Classifier(Trained):
             source=source.tokens,
             target=(label,),
             log_probs=probabilities.of_tokens(log_probs, [given]),
-            alternatives=probabilities.alternatives(log_probs, LABELS.__getitem__, len(LABELS)),
+            alternatives=probabilities.alternatives(log_probs, self.output, len(self.labels)),
             maps=tuple(maps),
         )
 
@@ -71,13 +83,15 @@ class Classifier(Trained):
 def logits(model: nn.Module, tokenizer: SubwordTokenizer, sentences: Sequence[str]) -> Tensor:
     """The logits of a network in evaluation mode for `sentences`, on the CPU: (number of sentences, labels)."""
     ids, device = tokenizer.batch_ids(list(sentences)), next(model.parameters()).device
-    result = torch.empty(len(ids), len(LABELS))
+    result = torch.empty(len(ids), model.output.out_features)
     for chosen in batching.batches([len(row) for row in ids], BATCH, random.Random(0)):
         source = batching.pad([ids[i] for i in chosen]).to(device)
         result[chosen] = model(source, source != PAD).logits.float().cpu()
     return result
 
 
-def labels(model: nn.Module, tokenizer: SubwordTokenizer, sentences: Sequence[str]) -> list[str]:
-    """The most probable label of each sentence."""
-    return [LABELS[i] for i in logits(model, tokenizer, sentences).argmax(dim=-1).tolist()]
+def predict(
+    model: nn.Module, tokenizer: SubwordTokenizer, labels: Sequence[str], sentences: Sequence[str]
+) -> list[str]:
+    """The most probable of `labels` for each sentence."""
+    return [labels[i] for i in logits(model, tokenizer, sentences).argmax(dim=-1).tolist()]

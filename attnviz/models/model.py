@@ -20,6 +20,7 @@ class Model(Protocol):
 
     name : as `attnviz.load` takes it. title : for readers. mechanism : the mechanism, or the family of a Hugging Face model.
     head_kinds : kinds of attention that have heads to show, in the order of the model. limit : tokens of the longest text.
+    labels : those that a classifier chooses from; () of a model that writes or reads text.
     """
 
     name: str
@@ -33,6 +34,9 @@ class Model(Protocol):
 
     @property
     def limit(self) -> int: ...
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
 
     def trace(self, text: str, target: str | None = None) -> Trace:
         """The output for a text with all attention weights; or for `target`, which the model is forced to produce.

@@ -42,6 +42,11 @@ class ModelName:
 HUGGING_FACE = "hf:"  # before the name of a model for the transformers library
 
 
+def without_prefix(text: str) -> str:
+    """`hf:bert` as `bert`, and any other text as it is."""
+    return text.removeprefix(HUGGING_FACE)
+
+
 @dataclass(frozen=True)
 class HuggingFaceName:
     """A model for the transformers library. path : its folder, or its name on the Hugging Face hub. `str` gives hf:PATH."""
@@ -62,5 +67,5 @@ class HuggingFaceName:
 def parse(name: str) -> ModelName | HuggingFaceName:
     """The name of any model. ValueError for a form that no name has."""
     if name.startswith(HUGGING_FACE):
-        return HuggingFaceName(name.removeprefix(HUGGING_FACE))
+        return HuggingFaceName(without_prefix(name))
     return ModelName.parse(name)

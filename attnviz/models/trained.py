@@ -64,6 +64,15 @@ class Trained:
         return ModelName.parse(self.name).task
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that it chooses from; () of a model that translates."""
+        return self.task.labels
+
+    def output(self, number: int) -> str:
+        """What a number that the network produces stands for: a piece, or a label."""
+        return self.labels[number] if self.labels else self.tokenizer.piece(number)
+
+    @property
     def head_kinds(self) -> tuple[str, ...]:
         """Kinds of attention that have heads to show."""
         return mechanisms.find(self.mechanism).head_kinds

@@ -16,15 +16,15 @@ def example(val: Pairs) -> str:
     return min((source for source, _ in val), key=lambda source: abs(len(source.split()) - WORDS))
 
 
-def report(trainer: Trainer, text: SubwordTokenizer, sentence: str) -> str:
+def report(trainer: Trainer, text: SubwordTokenizer, name: str, sentence: str) -> str:
     """The scores of the last epoch, the sentence, the model's output, and each output token with [its source token].
 
-    Weights are those of the last layer, the mean of its heads. Without attention the output alone is shown.
+    name : of the model. Weights are those of the last layer, the mean of its heads. Without attention the output alone is shown.
     """
     last, config = trainer.history[-1], trainer.config
     scores = ", ".join(f"{name} {last[name]}" for name in last if name.startswith("val_"))
     head = f"epoch {trainer.epoch} of {config.epochs}: {scores}, train_loss {last['train_loss']}, {last['seconds']} s"
-    model = model_class(config.mechanism)("", config.mechanism, trainer.optimizer.averaged_model().cpu(), text, {})
+    model = model_class(config.mechanism)(name, config.mechanism, trainer.optimizer.averaged_model().cpu(), text, {})
     try:
         trace = model.trace(sentence)
     except TextError as error:

@@ -1,5 +1,6 @@
 """The training configuration of each mechanism. What a task changes in it is in the table of tasks (data/tasks)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -8,8 +9,8 @@ from attnviz import mechanisms
 from attnviz.data import tasks
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import SPECIALS
-from attnviz.mechanisms import CLASSIFIERS, LABELS, MECHANISMS, Config
-from attnviz.networks import decode
+from attnviz.mechanisms import Config
+from attnviz.networks import decode, registry
 from attnviz.networks.registry import build
 from attnviz.training.config import TrainingConfig
 
@@ -78,31 +79,30 @@ def training_config(pair: str, mechanism: str, options: dict | None = None, **ch
     """
     base = recipe(mechanism)
     task = tasks.find(pair)
-    choices = CLASSIFIERS if task.classifies else MECHANISMS
-    if mechanism not in choices:
-        raise ValueError(f"{mechanism} is not for {pair}; choose one of {', '.join(choices)}")
+    if mechanism not in task.mechanisms:
+        raise ValueError(f"{mechanism} is not for {pair}; choose one of {', '.join(task.mechanisms)}")
     of_task = [task.recipe_changes.get(name, {}) for name in ("", mechanism)]
     joined = {"options": {}}
     for change in ({"options": base.options}, *of_task, changes, {"options": options or {}}):
         joined = {**joined, **change, "options": {**joined["options"], **change.get("options", {})}}
-    _check_model(mechanism, joined["options"])
+    _check_model(mechanism, joined["options"], task.labels)
     return replace(base, **joined)
 
 
-def _check_model(mechanism: str, options: dict) -> None:
+def _check_model(mechanism: str, options: dict, labels: Sequence[str]) -> None:
     """ValueError for options with which no model can be built: said before any data is read."""
     try:
         with torch.device("meta"):  # shapes without numbers
             build(Config(mechanism, len(SPECIALS) + 1, options))
-        _check_sizes(mechanism, options)
+        _check_sizes(mechanism, options, labels)
     except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises all of them
         raise ValueError(f"{mechanism} cannot be built with {options}: {error}") from None
 
 
-def _check_sizes(mechanism: str, options: dict) -> None:
+def _check_sizes(mechanism: str, options: dict, labels: Sequence[str]) -> None:
     """ValueError for a model with too few positions for the longest text and its output, or with other classes."""
     needed = LONGEST if mechanisms.find(mechanism).classifies else decode.limit(LONGEST)
     if options.get("longest", needed) < needed:
         raise ValueError(f"longest must be at least {needed}, for texts of {LONGEST} pieces and their output")
-    if options.get("classes", len(LABELS)) != len(LABELS):
-        raise ValueError(f"classes must be {len(LABELS)}: {', '.join(LABELS)}")
+    if (registry.options(mechanism) | options).get("classes", len(labels)) != len(labels):
+        raise ValueError(f"classes must be {len(labels)}: {', '.join(labels)}")

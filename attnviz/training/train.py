@@ -14,14 +14,13 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
-from attnviz.storage import atomic
-from attnviz.data import corpora
+from attnviz.data import corpora, tasks
 from attnviz.data.length_filter import length_filter
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import SubwordTokenizer
-from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
+from attnviz.storage import atomic
 from attnviz.training import card, lock, progress, vocabulary
 from attnviz.training.config import TrainingConfig
 from attnviz.training.devices import device_name, peak_memory_mb
@@ -29,8 +28,6 @@ from attnviz.training.trainers import distillation, saved_run
 from attnviz.training.trainers.classifier import ClassifierTrainer
 from attnviz.training.trainers.trainer import Diverged, Trainer
 from attnviz.training.validation import best_score, score_key, validate
-
-TRAINERS = dict.fromkeys(MECHANISMS, Trainer) | dict.fromkeys(CLASSIFIERS, ClassifierTrainer)
 
 
 def train(
@@ -62,7 +59,7 @@ def train(
         tokenizer, origins = Path(root) / pair / "tokenizer.json", card.read_origins(start, teachers)
         text = vocabulary.choose(tokenizer, corpus, config.vocabulary, start)
         corpus = _length_filtered(corpus, text)
-        trainer = _trainer(config, text, corpus, compile, teachers)
+        trainer = _trainer(config, text, corpus, compile, teachers, tasks.find(pair).labels)
         _set_state(trainer, folder if resumes else None, start)
         best_score(trainer.history, corpus)  # the metric must be the same
         vocabulary.save(tokenizer, text, start)
@@ -114,13 +111,19 @@ def _length_filtered(corpus: corpora.Corpus, text: SubwordTokenizer) -> corpora.
 
 
 def _trainer(
-    config: TrainingConfig, text: SubwordTokenizer, corpus: corpora.Corpus, compile: bool, teachers: Sequence[Path]
+    config: TrainingConfig,
+    text: SubwordTokenizer,
+    corpus: corpora.Corpus,
+    compile: bool,
+    teachers: Sequence[Path],
+    labels: Sequence[str],
 ) -> Trainer:
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    arguments = config, text, corpus.train, device, compile
     if teachers:
         classifiers = [Classifier.load(*checkpoint_files.locate(teacher)) for teacher in teachers]
-        return distillation.DistillationTrainer(config, text, corpus.train, device, compile, classifiers)
-    return TRAINERS[config.mechanism](config, text, corpus.train, device, compile)
+        return distillation.DistillationTrainer(*arguments, labels=labels, teachers=classifiers)
+    return ClassifierTrainer(*arguments, labels=labels) if labels else Trainer(*arguments)
 
 
 def _set_state(trainer: Trainer, saved: Path | None, start: Path | None) -> None:
@@ -160,7 +163,7 @@ def _run_epochs(
         while trainer.epoch < trainer.config.epochs:
             _run_epoch(trainer, folder, corpus, bar, save_every)
             _finish_epoch(trainer, folder, text, corpus)
-            bar.write(progress.report(trainer, text, sentence))
+            bar.write(progress.report(trainer, text, name, sentence))
 
 
 def _run_epoch(trainer: Trainer, folder: Path, corpus: corpora.Corpus, bar: tqdm, save_every: float) -> None:

@@ -31,7 +31,7 @@ def validate(trainer: Trainer, text: SubwordTokenizer, corpus: corpora.Corpus) -
     model = trainer.optimizer.averaged_model()
     sources, references = zip(*corpus.val)
     score = METRICS[corpus.metric](trainer.predict(model, text, list(sources)), references)
-    loss = mean_loss(model, text, corpus.val, trainer.device, trainer_class=type(trainer))
+    loss = mean_loss(model, text, corpus.val, trainer.device, task=trainer)
     return {"epoch": trainer.epoch, score_key(corpus): round(score, 2), "val_loss": round(loss, 4)}
 
 
@@ -42,16 +42,19 @@ def mean_loss(
     pairs: Pairs,
     device: str,
     batch: int = 128,
-    trainer_class: type[Trainer] = Trainer,
+    task: Trainer | type[Trainer] = Trainer,
 ) -> float:
-    """Cross-entropy of a model in evaluation mode, without label smoothing: nats a token, or nats a label."""
-    examples = sorted(trainer_class.encode(pairs, text), key=lambda example: len(example[1]))
+    """Cross-entropy of a model in evaluation mode, without label smoothing: nats a token, or nats a label.
+
+    task : says how pairs are encoded and what the logits are.
+    """
+    examples = sorted(task.encode(pairs, text), key=lambda example: len(example[1]))
     total, count = 0.0, 0
     for start in range(0, len(examples), batch):
         chosen = examples[start : start + batch]
         source, target = (batching.pad([example[side] for example in chosen]).to(device) for side in (0, 1))
-        logits = trainer_class.logits(model, source, target)
-        tokens = int((target != trainer_class.padding).sum())
-        total += float(token_loss(logits, target, 0.0, trainer_class.padding)) * tokens
+        logits = task.logits(model, source, target)
+        tokens = int((target != task.padding).sum())
+        total += float(token_loss(logits, target, 0.0, task.padding)) * tokens
         count += tokens
     return total / count

@@ -1,12 +1,16 @@
 """The options of the page's controls, and what the page and the URL call them. No Streamlit here."""
 
+from attnviz import mechanisms
 from attnviz.data.limits import LONGEST
 from attnviz.mechanisms import MECHANISMS
+from attnviz.models.names import ModelName
 
 LIMIT = 500  # characters of a sentence
 PIECES = LONGEST  # of a sentence
 MOST = 4  # mechanisms side by side
 OWN, TYPED, FROM = "own", "typed", "from-"  # FROM + mechanism
+HF, SAVED = "own model", "saved trace"  # among the models of the page Heads and layers; the others by their names
+_MODEL_TITLES = {HF: "A Hugging Face model", SAVED: "A saved trace"}
 BEAMS = {1: "greedy", 5: "beam of 5"}
 KINDS = {
     "cross": "Cross-attention (to source)",
@@ -25,6 +29,14 @@ def title(mechanism: str) -> str:
     family, _, variant = MECHANISMS[mechanism].title.partition(" · ")
     alone = sum(other.title.partition(" · ")[0] == family for other in MECHANISMS.values()) == 1
     return family if alone else f"{family} {variant}"
+
+
+def model_title(model: str) -> str:
+    """One of the models of the page Heads and layers."""
+    if model in _MODEL_TITLES:
+        return _MODEL_TITLES[model]
+    name = ModelName.parse(model)
+    return f"{name.task.title} · {mechanisms.find(name.mechanism).title.partition(' · ')[0]}"
 
 
 def kind_title(kind: str) -> str:

@@ -4,8 +4,9 @@ import html
 
 import streamlit as st
 
+from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
-from dashboard.choices.options import BEAMS, KINDS, OWN, TYPED, model
+from dashboard.choices.options import BEAMS, KINDS, OWN, TYPED
 from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
 
@@ -24,7 +25,9 @@ def show() -> dict:
         | marked
         | _reading()
     )
-    fields |= _transformer("transformer" in chosen, *catalogue.layers_and_heads(model(pair, "transformer")))
+    fields |= _many_headed(
+        any(MECHANISMS[name].multi_head for name in chosen), next(iter(catalogue.many_headed_of(pair)), None)
+    )
     return fields | {"tables": widgets.tables()}
 
 
@@ -126,7 +129,9 @@ def _reading() -> dict:
     return {"beam": beam, "words": widgets.words(), "special": widgets.special()}
 
 
-def _transformer(shown: bool, layers: int, heads: int) -> dict:
+def _many_headed(shown: bool, model: str | None) -> dict:
+    """What is seen of the mechanism with several layers and heads. model : of the pair that has them."""
+    layers, heads = catalogue.layers_and_heads(model)
     kind = st.selectbox(
         "Transformer: which attention",
         list(KINDS),

@@ -146,11 +146,6 @@ def compose(choices: HeadsChoices, measurer: Measurer) -> HeadsScene:
         raise SceneError(sentence(str(error))) from None
 
 
-def measure(choices: HeadsChoices, shown: Trace) -> pd.DataFrame:
-    """Statistics and pattern scores of every head of the kind."""
-    return heads.table(shown, choices.kind)
-
-
 def ordered(kinds: Iterable[str]) -> tuple[str, ...]:
     """Kinds of attention, self-attention first."""
     return tuple(sorted(kinds, key=ORDER.index))

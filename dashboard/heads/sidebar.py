@@ -4,13 +4,12 @@ import os.path
 
 import streamlit as st
 
+from attnviz.models.names import HUGGING_FACE, HuggingFaceName, without_prefix
 from attnviz.trace import files
 from dashboard.choices import pairs
-from dashboard.choices.options import KINDS
+from dashboard.choices.options import HF, KINDS, SAVED, model_title
 from dashboard.heads import sources
 from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, Source
-from dashboard.heads.sources import HF, SAVED
-from attnviz.models.names import HUGGING_FACE
 from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
 from dashboard.shell.problems import SceneError, Waiting, sentence
@@ -24,7 +23,7 @@ def show() -> dict:
     model = st.selectbox(
         "Model",
         [*catalogue.many_headed(), HF, SAVED],
-        format_func=sources.title,
+        format_func=model_title,
         key="model",
         bind="query-params",
         on_change=_enter,
@@ -46,7 +45,7 @@ def _source(model: str) -> tuple[Source | None, SceneError | None]:
     except (ValueError, OSError) as error:  # a model or a file that cannot be shown; a folder that cannot be read
         text = str(error)  # one that begins with the name of a model leaves it as it is
         named = text.startswith(HUGGING_FACE)
-        return None, SceneError(f"{text.removeprefix(HUGGING_FACE)}." if named else sentence(text))
+        return None, SceneError(f"{without_prefix(text)}." if named else sentence(text))
 
 
 def _own() -> Source:
@@ -59,7 +58,7 @@ def _own() -> Source:
         help="A model with its tokenizer, as save_pretrained() of the transformers library writes it: for example BERT, GPT, T5, "
         "BART or Marian. Weights are read from safetensors files only. Code that comes with a model is never run.",
     )
-    name = typed.strip().removeprefix(HUGGING_FACE)
+    name = without_prefix(typed.strip())
     if not name:
         raise Waiting("Type the folder of a model on the left, or its name on the Hugging Face hub.")
     if not _is_folder(name) and st.session_state.get(_ALLOWED) != name:
@@ -68,7 +67,7 @@ def _own() -> Source:
             f"{name[:80]} is not a folder on this machine. Click the button on the left to load it from the Hugging Face hub. "
             "The hub then sees your IP address and this name."
         )
-    return sources.Own(HUGGING_FACE + name)
+    return sources.Own(str(HuggingFaceName(name)))
 
 
 def _is_folder(name: str) -> bool:
@@ -82,7 +81,7 @@ def _allow(name: str) -> None:
 
 def _allow_typed() -> None:
     """A name that was typed is looked up, as one that came with a link is not."""
-    _allow(st.session_state["own"].strip().removeprefix(HUGGING_FACE))
+    _allow(without_prefix(st.session_state["own"].strip()))
 
 
 def _saved() -> Source:

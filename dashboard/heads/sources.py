@@ -5,16 +5,14 @@ from dataclasses import dataclass, field
 
 from attnviz import mechanisms
 from attnviz.data.tasks import Task
-from attnviz.models.names import ModelName
+from attnviz.models.names import ModelName, without_prefix
 from attnviz.trace import Trace
 from dashboard.choices import pairs
+from dashboard.choices.options import model_title
 from dashboard.heads.scene import ordered
-from attnviz.models.names import HUGGING_FACE
 from dashboard.session import caches
 from dashboard.shell.problems import Waiting, check_text, sentence
 
-HF, SAVED = "own model", "saved trace"  # among the models of the page, the trained ones by their names
-_TITLES = {HF: "A Hugging Face model", SAVED: "A saved trace"}
 _NO_MODEL = (
     "A saved trace does not contain its model, so heads cannot be switched off here. "
     "In Python, use attnviz.ablation with the model."
@@ -34,7 +32,7 @@ class Shipped:
 
     @property
     def title(self) -> str:
-        return f"{self.languages.title} · {mechanisms.find(self.mechanism).title.partition(' · ')[0]}"
+        return model_title(self.name)
 
     @property
     def mechanism(self) -> str:
@@ -70,7 +68,7 @@ class Own:
 
     @property
     def title(self) -> str:
-        return self.name.removeprefix(HUGGING_FACE)
+        return without_prefix(self.name)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -128,8 +126,3 @@ class Saved:
 
     def trace(self, text: str) -> Trace:
         return self.saved_trace
-
-
-def title(model: str) -> str:
-    """Of one of the models of the page."""
-    return _TITLES.get(model) or Shipped(model).title

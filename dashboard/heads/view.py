@@ -4,6 +4,7 @@ import streamlit as st
 
 from attnviz.models.names import ModelName
 from attnviz.trace import files
+from dashboard.choices.options import HF, SAVED
 from dashboard.heads import scene, sources
 from dashboard.heads.panels import (
     ablation,
@@ -16,7 +17,6 @@ from dashboard.heads.panels import (
     patterns,
 )
 from dashboard.heads.scene import HeadsChoices, HeadsScene
-from dashboard.heads.sources import HF, SAVED
 from dashboard.markup import card, terms
 from dashboard.markup.text import named_card, output
 from dashboard.markup.text import source as source_words

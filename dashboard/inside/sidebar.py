@@ -24,7 +24,7 @@ def show() -> dict:
     mechanism = st.selectbox("Mechanism", offered[pair], format_func=title, key="mechanism", bind="query-params")
     name = model(pair, mechanism)
     fields = {"pair": pair, "model": name}
-    if mechanism == "transformer":
+    if MECHANISMS[mechanism].multi_head:
         layers, heads = catalogue.layers_and_heads(name)
         fields |= {"layer": widgets.layer(range(layers), layers - 1), "head": _head(heads)}
     return fields | {"tables": widgets.tables()}

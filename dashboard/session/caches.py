@@ -142,9 +142,9 @@ def _kept(name: str) -> _Kept:
 
 @st.cache_resource(show_spinner="Measuring every head …", max_entries=64)
 def _table(source: tuple, text: str, kind: str, words: bool, _choices, _shown):
-    from dashboard.heads import scene
+    from attnviz import heads
 
-    return scene.measure(_choices, _shown)
+    return heads.table(_shown, _choices.kind)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

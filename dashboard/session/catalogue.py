@@ -29,13 +29,20 @@ def offered() -> dict[str, list[str]]:
 
 def many_headed() -> list[str]:
     """The models with several heads in a layer, those that translate first."""
-    names = checkpoint_files.names(root())
-    translating = [f"{pair}/transformer" for pair, mechanisms in offered().items() if "transformer" in mechanisms]
-    return translating + [name for name in names if ModelName.parse(name).task.classifies]
+    translating = [name for pair in offered() for name in many_headed_of(pair)]
+    return translating + [name for name in checkpoint_files.names(root()) if ModelName.parse(name).task.classifies]
 
 
-def layers_and_heads(model: str) -> tuple[int, int]:
-    """Of a Transformer, as it was trained; (1, 1) when it cannot be read: then it is not shown either."""
+def many_headed_of(pair: str) -> list[str]:
+    """Those of a language pair."""
+    return [str(ModelName(pair, name)) for name in offered().get(pair, []) if MECHANISMS[name].multi_head]
+
+
+def layers_and_heads(model: str | None) -> tuple[int, int]:
+    """Of a model with several heads in a layer, as it was trained; (1, 1) when there is none or it cannot be read: then it is
+    not shown either."""
+    if model is None:
+        return 1, 1
     try:
         options = checkpoint_files.read_config(model, root()).options
     except ValueError:

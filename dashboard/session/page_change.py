@@ -8,7 +8,7 @@ from collections.abc import MutableMapping
 
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
-from dashboard.choices.options import KINDS, head_title, model, number
+from dashboard.choices.options import KINDS, head_title, model_title, number
 from dashboard.session import catalogue
 
 _ALONG = {
@@ -41,13 +41,11 @@ def arrive(page: str, session: MutableMapping) -> dict[str, str]:
 
 def _word(key: str, value) -> str:
     """As the widget writes it into the address."""
-    from dashboard.heads import sources  # with what it imports: not before the first page is there
-
     if isinstance(value, bool):
         return str(value).lower()
     words = {
         "pair": lambda name: pairs.of(name).title,
-        "model": sources.title,
+        "model": model_title,
         "kind": KINDS.get,
         "layer": number,
         "head": lambda head: head_title(head if head >= 0 else None),
@@ -66,8 +64,8 @@ def _sentence(session: MutableMapping, before: str, page: str) -> dict:
         of_model = reads = pair
     if page == "heads":
         left = pair
-        if (not asked or of_model in offered) and model(pair, "transformer") in catalogue.many_headed():
-            asked, reads = model(pair, "transformer"), pair
+        if (not asked or of_model in offered) and (of_pair := catalogue.many_headed_of(pair)):
+            asked, reads = of_pair[0], pair
         entered, along = reads or pair, {"model": asked} if asked else {}
     else:
         left = reads or pair

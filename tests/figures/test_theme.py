@@ -1,6 +1,8 @@
 """What every figure shares: the check of plotly, description and theme; and the colours."""
 
+import copy
 import json
+import pickle
 
 import grids
 import numpy as np
@@ -12,7 +14,7 @@ from grids import contrast, frame, luminance
 
 from attnviz import figures, heads, rollout
 from attnviz.alignment import Cells
-from attnviz.figures import theme
+from attnviz.figures import Chart, theme
 
 
 @pytest.fixture
@@ -85,3 +87,11 @@ def test_mechanisms_differ_in_colour_dash_and_marker_and_keep_theirs():
         assert len({getattr(line, part) for line in several.values()}) == 5
     assert theme.lines(["transformer"])["transformer"] == several["transformer"]
     assert "dot" not in {line.dash for line in several.values()}
+
+
+def test_a_chart_carries_what_it_shows_in_words():
+    bars = theme.build([dict(type="bar", y=[1, 2])], theme.layout(True, 100, (0, 0, 0, 0), None, "Two bars."))
+    for chart in (bars, copy.deepcopy(bars), pickle.loads(pickle.dumps(bars))):
+        assert (chart.description, chart.dark) == ("Two bars.", True)
+        assert chart.layout.meta == {"description": "Two bars.", "dark": True}  # for the browser
+    assert Chart().description == "" and not Chart().dark

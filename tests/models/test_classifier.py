@@ -4,13 +4,15 @@ import gzip
 import json
 import math
 import re
+import shutil
 
 import numpy as np
 import pytest
 import tiny
 import torch
 from attnviz.training.recipes import training_config
-from attnviz.training.train import TRAINERS, train
+from attnviz.training.train import train
+from attnviz.training.trainers.classifier import ClassifierTrainer
 from attnviz.training.trainers.trainer import Trainer
 from runs import Killed, history, kill_after, same
 
@@ -20,7 +22,7 @@ from attnviz.__main__ import main
 from attnviz.data import corpora, readers
 from attnviz.data.tokenizer import train_vocabulary
 from attnviz.evaluation import classification
-from attnviz.mechanisms import LABELS
+from attnviz.data.tasks.sst2 import LABELS
 from attnviz.models import checkpoints
 from attnviz.models import classifier as classify
 from attnviz.models.model import TextError
@@ -166,7 +168,10 @@ def test_scores_by_hand(classifier, reviews):
     for true in LABELS:
         for given in LABELS:
             assert found["confusion"][true][given] == sum(a == given and b == true for a, (_, b) in zip(said, pairs))
-    assert classify.labels(classifier.model, classifier.tokenizer, [sentence for sentence, _ in pairs]) == said
+    assert (
+        classify.predict(classifier.model, classifier.tokenizer, classifier.labels, [sentence for sentence, _ in pairs])
+        == said
+    )
 
 
 def test_the_command_line(out, reviews, tmp_path, capsys):
@@ -272,6 +277,16 @@ def test_a_run_of_labels_can_be_made_to_agree_with_itself(reviews):
 
     corpus = corpora.load("sst2", reviews)
     text = train_vocabulary(corpus.texts(), 90, corpus.style)
-    trainer = TRAINERS["self-attention"](replace(config(), consistency=1.0), text, corpus.train, "cpu")
+    trainer = ClassifierTrainer(replace(config(), consistency=1.0), text, corpus.train, "cpu", labels=LABELS)
     assert isinstance(trainer, Trainer)
     assert math.isfinite(float(trainer.update(trainer.batches.order(0)[0])))
+
+
+def test_a_classifier_of_a_task_without_its_labels_is_refused(out, tmp_path):
+    other = tmp_path / "en-xx"
+    shutil.copytree(out / "sst2", other)
+    with pytest.raises(checkpoints.CheckpointError) as error:
+        attnviz.load("en-xx/self-attention", tmp_path)
+    assert str(error.value) == (
+        "en-xx/self-attention: the model chooses from 2 labels and the task en-xx has 0; they do not belong together"
+    )

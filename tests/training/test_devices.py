@@ -15,6 +15,7 @@ from attnviz.models.classifier import Classifier
 from attnviz.networks.registry import build
 from attnviz.training.config import TrainingConfig
 from attnviz.training.trainers import saved_run
+from attnviz.data.tasks.sst2 import LABELS
 from attnviz.training.trainers.classifier import ClassifierTrainer
 from attnviz.training.trainers.distillation import DistillationTrainer
 from attnviz.training.trainers.trainer import Trainer
@@ -65,7 +66,9 @@ def test_a_mechanism_learns_the_same_there(mechanism, tmp_path):
 
 
 def test_a_classifier_learns_the_same_there(tmp_path):
-    here, there = both(lambda device: ClassifierTrainer(CLASSIFIER, tiny.vocabulary(), REVIEWS, device), tmp_path)
+    here, there = both(
+        lambda device: ClassifierTrainer(CLASSIFIER, tiny.vocabulary(), REVIEWS, device, labels=LABELS), tmp_path
+    )
     assert there == pytest.approx(here, rel=1e-3)
 
 
@@ -75,7 +78,9 @@ def test_a_taught_classifier_learns_the_same_there(tmp_path):
     torch.manual_seed(1)
     model = build(Config("self-attention", len(text), tiny.CLASSIFIER)).eval()
     teacher = Classifier("sst2/self-attention", "self-attention", model, text, {})
-    here, there = both(lambda device: DistillationTrainer(config, text, REVIEWS, device, teachers=[teacher]), tmp_path)
+    here, there = both(
+        lambda device: DistillationTrainer(config, text, REVIEWS, device, labels=LABELS, teachers=[teacher]), tmp_path
+    )
     assert there == pytest.approx(here, rel=1e-3)
 
 

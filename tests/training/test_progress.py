@@ -30,7 +30,7 @@ def trainer_of(mechanism, pairs):
 @pytest.mark.parametrize("mechanism", [name for name in tiny.WIDTHS if name != "fixed-context"])
 def test_each_token_is_shown_with_where_it_looked_most(mechanism, pairs):
     trainer, text = trainer_of(mechanism, pairs)
-    head, source, translation, looks = progress.report(trainer, text, "The black dog runs.").splitlines()
+    head, source, translation, looks = progress.report(trainer, text, "en-fr/any", "The black dog runs.").splitlines()
     assert head == "epoch 2 of 3: val_bleu_lc 3.25, val_loss 1.5, train_loss 2.5, 7 s"
     trace = Translator("", mechanism, trainer.optimizer.averaged_model(), text, {}).trace("The black dog runs.")
     assert (source, translation.strip()) == ("  The black dog runs.", trace.translation.strip() or "∅")
@@ -41,12 +41,12 @@ def test_each_token_is_shown_with_where_it_looked_most(mechanism, pairs):
 
 def test_without_attention_there_is_the_translation_alone(pairs):
     trainer, text = trainer_of("fixed-context", pairs)
-    assert len(progress.report(trainer, text, "The black dog runs.").splitlines()) == 3
+    assert len(progress.report(trainer, text, "en-fr/any", "The black dog runs.").splitlines()) == 3
 
 
 def test_a_sentence_too_long_to_show_does_not_end_the_run(pairs):
     trainer, text = trainer_of("bahdanau", pairs)
-    head, sample = progress.report(trainer, text, "dog " * 300).splitlines()
+    head, sample = progress.report(trainer, text, "en-fr/any", "dog " * 300).splitlines()
     assert head.startswith("epoch 2") and sample.startswith("  no sample: the text is too long: 301 pieces")
 
 
@@ -57,7 +57,7 @@ def test_showing_changes_nothing(pairs):
         torch.get_rng_state(),
         {key: value.clone() for key, value in trainer.optimizer.master.state_dict().items()},
     )
-    progress.report(trainer, text, "The black dog runs.")
+    progress.report(trainer, text, "en-fr/any", "The black dog runs.")
     assert torch.equal(torch.get_rng_state(), numbers) and trainer.optimizer.working.training
     assert all(torch.equal(value, trainer.optimizer.master.state_dict()[key]) for key, value in weights.items())
 
@@ -76,5 +76,5 @@ def test_japanese_is_shown_as_it_is_printed():
     trainer.history = [{"val_bleu_morphemes": 0.0, "train_loss": 1.0, "seconds": 1}]
     for batch in trainer.batches.order(0) * 80:
         trainer.update(batch)
-    lines = progress.report(trainer, text, progress.example(corpora.own(pairs[:2], {}).train)).splitlines()
+    lines = progress.report(trainer, text, "en-fr/any", progress.example(corpora.own(pairs[:2], {}).train)).splitlines()
     assert lines[2].strip() in ("彼は走る。", "彼女は走る。")

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from attnviz.data.readers import DataFolder
 from attnviz.data.tasks.task import Splits, Task
-from attnviz.mechanisms import LABELS
+
+
+LABELS = ("negative", "positive")  # of a review, by their number in the data
 
 
 def read(data: Path) -> Splits:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnviz.data.readers import Pairs
+from attnviz.mechanisms import CLASSIFIERS, MECHANISMS, Mechanism
 
 # Metrics of target languages that are written without spaces; other languages have the default ones.
 LANGUAGE_METRICS = {
@@ -43,7 +44,8 @@ class Task:
     Data
     read : data folder -> Splits; None for a pair of which only the name is known. generated : `read` needs no data folder.
     downloads : the public files of the data folder, where there are any.
-    style : how the texts are written, one of styles.STYLES. labels : of a classification task; () where text is translated.
+    style : how the texts are written, one of styles.STYLES. labels : of a classification task, by their number in the
+    data; () where text is translated.
 
     Training and evaluation
     recipe_changes : mechanism ("" for every mechanism) -> changes of its recipe, as fields of the training settings.
@@ -89,6 +91,11 @@ class Task:
     def translates(self) -> bool:
         """Do its models produce a text? False too for a name that is no language pair."""
         return not self.labels and bool(self.target)
+
+    @property
+    def mechanisms(self) -> dict[str, Mechanism]:
+        """The mechanisms that its models can have."""
+        return CLASSIFIERS if self.classifies else MECHANISMS
 
     @property
     def metric_keys(self) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from attnviz.figures import labels
+from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
 from attnviz.figures.theme import CLEAR, Theme, build, layout, note, palette
 
@@ -17,7 +17,7 @@ _COLUMNS = ("layer", "distance", "weight")
 
 def by_distance(
     frame: pd.DataFrame, title: str | None = None, *, reach: int | None = None, dark: bool = False
-) -> go.Figure:
+) -> Chart:
     """frame : of `rollout.by_distance`, columns layer, distance, weight.
 
     reach : the largest distance shown, all unless given.

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from attnviz.figures import labels
+from attnviz.figures.chart import Chart
 from attnviz.figures.theme import CLEAR, build, layout, note, palette
 from attnviz.figures.wording import row_sentence, row_sentences
 
@@ -36,7 +36,7 @@ def token_lines(
     *,
     least: float | None = None,
     dark: bool = False,
-) -> go.Figure:
+) -> Chart:
     """Lines of one to four heads (Grids of the same tokens) for weights of at least `least`; the rest is not drawn.
 
     least : None for `line_threshold(grids)`.

@@ -9,11 +9,11 @@ import math
 from collections.abc import Collection
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from attnviz.figures import marks
 from attnviz.figures.by_head import grid, mosaic
 from attnviz.figures.by_head.grid import LABEL, Rows, head_name, placed
+from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build, palette
 from attnviz.figures.titles import statistic_title
 from attnviz.heads import Head
@@ -56,7 +56,7 @@ def overview(
     root: bool = False,
     off: Collection[Head] = (),
     dark: bool = False,
-) -> go.Figure:
+) -> Chart:
     """All heads of a kind (that of the first map, unless given) as small maps, weights from 0 to 1.
 
     table : of `heads.table`; order : the column that heads are sorted by, highest first; color : the column that frames

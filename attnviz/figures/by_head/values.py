@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from attnviz.figures.by_head import grid
+from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build
 from attnviz.figures.titles import statistic_title
 from attnviz.heads import Head
@@ -23,7 +23,7 @@ def head_map(
     *,
     dark: bool = False,
     span: tuple[float, float] | None = None,
-) -> go.Figure:
+) -> Chart:
     """One number a head, layers downwards and heads across; around 0 in two colours when some are below 0.
 
     span : what the colours go from and to; else from the lowest number to the highest.

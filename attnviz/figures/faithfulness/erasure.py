@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from attnviz.figures import labels
+from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
 from attnviz.figures.theme import build, layout, lines, palette
 from attnviz.figures.wording import listed
@@ -16,7 +16,7 @@ _HEIGHT, _TITLE = 290, 30  # px of the panels, of a title
 _PANELS = (("comprehensiveness", "lost when these are erased"), ("sufficiency", "lost when only these are kept"))
 
 
-def erasure_curves(frames: Mapping[str, pd.DataFrame], title: str | None = None, *, dark: bool = False) -> go.Figure:
+def erasure_curves(frames: Mapping[str, pd.DataFrame], title: str | None = None, *, dark: bool = False) -> Chart:
     """frames : order of tokens (attention, gradients, random …) -> a frame of `faithfulness.erasure`; means over
     target tokens.
 

@@ -4,16 +4,16 @@ token."""
 from __future__ import annotations
 
 import numpy as np
-import plotly.graph_objects as go
 
 from attnviz.figures import hover, labels
 from attnviz.figures.axes import key_axis, query_axis, rows_height
+from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build, colorscale, layout, palette, scale_bar
 
 _TOP, _TITLE, _SCALE = 86, 30, 34  # px above the cells, for a title, below for the colour scale
 
 
-def saliency(grid, values, method: str, title: str | None = None, *, dark: bool = False) -> go.Figure:
+def saliency(grid, values, method: str, title: str | None = None, *, dark: bool = False) -> Chart:
     """values [queries, keys] of one method, beside `figures.heatmap(grid)`; the scale is symmetric about 0, up to the
     largest.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from attnviz.figures import labels
+from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
 from attnviz.figures.theme import build, layout, palette
 
@@ -13,7 +13,7 @@ _HEIGHT, _TITLE = 320, 30  # px of the panel, of a title
 _COLUMNS = ("token", "max_weight", "median", "low", "high", "uniform")
 
 
-def variation_by_weight(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> go.Figure:
+def variation_by_weight(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> Chart:
     """frame : of `faithfulness.variation`. Bars at a point are the quartiles over permutations.
 
     A point far right and low is a step that looked at one token and did not need to.

@@ -46,6 +46,7 @@ class HuggingFaceModel:
     head_counts: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     unscored = ""
+    labels = ()
 
     @property
     def title(self) -> str:

@@ -19,7 +19,7 @@ from attnviz import mechanisms
 from attnviz.data.length_filter import fits
 from attnviz.data.readers import Pairs
 from attnviz.data.tokenizer import SubwordTokenizer
-from attnviz.mechanisms import CLASSIFIERS, LABELS
+from attnviz.mechanisms import CLASSIFIERS
 from attnviz.models import checkpoint_files, classifier
 from attnviz.models.classifier import Classifier
 from attnviz.training.config import TrainingConfig
@@ -82,12 +82,15 @@ class DistillationTrainer(ClassifierTrainer):
         pairs: Pairs,
         device: str,
         compile: bool = True,
-        teachers: Sequence[Classifier] = (),
+        *,
+        labels: Sequence[str],
+        teachers: Sequence[Classifier],
     ):
         sentences = [sentence for sentence, _ in pairs]
         texts = sentences + ngrams(sentences, config.ngrams, config.seed)
         texts = _readable_by_all(texts, [text, *(teacher.tokenizer for teacher in teachers)])
-        super().__init__(config, text, [(sentence, LABELS[0]) for sentence in texts], device, compile)  # unused label
+        unused = [(text, labels[0]) for text in texts]
+        super().__init__(config, text, unused, device, compile, labels=labels)
         self.targets = soft_targets(teachers, texts).to(device)
 
     def loss(self, indices: list[int]) -> Tensor:

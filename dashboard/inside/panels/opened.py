@@ -122,5 +122,5 @@ def _table(current: InsideScene, opened: Step) -> str:
 def _why_scaled(dark: bool) -> None:
     with st.expander("Why dot products are divided by the root of their width"):
         figure = product_spread(inside.spread(samples=300), dark=dark)
-        st.html(f'<p class="small">{html.escape(figure.layout.meta["description"])}</p>')
+        st.html(f'<p class="small">{html.escape(figure.description)}</p>')
         plots([("", named(figure, "spread of dot products", dark))], "spread")

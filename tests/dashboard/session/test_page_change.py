@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.heads.sources import HF
+from dashboard.choices.options import HF
 from dashboard.session import catalogue, page_change
 
 PAIRS = {

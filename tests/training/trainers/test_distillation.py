@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from attnviz.__main__ import main
 from attnviz.data import corpora
 from attnviz.data.limits import LONGEST
-from attnviz.mechanisms import LABELS
+from attnviz.data.tasks.sst2 import LABELS
 from attnviz.models import checkpoint_files, checkpoints, classifier, provenance
 from attnviz.training import recipes
 from attnviz.training.config import TrainingConfig
@@ -126,13 +126,13 @@ def test_a_run_learns_what_teachers_say_and_is_not_told_the_labels(data, teacher
     loaded = [load(folder) for folder in teachers]
     settings = config(ngrams=3)
     text = checkpoints.load_tokenizer("sst2", teachers[0].parent.parent)
-    trainer = distillation.DistillationTrainer(settings, text, turned, "cpu", teachers=loaded)
+    trainer = distillation.DistillationTrainer(settings, text, turned, "cpu", labels=LABELS, teachers=loaded)
     for _ in range(8):
         for batch in trainer.batches.order(0):
             trainer.update(batch)
     heard = [sentence for sentence, _ in true.val]
     wanted = [LABELS[i] for i in distillation.soft_targets(loaded, heard).argmax(-1).tolist()]
-    answers = classifier.labels(trainer.optimizer.averaged_model(), text, heard)
+    answers = classifier.predict(trainer.optimizer.averaged_model(), text, LABELS, heard)
     assert np.mean([a == b for a, b in zip(answers, wanted)]) > 0.9
     assert len(trainer.batches.examples) > 2 * len(turned)  # sentences and n-grams
 
@@ -141,7 +141,7 @@ def test_its_loss_is_the_cross_entropy_against_what_is_said(data, teachers):
     settings = config(label_smoothing=0.0, ngrams=2)
     text = checkpoints.load_tokenizer("sst2", teachers[0].parent.parent)
     pairs, loaded = corpora.load("sst2", data).train[:20], [load(folder) for folder in teachers]
-    trainer = distillation.DistillationTrainer(settings, text, pairs, "cpu", teachers=loaded)
+    trainer = distillation.DistillationTrainer(settings, text, pairs, "cpu", labels=LABELS, teachers=loaded)
     trainer.optimizer.working = trainer.optimizer.averaged_model()  # fp32, no dropout
     batch = [0, 3, len(trainer.batches.examples) - 1]
     texts = [sentence for sentence, _ in trainer.batches.pairs]
@@ -262,7 +262,7 @@ def test_what_a_teacher_cannot_read_is_left_out_and_said(data, teachers, capsys)
     long = " ".join([word] * ((LONGEST - 1) // (len(coarse.ids(word)) - 1)))
     assert len(fine.ids(long)) > LONGEST >= len(coarse.ids(long))
     pairs = [("the film is great", "positive"), ("\u200b \u200b dull", "negative"), (long, "positive")]
-    trainer = distillation.DistillationTrainer(config(ngrams=4), coarse, pairs, "cpu", teachers=loaded)
+    trainer = distillation.DistillationTrainer(config(ngrams=4), coarse, pairs, "cpu", labels=LABELS, teachers=loaded)
     read = [sentence for sentence, _ in trainer.batches.pairs]
     assert (
         read[:2] == [pairs[0][0], pairs[1][0]]
@@ -277,7 +277,7 @@ def test_what_a_teacher_cannot_read_is_left_out_and_said(data, teachers, capsys)
     with pytest.raises(
         ValueError, match="^no training sentence is short enough for all teachers; give shorter sentences$"
     ):
-        distillation.DistillationTrainer(config(), coarse, pairs[2:], "cpu", teachers=loaded)
+        distillation.DistillationTrainer(config(), coarse, pairs[2:], "cpu", labels=LABELS, teachers=loaded)
 
 
 def test_few_sentences_of_ones_own_have_the_passes_of_those_that_are_taught(teachers, tmp_path):
