@@ -64,7 +64,8 @@ LIGHT = (
 )
 LIGHT_MODULES = ("data.limits", "data.readers", "data.tasks", "models.names", "models.checkpoint_files")
 WEIGHTS = {"attnviz/models/checkpoints.py", "attnviz/trace/files.py"}  # of models, and of traces
-LINES, FUNCTION_LINES, FILES = 250, 40, 14
+LINES, FUNCTION_LINES, FILES = 250, 40, 11
+MORE_FILES = {"attnviz/training": 12}  # until the code that trains on everyday language has its own folder
 
 
 def sources(folder):
@@ -245,4 +246,5 @@ def test_the_caches_are_in_files_of_that_name():
     ids=lambda p: str(p.relative_to(ROOT)),
 )
 def test_folders_are_small(folder):
-    assert len(list(folder.glob("*.py"))) <= FILES, f"{folder} holds too many files to find one's way in"
+    most = MORE_FILES.get(folder.relative_to(ROOT).as_posix(), FILES)
+    assert len(list(folder.glob("*.py"))) <= most, f"{folder} holds too many files to find one's way in"

@@ -40,7 +40,7 @@ def run(args: Namespace) -> None:
     from tqdm import tqdm
 
     from attnviz import corpus
-    from attnviz.models import batches
+    from attnviz.models.tracing import batches
 
     config = corpus.CorpusConfig(
         models=tuple(args.model),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from attnviz.models import batches
+from attnviz.models.tracing import batches
 
 KEEP = ("statistics", "weights")
 SHARD = 512  # sentences that are computed and written together, whatever the number of workers

@@ -15,11 +15,11 @@ import torch
 from pyarrow import parquet
 
 from attnviz import loading
-from attnviz.storage import atomic
 from attnviz.corpus.config import CorpusConfig
 from attnviz.corpus.sources import Record, Unreadable
 from attnviz.models import checkpoints
-from attnviz.models.measured import NAMES, Measured
+from attnviz.models.tracing.measured import NAMES, Measured
+from attnviz.storage import atomic
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
 STATISTICS_SCHEMA = pa.schema(

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, models, normalizers
 
-from attnviz.data import tokenizer_rules
+from attnviz.data.checks import tokenizer_rules
 from attnviz.data.styles import SPACE, SPECIALS, STYLES, UNSPACED
 from attnviz.trace import Token
 

@@ -6,7 +6,6 @@ Backgrounds are transparent: `dark=True` picks colours for a dark page. A Chart 
 says in words what it shows.
 """
 
-from attnviz.figures.bars import step_bars
 from attnviz.figures.by_head.distance import by_distance
 from attnviz.figures.by_head.lines import line_threshold, token_lines
 from attnviz.figures.by_head.overview import overview
@@ -14,8 +13,9 @@ from attnviz.figures.by_head.values import head_map
 from attnviz.figures.chart import Chart
 from attnviz.figures.hover import cell_texts
 from attnviz.figures.maps import difference, heatmap
-from attnviz.figures.steps import by_step
-from attnviz.figures.summary import comparison
+from attnviz.figures.per_step.bars import step_bars
+from attnviz.figures.per_step.steps import by_step
+from attnviz.figures.per_step.summary import comparison
 from attnviz.figures.wording import describe
 
 __all__ = [

@@ -5,7 +5,7 @@ import torch
 
 from attnviz.inside import parts, replay
 from attnviz.inside.values import Parts, Step, Window, softmax
-from attnviz.models import probabilities
+from attnviz.models.tracing import probabilities
 from attnviz.models.trained import Trained
 from attnviz.trace import Trace
 

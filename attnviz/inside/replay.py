@@ -16,7 +16,7 @@ from attnviz.data.tokenizer import BOS, EOS, SubwordTokenizer
 from attnviz.models.trained import Trained
 from attnviz.networks import decode
 from attnviz.networks.classifier import SelfAttention
-from attnviz.networks.recurrent import DeepOutput, FixedContext, Recurrent
+from attnviz.networks.rnn.recurrent import DeepOutput, FixedContext, Recurrent
 from attnviz.networks.transformer import Transformer
 from attnviz.trace import Token, Trace
 

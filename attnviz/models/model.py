@@ -3,10 +3,9 @@
 import re
 from typing import Protocol
 
-from attnviz.data.tokenizer_rules import CHARACTERS
+from attnviz.data.checks.tokenizer_rules import CHARACTERS
 from attnviz.networks.projections import Projection
 from attnviz.trace import Trace
-
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

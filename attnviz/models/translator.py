@@ -8,14 +8,14 @@ import torch
 from attnviz.data.batching import pad
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import BOS, PAD
-from attnviz.models import batches, measured, probabilities
-from attnviz.models.batches import Job
-from attnviz.models.measured import Measured
 from attnviz.models.model import TextError
+from attnviz.models.tracing import batches, measured, probabilities
+from attnviz.models.tracing.batches import Job
+from attnviz.models.tracing.measured import Measured
 from attnviz.models.trained import Trained
 from attnviz.networks import decode
 from attnviz.networks.decode import Unrolled
-from attnviz.networks.products import OneDNN
+from attnviz.networks.rnn.products import OneDNN
 from attnviz.trace import BOS as START
 from attnviz.trace import KINDS, AttentionMap, Token, Trace
 

@@ -7,8 +7,8 @@ from torch import nn
 from attnviz.mechanisms import Config
 from attnviz.networks.classifier import SelfAttention
 from attnviz.networks.dropout import share
-from attnviz.networks.luong import LuongConcat, LuongDot, LuongGeneral, LuongLocal, ScaledDotRNN
-from attnviz.networks.recurrent import Bahdanau, FixedContext
+from attnviz.networks.rnn.luong import LuongConcat, LuongDot, LuongGeneral, LuongLocal, ScaledDotRNN
+from attnviz.networks.rnn.recurrent import Bahdanau, FixedContext
 from attnviz.networks.transformer import Transformer
 
 CLASSES = {

@@ -8,10 +8,10 @@ import pytest
 from tokenizers import Tokenizer
 
 import attnviz
-from attnviz.data import regex_rules, tokenizer_rules
-from attnviz.data.tokenizer_rules import TokenizerError
-from attnviz.models.huggingface import trial
+from attnviz.data.checks import regex_rules, tokenizer_rules
+from attnviz.data.checks.tokenizer_rules import TokenizerError
 from attnviz.models.huggingface.load import ModelError
+from attnviz.models.huggingface.tokenizers import trial
 from attnviz.models.trained import TextError
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library

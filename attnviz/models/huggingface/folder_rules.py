@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 
-from attnviz.storage import json_text, regular_files
-from attnviz.data import tokenizer_rules
+from attnviz.data.checks import tokenizer_rules
 from attnviz.models.checks import weights_header
 from attnviz.models.huggingface.errors import FileError
+from attnviz.storage import json_text, regular_files
 
 JSON, VOCABULARY = 64 * 2**20, 256 * 2**20  # bytes of a file
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.bpe", "*.tiktoken", "*.vocab")

@@ -17,9 +17,9 @@ from attnviz.models.huggingface import fetch, folder_rules
 from attnviz.models.huggingface.base import LONGEST, HuggingFaceModel
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.errors import ModelError, read, said_of
-from attnviz.models.huggingface.load_tokenizer import SAFE, load_tokenizer
 from attnviz.models.huggingface.probe import probe
 from attnviz.models.huggingface.single_stack import SingleStackModel
+from attnviz.models.huggingface.tokenizers.load_tokenizer import SAFE, load_tokenizer
 
 REQUIREMENT = "transformers>=5.23,<6"
 SPARE = 2**24  # numbers that a model may have beside those that its files hold, of which each may be PACKED in one

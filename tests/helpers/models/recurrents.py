@@ -5,8 +5,8 @@ import torch
 
 from attnviz.data.tokenizer import PAD
 from attnviz.mechanisms import MECHANISMS, Config
-from attnviz.networks.luong import Product
 from attnviz.networks.registry import CLASSES, build
+from attnviz.networks.rnn.luong import Product
 
 V, W, E = 30, 6, 4  # vocabulary, state width, embedding width
 RECURRENT = [name for name in MECHANISMS if name != "transformer"]

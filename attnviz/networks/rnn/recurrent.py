@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnviz.attention import Additive, Attention, Reweigh
-from attnviz.networks.cells import CELLS, Cell
 from attnviz.networks.decode import DecoderStep
 from attnviz.networks.dropout import Dropout
+from attnviz.networks.rnn.cells import CELLS, Cell
 
 
 class Memory(NamedTuple):

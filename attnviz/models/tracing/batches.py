@@ -10,9 +10,9 @@ from itertools import zip_longest
 from typing import Any
 
 from attnviz.data.tokenizer import Tokens
-from attnviz.models import measured
-from attnviz.models.measured import Measured
 from attnviz.models.model import TextError
+from attnviz.models.tracing import measured
+from attnviz.models.tracing.measured import Measured
 from attnviz.trace import Trace
 
 KEEP = ("maps", "statistics")

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.attention import Attention, Concat, Dot, General, Local, Reweigh, ScaledDot
-from attnviz.networks.recurrent import Memory, Recurrent
+from attnviz.networks.rnn.recurrent import Memory, Recurrent
 
 
 class Luong(Recurrent):

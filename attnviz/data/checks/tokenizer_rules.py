@@ -12,9 +12,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from attnviz.data import styles
+from attnviz.data.checks import regex_rules
+from attnviz.data.checks.regex_rules import RegexError
 from attnviz.storage import json_text, regular_files
-from attnviz.data import regex_rules, styles
-from attnviz.data.regex_rules import RegexError
 
 LARGEST = 64 * 2**20  # bytes of the file
 PIECES = 2_000_000

@@ -4,8 +4,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.storage import atomic
 from attnviz.cli import arguments
+from attnviz.storage import atomic
 
 SIZES = ("column", "page", "slide")  # attnviz.export.printed.SIZES, which imports matplotlib
 HELP = "translate or classify one text and show what the model attended to"
@@ -51,7 +51,7 @@ def run(args: Namespace) -> None:
     if args.target is not None and args.beam is not None:
         raise ValueError("--beam chooses a translation and --target gives one; use only one of them")
     from attnviz.cli.open_model import open_model
-    from attnviz.cli.trace_tables import summary
+    from attnviz.cli.trace.tables import summary
     from attnviz.export import html_page
     from attnviz.trace import files
 

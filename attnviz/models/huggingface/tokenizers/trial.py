@@ -4,7 +4,7 @@ A tokenizer that people bring may hold steps of which it is not known how long t
 with a text is always the same, so the text is first given to a copy of it in a process that may use little time and memory.
 If that process does not come back, it is ended and the text is refused; whatever happens, this process lives.
 
-Run as `python -m attnviz.models.huggingface.trial json FILE`, or `folder FOLDER` for a tokenizer that only the transformers
+Run as `python -m attnviz.models.huggingface.tokenizers.trial json FILE`, or `folder FOLDER` for a tokenizer that only the transformers
 library can read: a line of JSON in, `{"text": …}` or `{"ids": […]}`, and a line out, `ok` or what is wrong.
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from attnviz.data.tokenizer_rules import TokenizerError, contained
+from attnviz.data.checks.tokenizer_rules import TokenizerError, contained
 
 SECONDS = 10  # of processor time for one text
 LOADING = 60  # seconds to read the tokenizer
@@ -50,7 +50,7 @@ class Trial:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=Path(__file__).parents[3],
+            cwd=Path(__file__).parents[4],
             text=True,
             encoding="utf-8",
         )

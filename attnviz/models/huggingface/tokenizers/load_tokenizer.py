@@ -7,10 +7,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from attnviz.data import tokenizer_rules
+from attnviz.data.checks import tokenizer_rules
 from attnviz.models.huggingface import folder_rules
 from attnviz.models.huggingface.errors import ModelError, read
-from attnviz.models.huggingface.trial import Trial, Tried
+from attnviz.models.huggingface.tokenizers.trial import Trial, Tried
 
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.spm", "*.bpe.*")
 SAFE = {"trust_remote_code": False, "local_files_only": True}  # wherever the transformers library reads a folder

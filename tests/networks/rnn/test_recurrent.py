@@ -7,7 +7,7 @@ from equations import EQUATIONS
 from recurrents import SUMMED, E, V, W, attending, both_cells, every, ids, luong, made, untouched
 
 from attnviz.data.tokenizer import BOS
-from attnviz.networks.luong import LuongLocal
+from attnviz.networks.rnn.luong import LuongLocal
 
 
 @every

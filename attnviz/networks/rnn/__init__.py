@@ -1,0 +1,1 @@
+"""Recurrent translators: cells, encoder, and the decoders that attend."""
