@@ -9,6 +9,7 @@ settings.register_profile("attnviz", deadline=None)  # nothing here is timed: a 
 settings.load_profile("attnviz")
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch: the models are small, and the test processes share the cores
 os.environ["TORCHDYNAMO_DISABLE"] = "1"  # torch.compile takes seconds, more than it saves here
+os.environ.pop("ATTNVIZ_DATA", None)  # no data but what a test gives
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +35,26 @@ def root(tmp_path_factory):
     import tiny
 
     return tiny.write_models(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(scope="session")
+def reviews(tmp_path_factory):
+    """A tiny data folder of labelled sentences."""
+    import tiny
+
+    return tiny.write_reviews(tmp_path_factory.mktemp("reviews"))
+
+
+@pytest.fixture(scope="session")
+def taught(tmp_path_factory, reviews):
+    """A folder with a classifier that the command line has trained on them, not to be changed."""
+    import small_classifier
+
+    from attnviz.__main__ import main
+
+    folder = tmp_path_factory.mktemp("taught")
+    assert main([*small_classifier.TRAIN, "--data", str(reviews), "--out", str(folder)]) == 0
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,6 @@ LINKED = gold.shipped("en-fr")[:9]
 @pytest.fixture
 def few(root, tmp_path, monkeypatch):
     """A folder with three of the mechanisms, and a README.md with other text around a section."""
-    monkeypatch.delenv("ATTNVIZ_DATA", raising=False)
     monkeypatch.setattr(gold, "shipped", lambda pair: LINKED)
     folder = tmp_path / "few"
     for mechanism in ("bahdanau", "fixed-context", "transformer"):

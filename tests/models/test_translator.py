@@ -5,16 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import tiny
 import torch
 from alike import alike
+from refused_texts import refused
 
 import attnviz
 from attnviz.data.tokenizer import BOS, EOS
 from attnviz.loading import load
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoints
-from attnviz.data.limits import LONGEST
 from attnviz.models.model import TextError
 from attnviz.models.trained import describe
 from attnviz.models.translator import BEAMS, Translator
@@ -23,23 +22,9 @@ from attnviz.trace import Trace
 
 TYPED = "The black dog runs."
 every = pytest.mark.parametrize("mechanism", MECHANISMS)
-models = {}
-
-
-@pytest.fixture
-def translator(root, mechanism):
-    """A tiny checkpoint, written and read by the real code, made to end its sentences."""
-    if mechanism not in models:
-        model = Translator.load(f"en-fr/{mechanism}", root)
-        if hasattr(model.model, "output_bias"):
-            model.model.output_bias[EOS] = 0.4
-        models[mechanism] = model
-    return models[mechanism]
 
 
 # What a trace holds.
-
-
 @every
 @pytest.mark.parametrize("settings", [{}, {"beam": 3}, {"target": "Le chien noir court."}])
 def test_shapes(translator, mechanism, settings):
@@ -164,65 +149,7 @@ def test_anything_that_can_be_read_gives_a_trace(translator, typed):
     assert Trace.from_json(trace.to_json()) == trace
 
 
-# What is refused, in whole sentences.
-
-
-def refused(call, kind=TextError):
-    with pytest.raises(kind) as error:
-        call()
-    assert type(error.value) is kind
-    return str(error.value)
-
-
-@every
-@pytest.mark.parametrize("blank", ["", " ", "\t\n \u00a0"])
-def test_empty_texts(translator, blank):
-    assert refused(lambda: translator.trace(blank)) == "the text is empty; type a sentence"
-    assert refused(lambda: translator.trace(TYPED, blank)) == "the target is empty; type a sentence"
-
-
-@every
-def test_texts_of_invisible_characters(translator):
-    assert refused(lambda: translator.trace("\u200b\u200b")) == "the text has no visible character; type a sentence"
-    assert refused(lambda: translator.trace(TYPED, "\x00")) == "the target has no visible character; type a sentence"
-
-
-@every
-def test_bytes_that_are_no_text(translator):
-    wanted = "the text has bytes that are not valid characters; type it again, in UTF-8"
-    assert refused(lambda: translator.trace("caf\udce9")) == wanted
-
-
-@every
-def test_long_texts(translator):
-    dogs = " ".join(["dog"] * 500)
-    pieces = len(translator.tokenizer.ids(dogs))
-    wanted = (
-        f"the text is too long: {pieces} pieces with <eos>, and the models read at most 200; "
-        "shorten it or split it into sentences"
-    )
-    assert refused(lambda: translator.trace(dogs)) == wanted
-    assert refused(lambda: translator.trace(TYPED, dogs)) == wanted.replace("text", "target", 1)
-
-
-@every
-def test_the_longest_text_is_read(translator):
-    typed = "dog"
-    while len(translator.tokenizer.ids(typed + " dog")) <= LONGEST:
-        typed += " dog"
-    assert len(translator.trace(typed, typed).source) == len(translator.tokenizer.ids(typed))
-    assert 2 * LONGEST + 10 == decode.limit(LONGEST) <= 512  # the Transformer's places
-
-
-@every
-@pytest.mark.parametrize("beam", [0, -1, BEAMS + 1])
-def test_beams_out_of_range(translator, beam):
-    assert refused(lambda: translator.trace(TYPED, beam=beam), ValueError) == f"beam must be from 1 to 20; got {beam}"
-
-
 # No side effects.
-
-
 def everything(translator):
     parameters = {name: value.clone() for name, value in translator.model.state_dict().items()}
     return parameters, (torch.get_rng_state().tolist(), random.getstate(), repr(np.random.get_state()))
@@ -272,8 +199,6 @@ def test_the_same_text_gives_the_same_trace(translator):
 
 
 # Loading.
-
-
 @every
 def test_loading(root, mechanism):
     model = attnviz.load(f"en-fr/{mechanism}", root)
@@ -287,26 +212,3 @@ def test_loading(root, mechanism):
         "title": model.title,
         "problem": None,
     }
-
-
-@pytest.mark.parametrize("missing", ["bahdanau/config.json", "bahdanau/model.safetensors", "tokenizer.json"])
-def test_a_checkpoint_described_as_sound_is_one_that_loads(tmp_path, missing):
-    folder = tiny.write_models(tmp_path) / "en-fr"
-    (folder / "bahdanau" / "card.json").unlink()  # it may be missing
-    assert describe("en-fr/bahdanau", tmp_path)["problem"] is None and load("en-fr/bahdanau", tmp_path).card == {}
-    (folder / missing).unlink()
-    assert describe("en-fr/bahdanau", tmp_path) == {
-        "name": "en-fr/bahdanau",
-        "problem": refused(lambda: load("en-fr/bahdanau", tmp_path), checkpoints.CheckpointError),
-    }
-
-
-def test_a_tokenizer_of_another_pair_is_refused(root, tmp_path):
-    target = tiny.write_models(tmp_path / "other")
-    small = tiny.train_vocabulary(["ab ab abc abc"], 10)
-    small.save(target / "en-fr" / "tokenizer.json")
-    size = len(tiny.vocabulary())
-    wanted = (
-        f"en-fr/bahdanau: the model knows {size} pieces and the tokenizer {len(small)}; they do not belong together"
-    )
-    assert refused(lambda: Translator.load("en-fr/bahdanau", target), checkpoints.CheckpointError) == wanted

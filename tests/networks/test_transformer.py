@@ -1,146 +1,16 @@
-"""transformer.py: against torch's own layers with copied weights, with and without kept keys and values."""
+"""transformer.py: kept keys and values, padding, the future, positions, dropout."""
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
+from transformers_by_hand import FIRST, H, LENGTHS, V, at_once, close, ids, made, stepwise
 
 from attnviz.data.tokenizer import BOS, PAD
-from attnviz.networks.transformer import DecoderLayer, EncoderLayer, Transformer, positions
-
-V, D, H, HIDDEN = 30, 8, 2, 12
-
-
-def made(seed=0, layers=2, **options):
-    torch.manual_seed(seed)
-    model = Transformer(V, D, H, layers, HIDDEN, **options).eval().requires_grad_(False)
-    for name, parameter in model.named_parameters():  # biases and norms start at 0 and 1, which would hide a mix-up
-        if parameter.dim() == 1:
-            parameter.add_(torch.randn_like(parameter), alpha=0.3)
-    return model
-
-
-def ids(*shape, seed=0):
-    return torch.randint(4, V, shape, generator=torch.Generator().manual_seed(seed))
-
-
-def close(a, b, atol=1e-5):
-    torch.testing.assert_close(a, b, atol=atol, rtol=1e-5)
-
-
-def stepwise(model, source, target, mask=None):
-    """One token at a time with kept keys and values: logits (B, T, V), cross (B, H, T, S) and own (B, H, T, T) by
-    layer."""
-    memory = model.encode(source, mask)
-    state, logits, cross, own = memory.state, [], [], []
-    for token in target.unbind(1):
-        step = model.step(memory, state, token)
-        state = step.state
-        logits.append(step.logits)
-        cross.append(step.cross)
-        own.append([nn.functional.pad(w, (0, target.shape[1] - w.shape[-1])) for w in step.decoder])
-    return torch.stack(logits, 1), [torch.stack(w, 2) for w in zip(*cross)], [torch.stack(w, 2) for w in zip(*own)]
-
-
-def at_once(model, source, target, mask=None):
-    """All tokens in one call, nothing kept: what `stepwise` gives."""
-    memory = model.encode(source, mask)
-    logits, _, own, cross = model.decode(memory, memory.state, target)
-    return logits, list(cross), list(own)
-
-
-# The oracle: torch's layers with the same numbers in them, and the norm before or after each sub-layer.
-
-FIRST = pytest.mark.parametrize("norm_first", [True, False])
-
-
-def copy_attention(theirs, ours):
-    theirs.in_proj_weight.copy_(torch.cat([ours.query.weight, ours.memory.weight]))
-    theirs.in_proj_bias.copy_(torch.cat([ours.query.bias, ours.memory.bias]))
-    theirs.out_proj.load_state_dict(ours.output.state_dict())
-
-
-def torch_layer(ours):
-    build = nn.TransformerDecoderLayer if isinstance(ours, DecoderLayer) else nn.TransformerEncoderLayer
-    theirs = build(D, H, HIDDEN, dropout=0, batch_first=True, norm_first=ours.norm_first).eval().requires_grad_(False)
-    copy_attention(theirs.self_attn, ours.attention)
-    if isinstance(ours, DecoderLayer):
-        copy_attention(theirs.multihead_attn, ours.cross)
-    theirs.linear1.load_state_dict(ours.feed.enter.state_dict())
-    theirs.linear2.load_state_dict(ours.feed.leave.state_dict())
-    for number, norm in enumerate(ours.norms, start=1):
-        getattr(theirs, f"norm{number}").load_state_dict(norm.state_dict())
-    return theirs
-
-
-def hidden(*shape, seed=0):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
-LENGTHS = torch.arange(6) < torch.tensor([[6], [2], [4]])  # (B, S) True = a real token
-
-
-@FIRST
-@torch.no_grad()
-def test_encoder_layer_agrees_with_torch(norm_first):
-    ours = made(norm_first=norm_first).encoder[1]
-    assert isinstance(ours, EncoderLayer)
-    x = hidden(3, 6, D)
-    out, weights = ours(x, LENGTHS[:, None, None, :])
-    theirs = torch_layer(ours)
-    close(out[LENGTHS], theirs(x, src_key_padding_mask=~LENGTHS)[LENGTHS])
-    seen = theirs.norm1(x) if norm_first else x
-    close(weights, theirs.self_attn(seen, seen, seen, key_padding_mask=~LENGTHS, average_attn_weights=False)[1])
-
-
-@FIRST
-@torch.no_grad()
-def test_decoder_layer_agrees_with_torch(norm_first):
-    ours = made(norm_first=norm_first).decoder[1]
-    x, memory = hidden(3, 5, D), hidden(3, 6, D, seed=1)
-    causal = torch.ones(5, 5, dtype=torch.bool).tril()
-    out, _, own, cross = ours(x, (), causal, ours.cross.remember(memory), LENGTHS[:, None, None, :])
-    theirs = torch_layer(ours)
-    close(out, theirs(x, memory, tgt_mask=~causal, memory_key_padding_mask=~LENGTHS))
-    seen = theirs.norm1(x) if norm_first else x
-    context, wanted = theirs.self_attn(seen, seen, seen, attn_mask=~causal, average_attn_weights=False)
-    close(own, wanted)
-    asked = theirs.norm2(x + context) if norm_first else theirs.norm1(x + context)
-    close(cross, theirs.multihead_attn(asked, memory, memory, key_padding_mask=~LENGTHS, average_attn_weights=False)[1])
-
-
-@FIRST
-@torch.no_grad()
-def test_the_whole_model_agrees_with_torch(norm_first):
-    model, source, target = made(norm_first=norm_first), ids(3, 6), ids(3, 5, seed=1)
-    width = torch.arange(0, D, 2)
-
-    def embed(tokens):  # Vaswani et al. 2017, sec. 3.4 and 3.5, position by position
-        place = torch.stack(
-            [
-                torch.stack([f(p / 10_000 ** (width / D)) for f in (torch.sin, torch.cos)], 1).flatten()
-                for p in range(tokens.shape[1])
-            ]
-        )
-        return model.embedding.weight[tokens] * D**0.5 + place
-
-    def end(x, norm):  # of a stack; the layers of a post-norm one end with a norm
-        return nn.functional.layer_norm(x, (D,), norm.weight, norm.bias) if norm_first else x
-
-    x = embed(source)
-    for layer in model.encoder:
-        x = torch_layer(layer)(x, src_key_padding_mask=~LENGTHS)
-    memory, y = end(x, model.encoder_norm), embed(target)
-    for layer in model.decoder:
-        y = torch_layer(layer)(y, memory, tgt_mask=~torch.ones(5, 5).tril().bool(), memory_key_padding_mask=~LENGTHS)
-    y = end(y, model.decoder_norm)
-    close(model(source, target, LENGTHS)[0], y @ model.embedding.weight.T, atol=1e-4)
+from attnviz.networks.transformer import Transformer, positions
 
 
 # Two paths agree.
-
-
 @FIRST
 @pytest.mark.parametrize("mask", [None, LENGTHS])
 def test_kept_keys_and_values_change_nothing(mask, norm_first):
@@ -194,8 +64,6 @@ def test_a_sentence_is_the_same_alone_and_in_a_batch(lengths, seed):
 
 
 # What the decoder may see.
-
-
 @pytest.mark.parametrize("run", [at_once, stepwise])
 @pytest.mark.parametrize("changed", range(5))
 def test_the_future_cannot_change_the_past(run, changed):

@@ -1,29 +1,22 @@
 """The figures of each study: by hand, and against other code that computes the same."""
 
-import math
 import statistics
 
 import numpy as np
 import pytest
-import sacrebleu
-import scipy.stats
 import tiny
 
-from attnviz import alignment, gold, stats, studies
+from attnviz import alignment, gold, studies
 from attnviz.alignment import Counts
 from attnviz.data import corpora
 from attnviz.evaluation import translation
-from attnviz.evaluation.attention_metrics import EntropyBySentence
 from attnviz.models.translator import Translator
 from attnviz.studies import dropout, measured_models, mechanisms, order
-from attnviz.studies.length import buckets, measurements, section
-from attnviz.studies.length.buckets import Bucket, BucketTexts
 from attnviz.training import recipes
 from attnviz.training.recipes import training_config
 from attnviz.training.trainers import saved_run
 from attnviz.training.trainers.trainer import Trainer
 
-PAIRS = tiny.sentences(9, 7)
 LINKED = gold.shipped("en-fr")[:9]
 
 
@@ -45,112 +38,6 @@ def asked(root, corpus, tmp_path_factory):
 @pytest.fixture(scope="module", params=["bahdanau", "transformer", "fixed-context"])
 def model(request, root):
     return measured_models.load(f"en-fr/{request.param}", root, 1)
-
-
-# --- length
-
-
-def test_captions_are_joined_until_they_are_long_enough():
-    words = [("a", "A"), ("b c", "B C"), ("d e f", "D E F"), ("g", "G"), ("h i j k l", "H"), ("m n o", "M"), ("p", "P")]
-    assert buckets.single(words, 2, 3) == [[words[1]], [words[2]], [words[5]]]
-    # 1 + 2 + 3 words are past the bucket's end, 1 + 5 too; 3 + 1 fit, and what is left over is too short
-    assert buckets.joined(words, 4, 5) == [words[5:7]]
-    assert buckets.joined(words, 3, 6) == [words[0:2], words[2:3], words[3:5], words[5:6]]
-
-
-def test_the_texts_of_buckets_count_what_is_left_out(root, monkeypatch):
-    text = Translator.load("en-fr/bahdanau", root).tokenizer
-    pairs = [("The dog runs.", "Le chien court.")] * 8
-    monkeypatch.setattr(buckets, "BUCKETS", (Bucket(3, 3, False), Bucket(6, 7, True), Bucket(12, 12, True)))
-    pieces = len(text.ids("The dog runs. The dog runs."))
-    monkeypatch.setattr(buckets, "LONGEST", pieces)
-    one, two, four = buckets.texts(pairs, text)
-    assert (len(one.pairs), one.captions, one.left_out) == (8, 8, 0) and (
-        len(four.pairs),
-        four.captions,
-        four.left_out,
-    ) == (0, 0, 2)
-    assert two.pairs == [("The dog runs. The dog runs.", "Le chien court. Le chien court.")] * 4 and two.captions == 8
-
-
-def test_the_line_is_that_of_least_squares():
-    chance = np.random.default_rng(1)
-    sentences = [
-        (int(pieces), float(0.5 * np.log(pieces) + chance.normal())) for pieces in chance.integers(5, 90, size=60)
-    ]
-    wanted = scipy.stats.linregress(np.log([p for p, _ in sentences]), [e for _, e in sentences])
-    found = measurements.fit(sentences)
-    assert found["slope"] == pytest.approx(wanted.slope) and found["intercept"] == pytest.approx(wanted.intercept)
-    assert found["explained"] == pytest.approx(wanted.rvalue**2) and found["sentences"] == 60
-    uniform = measurements.fit([(n, math.log(n)) for n in (3, 5, 9, 9)])
-    assert (uniform["slope"], uniform["intercept"], uniform["explained"]) == pytest.approx((1, 0, 1))
-    assert (uniform["from"], uniform["to"]) == (3, 9)
-    assert (
-        measurements.fit([(4, 1.0), (4, 2.0)])["slope"] is None
-        and measurements.fit([(4, 1.0), (5, 1.0)])["explained"] is None
-    )
-
-
-def test_points_are_means_by_pieces():
-    assert measurements.by_pieces([(7, 2.0), (3, 1.0), (7, 3.0)]) == [
-        {"pieces": 3, "sentences": 1, "entropy_nats": 1.0},
-        {"pieces": 7, "sentences": 2, "entropy_nats": 2.5},
-    ]
-
-
-def by_trace(model, sources):
-    """(pieces, mean entropy of the rows) of each source, from its trace."""
-    traces = [model.translator.trace(source) for source in sources]
-    frames = [stats.steps(trace) for trace in traces]
-    return [(len(t.source), frame[frame.kind == "cross"].entropy_nats.mean()) for t, frame in zip(traces, frames)]
-
-
-def test_entropy_by_sentence_is_what_stats_says_of_each_trace(model):
-    sources = [source for source, _ in PAIRS]
-    found = translation.translations(model.translator, sources, also=(EntropyBySentence,))[1]["by_sentence"]
-    if model.mechanism == "fixed-context":
-        assert found is None
-        return
-    wanted = sorted(by_trace(model, sources))
-    assert np.allclose(sorted(found), wanted, atol=1e-4) and len(found) == 9
-
-
-def test_a_row_of_a_bucket(model):
-    bucket = Bucket(3, 9, False)
-    row, sentences = measurements.measure_bucket(model, BucketTexts(bucket, PAIRS, 9, 2))
-    traces = [model.translator.trace(source) for source, _ in PAIRS]
-    references = [reference for _, reference in PAIRS]
-    assert row["bleu_lc"] == round(
-        sacrebleu.corpus_bleu([t.translation for t in traces], [references], lowercase=True).score, 2
-    )
-    assert row["words"] == round(statistics.fmean(len(source.split()) for source, _ in PAIRS), 2)
-    produced, wanted = (
-        sum(len(text.split()) for text in side) for side in ([t.translation for t in traces], references)
-    )
-    assert row["length_ratio"] == round(produced / wanted, 4) and (row["left_out"], row["captions"], row["low"]) == (
-        2,
-        9,
-        3,
-    )
-    forced = [model.translator.trace(*pair) for pair in PAIRS]
-    assert row["loss"] == pytest.approx(-sum(t.log_prob for t in forced) / sum(len(t.target) for t in forced), abs=1e-3)
-    if model.mechanism == "fixed-context":
-        assert sentences == [] and "entropy_nats" not in row and "pieces" not in row
-        return
-    pieces, entropies = zip(*by_trace(model, [source for source, _ in PAIRS]))
-    assert row["entropy_nats"] == pytest.approx(statistics.fmean(entropies), abs=1e-3)
-    assert row["pieces"] == pytest.approx(math.exp(statistics.fmean(map(math.log, pieces))), abs=0.01)
-
-
-def test_the_gap_to_no_attention_is_said_by_bucket():
-    rows = [
-        {"mechanism": name, "seed": 1, **bucket.key, "bleu_lc": score}
-        for name, scores in (("fixed-context", (50, 40, 20)), ("bahdanau", (55, 44.5, 40)))
-        for bucket, score in zip(buckets.BUCKETS, scores)
-    ]
-    said = section._gain({"rows": rows})
-    assert said.endswith("in the same buckets: Bahdanau · additive +5.0 / +4.5 / +20.0 / –.")
-    assert "is missing" in section._gain({"rows": rows[3:]})
 
 
 # --- order

@@ -1,76 +1,16 @@
-"""`python -m attnviz train`: on the corpora of a pair and on sentences of one's own; the card, the command on it, errors."""
+"""`python -m attnviz train` on the corpora of a pair: the card, and the command on it."""
 
-import gzip
-import json
 import re
-from argparse import Namespace
 from dataclasses import replace
 from functools import partial
 
-import pytest
 import tiny
+from train_command import card_of
 
 import attnviz
 from attnviz.__main__ import main
-from attnviz.cli.train import STYLES, settings
-from attnviz.cli.train.corpus import warn_about_incomplete_lines
-from attnviz.data import corpora
 from attnviz.data.tasks import TASKS, reverse
 from attnviz.models import checkpoints
-from attnviz.training import recipes
-
-SMALL = [
-    "--epochs",
-    "1",
-    "--batch-tokens",
-    "200",
-    "--set",
-    "width=16",
-    "--set",
-    "embedding_width=16",
-    "--set",
-    "vocabulary=120",
-]
-TRAIN = ("train", "--pair", "en-fr", "--mechanism", "bahdanau")
-SEE = "see python -m attnviz train --help"
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """No change to torch's threads, no data but what a test gives."""
-    monkeypatch.setattr("torch.set_num_threads", lambda threads: None)
-    monkeypatch.delenv("ATTNVIZ_DATA", raising=False)
-
-
-@pytest.fixture
-def train(tmp_path, capsys):
-    """Run `train` on the options given -> status, output, and errors without the bars."""
-
-    def run(*options, pair="en-fr", mechanism="bahdanau"):
-        command = ["train", "--pair", pair, "--mechanism", mechanism, "--out", str(tmp_path / "out"), *SMALL]
-        try:
-            status = main([*command, *map(str, options)])
-        except SystemExit as stop:  # argparse leaves this way
-            status = stop.code
-        captured = capsys.readouterr()
-        said = [line for line in captured.err.splitlines(keepends=True) if line.startswith("python -m attnviz")]
-        return status, captured.out, "".join(said)
-
-    return run
-
-
-@pytest.fixture
-def mine(tmp_path):
-    """A person's own sentences: two files, one of them gzipped, and both in one."""
-    pairs = tiny.sentences(60, 9)
-    (tmp_path / "mine.en").write_text("".join(f"{a}\n" for a, _ in pairs), encoding="utf-8")
-    (tmp_path / "mine.fr.gz").write_bytes(gzip.compress("".join(f"{b}\n" for _, b in pairs).encode()))
-    (tmp_path / "mine.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
-    return tmp_path
-
-
-def card_of(tmp_path, name="en-fr/bahdanau"):
-    return checkpoints.read_json(tmp_path / "out" / name / "card.json")
 
 
 def test_a_card_says_what_its_run_began_with(train, data, tmp_path, monkeypatch):
@@ -128,26 +68,6 @@ def test_progress_is_shown_with_a_sentence(train, data):
     assert re.fullmatch(r"epoch 1 of 2: val_bleu_lc [\d.]+, val_loss [\d.]+, train_loss [\d.]+, \d+ s", lines[first])
     assert status == 0 and lines[first + 1].startswith("  The ") and re.search(r"\S+ \[\S+\]", lines[first + 3])
     assert lines[first + 4].startswith("epoch 2 of 2: ") and lines[first + 5] == lines[first + 1]
-
-
-@pytest.mark.parametrize("files", [("--source-file", "mine.en", "--target-file", "mine.fr.gz"), ("--tsv", "mine.tsv")])
-def test_sentences_of_ones_own(train, mine, files):
-    paths = [word if word.startswith("-") else mine / word for word in files]
-    status, out, err = train(*paths, "--val-size", 7, pair="xx-yy")
-    card = card_of(mine, "xx-yy/bahdanau")
-    assert status == 0 and card["training_pairs"] <= 53 and card["scores"]["val"]["sentences"] == 7
-    assert list(card["data"]) == [word for word in files if not word.startswith("-")]
-    assert f" --pair xx-yy --mechanism bahdanau {' '.join(files)} --val-size 7 --epochs 1 " in card["command"]
-    assert str(mine) not in json.dumps(card)
-    assert attnviz.load("xx-yy/bahdanau", mine / "out").trace("The black dog runs.").source
-
-
-def test_own_files_may_be_symbols(train, tmp_path):
-    (tmp_path / "up.tsv").write_text("".join(f"{a}{b}\t{b}{a}\n" for a in "abcdef" for b in "abcdef"))
-    status, *_ = train("--tsv", tmp_path / "up.tsv", "--style", "symbols", pair="up-dn")
-    card = card_of(tmp_path, "up-dn/bahdanau")
-    assert status == 0 and "val_exact_match" in card["best"] and "--style symbols" in card["command"]
-    assert attnviz.load("up-dn/bahdanau", tmp_path / "out").trace("ab").source[1].text == "b"
 
 
 def test_english_to_japanese(train, tmp_path):
@@ -214,164 +134,6 @@ def test_reverse_needs_no_data(train, tmp_path, monkeypatch):
     assert "--data" not in card["command"] and list(card["data"]) == ["generated, seed 1"]
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (("--source-file", "mine.en"), "--source-file and --target-file must be given together"),
-        (
-            ("--tsv", "mine.tsv", "--source-file", "mine.en", "--target-file", "mine.en"),
-            "give only one of --tsv, --source-file with --target-file, and --data",
-        ),
-        (("--tsv", "mine.tsv", "--data", "."), "give only one of --tsv, --source-file with --target-file, and --data"),
-        (
-            ("--data", ".", "--val-size", "3"),
-            "--val-size and --style are for your own files; the corpora of a pair have their own",
-        ),
-        (("--tsv", "nowhere"), "cannot read nowhere: No such file or directory"),
-        (("--tsv", "mine.en"), "mine.en must have a source and its translation on at least one line; got none"),
-        (
-            ("--source-file", "mine.en", "--target-file", "short"),
-            "mine.en has 60 lines and short has 1; they must be aligned",
-        ),
-        (("--tsv", "latin"), "latin must be UTF-8 text; got byte 0xe9 at 5"),
-        (
-            ("--tsv", "cut"),
-            "cut is a damaged gzip file: Compressed file ended before the end-of-stream marker was reached",
-        ),
-        (
-            ("--tsv", "mine.tsv", "--val-size", "60"),
-            "of 60 pairs of sentences at least one must be for validation and one for training; got 60 for validation",
-        ),
-    ],
-)
-def test_errors_of_files(train, mine, monkeypatch, options, message):
-    monkeypatch.chdir(mine)
-    (mine / "short").write_text("un\n")
-    (mine / "latin").write_bytes(b"a\tcaf\xe9\n")
-    (mine / "cut").write_bytes(gzip.compress(b"a\tb\n")[:-6])
-    assert train(*options) == (2, "", f"python -m attnviz train: {message}\n")
-    assert not (mine / "out").exists()
-
-
-@pytest.mark.parametrize(
-    "command, message",
-    [
-        (
-            ("train", "--pair", "enfr", "--mechanism", "bahdanau"),
-            f"argument --pair: must be two languages, such as en-fr, or reverse or sst2; got 'enfr'; {SEE}",
-        ),
-        (
-            ("train", "--pair", "en-fr", "--mechanism", "telepathy", "--data", "/nowhere"),
-            f"unknown mechanism 'telepathy'; choose one of {', '.join(recipes.RECIPES)}",
-        ),
-        (
-            (*TRAIN, "--data", "/nowhere"),
-            "no train.en or train.en.gz in /nowhere/multi30k; point --data at the folder that holds the "
-            "corpora, or fetch them: python -m attnviz download",
-        ),
-        (TRAIN, "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"),
-        (
-            ("train", "--pair", "xx-yy", "--mechanism", "bahdanau", "--data", "/nowhere"),
-            "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, sst2, or give files of your own",
-        ),
-        ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be positive and finite; got 0"),
-        ((*TRAIN, "--threads", "0"), f"argument --threads: must be a whole number of at least 1; got '0'; {SEE}"),
-        ((*TRAIN, "--limit", "x"), f"argument --limit: must be a whole number of at least 1; got 'x'; {SEE}"),
-        (
-            (*TRAIN, "--set", "width"),
-            f"argument --set: must be NAME=VALUE, such as attention_dropout=0.1; got 'width'; {SEE}",
-        ),
-        (
-            (*TRAIN, "--set", "=3"),
-            f"argument --set: must be NAME=VALUE, such as attention_dropout=0.1; got '=3'; {SEE}",
-        ),
-        ((*TRAIN, "--set", "vocabulary=1.5"), "vocabulary must be a whole number; got 1.5"),
-        ((*TRAIN, "--set", "learning_rate=fast"), "learning_rate must be a number; got 'fast'"),
-        ((*TRAIN, "--set", "learning_rate=nan"), "learning_rate must be positive and finite; got nan"),
-        ((*TRAIN, "--set", "warmup=-1"), "warmup must be at least 0 and finite; got -1"),
-        ((*TRAIN, "--set", "epochs=true"), "epochs must be a whole number; got True"),
-        (
-            (*TRAIN, "--set", "width=true"),
-            "bahdanau cannot be built with {'dropout': 0.3, 'width': True}: width must not be true or false; got True",
-        ),
-        (
-            (*TRAIN[:-1], "transformer", "--set", "norm_first=no"),
-            "transformer cannot be built with {'width': 192, 'hidden': 768, 'layers': 3, "
-            "'heads': 4, 'dropout': 0.3, 'norm_first': 'no'}: norm_first must be true or false; got 'no'",
-        ),
-        ((*TRAIN, "--set", "beta2=1"), "beta2 must be at least 0 and below 1; got 1"),
-        ((*TRAIN, "--set", "label_smoothing=2"), "label_smoothing must be at least 0 and below 1; got 2"),
-        (
-            (*TRAIN, "--seed", "99999999999999999999"),
-            "seed must be at least 0 and below 2^63; got 99999999999999999999",
-        ),
-        (
-            (*TRAIN, "--set", "attention_dropout=1.5"),
-            "bahdanau cannot be built with {'dropout': 0.3, 'attention_dropout': 1.5}: "
-            "attention_dropout must be at least 0 and below 1; got 1.5",
-        ),
-        (
-            (*TRAIN, "--set", "reach=3"),
-            "reach is neither an option of bahdanau (width, embedding_width, dropout, attention_dropout, cell) "
-            "nor a training setting (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, beta2, average, "
-            "consistency, word_dropout, piece_dropout, ngrams, vocabulary, seed)",
-        ),
-        (
-            (*TRAIN, "--start", "/nowhere"),
-            "--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got /nowhere",
-        ),
-        ((*TRAIN, "--out", __file__), f"--out must be a folder; got the file {__file__}"),
-        (
-            (*TRAIN, "--set", "cell=elm"),
-            "bahdanau cannot be built with {'dropout': 0.3, 'cell': 'elm'}: cell must be one of gru, lstm; got 'elm'",
-        ),
-    ],
-)
-def test_errors(capsys, command, message):
-    try:
-        status = main(list(command))
-    except SystemExit as stop:
-        status = stop.code
-    assert (status, *capsys.readouterr()) == (2, "", f"python -m attnviz train: {message}\n")
-
-
-def test_lines_without_a_translation_and_few_for_validation_are_said(mine, capsys):
-    path = mine / "mine.tsv"
-    path.write_text("no tab\n\n" + path.read_text() + "\talone\n")
-    assert (
-        main(
-            [
-                "train",
-                "--pair",
-                "xx-yy",
-                "--mechanism",
-                "bahdanau",
-                "--out",
-                str(mine / "out"),
-                *SMALL,
-                "--tsv",
-                str(path),
-            ]
-        )
-        == 0
-    )
-    said = capsys.readouterr().err
-    assert (
-        f"2 of 62 lines are left out because the source or the translation is missing; the first is line 1 of {path}\n"
-        in said
-    )
-    assert "validation has only 12 sentences, so the choice of the best epoch is partly chance" in said
-    assert card_of(mine, "xx-yy/bahdanau")["scores"]["val"]["sentences"] == 12
-
-
-def test_what_is_left_out_is_said(tmp_path, capsys):
-    warn_about_incomplete_lines([("a", "b"), ("", ""), ("c", ""), ("", "d")], tmp_path / "x.tsv")
-    said = "2 of 3 lines are left out because the source or the translation is missing; the first is line 3 of"
-    assert capsys.readouterr().err == f"{said} {tmp_path / 'x.tsv'}\n"
-    warn_about_incomplete_lines([("a", "b"), ("", "")], tmp_path)
-    assert capsys.readouterr().err == ""
-
-
 def test_a_second_mechanism_shares_the_vocabulary_of_the_first(train, mine):
     """Asked for another size, it is refused rather than ignored."""
     assert train("--tsv", mine / "mine.tsv")[0] == 0
@@ -385,35 +147,3 @@ def test_a_second_mechanism_shares_the_vocabulary_of_the_first(train, mine):
         f"python -m attnviz train: {path} has {size} pieces, and all mechanisms of en-fr share it; leave vocabulary=40 "
         "out, or choose another --out\n",
     )
-
-
-def test_damaged_data(train, tmp_path):
-    path = tiny.write_data(tmp_path) / "multi30k" / "train.fr.gz"
-    path.write_bytes(path.read_bytes()[:-12])
-    status, _, err = train("--data", tmp_path)
-    assert status == 2 and err.startswith(f"python -m attnviz train: {path} is a damaged gzip file: ")
-    path.write_bytes(b"caf\xe9\n")
-    assert train("--data", tmp_path) == (
-        2,
-        "",
-        f"python -m attnviz train: {path} must be UTF-8 text; got byte 0xe9 at 3\n",
-    )
-
-
-def test_the_parser_knows_the_styles():
-    from attnviz.data import styles
-
-    assert set(STYLES) == styles.STYLES.keys()
-
-
-@pytest.mark.parametrize(
-    "own, pairs, expected",
-    [
-        (True, 9_999, {"batch_tokens": 500, "epochs": 60}),
-        (True, 10_000, {}),
-        (False, 100, {}),
-    ],
-)
-def test_a_few_sentences_of_ones_own_get_smaller_batches_and_more_epochs(own, pairs, expected):
-    args = Namespace(tsv="x" if own else None, source_file=None, target_file=None, mechanism="bahdanau")
-    assert settings.for_corpus(args, corpora.Corpus([("a", "b")] * pairs, [], {}, {})) == expected

@@ -1,41 +1,21 @@
 """The page of heads run by Streamlit's own test driver: every panel, every kind of attention, for a translator and a classifier."""
 
 import html
-import shutil
 
 import heads_app
 import numpy as np
 import pytest
-import tiny
-import torch
 from heads_app import cells, heads_scene, page, sound
 from streamlit.testing.v1 import AppTest
 
-from attnviz import ablation, heads, loading
+from attnviz import heads, loading
 from attnviz.heads import Head
-from attnviz.mechanisms import Config
-from attnviz.models import checkpoints
-from attnviz.networks.registry import build
 from dashboard.choices.options import KINDS
 from dashboard.heads.scene import COLUMNS
-from dashboard.session import caches, memory
+from dashboard.session import memory
 
 SENTIMENT = {"model": "Sentiment of a sentence · Self-attention"}
 TEXT = "The black dog runs."
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    """A Transformer and a classifier, untrained, of 2 layers with 2 heads."""
-    root = tiny.write_models(tmp_path_factory.mktemp("many-headed"))
-    text, folder = tiny.vocabulary(), root / "sst2"
-    folder.mkdir()
-    text.save(folder / "tokenizer.json")
-    config = Config("self-attention", len(text), tiny.CLASSIFIER)
-    torch.manual_seed(5)
-    checkpoints.save_model(folder / "self-attention", config, build(config).state_dict())
-    checkpoints.write_json(folder / "self-attention" / "card.json", {"pair": "sst2"})
-    return root
 
 
 @pytest.fixture(autouse=True)
@@ -137,12 +117,6 @@ def test_the_mean_of_heads_has_no_statistics_of_heads():
     assert "<b>Layer 2</b>, mean of its 2 heads." in heatmap["words"] and "mean of heads" in described(lines)
 
 
-@pytest.mark.parametrize("row, shown", [("99", "last"), ("0", 0), ("-2", 0), ("abc", 0), ("2", 2)])
-def test_the_row_of_a_link(row, shown):
-    app = sound(run(row=row))
-    assert app.session_state["row"] == (len(heads_scene(app).shown.source) if shown == "last" else shown)
-
-
 def test_heads_compared():
     app = sound(run(compare=["layer 1, head 1", "layer 2, head 1", "layer 2, head 2"]))
     chosen = [Head("encoder", 0, 0), Head("encoder", 1, 0), Head("encoder", 1, 1)]
@@ -201,58 +175,6 @@ def test_a_large_map_as_a_table_has_the_largest_of_each_row(models):
         assert f"{row + 1} {trace.source[row].text}</th>{written}" in page(app)
 
 
-def test_heads_switched_off(models):
-    off = [Head("encoder", 0, 0), Head("cross", 1, 1)]
-    app = sound(run(off=["encoder layer 1, head 1", "cross layer 2, head 2"]))
-    effect = ablation.effect(loading.load("en-fr/transformer", models), off, TEXT)
-    assert f"<b>{effect.change:+.2f}</b> nats" in page(app) and effect.change != 0
-    assert len(cells(app, "without")) == 1
-    app.multiselect(key="off").set_value([]).run()
-    assert not cells(sound(app), "without")
-
-
-def test_each_head_is_measured_and_what_was_found_stays(models):
-    app = run()
-    app.button(key="measure").click().run()
-    found = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
-    model = loading.load("en-fr/transformer", models)
-    expected = ablation.importance(model, TEXT, model.trace(TEXT).translation)
-    assert {one.head: one.change for one in found} == pytest.approx({one.head: one.change for one in expected})
-    assert len(found) == 12 and cells(sound(app), "importance")
-    app.selectbox(key="kind").set_value("cross").run()
-    assert cells(sound(app), "importance")
-    app.text_input(key="text").set_value("The cat sleeps.").run()
-    assert not cells(sound(app), "importance")
-
-
-def test_what_was_stopped_goes_on_from_there(monkeypatch):
-    app, asked = run(), []
-    found = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
-    every = heads_scene(app).every
-    found += [ablation.Importance(head, -1.0, 1, 12) for head in every[:5]]
-    monkeypatch.setattr(
-        caches,
-        "importance",
-        lambda model, text, target, only: asked.extend(only) or [ablation.Importance(head, 0.5, 1, 7) for head in only],
-    )
-    app.run()
-    assert "(5 of 12 heads measured so far)" in page(app)
-    app.button(key="measure").click().run()
-    assert asked == every[5:] and sound(app).button(key="measure").disabled
-
-
-def test_an_output_that_cannot_be_forced_is_said(monkeypatch):
-    def refuse(*_):
-        raise ValueError("the target is too long")
-
-    for name in ("importance", "effect"):
-        monkeypatch.setattr(caches, name, refuse)
-    app = run(off="encoder layer 1, head 1")
-    app.button(key="measure").click().run()
-    assert not app.exception and cells(app, "overview")
-    assert [error.value for error in app.error] == ["The output cannot be measured. The target is too long."] * 2
-
-
 def test_the_classifier_says_its_label(models):
     app = sound(run(**SENTIMENT, text="A moving film"))
     trace = loading.load("sst2/self-attention", models).trace("A moving film")
@@ -265,59 +187,3 @@ def test_the_classifier_says_its_label(models):
         "How much each head matters" in page(app)
         and len(memory.head_changes(app.session_state, "sst2/self-attention", "A moving film")) == 4
     )
-
-
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("", "There is no sentence yet"),
-        ("   ", "There is no sentence yet"),
-        ("a " * 300, "The sentence has 600 characters"),
-        ("\u200b", "has no visible character"),
-    ],
-)
-def test_bad_input_is_said_and_the_last_picture_stays(text, message):
-    app = run()
-    app.text_input(key="text").set_value(text).run()
-    assert not app.exception and message in (app.error if text.strip() else app.info)[0].value
-    assert cells(app, "overview") and heads_scene(app).choices.text == TEXT
-
-
-def test_the_card_of_a_trained_model_is_on_the_page(models, monkeypatch):
-    shown = page(sound(run(**SENTIMENT)))
-    assert (
-        '<div class="model"><p>Sentiment of a sentence · Self-attention</p><details class="card"' in shown
-        and "MB on disk" in shown
-    )
-    found = heads_scene(run()).choices.source
-    assert f'<div class="model"><p>{html.escape(found.title)}</p><details class="card"' in page(run())
-
-
-def test_markup_is_text():
-    app = sound(run(text="<b>dog</b> & <eos>", tables="true", row="1"))
-    assert "<b>dog" not in page(app) and "&lt;b" in page(app).replace("&lt;</", "&lt;b</") and cells(app, "closeup")
-
-
-def test_a_word_is_enough():
-    app = sound(run(text="dog", tables="true", off="encoder layer 1, head 1"))
-    assert heads_scene(app).choices.text == "dog" and all(
-        cells(app, key) for key in ("overview", "closeup", "compared", "without")
-    )
-
-
-def test_without_a_trained_model_one_of_ones_own_is_asked_for(tmp_path, monkeypatch):
-    root = tiny.write_models(tmp_path)
-    shutil.rmtree(root / "en-fr" / "transformer")
-    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
-    app = sound(run())
-    assert "Type the folder of a model" in app.info[0].value and not cells(app, "overview")
-
-
-def test_another_model_takes_its_own_examples():
-    app = run(text="")
-    app.text_input(key="text").set_value("The black dog is running across the green grass.").run()
-    app.selectbox(key="model").set_value("sst2/self-attention").run()
-    assert heads_scene(sound(app)).choices.text == "A funny, moving film that never gets dull."
-    app.text_input(key="text").set_value("A dog").run()
-    app.selectbox(key="model").set_value("en-fr/transformer").run()
-    assert heads_scene(sound(app)).choices.text == "A dog"

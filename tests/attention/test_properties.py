@@ -1,21 +1,14 @@
-"""attention.py: against NumPy loops written from the papers, against torch's own, and its properties.
+"""attention.py: masks, padding, permutations, dropout, and what is refused."""
 
-The cases worked by hand are in test_attention_by_hand.py.
-"""
-
-import math
-
-import numpy as np
 import pytest
 import torch
+from attention_scores import B, DK, DV, S, T, every, made, numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from attnviz.attention import (
-    Additive,
     Attention,
-    Concat,
     Dot,
     General,
     MultiHead,
@@ -26,110 +19,7 @@ from attnviz.attention import (
     scaled_dot_scores,
 )
 
-# The oracle: plain loops over batch, query and key, written from the papers and not from the code.
-
-DQ, DK, DV, A, B, T, S = 5, 7, 3, 4, 2, 3, 6  # every width its own number, so that none can stand in for another
-
-
-def numbers(*shape, seed=0):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
-
-
-def loops(score, query, keys, values, mask=None):
-    """score(q, k) -> a number. Arrays (B, T, Dq), (B, S, Dk), (B, S, Dv), mask (B, T, S) -> context, weights."""
-    query, keys, values = (np.asarray(x, dtype=np.float64) for x in (query, keys, values))
-    contexts, weights = np.zeros((*query.shape[:2], values.shape[2])), np.zeros((*query.shape[:2], keys.shape[1]))
-    for b in range(len(query)):
-        for t in range(query.shape[1]):
-            seen = [s for s in range(keys.shape[1]) if mask is None or mask[b, t, s]]
-            powers = {s: math.exp(score(query[b, t], keys[b, s])) for s in seen}
-            for s in seen:
-                weights[b, t, s] = powers[s] / sum(powers.values())
-                contexts[b, t] += weights[b, t, s] * values[b, s]
-    return contexts, weights
-
-
-def matrix(layer):
-    return layer.weight.detach().double().numpy()
-
-
-MECHANISMS = {  # name: (module, query width, its score in numpy)
-    "dot": (Dot, DK, lambda m: lambda q, k: sum(a * b for a, b in zip(q, k))),
-    "scaled dot": (ScaledDot, DK, lambda m: lambda q, k: sum(a * b for a, b in zip(q, k)) / math.sqrt(len(q))),
-    "general": (lambda: General(DQ, DK), DQ, lambda m: lambda q, k: q @ (matrix(m.key) @ k)),
-    "additive": (
-        lambda: Additive(DQ, DK, A),
-        DQ,
-        lambda m: lambda q, k: matrix(m.energy)[0] @ np.tanh(matrix(m.query) @ q + matrix(m.key) @ k),
-    ),
-    "concat": (
-        lambda: Concat(DQ, DK, A),
-        DQ,
-        lambda m: lambda q, k: matrix(m.energy)[0] @ np.tanh(matrix(m.joint) @ np.concatenate([q, k])),
-    ),
-}
-every = pytest.mark.parametrize("name", MECHANISMS)
-
-
-def made(name):
-    build, width, score = MECHANISMS[name]
-    torch.manual_seed(3)
-    module = build()
-    return module, numbers(B, T, width), score(module)
-
-
-@every
-@pytest.mark.parametrize("masked", [False, True])
-@torch.no_grad()
-def test_agrees_with_plain_loops(name, masked):
-    module, query, score = made(name)
-    keys, values = numbers(B, S, DK, seed=1), numbers(B, S, DV, seed=2)
-    mask = None
-    if masked:
-        mask = numbers(B, T, S, seed=4) > 0
-        mask[..., 0] = True
-    context, weights = module(query, keys, values, mask)
-    wanted_context, wanted_weights = loops(score, query, keys, values, mask)
-    np.testing.assert_allclose(weights, wanted_weights, atol=1e-6)
-    np.testing.assert_allclose(context, wanted_context, atol=1e-5)
-    assert context.shape == (B, T, DV) and weights.shape == (B, T, S)
-
-
-@pytest.mark.parametrize("masked", [False, True])
-def test_scaled_dot_agrees_with_torch(masked):
-    query, keys, values = numbers(B, T, DK), numbers(B, S, DK, seed=1), numbers(B, S, DV, seed=2)
-    mask = None
-    if masked:
-        mask = numbers(B, T, S, seed=4) > 0
-        mask[..., 0] = True
-    context, _ = ScaledDot()(query, keys, values, mask)
-    torch.testing.assert_close(
-        context, F.scaled_dot_product_attention(query, keys, values, attn_mask=mask), atol=1e-6, rtol=1e-5
-    )
-
-
-@torch.no_grad()
-def test_multi_head_agrees_with_torch():
-    torch.manual_seed(0)
-    width, heads = 8, 4
-    ours = MultiHead(width, heads)
-    theirs = torch.nn.MultiheadAttention(width, heads, batch_first=True)
-    for layer in ours.children():
-        torch.nn.init.normal_(layer.bias)
-    theirs.in_proj_weight.copy_(torch.cat([ours.query.weight, ours.memory.weight]))
-    theirs.in_proj_bias.copy_(torch.cat([ours.query.bias, ours.memory.bias]))
-    theirs.out_proj.load_state_dict(ours.output.state_dict())
-    query, memory = numbers(B, T, width), numbers(B, S, width, seed=1)
-    visible = torch.tensor([[True] * S, [True] * (S - 2) + [False] * 2])
-    context, weights = ours(query, memory, visible[:, None, None, :])
-    wanted, wanted_weights = theirs(query, memory, memory, key_padding_mask=~visible, average_attn_weights=False)
-    torch.testing.assert_close(context, wanted, atol=1e-6, rtol=1e-5)
-    torch.testing.assert_close(weights, wanted_weights, atol=1e-6, rtol=1e-5)
-    assert weights.shape == (B, heads, T, S)
-
-
 # Properties.
-
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 7))
 seeds = st.integers(0, 2**31)
 
@@ -207,8 +97,6 @@ def test_prepared_keys_are_the_same_attention(name):
 
 
 # Dropout: what is shown is what was there before it.
-
-
 def test_weights_come_back_undropped():
     torch.manual_seed(0)
     scores, values = numbers(1, 40, 50), numbers(1, 50, 4, seed=1)
@@ -233,8 +121,6 @@ def test_dropout_is_for_training_only(module):
 
 
 # Errors.
-
-
 def refused(call):
     with pytest.raises((ValueError, TypeError)) as error:
         call()

@@ -1,19 +1,16 @@
-"""The page of heads on models of one's own and on saved traces, run by Streamlit's own test driver."""
+"""The page of heads on models of one's own, by Streamlit's own test driver."""
 
 import sys
 
 import families
 import heads_app
-import numpy as np
 import pytest
-import tiny
 from heads_app import cells, heads_scene, page, sound
 from streamlit.testing.v1 import AppTest
 
 import attnviz
 from attnviz import ablation
 from attnviz.heads import Head
-from attnviz.trace import files
 from dashboard.choices.options import KINDS
 from dashboard.session import memory
 
@@ -22,14 +19,9 @@ HF, SAVED = "A Hugging Face model", "A saved trace"
 TEXT = "The black dogs."
 
 
-@pytest.fixture(scope="module")
-def checkpoints(tmp_path_factory):
-    return tiny.write_models(tmp_path_factory.mktemp("checkpoints"))
-
-
 @pytest.fixture(autouse=True)
-def here(checkpoints, monkeypatch):
-    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(checkpoints))
+def here(root, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
 
 
 def run(**query) -> AppTest:
@@ -38,10 +30,6 @@ def run(**query) -> AppTest:
 
 def own(folder, family, **query) -> AppTest:
     return run(model=HF, own=str(folder(family)), **query)
-
-
-def upload(app: AppTest, content: bytes, name: str = "mine.safetensors") -> AppTest:
-    return app.file_uploader[0].set_value((name, content, "application/octet-stream")).run()
 
 
 def drawn(app: AppTest) -> None:
@@ -181,96 +169,3 @@ def test_a_model_whose_files_changed_is_read_again(tmp_path):
     families.write(folder, "bert", num_hidden_layers=3)
     app.button_group(key="units").set_value("words").run()
     assert heads_scene(sound(app)).layers == [0, 1, 2]
-
-
-# -- saved traces ----------------------------------------------------------------------------------------------------
-
-
-def arrays(**more):
-    rng = np.random.default_rng(0)
-    weights = {
-        kind: [rng.dirichlet(np.ones(3), size=(many, rows)) for many in heads]
-        for kind, heads, rows in (("encoder", (2, 5), 3), ("cross", (3,), 2))
-    }
-    return attnviz.from_arrays(weights, ["[CLS]", "<b>a</b>", "dog"], ["un", "chien"], special=["[CLS]"], **more)
-
-
-@pytest.mark.parametrize("name", ["mine.json", "mine.safetensors"])
-def test_every_panel_of_a_saved_trace(name, tmp_path):
-    trace = arrays(name="<b>mine</b>")
-    attnviz.save_trace(trace, tmp_path / name)
-    app = run(model=SAVED)
-    assert "Choose a trace file" in app.info[0].value and not [box for box in app.text_input if box.key == "text"]
-    upload(app, (tmp_path / name).read_bytes(), name)
-    for kind in ("encoder", "cross"):
-        app.selectbox(key="kind").set_value(kind).run()
-        drawn(app)
-    assert heads_scene(app).trace == trace and app.selectbox(key="kind").options == [KINDS["encoder"], KINDS["cross"]]
-    assert page(app).count("does not contain its model") == 2 and not app.multiselect(key="compare").disabled
-    assert (
-        "no log-probability in this trace" in page(app)
-        and "<b>a</b>" not in page(app)
-        and "<b>mine</b>" not in page(app)
-    )
-    assert f"from {name}" in page(app)
-
-
-def test_a_file_that_is_no_trace_leaves_the_picture(folder):
-    trace = arrays()
-    app = upload(run(model=SAVED), files.pack(trace))
-    bad = trace.to_json().replace(str(float(trace.maps[0].weights[0, 0, 0])), "0.75")
-    for content, wanted in (
-        (b"", "The file mine.safetensors is empty"),
-        ((folder("bert") / "model.safetensors").read_bytes(), "its weights are not those of a trace"),
-        (bad.encode(), "must sum to 1 over the keys of every row"),
-        (b"{", "trace must be JSON"),
-    ):
-        upload(app, content)
-        assert not app.exception and wanted in app.error[0].value.replace("\\", ""), wanted
-        assert heads_scene(app).trace == trace and cells(app, "overview")
-    assert heads_scene(sound(upload(app, files.pack(arrays(name="again"))))).trace.model == "again"
-
-
-def test_a_trace_without_attention_says_so(checkpoints):
-    trace = attnviz.load("en-fr/fixed-context", checkpoints).trace(TEXT)
-    app = upload(run(model=SAVED), trace.to_json().encode(), "none.json")
-    assert not app.exception and "holds a trace without attention" in app.error[0].value
-
-
-def test_some_layers_only_have_no_rollout():
-    trace = attnviz.from_arrays(np.full((3, 2, 4, 4), 0.25), list("abcd"))
-    values = trace.to_dict() | {
-        "maps": [{"kind": m.kind, "layer": 2 * m.layer + 1, "weights": m.weights.tolist()} for m in trace.maps]
-    }
-    app = upload(run(model=SAVED), files.pack(type(trace).from_dict(values)))
-    drawn(app)
-    assert (
-        "Rollout is not possible here: the trace must have the encoder maps of every layer"
-        in cells(app, "depth")[0]["words"]
-    )
-    assert app.session_state["layer"] == 5 and heads_scene(app).layers == [1, 3, 5]
-
-
-@pytest.mark.parametrize("kind", ["encoder", "decoder"])
-def test_a_saved_trace_of_one_token(kind):
-    drawn_ = upload(
-        run(model=SAVED, tables="true"), files.pack(attnviz.from_arrays(np.ones((1, 2, 1, 1)), ["a"], kind=kind))
-    )
-    assert cells(sound(drawn_), "overview") and heads_scene(drawn_).heads == [Head(kind, 0, 0), Head(kind, 0, 1)]
-
-
-def test_a_saved_trace_of_words(folder):
-    from attnviz import select
-
-    app = upload(
-        run(model=SAVED, units="words"), files.pack(select.words(attnviz.load(f"hf:{folder('bert')}").trace(TEXT)))
-    )
-    drawn(app)
-    assert "Rollout is not possible here: the trace must be of pieces" in cells(app, "depth")[0]["words"]
-
-
-def test_heads_compared_are_those_of_the_model_that_is_shown(folder):
-    """Their names, which the page keeps, do not say of which kind they are."""
-    app = own(folder, "gpt2")
-    app.selectbox(key="model").set_value("saved trace").run()
-    drawn(upload(app, files.pack(arrays())))

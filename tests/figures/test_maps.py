@@ -1,13 +1,12 @@
 """One map as a figure, as data: what it says, never how many pixels."""
 
 import math
-import re
 from dataclasses import replace
 
 import grids
 import numpy as np
 import pytest
-from grids import EOS, contrast, grid, words
+from grids import EOS, grid, words
 
 from attnviz import figures
 from attnviz.alignment import Cells
@@ -190,118 +189,6 @@ def test_the_heatmap_is_light(dog):
     assert len(figures.heatmap(twenty, step=3).to_json()) < 40_000
 
 
-# --- links laid over a heatmap
-
-
-def corners(path):
-    """The boxes of a path of squares, (x0, y0, x1, y1) of each."""
-    number = r"(-?[\d.]+)"
-    return [tuple(map(float, found)) for found in re.findall(f"M{number},{number}H{number}V{number}H{number}Z", path)]
-
-
 @pytest.fixture
 def links():
     return Cells(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (1, 0)}))
-
-
-def test_links_are_squares_within_their_cells_solid_where_they_are_sure(dog, links):
-    layout = figures.heatmap(dog, links=links).layout
-    assert [(shape.name, shape.line.dash) for shape in layout.shapes] == [
-        ("sure links", "solid"),
-        ("sure links", "solid"),
-        ("possible links", "4px,3px"),
-        ("possible links", "4px,3px"),
-    ]
-    for shape in layout.shapes:
-        wanted = [(1, 0)] if shape.name == "possible links" else [(0, 0), (1, 1)]
-        boxes = [(x0, y0, x1, y1) for x0, y0, x1, y1, _ in corners(shape.path)]
-        assert boxes == [pytest.approx((key - 0.42, row - 0.42, key + 0.42, row + 0.42)) for row, key in wanted]
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_one_line_of_a_link_stands_out_from_any_cell(dog, links, dark):
-    colors = [shape.line.color for shape in figures.heatmap(dog, dark=dark, links=links).layout.shapes[:2]]
-    scale = [color for _, color in figures.heatmap(dog, dark=dark).data[0].colorscale]
-    assert all(max(contrast(cell, line) for line in colors) > 3 for cell in scale)  # WCAG 2, 1.4.11
-
-
-def test_links_are_told_in_words_too(dog, links):
-    figure = figures.heatmap(dog, links=links)
-    assert figure.layout.meta["description"] == figures.describe(dog) + (
-        " Sure links, in solid outline: ‘chien’ with ‘dog’, ‘noir’ with ‘black’."
-        " Possible links, in dashed outline: ‘noir’ with ‘dog’."
-    )
-    assert sentence(figure, 0, 0) == "‘chien’ looks at ‘dog’: 0.80, a sure link"
-    assert sentence(figure, 1, 0) == "‘noir’ looks at ‘dog’: 0.05, a possible link"
-    assert sentence(figure, 0, 1) == "‘chien’ looks at ‘black’: 0.10"
-
-
-def test_the_step_stays_the_last_outline_over_the_links(dog, links):
-    shapes = figures.heatmap(dog, step=1, links=links).layout.shapes
-    assert [shape.type for shape in shapes] == ["path"] * 4 + ["rect"]
-
-
-def test_no_links_are_said_and_draw_nothing(dog):
-    figure = figures.heatmap(dog, links=Cells(frozenset(), frozenset()))
-    assert not figure.layout.shapes and figure.layout.meta["description"].endswith(" No links.")
-
-
-@pytest.mark.parametrize("cell", [(3, 0), (0, 3), (-1, 0)])
-def test_a_link_outside_the_map_is_refused(dog, cell):
-    with pytest.raises(ValueError) as error:
-        figures.heatmap(dog, links=Cells(frozenset(), frozenset({cell})))
-    assert str(error.value) == f"links must be cells of the map, 3 by 3; got {cell}"
-
-
-# --- step bars
-
-
-def test_bars_stand_under_the_columns_of_the_heatmap(dog):
-    heatmap, bars = figures.heatmap(dog, step=1), figures.step_bars(dog, 1)
-    assert np.allclose(bars.data[0].y, dog.weights[1], atol=5e-5) and bars.layout.yaxis.range == (0, 1)
-    assert (
-        bars.layout.xaxis.range == heatmap.layout.xaxis.range
-        and bars.layout.xaxis.ticktext == heatmap.layout.xaxis.ticktext
-    )
-    assert (bars.layout.margin.l, bars.layout.margin.r) == (heatmap.layout.margin.l, heatmap.layout.margin.r)
-    assert bars.layout.xaxis.tickangle == heatmap.layout.xaxis.tickangle and bars.data[0].text == ("", "0.83", "")
-
-
-def test_bars_of_a_blank_step_say_why():
-    blank = grid(words("a"), words("c"), [[np.nan, np.nan], [0.5, 0.5]], removed=[1, 0])
-    figure = figures.step_bars(blank, 0)
-    assert "special tokens" in figure.layout.annotations[0].text and np.isnan(figure.data[0].y).all()
-
-
-# --- difference
-
-
-def test_difference_is_symmetric_around_zero_and_says_who_looks_more(dog):
-    values = np.zeros((3, 3))
-    values[1, 1], values[0, 0] = 0.214, -0.5
-    figure = figures.difference(values, dog, ("Bahdanau", "Luong"))
-    cells = figure.data[0]
-    assert (cells.zmin, cells.zmax) == (-1, 1) and len(cells.colorscale) % 2 == 1
-    assert sentence(figure, 1, 1) == "‘noir’ looks at ‘black’: 0.21 more in Bahdanau than in Luong"
-    assert sentence(figure, 0, 0).endswith("0.50 more in Luong than in Bahdanau")
-    assert sentence(figure, 2, 2).endswith("the same in Bahdanau and Luong")
-    assert "‘chien’ looks at ‘dog’, 0.50 more in Luong" in figure.layout.meta["description"]
-
-
-def test_difference_refuses_another_shape(dog):
-    with pytest.raises(ValueError, match=r"^values must have the grid's shape \(3, 3\); got \(2, 3\)$"):
-        figures.difference(np.zeros((2, 3)), dog)
-
-
-# --- words for pictures
-
-
-def test_describe(dog):
-    assert figures.describe(dog) == "3 target tokens by 3 source tokens; strongest: ‘noir’ looks at ‘black’, 0.83."
-    assert figures.describe(dog, 0).endswith("0.83. Step 1, ‘chien’: looks at ‘dog’ 0.80, ‘black’ 0.10, <eos> 0.10.")
-
-
-def test_describe_says_what_was_hidden():
-    hidden = grid(words("a"), words("c"), [[0.7, 0.3], [np.nan, np.nan]], removed=[0.25, 1])
-    assert "0.25 of its weight was on special tokens, which are hidden." in figures.describe(hidden, 0)
-    assert "all its weight is on special tokens, which are hidden." in figures.describe(hidden, 1)

@@ -1,0 +1,137 @@
+"""The overview and the close-up of a head in a real browser: controls, keys, the pointer."""
+
+import numpy as np
+import pytest
+from heads_panels import CHARTS, OPEN, TEXT, drawn, near, pick, pick_head, point, switch
+
+import attnviz
+from attnviz import heads, select
+
+pytestmark = pytest.mark.xdist_group("browser-heads-panels")  # one process opens its pages and servers
+COUNT_SENT = """() => { window.__sent = 0; const send = WebSocket.prototype.send;
+  WebSocket.prototype.send = function (...rest) { __sent += 1; return send.apply(this, rest); }; }"""
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return attnviz.load("en-fr/transformer").trace(TEXT)
+
+
+def test_the_overview_takes_an_order_and_colours(shared, trace):
+    shared.show(OPEN, CHARTS)
+    pick(shared, "order", "Previous token")
+    shared.drawn(CHARTS)
+    pick(shared, "color", "Weight on special tokens")
+    shared.drawn(CHARTS)
+    table = heads.table(trace, "encoder")
+    best = heads.most_like(table, "previous", 12)
+    names = [f"{layer + 1}·{head + 1}" for layer, head in zip(best.layer, best["head"])]
+    [overview] = drawn(
+        shared,
+        "overview",
+        lambda found: found[0]["names"] == names and near(np.ravel(found[0]["z"]), best.special_mass),
+    )
+    assert overview["names"] == names and near(np.ravel(overview["z"]), best.special_mass)
+
+
+def test_a_head_is_opened_by_keys_and_special_tokens_can_be_hidden(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    dashboard.page.locator(".st-key-head").get_by_role("radio", name="1", exact=True).or_(
+        dashboard.page.locator(".st-key-head").get_by_role("button", name="1", exact=True)
+    ).first.focus()
+    dashboard.page.keyboard.press("ArrowRight")
+    dashboard.page.keyboard.press("Enter")
+    dashboard.page.wait_for_function("location.search.includes('head=2')")
+    switch(dashboard, "special")
+    dashboard.page.wait_for_function("location.search.includes('special=false')")
+    dashboard.drawn(CHARTS)
+    grid = select.select(trace, "encoder", -1, 1, special=False)
+    closeup = drawn(dashboard, "closeup", lambda found: near(found[0]["z"], grid.weights))[0]
+    assert near(closeup["z"], grid.weights) and not any("eos" in key for key in closeup["keys"])
+    said = dashboard.page.locator(".st-key-chart-closeup").inner_text()
+    assert f"pecial tokens are hidden: {100 * grid.removed.mean():.0f} % of the weight on average" in said
+
+
+def test_the_pointer_brings_out_a_row_and_a_column_and_asks_nobody(shared, trace):
+    shared.show(OPEN, CHARTS)
+    weights = trace.map("encoder").weights[0]
+    shared.page.evaluate(COUNT_SENT)
+    for side, place in ((0, 1), (1, 6), (0, 8)):
+        expected = (weights[:, place] if side else weights[place]) >= 0.05
+        assert len(point(shared, "closeup", side, place, len(weights))) == expected.sum()
+        tip, best = shared.page.locator(".tip").inner_text(), weights[:, place].max() if side else weights[place].max()
+        assert f"{best:.2f}" in tip and ("looks at it most" in tip) == bool(side)
+    several = point(shared, "compared-lines", 1, 2, len(weights))
+    assert len(set(several)) == 2  # a colour a head
+    shared.page.mouse.move(2, 2)
+    assert shared.page.locator(".lit-lines").count() == 0 and shared.page.evaluate("__sent") == 0
+
+
+LINES = """() => [...document.querySelectorAll('.st-key-chart-closeup .threads path')].map((path) => {
+  const { width, height, x, y } = path.getBoundingClientRect(), chart = path.closest('.plot'), box = chart.getBoundingClientRect();
+  const { xaxis, yaxis } = chart._fullLayout;
+  return { count: path.getAttribute('d').split('M').length - 1, left: x - box.left - xaxis._offset - xaxis.l2p(0),
+    right: x + width - box.left - xaxis._offset - xaxis.l2p(1), over: y - box.top - yaxis._offset, under: y + height - box.top - yaxis._offset - yaxis._length };
+})"""
+
+
+def test_lines_of_another_head_are_drawn_between_the_same_tokens(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    dashboard.page.evaluate("""() => {
+      const react = Plotly.react;
+      window.__drawn = [];
+      Plotly.react = (chart, ...rest) => { __drawn.push(chart.meta.label); return react(chart, ...rest); };
+    }""")
+    pick_head(dashboard, 1)
+    assert dashboard.page.evaluate("__drawn") == ["heatmap encoder layer 1 head 2"]  # Plotly is not asked for the lines
+    dashboard.page.wait_for_function(
+        "document.querySelector('.st-key-chart-closeup').getBoundingClientRect().top < innerHeight / 2"
+    )
+    weights = select.select(trace, "encoder", 0, 1).weights
+    for width in (1366, 1100):
+        dashboard.page.set_viewport_size({"width": width, "height": 900})
+        dashboard.drawn(CHARTS)
+        found = dashboard.page.evaluate(LINES)
+        assert sum(path["count"] for path in found) == (weights >= 0.05).sum()
+        assert all(
+            abs(path["left"]) < 4 and abs(path["right"]) < 4 and path["over"] > -4 and path["under"] < 4
+            for path in found
+        )
+
+
+def test_the_browsers_back_goes_to_the_head_before(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    for head in (1, 2):
+        pick_head(dashboard, head)
+    dashboard.page.go_back()
+    dashboard.page.wait_for_function("location.search.includes('head=2')")
+    dashboard.drawn(CHARTS)
+    expected = select.select(trace, "encoder", 0, 1).weights
+    closeup = drawn(dashboard, "closeup", lambda found: near(found[0]["z"], expected))
+    assert near(closeup[0]["z"], expected) and "layer 1, head 2" in closeup[1]["told"]
+
+
+def test_what_the_pointer_brings_out_is_of_the_head_on_show(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    point(dashboard, "closeup", 0, 2, len(trace.source))
+    assert dashboard.page.locator(".tip").inner_text().startswith("Layer 3, head 1")
+    cursor = "getComputedStyle(document.querySelectorAll('.st-key-chart-closeup .plot')[1]).cursor"
+    assert dashboard.page.evaluate(cursor) == "pointer"
+    dashboard.page.locator(".st-key-head button").last.focus()  # the pointer rests where it is
+    dashboard.page.keyboard.press("Enter")
+    dashboard.page.wait_for_function("document.querySelector('.tip')?.innerText.startsWith('Layer 3, head 4')")
+    expected = select.select(trace, "encoder", 2, 3).weights[2] >= 0.05
+    lit = dashboard.page.locator(".lit-lines path").evaluate_all(
+        "all => all.map((path) => path.getAttribute('d').split('M').length - 1)"
+    )
+    assert sum(lit) == expected.sum()
+
+
+def test_a_click_on_a_token_keeps_its_row(dashboard, trace):
+    dashboard.open(OPEN, CHARTS)
+    point(dashboard, "closeup", 0, 2, len(trace.source))
+    dashboard.page.mouse.down()
+    dashboard.page.mouse.up()
+    dashboard.page.wait_for_function("location.search.includes('row=3')")
+    dashboard.drawn(CHARTS)
+    assert "Step 3, ‘play’: looks at" in dashboard.page.locator(".st-key-chart-closeup").inner_text()

@@ -1,0 +1,72 @@
+"""The page in a real Chromium: themes, widths, and nothing that jumps."""
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("browser-page")  # one process opens its pages and servers
+
+
+def test_charts_say_in_words_what_they_show(shared):
+    shared.show()
+    spoken = shared.page.locator("[role=figure][aria-label]").evaluate_all("all => all.map((one) => one.ariaLabel)")
+    assert len(spoken) == 7
+    assert "‘noir’ looks at ‘black’" in " ".join(spoken) or "‘chien’ looks at ‘dog’" in " ".join(spoken)
+
+
+def test_dark_page_dark_figures(visit, address):
+    dashboard = visit(address, color_scheme="dark").open()
+    colours = dashboard.page.evaluate("[...document.querySelectorAll('.plot')].map((c) => c._fullLayout.font.color)")
+    assert set(colours) == {"#fafafa"}
+    dashboard.page.emulate_media(color_scheme="light")
+    dashboard.page.wait_for_function(
+        "[...document.querySelectorAll('.plot')].every((c) => c._fullLayout?.font.color === '#262730')"
+    )
+    assert dashboard.errors == []
+    dashboard.page.close()
+
+
+def test_nothing_runs_off_the_side(dashboard):
+    dashboard.open()
+    for width in (1366, 1920, 800):
+        dashboard.page.set_viewport_size({"width": width, "height": 900})
+        dashboard.drawn()
+        wide = dashboard.page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+        room = dashboard.page.evaluate("document.querySelector('[data-testid=stMain]').clientWidth")
+        assert wide <= room, width
+
+
+def test_two_maps_are_subtracted_whatever_the_third_shows(dashboard):
+    dashboard.open(
+        "/?target=One+text+for+all%3A+Luong+general%27s&kind=Self-attention+of+the+encoder&difference=Luong+general+minus+Bahdanau",
+        8,
+    )
+    assert dashboard.page.locator(".st-key-difference input").input_value() == "Luong general minus Bahdanau"
+
+
+def test_nothing_jumps_while_it_recomputes(dashboard):
+    dashboard.open("/?text=A+black+dog+is+running.")
+    dashboard.page.evaluate("""() => {
+      const main = document.querySelector('[data-testid=stMain]');
+      window.__heights = [];
+      const look = () => { __heights.push(main.scrollHeight); requestAnimationFrame(look); };
+      look();
+    }""")
+    dashboard.type("A black cat is running on the grass with a small ball.")
+    dashboard.page.wait_for_function("document.querySelector('.said').innerText.includes('chat')")
+    dashboard.drawn()
+    heights = dashboard.page.evaluate("__heights")
+    assert len(heights) > 10 and heights[-1] - heights[0] > 50
+    assert heights == sorted(
+        heights
+    )  # from the one to the other: nothing collapses, and nothing grows only to shrink again
+
+
+def test_charts_fit_their_columns_when_mechanisms_come_and_go(dashboard):
+    fits = """(charts) => {
+      const plots = [...document.querySelectorAll('.plot')].filter((plot) => plot._fullLayout && !plot.hidden);
+      return plots.length === charts && plots.every((plot) => Math.abs(plot._fullLayout.width - plot.clientWidth) < 2);
+    }"""
+    dashboard.open("/?show=Bahdanau", charts=3)
+    for name, charts in (("Luong general", 5), ("Transformer", 7), ("Luong general", 5), ("Transformer", 3)):
+        dashboard.press("show", name)
+        dashboard.drawn(charts)
+        dashboard.page.wait_for_function(fits, arg=charts, timeout=5000)

@@ -1,0 +1,96 @@
+"""`python -m attnviz trace`: tables, pictures, JSON and pages."""
+
+import json
+import re
+
+import pytest
+import tiny
+
+import attnviz
+from attnviz.trace import Trace
+
+ATTENTIVE = [name for name in tiny.WIDTHS if name != "fixed-context"]
+MODEL = ("--model", "en-fr/bahdanau")
+SENTENCE = "The black dog runs."
+
+
+@pytest.mark.parametrize("mechanism", ATTENTIVE)
+def test_trace_prints_a_table(cli, root, mechanism):
+    trace = attnviz.load(f"en-fr/{mechanism}", root).trace(SENTENCE)
+    status, out, err = cli("trace", SENTENCE, "--model", f"en-fr/{mechanism}")
+    lines = out.splitlines()
+    assert (status, err) == (0, "")
+    assert lines[0].startswith("translation: ") and lines[1] == f"log-probability: {trace.log_prob:.3f}"
+    layers = "layer 2 of 2, mean of 2 heads" if mechanism == "transformer" else "layer 1 of 1, its one head"
+    assert f"attention: cross, {layers}" in lines
+    table = lines[lines.index("") + 1 :]
+    assert table[0].split() == "step token probability attends most to weight".split()
+    weights = trace.map().weights.mean(0)
+    assert [line.split()[0] for line in table[1:]] == [str(i + 1) for i in range(len(trace.target))]
+    assert [line.split()[-1] for line in table[1:]] == [f"{row.max():.2f}" for row in weights]
+    assert [line.split()[-2] for line in table[1:]] == [trace.source[row.argmax()].text for row in weights]
+
+
+def test_without_attention_the_table_says_so(cli, root, tmp_path):
+    trace = attnviz.load("en-fr/fixed-context", root).trace(SENTENCE)
+    status, out, err = cli("trace", SENTENCE, "--model", "en-fr/fixed-context")
+    lines = out.splitlines()
+    assert (status, err) == (0, "") and lines[2] == "attention: none" or lines[3] == "attention: none"
+    table = lines[lines.index("") + 1 :]
+    assert table[0].split() == ["step", "token", "probability"] and len(table) == 1 + len(trace.target)
+    assert cli("trace", SENTENCE, "--model", "en-fr/fixed-context", "--html", tmp_path / "x") == (
+        2,
+        "",
+        "python -m attnviz trace: en-fr/fixed-context has no attention to show; leave --html and --picture out\n",
+    )
+
+
+def test_trace_picture(cli, tmp_path):
+    arguments = ("trace", SENTENCE, "--model", "en-fr/transformer", "--picture")
+    assert cli(*arguments, tmp_path / "x.svg", "--size", "column") == (0, "", f"{tmp_path / 'x.svg'} is written\n")
+    assert "mean of 2 heads</text>" in (tmp_path / "x.svg").read_text()
+    assert cli(*arguments, "x.gif") == (
+        2,
+        "",
+        "python -m attnviz trace: --picture must end in .svg, .pdf, .png; got x.gif\n",
+    )
+
+
+def test_trace_json(cli, root, tmp_path):
+    expected = attnviz.load("en-fr/transformer", root).trace(SENTENCE, beam=3)
+    arguments = ("trace", SENTENCE, "--model", "en-fr/transformer", "--beam", "3", "--json")
+    status, out, err = cli(*arguments, "-")
+    assert (status, err) == (0, "") and Trace.from_json(out) == expected
+    assert cli(*arguments, tmp_path / "trace.json") == (0, "", f"{tmp_path / 'trace.json'} is written\n")
+    assert Trace.from_json((tmp_path / "trace.json").read_text()) == expected
+
+
+def test_trace_forced(cli):
+    status, out, _ = cli("trace", SENTENCE, *MODEL, "--target", "Le chien noir court.", "--json", "-")
+    found = json.loads(out)
+    assert status == 0 and found["forced"] and found["translation"] == "Le chien noir court."
+    assert cli("trace", SENTENCE, *MODEL, "--target", "Le chien.")[1].startswith("target: Le chien.\n")
+
+
+@pytest.mark.parametrize("mechanism", ["bahdanau", "luong-local", "transformer"])
+def test_trace_html(cli, tmp_path, mechanism):
+    nasty = 'The </script><b>x</b> "dog" runs.'
+    path = tmp_path / "page.html"
+    assert cli("trace", nasty, "--model", f"en-fr/{mechanism}", "--target", nasty, "--html", path) == (
+        0,
+        "",
+        f"{path} is written\n",
+    )
+    page = path.read_text(encoding="utf-8")
+    ids = ["cross", "bars", "by-step"] + (["encoder", "decoder"] if mechanism == "transformer" else [])
+    assert set(ids) <= set(re.findall(r'<div id="([a-z-]+)"', page))
+    assert "&lt;/script&gt;&lt;b&gt;x&lt;/b&gt;" in page and "<b>x" not in page
+    assert page.count("<script") == page.count("</script>") and not re.search(
+        r"<(?:script|link)[^>]+(?:src|href)=", page
+    )
+
+
+def test_awkward_texts(cli):
+    for text in ("<b>x</b> </script>", "שלום عالم 日本 👩\u200d🚀", "a\x1b[31mb\nc", "=1+1"):
+        status, out, err = cli("trace", text, *MODEL)
+        assert (status, err) == (0, "") and "\x1b" not in out

@@ -1,0 +1,153 @@
+"""`python -m attnviz train`: errors, one line each."""
+
+import gzip
+
+import pytest
+import tiny
+
+from attnviz.__main__ import main
+from attnviz.cli.train import STYLES
+from attnviz.training import recipes
+
+TRAIN = ("train", "--pair", "en-fr", "--mechanism", "bahdanau")
+SEE = "see python -m attnviz train --help"
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--source-file", "mine.en"), "--source-file and --target-file must be given together"),
+        (
+            ("--tsv", "mine.tsv", "--source-file", "mine.en", "--target-file", "mine.en"),
+            "give only one of --tsv, --source-file with --target-file, and --data",
+        ),
+        (("--tsv", "mine.tsv", "--data", "."), "give only one of --tsv, --source-file with --target-file, and --data"),
+        (
+            ("--data", ".", "--val-size", "3"),
+            "--val-size and --style are for your own files; the corpora of a pair have their own",
+        ),
+        (("--tsv", "nowhere"), "cannot read nowhere: No such file or directory"),
+        (("--tsv", "mine.en"), "mine.en must have a source and its translation on at least one line; got none"),
+        (
+            ("--source-file", "mine.en", "--target-file", "short"),
+            "mine.en has 60 lines and short has 1; they must be aligned",
+        ),
+        (("--tsv", "latin"), "latin must be UTF-8 text; got byte 0xe9 at 5"),
+        (
+            ("--tsv", "cut"),
+            "cut is a damaged gzip file: Compressed file ended before the end-of-stream marker was reached",
+        ),
+        (
+            ("--tsv", "mine.tsv", "--val-size", "60"),
+            "of 60 pairs of sentences at least one must be for validation and one for training; got 60 for validation",
+        ),
+    ],
+)
+def test_errors_of_files(train, mine, monkeypatch, options, message):
+    monkeypatch.chdir(mine)
+    (mine / "short").write_text("un\n")
+    (mine / "latin").write_bytes(b"a\tcaf\xe9\n")
+    (mine / "cut").write_bytes(gzip.compress(b"a\tb\n")[:-6])
+    assert train(*options) == (2, "", f"python -m attnviz train: {message}\n")
+    assert not (mine / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "command, message",
+    [
+        (
+            ("train", "--pair", "enfr", "--mechanism", "bahdanau"),
+            f"argument --pair: must be two languages, such as en-fr, or reverse or sst2; got 'enfr'; {SEE}",
+        ),
+        (
+            ("train", "--pair", "en-fr", "--mechanism", "telepathy", "--data", "/nowhere"),
+            f"unknown mechanism 'telepathy'; choose one of {', '.join(recipes.RECIPES)}",
+        ),
+        (
+            (*TRAIN, "--data", "/nowhere"),
+            "no train.en or train.en.gz in /nowhere/multi30k; point --data at the folder that holds the "
+            "corpora, or fetch them: python -m attnviz download",
+        ),
+        (TRAIN, "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"),
+        (
+            ("train", "--pair", "xx-yy", "--mechanism", "bahdanau", "--data", "/nowhere"),
+            "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, sst2, or give files of your own",
+        ),
+        ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be positive and finite; got 0"),
+        ((*TRAIN, "--threads", "0"), f"argument --threads: must be a whole number of at least 1; got '0'; {SEE}"),
+        ((*TRAIN, "--limit", "x"), f"argument --limit: must be a whole number of at least 1; got 'x'; {SEE}"),
+        (
+            (*TRAIN, "--set", "width"),
+            f"argument --set: must be NAME=VALUE, such as attention_dropout=0.1; got 'width'; {SEE}",
+        ),
+        (
+            (*TRAIN, "--set", "=3"),
+            f"argument --set: must be NAME=VALUE, such as attention_dropout=0.1; got '=3'; {SEE}",
+        ),
+        ((*TRAIN, "--set", "vocabulary=1.5"), "vocabulary must be a whole number; got 1.5"),
+        ((*TRAIN, "--set", "learning_rate=fast"), "learning_rate must be a number; got 'fast'"),
+        ((*TRAIN, "--set", "learning_rate=nan"), "learning_rate must be positive and finite; got nan"),
+        ((*TRAIN, "--set", "warmup=-1"), "warmup must be at least 0 and finite; got -1"),
+        ((*TRAIN, "--set", "epochs=true"), "epochs must be a whole number; got True"),
+        (
+            (*TRAIN, "--set", "width=true"),
+            "bahdanau cannot be built with {'dropout': 0.3, 'width': True}: width must not be true or false; got True",
+        ),
+        (
+            (*TRAIN[:-1], "transformer", "--set", "norm_first=no"),
+            "transformer cannot be built with {'width': 192, 'hidden': 768, 'layers': 3, "
+            "'heads': 4, 'dropout': 0.3, 'norm_first': 'no'}: norm_first must be true or false; got 'no'",
+        ),
+        ((*TRAIN, "--set", "beta2=1"), "beta2 must be at least 0 and below 1; got 1"),
+        ((*TRAIN, "--set", "label_smoothing=2"), "label_smoothing must be at least 0 and below 1; got 2"),
+        (
+            (*TRAIN, "--seed", "99999999999999999999"),
+            "seed must be at least 0 and below 2^63; got 99999999999999999999",
+        ),
+        (
+            (*TRAIN, "--set", "attention_dropout=1.5"),
+            "bahdanau cannot be built with {'dropout': 0.3, 'attention_dropout': 1.5}: "
+            "attention_dropout must be at least 0 and below 1; got 1.5",
+        ),
+        (
+            (*TRAIN, "--set", "reach=3"),
+            "reach is neither an option of bahdanau (width, embedding_width, dropout, attention_dropout, cell) "
+            "nor a training setting (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, beta2, average, "
+            "consistency, word_dropout, piece_dropout, ngrams, vocabulary, seed)",
+        ),
+        (
+            (*TRAIN, "--start", "/nowhere"),
+            "--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got /nowhere",
+        ),
+        ((*TRAIN, "--out", __file__), f"--out must be a folder; got the file {__file__}"),
+        (
+            (*TRAIN, "--set", "cell=elm"),
+            "bahdanau cannot be built with {'dropout': 0.3, 'cell': 'elm'}: cell must be one of gru, lstm; got 'elm'",
+        ),
+    ],
+)
+def test_errors(capsys, command, message):
+    try:
+        status = main(list(command))
+    except SystemExit as stop:
+        status = stop.code
+    assert (status, *capsys.readouterr()) == (2, "", f"python -m attnviz train: {message}\n")
+
+
+def test_damaged_data(train, tmp_path):
+    path = tiny.write_data(tmp_path) / "multi30k" / "train.fr.gz"
+    path.write_bytes(path.read_bytes()[:-12])
+    status, _, err = train("--data", tmp_path)
+    assert status == 2 and err.startswith(f"python -m attnviz train: {path} is a damaged gzip file: ")
+    path.write_bytes(b"caf\xe9\n")
+    assert train("--data", tmp_path) == (
+        2,
+        "",
+        f"python -m attnviz train: {path} must be UTF-8 text; got byte 0xe9 at 3\n",
+    )
+
+
+def test_the_parser_knows_the_styles():
+    from attnviz.data import styles
+
+    assert set(STYLES) == styles.STYLES.keys()

@@ -1,0 +1,73 @@
+"""Heads switched off and measured, on the page by Streamlit's own test driver."""
+
+import heads_app
+import pytest
+from heads_app import cells, heads_scene, page, sound
+from streamlit.testing.v1 import AppTest
+
+from attnviz import ablation, loading
+from attnviz.heads import Head
+from dashboard.session import caches, memory
+
+TEXT = "The black dog runs."
+
+
+@pytest.fixture(autouse=True)
+def here(models, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
+
+
+def run(**query) -> AppTest:
+    return heads_app.run(**{"text": TEXT, **query})
+
+
+def test_heads_switched_off(models):
+    off = [Head("encoder", 0, 0), Head("cross", 1, 1)]
+    app = sound(run(off=["encoder layer 1, head 1", "cross layer 2, head 2"]))
+    effect = ablation.effect(loading.load("en-fr/transformer", models), off, TEXT)
+    assert f"<b>{effect.change:+.2f}</b> nats" in page(app) and effect.change != 0
+    assert len(cells(app, "without")) == 1
+    app.multiselect(key="off").set_value([]).run()
+    assert not cells(sound(app), "without")
+
+
+def test_each_head_is_measured_and_what_was_found_stays(models):
+    app = run()
+    app.button(key="measure").click().run()
+    found = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
+    model = loading.load("en-fr/transformer", models)
+    expected = ablation.importance(model, TEXT, model.trace(TEXT).translation)
+    assert {one.head: one.change for one in found} == pytest.approx({one.head: one.change for one in expected})
+    assert len(found) == 12 and cells(sound(app), "importance")
+    app.selectbox(key="kind").set_value("cross").run()
+    assert cells(sound(app), "importance")
+    app.text_input(key="text").set_value("The cat sleeps.").run()
+    assert not cells(sound(app), "importance")
+
+
+def test_what_was_stopped_goes_on_from_there(monkeypatch):
+    app, asked = run(), []
+    found = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
+    every = heads_scene(app).every
+    found += [ablation.Importance(head, -1.0, 1, 12) for head in every[:5]]
+    monkeypatch.setattr(
+        caches,
+        "importance",
+        lambda model, text, target, only: asked.extend(only) or [ablation.Importance(head, 0.5, 1, 7) for head in only],
+    )
+    app.run()
+    assert "(5 of 12 heads measured so far)" in page(app)
+    app.button(key="measure").click().run()
+    assert asked == every[5:] and sound(app).button(key="measure").disabled
+
+
+def test_an_output_that_cannot_be_forced_is_said(monkeypatch):
+    def refuse(*_):
+        raise ValueError("the target is too long")
+
+    for name in ("importance", "effect"):
+        monkeypatch.setattr(caches, name, refuse)
+    app = run(off="encoder layer 1, head 1")
+    app.button(key="measure").click().run()
+    assert not app.exception and cells(app, "overview")
+    assert [error.value for error in app.error] == ["The output cannot be measured. The target is too long."] * 2

@@ -1,0 +1,12 @@
+"""What a zip is made of."""
+
+import pandas as pd
+import pytest
+from nasty import drawn, trace
+
+
+@pytest.fixture
+def pack():
+    made = {"Heatmap: a": drawn("heatmap"), "heatmap a": drawn("bars")}
+    frames = {"statistics": pd.DataFrame({"a": [1]}), "weights": pd.DataFrame({"token": ["="]})}
+    return made, [trace(), trace("en-fr/luong")], frames, {"text": "été", "models": {"b": 1, "a": 2}}

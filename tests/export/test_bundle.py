@@ -1,0 +1,162 @@
+"""What leaves the page must open elsewhere: names, pages, tables and the zip, the same bytes each time."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from nasty import NASTY, drawn, trace
+
+from attnviz.export import bundle
+from attnviz.trace import Trace
+
+# --- names and config
+
+
+@pytest.mark.parametrize(
+    "text, name",
+    [
+        ("Heatmap: Luong (général)", "heatmap-luong-general"),
+        ("en-fr/bahdanau", "en-fr-bahdanau"),
+        ("../../x", "x"),
+        ("שלום", "figure"),
+        ("", "figure"),
+        ("CON", "con-file"),
+        ("lpt1", "lpt1-file"),
+        ("console", "console"),
+        ("x" * 200, "x" * 60),
+    ],
+)
+def test_figure_name_is_safe(text, name):
+    assert bundle.figure_name(text) == name
+
+
+def test_config_offers_one_button_that_saves_the_picture():
+    made = bundle.config("Step 3: ‘noir’", "svg")
+    assert made["toImageButtonOptions"] == {"format": "svg", "filename": "step-3-noir", "scale": 2}
+    assert made["displaylogo"] is False and made["modeBarButtons"] == [["toImage"]]
+    assert bundle.config("x")["toImageButtonOptions"]["format"] == "png"
+
+
+def test_config_refuses_other_formats():
+    with pytest.raises(ValueError, match="^fmt must be png or svg; got 'pdf'$"):
+        bundle.config("x", "pdf")
+
+
+# --- HTML
+
+
+@pytest.mark.parametrize("name", ["heatmap", "bars", "difference", "steps", "table"])
+def test_no_token_can_end_the_script(name):
+    """The file has as many script elements as with harmless tokens, and the tokens' markup appears nowhere."""
+    page = bundle.figure_html(drawn(name), name=NASTY[0]).decode()
+    after = page[page.rindex("Plotly.newPlot") :]
+    assert after.count("</script>") == 1 and "<b>x</b>" not in page and "<!--" not in after
+
+
+def test_html_needs_nothing_else_and_says_what_it_shows():
+    figure = drawn("heatmap")
+    page = bundle.figure_html(figure, "Heatmap").decode()
+    assert not re.search(r"<(script|link|img)[^>]+(src|href)=", page)
+    assert "<title>Heatmap</title>" in page and 'lang="en"' in page
+    assert "14 target tokens by 14 source tokens" in page and page == bundle.figure_html(figure, "Heatmap").decode()
+
+
+def test_html_takes_the_page_colour_of_its_theme():
+    assert "background: #0e1117" in bundle.figure_html(drawn("bars")).decode()
+    assert "background: #ffffff" in bundle.figure_html(drawn("heatmap")).decode()
+
+
+# --- CSV
+
+
+def read(data):
+    return list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")))
+
+
+def test_csv_reads_back_in_pandas_with_accents_and_numbers_untouched():
+    frame = pd.DataFrame(
+        {"token": ["été", "a,b", 'x"y', "l\ni"], "weight": np.array([-0.5, 1e-9, 0.1, np.nan], np.float32)}
+    )
+    data = bundle.frame_csv(frame)
+    assert data.startswith(b"\xef\xbb\xbftoken,weight\r\n")
+    back = pd.read_csv(io.BytesIO(data), dtype={"weight": np.float32})
+    pd.testing.assert_frame_equal(back, frame, check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    "text, cell",
+    [
+        ("=1+1", "'=1+1"),
+        ("+", "'+"),
+        ("-", "'-"),
+        ("@x", "'@x"),
+        ("\tx", "'\tx"),
+        ("\rx", "'\rx"),
+        ("＝1", "'＝1"),
+        ("'=1", "''=1"),
+        ("'", "'"),
+        ("l'", "l'"),
+        ("a=b", "a=b"),
+    ],
+)
+def test_csv_cells_are_no_formulas_and_can_be_undone(text, cell):
+    shown = read(bundle.frame_csv(pd.DataFrame({"token": [text]})))[1][0]
+    assert shown == cell
+    assert re.sub(r"^'(?='*[=+\-@\t\r＝＋－＠])", "", shown) == text
+
+
+def test_csv_leaves_the_frame_alone():
+    frame = pd.DataFrame({"token": ["=x", None], "token2": pd.Categorical(["-", "b"])})
+    before = frame.copy(deep=True)
+    assert read(bundle.frame_csv(frame)) == [["token", "token2"], ["'=x", "'-"], ["", "b"]]
+    pd.testing.assert_frame_equal(frame, before)
+
+
+# --- JSON and the zip
+
+
+@pytest.mark.parametrize("text", ["aé", "a\ud800", "a😀", "aש"])
+def test_trace_json_returns_the_same_trace(text):
+    assert Trace.from_json(bundle.trace_json(trace(text=text)).decode()) == trace(text=text)
+
+
+def test_bundle_holds_everything_under_safe_names(pack):
+    archive = zipfile.ZipFile(io.BytesIO(bundle.bundle(*pack)))
+    assert archive.namelist() == [
+        "figures/heatmap-a-2.html",
+        "figures/heatmap-a.html",
+        "figures/plotly.min.js",
+        "manifest.json",
+        "statistics.csv",
+        "traces/en-fr-bahdanau.json",
+        "traces/en-fr-luong.json",
+        "weights.csv",
+    ]
+    assert archive.testzip() is None
+    assert Trace.from_json(archive.read("traces/en-fr-luong.json").decode()).model == "en-fr/luong"
+    assert all(len(archive.read(f"figures/heatmap-a{n}.html")) < 100_000 for n in ("", "-2"))
+
+
+def test_the_manifest_keeps_what_it_was_given_and_lists_the_files(pack):
+    archive = zipfile.ZipFile(io.BytesIO(bundle.bundle(*pack)))
+    manifest = json.loads(archive.read("manifest.json"))
+    files = manifest.pop("files")
+    assert manifest == pack[3] and "été" in archive.read("manifest.json").decode()
+    assert files == {
+        name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist() if name != "manifest.json"
+    }
+
+
+def test_the_same_content_gives_the_same_bytes(pack):
+    assert bundle.bundle(*pack) == bundle.bundle(*pack)
+
+
+def test_an_empty_bundle_is_a_manifest():
+    archive = zipfile.ZipFile(io.BytesIO(bundle.bundle({}, [], {}, {})))
+    assert archive.namelist() == ["manifest.json"]

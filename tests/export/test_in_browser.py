@@ -1,0 +1,130 @@
+"""Exported figures in a real browser without a network: they draw, and read as they were typed."""
+
+import io
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from nasty import NASTY, drawn, nasty_grid
+
+from attnviz import figures
+from attnviz.export import bundle
+from attnviz.trace import Token
+
+# --- a real chrome, offline
+
+
+@pytest.fixture(scope="session")
+def offline(chrome, tmp_path_factory):
+    """A browser without a network: a page that stays open keeps the scripts compiled for those that follow."""
+    context, file = chrome.new_context(offline=True), tmp_path_factory.mktemp("open") / "figure.html"
+    file.write_bytes(bundle.figure_html(drawn("heatmap"), "x"))
+    context.new_page().goto(file.as_uri())
+    return context
+
+
+def opened(offline, path):
+    """A page of the file, drawn; no network, no console message, no failed request."""
+    page, troubles = offline.new_page(), []
+    page.on("console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("requestfailed", lambda request: troubles.append(request.url))
+    page.on("dialog", lambda dialog: troubles.append(dialog.message) or dialog.dismiss())
+    page.goto(path.as_uri())
+    page.wait_for_selector(".main-svg")
+    assert troubles == []
+    return page
+
+
+@pytest.mark.parametrize("name", ["heatmap", "bars", "difference", "steps", "table"])
+def test_exported_html_draws_offline_in_a_browser(offline, tmp_path, name):
+    file = tmp_path / "figure.html"
+    file.write_bytes(bundle.figure_html(drawn(name), NASTY[0]))
+    page = opened(offline, file)
+    assert page.locator("svg b, figcaption b").count() == 0 and page.locator(".main-svg").count() >= 1
+    page.close()
+
+
+def test_tokens_read_in_the_browser_as_they_were_typed(offline, tmp_path):
+    file = tmp_path / "figure.html"
+    file.write_bytes(bundle.figure_html(drawn("heatmap"), "x"))
+    page = opened(offline, file)
+    shown = page.locator(".ytick text").all_text_contents()
+    assert {'"', "'", "\\", "<!--", "$x$", "&amp;", "\u2068שלום\u2069"} <= set(shown) and "</script><b…" in " ".join(
+        shown
+    )
+    page.close()
+
+
+@pytest.mark.parametrize("count", [9, 17, 18, 40])
+def test_labels_of_keys_do_not_meet_in_a_narrow_column(offline, tmp_path, count):
+    """The boxes of the drawn texts, turned with them, side by side across the direction in which they run."""
+    keys = [Token(word, 0, 1) for word in ("grass", "jumping", "É", "anticonstitutionnel") * count][:count]
+    grid = replace(
+        nasty_grid(),
+        queries=(keys[1],),
+        keys=tuple(keys),
+        weights=np.full((1, count), 1 / count),
+        removed=np.zeros(1),
+        visible=np.ones((1, count), bool),
+    )
+    file = tmp_path / "figure.html"
+    file.write_bytes(bundle.figure_html(figures.heatmap(grid), "x"))
+    page = opened(offline, file)
+    spans = page.evaluate("""async () => {
+        await Plotly.relayout(document.querySelector(".js-plotly-plot"), {width: 310});
+        return [...document.querySelectorAll(".xtick text")].map((text) => {
+            const {x, y, width, height} = text.getBBox(), turn = text.getScreenCTM();
+            const across = [[x, y], [x + width, y], [x, y + height], [x + width, y + height]]
+                .map(([x, y]) => new DOMPoint(x, y).matrixTransform(turn)).map((p) => p.y * turn.a - p.x * turn.b);
+            return [Math.min(...across), Math.max(...across)];
+        });
+    }""")
+    spans.sort()
+    assert len(spans) >= min(count, 9) and all(one[1] <= other[0] for one, other in zip(spans, spans[1:]))
+    page.close()
+
+
+def test_a_click_tells_the_cell_under_the_pointer_gaps_included(offline, tmp_path):
+    masked = replace(nasty_grid(), visible=np.tri(len(NASTY), dtype=bool))
+    file = tmp_path / "figure.html"
+    file.write_bytes(bundle.figure_html(figures.heatmap(masked), "x"))
+    page = opened(offline, file)
+    page.evaluate("""() => {
+        const chart = document.querySelector(".js-plotly-plot");
+        chart.on("plotly_click", event => { window.picked = event.points.map(point => [point.x, point.y]); });
+    }""")
+    box, size = page.locator(".nsewdrag").bounding_box(), len(NASTY)
+    for key, query in ((0, 0), (3, 9), (9, 3), (size - 1, size - 1)):
+        corner = {
+            "x": box["x"] + box["width"] * (key + 0.1) / size,
+            "y": box["y"] + box["height"] * (query + 0.9) / size,
+        }
+        page.mouse.move(**corner)
+        page.wait_for_timeout(100)
+        page.mouse.click(**corner)
+        page.wait_for_function(
+            "expected => JSON.stringify(window.picked) === JSON.stringify([expected])", arg=[key, query]
+        )
+    page.close()
+
+
+def test_figures_of_the_zip_open_from_the_unpacked_folder(offline, pack, tmp_path):
+    zipfile.ZipFile(io.BytesIO(bundle.bundle(*pack))).extractall(tmp_path)
+    for name in ("heatmap-a", "heatmap-a-2"):
+        opened(offline, tmp_path / "figures" / f"{name}.html").close()
+
+
+@pytest.mark.parametrize("fmt, start", [("svg", b"<svg"), ("png", b"\x89PNG")])
+def test_the_browser_saves_the_picture(offline, tmp_path, fmt, start):
+    file = tmp_path / "figure.html"
+    file.write_bytes(bundle.figure_html(drawn("heatmap"), "Heat map"))
+    page = opened(offline, file)
+    with page.expect_download() as download:
+        options = bundle.config("Heat map", fmt)["toImageButtonOptions"]
+        page.evaluate("options => Plotly.downloadImage('heat-map', options)", options)
+    assert download.value.suggested_filename == f"heat-map.{fmt}"
+    assert Path(download.value.path()).read_bytes().startswith(start)
+    page.close()

@@ -1,0 +1,72 @@
+"""Bars of one step, the difference of two maps, and what describes a figure."""
+
+import grids
+import numpy as np
+import pytest
+from grids import grid, words
+
+from attnviz import figures
+
+
+@pytest.fixture
+def dog():
+    return grids.dog()
+
+
+def sentence(figure, query, key):
+    """What the pointer reads over a cell."""
+    return figure.data[0].hovertext[query][key]
+
+
+# --- step bars
+
+
+def test_bars_stand_under_the_columns_of_the_heatmap(dog):
+    heatmap, bars = figures.heatmap(dog, step=1), figures.step_bars(dog, 1)
+    assert np.allclose(bars.data[0].y, dog.weights[1], atol=5e-5) and bars.layout.yaxis.range == (0, 1)
+    assert (
+        bars.layout.xaxis.range == heatmap.layout.xaxis.range
+        and bars.layout.xaxis.ticktext == heatmap.layout.xaxis.ticktext
+    )
+    assert (bars.layout.margin.l, bars.layout.margin.r) == (heatmap.layout.margin.l, heatmap.layout.margin.r)
+    assert bars.layout.xaxis.tickangle == heatmap.layout.xaxis.tickangle and bars.data[0].text == ("", "0.83", "")
+
+
+def test_bars_of_a_blank_step_say_why():
+    blank = grid(words("a"), words("c"), [[np.nan, np.nan], [0.5, 0.5]], removed=[1, 0])
+    figure = figures.step_bars(blank, 0)
+    assert "special tokens" in figure.layout.annotations[0].text and np.isnan(figure.data[0].y).all()
+
+
+# --- difference
+
+
+def test_difference_is_symmetric_around_zero_and_says_who_looks_more(dog):
+    values = np.zeros((3, 3))
+    values[1, 1], values[0, 0] = 0.214, -0.5
+    figure = figures.difference(values, dog, ("Bahdanau", "Luong"))
+    cells = figure.data[0]
+    assert (cells.zmin, cells.zmax) == (-1, 1) and len(cells.colorscale) % 2 == 1
+    assert sentence(figure, 1, 1) == "‘noir’ looks at ‘black’: 0.21 more in Bahdanau than in Luong"
+    assert sentence(figure, 0, 0).endswith("0.50 more in Luong than in Bahdanau")
+    assert sentence(figure, 2, 2).endswith("the same in Bahdanau and Luong")
+    assert "‘chien’ looks at ‘dog’, 0.50 more in Luong" in figure.layout.meta["description"]
+
+
+def test_difference_refuses_another_shape(dog):
+    with pytest.raises(ValueError, match=r"^values must have the grid's shape \(3, 3\); got \(2, 3\)$"):
+        figures.difference(np.zeros((2, 3)), dog)
+
+
+# --- words for pictures
+
+
+def test_describe(dog):
+    assert figures.describe(dog) == "3 target tokens by 3 source tokens; strongest: ‘noir’ looks at ‘black’, 0.83."
+    assert figures.describe(dog, 0).endswith("0.83. Step 1, ‘chien’: looks at ‘dog’ 0.80, ‘black’ 0.10, <eos> 0.10.")
+
+
+def test_describe_says_what_was_hidden():
+    hidden = grid(words("a"), words("c"), [[0.7, 0.3], [np.nan, np.nan]], removed=[0.25, 1])
+    assert "0.25 of its weight was on special tokens, which are hidden." in figures.describe(hidden, 0)
+    assert "all its weight is on special tokens, which are hidden." in figures.describe(hidden, 1)

@@ -1,0 +1,110 @@
+"""Models whose attention cannot be shown, and tokenizers without places: the whole message of each."""
+
+import json
+
+import families
+import pytest
+import transformers
+from families import FAMILIES
+from refused_models import refused
+
+import attnviz
+from attnviz.models.model import TextError
+
+pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
+
+
+def test_a_tokenizer_without_offsets(bert):
+    """A slow one: what its pieces spell is found in the text, or the text is refused."""
+    pieces = ["<unk>", "The", "d@@", "o@@", "g", "s"]
+    (bert / "tokenizer.json").unlink()
+    (bert / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
+    (bert / "merges.txt").write_text("#version\nT h\nTh e</w>\n")
+    (bert / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "CTRLTokenizer", "unk_token": "<unk>"}))
+    found = attnviz.load(f"hf:{bert}")
+    tokens = found.trace("The  dog s").source
+    assert not found.tokenizer.is_fast and [(t.text, t.start, t.word) for t in tokens] == [
+        ("The", 0, 0),
+        ("d", 5, 1),
+        ("o", 6, 1),
+        ("g", 7, 1),
+        ("s", 9, 2),
+    ]
+    with pytest.raises(TextError) as error:
+        found.trace("The cat")
+    assert str(error.value) == (
+        f"the tokenizer changes the text and does not say where in it its pieces are; {found.name} needs a fast "
+        "tokenizer, with a tokenizer.json, for this text"
+    )
+
+
+def test_a_decoder_that_starts_with_nothing(tmp_path):
+    folder = families.write(tmp_path / "t5", "t5", decoder_start_token_id=None)
+    assert refused(folder) == "its config does not say which token its decoder starts with (decoder_start_token_id)"
+
+
+@pytest.mark.parametrize(
+    "name, settings, wanted",
+    [
+        (
+            "FNetModel",
+            dict(hidden_size=16, num_hidden_layers=2, intermediate_size=16),
+            "0 of its 2 layers return attentions; only a model in which all do can be shown",
+        ),
+        (
+            "LongformerModel",
+            dict(families.STACK, attention_window=4, pad_token_id=1),
+            "cannot be shown: the encoder map of layer 0 is (4, 5) for 4 tokens",
+        ),
+        (
+            "GptOssForCausalLM",
+            dict(families.STACK, num_key_value_heads=2, head_dim=4, num_local_experts=2, num_experts_per_tok=1),
+            "cannot be shown: weights of the encoder map of layer 0 must sum to 1 over the keys of every row; got ",
+        ),
+    ],
+)
+def test_attention_that_cannot_be_shown(tmp_path, monkeypatch, name, settings, wanted):
+    """None at all; a band of it; with weight on a key that is no token (an attention sink)."""
+    monkeypatch.setitem(FAMILIES, "strange", (families.wordpiece, name, settings))
+    assert refused(families.write(tmp_path / "strange", "strange")).startswith(wanted)
+
+
+SMALL = {
+    "vocab_size": 400,
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+}
+
+
+@pytest.mark.parametrize(
+    "family, settings, message",
+    [
+        (
+            "CLIPModel",
+            dict(text_config=SMALL, vision_config={**SMALL, "image_size": 16, "patch_size": 8}),
+            "its table of pieces cannot be read: ",
+        ),
+        ("DPRQuestionEncoder", SMALL, "cannot be shown: it does not return its attention by name"),
+        (
+            "PegasusXForConditionalGeneration",
+            dict(
+                vocab_size=400,
+                d_model=16,
+                encoder_layers=1,
+                decoder_layers=1,
+                encoder_attention_heads=2,
+                decoder_attention_heads=2,
+                encoder_ffn_dim=16,
+                decoder_ffn_dim=16,
+            ),
+            "cannot be shown: its attention is not one array for each layer",
+        ),
+    ],
+)
+def test_a_model_whose_attention_is_something_else(tmp_path, family, settings, message):
+    cls = getattr(transformers, family)
+    assert refused(
+        families.save(tmp_path / "other", cls(cls.config_class(**settings)), families.wordpiece())
+    ).startswith(message)

@@ -1,0 +1,82 @@
+"""Greedy decoding: the most probable token, limits, and batches that decode as their sentences do."""
+
+import pytest
+import torch
+from decoding import Biased, V, every, ids, made
+
+from attnviz.data.tokenizer import BOS, EOS, PAD, UNK
+from attnviz.networks import decode
+
+
+# Greedy.
+@every
+def test_greedy_takes_the_most_probable_token_that_may_be_said(name):
+    unrolled = decode.greedy(made(name), ids(1, 5))
+    allowed = [i for i in range(V) if i not in (PAD, BOS, UNK)]
+    for t, token in enumerate(unrolled.tokens[0].tolist()):
+        assert token == max(allowed, key=lambda i: unrolled.logits[0, t, i])
+
+
+@every
+def test_logits_are_kept_as_the_model_gave_them(name):
+    model, source = made(name), ids(1, 5)
+    unrolled = decode.greedy(model, source)
+    forward, _ = model(source, torch.cat([torch.tensor([[BOS]]), unrolled.tokens[:, :-1]], 1))
+    torch.testing.assert_close(unrolled.logits, forward, atol=1e-5, rtol=1e-5)  # -inf nowhere
+
+
+@every
+@pytest.mark.parametrize("token", [PAD, BOS, UNK])
+def test_some_tokens_are_never_produced(name, token):
+    model, source = Biased(made(name), token), ids(1, 4)
+    assert decode.NEVER == (PAD, BOS, UNK)
+    assert token not in decode.greedy(model, source).tokens
+    assert token not in decode.beam(model, source, 3)
+
+
+@every
+def test_the_limit_is_respected(name):
+    model, source = Biased(made(name), EOS, -1e3), ids(1, 4)  # never ends by itself
+    assert decode.limit(4) == 18
+    unrolled = decode.greedy(model, source)
+    assert unrolled.tokens.shape == (1, 18) and unrolled.lengths() == [18]
+    cut = decode.beam(model, source, 3)
+    assert len(cut) == 18 and EOS not in cut
+
+
+@every
+def test_decoding_stops_at_the_end_of_sentence(name):
+    model, source = Biased(made(name), EOS), ids(3, 4)
+    unrolled = decode.greedy(model, source)
+    assert unrolled.tokens.tolist() == [[EOS]] * 3 and unrolled.lengths() == [1, 1, 1]
+    assert decode.beam(model, source[:1], 3) == [EOS]
+
+
+@every
+def test_a_batch_goes_on_until_its_last_sentence_has_ended(name):
+    said = torch.tensor([[EOS, 5, 5, 5, 5], [5, 5, EOS, 5, 5]])
+    unrolled = decode.unroll(made(name), ids(2, 4), None, lambda t, logits: said[:, t], 5)
+    assert unrolled.tokens.tolist() == said[:, :3].tolist() and unrolled.lengths() == [1, 3]
+
+
+def test_lengths_count_to_the_first_end():
+    tokens = torch.tensor([[5, EOS, 7, EOS], [EOS, 5, 5, 5], [5, 6, 7, 8]])
+    assert decode.Unrolled(tokens, torch.zeros(3, 4, V), [], [], []).lengths() == [2, 1, 4]
+
+
+@every
+@pytest.mark.parametrize("seed", range(4))
+def test_a_batch_decodes_as_its_sentences_do(name, seed):
+    model = made(name, seed, ending=2.0)
+    sentences = [ids(length, seed=seed + length) for length in (6, 1, 3)]
+    source = torch.full((3, 6), PAD)
+    for row, sentence in zip(source, sentences):
+        row[: len(sentence)] = sentence
+    together = decode.greedy(model, source, source != PAD)
+    for i, sentence in enumerate(sentences):
+        alone = decode.greedy(model, sentence[None])
+        steps, size = min(together.lengths()[i], alone.lengths()[0]), len(sentence)
+        assert together.tokens[i, :steps].tolist() == alone.tokens[0, :steps].tolist()
+        for kept, wanted in zip(together.cross, alone.cross):
+            torch.testing.assert_close(kept[i, :, :steps, :size], wanted[0, :, :steps], atol=1e-5, rtol=0)
+            assert (kept[i, :, :, size:] == 0).all()
