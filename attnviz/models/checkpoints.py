@@ -3,6 +3,8 @@
 import errno
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -10,10 +12,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from attnviz.storage import regular_files
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.mechanisms import Config
-from attnviz.models.checks import weights_header
 from attnviz.models.checkpoint_files import (
     ROOT,
     CheckpointError,
@@ -28,9 +28,11 @@ from attnviz.models.checkpoint_files import (
     unreadable,
     write_json,
 )
+from attnviz.models.checks import weights_header
 from attnviz.models.names import ModelName
 from attnviz.networks.registry import build
 from attnviz.networks.unfilled import Unfilled
+from attnviz.storage import regular_files
 
 __all__ = [
     "ROOT",
@@ -58,16 +60,8 @@ def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
     """The trained model in evaluation mode, fp32, and its config. Raises CheckpointError."""
     config = read_config(name, root)
     _check_fits(name, config, root)
-    try:
-        with Unfilled():
-            model = build(config)
-    except (
-        TypeError,
-        ValueError,
-        ArithmeticError,
-        RuntimeError,
-    ) as error:  # torch raises them all for impossible sizes
-        raise no_model(name, error, root) from None
+    with _possible(name, root), Unfilled():
+        model = build(config)
     weights = {key: value.float() for key, value in load_tensors(Path(root) / name / "model.safetensors").items()}
     if not all(weight.isfinite().all() for weight in weights.values()):
         raise CheckpointError(
@@ -88,17 +82,18 @@ def _check_fits(name: str, config: Config, root: Path) -> None:
     layers = config.options.get("layers")
     if isinstance(layers, int) and layers > len(shapes):
         raise CheckpointError(f"{name}: the weights do not fit config.json: {layers} layers, and {len(shapes)} tensors")
-    try:
-        with torch.device("meta"), Unfilled():  # shapes without numbers
-            described, held = build(config), {key: torch.empty(shape) for key, shape in shapes.items()}
-    except (
-        TypeError,
-        ValueError,
-        ArithmeticError,
-        RuntimeError,
-    ) as error:  # torch raises them all for impossible sizes
-        raise no_model(name, error, root) from None
+    with _possible(name, root), torch.device("meta"), Unfilled():  # shapes without numbers
+        described, held = build(config), {key: torch.empty(shape) for key, shape in shapes.items()}
     _fill(name, described, held)
+
+
+@contextmanager
+def _possible(name: str, root: Path) -> Iterator[None]:
+    """CheckpointError for sizes that no model has."""
+    try:
+        yield
+    except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises all of them
+        raise no_model(name, error, root) from None
 
 
 def _fill(name: str, model: nn.Module, weights: dict[str, Tensor]) -> None:

@@ -111,14 +111,7 @@ class Translator(Trained):
         logits, tokens = unrolled.logits[0], unrolled.tokens[0]
         chosen = logits.gather(1, tokens.unsqueeze(1)).squeeze(1) - logits.logsumexp(1)
         return Measured(
-            model=self.name,
-            mechanism=self.mechanism,
-            text=job.text,
-            translation=translation,
-            forced=job.wanted is not None,
-            complete=target[-1].special,
-            source=job.source.tokens,
-            target=target,
+            **self._outline(job, translation, target),
             log_probs=tuple(chosen.clamp(max=0).tolist()),
             start=START,
             maps=statistics[0],
@@ -134,15 +127,21 @@ class Translator(Trained):
             for layer, weights in enumerate(getattr(unrolled, kind))
         ]
         return Trace(
+            **self._outline(job, translation, target),
+            log_probs=probabilities.of_tokens(log_probs, unrolled.tokens[0]),
+            alternatives=probabilities.alternatives(log_probs, self.tokenizer.piece),
+            maps=tuple(maps),
+        )
+
+    def _outline(self, job: Job, translation: str, target: tuple[Token, ...]) -> dict:
+        """What `Trace` and `Measured` both say, by field."""
+        return dict(
             model=self.name,
             mechanism=self.mechanism,
             text=job.text,
             translation=translation,
             forced=job.wanted is not None,
+            complete=target[-1].special,
             source=job.source.tokens,
             target=target,
-            log_probs=probabilities.of_tokens(log_probs, unrolled.tokens[0]),
-            alternatives=probabilities.alternatives(log_probs, self.tokenizer.piece),
-            maps=tuple(maps),
-            complete=target[-1].special,
         )

@@ -16,23 +16,20 @@ class Luong(Recurrent):
 
     s_t = GRU([y_{t-1}; h~_{t-1}], s_{t-1})     a_tj = softmax_j(score(s_t, h_j))     h~_t = tanh(W_c [c_t; s_t]), eq. 5
 
-    attention : the score, for queries of `width` and annotations as keys, by default of 2 * width: both directions'
-        states.
+    attention : the score, for queries of `width` and annotations as keys.
     """
 
     def __init__(
-        self,
-        vocabulary: int,
-        attention: Attention,
-        width: int,
-        embedding_width: int,
-        dropout: float,
-        cell: str,
-        annotation_width: int | None = None,
+        self, vocabulary: int, attention: Attention, width: int, embedding_width: int, dropout: float, cell: str
     ):
         super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=width, extra=embedding_width)
         self.attention = attention
-        self.attentional = nn.Linear((annotation_width or 2 * width) + width, embedding_width, bias=False)
+        self.attentional = nn.Linear(self.annotation_width(width) + width, embedding_width, bias=False)
+
+    @staticmethod
+    def annotation_width(width: int) -> int:
+        """Of an annotation: both directions of the encoder, laid end to end."""
+        return 2 * width
 
     def first(self, summary: Tensor) -> tuple:
         """s_0 as in the other decoders, and an h~_0 of zeros: nothing has been attended to."""
@@ -72,17 +69,41 @@ class Luong(Recurrent):
         return outputs
 
 
-class Product(Luong):
+class Plain(Luong):
+    """A score without options of its own: a subclass says which (`score`)."""
+
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int = 256,
+        embedding_width: int = 256,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        cell: str = "gru",
+    ):
+        super().__init__(vocabulary, self.score(width, attention_dropout), width, embedding_width, dropout, cell)
+        self.begin(width)
+
+    @staticmethod
+    def score(width: int, dropout: float) -> Attention:
+        """The score of a decoder of this width. dropout : of the weights."""
+        raise TypeError("a subclass must say which score it has")
+
+    def begin(self, width: int) -> None:
+        """Change the weights with which training begins; by default they stay."""
+
+
+class Product(Plain):
     """What dot and scaled dot share: a state meets an annotation without a matrix between, so both are of one width.
 
     h_j is therefore the sum of the encoder's two directions, not the two laid end to end. Scores read it without
     dropout, whose noise, summed over the width, makes it pay to have all the weight on one key.
     """
 
-    def __init__(
-        self, vocabulary: int, attention: Attention, width: int, embedding_width: int, dropout: float, cell: str
-    ):
-        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell, annotation_width=width)
+    @staticmethod
+    def annotation_width(width: int) -> int:
+        """Of an annotation: the sum of both directions."""
+        return width
 
     def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
         """The encoder's states (B, S, 2W) -> annotations (B, S, W) to read, and the same for the score, without
@@ -98,52 +119,39 @@ class LuongDot(Product):
     is on one). So states and annotations begin smaller by width^(1/4) each, and their products by sqrt(width).
     """
 
-    def __init__(
-        self,
-        vocabulary: int,
-        width: int = 256,
-        embedding_width: int = 256,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        cell: str = "gru",
-    ):
-        super().__init__(vocabulary, Dot(attention_dropout), width, embedding_width, dropout, cell)
+    @staticmethod
+    def score(width, dropout):
+        return Dot(dropout)
+
+    def begin(self, width):
         with torch.no_grad():
             for name, parameter in [*self.encoder.rnn.named_parameters(), *self.cell.named_parameters()]:
                 if "weight_hh" not in name:
                     parameter.mul_(width**-0.25)
 
 
-class LuongGeneral(Luong):
+class LuongGeneral(Plain):
     """s_t . W h_j, sec. 3.1, *general*."""
 
-    def __init__(
-        self,
-        vocabulary: int,
-        width: int = 256,
-        embedding_width: int = 256,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        cell: str = "gru",
-    ):
-        attention = General(width, 2 * width, attention_dropout)
-        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell)
+    @staticmethod
+    def score(width, dropout):
+        return General(width, 2 * width, dropout)
 
 
-class LuongConcat(Luong):
+class LuongConcat(Plain):
     """v . tanh(W [s_t; h_j]), sec. 3.1, *concat*: Bahdanau's score, asked with the state after the step."""
 
-    def __init__(
-        self,
-        vocabulary: int,
-        width: int = 256,
-        embedding_width: int = 256,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        cell: str = "gru",
-    ):
-        attention = Concat(width, 2 * width, width, attention_dropout)
-        super().__init__(vocabulary, attention, width, embedding_width, dropout, cell)
+    @staticmethod
+    def score(width, dropout):
+        return Concat(width, 2 * width, width, dropout)
+
+
+class ScaledDotRNN(Product):
+    """s_t . h_j / sqrt(W), the score of Vaswani et al. 2017, eq. 1, in this decoder."""
+
+    @staticmethod
+    def score(width, dropout):
+        return ScaledDot(dropout)
 
 
 class LuongLocal(Luong):
@@ -164,18 +172,3 @@ class LuongLocal(Luong):
     ):
         attention = Local(width, 2 * width, reach, attention_dropout)
         super().__init__(vocabulary, attention, width, embedding_width, dropout, cell)
-
-
-class ScaledDotRNN(Product):
-    """s_t . h_j / sqrt(W), the score of Vaswani et al. 2017, eq. 1, in this decoder."""
-
-    def __init__(
-        self,
-        vocabulary: int,
-        width: int = 256,
-        embedding_width: int = 256,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        cell: str = "gru",
-    ):
-        super().__init__(vocabulary, ScaledDot(attention_dropout), width, embedding_width, dropout, cell)
