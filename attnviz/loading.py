@@ -13,7 +13,8 @@ from attnviz.models.translator import Translator
 
 
 def load(name: str, root: Path | None = None) -> Model:
-    """The checkpoint `name` below `root` (this project's own by default), or after `hf:` a model for the transformers library.
+    """The checkpoint `name` below `root` (this project's own by default), or after `hf:` a model for the transformers
+    library.
 
     Raises checkpoints.CheckpointError, huggingface.errors.ModelError.
     """

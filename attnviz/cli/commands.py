@@ -1,6 +1,7 @@
 """The commands of `python -m attnviz`, and the parser that reads their arguments.
 
-A command is a module with HELP, add_arguments(parser) and run(args). It imports torch in `run` alone, so that --help is quick.
+A command is a module with HELP, add_arguments(parser) and run(args). It imports torch in `run` alone, so that --help is
+quick.
 """
 
 import argparse

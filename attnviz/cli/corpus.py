@@ -9,7 +9,8 @@ from attnviz.cli import arguments
 HELP = "translate or force a file of sentences with one or more models, and write the statistics of their attention"
 DESCRIPTION = (
     "Writes statistics.parquet (one row for each model, sentence, kind, layer, head and step), sentences.parquet and "
-    "manifest.json, and with --keep weights the weights. Stop it at any time; --resume goes on, and gives the same files."
+    "manifest.json, and with --keep weights the weights. Stop it at any time; --resume goes on, and gives the same "
+    "files."
 )
 SHOWN = 20  # lines that cannot be read, one by one; the others are counted
 

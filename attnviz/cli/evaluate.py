@@ -59,7 +59,8 @@ def _score_table(result: dict, args: Namespace) -> str:
     wanted = metrics.of(ModelName.parse(args.model).pair)
     if missing := [metric.title for metric in wanted if metric.key not in result]:
         print(
-            f"the references have no spaces, so {missing[0].replace(',', ' on')} cannot be computed; use BLEU on characters",
+            f"the references have no spaces, so {missing[0].replace(',', ' on')} cannot be computed; use BLEU on "
+            "characters",
             file=sys.stderr,
         )
     rows = [("model", result["model"]), ("sentences", str(result["sentences"]))]

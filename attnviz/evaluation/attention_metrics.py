@@ -1,7 +1,7 @@
 """Statistics of cross-attention, added up batch by batch while a model translates.
 
-A metric has `add(unrolled, lengths, source_lengths)` for each batch, and `result()` at the end. lengths : target rows of each
-sentence; later rows do not count. source_lengths : pieces of each source, <eos> included.
+A metric has `add(unrolled, lengths, source_lengths)` for each batch, and `result()` at the end. lengths : target rows
+of each sentence; later rows do not count. source_lengths : pieces of each source, <eos> included.
 Letters: L layers, B batch, H heads, T target rows, S source positions.
 """
 
@@ -22,7 +22,8 @@ class AttentionMetric(Protocol):
 
 
 def attention_sums(layers: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
-    """(3,): the sum of the entropies (nats), the sum of the maximum weights, and the number of rows, in all heads and layers.
+    """(3,): the sum of the entropies (nats), the sum of the maximum weights, and the number of rows, in all heads and
+    layers.
 
     layers : weights (B, H, T, S) of each layer. lengths : rows of each sentence; later rows do not count.
     """
@@ -50,8 +51,8 @@ class MeanEntropy:
 
 
 class EntropyBySentence:
-    """by_sentence : for each sentence, in the order of decoding, the number of source pieces (<eos> included) and the mean
-    entropy (nats) of its rows in all heads and layers. None without attention."""
+    """by_sentence : for each sentence, in the order of decoding, the number of source pieces (<eos> included) and the
+    mean entropy (nats) of its rows in all heads and layers. None without attention."""
 
     def __init__(self):
         self.sentences: list[tuple[int, float]] = []
@@ -68,10 +69,11 @@ class EntropyBySentence:
 
 
 class AntiDiagonal:
-    """The share (%) of steps that attend most to the correct piece when a sequence is reversed: step t of n to piece n - 1 - t.
+    """The share (%) of steps that attend most to the correct piece when a sequence is reversed: step t of n to piece n
+    - 1 - t.
 
-    antidiagonal : of the best head. antidiagonal_heads : of each head, by layer. None without attention. <eos> rows do not
-    count. A step beyond the length of the source counts as wrong.
+    antidiagonal : of the best head. antidiagonal_heads : of each head, by layer. None without attention. <eos> rows do
+    not count. A step beyond the length of the source counts as wrong.
     """
 
     def __init__(self):

@@ -25,8 +25,9 @@ def evaluate(model: Trained, corpus: corpora.Corpus, progress: bool = False) -> 
 
 
 def _evaluate_translator(translator: Translator, corpus: corpora.Corpus, progress: bool) -> dict:
-    """scores : greedy on validation and on each test, and with a beam of 5 on each test (`..._beam_5`). `unseen` is the score on
-    the test sentences that are not among the training sources, when some are. alignment : see `alignment.report`.
+    """scores : greedy on validation and on each test, and with a beam of 5 on each test (`..._beam_5`). `unseen` is the
+    score on the test sentences that are not among the training sources, when some are. alignment : see
+    `alignment.report`.
     ms_per_sentence : median over 100 sentences of validation, one at a time, greedy.
     """
     training_sources = {source for source, _ in corpus.train}

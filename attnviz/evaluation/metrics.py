@@ -19,7 +19,8 @@ Measure = Callable[[Texts, Texts], tuple[float, str]]
 
 @dataclass(frozen=True)
 class Metric:
-    """key : its name in scores and cards. title : for readers. measure(hypotheses, references) -> 0 to 100, and its signature."""
+    """key : its name in scores and cards. title : for readers. measure(hypotheses, references) -> 0 to 100, and its
+    signature."""
 
     key: str
     title: str

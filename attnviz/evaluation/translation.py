@@ -64,7 +64,8 @@ def translations(
 
     seconds                     of tokenizing, decoding with the attention weights kept, and joining pieces to texts
     sentences_per_second, ms_per_sentence   over the sentences with visible text
-    entropy_nats, max_weight    see `MeanEntropy`; the <eos> row counts. A mean over all heads is the mean of each head's mean
+    entropy_nats, max_weight    see `MeanEntropy`; the <eos> row counts. A mean over all heads is the mean of each
+    head's mean
     antidiagonal                see `AntiDiagonal`; for the toy task of reversal only
     and the results of the attention metrics in `also`.
 

@@ -25,7 +25,8 @@ def hatched(hidden: np.ndarray) -> str:
 def crossed(cells: Iterable[tuple[int, int]]) -> str:
     """A frame round each cell (y, x), and a cross in it."""
     return "".join(
-        f"M{x - 0.48},{y - 0.48}H{x + 0.48}V{y + 0.48}H{x - 0.48}ZL{x + 0.48},{y + 0.48}M{x + 0.48},{y - 0.48}L{x - 0.48},{y + 0.48}"
+        f"M{x - 0.48},{y - 0.48}H{x + 0.48}V{y + 0.48}H{x - 0.48}Z"
+        f"L{x + 0.48},{y + 0.48}M{x + 0.48},{y - 0.48}L{x - 0.48},{y + 0.48}"
         for y, x in cells
     )
 

@@ -87,7 +87,10 @@ def lines_words(grids: Sequence, least: float) -> str:
     """For which weights a picture of lines from token to token (`token_lines`) has lines, and how to read it."""
     if not any((np.where(grid.visible, np.nan_to_num(grid.weights), 0) >= least).any() for grid in grids):
         return f"No weight reaches {least:g}, so there are no lines: attention is spread almost evenly"
-    return f"Lines show weights of at least {least:g}. Point at a token on the left for its row, on the right for its column"
+    return (
+        f"Lines show weights of at least {least:g}. Point at a token on the left for its row, on the right for its "
+        "column"
+    )
 
 
 def listed(names: Sequence[str]) -> str:

@@ -72,8 +72,8 @@ def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
 
 
 def _check_fits(name: str, config: Config, root: Path) -> None:
-    """CheckpointError unless the weights in the file have the names and shapes of the model that the config describes; before
-    anything of its size is made."""
+    """CheckpointError unless the weights in the file have the names and shapes of the model that the config describes;
+    before anything of its size is made."""
     path = Path(root) / name / "model.safetensors"
     try:
         shapes = weights_header.shapes(path)

@@ -35,8 +35,8 @@ class Classifier(Trained):
         return classifier
 
     def trace(self, text: str, target: str | None = None) -> Trace:
-        """Classify a text, with all attention weights. The target of the trace is one token, the label: the most probable
-        one, or `target`.
+        """Classify a text, with all attention weights. The target of the trace is one token, the label: the most
+        probable one, or `target`.
 
         translation, log_probs   the label, and the log of its probability; `alternatives` has every label's
         cross map                the pooling: how much of each token is in the vector that decides

@@ -17,8 +17,10 @@ class TextError(ValueError):
 class Model(Protocol):
     """A model with its tokenizer: text in, Trace out.
 
-    name : as `attnviz.load` takes it. title : for readers. mechanism : the mechanism, or the family of a Hugging Face model.
-    head_kinds : kinds of attention that have heads to show, in the order of the model. limit : tokens of the longest text.
+    name : as `attnviz.load` takes it. title : for readers. mechanism : the mechanism, or the family of a Hugging Face
+        model.
+    head_kinds : kinds of attention that have heads to show, in the order of the model. limit : tokens of the longest
+        text.
     labels : those that a classifier chooses from; () of a model that writes or reads text.
     """
 

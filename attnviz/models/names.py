@@ -1,4 +1,5 @@
-"""Names of models: PAIR/MECHANISM of a trained one, such as en-fr/bahdanau, and hf:NAME of a Hugging Face model. No torch here."""
+"""Names of models: PAIR/MECHANISM of a trained one, such as en-fr/bahdanau, and hf:NAME of a Hugging Face model. No
+torch here."""
 
 import os.path
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from attnviz.data.tasks import Task
 
 @dataclass(frozen=True, order=True)
 class ModelName:
-    """A language pair or another task, and a mechanism: what a checkpoint's folder is called. `str` gives PAIR/MECHANISM."""
+    """A language pair or another task, and a mechanism: what a checkpoint's folder is called. `str` gives
+    PAIR/MECHANISM."""
 
     pair: str
     mechanism: str
@@ -49,7 +51,8 @@ def without_prefix(text: str) -> str:
 
 @dataclass(frozen=True)
 class HuggingFaceName:
-    """A model for the transformers library. path : its folder, or its name on the Hugging Face hub. `str` gives hf:PATH."""
+    """A model for the transformers library. path : its folder, or its name on the Hugging Face hub. `str` gives
+    hf:PATH."""
 
     path: str
 

@@ -52,12 +52,14 @@ class Translator(Trained):
         beam: int = 1,
         keep: Collection[str] = ("maps",),
     ) -> Iterator[Trace | Measured | TextError]:
-        """`trace` of each text (and target: None leaves it to the model) in the order given, in batches of like lengths.
+        """`trace` of each text (and target: None leaves it to the model) in the order given, in batches of like
+        lengths.
 
-        The same tokens as one by one, and the same numbers to rounding. Texts may be any number: some hundreds are read at a
-        time. A text that cannot be read yields its TextError in its place.
-        keep : ("maps",) yields Trace; ("statistics",) Measured, without weights, which is sooner; both, Measured with its trace.
-        Raises ValueError for a beam, batch_size or keep out of range, and when there are more texts than targets or fewer.
+        The same tokens as one by one, and the same numbers to rounding. Texts may be any number: some hundreds are read
+        at a time. A text that cannot be read yields its TextError in its place.
+        keep : ("maps",) yields Trace; ("statistics",) Measured, without weights, which is sooner; both, Measured with
+        its trace. Raises ValueError for a beam, batch_size or keep out of range, and when there are more texts than
+        targets or fewer.
         """
         check_beam(beam)
         batches.check_size(batch_size)

@@ -1,4 +1,5 @@
-"""Studies of the trained models, each run by one command: numbers, a picture, and a section of the checkpoints' README.md.
+"""Studies of the trained models, each run by one command: numbers, a picture, and a section of the checkpoints'
+README.md.
 
 A study is a module with TITLE, DESCRIPTION (of its picture), COLUMNS (of the picture's panels), and
     measure(config) -> dict     the raw numbers: lists of records, and `measured_models.record`

@@ -16,11 +16,11 @@ DESCRIPTION = "The score of every model on validation after each epoch, one pane
 COLUMNS = 2
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)  # of the epochs
 _METHOD = (
-    "The score of greedy output on validation (for sst2 on dev) after a share of the epochs, from the cards. The epoch with the best "
-    "score ships. The loss on validation is in nats a token, without dropout or label smoothing. A model that was trained in more than "
-    "one run (*) shows the epochs of all runs that its card has; each run starts from the best epoch of the run before, and the best "
-    "epoch of the last run ships. A model that was distilled from other models (†) shows its own epochs. Scores of different pairs, "
-    "and of different metrics, cannot be compared."
+    "The score of greedy output on validation (for sst2 on dev) after a share of the epochs, from the cards. The epoch "
+    "with the best score ships. The loss on validation is in nats a token, without dropout or label smoothing. A model "
+    "that was trained in more than one run (*) shows the epochs of all runs that its card has; each run starts from "
+    "the best epoch of the run before, and the best epoch of the last run ships. A model that was distilled from other "
+    "models (†) shows its own epochs. Scores of different pairs, and of different metrics, cannot be compared."
 )
 
 
@@ -62,7 +62,8 @@ def _row(name: str, root: Path) -> dict | None:
 
 
 def _histories(runs: list[dict], key: str) -> tuple[list[list[dict]], int]:
-    """The histories of the last runs on the same data with the same metric, and the number of epochs before them, if known."""
+    """The histories of the last runs on the same data with the same metric, and the number of epochs before them, if
+    known."""
     histories = []
     for run in reversed(runs):
         history = run.get("history") or []

@@ -28,7 +28,8 @@ _PANELS = (
 
 
 def measure(config: StudyConfig) -> dict:
-    """rows: by run. The best epoch is measured. train_loss, val_loss : nats a token, without dropout or label smoothing."""
+    """rows: by run. The best epoch is measured. train_loss, val_loss : nats a token, without dropout or label
+    smoothing."""
     tests = {TEST: config.test}
     corpus = replace(config.corpus, train=config.corpus.train[:CAPTIONS], tests=tests)
     measured, rows = [], []
@@ -96,7 +97,10 @@ def text(results: dict) -> str:
         (MECHANISMS[name].title, f"{100 * rate:g} %", *_cells(group))
         for (name, rate), group in grouped(rows, "mechanism", "attention_dropout").items()
     ]
-    limits = "These are short runs on a part of the data. They compare the rates here, and do not say what is best for full training."
+    limits = (
+        "These are short runs on a part of the data. They compare the rates here, and do not say what is best for full "
+        "training."
+    )
     return "\n\n".join([_method(results), table(head, lines), seeds(rows), limits])
 
 
@@ -105,13 +109,14 @@ def _method(results: dict) -> str:
     epochs = listed([f"{titles([name])} {group[0]['epochs']}" for name, group in grouped(rows, "mechanism").items()])
     trained = listed(sorted({row["trained_on"] for row in rows}))
     return (
-        f"These models were trained for this study on the first {results['captions']:,} captions of the training data only, so "
-        "their scores are below those of the shipped models. Attention weights are dropped at the given rate in training. "
-        "Everything else, other dropout included, is the recipe of each mechanism, with fewer epochs so that a run is short "
-        f"({epochs}; on {trained}). The best epoch on validation is measured, with greedy decoding and BLEU 13a lower-cased. "
-        f"Entropy and maximum weight are means over all cross-attention rows, heads and layers on {TEST}. Losses are in nats a "
-        "token, without dropout or label smoothing, on all validation captions and on the same number of training captions "
-        f"({results['compared']:,}); the gap is the validation loss minus the training loss."
+        f"These models were trained for this study on the first {results['captions']:,} captions of the training data "
+        "only, so their scores are below those of the shipped models. Attention weights are dropped at the given rate "
+        "in training. Everything else, other dropout included, is the recipe of each mechanism, with fewer epochs so "
+        f"that a run is short ({epochs}; on {trained}). The best epoch on validation is measured, with greedy decoding "
+        "and BLEU 13a lower-cased. Entropy and maximum weight are means over all cross-attention rows, heads and "
+        f"layers on {TEST}. Losses are in nats a token, without dropout or label smoothing, on all validation captions "
+        f"and on the same number of training captions ({results['compared']:,}); the gap is the validation loss minus "
+        "the training loss."
     )
 
 

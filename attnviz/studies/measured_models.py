@@ -1,4 +1,5 @@
-"""The models that the studies measure: the checkpoints, the same models trained with other seeds, and a record of both."""
+"""The models that the studies measure: the checkpoints, the same models trained with other seeds, and a record of
+both."""
 
 import platform
 from collections.abc import Iterable, Iterator, Sequence
@@ -73,7 +74,8 @@ def load(name: str, root: Path, seed: int | None = None) -> MeasuredModel:
 
 
 def models(config: StudyConfig, mechanisms: Iterable[str]) -> Iterator[MeasuredModel]:
-    """The checkpoints of these mechanisms, each followed by the same model with other seeds, until there are `seeds` of it.
+    """The checkpoints of these mechanisms, each followed by the same model with other seeds, until there are `seeds` of
+    it.
 
     The other seeds are trained in out/seed-N, or resumed there, with the settings on the card of the checkpoint.
     """
@@ -87,7 +89,8 @@ def models(config: StudyConfig, mechanisms: Iterable[str]) -> Iterator[MeasuredM
 
 
 def _train_with_seed(config: StudyConfig, shipped: MeasuredModel, seed: int) -> Path:
-    """Train a model again with another seed, in as many runs as the first time, unless that is done -> its folder of checkpoints.
+    """Train a model again with another seed, in as many runs as the first time, unless that is done -> its folder of
+    checkpoints.
 
     ValueError when the card does not say how the first one was trained, and when the folder holds a different model.
     """
@@ -118,8 +121,9 @@ def _training_configs(shipped: MeasuredModel, seed: int) -> list[TrainingConfig]
     )
     if not consistent or configs[0].start:
         raise ValueError(
-            f"{shipped.translator.name} cannot be trained with seed {seed}: its card must have the settings of a run that "
-            "began with random weights, and of the runs after it, all with one seed on the same data; use --seeds 1"
+            f"{shipped.translator.name} cannot be trained with seed {seed}: its card must have the settings of a run "
+            "that began with random weights, and of the runs after it, all with one seed on the same data; use --seeds "
+            "1"
         )
     return [replace(config, seed=seed, start="") for config in configs]
 
@@ -133,7 +137,8 @@ def _training_config(run: dict) -> TrainingConfig | None:
 
 
 def _train_run(config: StudyConfig, name: str, root: Path, run: TrainingConfig, start: Path | None) -> Path:
-    """Train one run below `root` unless that is done, with the tokenizer of the shipped models -> the folder of the model."""
+    """Train one run below `root` unless that is done, with the tokenizer of the shipped models -> the folder of the
+    model."""
     if not (root / name / "card.json").exists():
         tokenizer = (Path(config.root) / config.pair / "tokenizer.json").read_bytes()
         atomic.replace(root / config.pair / "tokenizer.json", lambda path: path.write_bytes(tokenizer))
@@ -142,14 +147,16 @@ def _train_run(config: StudyConfig, name: str, root: Path, run: TrainingConfig, 
 
 
 def link_counts(pairs: Sequence[gold.LinkedPair]) -> dict:
-    """The number of aligned sentence pairs and of sure links, and the error rate of the diagonal, which uses no attention."""
+    """The number of aligned sentence pairs and of sure links, and the error rate of the diagonal, which uses no
+    attention."""
     counts = [alignment.count(alignment.diagonal(len(p.target_words), len(p.source_words)), p) for p in pairs]
     total = sum(counts, Counts(0, 0, 0, 0))
     return {"pairs": len(pairs), "sure": total.sure, "diagonal": total.to_dict()["error_rate"]}
 
 
 def record(config: StudyConfig, measured: Iterable[MeasuredModel], mechanisms: Iterable[str] = ()) -> dict:
-    """What a study measured: models by the hash of their weights, missing ones, data by its hashes, versions, the device."""
+    """What a study measured: models by the hash of their weights, missing ones, data by its hashes, versions, the
+    device."""
     return {
         "pair": config.pair,
         "seeds": config.seeds,

@@ -12,7 +12,10 @@ from attnviz.studies.pictures import Panel, Series
 from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table, values
 
 TITLE = "Mechanisms compared"
-DESCRIPTION = "Mechanisms compared: BLEU, alignment error rate, entropy, maximum weight, time to translate a sentence, training time"
+DESCRIPTION = (
+    "Mechanisms compared: BLEU, alignment error rate, entropy, maximum weight, time to translate a sentence, training "
+    "time"
+)
 COLUMNS = 3
 _SCORES = ("bleu", "bleu_lc", "bleu_tok_lc", "chrf", "entropy_nats", "max_weight")
 _PANELS = (
@@ -26,7 +29,8 @@ _PANELS = (
 
 
 def measure(config: StudyConfig) -> dict:
-    """rows: by model. seconds, epochs : of all runs of its training, from its card. peak_memory_mb : of the last run."""
+    """rows: by model. seconds, epochs : of all runs of its training, from its card. peak_memory_mb : of the last
+    run."""
     measured = list(models(config, MECHANISMS))
     pairs = gold.shipped(config.pair)
     return {
@@ -98,15 +102,16 @@ def text(results: dict) -> str:
 
 def _method(links: dict) -> str:
     return (
-        f"Greedy translations of the {TEST} captions, scored with sacreBLEU (13a, lower-cased), BLEU on Moses words (tok-lc, as "
-        "papers on Multi30K report it) and chrF. Entropy and maximum weight are means over all cross-attention rows, heads and "
-        "layers of these translations; for several heads this is the mean of each head's mean. AER: alignment error rate on "
-        f"{links['pairs']} sentence pairs with {links['sure']} sure links set by hand, with forced decoding, each target word "
-        "aligned to the source word it attends to most; of several heads the best one, chosen on other sentences. The "
-        f"diagonal, which uses no attention, has {links['diagonal']:.2f}. Milliseconds: median of {TIMED} validation captions, "
-        "one at a time, attention weights kept, all models in this one run. Scores come from the cards, or are measured now "
-        "when a card lacks them. Alignment is measured now. Epochs and training time come from the cards and cover all runs of "
-        "the training; peak memory is that of the last run."
+        f"Greedy translations of the {TEST} captions, scored with sacreBLEU (13a, lower-cased), BLEU on Moses words "
+        "(tok-lc, as papers on Multi30K report it) and chrF. Entropy and maximum weight are means over all "
+        "cross-attention rows, heads and layers of these translations; for several heads this is the mean of each "
+        f"head's mean. AER: alignment error rate on {links['pairs']} sentence pairs with {links['sure']} sure links "
+        "set by hand, with forced decoding, each target word aligned to the source word it attends to most; of several "
+        "heads the best one, chosen on other sentences. The diagonal, which uses no attention, has "
+        f"{links['diagonal']:.2f}. Milliseconds: median of {TIMED} validation captions, one at a time, attention "
+        "weights kept, all models in this one run. Scores come from the cards, or are measured now when a card lacks "
+        "them. Alignment is measured now. Epochs and training time come from the cards and cover all runs of the "
+        "training; peak memory is that of the last run."
     )
 
 
@@ -140,7 +145,8 @@ def _limits(rows: list[dict]) -> str:
     if len(epochs) > 1:
         numbers = listed([str(count) for count in sorted(epochs)])
         sentences.append(
-            f"The models were trained for {numbers} epochs, so rows compare these models, not mechanisms with equal training."
+            f"The models were trained for {numbers} epochs, so rows compare these models, not mechanisms with equal "
+            "training."
         )
     remarks = [f"{MECHANISMS[row['mechanism']].title}: {row['remark']}" for row in rows if row["remark"]]
     return " ".join([*sentences, *(["From the cards:"] if remarks else []), *remarks])

@@ -97,8 +97,8 @@ def text(results: dict) -> str:
         "recall",
     )
     limits = (
-        "The models differ in more than the order: Luong's decoder also feeds its attentional vector into the next step and "
-        "predicts from that vector alone. Each was trained separately."
+        "The models differ in more than the order: Luong's decoder also feeds its attentional vector into the next "
+        "step and predicts from that vector alone. Each was trained separately."
     )
     parts = [
         _method(results["links"]),
@@ -113,12 +113,13 @@ def text(results: dict) -> str:
 
 def _method(links: dict) -> str:
     return (
-        "Bahdanau's decoder attends first, with the state before the step, which has not seen the last token. Luong's decoder "
-        "steps first and attends with the new state, which has seen it. Both use the same score here, v · tanh(W [s; h]) "
-        f"({titles(ORDERS)}). Alignment error rate on {links['pairs']} sentence pairs with {links['sure']} sure links set by "
-        "hand, with forced decoding, each target word aligned to the source word it attends to most. A shift of +1 takes a "
-        "word's attention from the row one step later, −1 from the row one step earlier: attention that is late or early has "
-        f"its smallest error there. The diagonal, which uses no attention, has {links['diagonal']:.3f}."
+        "Bahdanau's decoder attends first, with the state before the step, which has not seen the last token. Luong's "
+        "decoder steps first and attends with the new state, which has seen it. Both use the same score here, v · "
+        f"tanh(W [s; h]) ({titles(ORDERS)}). Alignment error rate on {links['pairs']} sentence pairs with "
+        f"{links['sure']} sure links set by hand, with forced decoding, each target word aligned to the source word it "
+        "attends to most. A shift of +1 takes a word's attention from the row one step later, −1 from the row one step "
+        "earlier: attention that is late or early has its smallest error there. The diagonal, which uses no attention, "
+        f"has {links['diagonal']:.3f}."
     )
 
 

@@ -1,7 +1,7 @@
 """Panels of points and lines -> one SVG picture on white, drawn by matplotlib (the extra `studies` of this project).
 
-Every mechanism has its colour from the page (Okabe-Ito, see figures/theme.py), and its own dash and marker, so that the picture
-can be read in grey and with every kind of colour blindness.
+Every mechanism has its colour from the page (Okabe-Ito, see figures/theme.py), and its own dash and marker, so that the
+picture can be read in grey and with every kind of colour blindness.
 """
 
 import importlib.util
@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 from attnviz.figures.theme import LIGHT, Line, lines
 
-INSTALL = "no picture was drawn because matplotlib is missing; install it (pip install 'attnviz[studies]') and run the study again"
+INSTALL = (
+    "no picture was drawn because matplotlib is missing; install it (pip install 'attnviz[studies]') and run the study "
+    "again"
+)
 _DASHES = {
     "solid": "-",
     "dash": (0, (5, 2)),
@@ -47,7 +50,8 @@ _NAME = (2.5, 0.25)  # inches, of a name in the legend
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one name. low, high : ends of the bar at each point. marks, line : draw the points, draw lines between them."""
+    """Points of one name. low, high : ends of the bar at each point. marks, line : draw the points, draw lines between
+    them."""
 
     name: str
     x: tuple[float, ...]

@@ -1,4 +1,5 @@
-"""What a study writes to the folder of checkpoints: studies/NAME.json, studies/NAME.svg, and its section of README.md."""
+"""What a study writes to the folder of checkpoints: studies/NAME.json, studies/NAME.svg, and its section of
+README.md."""
 
 import json
 import re
@@ -38,8 +39,8 @@ def section(name: str, study, results: dict, picture: bool) -> str:
     parts += [f"These models were missing: {tables.titles(results['missing'])}."] if results["missing"] else []
     versions = ", ".join(f"{package} {version}" for package, version in results["versions"].items())
     parts.append(
-        f"Made by `{results['command']}` ({versions}; {results['device']}). The raw numbers, with the hashes of models and "
-        f"data: [studies/{name}.json](studies/{name}.json)."
+        f"Made by `{results['command']}` ({versions}; {results['device']}). The raw numbers, with the hashes of models "
+        f"and data: [studies/{name}.json](studies/{name}.json)."
     )
     return "\n\n".join(parts)
 
@@ -57,7 +58,8 @@ def insert(text: str, name: str, section: str, where: str = "the text") -> str:
 
 
 def dumps(results: dict) -> str:
-    """JSON with one record, or one top-level entry, on each line, so that changes show in a diff. ValueError for NaN."""
+    """JSON with one record, or one top-level entry, on each line, so that changes show in a diff. ValueError for
+    NaN."""
     entries = []
     for key, value in results.items():
         records = value if isinstance(value, list) and value and isinstance(value[0], dict) else None

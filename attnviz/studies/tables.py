@@ -66,4 +66,7 @@ def seeds(rows: Iterable[Row]) -> str:
     by_mechanism = "; ".join(f"{MECHANISMS[name].title}: {count}" for name, count in runs.items())
     same = len(set(runs.values())) == 1
     count = f"{min(runs.values())} seeds each" if same else f"Seeds: {by_mechanism}"
-    return f"{count}; numbers are means over the seeds ± the sample standard deviation, and bars show the smallest and largest."
+    return (
+        f"{count}; numbers are means over the seeds ± the sample standard deviation, and bars show the smallest and "
+        "largest."
+    )

@@ -25,14 +25,16 @@ def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: 
 
 
 def read_origins(start: Path | None, teachers: Sequence[Path]) -> dict:
-    """What a card says of the run of the initial weights and of the teachers, from their cards. Raises CheckpointError."""
+    """What a card says of the run of the initial weights and of the teachers, from their cards. Raises
+    CheckpointError."""
     return provenance.begun(start) | provenance.taught(teachers)
 
 
 def card(name: str, root: Path, corpus: corpora.Corpus, command: str) -> dict:
     """The card of a checkpoint with its training run. The scores are those of the weights as shipped, in fp16.
 
-    corpus : what the run read. command : what repeats the run. What the run did not record is None. Raises CheckpointError.
+    corpus : what the run read. command : what repeats the run. What the run did not record is None. Raises
+        CheckpointError.
     """
     model_name = ModelName.parse(name)
     run = saved_run.read(Path(root) / name)

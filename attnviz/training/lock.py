@@ -30,8 +30,8 @@ def locked(folder: Path) -> Iterator[None]:
             who = file.read(20).strip()
             file.close()
             raise ValueError(
-                f"another training is at work in {folder}{f' (process {who})' if who else ''}; wait until it ends, or choose "
-                "another --out"
+                f"another training is at work in {folder}{f' (process {who})' if who else ''}; wait until it ends, or "
+                "choose another --out"
             )
         if _is_there(path, file.fileno()):
             break

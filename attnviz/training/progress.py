@@ -1,4 +1,5 @@
-"""What is printed after each epoch: its scores, and one sentence with the source token that each output token attends to most."""
+"""What is printed after each epoch: its scores, and one sentence with the source token that each output token attends
+to most."""
 
 from attnviz import select, stats
 from attnviz.data.readers import Pairs
@@ -19,7 +20,8 @@ def example(val: Pairs) -> str:
 def report(trainer: Trainer, text: SubwordTokenizer, name: str, sentence: str) -> str:
     """The scores of the last epoch, the sentence, the model's output, and each output token with [its source token].
 
-    name : of the model. Weights are those of the last layer, the mean of its heads. Without attention the output alone is shown.
+    name : of the model. Weights are those of the last layer, the mean of its heads. Without attention the output alone
+        is shown.
     """
     last, config = trainer.history[-1], trainer.config
     scores = ", ".join(f"{name} {last[name]}" for name in last if name.startswith("val_"))

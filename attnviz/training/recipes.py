@@ -15,7 +15,8 @@ from attnviz.networks.registry import build
 from attnviz.training.config import TrainingConfig
 
 _RECURRENT = {"epochs": 20, "options": {"dropout": 0.3}}
-# At the full learning rate the bilinear score saturates within one epoch: all weights become 0 or 1, and little is learnt.
+# At the full learning rate the bilinear score saturates within one epoch: all weights become 0 or 1, and little is
+# learnt.
 _BILINEAR = _RECURRENT | {"rates": {"attention.key.weight": 0.1}}
 # The dot product saturates in the same way once the GRU units do, so their input weights learn more slowly.
 _INPUTS = ["encoder.rnn.weight_ih_l0", "encoder.rnn.weight_ih_l0_reverse", "cell.weight_ih"]
@@ -37,7 +38,8 @@ RECIPES = {
         "learning_rate": 2e-3,
         "options": {"width": 192, "hidden": 768, "layers": 3, "heads": 4, "dropout": 0.3},
     },
-    # At the full learning rate the self-attention overfits the few training sentences: the dev loss rises from epoch 2 on.
+    # At the full learning rate the self-attention overfits the few training sentences: the dev loss rises from epoch 2
+    # on.
     "self-attention": {
         "epochs": 8,
         "learning_rate": 2e-3,
@@ -51,8 +53,8 @@ RECIPES = {
         "options": {"attention_dropout": 0.3},
     },
 }
-# Distillation overfits less: soft targets are seldom sure, and n-grams add texts. The `rates` of the recipe stay, because the
-# full learning rate was no better here either.
+# Distillation overfits less: soft targets are seldom sure, and n-grams add texts. The `rates` of the recipe stay,
+# because the full learning rate was no better here either.
 DISTILLATION = {
     "epochs": 8,
     "learning_rate": 3e-3,
@@ -73,7 +75,8 @@ def recipe(mechanism: str) -> TrainingConfig:
 
 
 def training_config(pair: str, mechanism: str, options: dict | None = None, **changes) -> TrainingConfig:
-    """The recipe of a mechanism, then the changes of the task, then `changes`. `options` are added to the model's options.
+    """The recipe of a mechanism, then the changes of the task, then `changes`. `options` are added to the model's
+    options.
 
     ValueError for an unknown mechanism, a mechanism of another task, and options with which no model can be built.
     """

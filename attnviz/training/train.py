@@ -45,12 +45,14 @@ def train(
 ) -> Path:
     """Train a model in `root/pair/mechanism`, or resume the run there, and write its card; returns that folder.
 
-    command : what repeats the run, for the card. save_every : seconds between saves within an epoch. compile : see `Trainer`.
+    command : what repeats the run, for the card. save_every : seconds between saves within an epoch. compile : see
+        `Trainer`.
     restart : begin again; when the new run saves its first model, a finished model is moved to the folder `before`.
-    start : folder of the checkpoint with the initial weights and the tokenizer (fine-tuning); random weights without it.
+    start : folder of the checkpoint with the initial weights and the tokenizer (fine-tuning); random weights without
+        it.
     teachers : folders of classifiers from which a classifier learns instead of from the labels (distillation.py).
-    Pairs that are too long are left out, with a message. ValueError when the folder holds a finished model without its run,
-    or a run with different settings or data, or when another process trains there; CheckpointError; Diverged.
+    Pairs that are too long are left out, with a message. ValueError when the folder holds a finished model without its
+    run, or a run with different settings or data, or when another process trains there; CheckpointError; Diverged.
     """
     folder = Path(root) / pair / config.mechanism
     config = _with_fingerprints(config, folder, start, teachers)
@@ -103,8 +105,8 @@ def _length_filtered(corpus: corpora.Corpus, text: SubwordTokenizer) -> corpora.
     corpus, left_out = length_filter(corpus, text)
     if left_out:
         tqdm.write(
-            f"{len(left_out)} of {total} sentences are left out: more than {LONGEST} pieces, or no visible character, on one "
-            f"side; the first is {left_out[0][:80]!r}",
+            f"{len(left_out)} of {total} sentences are left out: more than {LONGEST} pieces, or no visible character, "
+            f"on one side; the first is {left_out[0][:80]!r}",
             file=sys.stderr,
         )
     return corpus
@@ -213,7 +215,8 @@ def _finish_epoch(trainer: Trainer, folder: Path, text: SubwordTokenizer, corpus
 
 
 def _move_to_before(folder: Path) -> None:
-    """Keep a finished model in the folder `before`, where the page does not look. Its card does not fit the new weights."""
+    """Keep a finished model in the folder `before`, where the page does not look. Its card does not fit the new
+    weights."""
     for path in [folder / name for name in ("model.safetensors", "config.json", card.FILE)]:
         if path.is_file():  # a damaged checkpoint may lack one
             atomic.replace(folder / "before" / path.name, lambda temporary: shutil.copyfile(path, temporary))

@@ -12,7 +12,8 @@ from attnviz.training.trainers.trainer import Trainer
 
 
 def score_key(corpus: corpora.Corpus) -> str:
-    """The name of the score in a run's history, such as val_bleu_lc. The best epoch is the one with the highest score."""
+    """The name of the score in a run's history, such as val_bleu_lc. The best epoch is the one with the highest
+    score."""
     return f"val_{corpus.metric}"
 
 

@@ -20,7 +20,8 @@ UNKNOWN_SHARE = 0.05  # a warning is given above this share of them
 
 
 def choose(path: Path, corpus: Corpus, size: int, start: Path | None = None) -> SubwordTokenizer:
-    """The tokenizer for a run; `path`, ROOT/PAIR/tokenizer.json, is where it belongs. A new one has at most `size` pieces.
+    """The tokenizer for a run; `path`, ROOT/PAIR/tokenizer.json, is where it belongs. A new one has at most `size`
+    pieces.
 
     start : folder of the checkpoint with the initial weights, whose tokenizer is used. ValueError when `path` holds a
     different one; CheckpointError.
@@ -36,7 +37,8 @@ def choose(path: Path, corpus: Corpus, size: int, start: Path | None = None) -> 
 
 
 def save(path: Path, text: SubwordTokenizer, start: Path | None = None) -> None:
-    """Write the tokenizer to `path` unless it is there. ValueError when another run has written a different one meanwhile."""
+    """Write the tokenizer to `path` unless it is there. ValueError when another run has written a different one
+    meanwhile."""
     if path.is_file():
         if SubwordTokenizer.load(path).backend.to_str() != text.backend.to_str():
             raise ValueError(f"another run started at the same time and wrote {path}; choose another --out")

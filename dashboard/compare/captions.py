@@ -52,8 +52,8 @@ def _gold_links(column: Column) -> str:
 def no_attention(column: Column, width: int) -> str:
     """What a column without a heatmap shows. width : of the vector that stands for the sentence."""
     return (
-        f'<p class="unattended"><b>No attention:</b> the whole sentence is compressed into one vector of {width} numbers, '
-        f"the same at every step. There are no weights to show.{_unknown(column)}</p>"
+        f'<p class="unattended"><b>No attention:</b> the whole sentence is compressed into one vector of {width} '
+        f"numbers, the same at every step. There are no weights to show.{_unknown(column)}</p>"
     )
 
 

@@ -109,7 +109,8 @@ class CompareScene:
         return {column.title: column.frame for column in self.mapped}
 
     def summary(self) -> pd.DataFrame:
-        """Mean and population standard deviation of each statistic over the rows on show; tidy. Positions count from 1."""
+        """Mean and population standard deviation of each statistic over the rows on show; tidy. Positions count from
+        1."""
         frames = [frame.assign(mechanism=title) for title, frame in self.frames().items()]
         summary = stats.summarise(pd.concat(frames, ignore_index=True))
         summary.loc[summary["statistic"] == "expected_position", "mean"] += 1

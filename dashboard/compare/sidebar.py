@@ -72,8 +72,8 @@ def _gold(pair: str) -> dict:
         key="gold",
         bind="query-params",
         on_change=_take,
-        help=f"{len(sentences)} sentences whose words were aligned by hand. Choose one: it becomes the sentence, and its "
-        "translation becomes the text for all models. Its links are outlined on the maps, with the alignment error "
+        help=f"{len(sentences)} sentences whose words were aligned by hand. Choose one: it becomes the sentence, and "
+        "its translation becomes the text for all models. Its links are outlined on the maps, with the alignment error "
         "rate.",
     )
     return {
@@ -124,7 +124,8 @@ def _reading() -> dict:
         format_func=BEAMS.get,
         key="beam",
         bind="query-params",
-        help="Greedy decoding takes the most probable piece at each step. A beam of 5 keeps the five most probable texts.",
+        help="Greedy decoding takes the most probable piece at each step. A beam of 5 keeps the five most probable "
+        "texts.",
     )
     return {"beam": beam, "words": widgets.words(), "special": widgets.special()}
 

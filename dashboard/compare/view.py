@@ -132,9 +132,10 @@ def _together(current: CompareScene, dark: bool) -> None:
     if current.choices.tables:
         st.html("".join(tables.steps_table(column) for column in current.mapped))
     left, right = st.columns([3, 2], gap="large") if current.differences else (st.container(), None)
+    explained = ("entropy", "effective positions", "Gini coefficient", "expected position", "Jensen–Shannon distance")
     left.html(
         f'{left_out}<p class="small">{captions.steps_note(current)}</p>'
-        f"{terms.line('entropy', 'effective positions', 'Gini coefficient', 'expected position', 'Jensen–Shannon distance')}"
+        f"{terms.line(*explained)}"
         f"{tables.comparison_table(current)}{tables.disagreement_table(current)}{terms.caveat()}"
     )
     if right is not None:

@@ -18,7 +18,8 @@ _ALLOWED = "own_allowed"  # the name that may be looked up on the hub, in this s
 
 
 def show() -> dict:
-    """Everything but the text -> fields of HeadsChoices, `source` None where there is a `problem`; model : of the control."""
+    """Everything but the text -> fields of HeadsChoices, `source` None where there is a `problem`; model : of the
+    control."""
     widgets.brand("Every layer and head of one model: overview, close-up, statistics, and heads switched off.")
     model = st.selectbox(
         "Model",
@@ -55,8 +56,9 @@ def _own() -> Source:
         bind="query-params",
         on_change=_allow_typed,
         placeholder="./my-bert or openai-community/gpt2",
-        help="A model with its tokenizer, as save_pretrained() of the transformers library writes it: for example BERT, GPT, T5, "
-        "BART or Marian. Weights are read from safetensors files only. Code that comes with a model is never run.",
+        help="A model with its tokenizer, as save_pretrained() of the transformers library writes it: for example "
+        "BERT, GPT, T5, BART or Marian. Weights are read from safetensors files only. Code that comes with a model is "
+        "never run.",
     )
     name = without_prefix(typed.strip())
     if not name:
@@ -64,8 +66,8 @@ def _own() -> Source:
     if not _is_folder(name) and st.session_state.get(_ALLOWED) != name:
         st.button("Look it up on the Hugging Face hub", key="look_up", on_click=_allow, args=(name,))
         raise Waiting(
-            f"{name[:80]} is not a folder on this machine. Click the button on the left to load it from the Hugging Face hub. "
-            "The hub then sees your IP address and this name."
+            f"{name[:80]} is not a folder on this machine. Click the button on the left to load it from the Hugging "
+            "Face hub. The hub then sees your IP address and this name."
         )
     return sources.Own(str(HuggingFaceName(name)))
 
@@ -89,11 +91,13 @@ def _saved() -> Source:
         "Trace file",
         [ending.removeprefix(".") for ending in files.FORMATS],
         key="file",
-        help="A file that attnviz.save_trace() or Trace.to_json() has written, also of a trace made by attnviz.from_arrays().",
+        help="A file that attnviz.save_trace() or Trace.to_json() has written, also of a trace made by "
+        "attnviz.from_arrays().",
     )
     if file is None:
         raise Waiting(
-            "Choose a trace file on the left: a file that attnviz.save_trace() has written. (A link to this page does not hold the file.)"
+            "Choose a trace file on the left: a file that attnviz.save_trace() has written. (A link to this page does "
+            "not hold the file.)"
         )
     return sources.Saved(("trace", file.file_id), file.name, memory.uploaded_trace(st.session_state, file))
 

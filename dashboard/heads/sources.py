@@ -53,7 +53,8 @@ class Shipped:
 
 @dataclass(frozen=True)
 class Own:
-    """A model for the transformers library, `hf:` and its folder or its name on the hub. Loaded when it is made; raises ValueError."""
+    """A model for the transformers library, `hf:` and its folder or its name on the hub. Loaded when it is made; raises
+    ValueError."""
 
     name: str
     mechanism = ""

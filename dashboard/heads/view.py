@@ -78,5 +78,6 @@ def _download(current: HeadsScene) -> None:
         "trace.safetensors",
         on_click="ignore",
         key="keep",
-        help="Everything that this page shows. Open it here as “A saved trace”, or in Python with attnviz.load_trace().",
+        help="Everything that this page shows. Open it here as “A saved trace”, or in Python with "
+        "attnviz.load_trace().",
     )

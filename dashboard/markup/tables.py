@@ -25,7 +25,8 @@ def table(
     head = "".join(f'<th scope="col" lang="{column}">{html.escape(name)}</th>' for name in columns)
     look = "" if cells == "en" else f' lang="{inner}" dir="auto"'
     body = "".join(
-        f'<tr><th scope="row" lang="{row}">{html.escape(name)}</th>{"".join(f"<td{look}>{html.escape(text)}</td>" for text in texts)}</tr>'
+        '<tr><th scope="row" '
+        f'lang="{row}">{html.escape(name)}</th>{"".join(f"<td{look}>{html.escape(text)}</td>" for text in texts)}</tr>'
         for name, texts in rows
     )
     return (

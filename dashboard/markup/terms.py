@@ -30,7 +30,8 @@ TERMS = {
         "Σⱼ αⱼ j",
     ),
     "log-probability": Term(
-        "How sure the model is of a text: the sum over its pieces, in nats. 0 is certain, and −0.69 is a probability of a half.",
+        "How sure the model is of a text: the sum over its pieces, in nats. 0 is certain, and −0.69 is a probability "
+        "of a half.",
         "ln p(y|x) = Σₜ ln p(yₜ | y₁ … yₜ₋₁, x)",
     ),
     "<eos>": Term(
@@ -38,17 +39,17 @@ TERMS = {
         "particular; in the target it is the step at which the model decides to stop.",
     ),
     "piece": Term(
-        "Models read and write parts of words from a fixed vocabulary. A frequent word is one piece; a rare one is several, "
-        "and the second begins with · here.",
+        "Models read and write parts of words from a fixed vocabulary. A frequent word is one piece; a rare one is "
+        "several, and the second begins with · here.",
     ),
     "head": Term(
-        "A Transformer layer attends several times at once, each time with its own matrices. Each of these is a head, with "
-        "a map of its own.",
+        "A Transformer layer attends several times at once, each time with its own matrices. Each of these is a head, "
+        "with a map of its own.",
         "headᵢ = softmax(Qᵢ Kᵢᵀ / √d) Vᵢ",
     ),
     "rollout": Term(
-        "Follows attention down through the layers: how much of each source token reaches a place. Half of each layer is the "
-        "residual connection.",
+        "Follows attention down through the layers: how much of each source token reaches a place. Half of each layer "
+        "is the residual connection.",
         "R = Ã_L … Ã₁, with Ã = (A + I) / 2",
     ),
     "Jensen–Shannon distance": Term(
@@ -85,6 +86,6 @@ def caveat() -> str:
         f'<a href="{address}" target="_blank" rel="noopener">{html.escape(name)}</a>' for name, address in REFERENCES
     )
     return (
-        '<p class="small caveat"><b>Attention is not by itself an explanation.</b> A weight says where a model reads, not what '
-        f"its output depends on: {links}.</p>"
+        '<p class="small caveat"><b>Attention is not by itself an explanation.</b> A weight says where a model reads, '
+        f"not what its output depends on: {links}.</p>"
     )

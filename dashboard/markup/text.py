@@ -22,7 +22,10 @@ def named_card(title: str, card: str) -> str:
 def output(trace: Trace, language: str) -> str:
     """What the model wrote, or was made to write, and its log-probability."""
     if not trace.target:
-        return f'<p class="what" role="status">The model reads these {len(trace.source)} tokens. It does not write text.</p>'
+        return (
+            f'<p class="what" role="status">The model reads these {len(trace.source)} tokens. It does not write '
+            "text.</p>"
+        )
     text = said(trace.translation, language) if trace.translation else "<i>empty: the model ended at once</i>"
     how = "forced; " if trace.forced else ""
     cut = "" if trace.complete else " · cut at the length limit"

@@ -1,7 +1,8 @@
-"""What all sessions share, because nothing in it can change: models, tokenizers and traces. The only file with `st.cache_*`.
+"""What all sessions share, because nothing in it can change: models, tokenizers and traces. The only file with
+`st.cache_*`.
 
-Each function takes names and texts. Behind it is a cached one that also takes a stamp of the model's files, so that a model
-whose files have changed is read again.
+Each function takes names and texts. Behind it is a cached one that also takes a stamp of the model's files, so that a
+model whose files have changed is read again.
 """
 
 from collections.abc import Callable
@@ -48,7 +49,8 @@ def measure(choices, shown):
 
 
 def nearest(choices, shown, head):
-    """The other heads by their distance from one head, of the trace at the level shown; computed once; not to be written to."""
+    """The other heads by their distance from one head, of the trace at the level shown; computed once; not to be
+    written to."""
     return _nearest(choices.source.key, choices.text, choices.words, head, shown)
 
 

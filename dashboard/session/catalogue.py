@@ -39,8 +39,8 @@ def many_headed_of(pair: str) -> list[str]:
 
 
 def layers_and_heads(model: str | None) -> tuple[int, int]:
-    """Of a model with several heads in a layer, as it was trained; (1, 1) when there is none or it cannot be read: then it is
-    not shown either."""
+    """Of a model with several heads in a layer, as it was trained; (1, 1) when there is none or it cannot be read: then
+    it is not shown either."""
     if model is None:
         return 1, 1
     try:

@@ -1,4 +1,5 @@
-"""A note on what a link asked for and this page does not have. Streamlit takes such values out of the address silently."""
+"""A note on what a link asked for and this page does not have. Streamlit takes such values out of the address
+silently."""
 
 import contextlib
 from collections.abc import MutableMapping
@@ -11,7 +12,8 @@ from dashboard.markup.text import markdown
 _ASKED = "asked by the link"
 _MAY_BE_EMPTY = ("text", "force", "own", "gold", "order", "color", "off", "compare", "show")
 _QUOTED = 80  # characters of a value
-# What the address may call the value of a control: Streamlit leaves out a value that is the default, which is no mistake.
+# What the address may call the value of a control: Streamlit leaves out a value that is the default, which is no
+# mistake.
 _WORDS = (
     str,
     lambda value: str(value).lower(),

@@ -50,7 +50,10 @@ def _use(example: str, on_change: Callable[[], None]) -> None:
 def counted(text: str) -> str:
     """How long a sentence is, and how long it may be. bridge.js counts in the same words while one types."""
     words = len(text.split())
-    return f"{words} word{'' if words == 1 else 's'} · {len(text)} of at most {LIMIT} characters (and {PIECES} word pieces)"
+    return (
+        f"{words} word{'' if words == 1 else 's'} · {len(text)} of at most {LIMIT} characters (and {PIECES} word "
+        "pieces)"
+    )
 
 
 def mechanisms(offered: list[str]) -> list[str]:
@@ -121,8 +124,8 @@ def words() -> bool:
         required=True,
         key="units",
         bind="query-params",
-        help="Models read pieces of words. For whole words, weights are summed over the pieces of a key and averaged over "
-        "the pieces of a query.",
+        help="Models read pieces of words. For whole words, weights are summed over the pieces of a key and averaged "
+        "over the pieces of a query.",
     )
     return units == "words"
 
@@ -134,8 +137,8 @@ def special(scope: str = "") -> bool:
         True,
         key="special",
         bind="query-params",
-        help="For example `<eos>`, which marks the end of a text. When special tokens are hidden, the other weights are scaled "
-        f"so that each row sums to 1, and the page says how much weight was removed. {scope}".strip(),
+        help="For example `<eos>`, which marks the end of a text. When special tokens are hidden, the other weights "
+        f"are scaled so that each row sums to 1, and the page says how much weight was removed. {scope}".strip(),
     )
 
 

@@ -27,7 +27,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--save",
         metavar="FILE",
         type=arguments.place,
-        help="write the trace as safetensors, or as JSON to FILE.json, for attnviz.load_trace and for the page Heads and layers",
+        help="write the trace as safetensors, or as JSON to FILE.json, for attnviz.load_trace and for the page Heads "
+        "and layers",
     )
     parser.add_argument(
         "--html",

@@ -18,7 +18,8 @@ def summary(trace: Trace) -> str:
 
 
 def translation(trace: Trace) -> str:
-    """The translation, its log-probability, and for each target token its probability and its most attended source token."""
+    """The translation, its log-probability, and for each target token its probability and its most attended source
+    token."""
     rows = [("step", "token", "probability")]
     for step, (token, log_prob) in enumerate(zip(trace.target, trace.log_probs), start=1):
         rows.append((str(step), plain(token.text), f"{math.exp(log_prob):.2f}"))

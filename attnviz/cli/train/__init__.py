@@ -7,8 +7,8 @@ from attnviz.cli import arguments
 
 HELP = "train a model, or resume a run that was stopped"
 DESCRIPTION = (
-    "Train a model and write its checkpoint and card, on the corpora of a pair or on your own sentences. Stopped at any time, "
-    "the same command continues."
+    "Train a model and write its checkpoint and card, on the corpora of a pair or on your own sentences. Stopped at "
+    "any time, the same command continues."
 )
 STYLES = ("written", "tokenised", "plain", "symbols")  # attnviz.data.styles.STYLES, which imports tokenizers
 
@@ -42,8 +42,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=arguments.place,
         action="append",
         default=[],
-        help="learn from the output of this classifier on the sentences and on n-grams of them, instead of from the labels "
-        "(distillation); may be repeated",
+        help="learn from the output of this classifier on the sentences and on n-grams of them, instead of from the "
+        "labels (distillation); may be repeated",
     )
     parser.add_argument(
         "--restart",
@@ -51,7 +51,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="begin again; a finished model in the folder is kept in its subfolder before/",
     )
     _add_sentences(parser.add_argument_group("sentences", "UTF-8 text, plain or gzipped"))
-    settings = "default: the recipe of pair and mechanism; for fewer than 10,000 pairs of your own, smaller batches and more epochs"
+    settings = (
+        "default: the recipe of pair and mechanism; for fewer than 10,000 pairs of your own, smaller batches and more "
+        "epochs"
+    )
     _add_settings(parser.add_argument_group("settings", settings))
 
 
@@ -66,8 +69,8 @@ def _add_sentences(group) -> None:
         "--val-size",
         type=arguments.count,
         metavar="N",
-        help="how many of your own pairs are used for validation (default: a twentieth, at most 1000; of few pairs a fifth, at "
-        "most 20)",
+        help="how many of your own pairs are used for validation (default: a twentieth, at most 1000; of few pairs a "
+        "fifth, at most 20)",
     )
     group.add_argument(
         "--style",

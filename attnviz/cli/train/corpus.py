@@ -17,7 +17,8 @@ FEW_VALIDATION = 50  # sentences; below this the best epoch is partly chance
 
 
 def read(args: Namespace) -> corpora.Corpus:
-    """A person's own sentences, or the corpora of the pair; cut to --limit. ValueError for arguments that do not fit."""
+    """A person's own sentences, or the corpora of the pair; cut to --limit. ValueError for arguments that do not
+    fit."""
     corpus = _own_corpus(args)
     if corpus is None:
         corpus = corpora.load(args.pair, None if tasks.find(args.pair).generated else arguments.data_folder(args))
@@ -76,14 +77,15 @@ def warn_about_validation(corpus: corpora.Corpus) -> None:
     """Say when validation is too small to choose the best epoch well."""
     if len(corpus.val) < FEW_VALIDATION:
         print(
-            f"validation has only {len(corpus.val)} sentences, so the choice of the best epoch is partly chance; give more "
-            "sentences, or a larger --val-size",
+            f"validation has only {len(corpus.val)} sentences, so the choice of the best epoch is partly chance; give "
+            "more sentences, or a larger --val-size",
             file=sys.stderr,
         )
 
 
 def report_kept_tokenizer(args: Namespace, root: Path, corpus: corpora.Corpus) -> None:
-    """Say that an existing tokenizer of the pair is used, and why it may not suit. ValueError when it has too many pieces."""
+    """Say that an existing tokenizer of the pair is used, and why it may not suit. ValueError when it has too many
+    pieces."""
     path = vocabulary.path_for(Path(args.start)) if args.start else root / args.pair / "tokenizer.json"
     resumed = saved_run.exists(root / args.pair / args.mechanism) and not args.restart
     if not path.is_file() or resumed:
@@ -93,8 +95,8 @@ def report_kept_tokenizer(args: Namespace, root: Path, corpus: corpora.Corpus) -
     most = dict(args.set).get("vocabulary", size)
     if most < size:
         raise ValueError(
-            f"{path} has {size} pieces, and all mechanisms of {args.pair} share it; leave vocabulary={most} out, or choose "
-            "another --out"
+            f"{path} has {size} pieces, and all mechanisms of {args.pair} share it; leave vocabulary={most} out, or "
+            "choose another --out"
         )
     of_most = f" of at most {most}" if most > size else ""
     print(f"{path} is used: {size} pieces{of_most}, shared by all mechanisms of {args.pair}")

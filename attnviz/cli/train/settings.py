@@ -47,7 +47,8 @@ def config(args: Namespace, changes: dict) -> TrainingConfig:
 
 
 def for_corpus(args: Namespace, corpus: corpora.Corpus) -> dict:
-    """What a small corpus of one's own changes in the recipe: smaller batches and more epochs, so that there are enough updates."""
+    """What a small corpus of one's own changes in the recipe: smaller batches and more epochs, so that there are enough
+    updates."""
     if not own_files(args) or len(corpus.train) >= FEW:
         return {}
     return {"batch_tokens": 500, "epochs": 3 * recipes.recipe(args.mechanism).epochs}
@@ -85,7 +86,8 @@ def _number(name: str, value: int | float | str) -> int | float:
 
 
 def output_folder(args: Namespace) -> Path:
-    """The folder of checkpoints to train in. A finished model without a run to resume is not overwritten without --restart."""
+    """The folder of checkpoints to train in. A finished model without a run to resume is not overwritten without
+    --restart."""
     name, root = f"{args.pair}/{args.mechanism}", Path(args.out) if args.out else checkpoint_files.ROOT
     finished = (root / name / "card.json").exists() and not saved_run.exists(root / name)
     if args.restart or not finished:

@@ -1,4 +1,5 @@
-"""What a task is: a language pair such as en-fr, or another task such as sst2, with every fact that the project has of it."""
+"""What a task is: a language pair such as en-fr, or another task such as sst2, with every fact that the project has of
+it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -39,10 +40,12 @@ class Download:
 class Task:
     """One entry of the table of tasks.
 
-    name : as in `--pair` and in the folder of its checkpoints. source, target : language tags (BCP 47; zxx: no language).
+    name : as in `--pair` and in the folder of its checkpoints. source, target : language tags (BCP 47; zxx: no
+        language).
 
     Data
-    read : data folder -> Splits; None for a pair of which only the name is known. generated : `read` needs no data folder.
+    read : data folder -> Splits; None for a pair of which only the name is known. generated : `read` needs no data
+        folder.
     downloads : the public files of the data folder, where there are any.
     style : how the texts are written, one of styles.STYLES. labels : of a classification task, by their number in the
     data; () where text is translated.
@@ -51,11 +54,13 @@ class Task:
     recipe_changes : mechanism ("" for every mechanism) -> changes of its recipe, as fields of the training settings.
     validation_metric : chooses the best epoch; a key of metrics.METRICS.
     metrics : keys of metrics.METRICS; () for those of the target language.
-    attention_metrics : attention metrics beside entropy and maximum weight; keys of attention_metrics.ATTENTION_METRICS.
+    attention_metrics : attention metrics beside entropy and maximum weight; keys of
+        attention_metrics.ATTENTION_METRICS.
 
     Page
-    title : in the control and in the URL. output : what the models produce, in words. ask, hint : label and placeholder of the
-    text field. examples : sentences one click away. forced : an example of a text that all models are forced to produce.
+    title : in the control and in the URL. output : what the models produce, in words. ask, hint : label and placeholder
+    of the text field. examples : sentences one click away. forced : an example of a text that all models are forced to
+    produce.
     note : what the task is, where its title does not say it.
     """
 

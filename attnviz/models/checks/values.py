@@ -1,7 +1,7 @@
 """The config and the card of a checkpoint, from any JSON to values that every reader can use. The one place for that.
 
-A config decides what is built, so what is wrong in it is refused. A card only tells: what is wrong in it is left out, as if it
-had not been said, and the model stays on the page.
+A config decides what is built, so what is wrong in it is refused. A card only tells: what is wrong in it is left out,
+as if it had not been said, and the model stays on the page.
 """
 
 import math
@@ -64,16 +64,19 @@ def _check_keys(content: dict) -> None:
 def _check_count(name: str, value: object, most: int) -> None:
     if type(value) is not int:
         raise ValueError(
-            f"{name} must be a whole number; got {str(value)[:40] if isinstance(value, float) else type(value).__name__}"
+            f"{name} must be a whole number; got "
+            f"{str(value)[:40] if isinstance(value, float) else type(value).__name__}"
         )
     if not 1 <= value <= most:
         raise ValueError(
-            f"{name} must be from 1 to {most:,}; got {value if abs(value) < 10**12 else 'a number of more than 12 digits'}"
+            f"{name} must be from 1 to {most:,}; got "
+            f"{value if abs(value) < 10**12 else 'a number of more than 12 digits'}"
         )
 
 
 def card(content: dict) -> dict:
-    """What a card says, without what nobody could show: fields of another type than they have, and numbers without an end."""
+    """What a card says, without what nobody could show: fields of another type than they have, and numbers without an
+    end."""
     plain = {str(key): _plain(value, DEEPEST) for key, value in content.items()}
     return {
         key: value

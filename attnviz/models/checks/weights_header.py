@@ -1,7 +1,7 @@
 """What a safetensors file says of its tensors, read without reading them: names and shapes, as JSON at its beginning.
 
-A config of a few bytes can describe a model of many gigabytes. The file of its weights cannot: what it holds is as large as
-the file. So the two are compared before anything is built.
+A config of a few bytes can describe a model of many gigabytes. The file of its weights cannot: what it holds is as
+large as the file. So the two are compared before anything is built.
 """
 
 import json

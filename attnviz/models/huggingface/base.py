@@ -1,7 +1,7 @@
 """What all models of the transformers library have in common: network and tokenizer, text in, Trace out.
 
-Two subclasses, whatever the family is called: `SingleStackModel` (BERT and GPT alike) and `EncoderDecoderModel`. The maps are
-those that the model computed with (eager attention).
+Two subclasses, whatever the family is called: `SingleStackModel` (BERT and GPT alike) and `EncoderDecoderModel`. The
+maps are those that the model computed with (eager attention).
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -77,13 +77,14 @@ class HuggingFaceModel:
             raise TextError(f"the {what} has no tokens but special ones; type a sentence")
         if len(tokens.ids) > self.limit:
             raise TextError(
-                f"the {what} is too long: {len(tokens.ids)} tokens with those that {self.name} adds, and its limit here "
-                f"is {self.limit}; shorten it or split it into sentences"
+                f"the {what} is too long: {len(tokens.ids)} tokens with those that {self.name} adds, and its limit "
+                f"here is {self.limit}; shorten it or split it into sentences"
             )
         return tokens
 
     def projections(self) -> list[Projection]:
-        """Where its heads can be switched off. ValueError, with a whole sentence, when that is not known of its family."""
+        """Where its heads can be switched off. ValueError, with a whole sentence, when that is not known of its
+        family."""
         try:
             return projections.named(self.model, self.head_counts)
         except ValueError as error:

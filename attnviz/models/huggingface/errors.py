@@ -32,7 +32,8 @@ def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
             ) from None
         if "ignore_mismatched_sizes" in str(error):
             raise ModelError(
-                f"{name}: its config.json and its weights disagree on the sizes of the model; they do not belong together"
+                f"{name}: its config.json and its weights disagree on the sizes of the model; they do not belong "
+                "together"
             ) from None
         if unknown := re.search(r"model type `([^`]+)`", str(error)):
             raise ModelError(

@@ -19,12 +19,13 @@ def folder(name: str) -> Path:
             path = Path(snapshot_download(name, allow_patterns=FILES, ignore_patterns=["*/*"]))
         except HFValidationError:
             raise ModelError(
-                f"hf:{name:.80}: there is no such folder, and this cannot be the name of a model on the Hugging Face hub"
+                f"hf:{name:.80}: there is no such folder, and this cannot be the name of a model on the Hugging Face "
+                "hub"
             ) from None
         except LocalEntryNotFoundError:
             raise ModelError(
-                f"hf:{name:.80}: there is no such folder, and the Hugging Face hub cannot be reached; check the path, or the "
-                "connection (a model that was downloaded once needs none)"
+                f"hf:{name:.80}: there is no such folder, and the Hugging Face hub cannot be reached; check the path, "
+                "or the connection (a model that was downloaded once needs none)"
             ) from None
         except (OSError, ValueError) as error:
             raise ModelError(

@@ -25,7 +25,8 @@ _NAMES_A_FILE = re.compile(r"_files?$|^auto_map$|^name_or_path$|^chat_template")
 
 
 def check(folder: Path) -> weights_header.Shapes:
-    """The shapes of the weights, once every file and the numbers of config.json could be a model's. Raises FileError."""
+    """The shapes of the weights, once every file and the numbers of config.json could be a model's. Raises
+    FileError."""
     check_files(folder)
     return check_config(folder)
 
@@ -57,8 +58,8 @@ def check_config(folder: Path) -> weights_header.Shapes:
 
 @contextlib.contextmanager
 def tokenizer_files(folder: Path) -> Iterator[Path]:
-    """A folder with copies of the files that a tokenizer is read from: its tokenizer.json checked and without padding, its
-    settings without paths to other files. Raises FileError."""
+    """A folder with copies of the files that a tokenizer is read from: its tokenizer.json checked and without padding,
+    its settings without paths to other files. Raises FileError."""
     with tempfile.TemporaryDirectory(prefix="attnviz-") as copy:
         for path in sorted(folder.iterdir()):
             if path.is_file() and any(fnmatch(path.name, pattern) for pattern in TOKENIZER_FILES):

@@ -1,5 +1,5 @@
-"""Models of the transformers library, from a folder or from the Hugging Face hub. Anybody can upload to the hub, so nothing that
-comes with a model is run: its own code is never loaded, and its weights are read from safetensors only.
+"""Models of the transformers library, from a folder or from the Hugging Face hub. Anybody can upload to the hub, so
+nothing that comes with a model is run: its own code is never loaded, and its weights are read from safetensors only.
 """
 
 import contextlib
@@ -38,7 +38,8 @@ LANGUAGE_MODEL_HEADS = {  # how the name of an architecture ends -> the class th
 
 
 def load(name: str) -> HuggingFaceModel:
-    """The model in the folder `name`, else the model of this name on the hub (downloaded once, then read without a network).
+    """The model in the folder `name`, else the model of this name on the hub (downloaded once, then read without a
+    network).
 
     Any that reads text and returns its attention: encoders, decoders, and encoder-decoder models. Raises ModelError.
     """
@@ -55,7 +56,8 @@ def load(name: str) -> HuggingFaceModel:
     pieces = read(full_name, "its table of pieces", lambda: model.get_input_embeddings().weight.shape[0])
     if len(tokenizer) > pieces:
         raise ModelError(
-            f"{full_name}: the model knows {pieces} pieces and the tokenizer {len(tokenizer)}; they do not belong together"
+            f"{full_name}: the model knows {pieces} pieces and the tokenizer {len(tokenizer)}; they do not belong "
+            "together"
         )
     if config.is_encoder_decoder:
         kind, fields = EncoderDecoderModel, ENCODER_DECODER_FIELDS
@@ -108,8 +110,8 @@ def _check_size(name: str, library: ModuleType, config: Any, shapes: weights_hea
     promised, held = read(name, "the model", described), weights_header.numbers(shapes)
     if promised > PACKED * held + SPARE:
         raise ModelError(
-            f"{name}: its config.json describes a model of {promised:,} numbers and its files hold {held:,}; they do not "
-            "belong together"
+            f"{name}: its config.json describes a model of {promised:,} numbers and its files hold {held:,}; they do "
+            "not belong together"
         )
 
 
@@ -138,7 +140,8 @@ def _model(name: str, library: ModuleType, folder: Path, config: Any) -> nn.Modu
         if not missing:
             return model.eval().requires_grad_(False)
     raise ModelError(
-        f"{name}: its files lack {len(missing)} weights that it needs, such as {missing[0]}; its attention would be random"
+        f"{name}: its files lack {len(missing)} weights that it needs, such as {missing[0]}; its attention would be "
+        "random"
     )
 
 
@@ -156,12 +159,14 @@ def _check_complete(name: str, model: nn.Module, left: Iterable[str]) -> None:
     ours = {re.sub(r"\d+", "#", key) for key in model.state_dict()}
     if more := sorted(key for key in left if re.search(r"\d", key) and re.sub(r"\d+", "#", key) in ours):
         raise ModelError(
-            f"{name}: its files hold more layers than its config.json says, such as {more[0]}; they do not belong together"
+            f"{name}: its files hold more layers than its config.json says, such as {more[0]}; they do not belong "
+            "together"
         )
 
 
 def _limit(model: nn.Module, tokenizer: Any) -> int:
-    """Tokens of the longest text: the smallest limit of its config, its position embeddings, its tokenizer and LONGEST."""
+    """Tokens of the longest text: the smallest limit of its config, its position embeddings, its tokenizer and
+    LONGEST."""
     tables = [
         module
         for name, module in model.named_modules()

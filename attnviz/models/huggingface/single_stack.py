@@ -1,4 +1,5 @@
-"""A model of the transformers library with one stack: an encoder such as BERT, or a decoder such as GPT. It reads a text."""
+"""A model of the transformers library with one stack: an encoder such as BERT, or a decoder such as GPT. It reads a
+text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ class Prediction:
 
 
 class SingleStackModel(HuggingFaceModel):
-    """One stack of layers, which reads a text. Its maps are `encoder` when every token sees all tokens, `decoder` when causal."""
+    """One stack of layers, which reads a text. Its maps are `encoder` when every token sees all tokens, `decoder` when
+    causal."""
 
     def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
         """Read a text: a trace with all attention weights and without a target.
@@ -75,8 +77,9 @@ class SingleStackModel(HuggingFaceModel):
     def predictions(self, text: str) -> tuple[Prediction, ...]:
         """One for each token that can be predicted; () without a language-model head.
 
-        A causal model predicts each token from those before it. Another predicts each token when it alone is masked (Salazar et
-        al. 2020); in a text of more than `MASKED` tokens only every second, third, … token, so that there are at most `MASKED`.
+        A causal model predicts each token from those before it. Another predicts each token when it alone is masked
+        (Salazar et al. 2020); in a text of more than `MASKED` tokens only every second, third, … token, so that there
+        are at most `MASKED`.
 
         Raises TextError as `trace` does.
         """
@@ -87,8 +90,8 @@ class SingleStackModel(HuggingFaceModel):
         return tuple(self._prediction(position, source.ids[position], log_probs) for position, log_probs in rows)
 
     def log_prob(self, text: str, target: None = None) -> float:
-        """Natural log-probability of the tokens of the text, each as in `predictions`: a pseudo-log-likelihood where they are
-        masked. Raises what that raises, and TextError when no token can be predicted."""
+        """Natural log-probability of the tokens of the text, each as in `predictions`: a pseudo-log-likelihood where
+        they are masked. Raises what that raises, and TextError when no token can be predicted."""
         self._refuse_target(target)
         predictions = self.predictions(text)
         if not predictions:

@@ -7,7 +7,10 @@ from attnviz.studies.faithfulness.measure import measure
 from attnviz.studies.faithfulness.words import panels, text
 
 TITLE = "Does attention matter?"
-DESCRIPTION = "Does attention matter: preserved function and content words, agreement with gradients, comprehensiveness, by mechanism"
+DESCRIPTION = (
+    "Does attention matter: preserved function and content words, agreement with gradients, comprehensiveness, by "
+    "mechanism"
+)
 COLUMNS = 2
 
 __all__ = ["COLUMNS", "DESCRIPTION", "TITLE", "measure", "panels", "text"]

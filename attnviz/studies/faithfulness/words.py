@@ -22,19 +22,20 @@ def text(results: dict) -> str:
         "### 6. Changed attention",
         _preserved(cells),
         _variation(cells),
-        "A changed row of attention makes a context that the model has never met in training, so a word that is lost may be lost "
-        "to the strangeness of the context rather than to the missing information. A word that is preserved could be said without "
-        "that attention; it does not follow that the model did without it.",
+        "A changed row of attention makes a context that the model has never met in training, so a word that is lost "
+        "may be lost to the strangeness of the context rather than to the missing information. A word that is "
+        "preserved could be said without that attention; it does not follow that the model did without it.",
         "### 7. Attention beside gradients, and erased tokens",
         _agreement(cells),
         _erasure(cells),
-        "Gradients and erasure are no ground truth either: a gradient speaks of a small change, integrated gradients start from "
-        "embeddings of zeros, and a sentence with holes is unlike the training data. Agreement says that two methods order tokens "
-        "alike, not that either is right.",
-        "Jain and Wallace (2019) found attention of classifiers easy to permute and concluded that it is not an explanation; Wiegreffe "
-        "and Pinter (2019) answered that one can exist without being the only one; Vashishth et al. (2019) expect it to matter "
-        "more in translation than in classification of one sentence; Moradi et al. (2019) found that attention in "
-        "translation matters more for content words than for function words. Attention is not by itself an explanation.",
+        "Gradients and erasure are no ground truth either: a gradient speaks of a small change, integrated gradients "
+        "start from embeddings of zeros, and a sentence with holes is unlike the training data. Agreement says that "
+        "two methods order tokens alike, not that either is right.",
+        "Jain and Wallace (2019) found attention of classifiers easy to permute and concluded that it is not an "
+        "explanation; Wiegreffe and Pinter (2019) answered that one can exist without being the only one; Vashishth et "
+        "al. (2019) expect it to matter more in translation than in classification of one sentence; Moradi et al. "
+        "(2019) found that attention in translation matters more for content words than for function words. Attention "
+        "is not by itself an explanation.",
     ]
     return "\n\n".join(parts)
 
@@ -42,9 +43,10 @@ def text(results: dict) -> str:
 def _method(results: dict) -> str:
     return (
         f"Up to {results['sentences']} test sentences for each model that attends, each model forced to its own greedy "
-        "translation, or for the classifier its own label. Attention is the mean over all layers and heads of cross-attention; "
-        "the classifier's is its pooling. Attention is changed at one step at a time, with everything before it as it was. In "
-        f"brackets: 95 % of {results['samples']:,} samples of the sentences. One training run of each model."
+        "translation, or for the classifier its own label. Attention is the mean over all layers and heads of "
+        "cross-attention; the classifier's is its pooling. Attention is changed at one step at a time, with everything "
+        f"before it as it was. In brackets: 95 % of {results['samples']:,} samples of the sentences. One training run "
+        "of each model."
     )
 
 
@@ -55,8 +57,8 @@ def _preserved(cells: dict) -> str:
         for change in _CHANGES
     ]
     return (
-        "Preserved share (Moradi et al. 2019): how many per cent of tokens stay the first choice when attention is changed. "
-        "Labels and full stops are among the others.\n\n"
+        "Preserved share (Moradi et al. 2019): how many per cent of tokens stay the first choice when attention is "
+        "changed. Labels and full stops are among the others.\n\n"
         + table(("", "change", "function words", "content words", "others"), rows)
     )
 
@@ -66,8 +68,8 @@ def _variation(cells: dict) -> str:
     rows = [(_name(model), *(_value(by_measure, name) for name in names)) for model, by_measure in cells.items()]
     head = ("", "maximum weight", "permuted", "permuted, maximum weight above 0.5", "uniform")
     return (
-        "Total variation between the next-token distributions, 0 to 1 (Jain and Wallace 2019): median over 100 permutations, and "
-        "uniform attention; means over target tokens.\n\n" + table(head, rows)
+        "Total variation between the next-token distributions, 0 to 1 (Jain and Wallace 2019): median over 100 "
+        "permutations, and uniform attention; means over target tokens.\n\n" + table(head, rows)
     )
 
 
@@ -97,8 +99,8 @@ def _erasure(cells: dict) -> str:
     ]
     return (
         "Comprehensiveness · sufficiency (DeYoung et al. 2020), means over 1, 5, 10, 20 and 50 % of the source tokens: "
-        "probability lost when the first tokens of an order are erased (high: they were needed), and when only they are kept "
-        "(low: they are enough).\n\n" + table(("", *(f"by {order}" for order in ORDERS)), rows)
+        "probability lost when the first tokens of an order are erased (high: they were needed), and when only they "
+        "are kept (low: they are enough).\n\n" + table(("", *(f"by {order}" for order in ORDERS)), rows)
     )
 
 

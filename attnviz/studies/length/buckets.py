@@ -36,7 +36,8 @@ BUCKETS = (Bucket(5, 10, False), Bucket(20, 30, False, drawn=False), Bucket(20, 
 
 @dataclass(frozen=True)
 class BucketTexts:
-    """The texts of a bucket. captions : how many captions they are made of. left_out : texts too long for the models."""
+    """The texts of a bucket. captions : how many captions they are made of. left_out : texts too long for the
+    models."""
 
     bucket: Bucket
     pairs: Pairs
@@ -50,7 +51,8 @@ def single(pairs: Pairs, low: int, high: int) -> list[Pairs]:
 
 
 def joined(pairs: Pairs, low: int, high: int) -> list[Pairs]:
-    """Groups of consecutive pairs whose sources have at least `low` words; groups with more than `high` are left out."""
+    """Groups of consecutive pairs whose sources have at least `low` words; groups with more than `high` are left
+    out."""
     groups, group, words = [], [], 0
     for pair in pairs:
         group, words = [*group, pair], words + len(pair[0].split())

@@ -16,7 +16,8 @@ BATCH = 32  # texts whose loss is computed at once
 
 
 def measure(config: StudyConfig) -> dict:
-    """rows: by model and bucket. fits: by model. points: by model and number of source pieces. signatures: of the scores."""
+    """rows: by model and bucket. fits: by model. points: by model and number of source pieces. signatures: of the
+    scores."""
     measured, rows, fits, points, signatures = [], [], [], [], {}
     for model in models(config, MECHANISMS):
         measured.append(model)
@@ -36,8 +37,8 @@ def measure(config: StudyConfig) -> dict:
 def measure_bucket(model: MeasuredModel, texts: BucketTexts) -> tuple[dict, list[tuple[int, float]]]:
     """The row of a model and a bucket, and the pieces and entropy of each text (see `EntropyBySentence`).
 
-    loss : nats a token of the reference, with forced decoding. length_ratio : words of the translations, divided by those of
-    the references.
+    loss : nats a token of the reference, with forced decoding. length_ratio : words of the translations, divided by
+    those of the references.
     """
     row = {
         **model.label,
@@ -70,7 +71,8 @@ def _words(texts: list[str]) -> int:
 
 
 def by_pieces(sentences: list[tuple[int, float]]) -> list[dict]:
-    """(pieces, entropy) of sentences -> the mean entropy of sentences with the same number of pieces, shortest first."""
+    """(pieces, entropy) of sentences -> the mean entropy of sentences with the same number of pieces, shortest
+    first."""
     groups: dict[int, list[float]] = {}
     for pieces, entropy in sorted(sentences):
         groups.setdefault(pieces, []).append(entropy)

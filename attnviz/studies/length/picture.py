@@ -47,7 +47,8 @@ def _entropy_panel(results: dict, groups: dict) -> Panel:
 
 
 def _points(mechanism: str, rows: list[dict], x: str, y: str, line: bool = True) -> Series:
-    """A point for each bucket in the picture: the mean over seeds, with a bar from the smallest to the largest value."""
+    """A point for each bucket in the picture: the mean over seeds, with a bar from the smallest to the largest
+    value."""
     cells = [bucket.of(rows) for bucket in buckets.BUCKETS if bucket.drawn]
     cells = [cell for cell in cells if values(cell, x) and values(cell, y)]
     several = any(len(values(cell, y)) > 1 for cell in cells)

@@ -8,9 +8,9 @@ from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table
 
 BASELINE = "fixed-context"  # the mechanism without attention
 _LIMITS = (
-    "Joined texts are several sentences in one. No model saw such texts in training, and a model may stop before the last "
-    "sentence, so their BLEU falls for that reason too. The long single captions, although few, and the loss say more about "
-    "length alone. Different buckets hold different texts."
+    "Joined texts are several sentences in one. No model saw such texts in training, and a model may stop before the "
+    "last sentence, so their BLEU falls for that reason too. The long single captions, although few, and the loss say "
+    "more about length alone. Different buckets hold different texts."
 )
 
 
@@ -38,10 +38,10 @@ def _method(results: dict) -> str:
     ]
     left_out = sum(row["left_out"] for row in rows)
     return (
-        f"The {TEST} captions, greedy decoding, in buckets by the number of source words ({'; '.join(counts)}). Captions are "
-        "short, so longer texts are made by joining consecutive captions with a space, sources and references alike. A joined "
-        f"text that is longer than its bucket is left out; {left_out} more were left out because the models read at most "
-        f"{LONGEST} pieces."
+        f"The {TEST} captions, greedy decoding, in buckets by the number of source words ({'; '.join(counts)}). "
+        "Captions are short, so longer texts are made by joining consecutive captions with a space, sources and "
+        f"references alike. A joined text that is longer than its bucket is left out; {left_out} more were left out "
+        f"because the models read at most {LONGEST} pieces."
     )
 
 
@@ -67,9 +67,9 @@ def _losses(results: dict) -> str:
         cells = (spread(bucket.of(rows), "loss") for bucket in buckets.BUCKETS)
         lines.append((MECHANISMS[name].title, *cells, spread(longest.of(rows), "length_ratio")))
     return (
-        "Loss of the references, nats a token, with forced decoding, so it does not depend on where a model would stop. Last "
-        f"column: words in the translations for each word in the references, {longest.title}.\n\n"
-        f"{table((*_head(), 'length ratio'), lines)}"
+        "Loss of the references, nats a token, with forced decoding, so it does not depend on where a model would "
+        "stop. Last column: words in the translations for each word in the references, "
+        f"{longest.title}.\n\n{table((*_head(), 'length ratio'), lines)}"
     )
 
 
@@ -100,8 +100,8 @@ def _entropies(results: dict) -> str:
         for name, group in fits.items()
     ]
     return (
-        "Entropy of cross-attention (nats). A text's entropy is the mean over its rows, heads and layers; a bucket's is the mean "
-        "over its texts. The least-squares line is entropy of all texts on ln(source pieces, end mark included). Uniform "
-        "attention has slope 1 and intercept 0; attention to a constant number of positions has slope 0.\n\n"
-        f"{table((*_head(), 'slope', 'intercept', 'variance explained'), lines)}"
+        "Entropy of cross-attention (nats). A text's entropy is the mean over its rows, heads and layers; a bucket's "
+        "is the mean over its texts. The least-squares line is entropy of all texts on ln(source pieces, end mark "
+        "included). Uniform attention has slope 1 and intercept 0; attention to a constant number of positions has "
+        f"slope 0.\n\n{table((*_head(), 'slope', 'intercept', 'variance explained'), lines)}"
     )

@@ -35,10 +35,11 @@ class Batches:
         self.total += (config.epochs - self._dropout_epochs) * len(self.order(config.epochs))
 
     def order(self, epoch: int) -> list[list[int]]:
-        """Indices of the examples in each batch of an epoch. It depends on seed and epoch alone, so a resumed run repeats it.
+        """Indices of the examples in each batch of an epoch. It depends on seed and epoch alone, so a resumed run
+        repeats it.
 
-        Piece dropout encodes the pairs anew for each epoch, with random numbers that no seed controls; then the order is only
-        about the same. The last fifth of the epochs reads pieces without dropout, as the trained model will.
+        Piece dropout encodes the pairs anew for each epoch, with random numbers that no seed controls; then the order
+        is only about the same. The last fifth of the epochs reads pieces without dropout, as the trained model will.
         """
         self.examples = self._with_dropout() if epoch < self._dropout_epochs else self._without_dropout
         lengths = [max(len(source), len(target)) for source, target in self.examples]

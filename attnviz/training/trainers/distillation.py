@@ -1,7 +1,8 @@
-"""Knowledge distillation: a classifier learns the mean output of trained classifiers, on sentences and on n-grams of them.
+"""Knowledge distillation: a classifier learns the mean output of trained classifiers, on sentences and on n-grams of
+them.
 
-Hinton, Vinyals & Dean 2015, sec. 2. The n-grams serve as unlabelled text, of which a small model needs much (n-gram sampling,
-Tang et al. 2019, sec. 3.3). The teachers run once, before training, without dropout.
+Hinton, Vinyals & Dean 2015, sec. 2. The n-grams serve as unlabelled text, of which a small model needs much (n-gram
+sampling, Tang et al. 2019, sec. 3.3). The teachers run once, before training, without dropout.
 Letters: M teachers, N texts, C labels.
 """
 
@@ -56,10 +57,11 @@ def ngrams(sentences: Sequence[str], count: int, seed: int) -> list[str]:
 
 
 def soft_targets(teachers: Sequence[Classifier], texts: Sequence[str]) -> Tensor:
-    """Probabilities (N, C) of the labels: softmax of the mean of the teachers' logits, that is the normalised geometric mean.
+    """Probabilities (N, C) of the labels: softmax of the mean of the teachers' logits, that is the normalised geometric
+    mean.
 
-    Each teacher's logits are first scaled to the same root mean square, the mean of all, so that a confident teacher does not
-    count more. This is one temperature for each teacher.
+    Each teacher's logits are first scaled to the same root mean square, the mean of all, so that a confident teacher
+    does not count more. This is one temperature for each teacher.
     """
     bar = tqdm(teachers, desc="teachers", unit="model", leave=False)
     logits = torch.stack([classifier.logits(teacher.model, teacher.tokenizer, texts) for teacher in bar])  # (M, N, C)
@@ -102,7 +104,8 @@ class DistillationTrainer(ClassifierTrainer):
 
 
 def _readable_by_all(texts: list[str], tokenizers: Sequence[SubwordTokenizer]) -> list[str]:
-    """The texts that every tokenizer makes into at least one and not too many pieces; a message says how many are left out."""
+    """The texts that every tokenizer makes into at least one and not too many pieces; a message says how many are left
+    out."""
     readable = [all(row) for row in zip(*(fits(texts, tokenizer) for tokenizer in tokenizers))]
     kept = [text for text, fit in zip(texts, readable) if fit]
     left_out = [text for text, fit in zip(texts, readable) if not fit]

@@ -1,7 +1,7 @@
 """The optimiser step in mixed precision: fp32 weights, a working copy in bfloat16, and a moving average.
 
-The working copy does the forward and backward passes, in bfloat16 where the device computes in it. The fp32 master weights take
-the steps (Micikevicius et al. 2018, sec. 3.1). Their moving average is validated and shipped.
+The working copy does the forward and backward passes, in bfloat16 where the device computes in it. The fp32 master
+weights take the steps (Micikevicius et al. 2018, sec. 3.1). Their moving average is validated and shipped.
 """
 
 import copy

@@ -1,4 +1,5 @@
-"""A training run on disk: training.safetensors holds everything that resuming needs. A resumed run is bit for bit the same."""
+"""A training run on disk: training.safetensors holds everything that resuming needs. A resumed run is bit for bit the
+same."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -27,11 +27,13 @@ class Diverged(ValueError):
 
 
 class Trainer:
-    """Trains an encoder-decoder model on pairs of texts. Letters: B sentences, S source pieces, T target tokens, V vocabulary.
+    """Trains an encoder-decoder model on pairs of texts. Letters: B sentences, S source pieces, T target tokens, V
+    vocabulary.
 
-    compile : fuse the loss over the vocabulary, which saves memory; compiling takes some seconds and needs a C++ compiler.
-    epoch, batch : finished epochs, and finished batches of the current one. losses : of these batches, their sum and number.
-    A subclass for another task replaces `padding`, `encode`, `logits` and `predict`.
+    compile : fuse the loss over the vocabulary, which saves memory; compiling takes some seconds and needs a C++
+        compiler.
+    epoch, batch : finished epochs, and finished batches of the current one. losses : of these batches, their sum and
+    number. A subclass for another task replaces `padding`, `encode`, `logits` and `predict`.
     """
 
     padding = PAD  # this id in a target marks the absence of a token

@@ -88,7 +88,8 @@ def _written(effect: Effect, languages: Task) -> str:
         ),
     ]
     return (
-        f'<p class="what" role="status">{html.escape(same)} Log-probability of the original {html.escape(languages.output)}: <b>{effect.change:+.2f}</b> nats.</p>'
+        f'<p class="what" role="status">{html.escape(same)} Log-probability of the original '
+        f"{html.escape(languages.output)}: <b>{effect.change:+.2f}</b> nats.</p>"
         + tables.table("What the model writes", [languages.output, "log-probability"], rows, cells=languages.target)
     )
 
@@ -124,8 +125,9 @@ def _predicted(current: HeadsScene, effect: Effect) -> str:
     )
     before, after = effect.log_probs
     return (
-        f'<p class="what" role="status">This model does not write text, so each token of your text is predicted: {_how(current, len(pairs))}. '
-        f"Log-probability of the tokens: {before:.2f} with all heads, {after:.2f} without these heads (<b>{effect.change:+.2f}</b> nats).</p>"
+        '<p class="what" role="status">This model does not write text, so each token of your text is predicted: '
+        f"{_how(current, len(pairs))}. Log-probability of the tokens: {before:.2f} with all heads, {after:.2f} without "
+        f"these heads (<b>{effect.change:+.2f}</b> nats).</p>"
         + tables.table(
             f"Probability of each token{some}",
             ["with all heads", "without these heads", "most probable, with all", "most probable, without"],

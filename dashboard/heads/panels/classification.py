@@ -16,9 +16,15 @@ def show(current: HeadsScene, dark: bool) -> None:
     chances = " · ".join(
         f"{html.escape(label.text)} {label.probability:.3f}" for label in current.trace.alternatives[0]
     )
-    said = f'<p class="said" role="status"><b>{html.escape(current.trace.translation)}</b><br><small>probability: {chances}</small></p>'
+    said = (
+        f'<p class="said" role="status"><b>{html.escape(current.trace.translation)}</b><br><small>probability: '
+        f"{chances}</small></p>"
+    )
     grid = select.select(current.shown)
-    words = f'{said}<p class="what">{html.escape(mechanisms.find(current.choices.mechanism).words)} Below: the weight of each token.{text.unread(current.trace)}</p>'
+    words = (
+        f'{said}<p class="what">{html.escape(mechanisms.find(current.choices.mechanism).words)} Below: the weight '
+        f"of each token.{text.unread(current.trace)}</p>"
+    )
     left, right = st.columns([3, 2], gap="large")
     with left:
         plots([(words, named(figures.step_bars(grid, 0, dark=dark), "pooling", dark))], "verdict")
@@ -33,5 +39,8 @@ def _used(current: HeadsScene) -> str:
     label, measured = trace.translation, memory.head_changes(st.session_state, name, trace.text)
     measured += caches.importance(name, trace.text, label, current.every[len(measured) :])
     rows = [(head_name(head.head), [f"{head.change:+.3f}"]) for head in sorted(measured, key=lambda head: head.change)]
-    caption = f"How much each head matters: change in the log-probability of “{label}” (nats) when the head is switched off. Negative: the model is less sure of “{label}” without this head."
+    caption = (
+        f"How much each head matters: change in the log-probability of “{label}” (nats) when the head is switched off. "
+        f"Negative: the model is less sure of “{label}” without this head."
+    )
     return tables.table(caption, ["change (nats)"], rows)

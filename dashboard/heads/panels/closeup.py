@@ -116,7 +116,10 @@ def _measured(current: HeadsScene, grid: Grid) -> str:
     row = table[(table["layer"] == grid.layer) & (table["head"] == grid.head)].iloc[0]
     numbers = ", ".join(f"{COLUMNS[name][0].lower()}{COLUMNS[name][1:]} {row[name]:.2f}" for name in _NAMED)
     note = f" These numbers include all tokens. In the map: {hidden[0].lower()}{hidden[1:]}." if hidden else ""
-    return f'<p class="what"><b>Layer {grid.layer + 1}, head {grid.head + 1}</b>, means over the rows: {numbers}.{note}</p>'
+    return (
+        f'<p class="what"><b>Layer {grid.layer + 1}, head {grid.head + 1}</b>, means over the rows: '
+        f"{numbers}.{note}</p>"
+    )
 
 
 def _looks(grid: Grid, row: int | None, least: float) -> str:

@@ -36,8 +36,8 @@ def _rollout(current: HeadsScene, dark: bool) -> tuple[Cell, str]:
         format_func=number,
         key="depth",
         bind="query-params",
-        help="Attention rollout estimates how much of each input token reaches each position after this layer. It models "
-        "only attention and residual connections (Abnar & Zuidema 2020).",
+        help="Attention rollout estimates how much of each input token reaches each position after this layer. It "
+        "models only attention and residual connections (Abnar & Zuidema 2020).",
     )
     try:
         grid = _grid(current, layer)

@@ -41,7 +41,10 @@ def _words(current: HeadsScene) -> str:
         if order
         else ""
     )
-    return f'<p class="small">In each map, rows are queries and columns are keys. A stronger colour means more weight. Click a map to open the head below.{sorted_}</p>'
+    return (
+        '<p class="small">In each map, rows are queries and columns are keys. A stronger colour means more '
+        f"weight. Click a map to open the head below.{sorted_}</p>"
+    )
 
 
 def _table(current: HeadsScene) -> str:

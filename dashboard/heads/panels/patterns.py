@@ -26,7 +26,8 @@ def show(current: HeadsScene, dark: bool) -> None:
         format_func=_name,
         key="pattern",
         bind="query-params",
-        help="Choose a pattern, or a head of this model. For a head, similar heads are those with the smallest distance between the weights.",
+        help="Choose a pattern, or a head of this model. For a head, similar heads are those with the smallest "
+        "distance between the weights.",
     )
     left, right = st.columns([2, 3], gap="large")
     frame, column = (
@@ -66,10 +67,12 @@ def _pattern(current: HeadsScene, name: str) -> None:
 
 def _head(current: HeadsScene, head: Head, nearest: pd.DataFrame) -> None:
     st.html(
-        '<p class="what">Jensen–Shannon distance between the rows of two heads: 0 for equal heads, 1 for heads that share no key.</p>'
+        '<p class="what">Jensen–Shannon distance between the rows of two heads: 0 for equal heads, 1 for heads that '
+        "share no key.</p>"
     )
     st.markdown(
-        r"$d = \frac{1}{Q} \sum_q \sqrt{H\!\left(\tfrac{a_q + b_q}{2}\right) - \tfrac{1}{2} H(a_q) - \tfrac{1}{2} H(b_q)}$, $H$ in bits"
+        r"$d = \frac{1}{Q} \sum_q \sqrt{H\!\left(\tfrac{a_q + b_q}{2}\right) - \tfrac{1}{2} H(a_q) - \tfrac{1}{2} "
+        r"H(b_q)}$, $H$ in bits"
     )
     if nearest.empty:
         st.html('<p class="small" role="status">The model has no other head of this kind.</p>')

@@ -35,8 +35,8 @@ def load_tokenizer(name: str, library: ModuleType, folder: Path) -> Any:
 
 
 def _careful(tokenizer: Any, copy: Path) -> Any:
-    """The tokenizer without padding and truncation. Unless every step takes time in proportion to a text, it tries each text in
-    another process first. Raises TokenizerError."""
+    """The tokenizer without padding and truncation. Unless every step takes time in proportion to a text, it tries each
+    text in another process first. Raises TokenizerError."""
     if not tokenizer.is_fast:
         return Tried(tokenizer, _trial_of_folder(copy))
     backend = tokenizer.backend_tokenizer

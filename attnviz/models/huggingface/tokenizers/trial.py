@@ -1,11 +1,13 @@
 """A process in which a text is tried on a tokenizer before this one does the same.
 
-A tokenizer that people bring may hold steps of which it is not known how long they take or how much they write. What it does
-with a text is always the same, so the text is first given to a copy of it in a process that may use little time and memory.
-If that process does not come back, it is ended and the text is refused; whatever happens, this process lives.
+A tokenizer that people bring may hold steps of which it is not known how long they take or how much they write. What it
+does with a text is always the same, so the text is first given to a copy of it in a process that may use little time
+and memory. If that process does not come back, it is ended and the text is refused; whatever happens, this process
+lives.
 
-Run as `python -m attnviz.models.huggingface.tokenizers.trial json FILE`, or `folder FOLDER` for a tokenizer that only the transformers
-library can read: a line of JSON in, `{"text": …}` or `{"ids": […]}`, and a line out, `ok` or what is wrong.
+Run as `python -m attnviz.models.huggingface.tokenizers.trial json FILE`, or `folder FOLDER` for a tokenizer that only
+the transformers library can read: a line of JSON in, `{"text": …}` or `{"ids": […]}`, and a line out, `ok` or what is
+wrong.
 """
 
 import json
@@ -28,7 +30,8 @@ LENGTH = 1_000_000  # tokens, or characters, that may come out
 
 
 class Trial:
-    """One process, started when it is first asked, and again when it was ended. kind : `json` or `folder`, see above."""
+    """One process, started when it is first asked, and again when it was ended. kind : `json` or `folder`, see
+    above."""
 
     def __init__(self, kind: str, place: Path, keep: tempfile.TemporaryDirectory) -> None:
         self._command = [sys.executable, "-m", __name__, kind, str(place)]
