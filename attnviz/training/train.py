@@ -45,11 +45,10 @@ def train(
 ) -> Path:
     """Train a model in `root/pair/mechanism`, or resume the run there, and write its card; returns that folder.
 
-    command : what repeats the run, for the card. save_every : seconds between saves within an epoch. compile : see
-        `Trainer`.
+    command : what repeats the run, for the card. save_every : seconds between saves within an epoch.
+    compile : see `Trainer`.
     restart : begin again; when the new run saves its first model, a finished model is moved to the folder `before`.
-    start : folder of the checkpoint with the initial weights and the tokenizer (fine-tuning); random weights without
-        it.
+    start : folder of the checkpoint with the first weights and the tokenizer (fine-tuning); None for random weights.
     teachers : folders of classifiers from which a classifier learns instead of from the labels (distillation.py).
     Pairs that are too long are left out, with a message. ValueError when the folder holds a finished model without its
     run, or a run with different settings or data, or when another process trains there; CheckpointError; Diverged.

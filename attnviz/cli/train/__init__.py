@@ -11,6 +11,7 @@ DESCRIPTION = (
     "any time, the same command continues."
 )
 STYLES = ("written", "tokenised", "plain", "symbols")  # attnviz.data.styles.STYLES, which imports tokenizers
+DEFAULTS = "default: the recipe of pair and mechanism; for fewer than 10,000 pairs of your own, smaller batches and more epochs"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -51,11 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="begin again; a finished model in the folder is kept in its subfolder before/",
     )
     _add_sentences(parser.add_argument_group("sentences", "UTF-8 text, plain or gzipped"))
-    settings = (
-        "default: the recipe of pair and mechanism; for fewer than 10,000 pairs of your own, smaller batches and more "
-        "epochs"
-    )
-    _add_settings(parser.add_argument_group("settings", settings))
+    _add_settings(parser.add_argument_group("settings", DEFAULTS))
 
 
 def _add_sentences(group) -> None:
