@@ -11,7 +11,10 @@ DESCRIPTION = (
     "any time, the same command continues."
 )
 STYLES = ("written", "tokenised", "plain", "symbols")  # attnviz.data.styles.STYLES, which imports tokenizers
-DEFAULTS = "default: the recipe of pair and mechanism; for fewer than 10,000 pairs of your own, smaller batches and more epochs"
+DEFAULTS = (
+    "default: the recipe of pair and mechanism; for fewer than 10,000 pairs of your own, smaller batches and more "
+    "epochs"
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
