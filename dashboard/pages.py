@@ -28,4 +28,5 @@ PAGES = (
     Page("One sentence, several models", "compare"),
     Page("Heads and layers", "heads", "heads"),
     Page("Inside a step", "inside", "inside"),
+    Page("Learn", "learn", "learn"),
 )

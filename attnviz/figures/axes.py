@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from attnviz.figures import labels
-from attnviz.figures.theme import CLEAR
+from attnviz.figures.theme import CLEAR, palette
 
 COLUMN = 310  # px of the narrowest column we design for: three beside each other on a screen of 1366 px
 _CELL = 24  # px a row, up to 20 rows; later rows get less and the picture grows slowly
@@ -70,6 +70,29 @@ def query_axis(grid, step: int | None) -> dict:
         ticktext=[f"<b>{texts[i]}</b>" if i == step else texts[i] for i in shown],
         tickcolor=CLEAR,
         tickfont=dict(size=size),
+    )
+
+
+class Keys:
+    """The columns of a picture that has no rows of tokens, for `key_axis`; rows : tokens that name rows, if any."""
+
+    def __init__(self, keys, rows=()):
+        self.keys, self.queries = tuple(keys), tuple(rows)
+
+
+def value_axis(dark: bool, **look) -> dict:
+    """The axis of bars that stand over tokens; `look` adds to it."""
+    colors = palette(dark)
+    return (
+        dict(
+            gridcolor=colors.grid,
+            zeroline=True,
+            zerolinecolor=colors.muted,
+            fixedrange=True,
+            ticklabelstandoff=10,
+            tickfont=dict(size=11, color=colors.muted),
+        )
+        | look
     )
 
 

@@ -4,7 +4,7 @@
     >>> outcome.free.translation, outcome.total_variation
 
 A change (`Uniform`, `Permuted`, `Hide` …) is a value; a `Scope` says at which steps, and in which layer and head of a
-Transformer. `run` has both translations; `effects` changes one step at a time.
+Transformer. `run` has both translations; `effects` changes one step at a time; `rewrite` replaces a source word.
 """
 
 from attnviz.intervene.changes import (
@@ -25,9 +25,11 @@ from attnviz.intervene.names import KINDS, parse
 from attnviz.intervene.run import Outcome, run
 from attnviz.intervene.scope import Scope
 from attnviz.intervene.steps import StepEffect, effect_on_label, effects, total_variation
+from attnviz.intervene.words import MASK, Rewritten, Word, replaced, rewrite, words
 
 __all__ = [
     "KINDS",
+    "MASK",
     "Change",
     "StepEffect",
     "Given",
@@ -39,13 +41,18 @@ __all__ = [
     "Outcome",
     "Permuted",
     "Place",
+    "Rewritten",
     "Scope",
     "Temperature",
     "Uniform",
+    "Word",
     "ZeroLargest",
     "effect_on_label",
     "effects",
     "parse",
+    "replaced",
+    "rewrite",
     "run",
     "total_variation",
+    "words",
 ]

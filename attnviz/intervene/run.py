@@ -47,19 +47,20 @@ def run(model: Translator, text: str, change: Change, scope: Scope = Scope(), ta
     model would say such a piece if nothing were changed at that step. Errors as of `trace`; ValueError for a model
     without attention, a step, layer or head that is not there, or a language without a list of function words.
     """
-    target = _said(model, text) if target is None else target
-    before, plain = _forced(model, text, target, Identity(), Scope(), None)
+    target = own_text(model, text) if target is None else target
+    before, plain = forced_with_logits(model, text, target, Identity(), Scope(), None)
     count = len(before.target)
     if scope.steps and max(scope.steps) >= count:
         raise ValueError(f"steps must be from 0 to {count - 1}, as the target has tokens; got {max(scope.steps)}")
     chosen = _chosen(model, before, scope)
-    forced, changed = _forced(model, text, target, change, scope, chosen)
+    forced, changed = forced_with_logits(model, text, target, change, scope, chosen)
     variation = (plain.softmax(-1) - changed.softmax(-1)).abs().sum(-1) / 2
     steps = np.isin(np.arange(count), chosen)
     return Outcome(change, scope, before, forced, _free(model, text, change, scope), variation.numpy(), steps)
 
 
-def _said(model: Translator, text: str) -> str:
+def own_text(model: Translator, text: str) -> str:
+    """The model's greedy translation. TextError where it is empty."""
     trace = model.trace(text)
     if not trace.translation.strip():
         raise TextError(f"{model.name} says nothing of this text that could be forced; give it a target")
@@ -75,7 +76,9 @@ def _chosen(model: Translator, before: Trace, scope: Scope) -> list[int]:
     return [step for step in steps if kinds[step] == scope.words]
 
 
-def _forced(model, text: str, target: str, change: Change, scope: Scope, steps) -> tuple[Trace, torch.Tensor]:
+def forced_with_logits(
+    model: Translator, text: str, target: str, change: Change, scope: Scope, steps
+) -> tuple[Trace, torch.Tensor]:
     """The trace of a forced text, and the logits of its steps (T, V)."""
     changed = Changed(model.model, change, scope, at(steps))
     trace = _changed(model, changed).trace(text, target)

@@ -12,6 +12,7 @@ from attnviz.mechanisms import MECHANISMS
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import named, plots, stepped
 from dashboard.choices.options import OWN
+from dashboard.choices.step_link import step_link
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables
 from dashboard.compare.choices import CompareChoices
 from dashboard.compare.scene import Column, CompareScene
@@ -69,6 +70,7 @@ def _steps(current: CompareScene, texts: list, dark: bool) -> None:
     ink = _inks(current, dark)
     bars = [_bars(column, text, ink[column.title], dark) for column, text in zip(current.columns, texts, strict=True)]
     stepped(bars, index, "step")
+    st.html(step_link(current.choices.query(), current.choices.mechanisms, index))
     _tables(current, lambda column: tables.bars_table(column, index))
 
 

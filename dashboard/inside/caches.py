@@ -6,49 +6,75 @@ import streamlit as st
 from dashboard.session import caches as models
 
 
-def step(model: str, trace, step: int, layer: int, head: int):
-    """One step of attention (`attnviz.inside.Step`). Raises ValueError."""
-    return _step(models.key(model), trace.text, step, layer, head, trace)
+def step(column, step: int):
+    """One step of attention (`attnviz.inside.Step`) of a `scene.Column`. Raises ValueError."""
+    return _step(models.key(column.model), column.text, column.target, step, column.layer, column.head, column.trace)
 
 
-def outcome(model: str, text: str, change, scope):
+def other_scores(column, step: int, others: tuple[str, ...]):
+    """The same query through other scores (`attnviz.inside.other_scores`), some as other models (by name) learnt
+    them."""
+    asked = models.key(column.model), column.text, column.target, step, others
+    return _other_scores(*asked, column)
+
+
+def outcome(column, change, scope):
     """A translation under a change (`attnviz.intervene.Outcome`). Raises ValueError."""
-    return _outcome(models.key(model), text, str(change), scope, change)
+    return _outcome(models.key(column.model), column.text, column.target, str(change), scope, change)
 
 
-def tests(model: str, text: str):
-    """The tests of attention of one text (`FaithfulnessTests`). Raises ValueError."""
-    return _tests(models.key(model), text)
+def rewritten(column, word, new: str):
+    """A translation with a source word replaced (`attnviz.intervene.Rewritten`). Raises ValueError."""
+    return _rewritten(models.key(column.model), column.text, column.target, word, new)
 
 
-def integrated(model: str, text: str, step: int):
-    """Integrated gradients of one target token (`attnviz.faithfulness.Integrated`)."""
-    return _integrated(models.key(model), text, step)
+def testing(column):
+    """The tests of attention of one text, finished or not (`faithfulness.Testing`)."""
+    return _testing(models.key(column.model), column.text, column.target)
+
+
+def integrated(column, step: int):
+    """Integrated gradients of one target token (`attnviz.faithfulness.Integrated`), once its text is tested."""
+    return _integrated(models.key(column.model), column.text, column.target, step, column)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def _step(key: tuple, text: str, step: int, layer: int, head: int, _trace):
+def _step(key: tuple, text: str, target: str | None, step: int, layer: int, head: int, _trace):
     from attnviz import inside
 
     return inside.step(models.model(key[0]), _trace, step, layer, head)
 
 
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _other_scores(key: tuple, text: str, target: str | None, at: int, others: tuple, _column):
+    from attnviz import inside
+
+    return inside.other_scores(step(_column, at), map(models.model, others))
+
+
 @st.cache_resource(show_spinner="Decoding with changed attention …", max_entries=32)
-def _outcome(key: tuple, text: str, change: str, scope, _change):
+def _outcome(key: tuple, text: str, target: str | None, change: str, scope, _change):
     from attnviz import intervene
 
-    return intervene.run(models.model(key[0]), text, _change, scope)
+    return intervene.run(models.model(key[0]), text, _change, scope, target)
 
 
-@st.cache_resource(show_spinner="Testing attention …", max_entries=16)
-def _tests(key: tuple, text: str):
+@st.cache_resource(show_spinner="Translating the other text …", max_entries=32)
+def _rewritten(key: tuple, text: str, target: str | None, word, new: str):
+    from attnviz import intervene
+
+    return intervene.rewrite(models.model(key[0]), text, word, new, target)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _testing(key: tuple, text: str, target: str | None):
     from dashboard.inside import faithfulness
 
-    return faithfulness.run(models.model(key[0]), text)
+    return faithfulness.Testing(models.model(key[0]), text, target)
 
 
 @st.cache_resource(show_spinner=False, max_entries=256)
-def _integrated(key: tuple, text: str, step: int):
+def _integrated(key: tuple, text: str, target: str | None, step: int, _column):
     from attnviz import faithfulness
 
-    return faithfulness.integrated_gradients(tests(key[0], text).subject, [step])
+    return faithfulness.integrated_gradients(testing(_column).tests.subject, [step])

@@ -1,45 +1,66 @@
-"""The tests of attention of one text, together: what the panel “Does it matter?” shows. No Streamlit here."""
+"""The tests of attention of one text, stage by stage, so that the page can say how far it is and stop. No Streamlit
+here."""
 
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-import pandas as pd
 import torch
 
 from attnviz import faithfulness
 from attnviz.faithfulness import Subject
+from attnviz.faithfulness.sentence import Tested, orders
 
-GRADIENT, LEFT_OUT, RANDOM = "gradient × input", "leave one out", "random"
+STAGES = 6
 
 
 @dataclass(frozen=True, eq=False)
 class FaithfulnessTests:
-    """attributions : method -> (T, S). erased : order of source tokens -> a frame of `faithfulness.erasure`."""
+    """`tested` without integrated gradients of all tokens, which take seconds: the page has them for one step."""
 
     subject: Subject
-    preserved: pd.DataFrame
-    variation: pd.DataFrame
-    attributions: dict[str, np.ndarray]
-    agreement: pd.DataFrame
-    erased: dict[str, pd.DataFrame]
+    tested: Tested
 
 
-def run(model, text: str) -> FaithfulnessTests:
-    """All tests that take less than a second each. Raises ValueError."""
-    torch.set_num_threads(1)  # of this thread: small models are slower with more
-    subject = faithfulness.subject(model, text)
-    chance = faithfulness.random_importance(subject)
-    attributions = {
-        GRADIENT: faithfulness.gradient_times_input(subject),
-        LEFT_OUT: faithfulness.leave_one_out(subject),
-        RANDOM: chance,
-    }
-    orders = {"attention": subject.attention, GRADIENT: np.abs(attributions[GRADIENT]), RANDOM: chance}
-    return FaithfulnessTests(
-        subject,
-        faithfulness.preserved(subject),
-        faithfulness.variation(subject),
-        attributions,
-        faithfulness.agreement(subject.attention, attributions, subject.trace.target),
-        {name: faithfulness.erasure(subject, order) for name, order in orders.items()},
-    )
+class Testing:
+    """Tests under way: `advance` does one stage more. All sessions that ask for the same text share one.
+
+    done : stages, of STAGES. tests : None until all are done. problem : why the text cannot be tested, or "".
+    """
+
+    def __init__(self, model, text: str, target: str | None):
+        self.done, self.tests, self.problem = 0, None, ""
+        self._stages, self._lock = self._run(model, text, target), threading.Lock()
+
+    @property
+    def finished(self) -> bool:
+        return self.tests is not None or bool(self.problem)
+
+    def advance(self) -> None:
+        """One stage more."""
+        with self._lock:
+            if self.finished:
+                return
+            torch.set_num_threads(1)  # of this thread: small models are slower with more
+            try:
+                self.done = next(self._stages)
+            except ValueError as error:  # an empty translation
+                self.problem = str(error)
+
+    def _run(self, model, text: str, target: str | None) -> Iterator[int]:
+        subject = faithfulness.subject(model, text, target)
+        preserved = faithfulness.preserved(subject)
+        yield 1
+        variation = faithfulness.variation(subject)
+        yield 2
+        gradient, chance = faithfulness.gradient_times_input(subject), faithfulness.random_importance(subject)
+        yield 3
+        attributions = {"gradient": gradient, "leave-one-out": faithfulness.leave_one_out(subject), "random": chance}
+        yield 4
+        agreement = faithfulness.agreement(subject.attention, attributions, subject.trace.target)
+        yield 5
+        erased = {
+            name: faithfulness.erasure(subject, order) for name, order in orders(subject, gradient, chance).items()
+        }
+        self.tests = FaithfulnessTests(subject, Tested(preserved, variation, attributions, agreement, erased))
+        yield STAGES

@@ -1,16 +1,17 @@
-"""The sidebar of the page of one step: the language pair, one model, and a Transformer's layer and head."""
+"""The sidebar of the page of one step: the language pair, the mechanisms, what they write, a Transformer's head."""
 
 import streamlit as st
 
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
-from dashboard.choices.options import model, number, title
+from dashboard.choices.options import OWN, model, number
+from dashboard.inside.scene import InsideScene
 from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
 
 
 def show() -> dict:
-    """Everything but the text -> fields of InsideChoices, and `pair`."""
+    """Everything but the text -> fields of InsideChoices."""
     widgets.brand("One step of attention with all its numbers: what makes it, what changes it, and whether it matters.")
     offered = attending()
     pair = st.selectbox(
@@ -21,21 +22,26 @@ def show() -> dict:
         bind="query-params",
         on_change=_enter,
     )
-    mechanism = st.selectbox("Mechanism", offered[pair], format_func=title, key="mechanism", bind="query-params")
-    name = model(pair, mechanism)
-    fields = {"pair": pair, "model": name}
-    if MECHANISMS[mechanism].multi_head:
-        layers, heads = catalogue.layers_and_heads(name)
+    _keep_those(offered[pair])
+    chosen = widgets.mechanisms(offered[pair])
+    fields = {"pair": pair, "mechanisms": tuple(chosen)} | widgets.target(pair, offered[pair])
+    if several := next((name for name in chosen if MECHANISMS[name].multi_head), None):
+        layers, heads = catalogue.layers_and_heads(model(pair, several))
         fields |= {"layer": widgets.layer(range(layers), layers - 1), "head": _head(heads)}
     return fields | {"tables": widgets.tables()}
 
 
 def attending() -> dict[str, list[str]]:
     """pair -> its mechanisms that attend; pairs without one are left out."""
-    attending = {
-        pair: [name for name in names if MECHANISMS[name].kinds] for pair, names in catalogue.offered().items()
-    }
-    return {pair: names for pair, names in attending.items() if names}
+    every = {pair: [name for name in names if MECHANISMS[name].kinds] for pair, names in catalogue.offered().items()}
+    return {pair: names for pair, names in every.items() if names}
+
+
+def _keep_those(offered: list[str]) -> None:
+    """Of the mechanisms that came along from another page or pair, keep those that are on offer."""
+    session = st.session_state
+    if "show" in session and not set(session["show"]) <= set(offered):
+        session["show"] = [name for name in session["show"] if name in offered] or pairs.first(offered)
 
 
 def _head(count: int) -> int:
@@ -46,7 +52,9 @@ def _head(count: int) -> int:
 
 def _enter() -> None:
     """Another pair gets the same sentence, unless it reads another language or the sentence was an example."""
-    facts, last = pairs.of(st.session_state["pair"]), memory.last(st.session_state, "inside")
-    before = last.languages if last else facts
+    facts = pairs.of(st.session_state["pair"])
+    last: InsideScene | None = memory.last(st.session_state, "inside")
+    before = pairs.of(last.choices.pair) if last else facts
     if before.source != facts.source or st.session_state.get("text") in before.examples:
         st.session_state["text"] = facts.first
+    st.session_state.update(target=OWN, force="")

@@ -3,9 +3,9 @@ module of panels/."""
 
 import streamlit as st
 
-from dashboard.inside import scene
-from dashboard.inside.panels import change, matter, opened
-from dashboard.inside.scene import InsideChoices
+from dashboard.inside import downloads, scene
+from dashboard.inside.panels import change, matter, opened, replaced
+from dashboard.inside.scene import Column, InsideChoices
 from dashboard.markup import card
 from dashboard.markup.text import named_card, output
 from dashboard.session import caches
@@ -16,12 +16,19 @@ from dashboard.shell import frame, widgets
 def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices; a text that fails leaves the last good picture."""
     text = widgets.sentence(fields["pair"])
-    chosen = {name: value for name, value in fields.items() if name != "pair"}
-    current = frame.composed("inside", lambda: scene.compose(InsideChoices(text, **chosen), caches.trace))
+    current = frame.composed("inside", lambda: scene.compose(InsideChoices(text=text, **fields), caches.trace))
     if current is None:
         return
     dark = frame.is_dark()
-    st.html(named_card(current.mechanism.title, card.show(caches.card(current.choices.model))))
-    st.html(output(current.trace, current.languages.target))
-    for panel in (opened, change, matter):
+    for place, column in zip(st.columns(len(current.columns), gap="medium"), current.columns, strict=True):
+        place.html(_named(column))
+    for panel in (opened, change, replaced, matter):
         panel.show(current, dark)
+    downloads.show(current)
+
+
+def _named(column: Column) -> str:
+    """The model, its card, and what it writes."""
+    return named_card(column.mechanism.title, card.show(caches.card(column.model))) + output(
+        column.trace, column.languages.target
+    )

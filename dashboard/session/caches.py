@@ -70,6 +70,13 @@ def card(name: str) -> dict:
     return _card(name, str(root), _stamp(*(root / name / file for file in ("card.json", "model.safetensors"))))
 
 
+def study(name: str) -> dict:
+    """The results of a study of the shipped models (`attnviz.studies`); {} where it has not been run or cannot be
+    read."""
+    file = catalogue.root() / "studies" / f"{name}.json"
+    return _study(str(file), _stamp(file))
+
+
 def key(name: str) -> tuple[str, str, tuple]:
     """Name, root, and a stamp that changes when a file of the model does."""
     root = catalogue.root()
@@ -171,3 +178,16 @@ def _card(name: str, root: str, stamp: tuple) -> dict:
     except checkpoint_files.CheckpointError:
         card = {}
     return card | ({"bytes": weights[1]} if weights else {})
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _study(file: str, stamp: tuple) -> dict:
+    import json
+
+    if stamp[0] is None:
+        return {}
+    try:
+        results = json.loads(Path(file).read_text(encoding="utf-8"))
+    except ValueError:  # not JSON, or not UTF-8
+        return {}
+    return results if isinstance(results, dict) else {}

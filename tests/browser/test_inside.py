@@ -1,20 +1,64 @@
 """The page of one step in a real browser on the real server: what is chosen there is drawn there, and stands in the
 address."""
 
+import zipfile
+
 import pytest
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.xdist_group("browser-inside")  # one process opens its pages and servers
 WAIT = 60_000  # ms, on a busy machine
+ONE = "show=Bahdanau"  # one model: quicker
 
 
-def test_a_step_is_opened_and_changed(dashboard):
+def test_the_step_of_the_first_page_is_one_click_away(dashboard):
+    page = dashboard.open("?step=3&show=Bahdanau&show=Transformer", charts=5).page
+    page.get_by_role("link", name="Open this step ›").click()
+    expect(page.locator(".st-key-chart-opened h4", has_text="Bahdanau: who asks")).to_be_visible(timeout=WAIT)
+    expect(page.locator(".st-key-chart-opened .what", has_text="Step 3 writes noir").first).to_be_visible()
+    expect(page.locator(".st-key-chart-opened h4", has_text="who asks")).to_have_count(2)
+
+
+def test_attention_is_changed(dashboard):
     page = dashboard.page
-    page.goto(f"{dashboard.address}/inside?step=3")
+    page.goto(f"{dashboard.address}/inside?step=3&{ONE}")
     expect(page.locator(".st-key-chart-opened .main-svg").first).to_be_visible(timeout=WAIT)
-    expect(page.get_by_text("Step 3 writes noir.")).to_be_visible(timeout=WAIT)
     dashboard.choose("change", "uniform")
-    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
-    expect(page.get_by_text("Under the change, the original words forced")).to_be_visible()
+    expect(page.locator(".st-key-chart-changed .main-svg").nth(2)).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("The first text, forced under the change")).to_be_visible()
     page.wait_for_function("location.search.includes('change=uniform')")
-    assert not dashboard.errors
+
+
+def test_a_bar_is_moved_by_keyboard_and_stands_in_the_address(dashboard):
+    page = dashboard.page
+    page.goto(f"{dashboard.address}/inside?step=3&{ONE}&change=by+hand:+drag+the+bars")
+    bar = page.get_by_role("slider", name="weight of source token 3, dog")
+    expect(bar).to_be_visible(timeout=WAIT)
+    bar.press("End")
+    page.wait_for_function("location.search.includes('given=')", timeout=WAIT)
+    numbers = page.locator(".st-key-given input").input_value().split(",")
+    assert float(numbers[2]) == 1 and len(numbers) == page.locator(".drag-bars input").count()
+    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
+    page.get_by_role("button", name="The model’s weights").click()
+    expect(page.locator(".st-key-given input")).to_have_value("", timeout=WAIT)
+
+
+def test_a_word_is_replaced_and_everything_is_saved(dashboard, tmp_path):
+    page = dashboard.page
+    page.goto(f"{dashboard.address}/inside?{ONE}&word=2+black&instead=white")
+    expect(page.locator(".st-key-chart-replaced mark").first).to_be_visible(timeout=WAIT)
+    page.wait_for_function("!document.querySelector('[data-stale=true]')")
+    with page.expect_download(timeout=WAIT) as download:
+        page.get_by_role("button", name="Everything as a zip").click()
+    download.value.save_as(tmp_path / "step.zip")
+    with zipfile.ZipFile(tmp_path / "step.zip") as archive:
+        assert {"manifest.json", "step.csv", "replaced.csv"} <= set(archive.namelist())
+
+
+def test_the_tests_show_progress_and_results(dashboard):
+    page = dashboard.page
+    page.goto(f"{dashboard.address}/inside?{ONE}&tests=true&text=Two+dogs+run.")
+    expect(page.get_by_text("Permuting attention at a step moves")).to_be_visible(timeout=WAIT)
+    expect(page.locator(".st-key-chart-tests .main-svg").nth(3)).to_be_visible(timeout=WAIT)
+    page.locator(".st-key-tests label").click()
+    expect(page.get_by_text("Permuting attention at a step moves")).to_have_count(0, timeout=WAIT)

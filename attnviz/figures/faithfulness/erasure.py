@@ -13,7 +13,7 @@ from attnviz.figures.theme import build, layout, lines, palette
 from attnviz.figures.wording import listed
 
 _HEIGHT, _TITLE = 290, 30  # px of the panels, of a title
-_PANELS = (("comprehensiveness", "lost when these are erased"), ("sufficiency", "lost when only these are kept"))
+_PANELS = (("comprehensiveness", "lost without them"), ("sufficiency", "lost with them alone"))
 
 
 def erasure_curves(frames: Mapping[str, pd.DataFrame], title: str | None = None, *, dark: bool = False) -> Chart:
@@ -28,8 +28,8 @@ def erasure_curves(frames: Mapping[str, pd.DataFrame], title: str | None = None,
         require(frame, ("share", *(column for column, _ in _PANELS)), f"frame of {name}")
     means = {name: frame.groupby("share").mean(numeric_only=True) for name, frame in frames.items()}
     colors, styles, above = palette(dark), lines(frames, dark), _TITLE if title else 0
-    figure = layout(dark, _HEIGHT + above, (46, 12, 64 + above, 46), title and labels.escape(title), _words(means))
-    figure |= dict(showlegend=True, legend=dict(orientation="h", x=0, y=1.14, yanchor="bottom", font=dict(size=12)))
+    figure = layout(dark, _HEIGHT + above, (46, 12, 78 + above, 46), title and labels.escape(title), _words(means))
+    figure |= dict(showlegend=True, legend=dict(orientation="h", x=0, y=1.2, yanchor="bottom", font=dict(size=12)))
     axis = dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=dict(size=11, color=colors.muted))
     data, figure["annotations"] = [], []
     for panel, (column, said) in enumerate(_PANELS):
@@ -39,8 +39,8 @@ def erasure_curves(frames: Mapping[str, pd.DataFrame], title: str | None = None,
         figure[f"xaxis{suffix}"] = axis | shares | dict(anchor=f"y{suffix}")
         figure[f"yaxis{suffix}"] = axis | dict(anchor=f"x{suffix}")
         place = dict(x=start, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom")
-        name = f"{column.capitalize()}: probability {said}"
-        figure["annotations"].append(dict(text=name, showarrow=False, font=dict(size=12), **place))
+        name = f"{column.capitalize()}:<br>{said}"
+        figure["annotations"].append(dict(text=name, showarrow=False, align="left", font=dict(size=12), **place))
         data += [_line(name, mean[column], styles[name], suffix) for name, mean in means.items()]
     return build(data, figure)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
 
 from attnviz.figures import labels
+from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build, layout, palette
 
 _ROW, _TITLE = 24, 30  # px a term, of a title
 
 
-def score_parts(opened, key: int, count: int = 10, title: str | None = None, *, dark: bool = False) -> go.Figure:
+def score_parts(opened, key: int, count: int = 10, title: str | None = None, *, dark: bool = False) -> Chart:
     """opened : an `inside.Step`. The `count` terms of one key's score that are furthest from 0, the largest first; then
     the rest.
 
@@ -61,7 +61,7 @@ def describe_parts(opened, key: int) -> str:
 def _span(values: list[float]) -> list[float]:
     """The axis, with room for the numbers at the ends of the longest bars."""
     least, most = min(0.0, *values), max(0.0, *values)
-    room = 0.15 * ((most - least) or 1.0)
+    room = 0.3 * ((most - least) or 1.0)
     return [least - room * (least < 0), most + room]
 
 

@@ -3,59 +3,55 @@
 from __future__ import annotations
 
 import numpy as np
-import plotly.graph_objects as go
 
 from attnviz.figures import hover, labels
-from attnviz.figures.axes import key_axis
-from attnviz.figures.theme import build, layout, lines, note, palette
+from attnviz.figures.chart import Chart
+from attnviz.figures.axes import Keys, key_axis, value_axis
+from attnviz.figures.theme import build, layout, lines, note
 from attnviz.figures.wording import weight_words
 
 _HEIGHT, _TITLE = 300, 30  # px of both rows of bars, of a title
 _LOWER, _UPPER = [0, 0.42], [0.56, 1]  # of the height: weights, scores
 
 
-def score_bars(opened, title: str | None = None, *, dark: bool = False) -> go.Figure:
+def score_bars(opened, title: str | None = None, *, temperature: float = 1.0, dark: bool = False) -> Chart:
     """opened : an `inside.Step`. Above: the score of each source token, any real number; below: its weight, 0 to 1.
 
-    Tokens outside the window of local attention have no bar above and weight 0 below.
+    temperature : what the scores are divided by before the softmax; 1 is the model. Tokens outside the window of local
+    attention have no bar above and weight 0 below.
     """
+    after = "weight, after it" if temperature == 1 else f"weight, after it at temperature {temperature:g}"
+    weights = opened.weights if temperature == 1 else opened.weights_at(temperature)
     scores = np.where(opened.mask, opened.scores, np.nan)
-    left, right, xaxis = key_axis(_Axes(opened), "bottom")
+    left, right, xaxis = key_axis(Keys(opened.keys, (opened.token,)), "bottom")
     above = _TITLE if title else 0
     frame = layout(
         dark,
         _HEIGHT + above,
         (left, right, 24 + above, 72),
         title and labels.escape(title),
-        describe_scores(opened),
+        describe_scores(opened, weights),
     )
     frame |= dict(
         xaxis=xaxis | dict(anchor="y"),
-        yaxis=_axis(dark) | dict(domain=_LOWER, range=[0, 1.12], tickvals=[0, 0.5, 1]),
-        yaxis2=_axis(dark) | dict(domain=_UPPER, nticks=4),
+        yaxis=value_axis(dark, domain=_LOWER, range=[0, 1.25], tickvals=[0, 0.5, 1]),
+        yaxis2=value_axis(dark, domain=_UPPER, nticks=4),
         annotations=[
             note("score, before the softmax", dark, x=0, y=1, **_CORNER),
-            note("weight, after it", dark, x=0, y=_LOWER[1], **_CORNER),
+            note(after, dark, x=0, y=_LOWER[1], **_CORNER),
         ],
     )
-    return build([_bars(opened, opened.weights, "y", dark), _bars(opened, scores, "y2", dark)], frame)
+    return build([_bars(opened, weights, "y", dark), _bars(opened, scores, "y2", dark)], frame)
 
 
 _CORNER = dict(xref="paper", yref="paper", xanchor="left", yanchor="bottom")
 
 
-class _Axes:
-    """What `key_axis` reads: the tokens of columns and rows."""
-
-    def __init__(self, opened):
-        self.keys, self.queries = opened.keys, (opened.token,)
-
-
-def describe_scores(opened) -> str:
-    """The step, and its three largest scores with their weights. Plain text, not escaped."""
+def describe_scores(opened, weights: np.ndarray) -> str:
+    """The step, and its three largest scores with the weights (S,) on show. Plain text, not escaped."""
     order = np.argsort(-np.where(opened.mask, opened.scores, -np.inf), kind="stable")[:3]
     largest = ", ".join(
-        f"{labels.quoted(opened.keys[key])} {opened.scores[key]:.2f} becomes {opened.weights[key]:.2f}"
+        f"{labels.quoted(opened.keys[key])} {opened.scores[key]:.2f} becomes {weights[key]:.2f}"
         for key in order.tolist()
         if opened.mask[key]
     )
@@ -87,16 +83,4 @@ def _bars(opened, values: np.ndarray, axis: str, dark: bool) -> dict:
             f"{key}: outside the window" if np.isnan(value) else f"{said} of {key}: {words(float(value))}"
             for key, value in zip(hover.spoken(opened.keys), values, strict=True)
         ],
-    )
-
-
-def _axis(dark: bool) -> dict:
-    colors = palette(dark)
-    return dict(
-        gridcolor=colors.grid,
-        zeroline=True,
-        zerolinecolor=colors.muted,
-        fixedrange=True,
-        ticklabelstandoff=10,
-        tickfont=dict(size=11, color=colors.muted),
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from attnviz.figures import labels
+from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
 from attnviz.figures.theme import build, layout, note, palette
 
@@ -14,7 +14,7 @@ _PANELS = (("deviation", "standard deviation of the scores"), ("max_weight", "me
 _SAMPLED = "Sampled: random vectors, no model"
 
 
-def product_spread(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> go.Figure:
+def product_spread(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> Chart:
     """frame : of `inside.spread`. Two panels over the width, with the root and without; the figure says that it is
     sampled."""
     require(frame, ("width", "scaled", *(name for name, _ in _PANELS)), "frame of the spread")

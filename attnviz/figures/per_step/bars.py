@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from attnviz.figures import hover, labels
-from attnviz.figures.axes import check_step, key_axis
-from attnviz.figures.theme import build, layout, lines, note, palette
+from attnviz.figures.axes import check_step, key_axis, value_axis
+from attnviz.figures.theme import build, layout, lines, note
 from attnviz.figures.wording import BLANK, row_sentence, strongest, weight_words
 
 _HEIGHT, _TITLE = 196, 30  # px of the bars, of a title
@@ -25,7 +25,10 @@ def step_bars(grid, step: int, title: str | None = None, *, dark: bool = False) 
     above = _TITLE if title else 0
     margin = (left, right, 18 + above, 72)
     frame = layout(dark, _HEIGHT + above, margin, title and labels.escape(title), row_sentence(grid, step))
-    frame |= dict(xaxis=xaxis, yaxis=_weight_axis(dark))
+    frame |= dict(
+        xaxis=xaxis,
+        yaxis=value_axis(dark, range=[0, 1], tickvals=[0, 0.5, 1], ticktext=["0", ".5", "1"], zeroline=False),
+    )
     if best is None:
         frame["annotations"] = [note(BLANK, dark, x=0.5, y=0.5, xref="paper", yref="paper")]
     return build([_bars(grid, step, weights, best, dark)], frame)
@@ -50,18 +53,4 @@ def _bars(grid, step: int, weights: np.ndarray, best: int | None, dark: bool) ->
             f"{query} looks at {key}: {weight_words(weight)}"
             for key, weight in zip(hover.spoken(grid.keys), shown, strict=True)
         ],
-    )
-
-
-def _weight_axis(dark: bool) -> dict:
-    colors = palette(dark)
-    return dict(
-        range=[0, 1],
-        tickvals=[0, 0.5, 1],
-        ticktext=["0", ".5", "1"],
-        gridcolor=colors.grid,
-        zeroline=False,
-        fixedrange=True,
-        ticklabelstandoff=10,
-        tickfont=dict(size=11, color=colors.muted),
     )

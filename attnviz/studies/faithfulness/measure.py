@@ -7,15 +7,14 @@ from tqdm import tqdm
 
 from attnviz import faithfulness, loading
 from attnviz.data import corpora
+from attnviz.faithfulness.sentence import QUANTILES, Sums, tested
 from attnviz.mechanisms import find
 from attnviz.models import checkpoints
 from attnviz.models.names import ModelName
 from attnviz.models.model import TextError
-from attnviz.studies.faithfulness.sentence import Sums, measured
 from attnviz.studies.measured_models import MeasuredModel, StudyConfig, record
 
 SAMPLES = 1000  # of the sentences, with replacement
-QUANTILES = tuple(round(share, 2) for share in np.linspace(0, 1, 21))  # of the sentences
 
 
 def measure(config: StudyConfig) -> dict:
@@ -36,7 +35,7 @@ def measure(config: StudyConfig) -> dict:
 def _sentence(model: MeasuredModel, text: str) -> Sums | None:
     """None of a text that the model cannot read, or of which it says nothing."""
     try:
-        return measured(faithfulness.subject(model.translator, text))
+        return tested(faithfulness.subject(model.translator, text)).sums
     except TextError:
         return None
 

@@ -2,14 +2,13 @@
 
 from attnviz.faithfulness import CHANGES
 from attnviz.mechanisms import find
-from attnviz.studies.faithfulness.sentence import METHODS, ORDERS
+from attnviz.faithfulness.sentence import METHODS, ORDERS
 from attnviz.studies.pictures import Panel, Series
 from attnviz.studies.tables import grouped, table
 
 _CHANGES = {change.name: change.title for change in CHANGES}
 _ERASED = ("comprehensiveness", "sufficiency")
 _KINDS = ("function", "content", "other")
-_METHODS = dict(zip(METHODS, ("gradient × input", "integrated gradients", "leave one out", "random"), strict=True))
 
 
 def text(results: dict) -> str:
@@ -82,7 +81,7 @@ def _agreement(cells: dict) -> str:
         for model, by_measure in cells.items()
     ]
     return "Agreement with attention: Kendall's τ-b, and how often both have the same first token.\n\n" + table(
-        ("", *_METHODS.values()), rows
+        ("", *METHODS.values()), rows
     )
 
 
@@ -134,8 +133,8 @@ def panels(results: dict) -> list[Panel]:
             )
             for kind in _KINDS[:2]
         ),
-        ("Agreement with attention (τ-b)", [(f"tau {name}", title) for name, title in _METHODS.items()], 1),
-        ("Same first token (%)", [(f"top1 {name}", title) for name, title in _METHODS.items()], 100),
+        ("Agreement with attention (τ-b)", [(f"tau {name}", title) for name, title in METHODS.items()], 1),
+        ("Same first token (%)", [(f"top1 {name}", title) for name, title in METHODS.items()], 100),
         *((name.capitalize(), [(f"{name} {order}", f"by {order}") for order in ORDERS], 1) for name in _ERASED),
     ]
     return [_panel(title, measures, scale, models) for title, measures, scale in wanted]

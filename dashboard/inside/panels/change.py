@@ -1,31 +1,31 @@
-"""Attention changed: what the model writes then, freely and with the same words forced."""
+"""Attention changed: what each model writes then, freely and with the same words forced."""
 
 import html
 
 import streamlit as st
 
-from attnviz import figures, intervene
+from attnviz import intervene
 from attnviz.figures import labels
-from attnviz.intervene import Outcome, Scope
-from dashboard.browser.plot import named, plots
-from dashboard.inside import caches
-from dashboard.inside.scene import InsideScene
-from dashboard.markup import tables
+from attnviz.intervene import Change, Scope
+from dashboard.browser.plot import plots
+from dashboard.inside import caches, kept
+from dashboard.inside.panels import by_hand, effects
+from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import markdown
 from dashboard.shell.problems import sentence
 
-NONE, HIDDEN = "", "hide"
+NONE, HIDDEN, PERMUTED, TEMPERATURE, BY_HAND = "", "hide", "permuted", "temperature", "given"
 CHANGES = {
     NONE: "no change",
     "uniform": "uniform",
     "zero-largest": "largest weight to 0",
     "only-largest": "only the largest weight",
     "keep-largest": "largest kept, the rest even",
-    "permuted:0": "permuted",
+    PERMUTED: "permuted",
     "last-only": "only the last source state",
-    "temperature:0.5": "temperature 0.5",
-    "temperature:2": "temperature 2",
-    HIDDEN: "hide the source token chosen above",
+    TEMPERATURE: "another temperature",
+    HIDDEN: "hide a source token",
+    BY_HAND: "by hand: drag the bars",
 }
 WHERE = {
     "all": "at all steps",
@@ -33,76 +33,110 @@ WHERE = {
     "function": "at steps of function words",
     "content": "at steps of content words",
 }
+PARTS = {"all": "all cross-attention", "layer": "this layer", "head": "this head"}  # of a Transformer
+_TEMPERATURES = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)
+CAUTION = (
+    "The model never saw such a context in training, so a word may disappear for that reason alone. If a word stays, "
+    "the model can produce it without this attention."
+)
 
 
 @st.fragment
 def show(current: InsideScene, dark: bool) -> None:
     st.subheader("Change attention", divider="gray")
-    left, middle, right = st.columns([2, 2, 1])
-    change = left.selectbox("Change", list(CHANGES), format_func=CHANGES.get, key="change", bind="query-params")
-    where = middle.selectbox("Where", list(WHERE), format_func=WHERE.get, key="where", bind="query-params")
-    alone = current.several and right.toggle("This head only", key="alone", bind="query-params")
-    if change == NONE:
-        st.html('<p class="small" role="status">Choose a change above. The model then decodes on from it.</p>')
+    name, scopes = _controls(current)
+    if name == NONE:
+        kept.drop("change")
+        st.html('<p class="small" role="status">Choose a change above. The models then decode on from it.</p>')
         return
+    change = _value(name, current)
+    if change is None:
+        return
+    affected = [
+        (column, outcome)
+        for column in current.columns
+        if (outcome := _outcome(column, change, scopes[column.several])) is not None
+    ]
+    if affected:
+        _draw(current, affected, dark)
+
+
+def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
+    """The name of the change, and where it applies: in a recurrent model (False) and in a Transformer (True)."""
+    several = next((column for column in current.columns if column.several), None)
+    left, middle, right = st.columns([2, 2, 2] if several else [2, 2, 0.01])
+    name = left.selectbox("Change", list(CHANGES), format_func=CHANGES.get, key="change", bind="query-params")
+    where = middle.selectbox(
+        "Where",
+        list(WHERE),
+        format_func=WHERE.get,
+        key="where",
+        bind="query-params",
+        disabled=name == BY_HAND,
+        help="Weights set by hand are of the step chosen above.",
+    )
+    part = several and right.selectbox(
+        "In the Transformer", list(PARTS), format_func=PARTS.get, key="part", bind="query-params"
+    )
+    scope = _scope(BY_HAND if name == BY_HAND else where)
+    place = (
+        {"layer": {"layer": several.layer}, "head": {"layer": several.layer, "head": several.head}} if several else {}
+    )
+    return name, {False: Scope(*scope), True: Scope(*scope, **place.get(part, {}))}
+
+
+def _scope(where: str) -> tuple[tuple[int, ...] | None, str | None]:
+    """steps, words."""
+    steps = (st.session_state["step"] - 1,) if where in ("step", BY_HAND) else None
+    return steps, where if where in ("function", "content") else None
+
+
+def _value(name: str, current: InsideScene) -> Change | None:
+    """The change with its value, where it has one; None while it is not there."""
+    if name == PERMUTED:
+        seed = st.number_input("Seed of the permutation", 0, 9999, key="seed", bind="query-params")
+        return intervene.Permuted(int(seed))
+    if name == TEMPERATURE:
+        value = st.select_slider(
+            "Temperature", _TEMPERATURES, 2.0, format_func="{:g}".format, key="hot", bind="query-params"
+        )
+        return intervene.Temperature(value)
+    if name == HIDDEN:
+        return intervene.Hide((_hidden(current.columns[0]),))
+    return by_hand.change(current) if name == BY_HAND else intervene.parse(name)
+
+
+def _hidden(column: Column) -> int:
+    tokens = column.trace.source
+    if st.session_state.get("hidden", 0) not in range(len(tokens)):
+        st.session_state["hidden"] = 0
+    return st.selectbox(
+        "Source token that is hidden",
+        range(len(tokens)),
+        format_func=lambda place: f"{place + 1} {labels.plain(tokens[place].text)}",
+        key="hidden",
+        bind="query-params",
+    )
+
+
+def _outcome(column: Column, change: Change, scope: Scope):
+    """None, with a message, where the change is not possible."""
+    if scope.steps and scope.steps[0] >= len(column.trace.target):
+        st.caption(f"{markdown(column.title)}: this text ends before step {scope.steps[0] + 1}.")
+        return None
     try:
-        chosen = intervene.Hide((st.session_state["cell"],)) if change == HIDDEN else intervene.parse(change)
-        outcome = caches.outcome(current.choices.model, current.text, chosen, _scope(current, where, alone))
+        return caches.outcome(column, change, scope)
     except ValueError as error:  # no list of function words for a language, an empty translation
-        st.error(markdown(sentence(str(error))), icon=":material/info:")
-        return
-    st.html(_written(current, outcome))
-    plots(_maps(current, outcome, dark), "changed")
-    st.html(_by_token(current, outcome))
+        st.error(markdown(f"{column.title}: {sentence(str(error))}"), icon=":material/info:")
+        return None
 
 
-def _scope(current: InsideScene, where: str, alone: bool) -> Scope:
-    steps = (st.session_state["step"] - 1,) if where == "step" else None
-    words = where if where in ("function", "content") else None
-    place = {"layer": current.choices.layer, "head": current.choices.head} if alone else {}
-    return Scope(steps, words, **place)
-
-
-def _written(current: InsideScene, outcome: Outcome) -> str:
-    changed = outcome.free.translation != outcome.before.translation
-    rows = [
-        ("As it is", [outcome.before.translation, f"{outcome.before.log_prob:.2f}"]),
-        ("Under the change", [outcome.free.translation, f"{outcome.free.log_prob:.2f}"]),
-        (
-            "Under the change, the original words forced",
-            [outcome.forced.translation, f"{outcome.forced.log_prob:.2f}"],
-        ),
-    ]
-    words = f"The translation {'changes' if changed else 'stays the same'}."
-    caution = (
-        "The model never saw such a context in training, so a word may disappear for that reason alone. If a word "
-        "stays, the model can produce it without this attention."
-    )
-    table = tables.table("What the model writes", ["text", "log-probability"], rows, cells=current.languages.target)
-    return f'<p class="what" role="status">{words}</p>{table}<p class="small">{html.escape(caution)}</p>'
-
-
-def _maps(current: InsideScene, outcome: Outcome, dark: bool) -> list:
-    cells = []
-    for words, trace in (("As it is", outcome.before), ("Under the change, same words", outcome.forced)):
-        figure = figures.heatmap(current.grid(trace), dark=dark)
-        cells.append((f"<h4>{words}</h4>", named(figure, f"attention {words.lower()}", dark)))
-    return cells
-
-
-def _by_token(current: InsideScene, outcome: Outcome) -> str:
-    rows = [
-        (
-            f"{step + 1} {labels.plain(token.text)}",
-            ["yes" if changed else "no", f"{change:+.3f}", f"{variation:.3f}"],
-        )
-        for step, (token, changed, change, variation) in enumerate(
-            zip(outcome.before.target, outcome.steps, outcome.log_prob_changes, outcome.total_variation)
-        )
-    ]
-    return tables.table(
-        "Each target token, the original words forced",
-        ["changed here", "change of log-probability (nats)", "total variation (0 to 1)"],
-        rows,
-        (current.languages.target, "en"),
-    )
+def _draw(current: InsideScene, affected: list, dark: bool) -> None:
+    cells = effects.cells(affected, dark)
+    with st.container(key=f"changed{len(affected)}"):  # style.css: a column for each model
+        plots(cells, "changed")
+    st.html(f'<p class="small">{html.escape(CAUTION)}</p>')
+    traces = [trace for _, outcome in affected for trace in (outcome.forced, outcome.free)]
+    kept.keep("change", cells, [effects.frame(*pair) for pair in affected], traces)
+    if current.choices.tables:
+        st.html("".join(effects.table(*pair) + effects.maps_tables(*pair) for pair in affected))

@@ -1,22 +1,23 @@
-"""Does attention matter for this sentence? Permutations, preserved words, gradients beside attention, erased tokens."""
+"""Does attention matter for this sentence? Permutations, preserved words, gradients beside attention, erased tokens.
 
-from dataclasses import replace
+The tests run a stage at a time: in between, the page says how far they are, and Stop is heard.
+"""
+
+import contextlib
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
-from attnviz.faithfulness import CHANGES, spread_of_tau
-from attnviz.figures import heatmap
-from attnviz.figures.faithfulness import erasure_curves, saliency, variation_by_weight
-from attnviz.select import Grid, select
-from dashboard.browser.plot import named, plots
-from dashboard.inside import caches
+from dashboard.browser.plot import plots
+from dashboard.inside import caches, kept
+from dashboard.inside.panels import verdicts
+from dashboard.inside.panels.placed import placed
+from dashboard.inside.panels.verdicts import GRADIENT, INTEGRATED, LEFT_OUT, Tested
 from dashboard.inside.scene import InsideScene
-from dashboard.inside.faithfulness import GRADIENT, LEFT_OUT, FaithfulnessTests
-from dashboard.markup import tables
+from dashboard.inside.faithfulness import STAGES, Testing
 from dashboard.markup.text import markdown
 from dashboard.shell.problems import sentence
 
-INTEGRATED = "integrated gradients, this step"
 DEBATE = (
     "<b>Attention is not by itself an explanation.</b> "
     '<a href="https://aclanthology.org/N19-1357/">Jain and Wallace (2019)</a> permuted the attention of classifiers '
@@ -33,114 +34,58 @@ DEBATE = (
 @st.fragment
 def show(current: InsideScene, dark: bool) -> None:
     st.subheader("Does it matter?", divider="gray")
-    st.html(f'<p class="small">{DEBATE}</p>')
+    st.html(f'<p class="small caveat">{DEBATE}</p>')
     if not st.toggle(
-        "Test attention on this sentence", key="tests", bind="query-params", help="Takes a second or two."
+        "Test attention on this sentence",
+        key="tests",
+        bind="query-params",
+        help="Takes a second or two for each model. Switch it off to stop; what is done so far is kept.",
     ):
+        kept.drop("tests")
         return
-    try:
-        tests = caches.tests(current.choices.model, current.text)
-    except ValueError as error:
-        st.error(markdown(sentence(str(error))), icon=":material/info:")
+    under_way = [(column, caches.testing(column)) for column in current.columns]
+    _finish([testing for _, testing in under_way])
+    for column, testing in under_way:
+        if testing.problem:
+            st.error(markdown(f"{column.title}: {sentence(testing.problem)}"), icon=":material/info:")
+    tested = [(column, testing.tests) for column, testing in under_way if testing.tests]
+    if tested:
+        _results(current, tested, dark)
+
+
+def _finish(testings: list[Testing]) -> None:
+    """Do the stages that are left, and say how far they are.
+
+    A run of this panel alone does one and begins anew, since only then it hears whether the switch was moved. A run of
+    the whole page does all: Streamlit stops it when anything is moved.
+    """
+    if all(testing.finished for testing in testings):
         return
-    st.html(f'<p class="what" role="status">{verdict(tests)}</p>')
-    plots(
-        [
-            ("<h4>Moved attention</h4>", named(variation_by_weight(tests.variation, dark=dark), "variation", dark)),
-            ("<h4>Erased source tokens</h4>", named(erasure_curves(tests.erased, dark=dark), "erasure", dark)),
-        ],
-        "tests",
-    )
-    _saliency(current, tests, dark)
-    st.html(_preserved(tests) + _agreement(tests))
+    bar = st.empty()
+    while waiting := [testing for testing in testings if not testing.finished]:
+        done, count = sum(testing.done for testing in testings), STAGES * len(testings)
+        bar.progress(done / count, f"Tests: {done} of {count} stages done. Switch the tests off to stop.")
+        waiting[0].advance()
+        with contextlib.suppress(StreamlitAPIException):  # the whole page is run
+            st.rerun(scope="fragment")
+    bar.empty()
 
 
-def verdict(tests: FaithfulnessTests) -> str:
-    """What the permutations and the erased tokens say of this sentence, and what they cannot say."""
-    variation, erased = tests.variation["median"].median(), tests.erased
-    moved = "little" if variation < 0.1 else "somewhat" if variation < 0.4 else "strongly"
-    own, chance = (erased[name]["comprehensiveness"].mean() for name in ("attention", "random"))
-    return (
-        f"Permuting attention at a step moves its next-token distribution {moved}: median total variation "
-        f"{variation:.2f} of at most 1. Deleting the source tokens with the largest weights costs {own:.2f} of "
-        f"probability, deleting random ones {chance:.2f}. Both tests give the model unusual inputs. Neither alone "
-        "explains why it wrote a word."
-    )
-
-
-def _saliency(current: InsideScene, tests: FaithfulnessTests, dark: bool) -> None:
-    """Attention and attributions on the same axes."""
+def _results(current: InsideScene, tested: list[Tested], dark: bool) -> None:
+    for column, tests in tested:
+        st.html(f'<p class="what" role="status">{verdicts.verdict(column, tests)}</p>')
+    st.html(placed(tested))
     method = st.segmented_control(
         "Beside attention",
         [GRADIENT, LEFT_OUT, INTEGRATED],
         default=GRADIENT,
         required=True,
+        format_func=verdicts.METHOD_TITLES.get,
         key="method",
         bind="query-params",
     )
-    trace = tests.subject.trace
-    grid = _mean(select(trace, "cross", 0), tests)
-    delta = ""
-    if method == INTEGRATED:
-        step = min(st.session_state["step"], len(trace.target)) - 1
-        gradients = caches.integrated(current.choices.model, current.text, step)
-        grid, values = _row(grid, step), gradients.values
-        delta = f" Completeness error: {gradients.delta[0]:+.3f} nats (the sum of the row against the true change)."
-    else:
-        values = tests.attributions[method]
-    beside = saliency(grid, values, method, dark=dark)
-    shown = named(heatmap(grid, dark=dark), "attention, mean of heads", dark)
-    plots(
-        [
-            ("<h4>Attention, mean of all layers and heads</h4>", shown),
-            (f"<h4>{method}</h4><p class='small'>{delta}</p>", named(beside, method, dark)),
-        ],
-        "saliency",
-    )
-
-
-def _mean(grid: Grid, tests: FaithfulnessTests) -> Grid:
-    return replace(grid, weights=tests.subject.attention, layer=None, head=None)
-
-
-def _row(grid: Grid, step: int) -> Grid:
-    """The grid's one row of a step."""
-    only = slice(step, step + 1)
-    return replace(
-        grid,
-        queries=grid.queries[only],
-        weights=grid.weights[only],
-        removed=grid.removed[only],
-        visible=grid.visible[only],
-    )
-
-
-def _preserved(tests: FaithfulnessTests) -> str:
-    shares = tests.preserved.groupby(["change", "kind"])["preserved"].mean().unstack()
-    kinds = [kind for kind in ("function", "content", "other") if kind in shares]
-    rows = [
-        (
-            change.title,
-            [tables.cell(100 * float(shares.loc[str(change), kind]), ".0f") for kind in kinds],
-        )
-        for change in CHANGES
-    ]
-    return tables.table(
-        "Tokens that stay the first choice when attention is changed at their step (per cent)",
-        [f"{kind} words" if kind != "other" else "others" for kind in kinds],
-        rows,
-    )
-
-
-def _agreement(tests: FaithfulnessTests) -> str:
-    means = tests.agreement.groupby("method")[["tau_b", "top1"]].mean()
-    rows = [
-        (method, [f"{means.loc[method, 'tau_b']:+.2f}", f"{100 * means.loc[method, 'top1']:.0f}"])
-        for method in tests.attributions
-    ]
-    spread = spread_of_tau(len(tests.subject.source))
-    return tables.table(
-        f"Agreement with attention, mean over target tokens (for random orders: 0 ± {spread:.2f} for each token)",
-        ["Kendall’s τ-b", "same first token (per cent)"],
-        rows,
-    )
+    cells = verdicts.cells(tested, method, st.session_state["step"] - 1, dark)
+    with st.container(key=f"tested{len(tested)}"):  # style.css: a column for each model
+        plots(cells, "tests")
+    st.html(verdicts.tables_of(tested, current.choices.tables))
+    kept.keep("tests", cells, [verdicts.frame(*pair) for pair in tested])

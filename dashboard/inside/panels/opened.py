@@ -1,126 +1,125 @@
-"""One step opened: who asks, scores, weights, one score taken apart, and the next tokens."""
-
-import html
+"""One step opened, the same for each model: who asks, scores, weights, weighted values, and the next tokens."""
 
 import streamlit as st
 
 from attnviz import inside
 from attnviz.figures import labels
-from attnviz.figures.inside import product_spread, score_bars, score_parts
-from attnviz.inside import Step
-from dashboard.browser.plot import named, plots
-from dashboard.inside import caches
-from dashboard.inside.scene import InsideScene
-from dashboard.markup import tables
-from dashboard.markup.text import markdown, said
+from dashboard.browser.bridge import bridge
+from dashboard.browser.plot import plots
+from dashboard.inside import caches, kept
+from dashboard.inside.panels import pictures, why
+from dashboard.inside.panels.pictures import Opened
+from dashboard.inside.scene import Column, InsideScene
+from dashboard.markup.text import markdown
 from dashboard.shell import frame
 from dashboard.shell.problems import sentence
 
-ASKS = {
-    "before": "The query is the decoder’s state <b>before</b> this step. It does not yet include the token just "
-    "written. Then the decoder steps, with the context.",
-    "after": "The decoder steps first. The query is its state <b>after</b> the step, which includes the "
-    "token just written.",
-    "layer": "The query is this layer’s state for the target so far, times the head’s query matrix.",
-}
-_TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
+LARGEST = -1  # among the options of the source token
+_DRAWN = "step drawn"  # in the session: the step that the page has drawn
+TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @st.fragment
 def show(current: InsideScene, dark: bool) -> None:
     st.subheader("Inside one step", divider="gray")
-    steps = len(current.trace.target)
-    frame.slider_value("step", 1, steps)
-    if steps > 1:
-        st.slider(f"Step (1 to {steps})", 1, steps, key="step", bind="query-params", help="A step is one target token.")
-    try:
-        opened = caches.step(
-            current.choices.model,
-            current.trace,
-            st.session_state["step"] - 1,
-            current.choices.layer,
-            current.choices.head,
-        )
-    except ValueError as error:
-        st.error(markdown(sentence(str(error))), icon=":material/info:")
-        return
-    key = _key(opened)
-    st.html(_asked(current, opened))
-    figures = [
-        ("<h4>Scores become weights</h4>", named(score_bars(opened, dark=dark), "scores and weights", dark)),
-        (_parts_title(opened, key), named(score_parts(opened, key, dark=dark), "one score taken apart", dark)),
-    ]
-    plots(figures, "opened")
-    st.latex(inside.formula(opened, key))
-    left, right = st.columns(2)
-    left.html(_next(current, opened))
+    step = step_control(current)
+    if st.session_state.get(_DRAWN, step) != step and _is_used_below():
+        st.session_state[_DRAWN] = step
+        st.rerun()  # the panels below are fragments of their own
+    st.session_state[_DRAWN] = step
+    bridge(step, current.steps, _go_to)
+    left, right = st.columns([2, 1])
+    with left:
+        key = _key(current.columns[0])
     with right:
-        _temperature(opened)
+        temperature = _temperature()
+    opened = [_open(column, step, key, temperature) for column in current.columns]
+    cells = pictures.cells(opened, dark)
+    with st.container(key=f"linked{len(opened)}"):  # style.css: a column for each model
+        plots(cells, "opened")
+    open_steps = [shown for shown in opened if shown.step]
+    kept.keep("step", cells, [pictures.frame(shown) for shown in open_steps])
+    for shown in open_steps:
+        _formula(shown, len(opened) > 1)
     if current.choices.tables:
-        st.html(_table(current, opened))
-    _why_scaled(dark)
+        st.html("".join(map(pictures.tables_of, open_steps)))
+    why.show(open_steps, dark)
 
 
-def _key(opened: Step) -> int:
-    """The source token whose score is taken apart; at first the one with the largest weight."""
-    options = list(range(len(opened.keys)))
-    if st.session_state.get("cell") not in options:
-        st.session_state["cell"] = int(opened.weights.argmax())
+def _go_to(row: int) -> None:
+    """A row of a map was clicked."""
+    st.session_state["step"] = row + 1
+
+
+def step_control(current: InsideScene) -> int:
+    """The step, from 0."""
+    frame.slider_value("step", 1, current.steps)
+    if current.steps > 1:
+        st.slider(
+            f"Step (1 to {current.steps}): one target token",
+            1,
+            current.steps,
+            key="step",
+            bind="query-params",
+            help="Move it with the arrow keys.",
+        )
+    if current.differs:
+        st.caption(
+            "The models write different texts, so a step is not the same word in each. For the same word, choose shown "
+            "text for all on the left."
+        )
+    return st.session_state["step"] - 1
+
+
+def _is_used_below() -> bool:
+    """Does a panel below show something of the chosen step alone?"""
+    session = st.session_state
+    changed = session.get("change") and (session.get("where") == "step" or session["change"] == "given")
+    return bool(changed or (session.get("tests") and session.get("method") == "integrated"))
+
+
+def _key(column: Column) -> int:
+    """The source token whose score is taken apart; all models of a pair read the same tokens."""
+    tokens = column.trace.source
+    if st.session_state.get("cell", LARGEST) not in range(LARGEST, len(tokens)):
+        st.session_state["cell"] = LARGEST
     return st.selectbox(
         "Source token whose score is taken apart",
-        options,
-        format_func=lambda key: f"{key + 1} {labels.plain(opened.keys[key].text)}",
+        range(LARGEST, len(tokens)),
+        format_func=lambda key: (
+            "the one with the largest weight" if key == LARGEST else f"{key + 1} {labels.plain(tokens[key].text)}"
+        ),
         key="cell",
+        bind="query-params",
     )
 
 
-def _asked(current: InsideScene, opened: Step) -> str:
-    token = said(labels.plain(opened.token.text), current.languages.target, "b")
-    window = ""
-    if opened.window:
-        window = (
-            f" It predicts the place {opened.window.centre + 1:.1f} in the source and looks {opened.window.reach:g} "
-            "tokens to either side."
-        )
-    words = f"Step {opened.step + 1} writes {token}{current.place}. {ASKS[opened.asks]}{window}"
-    return f'<p class="what" role="status">{words}</p>'
-
-
-def _parts_title(opened: Step, key: int) -> str:
-    token = html.escape(labels.quoted(opened.keys[key]))
-    return f"<h4>The score of {token}: a sum over {opened.parts.terms.shape[1]} {opened.parts.unit}s</h4>"
-
-
-def _next(current: InsideScene, opened: Step) -> str:
-    rows = [(labels.plain(choice.text), [f"{choice.probability:.4f}"]) for choice in opened.alternatives]
-    return tables.table("The most probable next tokens", ["probability"], rows, (current.languages.target, "en"))
-
-
-def _temperature(opened: Step) -> None:
-    measured = inside.temperatures(opened, _TEMPERATURES)
-    rows = [
-        (f"{row.temperature:g}", [f"{row.entropy_nats:.3f}", f"{row.max_weight:.3f}"]) for row in measured.itertuples()
-    ]
-    st.html(
-        tables.table(
-            "The same scores divided by a temperature (1: the model)", ["entropy (nats)", "maximum weight"], rows
-        )
+def _temperature() -> float:
+    return st.select_slider(
+        "Temperature of the softmax",
+        TEMPERATURES,
+        1.0,
+        format_func="{:g}".format,
+        key="heat",
+        bind="query-params",
+        help="The same scores are divided by it before the softmax. 1 is the model. Only this picture changes; to "
+        "decode with it, see “Change attention”.",
     )
 
 
-def _table(current: InsideScene, opened: Step) -> str:
-    rows = [
-        (
-            f"{place + 1} {labels.plain(token.text)}",
-            [f"{opened.scores[place]:.4f}" if opened.mask[place] else "–", f"{opened.weights[place]:.4f}"],
-        )
-        for place, token in enumerate(opened.keys)
-    ]
-    return tables.table("Scores and weights of this step", ["score", "weight"], rows, (current.languages.source, "en"))
+def _open(column: Column, step: int, key: int, temperature: float) -> Opened:
+    """The step of a model, or why there is none."""
+    count = len(column.trace.target)
+    if step >= count:
+        return Opened(column, None, 0, temperature, f"This text ends after {count} steps.")
+    try:
+        open_steps = caches.step(column, step)
+    except ValueError as error:
+        return Opened(column, None, 0, temperature, sentence(str(error)))
+    return Opened(column, open_steps, int(open_steps.weights.argmax()) if key == LARGEST else key, temperature)
 
 
-def _why_scaled(dark: bool) -> None:
-    with st.expander("Why dot products are divided by the root of their width"):
-        figure = product_spread(inside.spread(samples=300), dark=dark)
-        st.html(f'<p class="small">{html.escape(figure.description)}</p>')
-        plots([("", named(figure, "spread of dot products", dark))], "spread")
+def _formula(shown: Opened, named: bool) -> None:
+    if named:
+        st.caption(markdown(shown.column.title))
+    st.latex(inside.formula(shown.step, shown.key))

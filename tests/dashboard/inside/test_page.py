@@ -1,6 +1,8 @@
 """The page of one step run by Streamlit's own test driver: every panel, changes, tests, and what cannot be shown."""
 
+import io
 import json
+import zipfile
 
 import pytest
 import tiny
@@ -8,10 +10,12 @@ from streamlit.testing.v1 import AppTest
 
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices.options import title
-from dashboard.inside.panels.change import CHANGES, WHERE
+from dashboard.inside import downloads
+from dashboard.inside.panels.change import CHANGES, PARTS, WHERE
 from dashboard.pages import PAGES
 
 TEXT = "The black dog runs."
+ATTENDING = [name for name in MECHANISMS if MECHANISMS[name].kinds]
 SCRIPT = """import streamlit as st
 from dashboard.inside import sidebar, view
 
@@ -31,81 +35,197 @@ def here(models, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
 
 
-def run(**query) -> AppTest:
-    app = AppTest.from_string(SCRIPT, default_timeout=90)
-    for key, value in {"text": TEXT, **query}.items():
+def opened(**query) -> AppTest:
+    app = AppTest.from_string(SCRIPT, default_timeout=120)
+    for key, value in {"text": TEXT, "show": "Bahdanau", **query}.items():
         app.query_params[key] = value
-    app.run()
+    return app.run()
+
+
+def run(**query) -> AppTest:
+    app = opened(**query)
     assert not app.exception and not app.error, (app.exception, app.error)
     return app
 
 
-def figures(app: AppTest, key: str) -> list[dict]:
+def cells(app: AppTest, key: str) -> list[dict]:
     for element in app.get("bidi_component"):
         if f"chart-{key}" in element.proto.id:
-            return [json.loads(cell["figure"]) for cell in json.loads(element.proto.json)["cells"]]
+            return json.loads(element.proto.json)["cells"]
     return []
 
 
+def figures(app: AppTest, key: str) -> list[dict]:
+    return [json.loads(cell["figure"]) for cell in cells(app, key) if cell["figure"]]
+
+
+def described(app: AppTest, key: str) -> list[str]:
+    return [figure["layout"]["meta"]["description"] for figure in figures(app, key)]
+
+
 def page(app: AppTest) -> str:
-    return "".join(element.proto.body for element in app.get("html"))
+    html = "".join(element.proto.body for element in app.get("html"))
+    charts = [element for element in app.get("bidi_component") if element.proto.component_name == "attnviz_plot"]
+    return html + "".join(cell["words"] for chart in charts for cell in json.loads(chart.proto.json)["cells"])
 
 
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].kinds])
+@pytest.mark.parametrize("name", ATTENDING)
 def test_every_mechanism_has_a_step_to_open(name):
-    app = run(mechanism=title(name), step="2", tables="true")
-    scores, parts = figures(app, "opened")
-    assert scores["layout"]["meta"]["description"].startswith("Scores and weights of step 2, ")
-    assert parts["layout"]["meta"]["description"].startswith("The score of ")
-    assert app.latex and "Scores and weights of this step" in page(app)
+    app = run(show=title(name), step="2", tables="true")
+    scores, parts, values = described(app, "opened")
+    assert scores.startswith("Scores and weights of step 2, ") and parts.startswith("The score of ")
+    assert values.startswith("Weighted values and context of step 2, ")
+    assert app.latex and "scores and weights of this step" in page(app) and "weighted values and their sum" in page(app)
     asks = {"bahdanau": "<b>before</b>", "transformer": "query matrix"}
-    assert asks.get(name, "<b>after</b>") in page(app)
+    assert asks.get(name, "<b>after</b>") in page(app) and '<ol class="order"' in page(app)
+
+
+def test_the_same_step_of_several_models_is_one_row_of_pictures():
+    app = run(show=["Bahdanau", "Luong general", "Transformer"], target="One text for all: typed", force="Le chien.")
+    words = [cell["words"] for cell in cells(app, "opened")]
+    assert len(words) == 15  # five pictures of three models, row by row
+    assert ["Bahdanau" in words[0], "Luong general" in words[1], "Transformer" in words[2]] == [True] * 3
+    assert all("who asks" in cell for cell in words[:3]) and all("what comes next" in cell for cell in words[-3:])
+    assert len(app.latex) == 3 and not any("different texts" in caption.value for caption in app.caption)
+
+
+def test_a_text_that_ends_sooner_says_so():
+    app = run(show=["Bahdanau", "Transformer"])
+    lengths = [len(column.trace.target) for column in app.session_state["last scene of inside"].columns]
+    app = run(show=["Bahdanau", "Transformer"], step=str(max(lengths)))
+    if lengths[0] != lengths[1]:
+        assert f"This text ends after {min(lengths)} steps." in page(app)
+    assert app.session_state["step"] == max(lengths)
+
+
+def test_the_score_that_is_taken_apart_is_in_the_address():
+    app = run(show=["Bahdanau", "Luong general"], cell="2 black")
+    assert [words.startswith("The score of ‘black’") for words in described(app, "opened")[2:4]] == [True, True]
+
+
+def test_the_temperature_changes_weights_and_entropy():
+    cold, warm = (run(heat=heat) for heat in ("0.25", "4"))
+    weights = [figures(app, "opened")[0]["data"][0]["y"] for app in (cold, warm)]
+    assert max(weights[0]) > max(weights[1])
+    assert "At temperature 4: " in page(warm)
+
+
+def test_other_scores_are_worked_out_when_opened():
+    assert not figures(run(), "functions")
+    app = opened()
+    app.session_state["functions"] = True
+    app.run()
+    [words] = described(app, "functions")
+    assert words.startswith("The largest weight of the same query through ") and "scaled dot" in page(app)
 
 
 def test_a_model_that_does_not_attend_is_not_on_offer():
-    options = run().selectbox(key="mechanism").options
-    assert title("fixed-context") not in options and title("bahdanau") in options
+    options = run().pills(key="show").options if hasattr(AppTest, "pills") else run().button_group(key="show").options
+    names = [getattr(option, "content", option) for option in options]
+    assert title("fixed-context") not in names and title("bahdanau") in names
 
 
 def test_the_head_of_a_transformer():
-    app = run(mechanism="Transformer", layer="1", head="2")
+    app = run(show="Transformer", layer="1", head="2")
     assert ", layer 1, head 2." in page(app)
 
 
 @pytest.mark.parametrize("change", [change for change in CHANGES.values() if change != "no change"])
 def test_every_change(change):
-    app = run(change=change)
-    before, after = figures(app, "changed")
-    assert len(before["data"]) == len(after["data"]) == 1
-    assert "What the model writes" in page(app) and "Each target token" in page(app)
+    app = run(change=change, show=["Bahdanau", "Transformer"], tables="true")
+    maps = figures(app, "changed")
+    assert len(maps) == 6  # two maps and the bars of two models
+    assert "Under the change" in page(app) and "each target token" in page(app)
+    assert sum(words.startswith("Effect on ") for words in described(app, "changed")) == 2
 
 
 @pytest.mark.parametrize("where", WHERE.values())
-def test_every_place(where):
-    app = run(change="uniform", where=where, mechanism="Transformer", alone="true")
-    assert "Each target token" in page(app)
+@pytest.mark.parametrize("part", PARTS.values())
+def test_every_place(where, part):
+    app = run(change="uniform", where=where, show="Transformer", part=part)
+    assert len(figures(app, "changed")) == 3
+
+
+def test_weights_by_hand_are_divided_by_their_sum():
+    count = len(run().session_state["last scene of inside"].columns[0].trace.source)
+    numbers = ["0"] * count
+    numbers[1] = "3"
+    app = run(change="by hand: drag the bars", step="2", given=",".join(numbers))
+    changed = figures(app, "changed")[1]["data"][0]["z"]
+    assert weights_of(changed, 1)[1] == 1
+
+
+def weights_of(z, row: int) -> list[float]:
+    """Of a heatmap's cells, which plotly may send as bytes."""
+    if isinstance(z, dict):
+        import base64
+
+        import numpy as np
+
+        rows, columns = map(int, z["shape"].split(","))
+        return np.frombuffer(base64.b64decode(z["bdata"]), "float32").reshape(rows, columns)[row].tolist()
+    return z[row]
+
+
+@pytest.mark.parametrize("typed", ["1, 2", "a", "0,0", "-1", "nan", "1e999"])
+def test_weights_that_cannot_be_used_are_asked_for_again(typed):
+    app = run(change="by hand: drag the bars", given=typed)
+    assert "Type numbers from 0 on with commas between them" in page(app) and not figures(app, "changed")
+
+
+def test_a_source_word_replaced():
+    app = run(word="2 black", instead="white", show=["Bahdanau", "Transformer"], tables="true")
+    assert "The black dog" not in page(app).split("The other text: ")[1][:40]
+    assert "The white dog runs." in page(app) and len(figures(app, "replaced")) == 6
+
+
+def test_a_source_word_masked():
+    app = run(word="3 dog")
+    assert "The black □ runs." in page(app) and len(figures(app, "replaced")) == 3
+
+
+def test_the_same_word_is_no_replacement():
+    app = opened(word="3 dog", instead="dog")
+    assert [error.value for error in app.error] == ["Bahdanau: The new word must be another one; got 'dog'\\."] or (
+        "must be another" in app.error[0].value
+    )
 
 
 def test_the_tests_are_run_when_asked_for():
     assert not figures(run(), "tests")
-    app = run(tests="true")
-    variation, erased = figures(app, "tests")
-    assert variation["layout"]["meta"]["description"].startswith("Total variation of the next-token distribution")
-    assert erased["layout"]["meta"]["description"].startswith("Source tokens erased in the order of ")
-    attention, beside = figures(app, "saliency")
-    assert attention["layout"]["xaxis"]["ticktext"] == beside["layout"]["xaxis"]["ticktext"]
+    app = run(tests="true", show=["Bahdanau", "Transformer"], tables="true")
+    words = described(app, "tests")
+    assert len(words) == 8
+    assert words[0].startswith("Total variation of the next-token distribution")
+    assert words[2].startswith("Source tokens erased in the order of ")
+    maps = figures(app, "tests")
+    assert maps[4]["layout"]["xaxis"]["ticktext"] == maps[6]["layout"]["xaxis"]["ticktext"]
     assert "Permuting attention at a step moves" in page(app) and "Kendall’s τ-b" in page(app)
+    assert "the study has not been run on these weights" in page(app)
 
 
 def test_integrated_gradients_say_how_complete_they_are():
     app = run(tests="true", method="integrated gradients, this step", step="1")
-    _, beside = figures(app, "saliency")
-    assert "Attributions by integrated gradients" in beside["layout"]["meta"]["description"]
+    assert "Attributions by integrated gradients" in described(app, "tests")[-1]
+    assert "Completeness error" in page(app)
 
 
 def test_the_debate_is_on_the_page():
     words = page(run())
     assert "Attention is not by itself an explanation." in words and words.count("aclanthology.org") == 3
+
+
+def test_the_zip_has_what_is_shown():
+    app = run(change="uniform", step="2")
+    current, shown = app.session_state["last scene of inside"], app.session_state["kept of inside"]
+    with zipfile.ZipFile(io.BytesIO(downloads.bundle(current, shown))) as archive:
+        names = set(archive.namelist())
+        manifest = json.loads(archive.read("manifest.json"))
+        assert {"step.csv", "change.csv", "figures/weighted-values-bahdanau.html"} <= names
+        assert len([name for name in names if name.startswith("traces/")]) == 3  # as it is, forced, free
+        assert archive.read("step.csv").decode("utf-8-sig").startswith("model,step,layer,head,key,token,")
+    assert manifest["query"].startswith("inside?") and "change=uniform" in manifest["query"]
+    assert manifest["panels"] == ["step", "change"]
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,19 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from synthetic import tokens
 
 from attnviz import inside
-from attnviz.figures.inside import product_spread, score_bars, score_parts
+from attnviz.figures.inside import (
+    effect_bars,
+    product_spread,
+    score_bars,
+    score_functions,
+    score_parts,
+    weighted_values,
+)
 from attnviz.inside import Parts, Step, Window
 from attnviz.trace import Token
 
@@ -98,3 +106,53 @@ def test_the_numbers_beside_the_longest_bars_have_room():
     room = 0.1 * (max(0, *values) - min(0, *values))
     assert high >= max(0, *values) + room
     assert low <= min(0, *values) - room * (min(values) < 0)
+
+
+def test_a_temperature_changes_the_weights_alone():
+    opened = step()
+    weights, scores = score_bars(opened, temperature=4).data
+    np.testing.assert_allclose(weights.y, opened.weights_at(4), atol=1e-4)
+    np.testing.assert_allclose(scores.y, opened.scores, atol=1e-4)
+
+
+def test_weighted_values_sum_to_the_context():
+    opened = step()
+    figure = weighted_values(opened, title="A <title>")
+    [cells] = figure.data
+    np.testing.assert_allclose(np.sum(cells.z[:-1], axis=0), cells.z[-1], atol=1e-3)
+    assert len(figure.layout.yaxis.ticktext) == len(opened.keys) + 1
+    assert "&lt;" in "".join(figure.layout.yaxis.ticktext) and figure.layout.title.text == "A &lt;title&gt;"
+    assert figure.layout.meta["description"].startswith("Weighted values and context of step 2, ‘<i>’: 2 of 2 ")
+
+
+def test_the_models_own_weights_stand_above_other_scores():
+    opened = step()
+    frame = pd.DataFrame(
+        {
+            "score": "dot",
+            "trained_with": None,
+            "key": range(len(opened.keys)),
+            "token": [token.text for token in opened.keys],
+            "value": 0.0,
+            "weight": 1 / len(opened.keys),
+        }
+    )
+    figure = score_functions(opened, frame)
+    [cells] = figure.data
+    np.testing.assert_allclose(cells.z[0], opened.weights, atol=1e-4)
+    np.testing.assert_allclose(cells.z[1], 1 / len(opened.keys), atol=1e-4)
+    assert list(figure.layout.yaxis.ticktext) == ["the model’s own", "dot"]
+
+
+def test_the_effect_on_each_token():
+    target = tokens("Le <b>chien</b>")
+    changes, variation = np.linspace(-1, 1, len(target)), np.linspace(0, 1, len(target))
+    below, above = effect_bars(target, changes, variation).data
+    np.testing.assert_allclose(below.y, variation, atol=1e-4)
+    np.testing.assert_allclose(above.y, changes, atol=1e-4)
+    assert below.hovertext[1] == "total variation at ‘&lt;’: +0.111"
+
+
+def test_an_effect_has_a_number_for_each_token():
+    with pytest.raises(ValueError, match="^changes and variation must have one number a token, 2; got 1 and 2$"):
+        effect_bars(tokens("Le")[:2], np.zeros(1), np.zeros(2))

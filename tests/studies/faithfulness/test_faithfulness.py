@@ -8,7 +8,8 @@ import pytest
 
 from attnviz.__main__ import main
 from attnviz.studies import faithfulness
-from attnviz.studies.faithfulness.measure import QUANTILES, summary
+from attnviz.faithfulness.sentence import QUANTILES
+from attnviz.studies.faithfulness.measure import summary
 
 
 def test_a_value_is_over_all_tokens_and_its_interval_over_sentences():

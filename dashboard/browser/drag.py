@@ -1,0 +1,26 @@
+"""Bars that a person drags, or moves with the arrow keys: each is a slider of the browser's own."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+_component = st.components.v2.component(
+    "attnviz_drag",
+    html='<div class="drag-bars"></div>',
+    isolate_styles=False,
+    js=Path(__file__).with_name("drag.js").read_text(encoding="utf-8"),
+)
+
+
+def drag(tokens: Sequence[str], weights: Sequence[float], on_weights: Callable[[list[float]], None], key: str) -> None:
+    """A bar a token, from 0 to 1; `on_weights` gets all of them when one is let go. They need not sum to 1."""
+    name = f"drag-{key}"
+
+    def moved() -> None:
+        weights = st.session_state[name].get("weights")
+        if weights is not None:
+            on_weights([float(weight) for weight in weights])
+
+    data = {"tokens": list(tokens), "weights": [round(float(weight), 2) for weight in weights]}
+    _component(key=name, data=data, on_weights_change=moved)

@@ -1,0 +1,105 @@
+"""What a change did, whatever it was: both translations, both maps, and each target token. A column a model."""
+
+import html
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+
+from attnviz import figures
+from attnviz.figures import labels
+from attnviz.figures.inside import effect_bars
+from attnviz.trace import Trace
+from dashboard.browser.plot import Cell, named
+from dashboard.inside.scene import Column
+from dashboard.markup import tables
+from dashboard.markup.changed import marked
+
+
+class Effect(Protocol):
+    """`intervene.Outcome` and `intervene.Rewritten`."""
+
+    before: Trace
+    forced: Trace
+    free: Trace
+    total_variation: np.ndarray
+    log_prob_changes: np.ndarray
+
+
+Affected = tuple[Column, Effect]
+
+
+def cells(affected: Sequence[Affected], dark: bool) -> list[Cell]:
+    """Row by row: what is written, the map as it is and under the change, and the effect on each token."""
+    rows = (
+        lambda column, effect: (written(column, effect), None),
+        lambda column, effect: _map(column, effect.before, "as it is", dark),
+        lambda column, effect: _map(column, effect.forced, "under the change, same words", dark),
+        lambda column, effect: _bars(column, effect, dark),
+    )
+    return [row(column, effect) for row in rows for column, effect in affected]
+
+
+def written(column: Column, effect: Effect) -> str:
+    """Both translations, with the words that differ marked, and the log-probability of each."""
+    before, free, forced = effect.before, effect.free, effect.forced
+    same = before.translation == free.translation
+    texts = marked(before.translation, free.translation, column.languages.target)
+    now = texts[1] if free.translation else "<i>empty: the model ended at once</i>"
+    verdict = f"The translation {'stays the same' if same else 'changes'}."
+    return (
+        f'<h4>{html.escape(column.title)}</h4><p class="what" role="status">{verdict}</p>'
+        f'<dl class="versions"><dt>As it is</dt><dd>{texts[0]} <small>{before.log_prob:.2f} nats</small></dd>'
+        f"<dt>Under the change</dt><dd>{now} <small>{free.log_prob:.2f} nats</small></dd>"
+        f"<dt>The first text, forced under the change</dt><dd><small>{forced.log_prob:.2f} nats "
+        f"({forced.log_prob - before.log_prob:+.2f})</small></dd></dl>"
+    )
+
+
+def _map(column: Column, trace: Trace, words: str, dark: bool) -> Cell:
+    name = f"{column.title}: attention {words}"
+    return f"<h4>{html.escape(name)}</h4>", named(figures.heatmap(column.grid(trace), dark=dark), name, dark, rows=True)
+
+
+def _bars(column: Column, effect: Effect, dark: bool) -> Cell:
+    figure = effect_bars(effect.before.target, effect.log_prob_changes, effect.total_variation, dark=dark)
+    name = f"{column.title}: each token, the first text forced"
+    return f"<h4>{html.escape(name)}</h4>", named(figure, f"effect {column.title}", dark)
+
+
+def table(column: Column, effect: Effect) -> str:
+    """The text equivalent of the bars."""
+    rows = [
+        (f"{row.step + 1} {labels.plain(row.token)}", [f"{row.log_prob_change:+.3f}", f"{row.total_variation:.3f}"])
+        for row in frame(column, effect).itertuples()
+    ]
+    return tables.table(
+        f"{column.title}: each target token, the first text forced",
+        ["change of log-probability (nats)", "total variation (0 to 1)"],
+        rows,
+        (column.languages.target, "en"),
+    )
+
+
+def maps_tables(column: Column, effect: Effect) -> str:
+    """The text equivalents of the two maps."""
+    shown = ((effect.before, "as it is"), (effect.forced, "under the change"))
+    return "".join(
+        tables.grid_table(f"{column.title}: weights {words}", grid, column.languages, grid.weights, ".2f")
+        for trace, words in shown
+        for grid in (column.grid(trace),)
+    )
+
+
+def frame(column: Column, effect: Effect) -> pd.DataFrame:
+    """One row a target token, as it is saved: steps count from 0."""
+    return pd.DataFrame(
+        {
+            "model": column.model,
+            "step": range(len(effect.before.target)),
+            "token": [token.text for token in effect.before.target],
+            "log_prob_change": effect.log_prob_changes,
+            "total_variation": effect.total_variation,
+        }
+    )

@@ -1,0 +1,158 @@
+"""The pictures of one step of a model, and their text equivalents. Rows of the page; its columns are the models."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from attnviz import inside
+from attnviz.figures import labels
+from attnviz.figures.inside import score_bars, score_parts, weighted_values
+from attnviz.inside import Step
+from dashboard.browser.plot import Cell, named
+from dashboard.inside.scene import Column
+from dashboard.markup import tables
+from dashboard.markup.order import order
+from dashboard.markup.text import said
+
+ASKS = {
+    "before": "The query is the decoder’s state <b>before</b> this step. It does not yet include the token just "
+    "written. Then the decoder steps, with the context.",
+    "after": "The decoder steps first. The query is its state <b>after</b> the step, which includes the "
+    "token just written.",
+    "layer": "The query is this layer’s state for the target so far, times the head’s query matrix.",
+}
+_DIMENSIONS = 10  # of a table
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A model's step, of which one score (`key`) is taken apart; step : None where there is none, which `problem`
+    explains."""
+
+    column: Column
+    step: Step | None
+    key: int
+    temperature: float
+    problem: str = ""
+
+
+def cells(opened: Sequence[Opened], dark: bool) -> list[Cell]:
+    """Row by row: each picture of all models, then the next."""
+    rows = (asked, scores, parts, values, following)
+    return [row(shown, dark) if shown.step else _ended(shown, row is asked) for row in rows for shown in opened]
+
+
+def _ended(shown: Opened, first: bool) -> Cell:
+    words = f'<p class="what" role="status">{html.escape(shown.problem)}</p>' if first else ""
+    return (_heading(shown, "") + words if first else "<p></p>"), None
+
+
+def _heading(shown: Opened, words: str) -> str:
+    name = html.escape(shown.column.title)
+    return f"<h4>{name}{': ' if words else ''}{words}</h4>"
+
+
+def asked(shown: Opened, dark: bool) -> Cell:
+    """Who asks, as words and as a row of boxes."""
+    step, column = shown.step, shown.column
+    token = said(labels.plain(step.token.text), column.languages.target, "b")
+    window = ""
+    if step.window:
+        window = (
+            f" It predicts the place {step.window.centre + 1:.1f} in the source and looks {step.window.reach:g} "
+            "tokens to either side."
+        )
+    words = f"Step {step.step + 1} writes {token}{column.place}. {ASKS[step.asks]}{window}"
+    return f'{_heading(shown, "who asks")}<p class="what" role="status">{words}</p>{order(step.asks)}', None
+
+
+def scores(shown: Opened, dark: bool) -> Cell:
+    figure = score_bars(shown.step, temperature=shown.temperature, dark=dark)
+    measured = inside.temperatures(shown.step, (1.0, shown.temperature))["entropy_nats"]
+    words = f"Entropy of the weights: {measured[0]:.2f} nats."
+    if shown.temperature != 1:
+        words += f" At temperature {shown.temperature:g}: {measured[1]:.2f} nats."
+    heading = _heading(shown, "scores become weights")
+    return f'{heading}<p class="what">{words}</p>', named(figure, f"scores and weights {shown.column.title}", dark)
+
+
+def parts(shown: Opened, dark: bool) -> Cell:
+    step, token = shown.step, html.escape(labels.quoted(shown.step.keys[shown.key]))
+    words = f"the score of {token}, a sum over {step.parts.terms.shape[1]} {step.parts.unit}s"
+    figure = score_parts(step, shown.key, dark=dark)
+    return _heading(shown, words), named(figure, f"one score taken apart {shown.column.title}", dark)
+
+
+def values(shown: Opened, dark: bool) -> Cell:
+    words = '<p class="what">Each value times its weight; the last row is their sum, which the decoder reads.</p>'
+    figure = named(weighted_values(shown.step, dark=dark), f"weighted values {shown.column.title}", dark)
+    return _heading(shown, "weighted values make the context") + words, figure
+
+
+def following(shown: Opened, dark: bool) -> Cell:
+    rows = [(labels.plain(choice.text), [f"{choice.probability:.4f}"]) for choice in shown.step.alternatives]
+    table = tables.table("The most probable next tokens", ["probability"], rows, (shown.column.languages.target, "en"))
+    return _heading(shown, "what comes next") + table, None
+
+
+def tables_of(shown: Opened) -> str:
+    """The text equivalents of the charts of a model."""
+    return _scores_table(shown) + _parts_table(shown) + _values_table(shown)
+
+
+def frame(shown: Opened) -> pd.DataFrame:
+    """One row a source token, as it is saved: positions count from 0."""
+    step = shown.step
+    return pd.DataFrame(
+        {
+            "model": step.model,
+            "step": step.step,
+            "layer": step.layer,
+            "head": step.head,
+            "key": range(len(step.keys)),
+            "token": [token.text for token in step.keys],
+            "visible": step.mask,
+            "score": step.scores,
+            "weight": step.weights,
+        }
+    )
+
+
+def _scores_table(shown: Opened) -> str:
+    step = shown.step
+    heated = step.weights_at(shown.temperature)
+    rows = [
+        (
+            f"{place + 1} {labels.plain(token.text)}",
+            [
+                tables.cell(float(step.scores[place]), ".4f", bool(step.mask[place])),
+                f"{step.weights[place]:.4f}",
+                f"{heated[place]:.4f}",
+            ],
+        )
+        for place, token in enumerate(step.keys)
+    ]
+    columns = ["score", "weight", f"weight at temperature {shown.temperature:g}"]
+    caption = f"{shown.column.title}: scores and weights of this step"
+    return tables.table(caption, columns, rows, (shown.column.languages.source, "en"))
+
+
+def _parts_table(shown: Opened) -> str:
+    step = shown.step
+    largest = step.parts.largest(shown.key, _DIMENSIONS)
+    rows = [(f"{step.parts.unit} {number + 1}", [f"{value:+.4f}"]) for number, value in largest]
+    caption = f"{shown.column.title}: the largest terms of the score of {labels.quoted(step.keys[shown.key])}"
+    return tables.table(caption, ["term"], rows)
+
+
+def _values_table(shown: Opened) -> str:
+    """The dimensions in which the context is furthest from 0, a column each."""
+    step = shown.step
+    order = abs(step.context).argsort()[::-1][:_DIMENSIONS].tolist()
+    names = [f"{place + 1} {labels.plain(token.text)}" for place, token in enumerate(step.keys)]
+    numbers = [*step.weighted[:, order].tolist(), step.context[order].tolist()]
+    rows = [(name, [f"{value:+.3f}" for value in row]) for name, row in zip([*names, "context"], numbers)]
+    caption = f"{shown.column.title}: weighted values and their sum, in the {len(order)} largest dimensions"
+    return tables.table(caption, [f"dimension {number + 1}" for number in order], rows)

@@ -1,0 +1,69 @@
+"""The sentence at hand among those of the study of the shipped models: what it measures, and its percentile."""
+
+import html
+
+from attnviz.faithfulness.sentence import percentile
+from attnviz.models.names import ModelName
+from dashboard.inside.scene import Column
+from dashboard.inside.faithfulness import FaithfulnessTests
+from dashboard.markup import tables
+from dashboard.session import caches
+
+MEASURES = {
+    "variation median": "total variation under permuted attention",
+    "variation uniform": "total variation under uniform attention",
+    "preserved uniform function": "function words preserved under uniform attention",
+    "preserved uniform content": "content words preserved under uniform attention",
+    "tau gradient": "Kendall’s τ-b of attention and gradient × input",
+    "tau leave-one-out": "Kendall’s τ-b of attention and leave one out",
+    "comprehensiveness attention": "probability lost without the most attended tokens",
+}
+COMMAND = "python -m attnviz study faithfulness --data DIR"
+
+
+def placed(tested: list[tuple[Column, FaithfulnessTests]]) -> str:
+    """A table, HTML: a row a measure, for each model the sentence's value and its percentile; and what it is from."""
+    study_rows = [(column, tests.tested.sums, _study(column)) for column, tests in tested]
+    columns = [name for column, _, _ in study_rows for name in (column.title, "percentile")]
+    rows = [
+        (title, [text for _, sums, study in study_rows for text in _cells(sums.get(name), study.get(name, {}))])
+        for name, title in MEASURES.items()
+    ]
+    caption = "This sentence, and how many per cent of the study’s sentences have a smaller value"
+    return tables.table(caption, columns, rows) + f'<p class="small">{_source(study_rows)}</p>'
+
+
+def _cells(sums: tuple[float, int] | None, row: dict) -> list[str]:
+    if not sums or not sums[1]:
+        return ["–", "–"]
+    value = sums[0] / sums[1]
+    place = percentile(row.get("quantiles") or (), round(value, 4))
+    return [f"{value:.2f}", "–" if place is None else f"{place:.0f}"]
+
+
+def _study(column: Column) -> dict[str, dict]:
+    """measure -> its row, of the study of this very model; {} when there is none: its weights may be newer."""
+    results = caches.study("faithfulness")
+    models = {entry.get("weights_sha256") for entry in results.get("models", ())}
+    name = ModelName.parse(column.model)
+    if caches.fingerprint(column.model) not in models:
+        return {}
+    return {
+        row["measure"]: row
+        for row in results.get("rows", ())
+        if (row.get("pair"), row.get("mechanism")) == (name.pair, name.mechanism)
+    }
+
+
+def _source(study_rows: list) -> str:
+    """Which study the percentiles are from, or why there are none."""
+    missing = [column.title for column, _, study in study_rows if not study]
+    notes = []
+    if len(missing) < len(study_rows):
+        count = caches.study("faithfulness").get("sentences", 0)
+        notes.append(f"Percentiles are among {count} test sentences of the study <code>{COMMAND}</code>.")
+    if missing:
+        notes.append(
+            f"No percentile for {html.escape(', '.join(missing))}: the study has not been run on these weights."
+        )
+    return " ".join(notes)

@@ -1,0 +1,78 @@
+"""A source word replaced, masked or deleted: what each model writes of the other text."""
+
+import html
+
+import streamlit as st
+
+from attnviz import intervene
+from dashboard.browser.plot import plots
+from dashboard.inside import caches, kept
+from dashboard.inside.panels import effects
+from dashboard.inside.scene import Column, InsideScene
+from dashboard.markup.text import markdown
+from dashboard.shell.problems import sentence
+
+NONE = -1
+CAUTION = (
+    "Another word is another sentence: word order and agreement may change with it. A masked word is read as an "
+    "unknown piece, which the model saw rarely in training."
+)
+
+
+@st.fragment
+def show(current: InsideScene, dark: bool) -> None:
+    st.subheader("Replace a source word", divider="gray")
+    words = intervene.words(current.columns[0].trace)
+    chosen, new = _controls([word.text for word in words])
+    if chosen == NONE:
+        kept.drop("replaced")
+        st.html('<p class="small" role="status">Choose a word of the sentence above.</p>')
+        return
+    affected = [
+        (column, rewritten)
+        for column in current.columns
+        if (rewritten := _rewritten(column, words[chosen], new)) is not None
+    ]
+    if not affected:
+        return
+    st.html(f'<p class="what">The other text: <b>{html.escape(affected[0][1].free.text)}</b></p>')
+    cells = effects.cells(affected, dark)
+    with st.container(key=f"replaced{len(affected)}"):  # style.css: a column for each model
+        plots(cells, "replaced")
+    st.html(f'<p class="small">{html.escape(CAUTION)}</p>')
+    traces = [trace for _, rewritten in affected for trace in (rewritten.forced, rewritten.free)]
+    kept.keep("replaced", cells, [effects.frame(*pair) for pair in affected], traces)
+    if current.choices.tables:
+        st.html("".join(effects.table(*pair) + effects.maps_tables(*pair) for pair in affected))
+
+
+def _controls(words: list[str]) -> tuple[int, str]:
+    """The place of the word, and what stands there instead."""
+    if st.session_state.get("word", NONE) not in range(NONE, len(words)):
+        st.session_state["word"] = NONE
+    left, right = st.columns(2)
+    place = left.selectbox(
+        "Word",
+        range(NONE, len(words)),
+        format_func=lambda place: "none" if place == NONE else f"{place + 1} {words[place]}",
+        key="word",
+        bind="query-params",
+    )
+    new = right.text_input(
+        "Its replacement",
+        key="instead",
+        bind="query-params",
+        max_chars=50,
+        disabled=place == NONE,
+        placeholder="empty: masked, so that the model reads an unknown piece",
+    )
+    return place, new.strip() or intervene.MASK
+
+
+def _rewritten(column: Column, word: intervene.Word, new: str):
+    """None, with a message, where the other text cannot be read."""
+    try:
+        return caches.rewritten(column, word, new)
+    except ValueError as error:  # the same word again, a text that is too long
+        st.error(markdown(f"{column.title}: {sentence(str(error))}"), icon=":material/info:")
+        return None

@@ -1,0 +1,5 @@
+"""The chapters of the page Learn, in order; a module each."""
+
+from dashboard.learn.chapters import bottleneck, heads, limits, scaling, scores, typical, weights, who_asks
+
+CHAPTERS = tuple(module.CHAPTER for module in (bottleneck, weights, scores, who_asks, scaling, heads, typical, limits))

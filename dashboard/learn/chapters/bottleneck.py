@@ -1,0 +1,93 @@
+"""Chapter 1: the bottleneck, with a short and a long sentence and the study of length."""
+
+import html
+
+import pandas as pd
+
+from attnviz.figures import heatmap
+from attnviz.figures.studies import by_length
+from attnviz.select import select
+from dashboard.browser.plot import Cell, named
+from dashboard.choices.options import title
+from dashboard.inside.scene import Column
+from dashboard.learn.chapter import Chapter, Drawn
+from dashboard.learn.models import LONG, SHORT, column, state, trace
+from dashboard.markup import tables
+from dashboard.markup.text import output
+from dashboard.session import caches
+
+WITHOUT, WITH = "fixed-context", "bahdanau"
+
+
+def draw(dark: bool) -> Drawn:
+    attending = column(WITH, LONG)
+    grid = select(attending.trace)
+    words = f'<p class="small">{html.escape(LONG)}</p>'
+    cells: list[Cell] = [(_both("A short sentence", SHORT), None), (_both("A long sentence", LONG), None)]
+    map_words = f"<h4>{attending.title} looks back at the long sentence</h4>{words}"
+    cells.append((map_words, named(heatmap(grid, dark=dark), "attention on a long sentence", dark)))
+    equivalents = tables.grid_table("Weights on the long sentence", grid, attending.languages, grid.weights, ".2f")
+    if rows := _study():
+        frame = pd.DataFrame(rows)
+        study_words = (
+            "<h4>Translation quality by length</h4>"
+            '<p class="small">Measured on many test sentences: the study of length of the models of this project.</p>'
+        )
+        cells.append((study_words, named(by_length(frame, dark=dark), "quality by length", dark)))
+        equivalents += _table(rows)
+    return Drawn(cells, equivalents)
+
+
+def _both(heading: str, text: str) -> str:
+    said = "".join(
+        f"<h4>{title(name)}</h4>{output(trace(name, text), _language(name, text))}" for name in (WITHOUT, WITH)
+    )
+    return f'<h4>{heading}</h4><p class="small">{html.escape(text)}</p>{said}'
+
+
+def _language(name: str, text: str) -> str:
+    shown: Column = column(name, text)
+    return shown.languages.target
+
+
+def _study() -> list[dict]:
+    """Rows of the study of length, of both models: sentences as they are, and longer ones joined from them."""
+    return [
+        {"mechanism": title(row["mechanism"]), "words": row["words"], "bleu": row["bleu_lc"]}
+        for row in caches.study("length").get("rows", ())
+        if row.get("mechanism") in (WITHOUT, WITH) and row.get("bleu_lc") is not None
+        if row.get("joined") or row.get("high", 0) <= 10
+    ]
+
+
+def _table(rows: list[dict]) -> str:
+    cells = [(f"{row['mechanism']}, {row['words']:.0f} words", [f"{row['bleu']:.1f}"]) for row in rows]
+    return tables.table("Translation quality by length of the source", ["BLEU"], cells)
+
+
+CHAPTER = Chapter(
+    "bottleneck",
+    (
+        "A translation model has two halves. The <b>encoder</b> reads the source sentence, one token after the other. "
+        "The <b>decoder</b> writes the translation, one token after the other.",
+        "The first models of this kind (Cho et al. 2014) gave the decoder one vector <b>c</b> for the whole sentence. "
+        "A sentence of six words and one of sixty get the same few hundred numbers. That is the bottleneck.",
+        "Attention (Bahdanau et al. 2015) removes it: at every step the decoder looks back at all tokens of the "
+        "source.",
+    ),
+    {
+        "x₁ … x_S": "the source tokens; S is how many there are",
+        "y₁ … y_T": "the target tokens, which the decoder writes",
+        "h₁ … h_S": "the encoder’s state at each source token, a vector each",
+        "c": "the context, the vector that the decoder reads; without attention the same at every step",
+    },
+    "Both models have about the same number of parameters. Why does the model without attention lose more on the long "
+    "sentence than on the short one?",
+    "The vector has the same width for every sentence. A few words fit into it. With more words, something must be "
+    "left out, and the decoder cannot go back to look. With attention, the decoder reads a fresh context at each "
+    "step, so what is available to it grows with the sentence.",
+    "",
+    state(WITHOUT, WITH, text=LONG),
+    "Compare both models on the long sentence, and type one of your own.",
+    draw,
+)

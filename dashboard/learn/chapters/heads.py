@@ -1,0 +1,58 @@
+"""Chapter 6: heads, with all cross-attention of the Transformer and two of its heads."""
+
+from attnviz.figures import heatmap, overview
+from attnviz.select import Grid, select
+from dashboard.browser.plot import Cell, named
+from dashboard.choices.options import KINDS
+from dashboard.learn.chapter import Chapter, Drawn
+from dashboard.learn.models import SENTENCE, TRANSLATION, column, heads_state
+from dashboard.markup import tables
+
+SHOWN = ((0, 0), (2, 0))  # layer and head, from 0
+
+
+def draw(dark: bool) -> Drawn:
+    shown = column("transformer", SENTENCE, TRANSLATION)
+    words = (
+        '<h4>Every head of the cross-attention</h4><p class="small">A row of small maps for each layer, a column for '
+        "each head.</p>"
+    )
+    cells: list[Cell] = [(words, named(overview(shown.trace, "cross", dark=dark), "all heads", dark))]
+    grids = [select(shown.trace, "cross", layer, head) for layer, head in SHOWN]
+    cells += [(f"<h4>{_name(grid)}</h4>", named(heatmap(grid, dark=dark), _name(grid), dark)) for grid in grids]
+    equivalents = [
+        tables.grid_table(f"Weights of {_name(grid)}", grid, shown.languages, grid.weights, ".2f") for grid in grids
+    ]
+    return Drawn(cells, "".join(equivalents))
+
+
+def _name(grid: Grid) -> str:
+    return f"Layer {grid.layer + 1}, head {grid.head + 1}"
+
+
+CHAPTER = Chapter(
+    "heads",
+    (
+        "The Transformer (Vaswani et al. 2017) has no recurrent state. In each layer, every token makes a "
+        "<b>query</b> q = W<sup>Q</sup> x, and every token that may be read makes a <b>key</b> k = W<sup>K</sup> x "
+        "and a <b>value</b> v = W<sup>V</sup> x. Scores are q · k / √d.",
+        "A layer does this several times side by side, each time with matrices of its own. Each is a <b>head</b>. "
+        "Their contexts are joined and mixed.",
+        "There are three kinds: the encoder’s <b>self-attention</b> (source to source), the decoder’s (target to the "
+        "target so far), and <b>cross-attention</b> (target to source), which is what the recurrent models have too.",
+    ),
+    {
+        "x": "the vector of a token in this layer",
+        "q, k, v": "query, key and value of a token in one head",
+        "W^Q, W^K, W^V": "the matrices of a head, learnt",
+        "d": "the width of a head",
+    },
+    "Would one head of four times the width do the same as four heads?",
+    "No. One head has one softmax, so one row of weights for each query: it can look at one place sharply, or at "
+    "several with a blurred mean. Four heads have four rows and can look sharply at four places at once. The work is "
+    "the same.",
+    "heads",
+    heads_state(kind=KINDS["cross"], layer="3", head="1"),
+    "Look through the heads; click a small map to open it.",
+    draw,
+)

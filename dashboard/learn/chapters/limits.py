@@ -1,0 +1,50 @@
+"""Chapter 8: what attention does not tell, with attention made uniform at function words."""
+
+from attnviz.figures.inside import effect_bars
+from attnviz.intervene import Scope, Uniform
+from dashboard.browser.plot import Cell, named
+from dashboard.inside import caches
+from dashboard.inside.panels import effects
+from dashboard.learn.chapter import Chapter, Drawn
+from dashboard.learn.models import SENTENCE, column, state
+
+KINDS = {"function": "Uniform at function words", "content": "Uniform at content words"}
+
+
+def draw(dark: bool) -> Drawn:
+    shown = column("bahdanau", SENTENCE)
+    outcomes = {kind: caches.outcome(shown, Uniform(), Scope(words=kind)) for kind in KINDS}
+    cells: list[Cell] = [
+        (f"<h4>{KINDS[kind]}</h4>{effects.written(shown, outcome)}", None) for kind, outcome in outcomes.items()
+    ]
+    for kind, outcome in outcomes.items():
+        figure = effect_bars(outcome.before.target, outcome.log_prob_changes, outcome.total_variation, dark=dark)
+        cells.append((f"<h4>{KINDS[kind]}: each token, the first text forced</h4>", named(figure, KINDS[kind], dark)))
+    return Drawn(cells, "".join(effects.table(shown, outcome) for outcome in outcomes.values()))
+
+
+CHAPTER = Chapter(
+    "limits",
+    (
+        "A weight says how much of a value goes into a mean. It does not say what the model would write without it. "
+        "To know that, change the weights and see: below, attention is made uniform at all steps that write function "
+        "words (such as <i lang=fr>le</i> or <i lang=fr>dans</i>), and then at those that write content words.",
+        "Jain and Wallace (2019) permuted the attention of classifiers and often changed nothing: attention is not "
+        "explanation, they said. Wiegreffe and Pinter (2019) answered that one explanation need not be the only one.",
+        "In translation, Moradi et al. (2019) found that content words depend on attention more than function words "
+        "do, which a model can often guess from the words before.",
+    ),
+    {
+        "Δ log p(y_t)": "the change of the log-probability of token t under the change; below 0 it became less likely",
+        "total variation": "how far the distribution of the next token moves: ½ Σ |p − p′| over the vocabulary, 0 to 1",
+    },
+    "A function word stays the same when its row is made uniform. Does it follow that the model did not use attention "
+    "there?",
+    "No. It follows that the model <i>can</i> write the word without it, in this sentence. It may have used it all "
+    "the same. The reverse is no proof either: a changed row makes a context that the model never met in training, "
+    "and a word may be lost for that reason alone.",
+    "inside",
+    state("bahdanau", change="uniform", where="at steps of function words"),
+    "Try other changes, and the tests below them.",
+    draw,
+)

@@ -1,0 +1,67 @@
+"""Chapter 5: temperature, and why dot products are scaled."""
+
+from attnviz import inside
+from attnviz.figures.inside import product_spread, score_bars
+from dashboard.browser.plot import Cell, named
+from dashboard.inside import caches
+from dashboard.learn.chapter import Chapter, Drawn
+from dashboard.learn.models import SENTENCE, TRANSLATION, column, state
+from dashboard.markup import tables
+
+STEP, LAYER = 2, 2
+TEMPERATURES = (0.25, 1.0, 4.0)
+
+
+def draw(dark: bool) -> Drawn:
+    shown = column("transformer", SENTENCE, TRANSLATION, LAYER)
+    step = caches.step(shown, STEP)
+    entropies = inside.temperatures(step, TEMPERATURES)
+    cells: list[Cell] = [
+        (
+            f"<h4>Temperature {value:g}: entropy {entropy:.2f} nats</h4>",
+            named(score_bars(step, temperature=value, dark=dark), f"temperature {value:g}", dark),
+        )
+        for value, entropy in zip(TEMPERATURES, entropies["entropy_nats"])
+    ]
+    spread = inside.spread(samples=300)
+    cells.append(("<h4>Why √d</h4>", named(product_spread(spread, dark=dark), "spread of dot products", dark)))
+    rows = [
+        (f"{row.temperature:g}", [f"{row.entropy_nats:.2f}", f"{row.max_weight:.2f}"]) for row in entropies.itertuples()
+    ]
+    return Drawn(cells, tables.table("Weights by temperature", ["entropy (nats)", "largest weight"], rows))
+
+
+CHAPTER = Chapter(
+    "scaling",
+    (
+        "The softmax is sharp when scores lie far apart and flat when they lie close. Dividing all scores by a "
+        "<b>temperature</b> T shows it: a small T makes one weight win, a large T makes all weights equal.",
+        "<b>Entropy</b> measures it: H<sub>t</sub> = −Σ<sub>j</sub> α<sub>tj</sub> ln α<sub>tj</sub>. It is 0 when "
+        "one token has all the weight, and ln S when all S tokens have the same.",
+        "The dot product of two random vectors spreads as √d. A wide head would begin training with a softmax that is "
+        "sharp by accident. So the Transformer divides by √d, and the spread stays near 1 at every width (Vaswani et "
+        "al. 2017).",
+    ),
+    {
+        "T": "the temperature that scores are divided by; 1 is the model itself",
+        "H_t": "the entropy of the weights of step t, in nats",
+        "d": "the width of query and key",
+        "S": "how many source tokens there are",
+    },
+    "What happens to learning when the softmax is so sharp that one weight is 1 and the others are 0?",
+    "The slope of the softmax is then almost 0 everywhere: a small change of any score changes no weight. Gradients "
+    "through attention vanish, and the model cannot learn to look elsewhere. Dividing by √d keeps the first steps of "
+    "training away from there.",
+    "inside",
+    state(
+        "transformer",
+        target="One text for all: typed",
+        force=TRANSLATION,
+        step=str(STEP + 1),
+        layer=str(LAYER + 1),
+        heat="4",
+        scaled="true",
+    ),
+    "Move the temperature and watch weights and entropy.",
+    draw,
+)

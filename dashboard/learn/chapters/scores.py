@@ -1,0 +1,74 @@
+"""Chapter 3: score functions, with one query through several of them."""
+
+from attnviz.figures.inside import score_bars, score_functions
+from attnviz.figures.inside.other_scores import rows as rows_of
+from attnviz.figures import labels
+from dashboard.browser.plot import named
+from dashboard.choices.options import model
+from dashboard.inside import caches
+from dashboard.learn.chapter import Chapter, Drawn
+from dashboard.learn.models import PAIR, SENTENCE, TRANSLATION, column, state
+from dashboard.markup import tables
+from dashboard.session import catalogue
+
+STEP = 2
+
+
+def draw(dark: bool) -> Drawn:
+    shown = column("bahdanau", SENTENCE, TRANSLATION)
+    step = caches.step(shown, STEP)
+    learnt = tuple(model(PAIR, "luong-general") for name in catalogue.offered()[PAIR] if name == "luong-general")
+    frame = caches.other_scores(shown, STEP, learnt)
+    cells = [
+        (
+            "<h4>Scores become weights (Bahdanau)</h4>",
+            named(score_bars(step, dark=dark), "scores become weights", dark),
+        ),
+        (
+            "<h4>The same query through other score functions</h4>"
+            '<p class="small">The first row is the model’s own. The others were not trained with this model: they '
+            "compare formulas, not models.</p>",
+            named(score_functions(step, frame, dark=dark), "other score functions", dark),
+        ),
+    ]
+    names, weights = rows_of(step, frame)
+    rows = [(name, [f"{value:.2f}" for value in row]) for name, row in zip(names, weights.tolist())]
+    columns = [labels.plain(token.text) for token in step.keys]
+    return Drawn(cells, tables.table("Weights of one query through several score functions", columns, rows))
+
+
+CHAPTER = Chapter(
+    "scores",
+    (
+        "Where do the weights come from? A <b>query</b> asks, here the decoder’s state s. Each source token answers "
+        "with a <b>key</b>, here its encoder state h<sub>j</sub>. The <b>score</b> e<sub>tj</sub> says how well the "
+        "two fit. It may be any number.",
+        "The <b>softmax</b> turns scores into weights: α<sub>tj</sub> = exp(e<sub>tj</sub>) / Σ<sub>k</sub> "
+        "exp(e<sub>tk</sub>). Adding the same number to all scores changes nothing; only differences count.",
+        "The mechanisms differ in the score. <b>Dot</b>: s · h<sub>j</sub>. <b>General</b>: s · W h<sub>j</sub>. "
+        "<b>Additive</b> (Bahdanau) and <b>concat</b>: v · tanh(W s + U h<sub>j</sub>), a small network. <b>Scaled "
+        "dot</b>: s · h<sub>j</sub> / √d.",
+    ),
+    {
+        "s": "the decoder’s state, which is the query",
+        "e_tj": "the score of source token j at step t",
+        "W, U, v": "matrices and a vector that are learnt",
+        "d": "the width of query and key: how many numbers each has",
+    },
+    "The dot product has nothing to learn. What must the encoder and the decoder do for it to work?",
+    "They must learn to put query and keys into one space: equally wide, and so that the state that wants to write a "
+    "word points in the direction of the source token that it needs. The general score learns that turn as a matrix "
+    "W; the additive score learns a small network and needs no equal widths.",
+    "inside",
+    state(
+        "bahdanau",
+        "luong-dot",
+        "luong-general",
+        target="One text for all: typed",
+        force=TRANSLATION,
+        step=str(STEP + 1),
+        functions="true",
+    ),
+    "See the score of one token as the sum that it is, in three mechanisms.",
+    draw,
+)

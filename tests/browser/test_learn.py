@@ -1,0 +1,41 @@
+"""The page Learn in a real browser: every chapter, its answer by keyboard, and where its link leads."""
+
+import pytest
+from playwright.sync_api import expect
+
+from dashboard.learn.chapters import CHAPTERS
+
+pytestmark = pytest.mark.xdist_group("browser-inside")  # one process opens its pages and servers
+WAIT = 60_000  # ms, on a busy machine
+
+
+def test_all_chapters_and_their_links(dashboard):
+    page, links = dashboard.page, []
+    page.goto(f"{dashboard.address}/learn")
+    for number, chapter in enumerate(CHAPTERS, 1):
+        heading = page.get_by_role("heading", name=f"{number}. {chapter.title}")
+        expect(heading).to_be_visible(timeout=WAIT)
+        expect(page.locator(".st-key-chart-chapter .main-svg").first).to_be_visible(timeout=WAIT)
+        page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
+        expect(page.locator(".answer p")).to_be_hidden()
+        page.locator(".answer summary").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(".answer p")).to_be_visible()
+        links.append(page.locator(".exercise a").get_attribute("href"))
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        if number < len(CHAPTERS):
+            page.locator(".st-key-turn1 button").click()
+    assert len(set(links)) == len(CHAPTERS)
+    for link in links:
+        page.goto(f"{dashboard.address}/{link.removeprefix('./')}")
+        expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=WAIT)
+        page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
+        expect(page.get_by_text("This page has no")).to_have_count(0)
+
+
+def test_a_link_is_clicked(dashboard):
+    page = dashboard.page
+    page.goto(f"{dashboard.address}/learn?chapter=8.+What+attention+does+not+tell")
+    page.get_by_role("link", name="Open the page in this state ›").click(timeout=WAIT)
+    page.wait_for_url("**/inside?**", timeout=WAIT)
+    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)

@@ -1,0 +1,31 @@
+"""The link from the step on the first page."""
+
+from urllib.parse import parse_qs, urlsplit
+
+from dashboard.compare.choices import CompareChoices
+from dashboard.choices.step_link import step_link
+
+
+def link(step: int, *mechanisms: str, **others) -> str:
+    choices = CompareChoices("A <b> dog", mechanisms, **others)
+    return step_link(choices.query(), mechanisms, step)
+
+
+def query(html: str) -> dict:
+    address = html.split('href="')[1].split('"')[0].replace("&amp;", "&")
+    assert urlsplit(address).path == "inside"
+    return parse_qs(urlsplit(address).query)
+
+
+def test_it_opens_the_same_step_of_the_mechanisms_that_attend():
+    asked = query(link(3, "bahdanau", "fixed-context", "transformer", layer=1, head=2))
+    assert asked["show"] == ["Bahdanau", "Transformer"] and asked["step"] == ["4"] and asked["text"] == ["A <b> dog"]
+    assert asked["layer"] == ["2"] and asked["head"] == ["3"] and asked["pair"] == ["English → French"]
+
+
+def test_the_mean_of_heads_is_no_head():
+    assert "head" not in query(link(0, "transformer"))
+
+
+def test_without_attention_there_is_no_step_to_open():
+    assert link(0, "fixed-context") == "<p></p>"

@@ -1,0 +1,110 @@
+"""The page Learn run by Streamlit's own test driver: every chapter with its pictures, question, answer and link."""
+
+import html
+import json
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import tiny
+from streamlit.testing.v1 import AppTest
+
+from dashboard.learn.chapters import CHAPTERS
+from dashboard.learn.titles import TITLES
+from dashboard.pages import PAGES
+
+SCRIPT = """import streamlit as st
+from dashboard.learn import sidebar, view
+
+with st.sidebar:
+    chosen = sidebar.show()
+view.show(chosen)
+"""
+EACH = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.key)
+
+
+def run(**query) -> AppTest:
+    app = AppTest.from_string(SCRIPT, default_timeout=120)
+    for key, value in query.items():
+        app.query_params[key] = value
+    return app.run()
+
+
+def words(app: AppTest) -> str:
+    return "".join(element.proto.body for element in app.get("html"))
+
+
+def cells(app: AppTest) -> list[dict]:
+    charts = [element for element in app.get("bidi_component") if element.proto.component_name == "attnviz_plot"]
+    return [cell for chart in charts for cell in json.loads(chart.proto.json)["cells"]]
+
+
+def number(key: str) -> str:
+    return f"{list(TITLES).index(key) + 1}. {TITLES[key]}"
+
+
+def test_there_are_eight_chapters_in_the_order_of_the_titles():
+    assert [chapter.key for chapter in CHAPTERS] == list(TITLES) and len(CHAPTERS) == 8
+
+
+@EACH
+def test_each_chapter_has_pictures_words_and_their_equivalents(chapter):
+    app = run(chapter=number(chapter.key), tables="true")
+    assert not app.exception and not app.error, (app.exception, app.error)
+    assert app.subheader[0].value == number(chapter.key)
+    figures = [json.loads(cell["figure"]) for cell in cells(app) if cell["figure"]]
+    assert figures and all(figure["layout"]["meta"]["description"] for figure in figures)
+    shown = words(app)
+    assert "Think about it." in shown and "<details" in shown and "Attention is not by itself an explanation." in shown
+    assert shown.count("<dt>") == len(chapter.symbols) >= 2 and 'class="numbers"' in shown
+
+
+@EACH
+def test_each_link_opens_its_page_in_that_state(chapter):
+    """Every parameter of the address is taken: none is left out with a note, and each is still what it was."""
+    address = html.unescape(re.search(r'href="(\./[^"]*)"', chapter.exercise())[1])
+    folder = next(page.folder for page in PAGES if page.path == urlsplit(address).path.removeprefix("./"))
+    asked = parse_qs(urlsplit(address).query)
+    script = SCRIPT.replace("dashboard.learn", f"dashboard.{folder}")
+    app = AppTest.from_string(script, default_timeout=120)
+    for key, values in asked.items():
+        app.query_params[key] = values if len(values) > 1 else values[0]
+    app.run()
+    assert not app.exception and not app.error, (app.exception, app.error)
+    missing = [key for key in asked if key not in app.session_state]
+    assert not missing
+    assert app.session_state["text"] == asked["text"][0]
+    for key, values in asked.items():
+        kept = app.query_params.get(key)
+        assert kept is None or values == (kept if isinstance(kept, list) else [kept]), key
+
+
+def test_a_chapter_whose_model_is_missing_keeps_its_words(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tiny.write_models(tmp_path)))
+    (tmp_path / "en-fr" / "fixed-context" / "model.safetensors").unlink()
+    app = run(chapter=number("bottleneck"))
+    assert not app.exception and len(app.error) == 1
+    assert app.error[0].value.startswith("The pictures of this chapter cannot be drawn")
+    assert "Think about it." in words(app)
+
+
+def test_the_buttons_turn_the_pages():
+    app = run(chapter=number("scores"))
+    app.button(key="turn1").click().run()
+    assert app.subheader[0].value == number("who-asks")
+    app.button(key="turn-1").click().run()
+    assert app.subheader[0].value == number("scores")
+
+
+def test_only_the_open_chapter_is_worked_out(monkeypatch):
+    drawn = []
+    for chapter in CHAPTERS:
+        monkeypatch.setitem(chapter.__dict__, "draw", lambda dark, key=chapter.key: drawn.append(key) or _nothing())
+    run(chapter=number("heads"))
+    assert drawn == ["heads"]
+
+
+def _nothing():
+    from dashboard.learn.chapter import Drawn
+
+    return Drawn([])

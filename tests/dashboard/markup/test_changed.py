@@ -1,0 +1,22 @@
+"""Words that differ between two texts are marked."""
+
+from dashboard.markup.changed import marked
+
+
+def test_words_that_differ_are_marked_on_both_sides():
+    old, new = marked("Le chien noir court.", "Le chien brun court.", "fr")
+    assert old == '<span lang="fr" dir="auto">Le chien <mark>noir</mark> court.</span>'
+    assert "<mark>brun</mark>" in new
+
+
+def test_equal_texts_have_no_mark_and_are_escaped():
+    assert marked("<b> a", "<b> a", "fr")[0] == '<span lang="fr" dir="auto">&lt;b&gt; a</span>'
+
+
+def test_texts_without_spaces_are_compared_by_character():
+    old, new = marked("犬が走る", "猫が走る", "ja")
+    assert "<mark>犬</mark>が走る" in old and "<mark>猫</mark>が走る" in new
+
+
+def test_an_empty_text_marks_all_of_the_other():
+    assert "<mark>Le</mark>" in marked("Le", "", "fr")[0]
