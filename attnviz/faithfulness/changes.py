@@ -8,7 +8,7 @@ import pandas as pd
 from attnviz import function_words, intervene
 from attnviz.faithfulness.subject import Labelled, Subject
 from attnviz.function_words import OTHER
-from attnviz.intervene import Change, Permuted, Uniform
+from attnviz.intervene import Change, Permuted, Stacked, Uniform
 from attnviz.networks import decode
 
 CHANGES: tuple[Change, ...] = (
@@ -29,15 +29,15 @@ def preserved(subject: Subject, changes: Sequence[Change] = CHANGES) -> pd.DataF
     model's first choice (where it was not, as in a target that was given, no change preserves it). kind : function,
     content or other, of the word in the target's language; other for a label, and where the language has no list.
     """
-    kinds = _kinds(subject)
+    kinds, order = _kinds(subject), {str(change): place for place, change in enumerate(changes)}
     rows = []
-    for change in changes:
-        for effect in subject.effects(change):
-            said = int(_best(subject, effect.changed)[0])
-            (variation,) = intervene.total_variation(effect.plain, effect.changed).tolist()
-            token = subject.trace.target[effect.step].text
-            same = said == subject.target[effect.step]
-            rows.append((effect.step, token, kinds[effect.step], str(change), same, variation))
+    for effect in subject.effects(Stacked(tuple((change, 1) for change in changes)), len(changes)):
+        token, kind = subject.trace.target[effect.step].text, kinds[effect.step]
+        best = _best(subject, effect.changed).tolist()
+        variations = intervene.total_variation(effect.plain, effect.changed).tolist()
+        for change, said, variation in zip(changes, best, variations):
+            rows.append((effect.step, token, kind, str(change), said == subject.target[effect.step], variation))
+    rows.sort(key=lambda row: order[row[3]])  # change by change, each step by step
     return pd.DataFrame(rows, columns=["step", "token", "kind", "change", "preserved", "total_variation"])
 
 
@@ -60,12 +60,10 @@ def variation(subject: Subject, count: int = 100, seed: int = 0) -> pd.DataFrame
     `count` permutations, run as one batch, with the quartiles; and with uniform attention (Wiegreffe and Pinter 2019).
     max_weight : the largest weight of the step. A large weight that can be moved at no cost did not matter.
     """
-    permuted, uniform = subject.effects(Permuted(seed), count), subject.effects(Uniform())
     rows = []
-    for many, even in zip(permuted, uniform):
-        quartiles = np.quantile(intervene.total_variation(many.plain, many.changed).numpy(), (0.25, 0.5, 0.75))
-        (flat,) = intervene.total_variation(even.plain, even.changed).tolist()
-        token, largest = subject.trace.target[many.step].text, subject.attention[many.step].max()
-        low, median, high = map(float, quartiles)
-        rows.append((many.step, token, float(largest), median, low, high, flat))
+    for effect in subject.effects(Stacked(((Permuted(seed), count), (Uniform(), 1))), count + 1):
+        *permuted, uniform = intervene.total_variation(effect.plain, effect.changed).tolist()
+        low, median, high = map(float, np.quantile(permuted, (0.25, 0.5, 0.75)))
+        token, largest = subject.trace.target[effect.step].text, subject.attention[effect.step].max()
+        rows.append((effect.step, token, float(largest), median, low, high, uniform))
     return pd.DataFrame(rows, columns=["step", "token", "max_weight", "median", "low", "high", "uniform"])

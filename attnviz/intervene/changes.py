@@ -209,6 +209,28 @@ class Given(Change):
         return f"{self.name}:" + ",".join(f"{weight:g}" for weight in self.weights)
 
 
+@dataclass(frozen=True)
+class Stacked(Change):
+    """Several changes in one batch: of each its number of rows, in order. They share the pass that nothing changes."""
+
+    name = "stacked"
+    title = "several changes"
+
+    parts: tuple[tuple[Change, int], ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows of the batch that it is for."""
+        return sum(count for _, count in self.parts)
+
+    def __call__(self, weights, visible, place):
+        if len(weights) != self.rows:
+            raise ValueError(f"weights must have {self.rows} rows, as the changes have; got {len(weights)}")
+        counts = [count for _, count in self.parts]
+        rows = zip(self.parts, weights.split(counts), visible.split(counts))
+        return torch.cat([change(*pair, place) for (change, _), *pair in rows])
+
+
 def largest(weights: Tensor) -> Tensor:
     """bool (..., S): the first of the largest weights of each row."""
     return torch.zeros_like(weights, dtype=torch.bool).scatter_(-1, weights.argmax(-1, keepdim=True), True)

@@ -1,6 +1,7 @@
 """Preserved share, permutations, comprehensiveness and sufficiency, on tiny and on shipped models."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import attnviz
@@ -106,3 +107,10 @@ def test_refusals(trained, shape, shares, message):
     importance = trained.attention if shape is None else np.zeros(shape)
     with pytest.raises(ValueError, match=message):
         faithfulness.erasure(trained, importance, shares)
+
+
+@pytest.mark.parametrize("name", ATTENDING)
+def test_changes_in_one_batch_are_what_they_are_alone(subjects, name):
+    together = faithfulness.preserved(subjects[name])
+    alone = [faithfulness.preserved(subjects[name], [change]) for change in faithfulness.CHANGES]
+    pd.testing.assert_frame_equal(together, pd.concat(alone, ignore_index=True), atol=1e-5)

@@ -94,6 +94,14 @@ def test_names_that_are_none(text):
     )
 
 
+def test_stacked_changes_have_rows_of_their_own():
+    stacked = intervene.Stacked(((intervene.Uniform(), 1), (Permuted(3), 2)))
+    weights, seen = ROW.expand(3, 1, 4), SEEN.expand(3, 1, 4)
+    changed = stacked(weights, seen, HERE)
+    torch.testing.assert_close(changed[:1], intervene.Uniform()(weights[:1], seen[:1], HERE))
+    torch.testing.assert_close(changed[1:], Permuted(3)(weights[1:], seen[1:], HERE))
+
+
 @pytest.mark.parametrize(
     "make, message",
     [
@@ -109,6 +117,10 @@ def test_names_that_are_none(text):
         (lambda: Given((1.0,))(ROW, SEEN, HERE), "weights must be one a source token, 4; got 1"),
         (lambda: Hide((4,))(ROW, SEEN, HERE), "tokens must be places of source tokens, 0 to 3; got 4"),
         (lambda: Hide((0, 1, 3))(ROW, SEEN, HERE), "at least one source token must stay visible; hide fewer"),
+        (
+            lambda: intervene.Stacked(((intervene.Uniform(), 2),))(ROW[None], SEEN[None], HERE),
+            "weights must have 2 rows, as the changes have; got 1",
+        ),
         (lambda: intervene.Scope(words="verbs"), "words must be function, content or None; got 'verbs'"),
         (
             lambda: intervene.Scope(steps=(-1,)),
