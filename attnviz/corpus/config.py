@@ -1,4 +1,4 @@
-"""What a run over a corpus is asked for."""
+"""The settings of a run over a corpus."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ SHARD = 512  # sentences that are computed and written together, whatever the nu
 class CorpusConfig:
     """models : names, see `attnviz.load`. input : a file, see sources.py. keep : some of KEEP. root : of checkpoints.
 
-    batch_size : sentences that go through a model together. beam : for what is not forced. Raises ValueError.
+    batch_size : sentences that go through a model together. beam : for sentences without a target. Raises ValueError.
     """
 
     models: tuple[str, ...]

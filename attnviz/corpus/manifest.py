@@ -1,4 +1,4 @@
-"""manifest.json: what a run over a corpus was asked for, with hashes and versions, so that it can be resumed."""
+"""manifest.json: the settings of a run over a corpus, with hashes and versions, so that it can be resumed."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ PACKAGES = ("torch", "numpy", "pyarrow", "safetensors", "tokenizers")
 
 
 def of(config: CorpusConfig, records: int) -> dict:
-    """All that the files of a run depend on, and the number of records in its input."""
+    """Everything that the files of a run depend on, and the number of records in its input."""
     root = Path(config.root) if config.root else checkpoints.ROOT
     chosen = {name: value for name, value in asdict(config).items() if name not in ("models", "input", "root")}
     return {

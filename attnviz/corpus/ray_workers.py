@@ -1,7 +1,7 @@
 """Shards on a Ray cluster: Ray Data's `map_batches` with an actor that keeps its model loaded.
 
 Ray is an extra, `pip install 'attnviz[ray]'`. The shards of a node that dies are computed again by others: they are
-written whole or not at all, so that none is lost and none is there twice.
+written whole or not at all, so none is lost or doubled.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ class Actor:
         self.worker = worker
 
     def __call__(self, batch: dict) -> dict:
-        """batch : one shard in the column `shard` -> what it came to in the column `done`."""
+        """batch : one shard in the column `shard` -> its result in the column `done`."""
         return {"done": [self.worker(shard) for shard in batch["shard"]]}
 
 

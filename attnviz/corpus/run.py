@@ -39,12 +39,12 @@ class Progress:
 def run(
     config: CorpusConfig, folder: Path, workers: int = 1, resume: bool = False, ray: str | None = None
 ) -> Iterator[Progress]:
-    """Compute what is asked for into `folder`, and say after every shard how far it has come.
+    """Compute into `folder`, and yield the progress after every shard.
 
     workers : processes; 1 computes in this one. resume : go on where the run in this folder was stopped. ray : the
-    address of a Ray cluster, or `auto`; its nodes must see the same folder and checkpoints. Stop at any time: what is
-    written stays.
-    Raises ValueError for settings that cannot be, or another run in the folder; OSError for files.
+    address of a Ray cluster, or `auto`; its nodes must see the same folder and checkpoints. It can be stopped at any
+    time: what is written stays.
+    Raises ValueError for impossible settings, or another run in the folder; OSError for files.
     """
     path = Path(config.input)
     records = sources.count(path)
@@ -73,7 +73,7 @@ def _backend(workers: int, ray: str | None) -> Backend:
 
 
 def _numbers(config: CorpusConfig, records: int) -> Iterator[tuple[int, int]]:
-    """Place of the model and number of the shard, of all shards in order."""
+    """(index of the model, number of the shard) of all shards, in order."""
     shards = -(-records // config.shard)
     return ((place, number) for place in range(len(config.models)) for number in range(shards))
 
@@ -89,7 +89,7 @@ def _finished(config: CorpusConfig, folder: Path, records: int) -> Iterator[Done
 
 
 def _shards(config: CorpusConfig, folder: Path, path: Path) -> Iterator[Shard]:
-    """Those that are not there yet; the input is read once for each model, some hundred lines at a time."""
+    """The shards that are not there yet. The input is read once for each model, a few hundred lines at a time."""
     for place, model in enumerate(config.models):
         records, number = sources.read(path), 0
         while chunk := list(islice(records, config.shard)):
@@ -117,7 +117,7 @@ def _compute(shard: Shard) -> Done:
 
 
 def _processes(worker: Worker, shards: Iterable[Shard], workers: int) -> Iterator[Done]:
-    """By processes, never more shards read than they can soon take."""
+    """In several processes. Only as many shards are read as they can take soon."""
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_enter, initargs=(worker,))
     pending: set[Future] = set()
     try:
@@ -138,7 +138,7 @@ def _processes(worker: Worker, shards: Iterable[Shard], workers: int) -> Iterato
 
 
 def _join(config: CorpusConfig, folder: Path, records: int) -> None:
-    """The parts as one file each, in the order of models and sentences, and away with them."""
+    """Join the parts to one file each, in the order of models and sentences, and delete them."""
     for what, schema in (("statistics", STATISTICS_SCHEMA), ("sentences", SENTENCES_SCHEMA)):
         if what == "statistics" and what not in config.keep:
             continue

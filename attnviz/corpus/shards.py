@@ -1,7 +1,7 @@
-"""One shard: some hundred sentences through one model, written as files of their own.
+"""One shard: a few hundred sentences through one model, written to files of its own.
 
-A shard is done when its sentences file is there: that is written last, each file whole or not at all. So a worker may
-die at any time, and a shard that is computed twice gives the same files.
+A shard is done when its file of sentences is there. This file is written last, and each file whole or not at all. So a
+worker may die at any time. A shard that is computed twice gives the same files.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Done(NamedTuple):
 
 
 def part(folder: Path, place: int, number: int, what: str) -> Path:
-    """Where a shard's file lies until all are there. what : statistics or sentences."""
+    """The path of a shard's file until all shards are done. what : statistics or sentences."""
     return folder / "parts" / f"{place}-{number:06}-{what}.parquet"
 
 

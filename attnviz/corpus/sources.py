@@ -5,7 +5,7 @@
     .parquet  the same three as columns
     others    one source a line
 
-A record that cannot be read takes its place in the file as an Unreadable.
+For a record that cannot be read, an Unreadable comes in its place.
 """
 
 import gzip
@@ -25,7 +25,7 @@ FIELDS = ("id", "source", "target")
 
 
 class Record(NamedTuple):
-    """A sentence. number : of its line or row in the file, from 1. target : what is to be forced; None for nothing."""
+    """A sentence. number : of its line or row in the file, from 1. target : the text to force, or None."""
 
     number: int
     id: str
@@ -34,14 +34,15 @@ class Record(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A line that is no record, and why."""
+    """A line that cannot be read as a record, and why."""
 
     number: int
     reason: str
 
 
 def read(path: Path) -> Iterator[Record | Unreadable]:
-    """The records of a file, in order. ValueError when it is not what its name says, OSError when it is not there."""
+    """The records of a file, in order. ValueError when its content is not of the format that its name says, OSError
+    when there is no such file."""
     name = path.name.lower().removesuffix(".gz")
     if name.endswith(".parquet"):
         yield from _parquet(path)
@@ -62,7 +63,7 @@ def read(path: Path) -> Iterator[Record | Unreadable]:
 
 
 def count(path: Path) -> int:
-    """Records of a file, readable or not. Raises what `read` raises."""
+    """The number of records in a file, readable or not. Raises what `read` raises."""
     if path.name.lower().removesuffix(".gz").endswith(".parquet"):
         return _table(path).metadata.num_rows
     try:

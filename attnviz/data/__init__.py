@@ -1,0 +1,1 @@
+"""Tasks and their data: corpora, text styles and the tokenizer."""

@@ -1,0 +1,1 @@
+"""Scores of models: BLEU, chrF, accuracy and attention metrics."""

@@ -1,4 +1,4 @@
-"""Everything that a model card says of a model beside its training: scores, speed, alignment."""
+"""The part of a model card that is measured after training: scores, speed, alignment."""
 
 import statistics
 import time

@@ -58,10 +58,15 @@ def query_axis(grid, step: int | None) -> dict:
     texts = labels.ticks(grid.queries)
     size = 12 if count <= 30 else 11
     shown = labels.thin(count, max(1, int(rows_height(count) / (_LINE * size))), keep=step)
+    return tokens_down(texts, shown, step, size)
+
+
+def tokens_down(texts: list[str], shown: list[int], step: int | None, size: int) -> dict:
+    """An axis of tokens from top to bottom, with labels at the places `shown`; that of `step` is bold. size : px."""
     return dict(
         tickangle=0,
         ticklabeloverflow="allow",  # or Plotly measures each label, a third of a large map's time
-        range=[count - 0.5, -0.5],
+        range=[len(texts) - 0.5, -0.5],
         tickvals=shown,
         fixedrange=True,
         showgrid=False,

@@ -1,10 +1,10 @@
-"""Function words and content words of a language, from short lists: what Moradi et al. 2019 tell apart.
+"""Function words and content words of a language, from short lists (the distinction of Moradi et al. 2019).
 
 A function word holds a sentence together (article, pronoun, preposition, conjunction, auxiliary verb, particle); a
 content word names something (noun, verb, adjective, adverb). The lists are our own, written by hand for English,
-French, German and Japanese: closed classes in full as far as a page goes, no tagger. A word in two classes (German
-*sein*: to be, his) counts as function word. One file a language: words apart by white space, lower case; a line that
-begins with # is a comment.
+French, German and Japanese: the common words of the closed classes, and no tagger. A word in two classes (German
+*sein*: to be, his) counts as function word. One file for each language, in lower case, with white space between words;
+a line that begins with # is a comment.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def words(language: str) -> frozenset[str]:
 
 
 def kind(word: str, language: str) -> str:
-    """FUNCTION or CONTENT; OTHER for what holds no letter or digit, such as a full stop."""
+    """FUNCTION or CONTENT; OTHER for a token without a letter or digit, such as a full stop."""
     plain = word.strip().lower().translate(_APOSTROPHES)
     if not any(character.isalnum() for character in plain):
         return OTHER
@@ -50,7 +50,8 @@ def kind(word: str, language: str) -> str:
 
 
 def _contracted(word: str) -> list[tuple[str, str]]:
-    """Where a word with an apostrophe may be two: she's is she and 's, don't is do and n't, qu'il is qu' and il."""
+    """The ways to split a word with an apostrophe into two: she's is she and 's, don't is do and n't, qu'il is qu' and
+    il."""
     cuts = {place + shift for place, character in enumerate(word) if character == "'" for shift in (-1, 0, 1)}
     return [(word[:cut], word[cut:]) for cut in sorted(cuts) if 0 < cut < len(word)]
 

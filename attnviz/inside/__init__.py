@@ -1,7 +1,7 @@
 """One step of attention with every number on the way: query, scores, weights, values, context, next token.
 
-    >>> found = inside.step(model, trace, step=2)
-    >>> found.scores, found.weights, found.parts.terms
+    >>> opened = inside.step(model, trace, step=2)
+    >>> opened.scores, opened.weights, opened.parts.terms
 
 `step` computes it; `temperatures`, `other_scores` and `spread` ask what else the scores could have been; `formula`
 writes one score with its numbers put in.

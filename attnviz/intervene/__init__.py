@@ -1,4 +1,4 @@
-"""Change attention and see what a model says then.
+"""Change attention, and see how the output of a model changes.
 
     >>> outcome = intervene.run(model, "The black dog runs.", intervene.Uniform())
     >>> outcome.free.translation, outcome.total_variation

@@ -1,7 +1,7 @@
-"""A translator's network with its attention changed, for decode.py to read like any other.
+"""A translator's network with changed attention. decode.py can use it like any other network.
 
-The change is an argument of the network's `step`; the number of the step is a part of the decoder's state. So nothing
-is written to the network, and there is nothing to undo, also when a change raises.
+The change is an argument of the network's `step`; the number of the step is a part of the decoder's state. So the
+network itself never changes, also when a change raises.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,8 +21,7 @@ Chosen = Callable[[int, Callable[[], Tensor]], bool]  # step, what the unchanged
 class Changed:
     """`encode`, `step` and `force` of a network whose attention is changed.
 
-    chosen : at which steps. said : logits (V,) of the steps so far, of the first row of the batch; whoever made this
-    reads them.
+    chosen : at which steps. said : logits (V,) of the steps so far, of the first row of the batch, for the caller.
     """
 
     def __init__(self, network: nn.Module, change: Change, scope: Scope, chosen: Chosen):
@@ -35,7 +34,7 @@ class Changed:
         return memory._replace(state=(source.new_zeros(len(source)), memory.state))
 
     def step(self, memory, state: tuple, token: Tensor):
-        """As the network's; the state has the number of the step before it."""
+        """As the `step` of the network; the state also has the number of the step."""
         numbers, inner = state
         number = int(numbers[0])
         reweighs: Sequence = (None,) * scopes.layers(self.network)
@@ -46,7 +45,7 @@ class Changed:
         return step._replace(state=(numbers + 1, step.state))
 
     def force(self, memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
-        """As the network's, but step by step: a change may depend on the step."""
+        """As the `force` of the network, but step by step, because a change may depend on the step."""
         state, steps = memory.state, []
         for token in target.unbind(1):
             steps.append(self.step(memory, state, token))
@@ -67,7 +66,7 @@ def at(steps: Sequence[int] | None) -> Chosen:
 
 
 def where_said(steps: Sequence[int] | None, is_such: Callable[[int], bool]) -> Chosen:
-    """Those of these steps where the unchanged network's first choice is a piece (by id) of some sort."""
+    """The steps, of those given, at which the first choice of the unchanged network is a piece of the wanted sort."""
 
     def chosen(number: int, said: Callable[[], Tensor]) -> bool:
         return (steps is None or number in steps) and is_such(int(decode.best(number, said()[None])))

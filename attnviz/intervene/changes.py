@@ -1,9 +1,8 @@
-"""Changes of attention, as values: what a row of weights is replaced by.
+"""Changes of attention, as values: each says what replaces a row of weights.
 
-A change is called with weights (..., S), `visible` of the same shape, True where the query may look, and the `Place`
-it is at; it returns weights that again are at least 0 and sum to 1. What is not visible stays 0, but for `LastOnly`
-and `Given`, which look where they say. `str(change)` is short, for addresses (names.py reads it); `title` is for
-readers.
+A change is called with weights (..., S), `visible` (the same shape, True where the query may look) and a `Place`. It
+returns weights that are at least 0 and sum to 1. Hidden keys keep weight 0, except under `LastOnly` and `Given`, which
+choose their keys. `str(change)` is a short form for addresses (names.py reads it); `title` is for readers.
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ TOLERANCE = 1e-3  # by which given weights may miss a sum of 1; it is divided ou
 
 
 class Place(NamedTuple):
-    """Where a change is asked for: step and layer, from 0."""
+    """Where a change applies: step and layer, from 0."""
 
     step: int
     layer: int
@@ -24,7 +23,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """A change of attention; subclasses say which. name : as in `str`. title : the change in words."""
+    """A change of attention; the base of all. name : as in `str`. title : the change in words."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -38,7 +37,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Identity(Change):
-    """No change: the weights themselves."""
+    """No change: the weights stay."""
 
     name = "identity"
     title = "no change"
@@ -83,7 +82,7 @@ class OnlyLargest(Change):
 
 @dataclass(frozen=True)
 class KeepLargest(Change):
-    """The largest weight stays; what is left is the same on every other visible token."""
+    """The largest weight stays; the rest is spread evenly over the other visible tokens."""
 
     name = "keep-largest"
     title = "largest kept, the rest even"
@@ -121,7 +120,8 @@ class Permuted(Change):
 
 @dataclass(frozen=True)
 class LastOnly(Change):
-    """All weight on the last source token: one fixed context, as before attention (compare Cho et al. 2014)."""
+    """All weight on the last source token: the same context at every step, as in models without attention (compare Cho
+    et al. 2014)."""
 
     name = "last-only"
     title = "only the last source state"
@@ -134,7 +134,7 @@ class LastOnly(Change):
 
 @dataclass(frozen=True)
 class Temperature(Change):
-    """The weights that the scores divided by `value` have: above 1 flatter, below 1 sharper."""
+    """The softmax of the scores divided by `value`: above 1 the weights are flatter, below 1 sharper."""
 
     name = "temperature"
 
@@ -157,8 +157,7 @@ class Temperature(Change):
 
 @dataclass(frozen=True)
 class Hide(Change):
-    """Source tokens, by place from 0, get weight 0; the others are divided by their sum, as if a mask had hidden
-    them."""
+    """Source tokens (places from 0) get weight 0, as under a mask; the other weights are divided by their sum."""
 
     name = "hide"
 
@@ -188,7 +187,7 @@ class Hide(Change):
 
 @dataclass(frozen=True)
 class Given(Change):
-    """These weights, one a source token: what was dragged."""
+    """Weights chosen by hand, one for each source token."""
 
     name = "given"
     title = "given weights"
@@ -232,17 +231,17 @@ class Stacked(Change):
 
 
 def largest(weights: Tensor) -> Tensor:
-    """bool (..., S): the first of the largest weights of each row."""
+    """bool (..., S): True for the largest weight of each row (the first one, if several are equal)."""
     return torch.zeros_like(weights, dtype=torch.bool).scatter_(-1, weights.argmax(-1, keepdim=True), True)
 
 
 def evenly(chosen: Tensor, like: Tensor) -> Tensor:
-    """The same weight on each chosen key (..., S); 0 in a row that has none."""
+    """The same weight on each chosen key (..., S); 0 everywhere in a row without chosen keys."""
     return chosen.to(like) / chosen.sum(-1, keepdim=True).clamp(min=1)
 
 
 def shared(weights: Tensor, chosen: Tensor) -> Tensor:
-    """The weights of the chosen keys divided by their sum; the same on each where that is 0."""
+    """The weights of the chosen keys divided by their sum; equal weights where this sum is 0."""
     kept = weights * chosen
     total = kept.sum(-1, keepdim=True)
     return torch.where(total > 0, kept / total.clamp(min=torch.finfo(weights.dtype).tiny), evenly(chosen, weights))

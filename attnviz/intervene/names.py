@@ -1,4 +1,4 @@
-"""Changes by their names, as they stand in an address."""
+"""Changes by the names that they have in an address."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ READ: dict[str, Callable[[str], Change]] = {  # those that have a value
 
 
 def parse(text: str) -> Change:
-    """The change that `str` wrote so: `uniform`, `permuted:3`, `temperature:0.5`, `hide:1,2`, `given:0.5,0.5`.
+    """The change of a text that `str` wrote: `uniform`, `permuted:3`, `temperature:0.5`, `hide:1,2`, `given:0.5,0.5`.
 
     ValueError for any other text.
     """

@@ -1,4 +1,4 @@
-"""One change of attention, and what the model says then: freely, and when the same words are forced."""
+"""One change of attention, and the output of the model under it: its own, and with the original output forced."""
 
 from dataclasses import dataclass, replace
 
@@ -18,9 +18,8 @@ from attnviz.trace import Trace
 class Outcome:
     """A translation with and without a change of attention.
 
-    before : the text of the original translation, forced. forced : the same text under the change, so that maps and
-    log-probabilities of the two compare step by step. free : what the model says under the change when nothing is
-    forced.
+    before : the original translation, forced. forced : the same text, forced under the change, so that maps and
+    log-probabilities can be compared step by step. free : the model's own translation under the change.
     total_variation (T,) : half the sum of absolute differences between the two next-token distributions of each step,
     0 to 1. steps (T,) bool : at which steps of the forced text attention was changed.
     """
@@ -43,9 +42,10 @@ class Outcome:
 def run(model: Translator, text: str, change: Change, scope: Scope = Scope(), target: str | None = None) -> Outcome:
     """Translate under a change. target : the text that is forced; None for the model's own (greedy) translation.
 
-    Steps of function or content words are, in the forced text, those of its words; in free decoding those where the
-    model would say such a piece if nothing were changed at that step. Errors as of `trace`; ValueError for a model
-    without attention, a step, layer or head that is not there, or a language without a list of function words.
+    With a scope of function or content words, the steps in the forced text are those of such words. In free decoding
+    they are the steps at which the unchanged model would choose a piece of such a word. Errors as of `trace`;
+    ValueError for a model without attention, a step, layer or head that is not there, or a language without a list of
+    function words.
     """
     target = own_text(model, text) if target is None else target
     before, plain = forced_with_logits(model, text, target, Identity(), Scope(), None)
@@ -103,5 +103,5 @@ def _changed(model: Translator, network: Changed) -> Translator:
 
 
 def target_language(model: Translator) -> str:
-    """The language that a model translates into, as its pair says."""
+    """The language that a model translates into."""
     return model.task.target

@@ -50,7 +50,7 @@ def check(network: nn.Module, scope: Scope) -> None:
 
 
 def reweighs(network: nn.Module, change: Change, scope: Scope, step: int) -> tuple[Reweigh | None, ...]:
-    """What a network's `step` is given at a step where the change applies: one a layer, None where nothing changes."""
+    """The argument `reweigh` of a network's `step` where the change applies: one entry a layer, None for no change."""
     if isinstance(change, Identity):
         return (None,) * layers(network)
     return tuple(

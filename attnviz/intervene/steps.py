@@ -1,5 +1,4 @@
-"""A change at one step at a time: everything before the step is as the model had it, so the effect is of that step
-alone.
+"""A change at one step at a time. The steps before it are unchanged, so the effect is that of this step alone.
 
 Letters: B rows of a batch, S source tokens, T target tokens, V vocabulary.
 """
@@ -39,7 +38,7 @@ def effects(
     """Force a target (ids) and change attention at each step alone, `rows` times in one batch (a seed gives each row
     its own).
 
-    Yields step by step, so that whoever asks may stop. ValueError as of `scope.check`.
+    Yields one step after the other, so the caller can stop. ValueError as of `scope.check`.
     """
     scopes.check(network, scope)
     memory = network.encode(torch.tensor([list(source)]))
@@ -55,8 +54,7 @@ def effects(
 
 @torch.inference_mode()
 def effect_on_label(network: SelfAttention, source: Sequence[int], change: Change, rows: int = 1) -> StepEffect:
-    """`effects` of a classifier: its pooling is changed, at its one step; `plain` and `changed` are logits of the
-    labels."""
+    """`effects` for a classifier, whose pooling is its one step; `plain` and `changed` are logits of the labels."""
     vectors = network.embedding(torch.tensor([list(source)]))
     plain = network.judge_vectors(vectors)
 
@@ -69,7 +67,7 @@ def effect_on_label(network: SelfAttention, source: Sequence[int], change: Chang
 
 
 def widened(tree, rows: int):
-    """Nested tuples of tensors of one row, seen as `rows` equal ones; nothing is copied."""
+    """Nested tuples of tensors with one row, expanded to `rows` equal rows without a copy."""
     if tree is None:
         return None
     if isinstance(tree, Tensor):

@@ -1,4 +1,4 @@
-"""The JSON files of a checkpoint, and where checkpoints are. No torch here: what a page can say before a model is read.
+"""The JSON files of a checkpoint, and where checkpoints are. No torch here: a page reads these files before any model.
 
 checkpoints/<pair>/tokenizer.json               one vocabulary for all mechanisms of a pair
 checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, options
@@ -69,7 +69,7 @@ def _is_folder(name: str, root: Path) -> bool:
 
 
 def read_card(name: str, root: Path = ROOT) -> dict:
-    """What the card says, as `values.card` has it; nothing when there is none. Raises CheckpointError."""
+    """The card, cleaned by `values.card`; {} when there is none. Raises CheckpointError."""
     path = Path(root) / name / "card.json"
     return values.card(read_json(path)) if path.exists() else {}
 
@@ -86,12 +86,12 @@ def unreadable(path: Path, error: Exception) -> CheckpointError:
 
 
 def brief(error: Exception) -> str:
-    """What a library says, in one line of at most 200 characters: torch adds its stack."""
+    """The message of an error in one line of at most 200 characters. (Messages of torch include a stack trace.)"""
     text = " ".join((str(error).splitlines() or [type(error).__name__])[0].split())
     return text if len(text) <= 200 else f"{text[:199]}…"
 
 
 def short(path: Path) -> str:
-    """The path from `checkpoints` on when it is below it: what a reader of the page recognises."""
+    """The path from `checkpoints` on, if it is below a folder of that name; a reader of the page recognises it."""
     path = Path(path)
     return path.relative_to(ROOT.parent).as_posix() if path.is_relative_to(ROOT.parent) else str(path)

@@ -1,4 +1,5 @@
-"""The only file that reads or writes weights: safetensors, never pickle. The JSON beside them is in files.py."""
+"""The only file that reads or writes weights: safetensors, never pickle. The JSON files beside them:
+checkpoint_files.py."""
 
 import errno
 import hashlib
@@ -72,8 +73,10 @@ def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
 
 
 def _check_fits(name: str, config: Config, root: Path) -> None:
-    """CheckpointError unless the weights in the file have the names and shapes of the model that the config describes;
-    before anything of its size is made."""
+    """CheckpointError unless the weights in the file have the names and shapes of the model that the config describes.
+
+    Only shapes are compared, so a wrong config cannot fill the memory.
+    """
     path = Path(root) / name / "model.safetensors"
     try:
         shapes = weights_header.shapes(path)
@@ -106,7 +109,7 @@ def _fill(name: str, model: nn.Module, weights: dict[str, Tensor]) -> None:
 
 
 def check(name: str, root: Path = ROOT) -> Config:
-    """The config of a checkpoint, once its files are there and can be opened. Raises CheckpointError."""
+    """The config of a checkpoint. Raises CheckpointError when a file is missing or cannot be opened."""
     config = read_config(name, root)
     _header(Path(root) / name / "model.safetensors")
     load_tokenizer(ModelName.parse(name).pair, root)
@@ -154,7 +157,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def load_metadata(path: Path, *wanted: str) -> dict:
-    """What `save_tensors` wrote beside the tensors. CheckpointError unless it has all keys `wanted`."""
+    """The metadata that `save_tensors` wrote. CheckpointError unless it has all keys in `wanted`."""
     header = _header(path)
     try:
         content = json.loads(header["json"])
@@ -167,7 +170,7 @@ def load_metadata(path: Path, *wanted: str) -> dict:
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict | None = None) -> None:
-    """Write tensors, and beside them metadata that JSON can hold, to one safetensors file, whole or not at all."""
+    """Write tensors and metadata (anything that JSON can hold) to one safetensors file, whole or not at all."""
     whole = {key: value.detach().to("cpu", copy=True).contiguous() for key, value in tensors.items()}
     beside = None if metadata is None else {"json": json.dumps(metadata)}
     replace(path, lambda temporary: _serialise(whole, temporary, beside))
@@ -191,7 +194,7 @@ def fingerprint_tokenizer(pair: str, root: Path = ROOT) -> str:
 
 
 def verify(name: str, root: Path = ROOT) -> dict:
-    """The card, once weights and tokenizer are those that it was written for, if it says so. Raises CheckpointError."""
+    """The card. Raises CheckpointError when weights or tokenizer are not those whose hashes are on it."""
     card, folder = read_card(name, root), Path(root) / name
     for key, path in (
         ("weights_sha256", folder / "model.safetensors"),
@@ -218,7 +221,7 @@ def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
 
 
 def _header(path: Path) -> dict[str, str] | None:
-    """The metadata of a safetensors file, whose length and header are checked on the way."""
+    """The metadata of a safetensors file. Its length and header are checked too."""
     try:
         regular_files.check(path)
         with safe_open(str(path), framework="pt") as file:

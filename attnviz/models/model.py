@@ -21,7 +21,7 @@ class Model(Protocol):
         model.
     head_kinds : kinds of attention that have heads to show, in the order of the model. limit : tokens of the longest
         text.
-    labels : those that a classifier chooses from; () of a model that writes or reads text.
+    labels : those that a classifier chooses from; () for a model that writes or only reads text.
     """
 
     name: str

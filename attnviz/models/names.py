@@ -68,7 +68,7 @@ class HuggingFaceName:
 
 
 def parse(name: str) -> ModelName | HuggingFaceName:
-    """The name of any model. ValueError for a form that no name has."""
+    """The name of any model. ValueError for any other form."""
     if name.startswith(HUGGING_FACE):
         return HuggingFaceName(without_prefix(name))
     return ModelName.parse(name)

@@ -1,4 +1,4 @@
-"""The runs that a checkpoint's weights went through: the last one, and those whose weights it began with; and its
+"""Where a checkpoint's weights come from: its training runs (the last one, and those that it started from), and its
 teachers."""
 
 from collections.abc import Sequence
@@ -12,9 +12,11 @@ _KEPT = ("command", "settings", "data", "epochs", "seconds", "weights_sha256")
 
 
 def begun(folder: Path | None) -> dict:
-    """What a card has more when the run began with the checkpoint in `folder` (root/pair/mechanism): `start`, with what
-    that one's card says of its training, and so on back; nothing when it began at random (None). Raises
-    CheckpointError."""
+    """The entry `start` for the card of a run that started from the checkpoint in `folder` (root/pair/mechanism).
+
+    It holds what the card of that checkpoint says of its own training, which may have a `start` too. {} for a run that
+    started from random weights (None). Raises CheckpointError.
+    """
     if folder is None:
         return {}
     card = checkpoint_files.read_card(*checkpoint_files.locate(folder))
@@ -22,8 +24,10 @@ def begun(folder: Path | None) -> dict:
 
 
 def taught(folders: Sequence[Path]) -> dict:
-    """What a card has more when the run learnt from the checkpoints in `folders`: `teachers`, with what the card of
-    each says of its training; nothing without teachers. Raises CheckpointError."""
+    """The entry `teachers` for the card of a run that learnt from the checkpoints in `folders`.
+
+    It holds what the card of each says of its training. {} without teachers. Raises CheckpointError.
+    """
     cards = [checkpoint_files.read_card(*checkpoint_files.locate(folder)) for folder in folders]
     return {"teachers": [_kept(card) | {"best": card.get("best")} for card in cards]} if folders else {}
 
@@ -33,19 +37,19 @@ def _kept(card: dict) -> dict:
 
 
 def _curve(history: list | None) -> list[dict]:
-    """What each pass over the data led to, without what it cost."""
+    """The scores after each epoch, without times and memory."""
     passes = [entry for entry in history if isinstance(entry, dict)] if isinstance(history, list) else []
     return [{key: value for key, value in entry.items() if key in _CURVE or key.startswith("val_")} for entry in passes]
 
 
 def teachers(card: dict) -> list[dict]:
-    """What a card says of each model that its own learnt from."""
+    """The entries of a card about its teachers."""
     cards = card.get("teachers")
     return [teacher for teacher in cards if isinstance(teacher, dict)] if isinstance(cards, list) else []
 
 
 def runs(card: dict) -> list[dict]:
-    """What a card says of each run, the first one first, the card itself last."""
+    """The entries of a card about each run, the first run first; the card itself is the last."""
     cards = [card]
     while isinstance(start := cards[0].get("start"), dict) and start:
         cards.insert(0, start)

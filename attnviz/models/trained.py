@@ -19,9 +19,9 @@ from attnviz.networks.projections import Projection
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A checkpoint, ready to trace. It meets `model.Model`.
+    """A checkpoint, ready to trace. It implements the protocol `model.Model`.
 
-    name : `pair/mechanism`. card : what the model was trained on and scored.
+    name : `pair/mechanism`. card : its training data, settings and scores.
     """
 
     name: str

@@ -23,7 +23,7 @@ BEAMS = 20  # hypotheses beam search may keep
 
 
 def check_beam(beam: int) -> None:
-    """ValueError for a number of hypotheses that no search keeps."""
+    """ValueError unless the number of hypotheses is from 1 to BEAMS."""
     if isinstance(beam, bool) or not isinstance(beam, int | np.integer) or not 1 <= beam <= BEAMS:
         raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam!r:.80}")
 
@@ -32,7 +32,7 @@ class Translator(Trained):
     """A checkpoint that translates."""
 
     def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
-        """Translate a text, or force the model to produce `target`, keeping everything it attended to.
+        """Translate a text, or force the model to produce `target`; the trace has all attention weights.
 
         beam : hypotheses kept; 1 is greedy decoding, 5 translates better. The trace is of the best hypothesis.
         Raises TextError for an empty or too long text, ValueError for a beam out of range.
@@ -52,12 +52,12 @@ class Translator(Trained):
         beam: int = 1,
         keep: Collection[str] = ("maps",),
     ) -> Iterator[Trace | Measured | TextError]:
-        """`trace` of each text (and target: None leaves it to the model) in the order given, in batches of like
-        lengths.
+        """`trace` of each text (and target: None leaves it to the model) in the order given, in batches of
+        similar lengths.
 
-        The same tokens as one by one, and the same numbers to rounding. Texts may be any number: some hundreds are read
-        at a time. A text that cannot be read yields its TextError in its place.
-        keep : ("maps",) yields Trace; ("statistics",) Measured, without weights, which is sooner; both, Measured with
+        The tokens are the same as one by one, and the numbers agree up to rounding. Any number of texts will do: a few
+        hundred are read at a time. A text that cannot be read yields its TextError in its place.
+        keep : ("maps",) yields Trace; ("statistics",) Measured, without weights, which is faster; both, Measured with
         its trace. Raises ValueError for a beam, batch_size or keep out of range, and when there are more texts than
         targets or fewer.
         """
@@ -76,7 +76,7 @@ class Translator(Trained):
         return probabilities.total(log_probs, wanted[0])
 
     def _unroll(self, jobs: Sequence[Job], beam: int) -> Unrolled:
-        """What the model says to a batch of texts, or is forced to say: then in all of them."""
+        """Decode a batch of texts; either all of them are forced or none."""
         source = pad([list(job.source.ids) for job in jobs])
         mask = source != PAD if len({len(job.source.ids) for job in jobs}) > 1 else None
         if jobs[0].wanted is not None:

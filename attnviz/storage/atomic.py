@@ -13,8 +13,8 @@ _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 def replace(path: Path, write: Callable[[Path], object]) -> None:
     """Call `write` with a temporary path in the same folder, then rename that file to `path`.
 
-    A file that is there keeps its permissions, and a link the file that it leads to. A pipe or a device, such as
-    /dev/stdout, is no file that could be replaced: it is written to. OSError, with the name of `path`, when that fails.
+    An existing file keeps its permissions. A link still leads to its file, which is replaced. A pipe or a device, such
+    as /dev/stdout, cannot be replaced, so it is written to. OSError, with the name of `path`, when this fails.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     place = Path(os.path.realpath(path))

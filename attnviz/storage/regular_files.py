@@ -1,4 +1,4 @@
-"""Reading what should be an ordinary file. A pipe instead would be waited for, and a device has no end."""
+"""Read ordinary files only. A read from a pipe could wait for ever, and a device may have no end."""
 
 import math
 import os
@@ -15,11 +15,12 @@ _KINDS = (
 
 
 class NotRegularError(OSError):
-    """What is there is no ordinary file, or is larger than it may be; `strerror` says what it is."""
+    """A path that is not an ordinary file, or a file that is too large; `strerror` says which."""
 
 
 def check(path: str | Path, limit: float = math.inf) -> int:
-    """Bytes of an ordinary file of at most `limit`. NotRegularError for anything else, OSError when there is none."""
+    """The size in bytes of an ordinary file. NotRegularError for anything else or above `limit`, OSError without a
+    file."""
     return _size(os.stat(path), path, limit)
 
 

@@ -1,8 +1,9 @@
-"""Which regular expressions of a tokenizer can be run on any text without taking for ever.
+"""Checks that a regular expression of a tokenizer cannot take for ever on some text.
 
-The engine (Oniguruma) tries one way after the other. A repeated group that can match a text in several ways makes
-their number grow with a power of 2: `(a+)+b`, `(a|a)*b`. So a repeated group may hold neither a choice nor a repetition
-of open length, and a branch only a few repetitions. What is left takes at most a power of the text's length.
+The engine (Oniguruma) tries one way to match after the other. With a repeated group that can match in several ways,
+their number doubles with each character: `(a+)+b`, `(a|a)*b`. So a repeated group may hold neither a choice nor a
+repetition of open length, and a branch only a few repetitions. Then the time is at most a small power of the length of
+the text.
 """
 
 import re
@@ -35,12 +36,12 @@ _FLAGS = re.compile(r"\(\?[a-z]*(?:-[a-z]+)?\)")
 
 
 class RegexError(ValueError):
-    """A pattern that may take for ever, or that cannot be judged; the message says why."""
+    """A pattern that may take for ever, or for which this is not known; the message says why."""
 
 
 @dataclass
 class _Branch:
-    """What a part of a pattern holds. linear : nothing follows a repetition without an end that could still fail."""
+    """Counts for a part of a pattern. linear : after an open repetition comes nothing that can fail to match."""
 
     unbounded: int = 0
     variable: int = 0
@@ -70,9 +71,9 @@ class _Branch:
 
 
 def is_linear(pattern: str) -> bool:
-    """True when a search takes time in proportion to the text; False for at most a power of its length.
+    """True if a search takes time linear in the length of the text; False if it takes at most a power of it.
 
-    Raises RegexError when it may take longer than that, or when the pattern cannot be judged.
+    Raises RegexError if it may take longer, or if this is not known.
     """
     if pattern in LINEAR:
         return True
@@ -157,7 +158,7 @@ class _Reader:
         raise RegexError("it has a set of characters that is not closed")
 
     def _repeated(self, part: _Branch) -> tuple[_Branch, bool]:
-        """A part with the repetition that follows it, and whether it can fail to match."""
+        """The part together with the repetition after it, and whether it can fail to match."""
         may_fail = True
         while count := _COUNT.match(self.pattern, self.place):
             self.place = count.end()
@@ -187,7 +188,7 @@ class _Reader:
 
 
 def _bounds(count: re.Match) -> tuple[int, int | None]:
-    """The least and the most times; None without an end."""
+    """The least and the greatest number of times; None for no limit."""
     if count.group() in ("*", "+", "?"):
         return {"*": (0, None), "+": (1, None), "?": (0, 1)}[count.group()]
     least, comma, most = count.groups()

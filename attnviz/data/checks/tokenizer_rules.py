@@ -1,8 +1,8 @@
-"""What a tokenizer.json may hold: read as data, before the tokenizers library builds anything from it.
+"""Checks of a tokenizer.json. It is read as data, before the tokenizers library builds anything from it.
 
 A tokenizer is a small program: a pattern can take for ever, a replacement can make gigabytes of a sentence, padding can
-ask for a billion tokens. Here the steps are named that are safe on any text; any other is refused. `check` returns the
-content without padding, truncation and chance, which no trace has.
+ask for a billion tokens. Only the steps listed here, which are safe on any text, are accepted. `check` returns the
+content without padding, truncation and dropout, which traces do not use.
 """
 
 import base64
@@ -47,7 +47,7 @@ _LISTS = {"normalizers", "pretokenizers", "processors", "decoders"}
 
 
 class TokenizerError(ValueError):
-    """A tokenizer that is not safe, or not whole; the message says why."""
+    """A tokenizer that is not safe, or damaged; the message says why."""
 
 
 def read(path: Path) -> tuple[dict, bool]:
@@ -61,8 +61,8 @@ def read(path: Path) -> tuple[dict, bool]:
 
 @contextlib.contextmanager
 def contained() -> Iterator[None]:
-    """Around calls of the tokenizers library, which raises plain Exception, and PanicException, a BaseException,
-    where a program in Rust would end: both become TokenizerError."""
+    """For calls of the tokenizers library, which raises plain Exception, and PanicException (a BaseException) where its
+    Rust code panics. Both become TokenizerError."""
     try:
         yield
     except BaseException as error:
@@ -72,7 +72,7 @@ def contained() -> Iterator[None]:
 
 
 def check(content: object) -> tuple[dict, bool]:
-    """The content without padding, truncation and chance; and whether every step takes time in proportion to the text.
+    """The content without padding, truncation and dropout; and whether every step takes time linear in the text.
 
     Raises TokenizerError for a step that is not known to be safe.
     """
@@ -126,7 +126,7 @@ def _model(model: object) -> dict:
 
 
 def _steps(content: dict, name: str) -> list[dict]:
-    """The steps of one kind, one after the other, out of the sequences that they lie in."""
+    """The steps of one kind, in order, taken out of their sequences."""
     steps, waiting = [], [content.get(name)]
     while waiting:
         step = waiting.pop(0)
@@ -152,7 +152,7 @@ def _is_one_of(step: dict, safe: set[str] | dict, what: str) -> None:
 
 
 def _normalizer(step: dict) -> tuple[int, bool]:
-    """How many times as long a text may get, and whether that takes time in proportion to it."""
+    """How many times longer a text can become, and whether this takes time linear in its length."""
     _is_one_of(step, _NORMALIZERS, "normalizer")
     if step["type"] == "Replace":
         return _replace(step)
@@ -171,7 +171,7 @@ def _replace(step: dict) -> tuple[int, bool]:
 
 
 def _pattern(step: dict) -> bool:
-    """Does the pattern of a step take time in proportion to the text? TokenizerError for one that is not safe."""
+    """Does the pattern of a step take time linear in the text? TokenizerError for one that is not safe."""
     pattern = step.get("pattern")
     kind, text = next(iter(pattern.items())) if isinstance(pattern, dict) and len(pattern) == 1 else (None, None)
     if kind not in ("String", "Regex") or not isinstance(text, str) or not text:
@@ -188,9 +188,10 @@ def _pattern(step: dict) -> bool:
 
 
 def _longest_mapping(charsmap: object) -> int:
-    """Bytes of the longest text that a compiled table of sentencepiece puts for a character.
+    """The size in bytes of the longest replacement of a character in a compiled table of sentencepiece.
 
-    The table: the size of its index, four bytes low end first, the index, then the texts, each with a zero after it."""
+    The table is the size of its index (four bytes, little-endian), the index, and the texts, each with a zero byte
+    after it."""
     try:
         table = base64.b64decode(charsmap or "", validate=True)
     except (binascii.Error, TypeError, ValueError):
@@ -204,7 +205,7 @@ def _longest_mapping(charsmap: object) -> int:
 
 
 def _template(step: dict) -> None:
-    """A text must be in its template at most once, with few tokens around it."""
+    """Check that the template holds the text at most once, with few tokens around it."""
     for name in ("single", "pair"):
         template = step.get(name, [])
         if not isinstance(template, list) or len(template) > STEPS:

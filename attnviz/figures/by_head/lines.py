@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnviz.figures import labels
+from attnviz.figures import axes, labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import CLEAR, build, layout, note, palette
+from attnviz.figures.theme import build, layout, note, palette
 from attnviz.figures.wording import row_sentence, row_sentences
 
 HEADS = 4  # as many colours as stay apart when they overlap
@@ -209,18 +209,5 @@ def _labelled(grid) -> tuple[int, list[list[str]]]:
 
 
 def _axis(texts: list[str], height: int, step: int | None) -> dict:
-    count = len(texts)
-    shown = labels.thin(count, max(1, height // _LEAST), keep=step)
-    return dict(
-        tickangle=0,
-        ticklabeloverflow="allow",  # or Plotly measures each label, three quarters of the picture's time
-        range=[count - 0.5, -0.5],
-        tickvals=shown,
-        fixedrange=True,
-        showgrid=False,
-        zeroline=False,
-        ticklen=3,
-        tickcolor=CLEAR,
-        ticktext=[f"<b>{texts[i]}</b>" if i == step else texts[i] for i in shown],
-        tickfont=dict(size=12),
-    )
+    shown = labels.thin(len(texts), max(1, height // _LEAST), keep=step)
+    return axes.tokens_down(texts, shown, step, size=12)

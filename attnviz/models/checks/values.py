@@ -1,7 +1,8 @@
-"""The config and the card of a checkpoint, from any JSON to values that every reader can use. The one place for that.
+"""The config and the card of a checkpoint, checked and cleaned, from any JSON to values that all code can rely on. This
+is done here only.
 
-A config decides what is built, so what is wrong in it is refused. A card only tells: what is wrong in it is left out,
-as if it had not been said, and the model stays on the page.
+A config decides what is built, so an error in it is refused. A card only informs: a wrong entry is left out, and the
+model stays on the page.
 """
 
 import math
@@ -75,8 +76,7 @@ def _check_count(name: str, value: object, most: int) -> None:
 
 
 def card(content: dict) -> dict:
-    """What a card says, without what nobody could show: fields of another type than they have, and numbers without an
-    end."""
+    """A card without entries that cannot be shown: fields of a wrong type, and numbers that are not finite."""
     plain = {str(key): _plain(value, DEEPEST) for key, value in content.items()}
     return {
         key: value
@@ -88,7 +88,7 @@ def card(content: dict) -> dict:
 
 
 def _plain(value: object, depth: int) -> object:
-    """Any JSON with numbers that can be shown and texts that can be read; None for what cannot."""
+    """Any JSON value with finite numbers and valid texts; None in place of any other."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):
@@ -105,5 +105,5 @@ def _plain(value: object, depth: int) -> object:
 
 
 def _readable(text: str) -> str:
-    """A text of limited length without halves of surrogate pairs, which no output can write."""
+    """A text of limited length without halves of surrogate pairs, which cannot be written in UTF-8."""
     return text[:LONG].encode("utf-8", "replace").decode("utf-8")

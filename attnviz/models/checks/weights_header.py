@@ -1,7 +1,7 @@
-"""What a safetensors file says of its tensors, read without reading them: names and shapes, as JSON at its beginning.
+"""The names and shapes of the tensors in a safetensors file, read from its header alone (JSON at its beginning).
 
-A config of a few bytes can describe a model of many gigabytes. The file of its weights cannot: what it holds is as
-large as the file. So the two are compared before anything is built.
+A config of a few bytes can describe a model of many gigabytes. A file of weights is as large as its tensors. So the
+two are compared before a model is built.
 """
 
 import json
@@ -19,7 +19,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 class HeaderError(ValueError):
-    """A file that does not begin as safetensors do, or that does not hold what its header says."""
+    """A file that is not in the safetensors format, or too small for what its header says."""
 
 
 def shapes(path: str | Path) -> Shapes:
@@ -42,7 +42,8 @@ def shapes(path: str | Path) -> Shapes:
 
 
 def in_folder(folder: str | Path) -> Shapes:
-    """Of all safetensors files in a folder together. Raises HeaderError, with the name of the file; OSError."""
+    """The same for all safetensors files of a folder together. Raises HeaderError with the name of the file,
+    OSError."""
     tensors: Shapes = {}
     for path in sorted(Path(folder).glob("*.safetensors")):
         try:
@@ -53,7 +54,7 @@ def in_folder(folder: str | Path) -> Shapes:
 
 
 def numbers(tensors: Mapping[str, tuple[int, ...]]) -> int:
-    """How many numbers tensors hold together."""
+    """The number of numbers in all tensors together."""
     return sum(map(math.prod, tensors.values()))
 
 

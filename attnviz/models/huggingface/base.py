@@ -1,7 +1,7 @@
 """What all models of the transformers library have in common: network and tokenizer, text in, Trace out.
 
-Two subclasses, whatever the family is called: `SingleStackModel` (BERT and GPT alike) and `EncoderDecoderModel`. The
-maps are those that the model computed with (eager attention).
+Two subclasses serve all families: `SingleStackModel` (such as BERT and GPT) and `EncoderDecoderModel`. The maps are the
+weights that the model computed its output with (eager attention).
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -30,7 +30,7 @@ LONGEST = (
 
 @dataclass(frozen=True, eq=False)
 class HuggingFaceModel:
-    """A network and its tokenizer, ready to trace. It meets `model.Model`.
+    """A network and its tokenizer, ready to trace. It implements the protocol `model.Model`.
 
     name : `hf:` and the folder or the name on the hub. mechanism : its family, as the model says (`bert`, `t5`).
     fields : kind of map -> field of the model's output with its layers. limit : tokens of the longest text.
@@ -83,8 +83,7 @@ class HuggingFaceModel:
         return tokens
 
     def projections(self) -> list[Projection]:
-        """Where its heads can be switched off. ValueError, with a whole sentence, when that is not known of its
-        family."""
+        """Where its heads can be switched off. ValueError, with the reason, when this is not known for its family."""
         try:
             return projections.named(self.model, self.head_counts)
         except ValueError as error:

@@ -16,11 +16,12 @@ class ModelError(ValueError):
 
 
 class FileError(ValueError):
-    """A file of a model that is not read; the message names it and says why."""
+    """A file of a model that is refused; the message names it and says why."""
 
 
 def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
-    """What `reader` returns; every error of it as a ModelError. name : of the model. what : is read."""
+    """What `reader` returns; all its errors become a ModelError. name : of the model. what : the thing that is read, in
+    words."""
     try:
         with tokenizer_rules.contained():
             return reader()
@@ -44,7 +45,7 @@ def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
 
 @contextlib.contextmanager
 def said_of(name: str) -> Iterator[None]:
-    """What is wrong with a file of a model, with the name of the model."""
+    """An error in a file of a model, with the name of the model in its message."""
     try:
         yield
     except FileError as error:

@@ -9,7 +9,7 @@ FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.spm")  # what is down
 
 
 def folder(name: str) -> Path:
-    """The folder of a model, downloaded if need be. ModelError when it lacks what is read here."""
+    """The folder of a model, downloaded if necessary. ModelError when a file that is needed is missing."""
     path = Path(os.path.expanduser(name))
     if not os.path.isdir(path):  # Path.is_dir() raises for a name that no file can have
         from huggingface_hub import snapshot_download

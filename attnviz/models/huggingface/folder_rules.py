@@ -1,4 +1,4 @@
-"""What may lie in the folder of a model that people bring, before any of it is read by the transformers library."""
+"""Checks of the files of a foreign model, before the transformers library reads any of them."""
 
 import contextlib
 import json
@@ -25,14 +25,13 @@ _NAMES_A_FILE = re.compile(r"_files?$|^auto_map$|^name_or_path$|^chat_template")
 
 
 def check(folder: Path) -> weights_header.Shapes:
-    """The shapes of the weights, once every file and the numbers of config.json could be a model's. Raises
-    FileError."""
+    """Check all files and the numbers of config.json -> the shapes of the weights. Raises FileError."""
     check_files(folder)
     return check_config(folder)
 
 
 def check_files(folder: Path) -> None:
-    """Every file that could be read is an ordinary one of a size that can be. Raises FileError."""
+    """Check that every file is an ordinary one and not too large. Raises FileError."""
     for path in sorted(folder.iterdir()):
         if path.is_dir() or not any(fnmatch(path.name, pattern) for pattern in (*TOKENIZER_FILES, "*.safetensors")):
             continue
@@ -46,7 +45,8 @@ def check_files(folder: Path) -> None:
 
 
 def check_config(folder: Path) -> weights_header.Shapes:
-    """The shapes of the weights, once the numbers of config.json could belong to them. Raises FileError."""
+    """Check that the numbers of config.json can belong to the weights -> the shapes of the weights. Raises
+    FileError."""
     content = _json(folder / "config.json")
     try:
         shapes = weights_header.in_folder(folder)
@@ -58,8 +58,10 @@ def check_config(folder: Path) -> weights_header.Shapes:
 
 @contextlib.contextmanager
 def tokenizer_files(folder: Path) -> Iterator[Path]:
-    """A folder with copies of the files that a tokenizer is read from: its tokenizer.json checked and without padding,
-    its settings without paths to other files. Raises FileError."""
+    """A folder with safe copies of the tokenizer's files. Raises FileError.
+
+    Its tokenizer.json is checked and has no padding; its settings have no paths to other files.
+    """
     with tempfile.TemporaryDirectory(prefix="attnviz-") as copy:
         for path in sorted(folder.iterdir()):
             if path.is_file() and any(fnmatch(path.name, pattern) for pattern in TOKENIZER_FILES):
@@ -82,7 +84,7 @@ def _copy(path: Path, to: Path) -> None:
 
 
 def _settings(content: dict) -> dict:
-    """The settings of a tokenizer without paths, and with a limit of length that is one."""
+    """The settings of a tokenizer without paths; a limit of length that is not above 0 is left out."""
     kept = {key: value for key, value in content.items() if not _NAMES_A_FILE.search(key)}
     longest = kept.get("model_max_length")
     if isinstance(longest, bool) or not isinstance(longest, int | float) or not longest > 0:
@@ -104,7 +106,7 @@ def _json(path: Path, name: str = "") -> dict:
 
 
 def _check_numbers(values: Mapping[str, object] | list, tensors: int, depth: int, key: str = "") -> None:
-    """FileError for a number that no model with so many tensors has."""
+    """FileError for a number that is too large for a model with so many tensors."""
     if depth == 0:
         raise FileError("its config.json has values within values that no model has")
     named = values.items() if isinstance(values, Mapping) else ((key, value) for value in values)

@@ -98,7 +98,8 @@ def _quiet(library: ModuleType) -> Iterator[None]:
 
 
 def _check_size(name: str, library: ModuleType, config: Any, shapes: weights_header.Shapes) -> None:
-    """ModelError for a config that describes far more numbers than the files hold: built, it would fill the memory."""
+    """ModelError for a config that describes far more numbers than the files hold; such a model could fill the
+    memory."""
     if type(config) not in library.AutoModel._model_mapping:
         return
 

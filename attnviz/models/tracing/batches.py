@@ -1,7 +1,7 @@
-"""Many texts through one model: in the order given, batches of like lengths, memory bounded whatever their number.
+"""Many texts through one model, in batches of similar lengths, with results in the order given.
 
-A window of texts is read at a time; within it, texts of like lengths go through the model together, and what they give
-comes out in the order of the texts. A text that cannot be read leaves its error in its place.
+A window of texts is read at a time, so memory does not grow with their number. Within a window, texts of similar
+lengths go through the model together. A text that cannot be read has its error as its result.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -27,9 +27,9 @@ Read = Callable[[str, str], Tokens]  # a text, and what it is called in errors
 
 @dataclass(frozen=True)
 class Job:
-    """A text to trace, read already.
+    """A text to trace, with its tokens.
 
-    target, wanted : what is to be forced, and its tokens; None for what the model says.
+    target, wanted : the text to force, and its tokens; None where the model chooses.
     """
 
     text: str
@@ -39,13 +39,13 @@ class Job:
 
     @property
     def lengths(self) -> tuple[int, int]:
-        """Pieces of target, as far as one knows, and source."""
+        """The number of pieces of the target (if not forced, as many as the source has) and of the source."""
         source = len(self.source.ids)
         return len(self.wanted.ids) if self.wanted else source, source
 
 
 def kept(keep: Collection[str]) -> frozenset[str]:
-    """What is to be kept of each trace. ValueError unless it is at least one of KEEP, in a tuple or a list."""
+    """What to keep of each trace. ValueError unless it is a tuple or list of at least one entry of KEEP."""
     if isinstance(keep, str) or not keep or not set(keep) <= set(KEEP):
         raise ValueError(f"keep must be a tuple of some of {', '.join(KEEP)}; got {keep!r:.80}")
     return frozenset(keep)
@@ -57,7 +57,7 @@ def check_size(batch_size: int) -> None:
 
 
 def pairs(texts: Iterable[str], targets: Iterable[str | None] | None) -> Iterator[tuple[str, str | None]]:
-    """Each text and its target, None where there is none. ValueError, once it is seen, when one list is the longer."""
+    """Each text with its target, or None. ValueError when one of the two ends before the other."""
     if isinstance(texts, str) or isinstance(targets, str):
         raise ValueError("texts and targets must be lists of strings; got one string")
     if targets is None:
@@ -76,7 +76,7 @@ def _pairs(texts: Iterable[str], targets: Iterable[str | None]) -> Iterator[tupl
 
 
 def jobs(read: Read, texts: Iterable[str], targets: Iterable[str | None] | None) -> Iterator[Job | TextError]:
-    """Each text as a job, or the error that says why it is none."""
+    """Each text as a job, or as the error that says why it cannot be read."""
 
     def job(text: str, target: str | None) -> Job | TextError:
         try:
@@ -92,7 +92,7 @@ def jobs(read: Read, texts: Iterable[str], targets: Iterable[str | None] | None)
 def in_order(
     given: Iterable[Job | TextError], run: Callable[[list[Job]], Sequence[Result]], batch_size: int
 ) -> Iterator[Result | TextError]:
-    """What `run` makes of batches of jobs, one for each that was given, in that order; errors stay in their places."""
+    """The results of `run` on batches of jobs, one for each job, in the order given. Errors stay in their places."""
     for window in _windows(given, batch_size):
         results: list[Any] = list(window)
         for batch in _batches(window, batch_size):
@@ -107,7 +107,7 @@ def one_by_one(
     targets: Iterable[str | None] | None,
     keep: Collection[str],
 ) -> Iterator[Result | TextError]:
-    """The same for a model that knows no batches."""
+    """The same for a model that reads one text at a time."""
     wanted = kept(keep)
 
     def result(text: str, target: str | None) -> Result | TextError:
@@ -141,10 +141,7 @@ def _windows(given: Iterable[Job | TextError], batch_size: int) -> Iterator[list
 
 
 def _batches(window: Sequence[Job | TextError], batch_size: int) -> Iterator[list[int]]:
-    """Places of the jobs in a window, like lengths together.
-
-    Those that are forced and those that are not stay apart.
-    """
+    """Indices of the jobs in a window, grouped by similar lengths. Forced and free jobs are in different batches."""
     places = [place for place, job in enumerate(window) if isinstance(job, Job)]
     batch, longest = [], 0
     for place in sorted(places, key=lambda place: (window[place].wanted is None, *window[place].lengths)):

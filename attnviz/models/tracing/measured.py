@@ -1,7 +1,7 @@
-"""What is left of a trace where only its statistics are wanted: texts, tokens and numbers, and no weights.
+"""The statistics of a trace, with its texts and tokens, but without its weights.
 
-Letters: B batch, H heads, Q queries, K keys, R rows: every query of every head of every map, in this order from the
-last.
+Letters: B batch, H heads, Q queries, K keys, R rows: all maps, their heads, their
+queries; queries vary fastest.
 """
 
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ COMMON = "model mechanism text translation forced complete source target log_pro
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The statistics of one trace; what both have means the same in both.
+    """The statistics of one trace. Fields with the names of fields of `Trace` mean the same.
 
-    maps : kind, layer, heads, queries of each map. values : (NAMES, R) float64, see `stats.rows`. trace : the whole, if
-    it was to be kept too.
+    maps : kind, layer, heads, queries of each map. values : (NAMES, R) float64, see `stats.rows`. trace : the trace
+    itself, if it was asked for.
     """
 
     model: str
@@ -63,12 +63,12 @@ class Measured:
         return whole | {name: argmax if name == "argmax" else row for name, row in zip(NAMES, self.values)}
 
     def frame(self) -> pd.DataFrame:
-        """`stats.steps` of the trace."""
+        """The same table as `stats.steps` of the trace."""
         return pd.DataFrame({"model": self.model, "mechanism": self.mechanism, **self.columns()})
 
 
 def of_trace(trace: Trace, keep: bool) -> Measured:
-    """The statistics of one trace. keep : the trace too."""
+    """The statistics of one trace. keep : keep the trace too."""
     parts = []
     for attention in trace.maps:
         special = np.array([[token.special for token in trace.keys(attention)]])
@@ -85,8 +85,8 @@ def of_trace(trace: Trace, keep: bool) -> Measured:
 def of_batch(maps: dict[str, Sequence[np.ndarray]], texts: Sequence[tuple]) -> list[tuple[tuple, np.ndarray]]:
     """`maps` and `values` of each sentence of a batch.
 
-    maps : kind -> weights (B, H, Q, K) of each layer, padded at the ends. texts : the source's tokens and the target's
-        of each.
+    maps : kind -> weights (B, H, Q, K) of each layer, padded at the ends. texts : the tokens of the source
+        and of the target of each sentence.
     """
     sentences = [([], []) for _ in texts]
     for kind, layers in maps.items():
@@ -103,21 +103,21 @@ def of_batch(maps: dict[str, Sequence[np.ndarray]], texts: Sequence[tuple]) -> l
 
 
 def _sides(kind: str, source: Sequence, target: Sequence, start: Token) -> tuple[Sequence[Token], Sequence[Token]]:
-    """Queries and keys, as a trace has them."""
+    """The tokens of queries and keys, as in `Trace`."""
     if kind == "encoder" or not target:
         return source, source
     return (target, (start, *target[:-1])) if kind == "decoder" else (target, source)
 
 
 def _visible(kind: str, sides: Sequence[tuple], shape: tuple[int, ...]) -> np.ndarray:
-    """bool (B, 1, 1|Q, K): a sentence's own keys; in a decoder those not after the query."""
+    """bool (B, 1, 1|Q, K): True for keys of the sentence (not padding); in a decoder map only up to the query."""
     if kind == "decoder":
         return np.tri(*shape[-2:], dtype=bool)[None, None]
     return _padded([[True] * len(keys) for _, keys in sides], shape[-1])[:, None, None]
 
 
 def _padded(rows: Sequence[Sequence[bool]], width: int) -> np.ndarray:
-    """bool (B, width), False where a row has ended."""
+    """bool (B, width): the rows, filled up with False."""
     return np.array([[*row, *[False] * (width - len(row))] for row in rows])
 
 

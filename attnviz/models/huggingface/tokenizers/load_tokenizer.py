@@ -1,4 +1,5 @@
-"""The tokenizer of a foreign model: read from checked copies of its files, and careful with what may take long."""
+"""The tokenizer of a foreign model, read from checked copies of its files. Slow steps are tried in another process
+first."""
 
 import json
 import shutil
@@ -35,8 +36,10 @@ def load_tokenizer(name: str, library: ModuleType, folder: Path) -> Any:
 
 
 def _careful(tokenizer: Any, copy: Path) -> Any:
-    """The tokenizer without padding and truncation. Unless every step takes time in proportion to a text, it tries each
-    text in another process first. Raises TokenizerError."""
+    """The tokenizer without padding and truncation. Raises TokenizerError.
+
+    Unless the time of every step is linear in the length of a text, each text is first tried in another process.
+    """
     if not tokenizer.is_fast:
         return Tried(tokenizer, _trial_of_folder(copy))
     backend = tokenizer.backend_tokenizer

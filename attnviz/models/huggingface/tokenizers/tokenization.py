@@ -1,7 +1,7 @@
 """Text to tokens and back with the tokenizer that a model of the transformers library came with.
 
-A fast tokenizer knows where in the text as typed each of its pieces came from. With a slow one the text that its pieces
-spell is compared with what was typed.
+A fast tokenizer knows where in the text as typed each of its pieces came from. With a slow one, the text of its pieces
+is compared with what was typed.
 """
 
 import os.path
@@ -15,10 +15,10 @@ _BLANKS = f"{SPACE}Ġ"  # what stands for a space before a piece, in the two way
 
 
 def encode(tokenizer, text: str, target: bool = False) -> Tokens:
-    """Pieces of a text, with those that the tokenizer adds around it. target : the text is what the model is to
-    produce.
+    """Pieces of a text, with those that the tokenizer adds around it. target : the text is one
+    that the model must produce.
 
-    ValueError when a slow tokenizer has changed more than the spaces: then nobody knows where its pieces are.
+    ValueError when a slow tokenizer has changed more than the spaces, so that its pieces cannot be located.
     """
     given = {"text_target" if target else "text": text}
     if not tokenizer.is_fast:
@@ -36,8 +36,7 @@ def encode(tokenizer, text: str, target: bool = False) -> Tokens:
 def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
     """The text that produced ids spell, and its tokens with offsets into that text.
 
-    A piece ends where the text of the pieces up to it does. Words are those that the tokenizer finds in the text, if it
-    knows any.
+    A piece ends where the text of all pieces up to it ends. Words are those of the tokenizer, if it has words.
     """
     text = _decode(tokenizer, ids)
     blank = len(text) - len(text.lstrip())
@@ -67,10 +66,10 @@ def name(tokenizer, number: int) -> str:
 
 
 def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...]:
-    """Tokens at their spans, without the white space before them; None is no place: at the end of the token before.
+    """Tokens at their spans, without the white space before them. A span of None is put at the end of the token before.
 
-    A word begins where the tokenizer says so, and after white space: some tokenizers know no words. Of these a piece
-    that is but the space before a word begins that word.
+    A word begins where the tokenizer says so, and after white space, because some tokenizers have no words. In these, a
+    piece that is only the space before a word begins that word.
     """
     tokens, word, before, end, opened = (
         [],
@@ -113,7 +112,8 @@ def _moved(text: str, written: str, tokens: tuple[Token, ...]) -> tuple[Token, .
 
 
 def _surface(text: str, start: int, end: int, piece: str) -> tuple[int, int]:
-    """The characters that a piece shows: none for a space that nobody typed, and no white space before others."""
+    """The span of characters that a piece shows: empty for a space that was not typed, and without leading white
+    space."""
     shown = text[start:end].lstrip()
     if piece == SPACE and shown and shown != SPACE:  # which people may type
         return start, start

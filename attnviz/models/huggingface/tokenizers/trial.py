@@ -1,13 +1,12 @@
 """A process in which a text is tried on a tokenizer before this one does the same.
 
-A tokenizer that people bring may hold steps of which it is not known how long they take or how much they write. What it
-does with a text is always the same, so the text is first given to a copy of it in a process that may use little time
-and memory. If that process does not come back, it is ended and the text is refused; whatever happens, this process
-lives.
+Some steps of a foreign tokenizer may take very long or write very much. Its output for a text is always the same, so
+the text is first given to a copy of it in a process with limited time and memory. If that process does not answer, it
+is ended and the text is refused. This process goes on in any case.
 
 Run as `python -m attnviz.models.huggingface.tokenizers.trial json FILE`, or `folder FOLDER` for a tokenizer that only
-the transformers library can read: a line of JSON in, `{"text": …}` or `{"ids": […]}`, and a line out, `ok` or what is
-wrong.
+the transformers library can read: it reads lines of JSON, `{"text": …}` or `{"ids": […]}`, and answers each
+with a line: `ok`, or an error.
 """
 
 import json
@@ -30,7 +29,7 @@ LENGTH = 1_000_000  # tokens, or characters, that may come out
 
 
 class Trial:
-    """One process, started when it is first asked, and again when it was ended. kind : `json` or `folder`, see
+    """One process, started at the first question, and again after it was ended. kind : `json` or `folder`, see
     above."""
 
     def __init__(self, kind: str, place: Path, keep: tempfile.TemporaryDirectory) -> None:
@@ -39,7 +38,7 @@ class Trial:
         self._process: subprocess.Popen | None = None
 
     def ask(self, **asked: str | list[int]) -> None:
-        """Come back when the process has done it. Raises TokenizerError when it has not."""
+        """Wait until the process has answered. Raises TokenizerError when it fails or takes too long."""
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 self._start()
@@ -78,7 +77,7 @@ class Trial:
 
 
 class Tried:
-    """A tokenizer of the transformers library that is given only what its trial has come back from."""
+    """A tokenizer of the transformers library that reads a text only after its trial has succeeded."""
 
     def __init__(self, tokenizer: Any, trial: Trial) -> None:
         self._tokenizer, self._trial = tokenizer, trial
@@ -112,7 +111,7 @@ def _end(process: subprocess.Popen) -> None:
 
 
 def _reader(kind: str, place: str) -> tuple[Callable[[str], int], Callable[[list[int]], int]]:
-    """What a tokenizer does with a text, and with tokens: how much comes out."""
+    """Functions from a text, and from tokens, to the size of the output of a tokenizer."""
     if kind == "json":
         from tokenizers import Tokenizer
 
