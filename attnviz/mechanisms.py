@@ -14,6 +14,7 @@ class Mechanism:
     kinds: tuple[str, ...] = ("cross",)
     classifies: bool = False  # gives a sentence a label, rather than a translation
     multi_head: bool = False  # its layers have several heads
+    local: bool = False  # looks at a window round a place that it predicts
 
     @property
     def head_kinds(self) -> tuple[str, ...]:
@@ -66,6 +67,7 @@ ALL = {
         "Luong, Pham & Manning 2015, section 3.2, eq. 9 and 10",
         "The decoder's new state s predicts a position p in the source. Only the D tokens on either side of p get "
         "weight: the general score, with a learned matrix W, and a Gaussian that favours tokens near p.",
+        local=True,
     ),
     "scaled-dot": Mechanism(
         "Scaled dot · recurrent",

@@ -19,7 +19,7 @@ st.set_page_config(
     page_title="attnviz · see how attention works",
     page_icon=str(Path(__file__).with_name("icon.svg")),
     layout="wide",
-    initial_sidebar_state="expanded",
+    initial_sidebar_state="auto",  # open, but closed on a phone
 )
 
 

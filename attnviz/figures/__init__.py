@@ -10,7 +10,7 @@ from attnviz.figures.by_head.distance import by_distance
 from attnviz.figures.by_head.lines import line_threshold, token_lines
 from attnviz.figures.by_head.overview import overview
 from attnviz.figures.by_head.values import head_map
-from attnviz.figures.chart import Chart
+from attnviz.figures.chart import Chart, large
 from attnviz.figures.hover import cell_texts
 from attnviz.figures.maps import difference, heatmap
 from attnviz.figures.per_step.bars import step_bars
@@ -28,6 +28,7 @@ __all__ = [
     "difference",
     "head_map",
     "heatmap",
+    "large",
     "line_threshold",
     "overview",
     "step_bars",

@@ -11,6 +11,7 @@ COLUMN = 310  # px of the narrowest column we design for: three beside each othe
 _CELL = 24  # px a row, up to 20 rows; later rows get less and the picture grows slowly
 _LINE = 1.26  # height of a line of text, as a share of its size: Source Sans; most fonts take less
 _RIGHT = 56  # px of the widest right margin
+_FULL = 60  # columns of text of a label where there is room
 
 
 def key_axis(grid, side: str, room: int = COLUMN) -> tuple[int, int, dict]:
@@ -99,6 +100,18 @@ def value_axis(dark: bool, **look) -> dict:
         )
         | look
     )
+
+
+def all_labels(grid, xaxis: dict, yaxis: dict | None = None) -> dict:
+    """For `layout.meta`, of a map or its bars: `ticks`, every label in full, where the axes cut or leave out some.
+
+    A page can then show the figure large with all of them.
+    """
+    sides = {"x": (grid.keys, xaxis)} | ({"y": (grid.queries, yaxis)} if yaxis else {})
+    full = {side: labels.ticks(tokens, limit=_FULL) for side, (tokens, _) in sides.items()}
+    short = {side: labels.ticks(tokens) for side, (tokens, _) in sides.items()}
+    left_out = any(len(axis["tickvals"]) < len(tokens) for tokens, axis in sides.values())
+    return {"labels": True} | ({"ticks": full} if left_out or full != short else {})
 
 
 def rows_height(n_rows: int) -> int:

@@ -1,6 +1,14 @@
-"""A plotly figure together with what it says in words."""
+"""A plotly figure together with what it says in words; and the same in larger type."""
+
+from __future__ import annotations
+
+from typing import Any
 
 import plotly.graph_objects as go
+
+_FONTS = ("font", "tickfont", "textfont")
+_LINE = 1.26  # height of a line of text, as a share of its size
+_LEAST = 9  # px of the smallest type
 
 
 class Chart(go.Figure):
@@ -29,3 +37,44 @@ class Chart(go.Figure):
 
 def _copied(content: dict, description: str, dark: bool) -> Chart:
     return Chart(content, description=description, dark=dark)
+
+
+def large(figure: Chart, factor: float, most: float | None = None) -> Chart:
+    """The same figure with type and margins `factor` times as large, as a new figure.
+
+    most : px that the plot between the margins may be high; rows of a map then get less, and so do their names.
+    ValueError unless factor is above 0.
+    """
+    if not factor > 0:
+        raise ValueError(f"factor must be above 0; got {factor}")
+    values = _scaled(figure.to_plotly_json(), factor)
+    layout = values["layout"]
+    before = figure.layout.margin
+    inner = (figure.layout.height - before.t - before.b) * factor
+    height = inner if most is None else min(inner, most)
+    layout["margin"] = {side: round(before[side] * factor) for side in "lrtb"} | {"pad": 0}
+    layout["height"] = round(height + layout["margin"]["t"] + layout["margin"]["b"])
+    _fit_names(layout.get("yaxis", {}), height)
+    large_chart = Chart(values["data"], layout, description=figure.description, dark=figure.dark, _validate=False)
+    for part in (large_chart, large_chart.layout, *large_chart.data):
+        part._validate = True
+    return large_chart
+
+
+def _scaled(value: Any, factor: float, font: bool = False) -> Any:
+    """Every `size` of a font times the factor."""
+    if isinstance(value, dict):
+        return {
+            name: round(inner * factor, 1)
+            if font and name == "size" and isinstance(inner, int | float)
+            else _scaled(inner, factor, name in _FONTS)
+            for name, inner in value.items()
+        }
+    return [_scaled(inner, factor) for inner in value] if isinstance(value, list) else value
+
+
+def _fit_names(axis: dict, height: float) -> None:
+    """Names of rows no larger than their rows."""
+    names = len(axis.get("ticktext") or ())
+    if names and axis.get("tickfont"):
+        axis["tickfont"]["size"] = max(_LEAST, min(axis["tickfont"]["size"], height / names / _LINE))

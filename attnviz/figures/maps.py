@@ -7,14 +7,16 @@ words.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from attnviz.figures import hover, labels, marks
-from attnviz.figures.axes import COLUMN, check_step, key_axis, query_axis, rows_height
+from attnviz.figures.axes import COLUMN, all_labels, check_step, key_axis, query_axis, rows_height
 from attnviz.figures.chart import Chart
 from attnviz.figures.hover import CellTexts
 from attnviz.figures.theme import build, colorscale, layout, note, palette, scale_bar
-from attnviz.figures.wording import describe, difference_words, links_sentence
+from attnviz.figures.wording import describe, difference_words, links_sentence, windows_sentence
 
 _TOP, _TITLE, _SCALE = 86, 30, 34  # px above the cells for tokens, for a title; below them for the colour scale
 
@@ -27,6 +29,7 @@ def heatmap(
     dark: bool = False,
     scale: bool = True,
     links=None,
+    windows: Sequence[tuple[float, float]] = (),
     texts: CellTexts | None = None,
     written: bool = True,
     room: int = COLUMN,
@@ -34,19 +37,17 @@ def heatmap(
     """Weights [queries, keys] of a Grid on a fixed scale from 0 to 1; the row of `step` is outlined.
 
     links : `alignment.Cells` to lay over it: sure links as solid squares, those that are only possible as dashed ones.
+    windows : of local attention, (centre, reach) in keys from 0 for each row: a diamond, brackets at the ends.
     texts : what the pointer reads, of `cell_texts(grid, links)`; made here unless given.
     written : False puts `texts` in short into `layout.meta["cells"]` (see hover.py), for a page that writes them out.
     room : px of the narrowest column that it may stand in: names of columns are left out where they would meet there.
-    ValueError if `step` is not a row of the grid, or a link not a cell of it.
+    ValueError if `step` is not a row of the grid, or a link not a cell of it, or there are windows for other rows.
     """
     check_step(grid, step)
     texts = texts or hover.cell_texts(grid, links)
     bar = scale_bar([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"]) if scale else {}
     frame = _frame(grid, step, title, dark, scale, describe(grid, step), room)
-    if links is not None:
-        hover.link_words(grid, links)  # says when a link is not a cell of the map
-        frame["shapes"] = _squares(links, dark) + frame.get("shapes", [])
-        frame["meta"]["description"] += f" {links_sentence(grid, links)}"
+    _lay_over(frame, grid, links, windows, dark)
     if texts is not None and not written:
         frame["meta"]["cells"] = texts.short()
     weights = np.where(grid.visible, grid.weights, np.nan)
@@ -78,18 +79,37 @@ def difference(
     return build([cells | _hover(texts, True)], frame)
 
 
+def _lay_over(frame: dict, grid, links, windows: Sequence[tuple[float, float]], dark: bool) -> None:
+    """Links and predicted places, as shapes and in the description. ValueError as of `heatmap`."""
+    if windows and len(windows) != len(grid.queries):
+        raise ValueError(f"windows must be one for each of {len(grid.queries)} rows; got {len(windows)}")
+    shapes = frame.get("shapes", [])
+    if links is not None:
+        hover.link_words(grid, links)  # says when a link is not a cell of the map
+        shapes = _squares(links, dark) + shapes
+        frame["meta"]["description"] += f" {links_sentence(grid, links)}"
+    if windows:
+        shapes = shapes + _outlined("predicted places", marks.places(windows, len(grid.keys)), dark)
+        frame["meta"]["description"] += f" {windows_sentence(windows)}"
+    if shapes:
+        frame["shapes"] = shapes
+
+
 def _squares(links, dark: bool) -> list[dict]:
-    """Links as outlines, each in two colours, of which one stands out from any cell."""
+    """Links as outlines."""
     kinds = (("sure", links.sure, "solid"), ("possible", links.possible - links.sure, "4px,3px"))
     return [
-        dict(
-            type="path",
-            name=f"{name} links",
-            path=marks.squares(cells),
-            line=dict(color=color, width=width, dash=dash),
-        )
+        shape
         for name, cells, dash in kinds
         if cells
+        for shape in _outlined(f"{name} links", marks.squares(cells), dark, dash)
+    ]
+
+
+def _outlined(name: str, path: str, dark: bool, dash: str = "solid") -> list[dict]:
+    """A path in two colours, of which one stands out from any cell."""
+    return [
+        dict(type="path", name=name, path=path, line=dict(color=color, width=width, dash=dash))
         for color, width in ((palette(dark).page, 4), (palette(dark).text, 2))
     ]
 
@@ -123,7 +143,9 @@ def _frame(grid, step, title, dark: bool, scale: bool, description: str, room: i
     if not grid.visible.all():
         description += " What a query cannot see is hatched."
     frame = layout(dark, height, (left, right, above, below), title and labels.escape(title), description)
-    frame |= dict(xaxis=xaxis, yaxis=query_axis(grid, step), annotations=[_corner(grid, dark)])
+    yaxis = query_axis(grid, step)
+    frame |= dict(xaxis=xaxis, yaxis=yaxis, annotations=[_corner(grid, dark)])
+    frame["meta"] |= all_labels(grid, xaxis, yaxis)
     if shapes := _shapes(grid, step, dark):
         frame["shapes"] = shapes
     return frame

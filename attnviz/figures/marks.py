@@ -3,7 +3,7 @@ around its place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -36,3 +36,18 @@ def squares(cells: Iterable[tuple[int, int]]) -> str:
     return "".join(
         f"M{x - 0.42:.2f},{y - 0.42:.2f}H{x + 0.42:.2f}V{y + 0.42:.2f}H{x - 0.42:.2f}Z" for y, x in sorted(cells)
     )
+
+
+def places(windows: Sequence[tuple[float, float]], columns: int) -> str:
+    """A diamond at the predicted place (centre, reach) of each row, and a bracket at each end of its window that is on
+    the map, which has cells from -0.5 to `columns` - 0.5."""
+    parts = []
+    for y, (centre, reach) in enumerate(windows):
+        if -0.5 <= centre <= columns - 0.5:
+            parts.append(
+                f"M{centre - 0.14:.2f},{y}L{centre:.2f},{y - 0.3}L{centre + 0.14:.2f},{y}L{centre:.2f},{y + 0.3}Z"
+            )
+        for end, inwards in ((centre - reach, 0.22), (centre + reach, -0.22)):
+            if -0.5 < end < columns - 0.5:
+                parts.append(f"M{end + inwards:.2f},{y - 0.42}H{end:.2f}V{y + 0.42}H{end + inwards:.2f}")
+    return "".join(parts)

@@ -26,6 +26,11 @@ def describe(grid, step: int | None = None) -> str:
     return f"{text}." if step is None else f"{text}. {row_sentence(grid, step)}"
 
 
+def row_name(grid) -> str:
+    """What a row of the map is called: "step" where it produces a target token, else "row"."""
+    return "step" if grid.sides[0] == "target" else "row"
+
+
 def row_sentence(grid, step: int) -> str:
     """Where one query looks."""
     return row_sentences(grid, [step])[0]
@@ -40,7 +45,7 @@ def row_sentences(grid, steps: Sequence[int], top: int = 3) -> list[str]:
 
 
 def _row_sentence(grid, step: int, keys: list[int], weights: list[float]) -> str:
-    said = f"Step {step + 1}, {labels.quoted(grid.queries[step])}: "
+    said = f"{row_name(grid).capitalize()} {step + 1}, {labels.quoted(grid.queries[step])}: "
     if not keys or weights[0] < 0:
         return f"{said}{BLANK}."
     seen = ", ".join(
@@ -61,6 +66,12 @@ def links_sentence(grid, links) -> str:
         if listed:
             parts.append(f"{name} links, in {look} outline: {', '.join(listed)}.")
     return " ".join(parts) or "No links."
+
+
+def windows_sentence(windows: Sequence[tuple[float, float]]) -> str:
+    """The predicted places of local attention, (centre, reach) of each row, counted from 1."""
+    places = ", ".join(f"{centre + 1:.1f}" for centre, _ in windows)
+    return f"Predicted places, row by row, with {windows[0][1]:g} tokens to either side: {places}."
 
 
 def strongest(grid, step: int | None = None) -> int | None:

@@ -3,6 +3,8 @@
 A map of cross-attention is read word by word: weights are SUMMED over the pieces of a source word and AVERAGED over the
 pieces of a target word; words without a letter or digit are left out. A word "looks at" its most attended word when
 that has at least LEAST of its weight. Axes: Q queries, K keys; T target words, S source words.
+
+unit : what a word of these texts is called, one noun; in reversed letters it is a letter.
 """
 
 from collections.abc import Callable
@@ -34,7 +36,7 @@ class Observation:
     cells: tuple[tuple[int, int], ...] = ()
 
 
-def special(grid: Grid) -> Observation | None:
+def special(grid: Grid, unit: str = "word") -> Observation | None:
     """Most rows of words have their largest weight on a special token (argmax)."""
     rows, best = _argmax(grid)
     on_special = [key for key in best if grid.keys[key].special]
@@ -42,11 +44,11 @@ def special(grid: Grid) -> Observation | None:
         return None
     names = " or ".join(dict.fromkeys(plain(grid.keys[key].text) for key in on_special))
     cells = tuple((row, key) for row, key in zip(rows, best) if grid.keys[key].special)
-    text = f"{len(on_special)} of {len(rows)} rows look most at {names}: they look at no word in particular."
+    text = f"{len(on_special)} of {len(rows)} rows look most at {names}: they look at no {unit} in particular."
     return Observation("special", text, cells)
 
 
-def swapped(grid: Grid) -> Observation | None:
+def swapped(grid: Grid, unit: str = "word") -> Observation | None:
     """Two words that follow each other in the target look at two that stand the other way round in the source.
 
     Of several such places, the one whose weaker word looks hardest. Each of the four words must be one word only.
@@ -64,12 +66,12 @@ def swapped(grid: Grid) -> Observation | None:
         for t in (first, first + 1)
     ]
     near = best[first] - best[first + 1] == 1
-    end = "the two words have changed places" if near else "the order of the words differs"
+    end = f"the two {unit}s have changed places" if near else f"the order of the {unit}s differs"
     cells = tuple((targets[t].first, sources[best[t]].first) for t in (first, first + 1))
-    return Observation("swapped", f"{looks[0]} and the next word, {looks[1]}: {end}.", cells)
+    return Observation("swapped", f"{looks[0]} and the next {unit}, {looks[1]}: {end}.", cells)
 
 
-def reversed_order(grid: Grid) -> Observation | None:
+def reversed_order(grid: Grid, unit: str = "word") -> Observation | None:
     """Nearly all words look at the mirror image of their place, within one word; at least four words."""
     share = _near(grid, mirrored=True)
     if share is None or share < NEARLY_ALL:
@@ -77,15 +79,15 @@ def reversed_order(grid: Grid) -> Observation | None:
     return Observation("reversed", f"The map is an anti-diagonal: {share:.0%} of the rows look at the mirrored place.")
 
 
-def diagonal(grid: Grid) -> Observation | None:
+def diagonal(grid: Grid, unit: str = "word") -> Observation | None:
     """Nearly all words look at their own place, within one word (both texts scaled to one length); at least four."""
     share = _near(grid, mirrored=False)
     if share is None or share < NEARLY_ALL:
         return None
-    return Observation("diagonal", f"The map is nearly a diagonal: {share:.0%} of the words keep their place.")
+    return Observation("diagonal", f"The map is nearly a diagonal: {share:.0%} of the {unit}s keep their place.")
 
 
-def neighbour(grid: Grid) -> Observation | None:
+def neighbour(grid: Grid, unit: str = "word") -> Observation | None:
     """Most rows of self-attention have their largest weight at one distance: themselves, the token before or after."""
     if grid.kind == "cross":
         return None
@@ -99,7 +101,7 @@ def neighbour(grid: Grid) -> Observation | None:
     return None
 
 
-def sharp(grid: Grid) -> Observation | None:
+def sharp(grid: Grid, unit: str = "word") -> Observation | None:
     """The mean of the largest weights of the rows is at least SHARP."""
     mean = _mean(grid, "max_weight")
     if mean is None or mean < SHARP:
@@ -107,7 +109,7 @@ def sharp(grid: Grid) -> Observation | None:
     return Observation("sharp", f"Sharp: on average {mean:.2f} of a row's weight is on one token.")
 
 
-def blurred(grid: Grid) -> Observation | None:
+def blurred(grid: Grid, unit: str = "word") -> Observation | None:
     """The mean normalised entropy of the rows is at least BLURRED."""
     mean, positions = _mean(grid, "normalised_entropy"), _mean(grid, "effective_entropy")
     if mean is None or mean < BLURRED:
@@ -116,7 +118,7 @@ def blurred(grid: Grid) -> Observation | None:
     return Observation("blurred", text)
 
 
-def strongest(grid: Grid) -> Observation | None:
+def strongest(grid: Grid, unit: str = "word") -> Observation | None:
     """The largest weight of all rows of words."""
     rows, best = _argmax(grid)
     if not rows:
@@ -128,7 +130,7 @@ def strongest(grid: Grid) -> Observation | None:
     return Observation("strongest", looks, ((query, key),))
 
 
-RULES: dict[str, Callable[[Grid], Observation | None]] = {
+RULES: dict[str, Callable[[Grid, str], Observation | None]] = {
     "special": special,
     "reversed": reversed_order,
     "swapped": swapped,

@@ -34,18 +34,23 @@ async function save(chart, format) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000); // a busy browser reads it late
 }
 
+function add(group, text, label, act) {
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
+  button.setAttribute("aria-label", label);
+  button.onclick = (event) => { event.stopPropagation(); act(button); };
+  group.appendChild(button);
+}
+
 function addButtons(chart) {
-  const host = chart.querySelector(".svg-container"), { name, label = "chart" } = meta(chart), old = host?.querySelector(":scope > .save");
-  if (!host || !name || old?.label === label) return;
+  const host = chart.querySelector(".svg-container"), { name, label = "chart", ticks } = meta(chart), old = host?.querySelector(":scope > .save");
+  if (!host || !name || (old?.label === label && old.ticks === Boolean(ticks))) return;
   old?.remove();
-  const group = Object.assign(document.createElement("div"), { className: "save", label });
+  const group = Object.assign(document.createElement("div"), { className: "save", label, ticks: Boolean(ticks) });
+  if (chart._fullLayout.xaxis?.ticktext && meta(chart).labels) { // a map or its bars
+    add(group, ticks ? "Enlarge: all labels" : "Enlarge", `Enlarge ${label}`, (button) => enlarge(chart, button));
+  }
   for (const format of ["png", "svg"]) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = format.toUpperCase();
-    button.setAttribute("aria-label", `Save ${label} as ${format.toUpperCase()}`);
-    button.onclick = (event) => { event.stopPropagation(); save(chart, format); };
-    group.appendChild(button);
+    add(group, format.toUpperCase(), `Save ${label} as ${format.toUpperCase()}`, () => save(chart, format));
   }
   host.appendChild(group);
 }
@@ -128,7 +133,7 @@ function wireTokens(chart) {
   chart.addEventListener("mouseleave", () => meta(chart).tokens && light(chart, null));
   chart.addEventListener("click", (event) => {
     const [side, place] = here(event) ?? [];
-    if (side === 0 && meta(chart).rows) state.pick?.(place);
+    if (side === 0 && meta(chart).rows) { chart.focus({ preventScroll: true }); state.pick?.(place); }
   });
 }
 
@@ -139,11 +144,12 @@ function wire(chart) {
   if (state.wired.has(chart)) return;
   state.wired.add(chart);
   wireTokens(chart);
+  wireKeys(chart);
   chart.on("plotly_afterplot", () => { addButtons(chart); outline(chart); if (chart.lit) light(chart, null); });
   chart.on("plotly_click", (event) => {
     const point = event.points?.[0];
     if (!point) return;
-    if (meta(chart).rows) state.pick?.(point.y);
+    if (meta(chart).rows) { chart.focus({ preventScroll: true }); state.pick?.(point.y); }
     if (meta(chart).heads && point.customdata) state.pickHead?.(point.customdata);
   });
 }
@@ -152,7 +158,8 @@ function count() {
   const input = document.querySelector(".st-key-text input"), note = document.querySelector(".count");
   if (!input || !note) return;
   const words = (input.value.trim().match(/\S+/g) ?? []).length, length = [...input.value].length, limit = +note.dataset.limit;
-  const text = `${words} word${words === 1 ? "" : "s"} · ${length} of at most ${limit} characters (and ${note.dataset.pieces} word pieces)`;
+  const { unit, pieces } = note.dataset;
+  const text = `${words} ${unit}${words === 1 ? "" : "s"} · ${length} of at most ${limit} characters (and ${pieces} pieces)`;
   if (note.textContent !== text) note.textContent = text;
   note.classList.toggle("over", length > limit);
 }
@@ -169,7 +176,7 @@ function watchTheme() {
 // The slider is where the step is kept; what it says is shown before the server has heard of it.
 function readStep() {
   const value = document.querySelector(".st-key-step input[type=range]")?.getAttribute("aria-valuetext");
-  if (value && value !== state.slider) moveTo(+value - 1);
+  if (value && value !== state.slider && !behind(+value - 1)) moveTo(+value - 1);
   state.slider = value;
 }
 
@@ -216,6 +223,7 @@ function open(chart) {
 }
 
 function scan() {
+  skipLinks();
   readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
   count();
@@ -224,8 +232,9 @@ function scan() {
 
 export default function ({ data, setTriggerValue }) {
   state.stop?.(); // called anew whenever the data changes
-  if (state.page !== location.pathname) Object.assign(state, { page: location.pathname, row: null, slider: null, opening: -Infinity });
+  if (state.page !== location.pathname) Object.assign(state, { page: location.pathname, row: null, slider: null, asked: null, opening: -Infinity });
   if (state.row === null || data.steps === 1) moveTo(data.row);
+  state.steps = data.steps;
   state.head = data.head;
   state.pickHead = (head) => {
     setTriggerValue("head", [...head]);
@@ -234,7 +243,7 @@ export default function ({ data, setTriggerValue }) {
     state.head = head;
     scan();
   };
-  state.pick = (row) => { moveTo(row); scan(); setTriggerValue("row", row); };
+  state.pick = (row) => { moveTo(row); ask(row, setTriggerValue); scan(); };
   state.onTheme = (theme) => setTriggerValue("theme", theme);
   scan();
   let waiting = false;
@@ -246,9 +255,11 @@ export default function ({ data, setTriggerValue }) {
   const observer = new MutationObserver(soon);
   observer.observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["class", "aria-valuetext"] });
   document.addEventListener("input", soon, true);
-  const drawn = ({ target }) => { relight(target); open(target); }, close = (event) => closeCards(event);
+  const drawn = ({ target }) => { relight(target); open(target); }, close = (event) => { closeCards(event); interrupt(event); };
   document.addEventListener("drawn", drawn);
   document.addEventListener("click", copyLink);
+  document.addEventListener("click", playOrPause);
+  document.addEventListener("click", answerOffer);
   for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, close);
   const dark = matchMedia("(prefers-color-scheme: dark)"), later = () => setTimeout(soon, 300);
   dark.addEventListener("change", later);
@@ -257,6 +268,8 @@ export default function ({ data, setTriggerValue }) {
     document.removeEventListener("input", soon, true);
     document.removeEventListener("drawn", drawn);
     document.removeEventListener("click", copyLink);
+    document.removeEventListener("click", playOrPause);
+    document.removeEventListener("click", answerOffer);
     for (const kind of ["pointerdown", "keydown"]) document.removeEventListener(kind, close);
     dark.removeEventListener("change", later);
   };

@@ -1,12 +1,22 @@
-"""What must happen in the browser: see bridge.js. One component, no frame, no network."""
+"""What must happen in the browser: see bridge.js, and the other scripts for one thing each. One component, no frame, no
+network."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
 
+FILES = (
+    "bridge.js",
+    "rows.js",
+    "tour.js",
+    "enlarge.js",
+    "skip.js",
+)  # one script: bridge.js calls what is in the others
 _component = st.components.v2.component(
-    "attnviz_bridge", js=Path(__file__).with_name("bridge.js").read_text(encoding="utf-8"), isolate_styles=False
+    "attnviz_bridge",
+    js="\n".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in FILES),
+    isolate_styles=False,
 )
 
 

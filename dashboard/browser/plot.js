@@ -43,6 +43,7 @@ function at(cells, step) {
     Object.assign(layout.meta, { name: `step-${step + 1}-${layout.meta.name}`, description: shown.spoken });
     layout.meta.label = `step ${step + 1} ${layout.meta.label}`;
     if (best >= 0) layout.annotations = [];
+    if (shown.shapes) layout.shapes = shown.shapes;
     return { words: shown.words, figure: JSON.stringify({ data, layout }) };
   });
 }
@@ -61,8 +62,10 @@ async function draw(plot, text) {
   const { data, layout: { meta, ...layout } } = JSON.parse(text);
   plot.meta = meta; // ours: Plotly would draw all again when a name changes
   plot.style.height = `${layout.height}px`;
+  plot.style.maxWidth = meta.widest ? `${meta.widest}px` : "";
   plot.setAttribute("aria-label", meta.description);
   plot.classList.toggle("picks", Boolean(meta.rows || meta.heads)); // a click goes there: see bridge.js
+  if (meta.rows) plot.tabIndex = -1; // a click gives it the focus, for the arrow keys: see rows.js
   await plotly();
   if (plot.figure !== text) return; // a newer one came meanwhile
   await (meta.tokens ? lines(plot, data, layout) : chart(plot, data, layout));

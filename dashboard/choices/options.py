@@ -46,7 +46,7 @@ def kind_title(kind: str) -> str:
 
 def target_title(option: str) -> str:
     if option == OWN:
-        return "Each model's own translation"
+        return "Each model's own text"
     return "One text for all: typed" if option == TYPED else f"One text for all: {title(option.removeprefix(FROM))}'s"
 
 

@@ -8,6 +8,7 @@ import math
 
 from attnviz import reading
 from attnviz.figures import labels
+from attnviz.figures.wording import row_name
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices.options import kind_title
 from dashboard.compare.scene import Column, CompareScene
@@ -36,8 +37,23 @@ def translation(column: Column) -> str:
 def shown_map(column: Column) -> str:
     """What the map shows, which map is drawn, and how much weight was hidden."""
     words = ". ".join(filter(None, (which(column), removed(column.grid))))
-    read = html.escape(reading.sentence(column.grid))
-    return f'<p class="reading">{read}</p><p class="what">{words}.{_unknown(column)}{_gold_links(column)}</p>'
+    read = html.escape(reading.sentence(column.grid, column.languages.unit))
+    return (
+        f'<p class="reading">{read}</p><p '
+        f'class="what">{words}.{_unknown(column)}{_windows(column)}{_gold_links(column)}</p>'
+    )
+
+
+def _windows(column: Column) -> str:
+    """What the marks of local attention are."""
+    if column.windows:
+        return (
+            f" Diamond: the place that the model predicts. It looks {column.windows[0][1]:g} tokens to either side, "
+            "to the brackets."
+        )
+    if MECHANISMS[column.mechanism].local and column.shown.level == "words":
+        return " Predicted places are among pieces: show pieces to see them."
+    return ""
 
 
 def _gold_links(column: Column) -> str:
@@ -73,6 +89,11 @@ def which(column: Column) -> str:
     heads = column.trace.map(grid.kind, grid.layer).weights.shape[0]
     head = f"mean of its {heads} heads" if grid.head is None else f"head {grid.head + 1} of {heads}"
     return f"{kind_title(grid.kind)}, layer {grid.layer + 1}, {head}"
+
+
+def step_name(scene: CompareScene) -> str:
+    """What the control of the steps is called: a row of self-attention in the encoder produces nothing."""
+    return "Row" if all(column.grid and row_name(column.grid) == "row" for column in scene.columns) else "Step"
 
 
 def step_meaning(scene: CompareScene) -> str:
@@ -123,7 +144,8 @@ def step(column: Column, index: int) -> str:
         f"<i>{said(labels.plain(other.text), language)} {other.probability:.3f}</i>"
         for other in column.shown.alternatives[index]
     ) or ("Alternatives are pieces: show pieces to see them." if any(column.trace.alternatives) else "")
-    return f'<p class="step">{said(token, language, "b")}{chance}<span class="others">{others}</span></p>'
+    place = f" · predicted place {column.windows[index][0] + 1:.1f}" if column.windows else ""
+    return f'<p class="step">{said(token, language, "b")}{chance}{place}<span class="others">{others}</span></p>'
 
 
 def left_out(scene: CompareScene) -> str:

@@ -23,6 +23,7 @@ class CompareChoices:
     head: int | None = None  # from 0; None: the mean of heads
     tables: bool = False  # the numbers of each chart below it
     gold: str = ""  # the sentence with gold links that was chosen
+    present: bool = False  # in large type, without the sidebar
     links: bool = True  # gold links over the maps, where text and target are those of such a sentence
 
     def to_dict(self) -> dict:

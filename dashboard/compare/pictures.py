@@ -19,7 +19,9 @@ def cell_texts(column: Column) -> CellTexts | None:
 
 def heatmap(column: Column, dark: bool, row: int | None = None, title: str | None = None, texts=None) -> go.Figure:
     """The map of a column, with gold links where there are some. texts : of `cell_texts`, if they are there already."""
-    return figures.heatmap(column.grid, row, title, dark=dark, links=_cells(column), texts=texts)
+    return figures.heatmap(
+        column.grid, row, title, dark=dark, links=_cells(column), windows=column.windows, texts=texts
+    )
 
 
 def _cells(column: Column):
@@ -39,7 +41,10 @@ def makers(current: CompareScene, dark: bool, cursor: Cursor) -> dict[str, Calla
         last, name = len(column.grid.queries) - 1, column.title
         row, bars = cursor.step if cursor.step <= last else None, min(cursor.step, last)
         result[f"Heatmap {name}"] = functools.partial(heatmap, column, dark, row, name)
-        result[f"Step bars {name}"] = functools.partial(figures.step_bars, column.grid, bars, name, dark=dark)
+        window = column.windows[bars] if column.windows else None
+        result[f"Step bars {name}"] = functools.partial(
+            figures.step_bars, column.grid, bars, name, window=window, dark=dark
+        )
     result["Statistics by step"] = functools.partial(figures.by_step, current.frames(), current.keys, dark=dark)
     result["Comparison"] = lambda: figures.comparison(current.summary().query("statistic != 'argmax'"), dark=dark)
     if cursor.difference in current.differences:

@@ -1,6 +1,7 @@
 """What the page that compares mechanisms shows, worked out before anything is drawn. No Streamlit here."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -16,6 +17,8 @@ from dashboard.choices.options import model, title
 from dashboard.compare.choices import CompareChoices
 from dashboard.shell.forced_text import Tracer, forced_text
 from dashboard.shell.problems import SceneError, check_text, sentence
+
+Windows = Callable[[Trace], tuple[tuple[float, float], ...]]  # of local attention: (centre, reach) of each step
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +37,7 @@ class Column:
 
     trace : as computed. shown : the trace at the level shown, pieces or words. queries : the tokens of the steps.
     grid, frame : the map and its statistics; None where there is no attention. links : gold links of the map, if there
-        are any.
+        are any. windows : of local attention, (centre, reach) of each row in keys from 0, where the keys are pieces.
     """
 
     mechanism: str
@@ -44,6 +47,7 @@ class Column:
     grid: Grid | None
     frame: pd.DataFrame | None
     links: Links | None = None
+    windows: tuple[tuple[float, float], ...] = ()
 
     @property
     def title(self) -> str:
@@ -125,8 +129,11 @@ def _alike(a: Grid, b: Grid) -> bool:
     )
 
 
-def compose(choices: CompareChoices, tracer: Tracer) -> CompareScene:
-    """Trace the sentence with every chosen mechanism. Raises SceneError when nothing can be drawn."""
+def compose(choices: CompareChoices, tracer: Tracer, windows: Windows = lambda trace: ()) -> CompareScene:
+    """Trace the sentence with every chosen mechanism. windows : where local attention looks, of a trace.
+
+    Raises SceneError when nothing can be drawn.
+    """
     check_text(choices.text, bool(pairs.of(choices.pair).examples))
     if not choices.mechanisms:
         raise SceneError("Choose at least one mechanism on the left.")
@@ -136,7 +143,7 @@ def compose(choices: CompareChoices, tracer: Tracer) -> CompareScene:
     for mechanism in choices.mechanisms:
         try:
             trace = tracer(model(choices.pair, mechanism), choices.text, target, choices.beam)
-            columns.append(_column(mechanism, trace, choices, linked))
+            columns.append(_column(mechanism, trace, choices, linked, windows))
         except ValueError as error:  # what attnviz raises for a text, a checkpoint or a choice that cannot be shown
             problems[mechanism] = sentence(str(error))
     if not columns:
@@ -153,7 +160,9 @@ def _linked(choices: CompareChoices, target: str | None) -> gold.LinkedPair | No
     )
 
 
-def _column(mechanism: str, trace: Trace, choices: CompareChoices, linked: gold.LinkedPair | None) -> Column:
+def _column(
+    mechanism: str, trace: Trace, choices: CompareChoices, linked: gold.LinkedPair | None, windows: Windows
+) -> Column:
     shown = select.words(trace) if choices.words else trace
     if not trace.maps:
         steps = tuple(token for token in shown.target if choices.special or not token.special)
@@ -162,7 +171,8 @@ def _column(mechanism: str, trace: Trace, choices: CompareChoices, linked: gold.
     kind, layer, head = (choices.kind, choices.layer, choices.head) if several else ("cross", -1, None)
     grid = select.select(shown, kind, layer, head, special=choices.special)
     links = _links(trace, grid, linked) if linked and kind == "cross" else None
-    return Column(mechanism, trace, shown, grid.queries, grid, stats.of_grid(grid), links)
+    places = () if choices.words else windows(trace)[: len(grid.queries)]  # <eos> is last, and may be hidden
+    return Column(mechanism, trace, shown, grid.queries, grid, stats.of_grid(grid), links, places)
 
 
 def _links(trace: Trace, grid: Grid, pair: gold.LinkedPair) -> Links:

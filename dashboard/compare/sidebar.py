@@ -7,6 +7,7 @@ import streamlit as st
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
 from dashboard.choices.options import BEAMS, KINDS, OWN, TYPED
+from dashboard.compare.tour import panel as tour
 from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
 
@@ -15,6 +16,7 @@ _LEFT = "left_gold"  # in the session when the sentence is no longer the gold se
 
 def show() -> dict:
     """Everything but the sentence -> fields of CompareChoices."""
+    tour.arrive()
     pair = _language_pair()
     mechanisms = catalogue.offered()[pair]
     chosen = widgets.mechanisms(mechanisms)
@@ -28,7 +30,18 @@ def show() -> dict:
     fields |= _many_headed(
         any(MECHANISMS[name].multi_head for name in chosen), next(iter(catalogue.many_headed_of(pair)), None)
     )
-    return fields | {"tables": widgets.tables()}
+    fields |= {"tables": widgets.tables(), "present": _present()}
+    tour.button()
+    return fields
+
+
+def _present() -> bool:
+    return st.toggle(
+        "Presentation",
+        key="present",
+        bind="query-params",
+        help="Large type and no sidebar: the maps and the bars of a step on one screen of 1920 by 1080.",
+    )
 
 
 def leave_gold() -> None:

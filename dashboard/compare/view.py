@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from attnviz import figures
+from attnviz.figures.per_step.bars import window_shapes
 from attnviz.figures.theme import lines
 from attnviz.figures.wording import row_sentence
 from attnviz.mechanisms import MECHANISMS
@@ -16,48 +17,77 @@ from dashboard.choices.step_link import step_link
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables
 from dashboard.compare.choices import CompareChoices
 from dashboard.compare.scene import Column, CompareScene
+from dashboard.compare.tour import panel as tour
 from dashboard.markup import card, terms
 from dashboard.session import caches, memory
 from dashboard.shell import frame, widgets
 
+# How much larger type is in a presentation, and px that a plot may be high: all fits on a screen of 1920 by 1080.
+PRESENTED_MAP, PRESENTED_BARS = (1.35, 290), (1.35, 120)
+
+
+def show(fields: dict) -> None:
+    """Draw the page for the sidebar's choices."""
+    if fields["present"]:
+        with st.container(key="presenting"):  # style.css hides the sidebar and enlarges the type
+            st.button("Leave the presentation", key="leave", on_click=_leave_presentation, type="tertiary")
+    tour.show()
+    _sentence(fields)
+
+
+def _leave_presentation() -> None:
+    st.session_state["present"] = False
+
 
 @st.fragment
-def show(fields: dict) -> None:
-    """Draw the page for the sidebar's choices; a text that fails leaves the last good picture.
+def _sentence(fields: dict) -> None:
+    """All about one sentence; a text that fails leaves the last good picture.
 
     A fragment: a new sentence runs this again and leaves the sidebar alone.
     """
+    answer = st.container()
     text = widgets.sentence(fields["pair"], sidebar.leave_gold)
     sidebar.rerun_if_gold_was_left()
-    current = frame.composed("compare", lambda: scene.compose(CompareChoices(text, **fields), caches.trace))
+    current = frame.composed(
+        "compare", lambda: scene.compose(CompareChoices(text, **fields), caches.trace, caches.windows)
+    )
     if current is None:
         return
+    with answer:
+        tour.answer(current)
     dark = frame.is_dark()
     texts = [pictures.cell_texts(column) for column in current.columns]
     _maps(current, texts, dark)
     _steps(current, texts, dark)
+    if current.choices.present:
+        return
     _together(current, dark)
     downloads.show(current, dark)
 
 
 def _maps(current: CompareScene, texts: list, dark: bool) -> None:
     """A column for each mechanism: name, card, formula, translation, heatmap. texts : for the pointer, of each map."""
-    ink = _inks(current, dark)
+    ink, present = _inks(current, dark), current.choices.present
     with st.container(key="maps"):  # style.css lays its columns out: all in a row, or two and two
         for place, column in zip(_places(current), current.columns, strict=True):
             with place:
                 st.html(captions.header(column, ink[column.title], card.show(caches.card(column.trace.model))))
-                st.markdown(f"${MECHANISMS[column.mechanism].formula}$")
-        plots([_heatmap(column, text, dark) for column, text in zip(current.columns, texts, strict=True)], "heatmaps")
+                if not present:
+                    st.markdown(f"${MECHANISMS[column.mechanism].formula}$")
+        cells = [_heatmap(column, text, dark, present) for column, text in zip(current.columns, texts, strict=True)]
+        plots(cells, "heatmaps")
         _tables(current, tables.weights_table)
-    st.html(terms.line("<eos>", "piece", "head", "log-probability"))
+    play = '<button type="button" class="play">▶ Play the steps</button>' if current.steps > 1 else ""
+    st.html(terms.line("<eos>", "piece", "head", "log-probability", before=play))
 
 
-def _heatmap(column: Column, texts, dark: bool) -> tuple:
+def _heatmap(column: Column, texts, dark: bool, present: bool) -> tuple:
     words = captions.translation(column)
     if column.grid is None:
         return words + captions.no_attention(column, caches.context_width(column.trace.model)), None
     figure = pictures.heatmap(column, dark, texts=texts)
+    if present:
+        figure = figures.large(figure, *PRESENTED_MAP)
     return words + captions.shown_map(column), named(figure, f"heatmap {column.title}", dark, rows=True)
 
 
@@ -68,13 +98,16 @@ def _steps(current: CompareScene, texts: list, dark: bool) -> None:
     index = memory.cursor(st.session_state).step = st.session_state["step"] - 1
     bridge(index, current.steps, _go_to)
     ink = _inks(current, dark)
-    bars = [_bars(column, text, ink[column.title], dark) for column, text in zip(current.columns, texts, strict=True)]
+    bars = [
+        _bars(column, text, ink[column.title], dark, current.choices.present)
+        for column, text in zip(current.columns, texts, strict=True)
+    ]
     stepped(bars, index, "step")
     st.html(step_link(current.choices.query(), current.choices.mechanisms, index))
     _tables(current, lambda column: tables.bars_table(column, index))
 
 
-def _bars(column: Column, texts, ink: str, dark: bool) -> dict:
+def _bars(column: Column, texts, ink: str, dark: bool, present: bool) -> dict:
     """The bars of every step, for `stepped`; where there is no attention, its words alone."""
     grid, name = column.grid, captions.repeated_name(column, ink)
     steps = [{"words": name + captions.step(column, i)} for i in range(len(column.queries))]
@@ -84,8 +117,11 @@ def _bars(column: Column, texts, ink: str, dark: bool) -> dict:
     weights = np.where(grid.visible & np.isfinite(grid.weights), grid.weights.round(4).astype(object), None).tolist()
     for i, (step, hover) in enumerate(zip(steps, texts.sentences, strict=True)):
         step |= {"weights": weights[i], "hover": hover, "spoken": row_sentence(grid, i)}
+    for step, window in zip(steps, column.windows):
+        step["shapes"] = window_shapes(grid, window, dark)
     blank = next((i for i, row in enumerate(weights) if not any(row)), 0)  # plot.js drops its note at other steps
-    return cell | {"figure": named(figures.step_bars(grid, blank, dark=dark), column.title, dark)}
+    figure = figures.step_bars(grid, blank, dark=dark)
+    return cell | {"figure": named(figures.large(figure, *PRESENTED_BARS) if present else figure, column.title, dark)}
 
 
 def _inks(current: CompareScene, dark: bool) -> dict[str, str]:
@@ -108,12 +144,12 @@ def _step_control(current: CompareScene) -> None:
     frame.slider_value("step", 1, current.steps)
     if current.steps > 1:
         st.slider(
-            f"Step (1 to {current.steps}): {captions.step_meaning(current)}",
+            f"{captions.step_name(current)} (1 to {current.steps}): {captions.step_meaning(current)}",
             1,
             current.steps,
             key="step",
             bind="query-params",
-            help="A step is one row of each heatmap. Move it with the arrow keys, or click a row.",
+            help="A step is one row of each heatmap. Move it with the arrow keys, or click a row and use them there.",
         )
 
 

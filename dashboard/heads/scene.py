@@ -28,6 +28,7 @@ class Source(Protocol):
     name : of the model. title : for readers. key : tells it from others, and from itself once its files have changed.
     mechanism : of the tables of mechanisms; "" for a model that is in none. kinds : those of which heads are shown, in
         ORDER.
+    writes : can it be forced to produce a text?
     fixed : why no head can be switched off. silent : why head importance cannot be measured. Sentences, or "".
     """
 
@@ -37,23 +38,26 @@ class Source(Protocol):
     mechanism: str
     languages: Task
     kinds: tuple[str, ...]
+    writes: bool
     fixed: str
     silent: str
 
-    def trace(self, text: str) -> Trace:
-        """Raises ValueError for a text that cannot be shown."""
+    def trace(self, text: str, target: str | None = None) -> Trace:
+        """Its output, or `target`, which it is forced to produce. Raises ValueError for a text that cannot be shown."""
 
 
 @dataclass(frozen=True)
 class HeadsChoices:
     """What a person chose for the whole page; each panel has controls of its own.
 
+    output : a text that the model is forced to produce; "" for its own.
     order, color : columns of `heads.table`, or "" for none. root : shades follow the square root of weights.
     """
 
     text: str
     source: Source
     kind: str = "encoder"
+    output: str = ""
     order: str = ""
     color: str = ""
     root: bool = False
@@ -134,7 +138,7 @@ class HeadsScene:
 def compose(choices: HeadsChoices, measurer: Measurer) -> HeadsScene:
     """Trace the text and measure its heads. Raises SceneError, in a sentence, when nothing can be shown."""
     try:
-        trace = choices.source.trace(choices.text)
+        trace = choices.source.trace(choices.text, choices.output.strip() or None)
         shown = select.words(trace) if choices.words else trace
         select.select(
             shown, choices.kind, special=choices.special

@@ -32,9 +32,23 @@ def show() -> dict:
     source, problem = _source(model)
     kinds = source.kinds if source else ORDER
     kind = st.selectbox("Which attention", kinds, format_func=KINDS.get, key="kind", bind="query-params")
-    fields = {"model": model, "problem": problem, "source": source, "kind": kind} | _overview()
+    fields = {"model": model, "problem": problem, "source": source, "kind": kind, "output": _output(source)}
+    fields |= _overview()
     scope = "This applies to the close-up and to compared heads. All else includes special tokens."
     return fields | {"words": widgets.words(), "special": widgets.special(scope), "tables": widgets.tables()}
+
+
+def _output(source: Source | None) -> str:
+    """A text that the model is forced to produce; "" for its own, and of a model that writes none."""
+    if source is None or not source.writes:
+        return ""
+    return st.text_input(
+        f"{source.languages.output.capitalize()} to force",
+        key="output",
+        bind="query-params",
+        placeholder="empty: the model's own",
+        help="The model is made to produce this text (forced decoding), and all maps are of it.",
+    )
 
 
 def _source(model: str) -> tuple[Source | None, SceneError | None]:
@@ -131,3 +145,4 @@ def _enter() -> None:
     other = before.source and facts.source and before.source != facts.source
     if text is not None and (other or text in before.examples):
         st.session_state["text"] = facts.first
+    st.session_state["output"] = ""

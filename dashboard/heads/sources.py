@@ -46,9 +46,13 @@ class Shipped:
     def kinds(self) -> tuple[str, ...]:
         return ordered(mechanisms.find(self.mechanism).head_kinds)
 
-    def trace(self, text: str) -> Trace:
+    @property
+    def writes(self) -> bool:
+        return not self.languages.classifies
+
+    def trace(self, text: str, target: str | None = None) -> Trace:
         check_text(text)
-        return caches.read(self.name, text)
+        return caches.read(self.name, text, target)
 
 
 @dataclass(frozen=True)
@@ -92,10 +96,14 @@ class Own:
     def silent(self) -> str:
         return caches.model(self.name).unscored
 
-    def trace(self, text: str) -> Trace:
+    @property
+    def writes(self) -> bool:
+        return "cross" in self.kinds
+
+    def trace(self, text: str, target: str | None = None) -> Trace:
         if not text.strip():
             raise Waiting("There is no text yet. Type one above.")
-        return caches.read(self.name, text)
+        return caches.read(self.name, text, target)
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,7 @@ class Saved:
     mechanism = ""
     languages = pairs.ANY
     fixed = silent = _NO_MODEL
+    writes = False
 
     def __post_init__(self):
         if not self.saved_trace.maps:
@@ -125,5 +134,5 @@ class Saved:
     def kinds(self) -> tuple[str, ...]:
         return ordered({m.kind for m in self.saved_trace.maps})
 
-    def trace(self, text: str) -> Trace:
+    def trace(self, text: str, target: str | None = None) -> Trace:
         return self.saved_trace

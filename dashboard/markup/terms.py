@@ -75,9 +75,9 @@ def term(name: str) -> str:
     )
 
 
-def line(*names: str) -> str:
-    """Several terms in a line, where the charts that use them stand."""
-    return f'<div class="terms">What is it? {" ".join(map(term, names))}</div>'
+def line(*names: str, before: str = "") -> str:
+    """Several terms in a line, where the charts that use them stand. before : HTML at the beginning of the line."""
+    return f'<div class="terms">{before}What is it? {" ".join(map(term, names))}</div>'
 
 
 def caveat() -> str:

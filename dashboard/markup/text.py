@@ -48,6 +48,11 @@ def said(text: str, language: str, tag: str = "span") -> str:
     return f'<{tag} lang="{html.escape(language)}" dir="auto">{html.escape(text)}</{tag}>'
 
 
+def signed(change: float) -> str:
+    """A change with its sign, as print writes it: `+0.17`, `−0.17`."""
+    return f"{change:+.2f}".replace("-", "−")
+
+
 def removed(grid: Grid) -> str:
     """How much weight was hidden, in a sentence without its full stop; nothing when none was."""
     share = 100 * float(grid.removed.mean())

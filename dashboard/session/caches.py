@@ -11,6 +11,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files, names
 from attnviz.models.names import HuggingFaceName, ModelName
 from dashboard.session import catalogue
@@ -26,14 +27,25 @@ def trace(name: str, text: str, target: str | None, beam: int):
     return _trained_trace(*key(name), text, target, beam)
 
 
-def read(name: str, text: str):
-    """The trace of a text by any model, with its own output (translation, label, or none). Raises ValueError."""
-    return _kept(name).trace(*key(name), text)
+def windows(trace) -> tuple[tuple[float, float], ...]:
+    """Where local attention predicts its place at each step of a trace (`inside.windows`); () of other mechanisms."""
+    if not MECHANISMS[trace.mechanism].local:
+        return ()
+    return _windows(*key(trace.model), trace.text, trace.translation, trace.forced, trace)
 
 
-def effect(name: str, text: str, off: tuple):
-    """What a model says of a text without some heads (`attnviz.heads.Head`), computed once."""
-    return _kept(name).effect(key(name), name, text, off)
+def read(name: str, text: str, target: str | None = None):
+    """The trace of a text by any model, with its own output (translation, label, or none), or forced to `target`.
+
+    Raises ValueError.
+    """
+    return _kept(name).trace(*key(name), text, *filter(None, [target]))
+
+
+def effect(name: str, text: str, off: tuple, target: str | None = None):
+    """What a model says of a text without some heads (`attnviz.heads.Head`), computed once. target : its output, if
+    that is forced."""
+    return _kept(name).effect(key(name), name, text, off, target)
 
 
 def importance(name: str, text: str, target: str | None, only: list):
@@ -45,13 +57,13 @@ def importance(name: str, text: str, target: str | None, only: list):
 
 def measure(choices, shown):
     """The table of heads (`HeadsChoices` and the trace at the level shown), computed once; not to be written to."""
-    return _table(choices.source.key, choices.text, choices.kind, choices.words, choices, shown)
+    return _table((*choices.source.key, choices.output), choices.text, choices.kind, choices.words, choices, shown)
 
 
 def nearest(choices, shown, head):
     """The other heads by their distance from one head, of the trace at the level shown; computed once; not to be
     written to."""
-    return _nearest(choices.source.key, choices.text, choices.words, head, shown)
+    return _nearest((*choices.source.key, choices.output), choices.text, choices.words, head, shown)
 
 
 def fingerprint(name: str) -> str:
@@ -103,6 +115,13 @@ def _trained_trace(name: str, root: str, stamp: tuple, text: str, target: str | 
     return trained.trace(text, target, beam) if beam > 1 else trained.trace(text, target)
 
 
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _windows(name: str, root: str, stamp: tuple, text: str, translation: str, forced: bool, _trace):
+    from attnviz import inside
+
+    return inside.windows(_trained(name, root, stamp), _trace)
+
+
 # Models that people bring, and their traces, are large: 12 layers of 12 heads on 512 tokens are 150 MB. Few are kept.
 @st.cache_resource(show_spinner="Reading the model …", max_entries=2)
 def _own(name: str, root: str, stamp: tuple):
@@ -112,22 +131,22 @@ def _own(name: str, root: str, stamp: tuple):
 
 
 @st.cache_resource(show_spinner="Reading the text …", max_entries=4)
-def _own_trace(name: str, root: str, stamp: tuple, text: str):
-    return _own(name, root, stamp).trace(text)
+def _own_trace(name: str, root: str, stamp: tuple, text: str, target: str | None = None):
+    return _own(name, root, stamp).trace(text, *filter(None, [target]))
 
 
 @st.cache_resource(show_spinner="Translating again without them …", max_entries=32)
-def _trained_effect(key: tuple, name: str, text: str, off: tuple):
+def _trained_effect(key: tuple, name: str, text: str, off: tuple, target: str | None):
     from attnviz import ablation
 
-    return ablation.effect(model(name), off, text)
+    return ablation.effect(model(name), off, text, target)
 
 
 @st.cache_resource(show_spinner="Reading the text again without them …", max_entries=1)
-def _own_effect(key: tuple, name: str, text: str, off: tuple):
+def _own_effect(key: tuple, name: str, text: str, off: tuple, target: str | None):
     from attnviz import ablation
 
-    return ablation.effect(model(name), off, text)
+    return ablation.effect(model(name), off, text, target)
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,10 @@ def uploaded_trace(session: MutableMapping, file):
     return session[_UPLOAD][1]
 
 
-def head_changes(session: MutableMapping, model: str, text: str) -> list:
-    """The heads measured so far (`ablation.importance`), of one model and text at a time; a list to be added to."""
-    asked = (*caches.key(model), text)
+def head_changes(session: MutableMapping, model: str, text: str, output: str = "") -> list:
+    """The heads measured so far (`ablation.importance`), of one model, text and forced output at a time; a list to
+    be added to."""
+    asked = (*caches.key(model), text, output)
     if session.get(_CHANGES, (None,))[0] != asked:
         session[_CHANGES] = (asked, [])
     return session[_CHANGES][1]

@@ -16,7 +16,7 @@ _ALONG = {
     "special": True,
     "tables": False,
 }  # the same question on all pages, as the sentence is; and where it begins
-_OWN = ("kind", "layer", "head", "own")  # asked on one page alone, or on each of something else
+_OWN = ("kind", "layer", "head", "own", "output")  # asked on one page alone, or on each of something else
 _PAGE, _KEPT = "page", "kept"
 
 

@@ -9,8 +9,8 @@ import streamlit as st
 from dashboard.choices import options, pairs
 from dashboard.markup.text import markdown
 
-_ASKED = "asked by the link"
-_MAY_BE_EMPTY = ("text", "force", "own", "gold", "order", "color", "off", "compare", "show")
+_ASKED, _OPENED = "asked by the link", "opened by a link"
+_MAY_BE_EMPTY = ("text", "force", "own", "gold", "order", "color", "off", "compare", "show", "output", "beside_text")
 _QUOTED = 80  # characters of a value
 # What the address may call the value of a control: Streamlit leaves out a value that is the default, which is no
 # mistake.
@@ -20,6 +20,9 @@ _WORDS = (
     options.number,
     options.title,
     options.target_title,
+    lambda value: {options.OWN: "Each model's own translation"}[
+        value
+    ],  # of links made before every pair had these words
     options.head_title,
     lambda value: options.BEAMS[value],
     lambda value: options.KINDS[value],
@@ -32,6 +35,12 @@ def remember(session: MutableMapping) -> None:
     """Keep what the link says that opened this session. Call it before there is any widget."""
     if _ASKED not in session:
         session[_ASKED] = {key: st.query_params[key] for key in st.query_params}
+        session[_OPENED] = bool(session[_ASKED])
+
+
+def came_with_link() -> bool:
+    """Did the session begin with an address that says something? Call it after `remember`."""
+    return bool(st.session_state.get(_OPENED))
 
 
 def drop_empty() -> None:

@@ -35,7 +35,10 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
         facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint, on_change=on_change
     )
     over = ' over" role="status' if len(text) > LIMIT else ""
-    st.html(f'<div class="count{over}" data-limit="{LIMIT}" data-pieces="{PIECES}">{counted(text)}</div>')
+    st.html(
+        f'<div class="count{over}" data-limit="{LIMIT}" data-pieces="{PIECES}" '
+        f'data-unit="{facts.unit}">{counted(text, facts.unit)}</div>'
+    )
     with st.container(horizontal=True, gap="xxsmall", key="examples"):
         for position, example in enumerate(facts.examples):
             st.button(example, key=f"example{position}", type="tertiary", on_click=_use, args=(example, on_change))
@@ -47,12 +50,11 @@ def _use(example: str, on_change: Callable[[], None]) -> None:
     on_change()
 
 
-def counted(text: str) -> str:
+def counted(text: str, unit: str = "word") -> str:
     """How long a sentence is, and how long it may be. bridge.js counts in the same words while one types."""
     words = len(text.split())
     return (
-        f"{words} word{'' if words == 1 else 's'} · {len(text)} of at most {LIMIT} characters (and {PIECES} word "
-        "pieces)"
+        f"{words} {unit}{'' if words == 1 else 's'} · {len(text)} of at most {LIMIT} characters (and {PIECES} pieces)"
     )
 
 
@@ -92,7 +94,7 @@ def target(pair: str, mechanisms: list[str], on_change: Callable[[], None] = lam
         key="target",
         bind="query-params",
         on_change=on_change,
-        help="Each model writes its own translation, or all models are made to write the same text (forced decoding). "
+        help="Each model writes its own text, or all models are made to write the same text (forced decoding). "
         "Two maps can be subtracted only when both models write the same text.",
     )
     typed = st.text_input(

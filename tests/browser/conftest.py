@@ -25,7 +25,7 @@ class Dashboard:
     errors: list[str] = field(default_factory=list)  # of the console, of scripts, and requests that left this machine
 
     def open(self, query: str = "", charts: int = 7) -> "Dashboard":
-        self.page.goto(self.address + query)
+        self.page.goto(self.address + query, timeout=60_000)
         return self.drawn(charts)
 
     def show(self, query: str = "", charts: int = 7) -> "Dashboard":

@@ -77,12 +77,12 @@ def test_a_message_and_the_last_good_picture(dashboard):
 def test_the_count_follows_the_typing(dashboard):
     dashboard.open()
     count = dashboard.page.locator(".count")
-    assert count.inner_text() == "9 words · 48 of at most 500 characters (and 200 word pieces)"
+    assert count.inner_text() == "9 words · 48 of at most 500 characters (and 200 pieces)"
     dashboard.sentence.fill("A dog")
     dashboard.page.wait_for_function("document.querySelector('.count').innerText.startsWith('2 words · 5 of')")
     dashboard.sentence.fill("dog " * 200)
     dashboard.page.wait_for_selector(".count.over")
-    assert count.inner_text() == "200 words · 800 of at most 500 characters (and 200 word pieces)"
+    assert count.inner_text() == "200 words · 800 of at most 500 characters (and 200 pieces)"
 
 
 def test_markup_stays_text(dashboard):

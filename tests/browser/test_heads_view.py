@@ -110,10 +110,10 @@ def test_measuring_can_be_stopped_and_goes_on(dashboard):
     dashboard.open(f"/heads?text={'a+dog+and+' * 20}", charts=CHARTS + 1)
     dashboard.page.get_by_role("button", name="Measure each head").click()
     dashboard.page.wait_for_function(STOP, timeout=60_000)
-    dashboard.page.get_by_role("button", name="Measure each head").wait_for()
+    dashboard.page.get_by_role("button", name="Continue").wait_for()
     dashboard.drawn(CHARTS + 2)
     assert "heads measured so far" in dashboard.page.get_by_text("Heads that matter most").inner_text()
-    dashboard.page.get_by_role("button", name="Measure each head").click()
+    dashboard.page.get_by_role("button", name="Continue").click()
     dashboard.page.wait_for_function("!document.body.innerText.includes('heads measured so far')", timeout=60_000)
 
 

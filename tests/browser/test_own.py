@@ -89,8 +89,8 @@ def test_a_link_opens_a_model_of_ones_own_with_a_head_switched_off(dashboard, t5
         charts=CHARTS + 1,
     )
     assert (
-        "Log-probability of the original text"
-        in dashboard.page.get_by_text("Log-probability of the original text").inner_text()
+        "Change in log-probability of the original text"
+        in dashboard.page.get_by_text("Change in log-probability of the original text").inner_text()
     )
     dashboard.type("n " * 50)
     dashboard.page.locator(".st-key-notice").get_by_text("The text is too long: 102 tokens").wait_for()

@@ -70,3 +70,11 @@ def test_describe_says_what_was_hidden():
     hidden = grid(words("a"), words("c"), [[0.7, 0.3], [np.nan, np.nan]], removed=[0.25, 1])
     assert "0.25 of its weight was on special tokens, which are hidden." in figures.describe(hidden, 0)
     assert "all its weight is on special tokens, which are hidden." in figures.describe(hidden, 1)
+
+
+@pytest.mark.parametrize("largest, end", [(0.015, 0.02), (0.07, 0.1), (0.17, 0.2), (0.3, 0.4), (0.9, 1)])
+def test_a_scale_that_is_not_whole_ends_a_little_above_the_largest_weight(largest, end):
+    weights = np.array([[largest, *[(1 - largest) / 119] * 119]])
+    drawn = grid(words("a")[:1], words(*"b" * 120)[:120], weights)
+    assert figures.step_bars(drawn, 0, whole=False).layout.yaxis.range == (0, end)
+    assert figures.step_bars(drawn, 0).layout.yaxis.range == (0, 1)

@@ -192,3 +192,21 @@ def test_the_heatmap_is_light(dog):
 @pytest.fixture
 def links():
     return Cells(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (1, 0)}))
+
+
+# --- all labels, for a map that is shown large
+
+
+def test_every_label_in_full_is_there_where_axes_cut_or_leave_out_some():
+    tokens = words(*[f"word{i}" for i in range(45)])
+    wide = grid(tokens[:3], tokens, np.full((3, 46), 1 / 46))
+    meta = figures.heatmap(wide).layout.meta
+    assert len(figures.heatmap(wide).layout.xaxis.tickvals) < 46 == len(meta["ticks"]["x"])
+    assert meta["ticks"]["y"] == ["word0", "word1", "word2"]
+    assert figures.step_bars(wide, 0).layout.meta["ticks"] == {"x": meta["ticks"]["x"]}
+    cut = grid(words("a")[:1], words("Donaudampfschiff")[:1], np.ones((1, 1)))
+    assert figures.heatmap(cut).layout.meta["ticks"]["x"] == ["Donaudampfschiff"]
+
+
+def test_where_all_labels_are_there_none_is_sent_twice(dog):
+    assert figures.heatmap(dog).layout.meta["labels"] and "ticks" not in figures.heatmap(dog).layout.meta

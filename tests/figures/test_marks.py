@@ -69,3 +69,25 @@ def test_the_nearest_heads_are_those_of_the_distances(trace):
     assert np.allclose(found.jensen_shannon, expected)
     with pytest.raises(ValueError, match="^head must be one of 0 to 2"):
         heads.nearest(trace, Head("encoder", 0, 3))
+
+
+def test_predicted_places_are_diamonds_and_windows_have_brackets_where_they_end_on_the_map():
+    """Of three columns: place 1 with 1 to either side ends at 0 and at 2; a place beyond the last column has no diamond."""
+    assert marks.places([(1, 1)], 3) == (
+        "M0.86,0L1.00,-0.3L1.14,0L1.00,0.3ZM0.22,-0.42H0.00V0.42H0.22M1.78,-0.42H2.00V0.42H1.78"
+    )
+    assert marks.places([(2.9, 10)], 3) == ""
+
+
+def test_windows_of_a_map_and_of_its_bars(trace):
+    grid = select.select(trace, "encoder")
+    rows = len(grid.queries)
+    figure = figures.heatmap(grid, windows=[(0.5, 10)] * rows)
+    assert [shape.name for shape in figure.layout.shapes] == ["predicted places"] * 2
+    said = figure.layout.meta["description"]
+    assert said.endswith(f"with 10 tokens to either side: {', '.join(['1.5'] * rows)}.")
+    band, place = figures.step_bars(grid, 0, window=(0.5, 1)).layout.shapes
+    assert (band.x0, band.x1, place.x0) == (-0.5, 1.5, 0.5)
+    with pytest.raises(ValueError) as error:
+        figures.heatmap(grid, windows=[(0.5, 10)])
+    assert str(error.value) == f"windows must be one for each of {rows} rows; got 1"

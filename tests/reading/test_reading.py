@@ -132,3 +132,11 @@ def test_what_a_model_is_said_to_swap_is_mostly_linked_so_by_hand():
         if seen := rules.swapped(drawn):
             right.append(set(seen.cells) <= alignment.cells(drawn, pair).possible)
     assert len(right) >= 2 and np.mean(right) >= 0.8
+
+
+def test_letters_are_not_called_words():
+    drawn = grid(FOUR, FOUR, one_hot(4, 4, 4, 3, 4, size=5))
+    assert rules.special(drawn, "letter").sentence.endswith("they look at no letter in particular.")
+    swapped = rules.swapped(grid(FOUR, FOUR, one_hot(1, 0, 2, 3, 4, size=5)), "letter").sentence
+    assert "and the next letter, " in swapped and swapped.endswith("the two letters have changed places.")
+    assert "word" not in reading.sentence(drawn, "letter")

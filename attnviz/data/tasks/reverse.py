@@ -68,4 +68,5 @@ REVERSE = Task(
     examples=("a b c d e f", "k k k a b b", "m o t o r", "q w e r t y u i o p a s"),
     forced="f e d c b a",
     note="Toy task: reverse the letters. The correct alignment is the anti-diagonal. Ignore the <eos> row.",
+    unit="letter",
 )

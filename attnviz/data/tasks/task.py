@@ -61,7 +61,7 @@ class Task:
     title : in the control and in the URL. output : what the models produce, in words. ask, hint : label and placeholder
     of the text field. examples : sentences one click away. forced : an example of a text that all models are forced to
     produce.
-    note : what the task is, where its title does not say it.
+    note : what the task is, where its title does not say it. unit : what a word of its texts is called, one noun.
     """
 
     name: str
@@ -86,6 +86,7 @@ class Task:
     examples: tuple[str, ...] = ()
     forced: str = ""
     note: str = ""
+    unit: str = "word"
 
     @property
     def classifies(self) -> bool:

@@ -121,13 +121,26 @@ def _scale(z: np.ndarray, dark: bool) -> tuple[tuple[str, ...], tuple[float, flo
     return colors.diverging[4:1:-1], (low, high) if high > low else (low - 0.5, low + 0.5)
 
 
-def frame(rows: Rows, ordered: bool, scale: bool, title: str | None, dark: bool, description: str) -> dict:
+def sides(frame: dict) -> int:
+    """Px left and right of the cells."""
+    return frame["margin"]["l"] + frame["margin"]["r"]
+
+
+def frame(
+    rows: Rows,
+    ordered: bool,
+    scale: bool,
+    title: str | None,
+    dark: bool,
+    description: str,
+    highest: float = _HIGHEST,
+) -> dict:
     """The layout. ordered : heads have their names above them, not layers and heads along the axes.
 
-    scale : is there a scale?
+    scale : is there a scale? highest : px of a row at most.
     """
     down, across = len(rows), len(rows[0])
-    tall = min(max(_ROOM / down, _LEAST), _HIGHEST) * (1 + LABEL * ordered)
+    tall = min(max(_ROOM / down, _LEAST), highest) * (1 + LABEL * ordered)
     above, below = (8 if ordered else _TOP) + (_TITLE if title else 0), _SCALE if scale else 8
     margin = (8 if ordered else _LEFT, 8, above, below)
     look = layout(dark, round(down * tall) + above + below, margin, title and labels.escape(title), description)

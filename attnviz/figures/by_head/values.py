@@ -12,6 +12,7 @@ from attnviz.figures.theme import build
 from attnviz.figures.titles import statistic_title
 from attnviz.heads import Head
 
+_CELL = (104, 56)  # px of a cell at most: it holds one number
 _FEW = 50  # cells up to which a number is written into each
 _NEAR = 0.05  # numbers that lie closer together have a third digit
 
@@ -42,4 +43,6 @@ def head_map(
         digits = 2 if max(finite) - min(finite) >= _NEAR or len(finite) == 1 else 3
         cells |= dict(texttemplate=f"%{{z:.{digits}f}}", textfont=dict(size=11))
     said = f"{statistic_title(column)} of {len(values)} {kind} heads{grid.extremes(column, values)}."
-    return build([cells], grid.frame(rows, False, True, title, dark, said))
+    frame = grid.frame(rows, False, True, title, dark, said, _CELL[1])
+    frame["meta"]["widest"] = grid.sides(frame) + _CELL[0] * across  # px: a page makes it no wider
+    return build([cells], frame)

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import numpy as np
-import plotly.graph_objects as go
 
 from attnviz.figures import hover, labels
-from attnviz.figures.axes import check_step, key_axis, value_axis
-from attnviz.figures.theme import build, layout, lines, note
+from attnviz.figures.axes import all_labels, check_step, key_axis, value_axis
+from attnviz.figures.chart import Chart
+from attnviz.figures.theme import build, layout, lines, note, palette
 from attnviz.figures.wording import BLANK, row_sentence, strongest, weight_words
 
 _HEIGHT, _TITLE = 196, 30  # px of the bars, of a title
+_ENDS = (0.02, 0.04, 0.06, 0.08, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)  # of a scale that is not whole
 
 
-def step_bars(grid, step: int, title: str | None = None, *, dark: bool = False) -> go.Figure:
+def step_bars(
+    grid,
+    step: int,
+    title: str | None = None,
+    *,
+    window: tuple[float, float] | None = None,
+    whole: bool = True,
+    dark: bool = False,
+) -> Chart:
     """The weights of one step over the keys, from 0 to 1, under the columns of a heatmap of the same width.
 
-    The highest bar carries its value. ValueError if `step` is not a row of the grid.
+    The highest bar carries its value. whole : False ends the scale a little above it, so that small weights differ to
+    the eye. window : of local attention, (centre, reach) in keys from 0: a dotted line at the
+    predicted place, a band over its window. ValueError if `step` is not a row of the grid.
     """
     check_step(grid, step)
     weights = np.where(grid.visible[step], grid.weights[step], np.nan)
@@ -25,13 +36,25 @@ def step_bars(grid, step: int, title: str | None = None, *, dark: bool = False) 
     above = _TITLE if title else 0
     margin = (left, right, 18 + above, 72)
     frame = layout(dark, _HEIGHT + above, margin, title and labels.escape(title), row_sentence(grid, step))
-    frame |= dict(
-        xaxis=xaxis,
-        yaxis=value_axis(dark, range=[0, 1], tickvals=[0, 0.5, 1], ticktext=["0", ".5", "1"], zeroline=False),
-    )
+    frame |= dict(xaxis=xaxis, yaxis=_weight_axis(dark, 1 if whole or best is None else _end(weights[best])))
+    frame["meta"] |= all_labels(grid, xaxis)
+    if window:
+        frame["shapes"] = window_shapes(grid, window, dark)
     if best is None:
         frame["annotations"] = [note(BLANK, dark, x=0.5, y=0.5, xref="paper", yref="paper")]
     return build([_bars(grid, step, weights, best, dark)], frame)
+
+
+def window_shapes(grid, window: tuple[float, float], dark: bool) -> list[dict]:
+    """The predicted place (centre, reach) as a dotted line, and its window as a band; only what lies on the axis."""
+    colors, last = palette(dark), len(grid.keys) - 0.5
+    centre, reach = window
+    ends = dict(x0=max(centre - reach, -0.5), x1=min(centre + reach, last), y0=0, y1=1)
+    band = dict(
+        type="rect", name="window", **ends, layer="below", fillcolor=colors.grid, opacity=0.5, line=dict(width=0)
+    )
+    place = dict(x0=centre, x1=centre, y0=0, y1=1, line=dict(color=colors.text, width=2, dash="dot"))
+    return [band] + ([dict(type="line", name="predicted place", **place)] if centre <= last else [])
 
 
 def _bars(grid, step: int, weights: np.ndarray, best: int | None, dark: bool) -> dict:
@@ -54,3 +77,13 @@ def _bars(grid, step: int, weights: np.ndarray, best: int | None, dark: bool) ->
             for key, weight in zip(hover.spoken(grid.keys), shown, strict=True)
         ],
     )
+
+
+def _end(largest: float) -> float:
+    """The first round number that leaves room above the largest weight for its value."""
+    return next((end for end in _ENDS if end >= 1.15 * largest), 1)
+
+
+def _weight_axis(dark: bool, end: float) -> dict:
+    texts = ["0", *(f"{value:g}".removeprefix("0") for value in (end / 2, end))]
+    return value_axis(dark, range=[0, end], tickvals=[0, end / 2, end], ticktext=texts, zeroline=False)

@@ -67,9 +67,16 @@ class EncoderDecoderModel(HuggingFaceModel):
 
     def _generated(self, ids: tuple[int, ...], beam: int) -> list[int]:
         try:
-            return self._generate(ids, beam)
+            return self._ended(self._generate(ids, beam))
         except (*LIBRARY_ERRORS, ValueError) as error:  # the settings for generation are the model's own
             raise TextError(f"{self.name} can produce no text with its own settings: {one_line(error)}") from None
+
+    def _ended(self, ids: list[int]) -> list[int]:
+        """Without what follows the end: a model whose settings name no end goes on with special tokens to the limit."""
+        end, special = self.tokenizer.eos_token_id, set(self.tokenizer.all_special_ids)
+        words = [place for place, number in enumerate(ids) if number not in special]
+        after = words[-1] + 1 if words else 0
+        return ids[: ids.index(end, after) + 1] if end in ids[after:] else ids
 
     @torch.inference_mode()
     def _generate(self, ids: tuple[int, ...], beam: int) -> list[int]:

@@ -10,12 +10,14 @@ from attnviz import figures, heads, select
 from attnviz.ablation import Effect
 from attnviz.data.tasks import Task
 from attnviz.figures import labels
+from attnviz.heads import Head
 from attnviz.models.huggingface.single_stack import Prediction
-from dashboard.browser.plot import named, plots
+from attnviz.trace import Trace
+from dashboard.browser.plot import Cell, named, plots
 from dashboard.choices.options import kind_title
-from dashboard.heads.scene import COLUMNS, HeadsScene, head_name
+from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, head_name
 from dashboard.markup import tables
-from dashboard.markup.text import markdown
+from dashboard.markup.text import markdown, signed
 from dashboard.session import caches
 from dashboard.shell.problems import sentence
 
@@ -38,11 +40,17 @@ def show(current: HeadsScene, dark: bool) -> None:
     )
     if off:
         try:
-            _effect(current, caches.effect(current.choices.source.name, current.trace.text, tuple(sorted(off))), dark)
+            _effect(current, caches.effect(*_asked(current, off)), dark)
         except ValueError as error:  # an output so long that it cannot be forced
             refuse(error)
     else:
         st.html('<p class="small" role="status">Choose heads above, or measure how much each head matters below.</p>')
+
+
+def _asked(current: HeadsScene, off: list[Head]) -> tuple:
+    """Of `caches.effect`."""
+    target = current.target if current.trace.forced else None
+    return current.choices.source.name, current.trace.text, tuple(sorted(off)), target
 
 
 def say_why_not(problem: str) -> bool:
@@ -61,35 +69,42 @@ def _effect(current: HeadsScene, effect: Effect, dark: bool) -> None:
     languages, kind = current.choices.languages, current.choices.kind
     wrote, forced = current.target is not None, ""
     if wrote:
-        st.html(_written(effect, languages))
-        forced = f" (the original {html.escape(languages.output)} is forced)"
+        st.html(_written(effect, languages, current.trace.forced))
+        forced = f" (the {'' if current.trace.forced else 'original '} {html.escape(languages.output)} is forced)"
     elif not say_why_not(current.choices.source.silent):
         st.html(_predicted(current, effect))
     after = select.words(effect.after) if current.choices.words else effect.after
-    figure = figures.overview(after, kind, root=current.choices.root, off=effect.off, dark=dark)
-    words = (
-        f'<p class="what">{kind_title(kind)} without these heads{forced}. Crossed out: heads that are switched off.</p>'
-    )
-    plots([(words, named(figure, f"heads without some {kind}", dark))], "without")
+    shown = sorted({kind, *(head.kind for head in effect.off)}, key=lambda other: (other != kind, ORDER.index(other)))
+    plots([_overview(current, after, effect.off, other, forced, dark) for other in shown], "without")
     if current.choices.tables:
         st.html(_weights(current, effect, heads.table(after, kind, _COMPARED)))
 
 
-def _written(effect: Effect, languages: Task) -> str:
-    """What a model writes with and without the heads."""
+def _overview(current: HeadsScene, after: Trace, off: tuple[Head, ...], kind: str, forced: str, dark: bool) -> Cell:
+    """All heads of a kind without those that are switched off; crossed out where they are of this kind."""
+    figure = figures.overview(after, kind, root=current.choices.root, off=off, dark=dark)
+    here = any(head.kind == kind for head in off)
+    marks = "Crossed out: heads that are switched off" if here else "No head of this kind is switched off"
+    words = f'<p class="what">{kind_title(kind)} without these heads{forced}. {marks}.</p>'
+    return words, named(figure, f"heads without some {kind}", dark)
+
+
+def _written(effect: Effect, languages: Task, given: bool) -> str:
+    """What a model writes with and without the heads. given : its text is one that a person forced on it."""
     changed = effect.free.translation != effect.before.translation
-    same = f"The {languages.output} {'changes' if changed else 'stays the same'}."
+    same = "" if given else f"The {languages.output} {'changes' if changed else 'stays the same'}. "
+    which = "forced" if given else "original"
     rows = [
         ("With all heads", [effect.before.translation, f"{effect.before.log_prob:.2f}"]),
         ("Without these heads", [effect.free.translation, f"{effect.free.log_prob:.2f}"]),
         (
-            f"Without these heads, the original {languages.output} forced",
+            f"Without these heads, the {which} {languages.output}" + ("" if given else " forced"),
             [effect.after.translation, f"{effect.after.log_prob:.2f}"],
         ),
     ]
     return (
-        f'<p class="what" role="status">{html.escape(same)} Log-probability of the original '
-        f"{html.escape(languages.output)}: <b>{effect.change:+.2f}</b> nats.</p>"
+        f'<p class="what" role="status">{html.escape(same)}Change in log-probability of the {which} '
+        f"{html.escape(languages.output)}: <b>{signed(effect.change)}</b> nats.</p>"
         + tables.table("What the model writes", [languages.output, "log-probability"], rows, cells=languages.target)
     )
 
@@ -127,7 +142,7 @@ def _predicted(current: HeadsScene, effect: Effect) -> str:
     return (
         '<p class="what" role="status">This model does not write text, so each token of your text is predicted: '
         f"{_how(current, len(pairs))}. Log-probability of the tokens: {before:.2f} with all heads, {after:.2f} without "
-        f"these heads (<b>{effect.change:+.2f}</b> nats).</p>"
+        f"these heads. Change: <b>{signed(effect.change)}</b> nats.</p>"
         + tables.table(
             f"Probability of each token{some}",
             ["with all heads", "without these heads", "most probable, with all", "most probable, without"],

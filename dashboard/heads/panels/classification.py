@@ -23,11 +23,11 @@ def show(current: HeadsScene, dark: bool) -> None:
     grid = select.select(current.shown)
     words = (
         f'{said}<p class="what">{html.escape(mechanisms.find(current.choices.mechanism).words)} Below: the weight '
-        f"of each token.{text.unread(current.trace)}</p>"
+        f"of each token, on a scale that ends near the largest.{text.unread(current.trace)}</p>"
     )
     left, right = st.columns([3, 2], gap="large")
     with left:
-        plots([(words, named(figures.step_bars(grid, 0, dark=dark), "pooling", dark))], "verdict")
+        plots([(words, named(figures.step_bars(grid, 0, whole=False, dark=dark), "pooling", dark))], "verdict")
     right.html(_used(current))
     if current.choices.tables:
         st.html(tables.grid_table("Pooling weight of each token", grid, current.choices.languages, grid.weights, ".3f"))

@@ -5,7 +5,7 @@ import html
 import streamlit as st
 
 from attnviz import figures, reading
-from attnviz.figures.wording import lines_words, row_sentence
+from attnviz.figures.wording import lines_words, row_name, row_sentence
 from attnviz.select import Grid
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import HALF, named, plots
@@ -54,7 +54,10 @@ def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, da
     heatmap = figures.heatmap(grid, dark=dark, written=False, room=HALF)
     lines = figures.token_lines([grid], row, least=least, dark=dark)
     cells = [
-        (_read(grid) + _measured(current, grid), named(heatmap, f"heatmap {choices.kind} {name}", dark, rows=True)),
+        (
+            _read(grid, choices.languages.unit) + _measured(current, grid),
+            named(heatmap, f"heatmap {choices.kind} {name}", dark, rows=True),
+        ),
         (_looks(grid, row, least), named(lines, f"lines {choices.kind} {name}", dark, rows=True)),
     ]
     plots(cells, "closeup")
@@ -85,7 +88,7 @@ def _row(grid: Grid) -> int | None:
     """The query whose lines are highlighted, if one is chosen."""
     rows = len(grid.queries)
     slider_value("row", 0, rows)
-    st.slider(f"Row (1 to {rows}; 0 for all)", 0, rows, key="row", bind="query-params")
+    st.slider(f"{row_name(grid).capitalize()} (1 to {rows}; 0 for all)", 0, rows, key="row", bind="query-params")
     return st.session_state["row"] - 1 if st.session_state["row"] else None
 
 
@@ -98,9 +101,9 @@ def _to_head(layer: int, head: int) -> None:
     st.session_state.update(layer=layer, head=head)
 
 
-def _read(grid: Grid) -> str:
+def _read(grid: Grid, unit: str) -> str:
     """What the map shows, worked out from its weights."""
-    return f'<p class="reading">{html.escape(reading.sentence(grid))}</p>'
+    return f'<p class="reading">{html.escape(reading.sentence(grid, unit))}</p>'
 
 
 def _measured(current: HeadsScene, grid: Grid) -> str:

@@ -31,12 +31,16 @@ def show(current: HeadsScene, dark: bool) -> None:
     source = current.choices.source
     if say_why_not(source.fixed or source.silent):
         return
-    output = "the text" if current.target is None else f"its own {current.choices.languages.output}"
+    output = (
+        "the text"
+        if current.target is None
+        else f"{'the forced' if current.trace.forced else 'its own'} {current.choices.languages.output}"
+    )
     st.caption(
         f"Each head is switched off alone. The number is the change in the log-probability of {output}, in nats. "
         f"Negative: the model is less sure of {output} without this head."
     )
-    asked, every = (source.name, current.trace.text), current.every
+    asked, every = (source.name, current.trace.text, current.choices.output), current.every
     measured = memory.head_changes(st.session_state, *asked)
     measuring = st.session_state.get(_MEASURING) == asked and len(measured) < len(every)
     _controls(asked, len(measured), len(every), measuring)
@@ -46,10 +50,11 @@ def show(current: HeadsScene, dark: bool) -> None:
         _go_on(current, measured)
 
 
-def _controls(asked: tuple[str, str], done: int, count: int, measuring: bool) -> None:
+def _controls(asked: tuple[str, str, str], done: int, count: int, measuring: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
+        begin = "Continue" if 0 < done < count else "Measure each head"
         st.button(  # one button, whose words change: two would stand beside each other until the last head
-            "Stop" if measuring else "Measure each head",
+            "Stop" if measuring else begin,
             key="measure",
             on_click=_measure,
             args=(None if measuring else asked,),
@@ -60,8 +65,8 @@ def _controls(asked: tuple[str, str], done: int, count: int, measuring: bool) ->
             st.progress(done / count, f"{done} of {count} heads")
 
 
-def _measure(asked: tuple[str, str] | None) -> None:
-    """The model and text whose heads are being measured from now on; None to stop."""
+def _measure(asked: tuple[str, str, str] | None) -> None:
+    """The model, text and forced output whose heads are being measured from now on; None to stop."""
     st.session_state[_MEASURING] = asked
 
 

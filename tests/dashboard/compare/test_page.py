@@ -64,7 +64,7 @@ def test_the_step_stays_within_the_shortest_sentence():
 
 def test_the_count_names_the_limit_of_the_models():
     assert PIECES == LONGEST
-    assert any(f"0 of at most 500 characters (and {LONGEST} word pieces)" in html for html in htmls(run(text="")))
+    assert any(f"0 of at most 500 characters (and {LONGEST} pieces)" in html for html in htmls(run(text="")))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,10 @@ def test_the_step_of_a_link(step, shown):
 )
 def test_the_slider_says_what_a_step_is(show, kind, meaning):
     app = run(show=show, kind=KINDS[kind])
-    assert app.slider(key="step").label == f"Step (1 to {app.session_state['last scene of compare'].steps}): {meaning}"
+    assert (
+        app.slider(key="step").label
+        == f"{'Row' if show == ['Transformer'] and kind == 'encoder' else 'Step'} (1 to {app.session_state['last scene of compare'].steps}): {meaning}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,3 +139,24 @@ def test_a_row_of_the_decoder_may_look_at_one_token_more_than_the_row_above(spec
 
 def test_the_table_names_its_threshold():
     assert any(">Weights above 0.1</th>" in html for html in htmls(run(show=["Bahdanau"])))
+
+
+def test_reversed_letters_are_called_letters():
+    app = run(pair=pairs.of("reverse").title)
+    sound(app)
+    words = " ".join(htmls(app)) + captions.shown_map(scene(app).columns[0])
+    assert "6 letters · 11 of at most" in words
+    assert "word" not in captions.shown_map(scene(app).columns[0])
+    assert "translation" not in " ".join(option for box in app.selectbox for option in box.options)
+
+
+def test_local_attention_shows_its_predicted_places():
+    app = run(show=["Luong local"])
+    sound(app)
+    [column] = scene(app).columns
+    assert len(column.windows) == len(column.queries) and "predicts" in captions.shown_map(column)
+    assert f"predicted place {column.windows[2][0] + 1:.1f}" in captions.step(column, 2)
+    hidden = scene(run(show=["Luong local"], special="false")).columns[0]
+    assert hidden.windows == column.windows[:-1]
+    words = scene(run(show=["Luong local"], units="words")).columns[0]
+    assert words.windows == () and "show pieces to see them" in captions.shown_map(words)

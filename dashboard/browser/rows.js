@@ -1,0 +1,60 @@
+// How one goes from row to row of a map: by keys once a row was clicked, and by the button that plays all steps.
+const BEAT = 900, PATIENCE = 3000, PAUSE = 150; // ms a step is shown while playing; to wait for the server; between two requests
+
+// The server is asked at once, and while keys are held only for the last row.
+function ask(row, setTriggerValue) {
+  const now = performance.now();
+  clearTimeout(state.asking);
+  state.asking = setTimeout(() => setTriggerValue("row", row), now - (state.asked?.at ?? -Infinity) < PAUSE ? PAUSE : 0);
+  state.asked = { row, at: now };
+}
+
+// Does the slider still show an older step than the one that was asked for? Then it is not followed.
+function behind(row) {
+  if (!state.asked || performance.now() - state.asked.at > PATIENCE) return false;
+  if (state.asked.row === row) state.asked = null;
+  return Boolean(state.asked);
+}
+
+// A map takes the focus with a click on a row, and the arrow keys then go to the rows above and below.
+function wireKeys(chart) {
+  chart.addEventListener("keydown", (event) => {
+    const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+    if (!by || !meta(chart).rows || event.target !== chart) return;
+    event.preventDefault(); // the page would scroll
+    const count = meta(chart).tokens?.[0] ?? rows(chart), row = Math.min(Math.max(state.row + by, 0), count - 1);
+    if (row !== state.row) state.pick?.(row);
+  });
+}
+
+function playOrPause({ target }) {
+  if (!target.closest?.(".play")) return;
+  if (state.playing) return pause();
+  if (state.row >= state.steps - 1) state.pick?.(0);
+  state.playing = setTimeout(next, BEAT);
+  showPlaying();
+}
+
+function next() {
+  const { asked, row, steps } = state, waits = asked && performance.now() - asked.at < PATIENCE;
+  if (!document.querySelector(".play") || row >= steps - 1) return pause();
+  if (!waits) state.pick?.(row + 1);
+  state.playing = setTimeout(next, waits ? 100 : BEAT);
+}
+
+function pause() {
+  clearTimeout(state.playing);
+  state.playing = null;
+  showPlaying();
+}
+
+// Whoever goes to a step, or presses Escape, takes over.
+function interrupt({ key, target }) {
+  const goes = target.closest?.(".plot, .st-key-step");
+  if (goes) state.asked = null;
+  if (state.playing && (key === "Escape" || goes)) pause();
+}
+
+function showPlaying() {
+  for (const button of document.querySelectorAll(".play")) button.textContent = state.playing ? "❚❚ Pause" : "▶ Play the steps";
+}

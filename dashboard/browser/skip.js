@@ -1,0 +1,20 @@
+// The first stops of the Tab key: past the sidebar to the sentence, and past that to the step.
+const TARGETS = [["the sentence", ".st-key-text input"], ["the step", ":is(.st-key-step, .st-key-row) input"]];
+
+function skipLinks() {
+  let nav = document.querySelector("nav.skip");
+  if (!nav) {
+    nav = Object.assign(document.createElement("nav"), { className: "skip" });
+    nav.setAttribute("aria-label", "Skip");
+    for (const [name, target] of TARGETS) {
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: `Skip to ${name}` });
+      button.onclick = () => document.querySelector(target)?.focus();
+      nav.append(button);
+    }
+    document.body.prepend(nav);
+  }
+  TARGETS.forEach(([, target], place) => {
+    const missing = !document.querySelector(target), button = nav.children[place];
+    if (button.hidden !== missing) button.hidden = missing;
+  });
+}

@@ -1,0 +1,185 @@
+"""The tour: five states of the page that compares mechanisms, each with a question and its answer. No Streamlit here.
+
+An answer is worked out from what the page shows, so it stays true when a model is trained again. Stops are counted
+from 1, as on the page and in its address.
+"""
+
+import html
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from attnviz import reading
+from attnviz.figures import labels
+from dashboard.choices.options import OWN
+from dashboard.compare.scene import Column, CompareScene
+
+PAIR = "en-fr"
+_MOTARDS = 2  # the step that writes it
+_NOT_CHANGED = {  # what the page shows unless a stop says otherwise, as the session holds it
+    "pair": PAIR,
+    "text": "The black dog is running across the green grass.",
+    "target": OWN,
+    "force": "",
+    "gold": "",
+    "beam": 1,
+    "units": "pieces",
+    "special": True,
+    "kind": "cross",
+    "head": -1,
+    "step": 1,
+}
+
+
+@dataclass(frozen=True)
+class Stop:
+    """title, question : plain text. changes : session values that differ from _NOT_CHANGED; `show` always.
+    answer : from what the page shows to HTML."""
+
+    title: str
+    question: str
+    changes: Mapping[str, Any]
+    answer: Callable[[CompareScene], str]
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """The session values that make the page show this stop."""
+        return _NOT_CHANGED | dict(self.changes)
+
+    def is_shown(self, scene: CompareScene) -> bool:
+        """Does the page still show what the question is about?"""
+        choices, view = scene.choices, self.view
+        shown = (choices.text, list(choices.mechanisms), choices.target, choices.kind, choices.words, choices.special)
+        return shown == (view["text"], view["show"], view["target"], view["kind"], view["units"] == "words", True)
+
+
+def offered(mechanisms: Mapping[str, list[str]]) -> bool:
+    """Are all models there that the tour needs? mechanisms : pair -> those on offer."""
+    there = set(mechanisms.get(PAIR, ()))
+    return all(there.issuperset(stop.changes["show"]) for stop in STOPS)
+
+
+def number(written: str | None) -> int | None:
+    """The stop that an address names, from 1; None where it names none."""
+    return int(written) if written in map(str, range(1, len(STOPS) + 1)) else None
+
+
+def _order(scene: CompareScene) -> str:
+    seen = ((column, reading.RULES["swapped"](column.grid, "word")) for column in scene.mapped)
+    said = next((f"{column.title}: {observed.sentence}" for column, observed in seen if observed), "")
+    return (
+        f"{html.escape(said)} Two dark cells stand crosswise: the later word looks further to the left. No model "
+        "was told "
+        "about word order. They learnt it from translated sentences."
+    )
+
+
+def _sharpness(scene: CompareScene) -> str:
+    sharp, blurred = sorted(scene.mapped, key=lambda column: -column.frame["max_weight"].mean())
+    first, second = (f"{column.frame['max_weight'].mean():.2f}" for column in (sharp, blurred))
+    same = sharp.trace.translation == blurred.trace.translation
+    texts = "Both write the same text" if same else "Their texts differ"
+    return (
+        f"{sharp.title} is sharper: on average the largest weight of a row is {first}; {blurred.title}: {second}. "
+        f"{texts}, "
+        f"with log-probabilities {sharp.trace.log_prob:.2f} and {blurred.trace.log_prob:.2f}. So a sharp map does not "
+        "make a better translation. Bahdanau’s model looks before its decoder makes the new state, Luong’s after it."
+    )
+
+
+def _end(scene: CompareScene) -> str:
+    [column] = scene.mapped
+    observed = reading.RULES["special"](column.grid, "word")
+    said = html.escape(observed.sentence) if observed else ""
+    mass = column.frame["special_mass"].mean()
+    return (
+        f"{said} The weights of a row must sum to 1, so a head that has nothing to look for must still put its weight "
+        f"somewhere. Here {mass:.0%} of all weight is on <i>&lt;eos&gt;</i>. Clark et al. (2019) saw the same in "
+        "BERT, and "
+        "found that this weight hardly changes what the model says. Other heads of this layer do look at words: choose "
+        "one on the left."
+    )
+
+
+def _split(scene: CompareScene) -> str:
+    looks = "; ".join(
+        f"{column.title}: {' and '.join(f'{weight:.2f} on {html.escape(piece)}' for piece, weight in _pieces(column))}"
+        for column in scene.mapped
+    )
+    return (
+        f"{looks}. Choose <b>words</b> under Tokens on the left: the pieces become one column, and their weights are "
+        "added."
+    )
+
+
+def _pieces(column: Column) -> list[tuple[str, float]]:
+    """The pieces of the first source word that has several, with their weights when the word of the step is written."""
+    tokens = column.trace.source
+    words = [token.word for token in tokens if token.word is not None]
+    word = next(word for word in words if words.count(word) > 1)
+    row = column.grid.weights[_MOTARDS - 1]
+    return [(labels.quoted(token), float(row[i])) for i, token in enumerate(tokens) if token.word == word]
+
+
+def _long(scene: CompareScene) -> str:
+    squeezed = next(column for column in scene.columns if column.grid is None)
+    attends = scene.mapped[0]
+    texts = [re.findall(r"\w{4,}", column.trace.translation.lower()) for column in (attends, squeezed)]
+    missing = [word for word in dict.fromkeys(texts[0]) if word not in texts[1]]
+    chances = [column.trace.log_prob / len(column.trace.log_probs) for column in (attends, squeezed)]
+    return (
+        f"Without attention these words of the other text are gone: {html.escape(', '.join(missing))}. One vector "
+        "keeps "
+        "roughly what the sentence is about, and loses who does what where. The model is also less sure: "
+        "log-probability "
+        f"per piece {chances[1]:.2f}, with attention {chances[0]:.2f}. This is why attention was invented."
+    )
+
+
+STOPS = (
+    Stop(
+        "Word order",
+        "French says “chien noir” where English says “black dog”. Where do the maps show that two words have "
+        "changed places?",
+        {"show": ["bahdanau", "luong-general", "transformer"], "step": 3},
+        _order,
+    ),
+    Stop(
+        "Sharp and blurred",
+        "Which of the two maps is sharper? And does the sharper model translate better?",
+        {"show": ["bahdanau", "luong-general"], "step": 7},
+        _sharpness,
+    ),
+    Stop(
+        "Looking at nothing",
+        "This is one head of the last layer. Most of its rows look at <eos>, the end of the sentence, which is "
+        "no word. "
+        "Why would a head look there?",
+        {"show": ["transformer"], "text": "Two boys play with a yellow ball.", "head": 0},
+        _end,
+    ),
+    Stop(
+        "Split words",
+        "“motorcyclists” is not in the vocabulary: the models read two pieces. Which piece do they look at when "
+        "they write "
+        "“motards”?",
+        {
+            "show": ["bahdanau", "transformer"],
+            "text": "Two motorcyclists are racing on a muddy track.",
+            "step": _MOTARDS,
+        },
+        _split,
+    ),
+    Stop(
+        "Why attention was invented",
+        "The first model has no attention: it keeps the whole sentence in one vector. Read both French texts. "
+        "What is lost?",
+        {
+            "show": ["fixed-context", "bahdanau"],
+            "text": "A man in a red shirt is standing on a ladder and painting the wall of a white house while a woman "
+            "in a green dress is sitting on a bench under a tree and reading a book.",
+        },
+        _long,
+    ),
+)

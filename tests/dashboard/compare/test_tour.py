@@ -1,0 +1,91 @@
+"""The tour: each stop is a state of the page, its question comes first, and its answer is true of what is shown."""
+
+import pytest
+import serving
+from streamlit.testing.v1 import AppTest
+
+from dashboard.compare.tour import panel, stops
+from dashboard.compare.tour.stops import STOPS
+
+# What the answer of each stop must say of the shipped models, beside numbers that may change.
+SAID = (
+    ("‘chien’ looks at ‘dog’", "the two words have changed places", "Two dark cells stand crosswise"),
+    ("Luong general is sharper", "Both write the same text"),
+    ("rows look most at &lt;eos&gt;", "of all weight is on"),
+    ("on ‘motorcycl’", "on ‘ists’", "Bahdanau: ", "Transformer: "),
+    ("échelle", "maison", "The model is also less sure"),
+)
+
+
+def run(**query) -> AppTest:
+    app = AppTest.from_file(str(serving.ROOT / "dashboard" / "page.py"), default_timeout=60)
+    for key, value in query.items():
+        app.query_params[key] = value
+    return app.run()
+
+
+def written(app: AppTest) -> str:
+    assert not app.exception and not app.error, (app.exception, app.error)
+    return " ".join(element.proto.body for element in app.get("html"))
+
+
+def scene(app: AppTest):
+    return app.session_state["last scene of compare"]
+
+
+@pytest.mark.parametrize("place", range(len(STOPS)))
+def test_a_link_to_a_stop_shows_its_view_its_question_and_its_answer(place):
+    app = run(tour=str(place + 1))
+    words, stop = written(app), STOPS[place]
+    assert stop.is_shown(scene(app)) and app.session_state["step"] == stop.view["step"]
+    assert f"Tour, stop {place + 1} of {len(STOPS)}" in words and words.index("question") < words.index(
+        "Show the answer"
+    )
+    answer = words.partition("Show the answer")[2].partition("</details>")[0]
+    for part in SAID[place]:
+        assert part in answer, answer
+
+
+def test_from_the_offer_to_the_end():
+    app = run()
+    assert "New here?" in written(app)
+    app.button(key="tour_yes").click().run()
+    assert "stop 1 of 5" in written(app) and list(app.query_params["tour"]) == ["1"]
+    app.button(key="tour_next").click().run()
+    assert STOPS[1].is_shown(scene(app)) and app.session_state["show"] == STOPS[1].view["show"]
+    app.button(key="tour_back").click().run()
+    assert STOPS[0].is_shown(scene(app))
+    app.button(key="tour_end").click().run()
+    assert "tour" not in app.query_params and "Tour, stop" not in written(app) and "New here?" not in written(app)
+    app.button(key="tour_begin").click().run()
+    assert "stop 1 of 5" in written(app)
+
+
+def test_the_offer_is_made_once_and_not_to_who_comes_with_a_link():
+    app = run()
+    app.button(key="tour_no").click().run()
+    assert "New here?" not in written(app.run())
+    assert "New here?" not in written(run(text="A dog runs."))
+
+
+def test_a_link_that_says_more_than_the_stop_is_left_as_it_is():
+    app = run(tour="2", text="A dog runs.")
+    assert scene(app).text == "A dog runs."
+    assert "You have changed the view" in written(app)
+    app.button(key="tour_again").click().run()
+    assert STOPS[1].is_shown(scene(app)) and "Show the answer" in written(app)
+
+
+@pytest.mark.parametrize("said", ["", "0", "6", "abc", "-1", "²"])
+def test_a_stop_that_there_is_not_is_no_stop(said):
+    assert stops.number(said) is None
+
+
+def test_without_the_models_there_is_no_tour():
+    assert stops.offered({"en-fr": ["fixed-context", "bahdanau", "luong-general", "transformer"]})
+    assert not stops.offered({"en-fr": ["bahdanau"]}) and not stops.offered({})
+
+
+def test_the_browser_remembers_the_answer_under_the_name_that_is_asked_for():
+    script = (serving.ROOT / "dashboard/browser/tour.js").read_text(encoding="utf-8")
+    assert f"{panel.COOKIE}=answered" in script

@@ -1,0 +1,34 @@
+"""A figure in larger type: every font and margin, and rows that fit."""
+
+import grids
+import pytest
+
+from attnviz import figures
+
+
+@pytest.mark.parametrize("draw", [figures.heatmap, lambda grid: figures.step_bars(grid, 1)])
+def test_type_and_margins_grow_and_the_weights_stay(draw):
+    small = draw(grids.dog())
+    large = figures.large(small, 1.5)
+    assert large.layout.font.size == 18 and large.layout.xaxis.tickfont.size == 1.5 * small.layout.xaxis.tickfont.size
+    assert large.layout.margin.t == round(1.5 * small.layout.margin.t)
+    assert large.layout.height == pytest.approx(1.5 * small.layout.height, abs=2)
+    values = "z" if small.data[0].type == "heatmap" else "y"
+    assert large.to_dict()["data"][0][values] == small.to_dict()["data"][0][values]
+    assert large.layout.meta == small.layout.meta and small.layout.font.size == 12
+
+
+def test_a_plot_is_no_higher_than_asked_and_names_of_rows_fit():
+    small = figures.heatmap(grids.dog())
+    large = figures.large(small, 2, most=40)
+    margin = large.layout.margin
+    assert large.layout.height - margin.t - margin.b == 40
+    assert large.layout.yaxis.tickfont.size * len(large.layout.yaxis.ticktext) <= 40 or (
+        large.layout.yaxis.tickfont.size == 9
+    )
+
+
+def test_a_factor_that_is_none_is_refused():
+    with pytest.raises(ValueError) as error:
+        figures.large(figures.heatmap(grids.dog()), 0)
+    assert str(error.value) == "factor must be above 0; got 0"

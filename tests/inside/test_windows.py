@@ -1,0 +1,46 @@
+"""Where local attention predicts its place at every step: in one pass as step by step."""
+
+import pytest
+
+import attnviz
+from attnviz import inside
+from attnviz.select import words
+
+TEXT, TARGET = "The black dog runs.", "Le chien noir court."
+
+
+@pytest.fixture(scope="module")
+def local(root):
+    return attnviz.load("en-fr/luong-local", root)
+
+
+@pytest.mark.parametrize("target", [None, TARGET])
+def test_one_pass_predicts_what_each_step_predicts(local, target):
+    trace = local.trace(TEXT, target)
+    found = inside.windows(local, trace)
+    alone = [inside.step(local, trace, step).window for step in range(len(trace.target))]
+    assert [centre for centre, _ in found] == pytest.approx([window.centre for window in alone], abs=1e-4)
+    assert {reach for _, reach in found} == {window.reach for window in alone}
+    assert all(0 <= centre <= len(trace.source) for centre, _ in found)
+
+
+def test_of_a_beam_too(local):
+    trace = local.trace(TEXT, beam=3)
+    assert len(inside.windows(local, trace)) == len(trace.target)
+
+
+def test_the_model_is_left_as_it_was(local):
+    inside.windows(local, local.trace(TEXT))
+    assert not local.model.attention.place._forward_hooks
+
+
+def test_other_mechanisms_have_none(root):
+    for name in ("bahdanau", "fixed-context", "transformer"):
+        model = attnviz.load(f"en-fr/{name}", root)
+        assert inside.windows(model, model.trace(TEXT)) == ()
+
+
+def test_a_trace_of_words_is_refused(local):
+    with pytest.raises(ValueError) as error:
+        inside.windows(local, words(local.trace(TEXT)))
+    assert str(error.value) == "trace must be at the level of pieces, as a model makes it; got one of words"
