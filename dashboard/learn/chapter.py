@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from dashboard.browser.plot import Cell
-from dashboard.learn.titles import TITLES
+from dashboard.choices.chapters import TITLES
 
 
 @dataclass(frozen=True, eq=False)

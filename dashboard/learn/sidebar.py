@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard.learn.titles import TITLES
+from dashboard.choices.chapters import TITLES, numbered
 from dashboard.shell import widgets
 
 
@@ -12,7 +12,7 @@ def show() -> dict:
     chapter = st.radio(
         "Chapter",
         list(TITLES),
-        format_func=lambda key: f"{list(TITLES).index(key) + 1}. {TITLES[key]}",
+        format_func=numbered,
         key="chapter",
         bind="query-params",
     )

@@ -4,6 +4,7 @@ import streamlit as st
 
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import plots
+from dashboard.choices.chapters import numbered
 from dashboard.learn.chapter import Chapter
 from dashboard.learn.chapters import CHAPTERS
 from dashboard.markup import terms
@@ -15,7 +16,7 @@ from dashboard.shell.problems import sentence
 def show(fields: dict) -> None:
     place = next(i for i, chapter in enumerate(CHAPTERS) if chapter.key == fields["chapter"])
     chapter = CHAPTERS[place]
-    st.subheader(f"{place + 1}. {chapter.title}", divider="gray")
+    st.subheader(numbered(chapter.key), divider="gray")
     st.html(chapter.words())
     _pictures(chapter, fields["tables"], frame.is_dark())
     st.html(chapter.exercise())

@@ -6,9 +6,10 @@ page, as it happens. A link that opens a page begins a session, so what it says 
 
 from collections.abc import MutableMapping
 
+from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
-from dashboard.choices.options import KINDS, head_title, model_title, number
+from dashboard.choices.options import FROM, KINDS, OWN, head_title, model_title, number, target_title, title
 from dashboard.session import catalogue
 
 _ALONG = {
@@ -17,10 +18,11 @@ _ALONG = {
     "tables": False,
 }  # the same question on all pages, as the sentence is; and where it begins
 _OWN = ("kind", "layer", "head", "own", "output")  # asked on one page alone, or on each of something else
+_OF_A_PAIR = ("", "inside")  # pages that show several models of a language pair
 _PAGE, _KEPT = "page", "kept"
 
 
-def arrive(page: str, session: MutableMapping) -> dict[str, str]:
+def arrive(page: str, session: MutableMapping) -> dict[str, str | list[str]]:
     """Where another page was left for this one, put into the session what goes along -> what of it the address must
     say.
 
@@ -32,6 +34,8 @@ def arrive(page: str, session: MutableMapping) -> dict[str, str]:
     kept = session.setdefault(_KEPT, {})
     kept[before] = {key: session[key] for key in _OWN if key in session}
     along = {key: session[key] for key in _ALONG if key in session} | _sentence(session, before, page)
+    if {before, page} <= {*_OF_A_PAIR}:
+        along |= _models(session, page)
     for key in (*_OWN, *along, "text"):
         session.pop(key, None)  # with its tie to the widget of the other page
     now = kept.get(page, {}) | along
@@ -39,11 +43,24 @@ def arrive(page: str, session: MutableMapping) -> dict[str, str]:
     return {key: _word(key, value) for key, value in now.items() if value != _ALONG.get(key)}
 
 
-def _word(key: str, value) -> str:
+def _models(session: MutableMapping, page: str) -> dict:
+    """The mechanisms and the text that they write; the page of one step shows those that attend."""
+    along = {key: session[key] for key in ("show", "target", "force") if key in session}
+    if page == "inside" and "show" in along:
+        along["show"] = [name for name in along["show"] if MECHANISMS[name].kinds]
+        giver = along.get("target", OWN).removeprefix(FROM)
+        if giver in MECHANISMS and not MECHANISMS[giver].kinds:
+            along["target"] = OWN
+    return {key: value for key, value in along.items() if value}
+
+
+def _word(key: str, value) -> str | list[str]:
     """As the widget writes it into the address."""
     if isinstance(value, bool):
         return str(value).lower()
     words = {
+        "show": lambda names: [title(name) for name in names],
+        "target": target_title,
         "pair": lambda name: pairs.of(name).title,
         "model": model_title,
         "kind": KINDS.get,

@@ -6,7 +6,7 @@ from collections.abc import MutableMapping
 
 import streamlit as st
 
-from dashboard.choices import options, pairs
+from dashboard.choices import chapters, options, pairs
 from dashboard.markup.text import markdown
 
 _ASKED, _OPENED = "asked by the link", "opened by a link"
@@ -19,6 +19,7 @@ _WORDS = (
     lambda value: str(value).lower(),
     options.number,
     options.title,
+    chapters.numbered,
     options.target_title,
     lambda value: {options.OWN: "Each model's own translation"}[
         value

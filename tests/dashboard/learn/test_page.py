@@ -10,7 +10,7 @@ import tiny
 from streamlit.testing.v1 import AppTest
 
 from dashboard.learn.chapters import CHAPTERS
-from dashboard.learn.titles import TITLES
+from dashboard.choices.chapters import TITLES, numbered
 from dashboard.pages import PAGES
 
 SCRIPT = """import streamlit as st
@@ -39,19 +39,15 @@ def cells(app: AppTest) -> list[dict]:
     return [cell for chart in charts for cell in json.loads(chart.proto.json)["cells"]]
 
 
-def number(key: str) -> str:
-    return f"{list(TITLES).index(key) + 1}. {TITLES[key]}"
-
-
 def test_there_are_eight_chapters_in_the_order_of_the_titles():
     assert [chapter.key for chapter in CHAPTERS] == list(TITLES) and len(CHAPTERS) == 8
 
 
 @EACH
 def test_each_chapter_has_pictures_words_and_their_equivalents(chapter):
-    app = run(chapter=number(chapter.key), tables="true")
+    app = run(chapter=numbered(chapter.key), tables="true")
     assert not app.exception and not app.error, (app.exception, app.error)
-    assert app.subheader[0].value == number(chapter.key)
+    assert app.subheader[0].value == numbered(chapter.key)
     figures = [json.loads(cell["figure"]) for cell in cells(app) if cell["figure"]]
     assert figures and all(figure["layout"]["meta"]["description"] for figure in figures)
     shown = words(app)
@@ -82,25 +78,25 @@ def test_each_link_opens_its_page_in_that_state(chapter):
 def test_a_chapter_whose_model_is_missing_keeps_its_words(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tiny.write_models(tmp_path)))
     (tmp_path / "en-fr" / "fixed-context" / "model.safetensors").unlink()
-    app = run(chapter=number("bottleneck"))
+    app = run(chapter=numbered("bottleneck"))
     assert not app.exception and len(app.error) == 1
     assert app.error[0].value.startswith("The pictures of this chapter cannot be drawn")
     assert "Think about it." in words(app)
 
 
 def test_the_buttons_turn_the_pages():
-    app = run(chapter=number("scores"))
+    app = run(chapter=numbered("scores"))
     app.button(key="turn1").click().run()
-    assert app.subheader[0].value == number("who-asks")
+    assert app.subheader[0].value == numbered("who-asks")
     app.button(key="turn-1").click().run()
-    assert app.subheader[0].value == number("scores")
+    assert app.subheader[0].value == numbered("scores")
 
 
 def test_only_the_open_chapter_is_worked_out(monkeypatch):
     drawn = []
     for chapter in CHAPTERS:
         monkeypatch.setitem(chapter.__dict__, "draw", lambda dark, key=chapter.key: drawn.append(key) or _nothing())
-    run(chapter=number("heads"))
+    run(chapter=numbered("heads"))
     assert drawn == ["heads"]
 
 

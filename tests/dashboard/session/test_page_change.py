@@ -102,3 +102,23 @@ def test_the_name_of_a_model_that_a_person_brought_is_kept():
 def test_two_pages_of_a_pair_share_it_whatever_the_page_of_heads_last_showed():
     session = go(SENTENCE, "inside", text="a dog", pair="en-ja", model="reverse/transformer")
     assert (session["text"], session["pair"]) == ("a dog", "en-ja")
+
+
+def test_the_mechanisms_and_their_text_go_to_the_page_of_one_step_and_back():
+    asked = {
+        "pair": "en-fr",
+        "text": "a dog",
+        "show": ["bahdanau", "transformer"],
+        "target": "typed",
+        "force": "un chien",
+    }
+    there = go(SENTENCE, "inside", **asked)
+    assert {key: there[key] for key in asked} == asked
+    address = page_change.arrive(SENTENCE, there)
+    assert there["show"] == asked["show"] and address["show"] == ["Bahdanau", "Transformer"]
+
+
+def test_what_does_not_attend_stays_behind():
+    session = {"page": SENTENCE, "pair": "en-fr", "text": "a dog", "show": ["fixed-context", "bahdanau"]}
+    address = page_change.arrive("inside", session | {"target": "from-fixed-context"})
+    assert address["show"] == ["Bahdanau"] and address["target"] == "Each model's own translation"
