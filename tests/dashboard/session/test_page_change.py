@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.choices.options import HF
+from dashboard.choices.options import HF, OWN, target_title
 from dashboard.session import catalogue, page_change
 
 PAIRS = {
@@ -121,4 +121,4 @@ def test_the_mechanisms_and_their_text_go_to_the_page_of_one_step_and_back():
 def test_what_does_not_attend_stays_behind():
     session = {"page": SENTENCE, "pair": "en-fr", "text": "a dog", "show": ["fixed-context", "bahdanau"]}
     address = page_change.arrive("inside", session | {"target": "from-fixed-context"})
-    assert address["show"] == ["Bahdanau"] and address["target"] == "Each model's own translation"
+    assert address["show"] == ["Bahdanau"] and address["target"] == target_title(OWN)
