@@ -1,7 +1,8 @@
-"""Does attention matter to what a model says? Tests of one text, each against a baseline.
+"""Does attention matter to the output of a model? Tests of one text, each against a baseline.
 
 >>> asked = faithfulness.subject(model, "The black dog runs.")
->>> faithfulness.preserved(asked)                          # is the token still said when attention is changed?
+>>> faithfulness.preserved(asked)                          # does the token stay the first choice when attention is
+    changed?
 >>> faithfulness.variation(asked)                          # 100 permutations against the maximum weight
 >>> gradients = faithfulness.integrated_gradients(asked)   # and gradient_times_input, leave_one_out
 >>> faithfulness.agreement(asked.attention, {"integrated": gradients.values}, asked.trace.target)

@@ -1,4 +1,4 @@
-"""Do two ways of saying what mattered agree? Kendall's tau-b and the same first choice, target token by target token.
+"""Agreement of two measures of importance: Kendall's tau-b and the same first token, for each target token.
 
 Letters: T target tokens, S source tokens.
 """
@@ -10,7 +10,8 @@ from attnviz.trace import Token
 
 
 def tau_b(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a, b (T, S) -> (T,): Kendall's tau-b of each row (Kendall 1945), -1 to 1; NaN where all of a row is equal."""
+    """a, b (T, S) -> (T,): Kendall's tau-b of each row (Kendall 1945), -1 to 1; NaN where all numbers of a row are
+    equal."""
     if a.shape != b.shape or a.ndim != 2:
         raise ValueError(f"both must have shape (target tokens, source tokens); got {a.shape} and {b.shape}")
     signs = [np.sign(x[:, :, None] - x[:, None, :]) for x in (np.asarray(a, np.float64), np.asarray(b, np.float64))]
@@ -30,7 +31,8 @@ def spread_of_tau(size: int) -> float:
 def agreement(attention: np.ndarray, attributions: dict[str, np.ndarray], tokens: tuple[Token, ...]) -> pd.DataFrame:
     """One row a target token and method: columns step, token, method, tau_b, top1.
 
-    attention (T, S); attributions : method -> (T, S), compared by their size whatever the sign, as a weight has none.
+    attention (T, S); attributions : method -> (T, S), compared by absolute value, because weights have no
+    sign.
     top1 : do both have their largest value on the same source token?
     """
     rows = []

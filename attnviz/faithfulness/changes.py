@@ -1,4 +1,4 @@
-"""What a change of attention at one step does to the next token: is it still said, and how far do the chances move?"""
+"""The effect of a change of attention at one step: is the token preserved, and how far does the distribution move?"""
 
 from collections.abc import Sequence
 
@@ -25,8 +25,8 @@ def preserved(subject: Subject, changes: Sequence[Change] = CHANGES) -> pd.DataF
     """One row a target token and change: columns step, token, kind, change, preserved, total_variation. Moradi et al.
     2019.
 
-    Attention is changed at that step alone; what was said before it is as it was. preserved : the token stays the
-    model's first choice (where it was not, as in a target that was given, no change preserves it). kind : function,
+    Attention is changed at that step alone; the steps before it stay. preserved : the token is the model's first
+    choice with and without the change (a forced token may be neither). kind : function,
     content or other, of the word in the target's language; other for a label, and where the language has no list.
     """
     kinds, order = _kinds(subject), {str(change): place for place, change in enumerate(changes)}
@@ -58,7 +58,7 @@ def variation(subject: Subject, count: int = 100, seed: int = 0) -> pd.DataFrame
 
     Total variation (0 to 1) between the next-token distribution as it is and with permuted attention: the median over
     `count` permutations, run as one batch, with the quartiles; and with uniform attention (Wiegreffe and Pinter 2019).
-    max_weight : the largest weight of the step. A large weight that can be moved at no cost did not matter.
+    max_weight : the largest weight of the step. A large weight did not matter if moving it changes nothing.
     """
     rows = []
     for effect in subject.effects(Stacked(((Permuted(seed), count), (Uniform(), 1))), count + 1):

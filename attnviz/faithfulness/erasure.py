@@ -1,10 +1,10 @@
-"""Comprehensiveness and sufficiency (DeYoung et al. 2020, sec. 4): source tokens erased in the order of some
+"""Comprehensiveness and sufficiency (DeYoung et al. 2020, sec. 4): source tokens erased in order of
 importance.
 
     comprehensiveness   p(y_t | source) - p(y_t | source without the most important)   high: they were needed
     sufficiency         p(y_t | source) - p(y_t | only the most important)             low: they are enough
 
-Erased means deleted from the ids; a source with holes is unlike what the model was trained on. <eos> and other special
+Erased tokens are deleted from the ids. Such a source is unlike the training data. <eos> and other special
 tokens always stay. Letters: T target tokens, S source tokens.
 """
 
@@ -22,8 +22,9 @@ def erasure(subject: Subject, importance: np.ndarray, shares: Sequence[float] = 
     """One row a target token and share: columns step, share, count, comprehensiveness, sufficiency (of probability, -1
     to 1).
 
-    importance (T, S) : the larger, the earlier erased; its sign counts. count : tokens erased or kept, share times
-    those that may be, rounded, at least 1. ValueError for another shape, or a share that is not above 0 and at most 1.
+    importance (T, S) : the largest is erased first; its sign counts. count : the number of tokens erased or kept: the
+    share of those that may be erased, rounded, at least 1. ValueError for another shape, or a share that is not above 0
+    and at most 1.
     """
     size = len(subject.source)
     if importance.shape != (len(subject.target), size):
@@ -53,11 +54,11 @@ def erasure(subject: Subject, importance: np.ndarray, shares: Sequence[float] = 
 
 
 def _kept(subject: Subject, keep) -> list[int]:
-    """Ids of the special tokens, and of the others that are kept."""
+    """The ids of the special tokens and of the tokens that are kept."""
     places = enumerate(zip(subject.source, subject.trace.source))
     return [number for place, (number, token) in places if token.special or keep(place)]
 
 
 def random_importance(subject: Subject, seed: int = 0) -> np.ndarray:
-    """(T, S) numbers drawn from a seed: what any importance must beat."""
+    """(T, S) random numbers from a seed: the baseline for any importance."""
     return np.random.default_rng(seed).random((len(subject.target), len(subject.source)))

@@ -1,8 +1,8 @@
-"""How much each source token matters to each target token: gradients, integrated gradients, and leaving tokens out.
+"""How much each source token matters for each target token: gradients, integrated gradients, and leave-one-out.
 
 Gradients are Captum's, of f: rows in place of the source's embeddings, with the forced prefix -> log p(y_t).
-Everything is summed over the embedding's width, so an attribution is one number for a source token; it is positive
-where the token speaks for y_t and negative where it speaks against. Letters: T target tokens, S source tokens, E
+They are summed over the embedding's width, so an attribution is one number for each source token: positive if the
+token makes y_t more probable, negative if less. Letters: T target tokens, S source tokens, E
 embedding width.
 """
 
@@ -62,7 +62,7 @@ def leave_one_out(subject: Subject) -> np.ndarray:
     """(T, S): log p(y_t) of the whole source, minus that without source token s (its id is deleted, the text is not
     read anew).
 
-    <eos> is left out in its turn, too: a source that nothing ends.
+    <eos> is left out in its turn too; that source has no end.
     """
     whole = subject.log_probs([subject.source])
     without = [subject.source[:place] + subject.source[place + 1 :] for place in range(len(subject.source))]

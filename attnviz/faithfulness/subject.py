@@ -1,6 +1,6 @@
-"""What is explained: one text, and the probability of each token that a model produced of it (or of the label it gave).
+"""The subject of an explanation: one text, and the probability of each token of the output (or of the label).
 
-Everything here takes other inputs for the same output: other source tokens, or other rows in place of their embeddings.
+The output is always the same and the input varies: other source tokens, or other rows in place of their embeddings.
 Letters: N inputs, T target tokens (1 for a label), S source tokens, E embedding width, V vocabulary or labels.
 """
 
@@ -108,9 +108,10 @@ class Labelled(Subject):
 
 
 def subject(model: Translator | Classifier, text: str, target: str | None = None) -> Subject:
-    """What a model makes of a text: the target, or what it says by itself (a greedy translation, the likelier label).
+    """The subject for a text. target : the output to explain; None for the model's own (greedy translation, best
+    label).
 
-    ValueError for a model without attention, errors as of `trace`, TextError when the model says nothing.
+    ValueError for a model without attention, errors as of `trace`, TextError when the output is empty.
     """
     source = model.read(text).ids
     trace, kind = model.trace(text, target), Labelled if model.labels else Translated

@@ -1,8 +1,8 @@
 """A sentence classifier of self-attention: embedding, multi-head self-attention, pooling by attention, one linear
 layer.
 
-Multi-head self-attention is the Transformer's (Vaswani et al. 2017, sec. 3.2.2), added to what it reads, with the norm
-before it and no feed-forward layer after it: little data, few parameters. One more attention pools the tokens into the
+Multi-head self-attention is the Transformer's (Vaswani et al. 2017, sec. 3.2.2), with a residual connection, the norm
+before it and no feed-forward layer after it, because there is little data. One more attention pools the tokens into the
 vector that decides, by a query that is the same for every sentence (Yang et al. 2016, eq. 8 to 10).
 Letters: B batch, S tokens, D width, H heads, C classes.
 """
@@ -19,7 +19,7 @@ SMALL = 0.1  # of tokens and places at the start: what is learnt of a rare word 
 
 
 class Verdict(NamedTuple):
-    """What is said of each sentence, and what was looked at on the way."""
+    """The output for each sentence, with all attention weights."""
 
     logits: Tensor  # (B, C)
     pooling: Tensor  # (B, 1, S) how much of each token is in the vector that decides
@@ -27,7 +27,7 @@ class Verdict(NamedTuple):
 
 
 class SelfAttention(nn.Module):
-    """Which of `classes` a sentence is of; (negative, positive) for reviews."""
+    """The logits of `classes` for a sentence; negative and positive for reviews."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ NEVER = (PAD, BOS, UNK)  # produced by no decoder: there is nothing a reader cou
 
 
 class DecoderStep(NamedTuple):
-    """What a model's `step` returns of one target position.
+    """What a model's `step` returns for one target position.
 
     state : of a recurrent decoder its state; of a Transformer the keys and values of all positions so far, a pair for
     each layer. cross, decoder : weights of each layer; a recurrent decoder has at most one layer with one head, and no
@@ -57,7 +57,7 @@ class Unrolled:
 
 
 def lengths(tokens: Tensor) -> list[int]:
-    """tokens (B, T) -> how many each row has up to and including its first <eos>, or all of them."""
+    """tokens (B, T) -> the length of each row up to and including its first <eos>; T without one."""
     ends = tokens == EOS
     return torch.where(ends.any(1), ends.int().argmax(1) + 1, tokens.shape[1]).tolist()
 
@@ -66,17 +66,17 @@ Choose = Callable[[int, Tensor], Tensor]  # step, logits (B, V) -> tokens (B,)
 
 
 def limit(source_length: int) -> int:
-    """The most steps decoding takes: twice the source's pieces and a few more."""
+    """The largest number of steps in decoding: twice the number of source pieces, and a few more."""
     return 2 * source_length + 10
 
 
 def best(step: int, logits: Tensor) -> Tensor:
-    """The most probable token of each row that may be produced."""
+    """The most probable of the tokens that may be produced, for each row."""
     return without(NEVER, logits).argmax(dim=-1)
 
 
 def without(tokens: tuple[int, ...], scores: Tensor) -> Tensor:
-    """scores (B, V) with -inf for some tokens; the argument stays as it is."""
+    """scores (B, V) with -inf for some tokens, in a copy."""
     return scores.index_fill(1, torch.tensor(tokens, device=scores.device), -torch.inf)
 
 
@@ -117,10 +117,10 @@ def greedy(model: nn.Module, source: Tensor, mask: Tensor | None = None) -> Unro
 
 @torch.inference_mode()
 def forced(model: nn.Module, source: Tensor, target: Tensor, mask: Tensor | None = None) -> Unrolled:
-    """The given targets (B, T), <eos> included, whatever the model would have said: one pass, not a loop over steps.
+    """The given targets (B, T), <eos> included, in one pass, without a loop over steps.
 
-    source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded. Nothing comes after an <eos>:
-    a shorter target has any id there, and columns after the last <eos> of all are left out.
+    source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded. A shorter target
+    has any ids after its <eos>; columns after the last <eos> of all are left out.
     """
     target = target[:, : max(lengths(target))]
     memory = model.encode(source, mask)
@@ -134,8 +134,8 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0) -> 
     """Ids of the best of `width` hypotheses for one sentence (1, S), <eos> included.
 
     Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant). The
-    search ends when `width` have ended and no living one is better as it stands: a heuristic, since with a penalty one
-    that is worse now may still end better.
+    search ends when `width` hypotheses have ended and no open one scores better now. This is a heuristic: with the
+    penalty, an open one could still become better.
     """
     memory = _rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
     state, token = memory.state, source.new_full((width,), BOS)

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 def share(p: float, name: str = "dropout") -> float:
-    """p, which must be a share that can be dropped; ValueError, which says `name`, unless 0 <= p < 1."""
+    """p itself. ValueError, with `name` in its message, unless 0 <= p < 1."""
     if not 0 <= p < 1:
         raise ValueError(f"{name} must be at least 0 and below 1; got {p}")
     return p

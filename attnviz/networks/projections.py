@@ -1,7 +1,7 @@
-"""Output projections: what reads the contexts of all heads of a layer side by side, (B, Q, H*d), found in a model.
+"""Output projections: the linear layers that read the contexts of all heads of a layer, (B, Q, H*d), side by side.
 
-In models of this project it is that of attention.MultiHead. Families of the transformers library each have a name of
-their own for it; in those of ENDS it is the last step of attention, and a head is a slice of its input.
+In models of this project it is that of attention.MultiHead. Families of the transformers library have
+different names for it. In those of ENDS it is the last step of attention, and a head is a slice of its input.
 """
 
 from collections import defaultdict
@@ -43,7 +43,7 @@ class Projection(NamedTuple):
 
 
 def own(model: nn.Module) -> list[Projection]:
-    """Of a model of this project, kind by kind and layer by layer; none without multi-head attention."""
+    """Those of a model of this project, by kind and layer; [] without multi-head attention."""
     projections = []
     for kind, (stack, name) in _PLACES.items():
         layers = getattr(model, stack, ())
@@ -58,9 +58,9 @@ def own(model: nn.Module) -> list[Projection]:
 
 
 def named(model: nn.Module, counts: Mapping[str, Sequence[int]]) -> list[Projection]:
-    """Of a model of the transformers library; counts : kind -> heads of each layer, as its attention has them.
+    """Those of a model of the transformers library. counts : kind -> heads of each layer, as its attention has them.
 
-    ValueError unless there is just one for each layer, wide enough for its heads: then nobody knows what to switch off.
+    ValueError unless there is exactly one for each layer, as wide as its heads need; otherwise heads cannot be located.
     """
     paths = defaultdict(list)
     for path, module in model.named_modules():
@@ -87,15 +87,12 @@ def named(model: nn.Module, counts: Mapping[str, Sequence[int]]) -> list[Project
 
 
 def _kind(path: list[str], cross: bool, counts: Mapping[str, Sequence[int]]) -> str:
-    """Of a model with one stack all attention is of its one kind."""
+    """The kind of a projection. In a model with one stack there is only one kind."""
     if len(counts) == 1:
         return next(iter(counts))
     return "cross" if cross else "decoder" if "decoder" in path else "encoder"
 
 
 def _width(module: nn.Module) -> int:
-    """Numbers that a linear layer reads for each token; 0 of another module.
-
-    GPT-2's are of a class with names of its own.
-    """
+    """The input width of a linear layer; 0 for another module. (GPT-2 has a class of its own for linear layers.)"""
     return getattr(module, "in_features", None) or getattr(module, "nx", 0)

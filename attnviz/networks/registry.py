@@ -27,7 +27,7 @@ CLASSES = {
 def build(config: Config) -> nn.Module:
     """The untrained model of a config, in training mode.
 
-    ValueError for an option that it does not have, or cannot have so.
+    ValueError for an option that it does not have, or a value that is not possible.
     """
     kind, allowed = CLASSES[config.mechanism], options(config.mechanism)
     if unknown := config.options.keys() - allowed.keys():
@@ -42,6 +42,6 @@ def build(config: Config) -> nn.Module:
 
 
 def options(mechanism: str) -> dict[str, object]:
-    """What can be chosen of a mechanism's model, and what it is when it is not."""
+    """The options of a mechanism's model, with their default values."""
     parameters = inspect.signature(CLASSES[mechanism]).parameters.values()
     return {parameter.name: parameter.default for parameter in parameters if parameter.name != "vocabulary"}

@@ -1,5 +1,5 @@
-"""What is printed after each epoch: its scores, and one sentence with the source token that each output token attends
-to most."""
+"""The report after each epoch: its scores, and one sentence with the source token that each output token attends to
+most."""
 
 from attnviz import select, stats
 from attnviz.data.readers import Pairs

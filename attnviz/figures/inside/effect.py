@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnviz.figures import hover, labels
-from attnviz.figures.chart import Chart
 from attnviz.figures.axes import Keys, key_axis, value_axis
+from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build, layout, note, palette
 from attnviz.trace import Token
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from attnviz.figures import hover, labels
-from attnviz.figures.chart import Chart
 from attnviz.figures.axes import Keys, key_axis
+from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
 from attnviz.figures.theme import build, colorscale, layout, palette
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build, layout, palette

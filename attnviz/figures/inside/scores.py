@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from attnviz.figures import hover, labels
-from attnviz.figures.chart import Chart
 from attnviz.figures.axes import Keys, key_axis, value_axis
-from attnviz.figures.theme import build, layout, lines, note
+from attnviz.figures.chart import Chart
+from attnviz.figures.per_step.bars import token_bars
+from attnviz.figures.theme import build, layout, note
 from attnviz.figures.wording import weight_words
 
 _HEIGHT, _TITLE = 300, 30  # px of both rows of bars, of a title
@@ -66,19 +67,9 @@ def _bars(opened, values: np.ndarray, axis: str, dark: bool) -> dict:
     best = int(np.nanargmax(values))
     said = "weight" if axis == "y" else "score"
     words = weight_words if axis == "y" else "{:.3f}".format
-    return dict(
-        type="bar",
+    return token_bars(values, best, opened.mechanism, dark) | dict(
         y=[None if np.isnan(value) else round(float(value), 4) for value in values],
         yaxis=axis,
-        width=0.82,
-        marker=dict(color=lines([opened.mechanism], dark)[opened.mechanism].color, line=dict(width=0)),
-        text=[f"{value:.2f}" if place == best else "" for place, value in enumerate(values)],
-        textposition="outside",
-        textangle=0,
-        cliponaxis=False,
-        constraintext="none",
-        textfont=dict(size=12),
-        hoverinfo="text",
         hovertext=[
             f"{key}: outside the window" if np.isnan(value) else f"{said} of {key}: {words(float(value))}"
             for key, value in zip(hover.spoken(opened.keys), values, strict=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from attnviz.figures import labels
-from attnviz.figures.chart import Chart
 from attnviz.figures.axes import rows_height
+from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build, colorscale, layout, note, palette
 
 _TITLE, _TOP, _BELOW = 30, 22, 34  # px of a title; above and below the cells

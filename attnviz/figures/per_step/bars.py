@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from attnviz.figures import hover, labels
@@ -57,21 +59,27 @@ def window_shapes(grid, window: tuple[float, float], dark: bool) -> list[dict]:
     return [band] + ([dict(type="line", name="predicted place", **place)] if centre <= last else [])
 
 
-def _bars(grid, step: int, weights: np.ndarray, best: int | None, dark: bool) -> dict:
-    query = labels.escape(labels.quoted(grid.queries[step]))
-    shown = weights.tolist()
+def token_bars(values: Sequence[float], best: int | None, mechanism: str, dark: bool) -> dict:
+    """What bars over tokens have in common: the colour of the mechanism, and the value of the largest one above it."""
     return dict(
         type="bar",
-        y=np.round(weights, 4).astype(np.float32),
         width=0.82,
-        marker=dict(color=lines([grid.mechanism], dark)[grid.mechanism].color, line=dict(width=0)),
-        text=[f"{weight:.2f}" if i == best else "" for i, weight in enumerate(shown)],
+        marker=dict(color=lines([mechanism], dark)[mechanism].color, line=dict(width=0)),
+        text=[f"{value:.2f}" if place == best else "" for place, value in enumerate(values)],
         textposition="outside",
         textangle=0,
         cliponaxis=False,
         constraintext="none",
         textfont=dict(size=12),
         hoverinfo="text",
+    )
+
+
+def _bars(grid, step: int, weights: np.ndarray, best: int | None, dark: bool) -> dict:
+    query = labels.escape(labels.quoted(grid.queries[step]))
+    shown = weights.tolist()
+    return token_bars(shown, best, grid.mechanism, dark) | dict(
+        y=np.round(weights, 4).astype(np.float32),
         hovertext=[
             f"{query} looks at {key}: {weight_words(weight)}"
             for key, weight in zip(hover.spoken(grid.keys), shown, strict=True)

@@ -1,7 +1,7 @@
 """The recurrences of encoders and decoders: torch's GRU and LSTM, with states in tuples.
 
-A decoder's cell reads the word before and something more, laid end to end. Over a given target the products with its
-words, and whatever else needs no state, are one product for all positions; `follow` does the rest of a step.
+A decoder's cell reads the word before and another vector, joined. For a forced target, the products with its words (and
+everything else that needs no state) are computed for all positions at once; `follow` does the rest of a step.
 Letters: B batch, W state width, G the gates' width: 3W for a GRU, 4W for an LSTM.
 """
 

@@ -97,7 +97,7 @@ class Product(Plain):
     """What dot and scaled dot share: a state meets an annotation without a matrix between, so both are of one width.
 
     h_j is therefore the sum of the encoder's two directions, not the two laid end to end. Scores read it without
-    dropout, whose noise, summed over the width, makes it pay to have all the weight on one key.
+    dropout: its noise, summed over the width, would favour rows with all the weight on one key.
     """
 
     @staticmethod

@@ -45,3 +45,12 @@ def test_a_damaged_config_takes_no_more_than_its_own_model(root, options):
 def test_no_checkpoint_at_all(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path))
     assert catalogue.layers_and_heads(NAME) == (1, 1)
+
+
+def test_many_headed_models_are_those_whose_mechanism_has_several_heads(monkeypatch):
+    monkeypatch.delenv("ATTNVIZ_CHECKPOINTS", raising=False)
+    pairs = ["en-fr", "en-de", "en-ja", "reverse"]
+    assert catalogue.many_headed() == [f"{pair}/transformer" for pair in pairs] + ["sst2/self-attention"]
+    assert [catalogue.many_headed_of(pair) for pair in pairs] == [[f"{pair}/transformer"] for pair in pairs]
+    assert catalogue.many_headed_of("sst2") == catalogue.many_headed_of("en-xx") == []
+    assert catalogue.layers_and_heads(None) == (1, 1)

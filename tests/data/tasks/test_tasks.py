@@ -79,6 +79,7 @@ def test_every_fact_names_something_that_exists(task):
     assert task.read is not None and len(task.examples) == 4 and all((task.title, task.output, task.ask, task.hint))
     assert tasks.find(task.name) is task and task.translates is not task.classifies
     fitting = [name for name, mechanism in ALL.items() if mechanism.classifies == task.classifies]
+    assert list(task.mechanisms) == fitting
     for name in fitting:
         assert training_config(task.name, name).mechanism == name
 

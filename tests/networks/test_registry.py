@@ -1,0 +1,13 @@
+"""The table of mechanisms and the networks agree."""
+
+from attnviz.attention import MultiHead
+from attnviz.mechanisms import ALL, Config
+from attnviz.networks.registry import build
+
+SMALL = {"transformer": {"width": 8, "heads": 2, "layers": 1, "hidden": 8}, "self-attention": {"width": 8, "heads": 2}}
+
+
+def test_a_mechanism_says_whether_its_layers_have_several_heads():
+    for name, mechanism in ALL.items():
+        network = build(Config(name, 20, SMALL.get(name, {"width": 8, "embedding_width": 8})))
+        assert mechanism.multi_head == any(isinstance(module, MultiHead) for module in network.modules()), name
