@@ -47,21 +47,7 @@ ORDER = list(LAYERS)
 # attnviz/__init__.py: what its functions open, when they are called.
 DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files"}
 # Packages and modules that reach no torch, so that they are imported at once.
-LIGHT = (
-    "storage",
-    "trace",
-    "gold",
-    "function_words",
-    "select",
-    "stats",
-    "alignment",
-    "patterns",
-    "heads",
-    "rollout",
-    "figures",
-    "reading",
-    "export",
-)
+LIGHT = "storage trace gold function_words select stats alignment patterns heads rollout figures reading export".split()
 LIGHT_MODULES = ("data.limits", "data.readers", "data.tasks", "models.names", "models.checkpoint_files")
 WEIGHTS = {"attnviz/models/checkpoints.py", "attnviz/trace/files.py"}  # of models, and of traces
 LINES, FUNCTION_LINES, FILES = 250, 40, 11
@@ -227,6 +213,13 @@ def test_no_assert_and_no_bare_except_in_the_code(path):
         assert not (isinstance(node, ast.ExceptHandler) and node.type is None), (
             f"line {node.lineno}: name the exception"
         )
+
+
+@house
+def test_values_have_names_that_say_what_they_are(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = {getattr(node, "id", None), getattr(node, "arg", None), getattr(node, "attr", None)}
+        assert not names & {"found", "known", "one"}, f"line {node.lineno}: say what it is"
 
 
 def test_the_caches_are_in_files_of_that_name():

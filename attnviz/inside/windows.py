@@ -29,6 +29,6 @@ def windows(model: Trained, trace: Trace) -> tuple[tuple[float, float], ...]:
     return tuple((float(centre), watched.attention.reach) for centre in _places(torch.cat(seen), source.shape[1]))
 
 
-def _places(found: Tensor, length: int) -> Tensor:
+def _places(logits: Tensor, length: int) -> Tensor:
     """v_p . tanh(W_p s_t) of each step (T,) -> p_t (T,)."""
-    return length * torch.sigmoid(found)
+    return length * torch.sigmoid(logits)
