@@ -1,4 +1,4 @@
-"""The axes of a map: tokens of keys along one side, tokens of queries down the other; no two labels meet."""
+"""The axes of a map: tokens of keys along the top or bottom, tokens of queries down the left. Labels never overlap."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ _FULL = 60  # columns of text of a label where there is room
 def key_axis(grid, side: str, room: int = COLUMN) -> tuple[int, int, dict]:
     """Left and right margin in px, and the axis of the keys: the same for a heatmap and its bars.
 
-    The margins leave room for the rows' labels and for slanted last columns. In the narrowest column no two labels
-    meet: they slant where that fits, else they stand upright, then smaller, and some are left out where nothing else
-    helps.
+    The margins leave room for the rows' labels and for slanted last columns. Labels do not overlap even in the
+    narrowest column: they are slanted if that is enough, else upright, then smaller, and at last some are left out.
     """
     texts, count = labels.ticks(grid.keys), len(grid.keys)
     widest = max(map(labels.width, labels.ticks(grid.queries)), default=0)
@@ -54,7 +53,7 @@ def key_axis(grid, side: str, room: int = COLUMN) -> tuple[int, int, dict]:
 
 
 def query_axis(grid, step: int | None) -> dict:
-    """The axis of the queries, from top to bottom; the label of `step` is bold and always there."""
+    """The axis of the queries, from top to bottom; the label of `step` is bold and never left out."""
     count = len(grid.queries)
     texts = labels.ticks(grid.queries)
     size = 12 if count <= 30 else 11

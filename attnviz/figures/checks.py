@@ -1,4 +1,4 @@
-"""Checks of what a figure is given."""
+"""Checks of the arguments of figures."""
 
 import pandas as pd
 

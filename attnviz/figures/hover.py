@@ -1,7 +1,7 @@
-"""What the pointer reads in each cell of a map: who looks at whom, and how much.
+"""The hover text of each cell of a map: which query looks at which key, and how much.
 
-A sentence a cell weighs ten times the weights themselves. In short they are the phrases, each once, and which phrase a
-cell has; `CellTexts.sentences` writes them out, and so does plot.js of the dashboard, in the browser.
+A sentence for every cell takes ten times the space of the weights. The short form has each phrase once, and for each
+cell the number of its phrase. `CellTexts.sentences` makes the sentences of it, and so does plot.js in the browser.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _MOST = 200_000  # cells up to which each has a sentence; more would weigh tens 
 class CellTexts:
     """A sentence for each cell of a map of Q queries and K keys.
 
-    queries, keys : as they are named in a sentence, escaped. phrases : pairs of what stands between the two and what
-    stands after the key, None when the key is not named. which : (Q, K) uint16, the place of each cell's pair in
+    queries, keys : as they are named in a sentence, escaped. phrases : pairs of the text between query and key and
+    the text after the key (None: the key is not named). which : (Q, K) uint16, the index of each cell's pair in
     `phrases`.
     """
 
@@ -46,7 +46,7 @@ class CellTexts:
         ]
 
     def short(self) -> dict:
-        """For the browser, which writes the sentences out."""
+        """The short form, for the browser."""
         return dict(
             queries=self.queries, keys=self.keys, phrases=[list(pair) for pair in self.phrases], which=self.which
         )
@@ -63,10 +63,10 @@ def cell_texts(grid, links=None) -> CellTexts | None:
 def of_values(
     values: np.ndarray, grid, words: Callable[[float], str], added: dict[tuple[int, int], str] | None = None
 ) -> CellTexts | None:
-    """The same of any values [queries, keys]; words(value) says the number. added : (query, key) -> what its cell says
-    more.
+    """The same for any values [queries, keys]; words(value) writes the number. added : (query, key) -> text added to
+    its cell.
 
-    Gaps speak too, and so take a click as other cells do.
+    Gaps have a text too, so that they can be clicked like other cells.
     """
     if values.size > _MOST:
         return None
@@ -85,7 +85,7 @@ def of_values(
 
 
 def link_words(grid, links) -> dict[tuple[int, int], str]:
-    """(query, key) of each link -> what its cell says more. ValueError when a link is not a cell of the map."""
+    """(query, key) of each link -> the text added to its cell. ValueError when a link is not a cell of the map."""
     if links is None:
         return {}
     rows, columns = grid.weights.shape

@@ -1,8 +1,8 @@
-"""Tokens as text that plotly can draw: nothing vanishes, nothing merges, nothing runs off.
+"""Tokens as text that plotly can draw without losing, merging or cutting off any.
 
-Plotly reads every text as pseudo-HTML (`<s>` strikes through, `<eos>` vanishes), so each label is escaped here, once.
-Marks: `·ning` continues the word of the token before it · `⁇` after a token unknown to the vocabulary · `␣`, `⇥`, `⏎`
-for tokens made of white space · `☺₁ ☺₂` pieces that are parts of one character · `∅` for an empty one · italics for
+Plotly reads every text as pseudo-HTML (`<s>` is struck through, `<eos>` is not shown), so labels are escaped, here
+only. Marks: `·ning` continues the word of the token before it · `⁇` after a token unknown to the vocabulary · `␣`, `⇥`,
+`⏎` for tokens made of white space · `☺₁ ☺₂` pieces that are parts of one character · `∅` for an empty one · italics for
 special tokens · `…` where a label was cut.
 """
 
@@ -40,20 +40,20 @@ def quoted(token) -> str:
 
 
 def escape(text: str) -> str:
-    """For plotly's pseudo-HTML, which knows no `&quot;`; `$` too, which a notebook's MathJax would read as a
-    formula."""
+    """Escape for plotly's pseudo-HTML, which has no `&quot;`. `$` is escaped too, because MathJax in a notebook would
+    read a formula."""
     return html.escape(text, quote=False).replace("$", "&#36;")
 
 
 def ticks(tokens: Sequence, limit: int = 12, lines: int = 1) -> list[str]:
-    """One escaped label a token, wrapped after `limit` columns of text and cut after as many `lines`."""
+    """One escaped label for each token, wrapped after `limit` columns of text and cut after `lines` lines."""
     before = (None, *tokens)[: len(tokens)]
     made = [_tick(token, previous, limit, lines) for token, previous in zip(tokens, before, strict=True)]
     return [f"{label}{part and str(part).translate(_SMALL)}" for label, part in zip(made, _parts(tokens))]
 
 
 def _parts(tokens: Sequence) -> list[int | str]:
-    """Of pieces that are the bytes of one character, which one each is, from 1; "" for all others."""
+    """For pieces that are bytes of one character, the number of the byte, from 1; "" for all others."""
     spans = [
         None if token.word is None or token.start == token.end else (token.word, token.start, token.end)
         for token in tokens
@@ -66,7 +66,7 @@ def _parts(tokens: Sequence) -> list[int | str]:
 
 
 def thin(count: int, room: int, keep: int | None = None) -> list[int]:
-    """Positions 0..count-1 to label when only `room` labels fit: evenly spaced, `keep` always among them."""
+    """The positions of 0..count-1 to label when only `room` labels fit: evenly spaced, and always `keep`."""
     every = max(1, math.ceil(count / room))
     if keep is None:
         return list(range(0, count, every))

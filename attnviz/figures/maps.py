@@ -38,7 +38,7 @@ def heatmap(
 
     links : `alignment.Cells` to lay over it: sure links as solid squares, those that are only possible as dashed ones.
     windows : of local attention, (centre, reach) in keys from 0 for each row: a diamond, brackets at the ends.
-    texts : what the pointer reads, of `cell_texts(grid, links)`; made here unless given.
+    texts : the hover texts, from `cell_texts(grid, links)`; made here unless given.
     written : False puts `texts` in short into `layout.meta["cells"]` (see hover.py), for a page that writes them out.
     room : px of the narrowest column that it may stand in: names of columns are left out where they would meet there.
     ValueError if `step` is not a row of the grid, or a link not a cell of it, or there are windows for other rows.
@@ -107,7 +107,7 @@ def _squares(links, dark: bool) -> list[dict]:
 
 
 def _outlined(name: str, path: str, dark: bool, dash: str = "solid") -> list[dict]:
-    """A path in two colours, of which one stands out from any cell."""
+    """A path in two colours, so that one is visible on any cell."""
     return [
         dict(type="path", name=name, path=path, line=dict(color=color, width=width, dash=dash))
         for color, width in ((palette(dark).page, 4), (palette(dark).text, 2))
@@ -130,7 +130,7 @@ def _cells(values: np.ndarray, colors: tuple, span: tuple, bar: dict) -> dict:
 
 
 def _hover(texts: CellTexts | None, written: bool) -> dict:
-    """What the trace says to the pointer. A map so large that it has no texts says numbers."""
+    """The hover text of the trace; numbers alone for a map so large that it has no texts."""
     if texts is None:
         return dict(hovertemplate="query %{y:d}, key %{x:d}, counted from 0: %{z:.2f}<extra></extra>")
     return dict(hovertext=texts.sentences, hoverinfo="text") if written else dict(hoverinfo="text")
@@ -152,7 +152,7 @@ def _frame(grid, step, title, dark: bool, scale: bool, description: str, room: i
 
 
 def _corner(grid, dark: bool) -> dict:
-    """Which side the columns and the rows are."""
+    """The label in the corner: what columns and rows are."""
     place = dict(xref="paper", yref="paper", xanchor="right", yanchor="bottom", xshift=-6, yshift=4)
     return note(f"{grid.sides[1]} →<br>{grid.sides[0]} ↓", dark, x=0, y=1, align="right", **place)
 

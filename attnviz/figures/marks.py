@@ -1,5 +1,5 @@
-"""Marks over cells, as one SVG path each however many cells there are; x to the right, y downwards, a cell 1 wide
-around its place."""
+"""Marks over cells, each kind as one SVG path for any number of cells; x to the right, y downwards. A cell is 1 wide,
+with its place in the middle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STRIPES = 48  # diagonals hatched at most: more would be grey
 
 
 def hatched(hidden: np.ndarray) -> str:
-    """Diagonal stripes through the cells (Q, K) that are True, a stripe through all neighbours at once."""
+    """Diagonal stripes through the cells (Q, K) that are True; neighbours share their stripes."""
     rows, columns = hidden.shape
     every, parts = -(-(rows + columns - 1) // (2 * _STRIPES)), []
     for diagonal in range(0, rows + columns - 1, every):
@@ -23,7 +23,7 @@ def hatched(hidden: np.ndarray) -> str:
 
 
 def crossed(cells: Iterable[tuple[int, int]]) -> str:
-    """A frame round each cell (y, x), and a cross in it."""
+    """A frame around each cell (y, x), and a cross in it."""
     return "".join(
         f"M{x - 0.48},{y - 0.48}H{x + 0.48}V{y + 0.48}H{x - 0.48}Z"
         f"L{x + 0.48},{y + 0.48}M{x + 0.48},{y - 0.48}L{x - 0.48},{y + 0.48}"

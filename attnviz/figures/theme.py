@@ -1,8 +1,8 @@
 """Colours, fonts and the frame around every figure, for light and for dark pages.
 
-The sequential scale climbs evenly in lightness (OKLab) from the page towards its opposite, so it reads in grey and with
-every kind of colour blindness. Lines carry the Okabe-Ito colours, and where these are too pale for the page others that
-stay apart from them with every kind of colour blindness; they differ in dash and marker as well.
+The lightness (OKLab) of the sequential scale changes evenly from that of the page to its opposite, so it can be read in
+grey and with every kind of colour blindness. Lines have the Okabe-Ito colours; where these are too pale for the page,
+others that differ from them with every kind of colour blindness. Lines differ in dash and marker as well.
 """
 
 from __future__ import annotations
@@ -86,9 +86,10 @@ def palette(dark: bool) -> Theme:
 
 
 def lines(names: Iterable[str], dark: bool = False) -> dict[str, Line]:
-    """name -> Line. A known mechanism keeps its colour whichever are shown together; other names take what is free.
+    """name -> Line. A known mechanism always has the same colour; other names get the colours that are free.
 
-    A name is known when it holds a mechanism's, in whatever spelling: `luong-dot`, `Luong dot`, `en-de/luong-dot`.
+    A name is known if it contains the name of a mechanism, in any spelling: `luong-dot`, `Luong dot`,
+    `en-de/luong-dot`.
     """
     names = list(dict.fromkeys(names))
     slots: dict[str, int] = {}
@@ -166,12 +167,12 @@ def scale_bar(values: list, texts: list) -> dict:
 
 
 def note(text: str, dark: bool, **place) -> dict:
-    """One annotation in small quiet type; `place` takes plotly's x, y, xref, yref, anchors and shifts."""
+    """One annotation in small muted type; `place` takes plotly's x, y, xref, yref, anchors and shifts."""
     return dict(text=text, showarrow=False, font=dict(size=11, color=palette(dark).muted), **place)
 
 
 def build(data: list[dict], layout: dict) -> Chart:
-    """A Chart without plotly's check of every property on the way in, which takes four times as long as all the rest.
+    """A Chart, made without plotly's check of every property, which takes four times as long as everything else.
 
     The tests check our figures in full; later changes to the figure are checked as usual.
     """

@@ -1,4 +1,4 @@
-"""What statistics and patterns are called in charts and tables: each name is here, and nowhere else."""
+"""The names of statistics and patterns in charts and tables."""
 
 from attnviz.patterns import PATTERNS
 

@@ -95,7 +95,7 @@ def difference_words(value: float, first: str, second: str) -> str:
 
 
 def lines_words(grids: Sequence, least: float) -> str:
-    """For which weights a picture of lines from token to token (`token_lines`) has lines, and how to read it."""
+    """Which weights have lines in `token_lines`, and how to read the picture."""
     if not any((np.where(grid.visible, np.nan_to_num(grid.weights), 0) >= least).any() for grid in grids):
         return f"No weight reaches {least:g}, so there are no lines: attention is spread almost evenly"
     return (

@@ -1,5 +1,5 @@
-"""How far each layer looks: the share of its weight by distance, a line a layer, the deeper the darker (lighter on
-dark)."""
+"""How far each layer looks: the share of its weight by distance, one line for each layer. Deeper layers are darker (on
+a dark page lighter)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _lines(frame: pd.DataFrame, layers: list[int], colors: Theme) -> list[dict]:
 
 
 def _peaks(frame: pd.DataFrame) -> str:
-    """At which distance each layer has most weight, in words."""
+    """The distance with most weight in each layer, in words."""
     best = frame.loc[frame.groupby("layer", sort=False)["weight"].idxmax()]
     return "; ".join(
         f"layer {row.layer + 1} most at {_away(row.distance)}, {row.weight:.0%}" for row in best.itertuples()

@@ -1,7 +1,6 @@
 """A heatmap whose cells are heads: its cells, its axes and its words, for `overview` and `head_map`.
 
-`customdata` of a cell is its [layer, head], counted from 0, which is what a click brings. In words layers and heads
-count from 1.
+`customdata` of a cell is its [layer, head], counted from 0; a click returns it. Texts count layers and heads from 1.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def values_by_head(table: pd.DataFrame | None, kind: str, column: str) -> dict[H
 
 
 def placed(rows: Rows) -> Iterator[tuple[int, int, Head]]:
-    """Row, column and head of each place that has one."""
+    """Row, column and head of each place that has a head."""
     return ((y, x, head) for y, row in enumerate(rows) for x, head in enumerate(row) if head is not None)
 
 
@@ -49,7 +48,7 @@ def head_name(head: Head) -> str:
 
 
 def extremes(column: str, values: dict[Head, float]) -> str:
-    """Which heads have the highest and the lowest value, in words; nothing when none has one."""
+    """The heads with the highest and the lowest value, in words; "" if no head has a value."""
     finite = {head: value for head, value in values.items() if not math.isnan(value)}
     if not finite:
         return ""
@@ -67,9 +66,10 @@ def cells(
     color: str | None = None,
     span: tuple[float, float] | None = None,
 ) -> dict:
-    """A cell a head, in the colour of a column of `columns`, or clear; it takes pointer and click.
+    """One cell for each head, in the colour of a column of `columns`, or transparent. It reacts to pointer and click.
 
-    columns : name -> value of each head; the pointer reads them all. span : from which value to which the colours go.
+    columns : name -> value of each head; the hover text has all of them. span : the values at the ends of the colour
+        scale.
     """
     values = columns[color] if color else {}
     z = np.array([[values.get(head, math.nan) for head in row] for row in rows], dtype=np.float32)
@@ -99,7 +99,7 @@ def cells(
 
 
 def _spoken(head: Head | None, columns: dict[str, dict[Head, float]]) -> str:
-    """What the pointer reads: the head, and its value in each column."""
+    """The hover text: the head, and its value in each column."""
     if head is None:
         return ""
     values = (
@@ -110,7 +110,7 @@ def _spoken(head: Head | None, columns: dict[str, dict[Head, float]]) -> str:
 
 
 def _scale(z: np.ndarray, dark: bool) -> tuple[tuple[str, ...], tuple[float, float]]:
-    """Colours and their span: both sides of 0 when some values are below it, else from the lowest to the highest."""
+    """Colours and their span: diverging around 0 if some values are negative, else from the lowest to the highest."""
     colors, finite = palette(dark), z[~np.isnan(z)].astype(float)
     if not finite.size:
         return colors.diverging[4:1:-1], (0.0, 1.0)
@@ -137,7 +137,7 @@ def frame(
 ) -> dict:
     """The layout. ordered : heads have their names above them, not layers and heads along the axes.
 
-    scale : is there a scale? highest : px of a row at most.
+    scale : with a colour scale. highest : the largest height of a row in px.
     """
     down, across = len(rows), len(rows[0])
     tall = min(max(_ROOM / down, _LEAST), highest) * (1 + LABEL * ordered)

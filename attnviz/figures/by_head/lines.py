@@ -1,7 +1,7 @@
 """Token-to-token lines: queries on the left, keys on the right, and a line for each weight that is large enough to see.
 
-A line is as strong as its weight. Lines of one head and one strength are one path, so a picture holds a few paths, not
-a line a weight; those of the chosen query stand out. Up to four heads, in a colour each.
+A larger weight has a stronger line. All lines of one head and one strength are one path, so a picture has few paths.
+Lines of the chosen query stand out. Up to four heads, each in its own colour.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def token_lines(
     least: float | None = None,
     dark: bool = False,
 ) -> Chart:
-    """Lines of one to four heads (Grids of the same tokens) for weights of at least `least`; the rest is not drawn.
+    """Lines of one to four heads (Grids of the same tokens) for weights of at least `least`.
 
     least : None for `line_threshold(grids)`.
-    step : the query whose lines stand out, the others faint. A click on a token on the left has its query as
+    step : the query whose lines stand out; the others are faint. A click on a token on the left returns its query as
     `customdata`. ValueError when the grids have not the same tokens, or `step` is no query, or `least` is not above 0
     and at most 1, as below a share of 1 / least lines leave each query.
     """
@@ -68,8 +68,8 @@ def token_lines(
 
 
 def line_threshold(grids: Sequence) -> float:
-    """The weight from which on lines are drawn: 0.05, or less where attention is spread so thin that most queries would
-    have no line; 0.05 again where that would be more lines than one can tell apart."""
+    """The smallest weight that gets a line: 0.05, or less where attention is so flat that most queries would have no
+    line; 0.05 again if there would then be too many lines to tell apart."""
     weights = [np.where(grid.visible, np.nan_to_num(grid.weights), 0) for grid in grids]
     for least in _LIMITS:
         if sum(int((visible >= least).sum()) for visible in weights) > _SEEN:
@@ -95,7 +95,7 @@ def _check(grids: Sequence, step: int | None, least: float) -> None:
 
 
 def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, color: str, step: int | None) -> list[dict]:
-    """Lines in groups of like strength, a shape each, for Plotly is quick with these; x from 0 to 1, y in query
+    """Lines in groups of similar strength, one shape for each group, which Plotly draws fast; x from 0 to 1, y in query
     positions."""
     weights = grid.weights[queries, keys]
     strength = np.ceil(weights * _STRENGTHS)
@@ -121,7 +121,7 @@ def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, color: str
 
 
 def _tokens(grids: Sequence, side: int, step: int | None, dark: bool) -> dict:
-    """A mark for each token, which the pointer finds; side : 0 for the queries, 1 for the keys."""
+    """A mark for each token, for hover text and clicks; side : 0 for the queries, 1 for the keys."""
     tokens, colors = (grids[0].queries, grids[0].keys)[side], palette(dark)
     spoken = (_spoken_queries, _spoken_keys)[side](grids)
     marks = [colors.outline if side == 0 and i == step else colors.muted for i in range(len(tokens))]
@@ -140,7 +140,7 @@ def _tokens(grids: Sequence, side: int, step: int | None, dark: bool) -> dict:
 
 
 def _spoken_queries(grids: Sequence) -> list[str]:
-    """Where each query looks, a line a head."""
+    """Where each query looks, one line of text for each head."""
     steps = range(len(grids[0].queries))
     said = [
         [f"{_name(grid).capitalize()}<br>{labels.escape(text)}" for text in row_sentences(grid, steps)]
@@ -150,7 +150,7 @@ def _spoken_queries(grids: Sequence) -> list[str]:
 
 
 def _spoken_keys(grids: Sequence) -> list[str]:
-    """Which query looks most at each key, a line a head."""
+    """Which query looks most at each key, one line of text for each head."""
     spoken = [labels.escape(labels.quoted(token)) for token in grids[0].keys]
     queries = [labels.escape(labels.quoted(token)) for token in grids[0].queries]
     for grid in grids:

@@ -1,7 +1,7 @@
-"""Many small maps in one PNG of 8-bit colours: what keeps 144 heads quick at any length.
+"""Many small maps in one PNG of 8-bit colours, so that 144 heads are fast at any length.
 
-A screen has no room for more, so a long map is pooled: each of its cells then is the LARGEST weight of a block of
-tokens, which keeps a thin diagonal in sight. Hidden cells are hatched, not drawn as zero. H heads, Q queries, K keys.
+A long map is pooled, because a screen has too few pixels: each cell is then the LARGEST weight of a block of tokens, so
+a thin diagonal stays visible. Hidden cells are hatched, not drawn as zero. H heads, Q queries, K keys.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLEAR, _PAGE, _HATCH = (
 
 
 def block(queries: int, keys: int) -> tuple[int, int]:
-    """Tokens that a cell of a pooled map stands for, downwards and across; 1 by 1 up to 64 tokens."""
+    """The number of queries and of keys in one cell of a pooled map; 1 and 1 up to 64 tokens."""
     return -(-queries // MOST), -(-keys // MOST)
 
 
@@ -37,7 +37,7 @@ def pool(weights: np.ndarray) -> np.ndarray:
 
 
 def _largest(weights: np.ndarray, every: int) -> np.ndarray:
-    """(H, Q, K) -> (H, ceil(Q / every), K): the largest of each `every` rows, whole rows at a time, which is fast."""
+    """(H, Q, K) -> (H, ceil(Q / every), K): the largest of each `every` rows. It works on whole rows, which is fast."""
     if every == 1:
         return weights
     pooled = weights[:, ::every].copy()
@@ -54,11 +54,11 @@ def png(
     margins: tuple[float, float] = (0, 0),
     root: bool = False,
 ) -> bytes:
-    """Rows of pooled maps (q, k), None for no map, as one picture in the colours of a theme; clear between and round
-    them.
+    """Rows of pooled maps (q, k), None for no map, as one picture in the colours of a theme; transparent between
+    and around them.
 
     visible : bool (q, k), shared by all maps. margins : above each map, and on its other sides, as shares of its side.
-    root : shades follow the square root of a weight instead of the weight, which lets faint patterns show.
+    root : colours follow the square root of the weights, which makes faint patterns visible.
     """
     down, across = (max(1, _SIDE // size) for size in visible.shape)
     seen = visible.repeat(down, 0).repeat(across, 1)
@@ -83,7 +83,7 @@ def png(
 
 
 def address(picture: bytes) -> str:
-    """A PNG as the address of itself."""
+    """A PNG as a data URL."""
     return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
 
 
@@ -97,7 +97,7 @@ def _shades(weights: np.ndarray, root: bool) -> np.ndarray:
 
 
 def _encode(pixels: np.ndarray, colors: np.ndarray) -> bytes:
-    """pixels (height, width) uint8, places in colors (n, 3); the first colour is clear.
+    """pixels (height, width) uint8, indices into colors (n, 3); the first colour is transparent.
 
     PNG, W3C 2003, sec. 10 and 11.
     """

@@ -23,8 +23,8 @@ _GAP = 0.035  # round a map, as a share of its side; with a frame twice that
 
 
 def arranged(trace: Trace, kind: str, table: pd.DataFrame | None = None, order: str | None = None) -> Rows:
-    """The heads of a kind as the overview lays them out, row by row: a row a layer; or by a column of the table,
-    highest first.
+    """The heads of a kind in rows, as the overview shows them: one row for each layer; or sorted by a column of the
+    table, highest first.
 
     None where a layer has fewer heads than another, and after the last head. Heads without a value (NaN) come last.
     """
@@ -61,8 +61,8 @@ def overview(
 
     table : of `heads.table`; order : the column that heads are sorted by, highest first; color : the column that frames
         show.
-    root : shades follow the square root of weights, which lets faint patterns show. off : heads that are switched off,
-    which are greyed and crossed out.
+    root : colours follow the square root of the weights, which makes faint patterns visible. off : heads that are
+    switched off; they are grey and crossed out.
     A map of more than 64 tokens a side is pooled, each cell the largest weight of its block; what a query cannot see is
     hatched. ValueError when the table lacks the column, or the trace the kind.
     """
@@ -82,7 +82,7 @@ def overview(
 def _picture(trace: Trace, kind: str, rows: Rows, gaps: tuple[float, bool], root: bool, dark: bool) -> dict:
     """The maps as one image over all cells.
 
-    gaps : round each map, as a share of its side; and is there a name above it?
+    gaps : around each map, as a share of its side; and whether there is a name above it.
     """
     maps = {m.layer: m for m in trace.maps if m.kind == kind}
     pooled = {layer: mosaic.pool(m.weights) for layer, m in maps.items()}
@@ -95,7 +95,7 @@ def _picture(trace: Trace, kind: str, rows: Rows, gaps: tuple[float, bool], root
 
 
 def _cross_out(places: list[tuple[int, int]], rows: Rows, cells: dict, frame: dict, dark: bool) -> None:
-    """Heads that are switched off, by place: as marks, in what the pointer reads, and in the description."""
+    """Show heads (by place) as switched off: marks, hover text and description."""
     colors = palette(dark)
     frame["shapes"] = [
         dict(
@@ -114,7 +114,7 @@ def _cross_out(places: list[tuple[int, int]], rows: Rows, cells: dict, frame: di
 
 
 def _names(rows: Rows, dark: bool) -> dict:
-    """Which head each map is, above it."""
+    """The names above the maps."""
     places = list(placed(rows))
     return dict(
         type="scatter",
@@ -130,7 +130,7 @@ def _names(rows: Rows, dark: bool) -> dict:
 
 
 def _shown(trace: Trace, kind: str, rows: Rows, root: bool) -> str:
-    """What each map is, in words."""
+    """The description: what the maps are."""
     first = trace.map(kind)
     (queries, keys), sides = first.weights.shape[1:], trace.sides(first)
     blocks, count = mosaic.block(queries, keys), len(list(placed(rows)))

@@ -1,4 +1,4 @@
-"""One number a head as a map: layers downwards, heads across."""
+"""One number for each head as a map: layers downwards, heads across."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def head_map(
     dark: bool = False,
     span: tuple[float, float] | None = None,
 ) -> Chart:
-    """One number a head, layers downwards and heads across; around 0 in two colours when some are below 0.
+    """One number for each head, layers downwards and heads across; in two colours around 0 if some are negative.
 
-    span : what the colours go from and to; else from the lowest number to the highest.
+    span : the numbers at the ends of the colour scale; by default the lowest and the highest.
     frame : with columns kind, of which there must be one, layer, head and `column`; a head with NaN is a gap.
     """
     kinds = list(dict.fromkeys(frame["kind"])) if "kind" in frame else []

@@ -32,7 +32,8 @@ def by_step(
     tokens: bool = True,
     dark: bool = False,
 ) -> Chart:
-    """Entropy, maximum weight and effective positions by step, a line a mechanism; dotted: uniform over `keys` keys.
+    """Entropy, maximum weight and effective positions by step, a line for each mechanism; dotted: uniform attention
+    over `keys` keys.
 
     frames : mechanism -> frame with columns step, token, entropy_nats, max_weight, effective_entropy
     keys : one number, or one a step where steps see more or fewer keys, as in a decoder (0: a gap). None when the maps
@@ -131,12 +132,12 @@ def _panels(frames, keys: int | list[int] | None, step: int | None, shared: bool
 
 
 def _levels(uniform, keys: int | list[int] | None) -> float | list[float | None] | None:
-    """Where uniform attention lies: a level, a level a step (None: nothing to see there), or nowhere."""
+    """The level of uniform attention: one level, one for each step (None: no keys), or none."""
     return [uniform(count) if count else None for count in keys] if isinstance(keys, list) else keys and uniform(keys)
 
 
 def _top(frames, statistic: str, level) -> float:
-    """Where an axis ends, so that every line and the reference are seen whole."""
+    """The end of an axis, so that every line and the reference fit."""
     level = max(height for height in level if height is not None) if isinstance(level, list) else level
     largest = pd.concat([frame[statistic] for frame in frames.values()]).max()
     return max(1.12 * max(level or 0, 0 if pd.isna(largest) else largest), 0.1)
