@@ -1,4 +1,4 @@
-"""The dashboard: `streamlit run dashboard/app.py`. Here the server starts; what a visit runs is page.py."""
+"""The dashboard: `streamlit run dashboard/app.py`. This file starts the server; every visit runs page.py."""
 
 import sys
 from pathlib import Path

@@ -24,14 +24,14 @@ _component = st.components.v2.component(
 
 
 def plots(cells: Sequence[Cell], key: str) -> None:
-    """Show figures side by side, each under its words; `layout.meta["description"]` is what a screen reader says of
-    one."""
+    """Show figures side by side, each under its words; a screen reader reads the description of a
+    figure."""
     drawn = [{"words": words, "figure": _json(figure)} for words, figure in cells]
     _component(key=f"chart-{key}", data={"cells": drawn, "row": None})
 
 
 def stepped(cells: Sequence[dict], row: int, key: str) -> None:
-    """Bars side by side that follow the step in the browser, without asking the server.
+    """Bars side by side that follow the step in the browser, without a request to the server.
 
     A cell holds `figure` (the bars of any step; None for words alone), `ended` (words for a step that this text does
     not have) and `steps`: for each its `words`, and with a figure `weights` (None: hidden), `hover` and `spoken`. row :

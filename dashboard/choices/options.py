@@ -25,14 +25,15 @@ def model(pair: str, mechanism: str) -> str:
 
 
 def title(mechanism: str) -> str:
-    """A mechanism's short name, its own alone: `Bahdanau`, but `Luong general`, for there are several of Luong's."""
+    """A mechanism's short name, unique on the page: `Bahdanau`, but `Luong general`, because there are several of
+    Luong's."""
     family, _, variant = MECHANISMS[mechanism].title.partition(" · ")
     alone = sum(other.title.partition(" · ")[0] == family for other in MECHANISMS.values()) == 1
     return family if alone else f"{family} {variant}"
 
 
 def model_title(model: str) -> str:
-    """One of the models of the page Heads and layers."""
+    """The name of one of the models of the page Heads and layers."""
     if model in _MODEL_TITLES:
         return _MODEL_TITLES[model]
     name = ModelName.parse(model)
@@ -40,7 +41,7 @@ def model_title(model: str) -> str:
 
 
 def kind_title(kind: str) -> str:
-    """A kind of attention without what is in brackets: `Cross-attention`."""
+    """The name of a kind of attention without brackets: `Cross-attention`."""
     return KINDS[kind].split(" (")[0]
 
 

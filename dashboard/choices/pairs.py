@@ -1,4 +1,4 @@
-"""The language pairs and other tasks as the page offers them; what it says of each is in attnviz.data.tasks.
+"""The language pairs and other tasks in the order of the page. Their texts are in attnviz.data.tasks.
 
 No Streamlit here.
 """
@@ -36,7 +36,7 @@ def ordered(names: Sequence[str]) -> list[str]:
 
 
 def first(mechanisms: Sequence[str]) -> list[str]:
-    """What is shown before anything is chosen, of the mechanisms on offer."""
+    """The mechanisms that are shown before anything is chosen."""
     return [name for name in FIRST if name in mechanisms] or list(mechanisms[:3])
 
 

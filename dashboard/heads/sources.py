@@ -1,5 +1,5 @@
-"""Where the page of heads has its traces from: a trained model of the project, a model that a person has for the
-transformers library, or a trace that one has saved. Three cases of `scene.Source`."""
+"""Where the page of heads gets its traces: a trained model of the project, a Hugging Face model, or a saved trace.
+Three cases of `scene.Source`."""
 
 from dataclasses import dataclass, field
 
@@ -81,7 +81,7 @@ class Own:
 
     @property
     def limit(self) -> int:
-        """Tokens that it can be shown."""
+        """The number of tokens of the longest text."""
         return caches.model(self.name).limit
 
     @property

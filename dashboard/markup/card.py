@@ -1,6 +1,6 @@
 """The card of a model as HTML, one click away beside its name. Any field of a card may be missing.
 
-A `details` element: the browser opens it, so that the page asks the server for nothing and draws nothing again.
+A `details` element, which the browser opens without a request to the server.
 """
 
 import html
@@ -51,7 +51,7 @@ def _facts(card: dict) -> Iterator[tuple[str, str]]:
 
 
 def _how(card: dict) -> Iterator[tuple[str, str]]:
-    """What it takes to train it again."""
+    """How to train it again."""
     yield "Model", _listed(_dict(card, "options"))
     yield "Settings", _settings(_dict(card, "settings"))
     for start in provenance.runs(card)[:-1]:
@@ -125,7 +125,8 @@ def _scores(scores: dict) -> str:
 
 
 def _measured(scores: dict) -> Iterator[tuple[str, dict]]:
-    """In words which text, decoded how -> its scores; then those on the sentences of it that training has not seen."""
+    """text and way of decoding, in words -> its scores; then those on its sentences that are not in the training
+    data."""
     for key in scores:
         entry = _dict(scores, key)
         beam = _number(entry, "beam", "{}")

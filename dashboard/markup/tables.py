@@ -36,12 +36,12 @@ def table(
 
 
 def cell(value: float, form: str, seen: bool = True) -> str:
-    """A number; a dash for what cannot be seen or is undefined."""
+    """A number; a dash for a hidden or undefined one."""
     return format(value, form) if seen and math.isfinite(value) else "–"
 
 
 def grid_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, form: str) -> str:
-    """Values (Q, K) on the tokens of a map; of a large one the largest of each row."""
+    """Values (Q, K) with the tokens of a map; for a large map only the largest of each row."""
     if values.size > _CELLS:
         return _largest_table(caption, grid, languages, values, form)
     columns = [labels.plain(token.text) for token in grid.keys]
@@ -53,7 +53,7 @@ def grid_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, fo
 
 
 def _largest_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, form: str) -> str:
-    """The keys of each row that have the largest values, whatever their sign."""
+    """The keys with the largest absolute values in each row."""
     order = np.argsort(-np.nan_to_num(np.abs(np.where(grid.visible, values, np.nan)), nan=-1), axis=1, kind="stable")[
         :, :_LARGEST
     ]

@@ -1,4 +1,4 @@
-"""The terms of the pages, each in two lines with its formula, which opens where the term stands."""
+"""The terms of the pages, each explained in two lines with its formula. An explanation opens at its term."""
 
 import html
 from dataclasses import dataclass

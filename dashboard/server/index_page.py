@@ -1,6 +1,6 @@
-"""What the browser is given first: Streamlit's index page, which then also loads Plotly at once.
+"""The first answer to the browser: Streamlit's index page, changed so that it loads Plotly at once.
 
-Streamlit's own Plotly comes only when a first `st.plotly_chart` has come; here it is read while the models still are.
+Streamlit loads its own Plotly only with the first `st.plotly_chart`; here it loads while the server reads the models.
 vendor/ holds the `cartesian` build of the plotly.js that the plotly package draws with: a third of the whole in size
 and in the time to start. From https://www.npmjs.com/package/plotly.js-cartesian-dist-min, unchanged, MIT licence.
 """
@@ -28,7 +28,7 @@ HERE = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).
 
 
 def script_hashes() -> list[str]:
-    """Of the scripts that stand in the page itself, `sha256-…` each, for its content security policy."""
+    """The hashes `sha256-…` of the scripts inside the page, for its content security policy."""
     scripts = re.findall(r"<script>(.*?)</script>", INDEX.read_text(encoding="utf-8") + HERE, re.DOTALL)
     digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
     return [f"sha256-{base64.b64encode(digest).decode()}" for digest in digests]

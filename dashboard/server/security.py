@@ -58,7 +58,7 @@ def policy(script_hashes: Iterable[str]) -> str:
 
 
 def headers() -> dict[str, str]:
-    """What every answer says to the browser.
+    """The headers of every answer.
 
     The address of the page holds the sentence, so no other site is told it.
     """
@@ -79,7 +79,7 @@ def own_names() -> frozenset[str]:
 
 
 class Guard:
-    """ASGI middleware: refuses what is not meant for this server, and sends `headers` with every answer."""
+    """ASGI middleware: refuses requests for other names than this server's, and sends `headers` with every answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,4 +1,4 @@
-"""What all sessions share, because nothing in it can change: models, tokenizers and traces. The only file with
+"""Values that all sessions share because they cannot change: models, tokenizers and traces. The only file with
 `st.cache_*`.
 
 Each function takes names and texts. Behind it is a cached one that also takes a stamp of the model's files, so that a
@@ -49,7 +49,7 @@ def effect(name: str, text: str, off: tuple, target: str | None = None):
 
 
 def importance(name: str, text: str, target: str | None, only: list):
-    """The heads of `only` switched off in turn: an iterator, to be stopped whenever."""
+    """The heads of `only` switched off in turn: an iterator that can be stopped at any time."""
     from attnviz import ablation
 
     return ablation.importance(model(name), text, target, only)
@@ -72,7 +72,7 @@ def fingerprint(name: str) -> str:
 
 
 def context_width(name: str) -> int:
-    """Numbers in the one vector that stands for the sentence, of a model without attention."""
+    """The width of the vector that stands for the sentence in a model without attention."""
     return _trained(*key(name)).model.summary.out_features
 
 

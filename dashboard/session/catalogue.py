@@ -1,4 +1,4 @@
-"""Which models the page offers: the checkpoints below one folder. No torch, and nothing is read but their JSON."""
+"""The models that the page offers: the checkpoints below one folder. No torch; only their JSON files are read."""
 
 import os
 from pathlib import Path
@@ -15,9 +15,9 @@ def root() -> Path:
 
 
 def offered() -> dict[str, list[str]]:
-    """pair -> its mechanisms, in the order of `MECHANISMS`; a checkpoint may turn out to be damaged.
+    """pair -> its mechanisms, in the order of `MECHANISMS`. A checkpoint may be damaged.
 
-    Where there is none at all, what ought to be there: the page then says that it is missing.
+    Without any checkpoint, the default models, so that the page can say that they are missing.
     """
     mechanisms: dict[str, list[str]] = {}
     for name in map(ModelName.parse, checkpoint_files.names(root())):
@@ -34,13 +34,12 @@ def many_headed() -> list[str]:
 
 
 def many_headed_of(pair: str) -> list[str]:
-    """Those of a language pair."""
+    """The models of a language pair with several heads in a layer."""
     return [str(ModelName(pair, name)) for name in offered().get(pair, []) if MECHANISMS[name].multi_head]
 
 
 def layers_and_heads(model: str | None) -> tuple[int, int]:
-    """Of a model with several heads in a layer, as it was trained; (1, 1) when there is none or it cannot be read: then
-    it is not shown either."""
+    """The numbers of layers and heads of a model; (1, 1) for None, or when its config cannot be read."""
     if model is None:
         return 1, 1
     try:

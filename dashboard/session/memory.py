@@ -1,5 +1,5 @@
-"""What one session remembers: the last scene that could be drawn, so that a text that fails takes nothing off the page;
-the visitor's step and difference map; an uploaded trace; and the heads measured so far."""
+"""What one session remembers: the last scene that was drawn, which stays on the page when the next one fails; the
+visitor's step and difference map; an uploaded trace; and the heads measured so far."""
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""What goes along from page to page of one session, and what each page keeps for itself.
+"""The values of controls that a visitor takes from page to page, and those that each page keeps for itself.
 
-Streamlit forgets the widgets of a page that is left, or hands their values to widgets of the same name on the next
-page, as it happens. A link that opens a page begins a session, so what it says stands.
+Streamlit drops the widgets of a page that is left, or gives their values to widgets of the same name on the next page.
+A link that opens a page begins a session, so the values in its address are kept.
 """
 
 from collections.abc import MutableMapping
@@ -23,8 +23,7 @@ _PAGE, _KEPT = "page", "kept"
 
 
 def arrive(page: str, session: MutableMapping) -> dict[str, str | list[str]]:
-    """Where another page was left for this one, put into the session what goes along -> what of it the address must
-    say.
+    """If the visitor comes from another page, put the values to take along into the session -> those for the address.
 
     Call it at the top of each run, before there is any widget. page : `heads`, or any other name.
     """
@@ -55,7 +54,7 @@ def _models(session: MutableMapping, page: str) -> dict:
 
 
 def _word(key: str, value) -> str | list[str]:
-    """As the widget writes it into the address."""
+    """A value as its widget writes it into the address."""
     if isinstance(value, bool):
         return str(value).lower()
     words = {
@@ -71,8 +70,7 @@ def _word(key: str, value) -> str | list[str]:
 
 
 def _sentence(session: MutableMapping, before: str, page: str) -> dict:
-    """The sentence, where the next page reads its language; and the pair: there the pair of the model, here the model
-    of the pair."""
+    """The sentence, if the next page reads its language, and the pair (from the model) or the model (from the pair)."""
     offered, asked = catalogue.offered(), session.get("model")
     pair = session.get("pair", next(iter(offered)))
     # The languages of a user's own model are not known.

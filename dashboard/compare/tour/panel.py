@@ -1,5 +1,5 @@
-"""The tour on the page: offered once, one stop at a time, and the answer behind a click. What is asked is in "
-"stops.py."""
+"""The tour on the page: offered once, one stop at a time, and the answer behind a click. The questions are in
+stops.py."""
 
 import html
 
