@@ -32,8 +32,7 @@ def by_step(
     tokens: bool = True,
     dark: bool = False,
 ) -> Chart:
-    """Entropy, maximum weight and effective positions by step, a line for each mechanism; dotted: uniform attention
-    over `keys` keys.
+    """Entropy, maximum weight and effective positions by step, a line for each mechanism; dotted: uniform attention.
 
     frames : mechanism -> frame with columns step, token, entropy_nats, max_weight, effective_entropy
     keys : one number, or one a step where steps see more or fewer keys, as in a decoder (0: a gap). None when the maps
