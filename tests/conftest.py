@@ -1,6 +1,8 @@
 """What several test files share."""
 
+import functools
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -10,6 +12,14 @@ settings.load_profile("attnviz")
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch: the models are small, and the test processes share the cores
 os.environ["TORCHDYNAMO_DISABLE"] = "1"  # torch.compile takes seconds, more than it saves here
 os.environ.pop("ATTNVIZ_DATA", None)  # no data but what a test gives
+
+
+def pytest_collection_finish(session):
+    """Streamlit's test driver reads the metadata of every installed package for every app: once is enough."""
+    if "streamlit.testing.v1" in sys.modules:
+        from streamlit.components.v2 import manifest_scanner
+
+        manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +76,7 @@ def folder(tmp_path_factory):
     return lambda family: written.get(family) or written.setdefault(family, families.write(root / family, family))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def load(folder):
     """family of the transformers library -> the model by the real path, loaded once."""
     import attnviz

@@ -47,9 +47,7 @@ def trace(
             AttentionMap(kind, layer, softmax(3 * rng.normal(size=(heads, *shapes[kind])), visible))
             for layer in range(layers)
         ]
-    chances = np.sort(softmax(3 * rng.normal(size=(len(queries), 8))), axis=-1)[:, ::-1].astype(
-        float
-    )  # (T, 8), falling
+    chances = np.sort(softmax(3 * rng.normal(size=(len(queries), 8))), axis=-1)[:, ::-1].astype(float)  # (T, 8)
     alternatives = tuple(
         (Alternative(token.text, row[0]), *(Alternative(f"other{i}", row[i]) for i in range(1, 5)))
         for token, row in zip(queries, chances.tolist())

@@ -1,0 +1,64 @@
+"""How long files and functions are, how many lie in a folder, where tests lie, and what the code may not hold."""
+
+import ast
+
+from source_files import DASHBOARD, LIBRARY, ROOT, TESTS, below_root, nodes
+
+LINES, FUNCTION_LINES, FILES = 250, 40, 11
+OF_THE_WHOLE = ("browser", "hostile")  # folders of tests that belong to no folder of the product
+MORE_FILES = {
+    "attnviz/training": 12,  # until the code that trains on everyday language has its own folder
+    "tests/hostile": 14,
+}
+
+
+def test_files_and_functions_are_short():
+    long = []
+    for path in LIBRARY + DASHBOARD + TESTS:
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        long += [f"{below_root(path)}: {lines} lines"] * (lines > LINES)
+        for node in nodes(path):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = node.end_lineno - node.lineno + 1
+                long += [f"{below_root(path)}: {node.name} has {lines} lines"] * (lines > FUNCTION_LINES)
+    assert long == []
+
+
+def test_no_assert_and_no_bare_except_in_the_code():
+    """Errors name what was wanted, and the exception; asserts live in tests."""
+    for path in LIBRARY + DASHBOARD:
+        for node in nodes(path):
+            bare = isinstance(node, ast.ExceptHandler) and node.type is None
+            assert not isinstance(node, ast.Assert) and not bare, f"{below_root(path)} line {node.lineno}"
+
+
+def test_values_have_names_that_say_what_they_are():
+    for path in LIBRARY + DASHBOARD:
+        for node in nodes(path):
+            names = {getattr(node, "id", None), getattr(node, "arg", None), getattr(node, "attr", None)}
+            assert not names & {"found", "known", "one"}, f"{below_root(path)} line {node.lineno}: say what it is"
+
+
+def test_the_caches_are_in_files_of_that_name():
+    """They say what sessions share."""
+    for path in DASHBOARD:
+        uses = {node.attr for node in nodes(path) if isinstance(node, ast.Attribute)}
+        assert path.name == "caches.py" or not uses & {"cache_data", "cache_resource"}, path
+
+
+def test_folders_are_small():
+    """One finds one's way in them."""
+    folders = {path.parent for path in LIBRARY + DASHBOARD + TESTS}
+    counts = {below_root(folder): len(list(folder.glob("*.py"))) for folder in folders}
+    assert {name: count for name, count in counts.items() if count > MORE_FILES.get(name, FILES)} == {}
+
+
+def test_tests_lie_where_the_thing_they_test_lies():
+    """tests/figures/inside tests attnviz/figures/inside, tests/dashboard/heads tests dashboard/heads."""
+    folders = {path.parent.relative_to(ROOT / "tests") for path in TESTS if path.name.startswith("test_")}
+    astray = []
+    for folder in folders:
+        things = [ROOT / folder, ROOT / "attnviz" / folder, (ROOT / "attnviz" / folder).with_suffix(".py")]
+        if folder.parts and folder.parts[0] not in OF_THE_WHOLE and not any(thing.exists() for thing in things):
+            astray.append(folder.as_posix())
+    assert astray == []
