@@ -76,6 +76,7 @@ async function chart(plot, [first, ...others], layout) {
   if (plot.meta.cells) first.hovertext = sentences(plot.meta.cells);
   await window.Plotly.react(plot, [first.colorbar ? { ...first, showscale: false } : first, ...others], layout, CONFIG);
   if (first.colorbar) legend(plot, first);
+  else plot.querySelector(":scope > .scale")?.remove(); // of the figure before
 }
 
 // Tokens and the lines between them. While the tokens stay, only the lines and what the pointer reads (bridge.js) are new.

@@ -1,12 +1,19 @@
 """What a chapter of the page Learn is. No Streamlit here."""
 
 import html
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from dashboard.browser.plot import Cell
 from dashboard.choices.chapters import TITLES
+
+
+def _symbols(text: str) -> str:
+    """Text with `x_tj` and `W^Q` as HTML with subscripts and superscripts."""
+    subscripts = re.sub(r"_([\w−]+)", r"<sub>\1</sub>", html.escape(text))
+    return re.sub(r"\^(\w)", r"<sup>\1</sup>", subscripts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +26,8 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Chapter:
-    """key : in the address. story : paragraphs, HTML. symbols : each symbol of the chapter and what it stands for.
+    """key : in the address. story : paragraphs, HTML. symbols : each symbol of the chapter and what it stands for, as
+    text with `_` before a subscript and `^` before a superscript.
     question, answer : HTML. path, query : the page that the link opens, and its state; ask : what to do there.
     draw : dark -> the pictures; called when the chapter is open. ValueError where a model is missing.
     """
@@ -46,7 +54,7 @@ class Chapter:
     def words(self) -> str:
         """The story and its symbols, HTML."""
         paragraphs = "".join(f"<p>{paragraph}</p>" for paragraph in self.story)
-        terms = "".join(f"<dt>{html.escape(name)}</dt><dd>{words}</dd>" for name, words in self.symbols.items())
+        terms = "".join(f"<dt>{_symbols(name)}</dt><dd>{_symbols(words)}</dd>" for name, words in self.symbols.items())
         return f'<div class="story">{paragraphs}<dl class="symbols">{terms}</dl></div>'
 
     def exercise(self) -> str:

@@ -21,9 +21,12 @@ def marked(before: str, after: str, language: str) -> tuple[str, str]:
 
 
 def _units(text: str) -> list[str]:
-    """Words and the spaces between them, or characters."""
-    return list(text) if _SPACELESS.search(text) else re.findall(r"\s+|\S+", text)
+    """Words, signs and the spaces between them; or characters."""
+    return list(text) if _SPACELESS.search(text) else re.findall(r"\s+|\w+|[^\w\s]", text)
 
 
 def _mark(text: str, differs: bool) -> str:
-    return f"<mark>{html.escape(text)}</mark>" if differs and text.strip() else html.escape(text)
+    if not differs or not text.strip():
+        return html.escape(text)
+    before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return f"{before}<mark>{html.escape(text.strip())}</mark>{after}"

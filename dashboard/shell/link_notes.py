@@ -19,6 +19,7 @@ _WORDS = (
     lambda value: str(value).lower(),
     options.number,
     options.title,
+    options.model_title,
     chapters.numbered,
     options.target_title,
     lambda value: {options.OWN: "Each model's own translation"}[

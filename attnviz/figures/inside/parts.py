@@ -60,8 +60,8 @@ def describe_parts(opened, key: int) -> str:
 def _span(values: list[float]) -> list[float]:
     """The axis, with room for the numbers at the ends of the longest bars."""
     least, most = min(0.0, *values), max(0.0, *values)
-    room = 0.3 * ((most - least) or 1.0)
-    return [least - room * (least < 0), most + room]
+    span = (most - least) or 1.0
+    return [least - 0.45 * span * (least < 0), most + 0.3 * span]
 
 
 def _bars(values: list[float | None], colors) -> dict:

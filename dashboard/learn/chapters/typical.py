@@ -1,12 +1,14 @@
 """Chapter 7: typical patterns, each with the head of this project's Transformer that shows it most."""
 
 import html
+from dataclasses import dataclass
 
 from attnviz import heads, patterns
 from attnviz.figures import heatmap
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.select import select
+from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import KINDS
 from dashboard.learn.chapter import Chapter, Drawn
@@ -14,42 +16,61 @@ from dashboard.learn.models import SENTENCE, column, heads_state
 from dashboard.markup import tables
 
 SHOWN = ("current", "previous", "next", "separator", "broad")
-KIND = "encoder"
+KINDS_SEARCHED = ("encoder", "decoder")  # self-attention: in it every pattern has a meaning
+
+
+@dataclass(frozen=True)
+class Best:
+    """The head that shows a pattern most, its score, and that of uniform attention."""
+
+    head: Head
+    score: float
+    chance: float
 
 
 def draw(dark: bool) -> Drawn:
     trace = column("transformer", SENTENCE).trace
-    table, chance = heads.table(trace, KIND), patterns.chance(trace, KIND)
-    cells, rows = [], []
-    for name in SHOWN:
-        best = heads.most_like(table, name, 1).iloc[0]
-        head = Head(KIND, int(best["layer"]), int(best["head"]))
-        cells.append(_cell(trace, name, head, float(best[name]), chance[name], dark))
-        rows.append((PATTERNS[name].title, [_named(head), f"{best[name]:.2f}", f"{chance[name]:.2f}"]))
+    heads_shown = {name: best(trace, name) for name in SHOWN}
+    cells = [_cell(trace, name, shown, dark) for name, shown in heads_shown.items()]
+    rows = [
+        (PATTERNS[name].title, [_named(shown.head), f"{shown.score:.2f}", f"{shown.chance:.2f}"])
+        for name, shown in heads_shown.items()
+    ]
     columns = ["head", "score", "score of uniform attention"]
     return Drawn(cells, tables.table("The head most like each pattern", columns, rows))
 
 
-def _cell(trace, name: str, head: Head, score: float, chance: float, dark: bool) -> Cell:
-    pattern = PATTERNS[name]
+def best(trace: Trace, name: str) -> Best:
+    """Of the self-attention of encoder and decoder: the head that is furthest above uniform attention."""
+    candidates = []
+    for kind in KINDS_SEARCHED:
+        chance = patterns.chance(trace, kind, [PATTERNS[name]])[name]
+        # none can follow some patterns
+        for row in heads.most_like(heads.table(trace, kind), name, 1).to_dict("records"):
+            candidates.append(Best(Head(kind, int(row["layer"]), int(row["head"])), float(row[name]), chance))
+    return max(candidates, key=lambda shown: shown.score - shown.chance)
+
+
+def _cell(trace: Trace, name: str, shown: Best, dark: bool) -> Cell:
+    pattern, head = PATTERNS[name], shown.head
     words = (
         f"<h4>{html.escape(pattern.title)}: {_named(head)}</h4>"
         f'<p class="small">It looks at {html.escape(pattern.words)}. '
-        f"Score {score:.2f}; uniform attention {chance:.2f}.</p>"
+        f"Score {shown.score:.2f}; uniform attention {shown.chance:.2f}.</p>"
     )
-    grid = select(trace, KIND, head.layer, head.head)
+    grid = select(trace, head.kind, head.layer, head.head)
     return words, named(heatmap(grid, dark=dark), f"pattern {pattern.title}", dark)
 
 
 def _named(head: Head) -> str:
-    return f"layer {head.layer + 1}, head {head.head + 1}"
+    return f"{head.kind}, layer {head.layer + 1}, head {head.head + 1}"
 
 
 CHAPTER = Chapter(
     "patterns",
     (
-        "Many heads do something simple. Below are the heads of the Transformer’s encoder that are most like each of "
-        "five patterns, on this sentence. They are found by measuring, not chosen by hand.",
+        "Many heads do something simple. Below are the heads of the Transformer’s self-attention that show each of "
+        "five patterns best, on this sentence. They are found by measuring, not chosen by hand.",
         "The <b>score</b> is the share of a head’s weight that fits the pattern: 1 is a perfect fit. Beside it stands "
         "the score of uniform attention, because a short sentence makes some patterns easy. A head that is hardly "
         "above it does not show the pattern.",
@@ -66,7 +87,7 @@ CHAPTER = Chapter(
     "place to rest. A token that is always there and whose value changes little does no harm. Clark et al. (2019) "
     "call it a no-op.",
     "heads",
-    heads_state(kind=KINDS[KIND], pattern=PATTERNS["previous"].title),
+    heads_state(kind=KINDS["encoder"], pattern=PATTERNS["previous"].title),
     "Search for other patterns, and switch heads off.",
     draw,
 )

@@ -20,3 +20,11 @@ def test_texts_without_spaces_are_compared_by_character():
 
 def test_an_empty_text_marks_all_of_the_other():
     assert "<mark>Le</mark>" in marked("Le", "", "fr")[0]
+
+
+def test_spaces_around_a_word_are_not_marked():
+    assert marked("a b c", "a c", "fr")[0] == '<span lang="fr" dir="auto">a <mark>b</mark> c</span>'
+
+
+def test_signs_are_words_of_their_own():
+    assert marked("l'herbe verte.", "l'herbe.", "fr")[0].endswith("l&#x27;herbe <mark>verte</mark>.</span>")
