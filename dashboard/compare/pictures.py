@@ -17,11 +17,12 @@ def cell_texts(column: Column) -> CellTexts | None:
     return column.grid and figures.cell_texts(column.grid, _cells(column))
 
 
-def heatmap(column: Column, dark: bool, row: int | None = None, title: str | None = None, texts=None) -> go.Figure:
+def heatmap(
+    column: Column, dark: bool, row: int | None = None, title: str | None = None, texts=None, scale: bool = True
+) -> go.Figure:
     """The map of a column, with gold links where there are some. texts : of `cell_texts`, if they are there already."""
-    return figures.heatmap(
-        column.grid, row, title, dark=dark, links=_cells(column), windows=column.windows, texts=texts
-    )
+    marks = dict(links=_cells(column), windows=column.windows)
+    return figures.heatmap(column.grid, row, title, dark=dark, scale=scale, texts=texts, **marks)
 
 
 def _cells(column: Column):

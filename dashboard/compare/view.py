@@ -23,7 +23,7 @@ from dashboard.session import caches, memory
 from dashboard.shell import frame, widgets
 
 # How much larger type is in a presentation, and px that a plot may be high: all fits on a screen of 1920 by 1080.
-PRESENTED_MAP, PRESENTED_BARS = (1.35, 290), (1.35, 120)
+PRESENTED_MAP, PRESENTED_BARS = (1.35, 250), (1.25, 95)
 
 
 def show(fields: dict) -> None:
@@ -85,7 +85,7 @@ def _heatmap(column: Column, texts, dark: bool, present: bool) -> tuple:
     words = captions.translation(column)
     if column.grid is None:
         return words + captions.no_attention(column, caches.context_width(column.trace.model)), None
-    figure = pictures.heatmap(column, dark, texts=texts)
+    figure = pictures.heatmap(column, dark, texts=texts, scale=not present)
     if present:
         figure = figures.large(figure, *PRESENTED_MAP)
     return words + captions.shown_map(column), named(figure, f"heatmap {column.title}", dark, rows=True)

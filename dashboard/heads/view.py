@@ -8,6 +8,7 @@ from dashboard.choices.options import HF, SAVED
 from dashboard.heads import scene, sources
 from dashboard.heads.panels import (
     ablation,
+    beside,
     classification,
     closeup,
     comparison,
@@ -47,7 +48,7 @@ def show(fields: dict) -> None:
     comparison.show(current, dark)
     comparison.table(current)
     _download(current)
-    for panel in (patterns, layers, ablation, importance):
+    for panel in (patterns, layers, beside, ablation, importance):
         panel.show(current, dark)
     st.html(terms.caveat())
 

@@ -10,7 +10,20 @@ from dashboard.choices import chapters, options, pairs
 from dashboard.markup.text import markdown
 
 _ASKED, _OPENED = "asked by the link", "opened by a link"
-_MAY_BE_EMPTY = ("text", "force", "own", "gold", "order", "color", "off", "compare", "show", "output", "beside_text")
+_MAY_BE_EMPTY = (
+    "text",
+    "force",
+    "own",
+    "gold",
+    "order",
+    "color",
+    "off",
+    "compare",
+    "show",
+    "output",
+    "beside",
+    "beside_text",
+)
 _QUOTED = 80  # characters of a value
 # What the address may call the value of a control: Streamlit leaves out a value that is the default, which is no
 # mistake.

@@ -1,4 +1,5 @@
-"""No finding of axe-core, of any impact, on the pages as they open, light and dark.
+"""Whoever uses no mouse, a phone, or a screen reader: axe-core finds nothing of any impact on any page, as it opens and
+with all its panels open, light and dark; the Tab key soon reaches what matters; nothing runs off a phone.
 
 vendor/axe.min.js is that of the npm package axe-core 4.14.1, unchanged; its licence is MPL-2.0.
 """
@@ -7,20 +8,126 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("browser-page")  # one process opens its pages and servers
+
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 FINDINGS = """async () => (await axe.run()).violations.map(
   (rule) => `${rule.impact} ${rule.id}: ${rule.nodes.map((node) => node.html.slice(0, 120)).join(" ")}`)"""
+REST = """() => document.querySelectorAll('.js-plotly-plot').length > 0 && !document.querySelector('[data-stale=true]')
+  && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"""
+PAGES = {
+    "first": "/?tour=2&tables=true&show=Bahdanau&show=Luong+local&text=A+dog+runs.&target=One+text+for+all%3A+Bahdanau%27s",
+    "presentation": "/?present=true&show=Bahdanau&text=A+dog+runs.",
+    "heads": "/heads?text=A+dog+runs.&tables=true&off=cross+layer+2%2C+head+1",
+    "inside": "/inside?text=A+dog+runs.",
+    "learn": "/learn",
+}
+OPEN = "() => document.querySelectorAll('details').forEach((panel) => { panel.open = true; })"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["/", "/heads"])
-def test_axe_finds_nothing(chrome, address, path, theme):
-    context = chrome.new_context(viewport={"width": 1366, "height": 900}, color_scheme=theme, bypass_csp=True)
-    page = context.new_page()
-    page.goto(address + path)
-    page.wait_for_selector(".caveat", timeout=60_000)  # the last words of the page
-    page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length > 3")
-    page.evaluate(AXE)
-    findings = page.evaluate(FINDINGS)
+@pytest.fixture(scope="module")
+def page(chrome):
+    """A page that lets axe-core in; the browser keeps its scripts from one address to the next."""
+    context = chrome.new_context(viewport={"width": 1366, "height": 900}, bypass_csp=True)
+    yield context.new_page()
     context.close()
-    assert findings == []
+
+
+def at_rest(page) -> None:
+    for _ in range(2):
+        page.wait_for_timeout(150)
+        page.wait_for_function(REST, timeout=60_000)
+
+
+def findings(page) -> list[str]:
+    page.evaluate(AXE)
+    return page.evaluate(FINDINGS)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing(page, address, name):
+    page.emulate_media(color_scheme="light")
+    page.goto(address + PAGES[name], timeout=60_000)
+    at_rest(page)
+    found = {"as it opens": findings(page)}
+    page.evaluate(OPEN)
+    at_rest(page)  # an expander asks the server for what is in it
+    found["opened"] = findings(page)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(500)
+    at_rest(page)
+    page.evaluate(OPEN)
+    found["opened, dark"] = findings(page)
+    assert not any(found.values()), found
+
+
+def test_axe_finds_nothing_in_what_opens_over_the_page(page, address):
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{address}/?show=Bahdanau&text=A+dog+runs.", timeout=60_000)
+    at_rest(page)
+    found = {}
+    for name in ("One figure as HTML", "Map for a slide or a paper"):
+        button = page.get_by_role("button", name=name)
+        button.click()
+        at_rest(page)
+        found[name] = findings(page)
+        button.click()
+    page.get_by_role("button", name="Enlarge heatmap Bahdanau").click()
+    page.wait_for_selector("dialog .main-svg")
+    found["enlarged"] = findings(page)
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="detached")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Enlarge heatmap Bahdanau"
+    assert not any(found.values()), found
+
+
+def test_the_tab_key_soon_reaches_the_sentence_and_the_step_and_is_seen_on_its_way(page, address):
+    page.goto(f"{address}/?show=Bahdanau&text=A+dog+runs.", timeout=60_000)
+    at_rest(page)
+    page.wait_for_selector("nav.skip", state="attached")
+    for stops, target in ((1, ".st-key-text"), (2, ".st-key-step")):
+        page.evaluate("() => { document.activeElement.blur(); getSelection().removeAllRanges(); }")
+        page.locator("nav.skip button").first.evaluate("(first) => { first.focus(); first.blur(); }")
+        for _ in range(stops):
+            page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.evaluate("target => Boolean(document.activeElement.closest(target))", target), target
+    unseen = []
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if not page.evaluate(SEEN):
+            unseen.append(page.evaluate("document.activeElement.outerHTML.slice(0, 150)"))
+    assert unseen == []
+
+
+# What has the focus, or what it stands in, has an outline, a shadow or a border that it would not have without.
+SEEN = """() => {
+  const look = (element) => {
+    const parts = [];
+    for (let one = element, up = 0; one && up < 4; one = one.parentElement, up++) {
+      const { outline, boxShadow, borderColor, backgroundColor } = getComputedStyle(one);
+      parts.push(outline, boxShadow, borderColor, backgroundColor);
+    }
+    return parts.join();
+  };
+  const element = document.activeElement, focused = look(element);
+  element.blur();
+  const plain = look(element);
+  element.focus({ focusVisible: true });
+  return focused !== plain;
+}"""
+
+
+def test_on_a_phone_the_sidebar_is_closed_and_the_page_links_are_reached(page, address):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in ("/?text=A+dog+runs.&show=Bahdanau", "/heads?text=A+dog+runs."):
+        page.goto(address + path, timeout=60_000)
+        at_rest(page)
+        assert page.evaluate("document.querySelector('[data-testid=stSidebar]').ariaExpanded") == "false"
+        assert page.evaluate(
+            "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth <= m.clientWidth; }"
+        )
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_role("link", name="One sentence, several models").click()
+    page.wait_for_selector(".st-key-maps")
+    page.set_viewport_size({"width": 1366, "height": 900})

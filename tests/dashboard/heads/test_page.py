@@ -187,3 +187,21 @@ def test_the_classifier_says_its_label(models):
         "How much each head matters" in page(app)
         and len(memory.head_changes(app.session_state, "sst2/self-attention", "A moving film")) == 4
     )
+
+
+def test_another_model_and_another_text_stand_beside_this(models):
+    title = "English → French · Transformer"
+    app = sound(run(beside=title, beside_text="The cat sleeps."))
+    this, other = cells(app, "beside")
+    assert "The black dog runs." in this["words"] and "The cat sleeps." in other["words"]
+    kinds = [cell["figure"]["layout"]["meta"]["description"].split()[1] for cell in (this, other)]
+    assert kinds == ["encoder"] * 2
+    model = loading.load("en-fr/transformer", models)
+    for text in ("The black dog runs.", "The cat sleeps."):
+        mean = heads.table(model.trace(text), "encoder")["entropy_nats"].mean()
+        assert f"<td>{mean:.3f}</td>" in page(app)
+    app.selectbox(key="kind").set_value("cross").run()
+    app.selectbox(key="beside").set_value("sst2/self-attention").run()
+    assert not app.exception and not cells(app, "beside") and app.info  # it has no cross-attention of several heads
+    app.selectbox(key="beside").set_value("").run()
+    assert not cells(sound(app), "beside")
