@@ -23,7 +23,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Beside another model or text", divider="gray")
     model, text = _controls()
     if not model:
-        st.html('<p class="small" role="status">Choose a model above: this one for another text, or another one.</p>')
+        st.html('<p class="small" role="status">Choose a model above: this one for another text, or another side.</p>')
         return
     source = sources.Shipped(model)
     choices = replace(current.choices, source=source, text=text.strip() or current.text, output="")
@@ -34,7 +34,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     except SceneError as error:
         st.info(markdown(str(error)), icon=":material/info:")
         return
-    plots([_overview(one, dark) for one in (current, other)], "beside")
+    plots([_overview(side, dark) for side in (current, other)], "beside")
     st.html(_means(current, other))
 
 
@@ -54,22 +54,22 @@ def _controls() -> tuple[str, str]:
     return model, text
 
 
-def _overview(one: HeadsScene, dark: bool) -> Cell:
+def _overview(side: HeadsScene, dark: bool) -> Cell:
     """All heads of the kind, under the model, its text and its output."""
-    languages, kind = one.choices.languages, one.choices.kind
-    output = f" → {said(one.target, languages.target)}" if one.target else ""
+    languages, kind = side.choices.languages, side.choices.kind
+    output = f" → {said(side.target, languages.target)}" if side.target else ""
     words = (
-        f"<h4>{html.escape(one.name)}</h4>"
-        f'<p class="what">{kind_title(kind)}. {said(one.text, languages.source)}{output}</p>'
+        f"<h4>{html.escape(side.name)}</h4>"
+        f'<p class="what">{kind_title(kind)}. {said(side.text, languages.source)}{output}</p>'
     )
-    figure = figures.overview(one.shown, kind, root=one.choices.root, dark=dark)
-    return words, named(figure, f"overview beside {one.name} {kind}", dark)
+    figure = figures.overview(side.shown, kind, root=side.choices.root, dark=dark)
+    return words, named(figure, f"overview beside {side.name} {kind}", dark)
 
 
 def _means(*scenes: HeadsScene) -> str:
     """The mean of each statistic over all heads of the kind."""
     rows = [
-        (COLUMNS[name], [tables.cell(float(one.table[name].mean()), ".3f") for one in scenes]) for name in _COMPARED
+        (COLUMNS[name], [tables.cell(float(side.table[name].mean()), ".3f") for side in scenes]) for name in _COMPARED
     ]
-    names = [f"{one.name}: {one.text}" if scenes[0].name == scenes[1].name else one.name for one in scenes]
+    names = [f"{side.name}: {side.text}" if scenes[0].name == scenes[1].name else side.name for side in scenes]
     return tables.table("Mean over all heads, of their means over the rows", names, rows)

@@ -1,7 +1,9 @@
 """The page run by Streamlit's own test driver: every pair, every mechanism, every map, no exception anywhere."""
 
+import json
+
 import pytest
-from compare_app import htmls, run, scene, shows, sound
+from compare_app import charts, htmls, run, scene, shows, sound
 
 import attnviz
 from attnviz.data.limits import LONGEST
@@ -160,3 +162,13 @@ def test_local_attention_shows_its_predicted_places():
     assert hidden.windows == column.windows[:-1]
     words = scene(run(show=["Luong local"], units="words")).columns[0]
     assert words.windows == () and "show pieces to see them" in captions.shown_map(words)
+
+
+def test_a_presentation_has_large_type_and_no_more_than_a_step():
+    app = run(show=["Bahdanau"], present="true")
+    sound(app)
+    maps, bars = (json.loads(chart.proto.json)["cells"][0]["figure"] for chart in charts(app))
+    assert json.loads(maps)["layout"]["font"]["size"] > 15 and json.loads(bars)["layout"]["font"]["size"] >= 15
+    app.button(key="leave").click().run()
+    sound(app)
+    assert len(charts(app)) == 3 and not app.session_state["present"]
