@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attnviz.trace import SIDES, AttentionMap, Token, Trace
+from attnviz.trace import SIDES, AttentionMap, Token, Trace, notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,6 +51,11 @@ class Grid:
         head = "mean of heads" if self.head is None else f"head {self.head}"
         rows, columns = (f"{len(tokens)} {side}" for tokens, side in zip((self.queries, self.keys), self.sides))
         return f"Grid({self.model}: {self.kind}, {layer}, {head}; {rows} by {columns} tokens)"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the map as a table."""
+        table = notebook.weights_table(self.queries, self.keys, self.weights, self.visible, self.sides)
+        return notebook.document(repr(self), (), table)
 
 
 def words(trace: Trace) -> Trace:

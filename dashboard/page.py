@@ -12,7 +12,7 @@ if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
     sys.path.insert(0, ROOT)
 
 from dashboard.pages import PAGES, Page  # noqa: E402
-from dashboard.session import page_change  # noqa: E402
+from dashboard.session import memory, page_change  # noqa: E402
 from dashboard.shell import link_notes  # noqa: E402
 
 st.set_page_config(
@@ -25,6 +25,7 @@ st.set_page_config(
 
 def run(page: Page) -> None:
     link_notes.remember(st.session_state)
+    memory.begin(st.session_state)
     with st.sidebar:
         chosen = page.sidebar()
     note = st.container()

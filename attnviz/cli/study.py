@@ -19,6 +19,7 @@ STUDIES = (
     "curves",
     "faithfulness",
 )  # attnviz.studies.STUDIES, which imports torch
+FROM_CARDS = ("curves",)  # these read no sentences
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -46,12 +47,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Run a study, and write its results to the folder of checkpoints."""
-    root, data = arguments.root_folder(args), arguments.data_folder(args)
+    root = arguments.root_folder(args)
+    data = None if args.name in FROM_CARDS else arguments.data_folder(args)
     from attnviz import studies
     from attnviz.data import corpora
 
     out = Path(args.out) if args.out else arguments.TRAINED / "studies"
-    corpus = corpora.load("en-fr", data)
+    corpus = data and corpora.load("en-fr", data)
     config = studies.StudyConfig(root, out, corpus, args.seeds, sentences=args.sentences, data=data)
     studies.run(args.name, config)
     print(f"the study {args.name} is in {root / 'README.md'}, its numbers are in {root / 'studies' / args.name}.json")

@@ -12,13 +12,15 @@ import json
 import re
 import unicodedata
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
 from plotly.offline import get_plotlyjs
 
+from attnviz.export import index_page
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import FONT, Theme, palette
 from attnviz.trace import Trace
@@ -45,6 +47,12 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r＝＋－＠]")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)$")  # file names that Windows refuses
 _STAMP = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: the same content gives the same bytes
 _FORMATS = {"png", "svg"}
+
+
+class Sheet(Protocol):
+    """`printed.Sheet`, of which this file knows no more: matplotlib takes half a second to import."""
+
+    def save(self, fmt: str) -> bytes: ...
 
 
 def config(name: str, fmt: str = "png") -> dict:
@@ -111,25 +119,44 @@ def trace_json(trace: Trace) -> bytes:
 
 
 def bundle(
-    figures: Mapping[str, go.Figure], traces: Iterable[Trace], frames: Mapping[str, pd.DataFrame], manifest: dict
+    figures: Mapping[str, go.Figure],
+    traces: Iterable[Trace],
+    frames: Mapping[str, pd.DataFrame],
+    manifest: dict,
+    *,
+    sheets: Mapping[str, Sheet] | None = None,
+    cards: Mapping[str, dict] | None = None,
+    lines: Sequence[str] = ("Figures and data",),
 ) -> bytes:
-    """A zip: figures/NAME.html with one plotly.min.js for all, traces/MODEL.json, NAME.csv a frame, manifest.json.
+    """A zip: index.html, figures/NAME.html with one plotly.min.js for all, figures/NAME.png and .svg of the `sheets`,
+    traces/MODEL.json, cards/MODEL.json, NAME.csv a frame, manifest.json.
 
-    The manifest gets one more entry, `files`: the SHA-256 of each file. The same content gives the same bytes.
+    lines : plain text at the head of index.html. The manifest gets one more entry, `files`: the SHA-256 of each file.
+    The same content gives the same bytes.
     """
     files: dict[str, bytes] = {}
     for name, figure in figures.items():
         files[_free(files, "figures/", name, ".html")] = _html(figure, name, include_plotlyjs="directory")
+    for name, drawn in (sheets or {}).items():
+        for fmt in ("png", "svg"):
+            files[_free(files, "figures/", name, f".{fmt}")] = drawn.save(fmt)
     for trace in traces:
         files[_free(files, "traces/", trace.model, ".json")] = trace_json(trace)
+    for model, card in (cards or {}).items():
+        files[_free(files, "cards/", model, ".json")] = _json(card)
     for name, frame in frames.items():
         files[_free(files, "", name, ".csv")] = frame_csv(frame)
     if figures:
         files["figures/plotly.min.js"] = get_plotlyjs().encode()
+    markup, style = index_page.body([*sorted(files), "manifest.json"], lines)
+    files["index.html"] = document(lines[0], markup, palette(False), 1200, style)
     hashes = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
-    text = json.dumps({**manifest, "files": hashes}, ensure_ascii=False, indent=2)
-    files["manifest.json"] = text.encode("utf-8", "backslashreplace")
+    files["manifest.json"] = _json({**manifest, "files": hashes})
     return _zip(files)
+
+
+def _json(values: dict) -> bytes:
+    return json.dumps(values, ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace")
 
 
 def _html(figure: go.Figure, name: str, include_plotlyjs: bool | str) -> bytes:

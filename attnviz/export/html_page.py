@@ -13,7 +13,7 @@ import plotly.io as pio
 from plotly.offline import get_plotlyjs
 
 from attnviz import figures, select, stats
-from attnviz.export import bundle
+from attnviz.export import bundle, heading
 from attnviz.figures.chart import Chart
 from attnviz.figures.labels import plain
 from attnviz.figures.theme import palette
@@ -35,14 +35,26 @@ th:nth-child(-n+3), td:nth-child(-n+3) {{ text-align: left; }}
 _BODY = """{parts}
 <script id="packed" type="text/plain">{plotly}</script>
 <script>
-const drawn = {drawn}, steps = {steps}, config = {config};
+const drawn = {drawn}, steps = {steps}, saved = {saved};
+function buttons(id) {{ // what is saved says what it is: attnviz/export/heading.py
+  function save(chart, format) {{
+    const layout = {{...chart.layout, paper_bgcolor: "#ffffff"}}, width = Math.max(chart._fullLayout.width, 720);
+    for (const [part, value] of Object.entries(chart.saved ?? saved[id]))
+      layout[part] = typeof value === "object" ? {{...layout[part], ...value}} : value;
+    const options = {{format, width, height: layout.height, filename: id, scale: format === "png" ? 2 : 1}};
+    return Plotly.downloadImage({{data: chart.data, layout}}, options);
+  }}
+  const shown = [["png", Plotly.Icons.camera], ["svg", Plotly.Icons.disk]].map(([format, icon]) =>
+    ({{name: `Save as ${{format.toUpperCase()}}`, icon, click: chart => save(chart, format)}}));
+  return {{displaylogo: false, displayModeBar: true, scrollZoom: false, showTips: false, modeBarButtons: [shown]}};
+}}
 async function begin() {{ // plotly.js is packed, a third of its size
   const bytes = Uint8Array.from(atob(document.getElementById("packed").textContent), letter => letter.charCodeAt(0));
   const script = document.createElement("script");
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   script.textContent = await new Response(stream).text();
   document.head.append(script);
-  for (const [id, {{ data, layout }}] of Object.entries(drawn)) await Plotly.newPlot(id, data, layout, config[id]);
+  for (const [id, {{ data, layout }}] of Object.entries(drawn)) await Plotly.newPlot(id, data, layout, buttons(id));
   for (const [part, {{ main, bars }}] of Object.entries(steps)) follow(part, main, bars);
 }}
 function follow(part, main, bars) {{
@@ -50,6 +62,7 @@ function follow(part, main, bars) {{
   function show(step) {{
     choose.value = step;
     Plotly.react(part + "bars", bars[step].data, bars[step].layout);
+    document.getElementById(part + "bars").saved = bars[step].saved;
     document.getElementById(part + "caption").textContent = bars[step].layout.meta.description;
   }}
   choose.addEventListener("input", () => show(Number(choose.value)));
@@ -70,13 +83,16 @@ _COLUMNS = ("entropy_nats", "max_weight", "effective_entropy", "gini", "expected
 
 @dataclass(frozen=True)
 class _Part:
-    """One trace on the page. prefix : of the ids of its elements. bars : the figure of each step."""
+    """One trace on the page. prefix : of the ids of its elements. bars : the figure of each step. saved : by figure,
+    what its layout gets when it is saved; headings : the same, of the bars of each step."""
 
     markup: str
     prefix: str
     figures: dict[str, Chart]
     main: str | None
     bars: list[Chart]
+    saved: dict[str, dict]
+    headings: list[dict]
 
 
 def page(*traces: Trace, plotly: str | None = None) -> bytes:
@@ -91,16 +107,15 @@ def page(*traces: Trace, plotly: str | None = None) -> bytes:
     parts = [_part(trace, f"part{place}-" if place else "") for place, trace in enumerate(traces)]
     drawn = {part.prefix + name: figure for part in parts for name, figure in part.figures.items()}
     steps = ",".join(
-        f'"{part.prefix}":{{"main":"{part.main}","bars":[{",".join(map(_json, part.bars))}]}}'
-        for part in parts
-        if part.main
+        f'"{part.prefix}":{{"main":"{part.main}","bars":[{",".join(_steps(part))}]}}' for part in parts if part.main
     )
+    saved = {f"{part.prefix}{name}": changes for part in parts for name, changes in part.saved.items()}
     body = _BODY.format(
         parts="\n".join(part.markup for part in parts),
         plotly=base64.b64encode(gzip.compress((plotly or get_plotlyjs()).encode(), mtime=0)).decode(),
         drawn=f"{{{','.join(f'{json.dumps(name)}:{_json(figure)}' for name, figure in drawn.items())}}}",
         steps=f"{{{steps}}}",
-        config=json.dumps({name: bundle.config(name) for name in drawn}),
+        saved=_safe(json.dumps(saved)),
     )
     colors = palette(False)
     title = f"Attention of {', '.join(trace.model for trace in traces)}"
@@ -110,7 +125,7 @@ def page(*traces: Trace, plotly: str | None = None) -> bytes:
 def _part(trace: Trace, prefix: str) -> _Part:
     grids = {kind: select.select(trace, kind) for kind in KINDS if any(m.kind == kind for m in trace.maps)}
     if not grids:
-        return _Part(f"{_head(trace)}<p>No attention: there are no weights to show.</p>", prefix, {}, None, [])
+        return _Part(f"{_head(trace)}<p>No attention: there are no weights to show.</p>", prefix, {}, None, [], {}, [])
     main, grid = next(iter(grids.items()))
     frame = stats.of_grid(grid)
     drawn = {kind: figures.heatmap(map_) for kind, map_ in grids.items()}
@@ -124,7 +139,21 @@ def _part(trace: Trace, prefix: str) -> _Part:
     sections.append(_section(_heading(trace, main, f"{_BY_STEP[main]} by step"), drawn["by-step"], f"{prefix}by-step"))
     sections.append(_table(frame))
     bars = [figures.step_bars(grid, step) for step in range(len(grid.queries))]
-    return _Part(_head(trace) + "\n".join(sections), prefix, drawn, main, bars)
+    headings = [heading.changes(chart, heading.of_step(trace, grid, step)) for step, chart in enumerate(bars)]
+    saved = {kind: heading.changes(drawn[kind], heading.of_map(trace, map_)) for kind, map_ in grids.items()}
+    saved |= {
+        "bars": headings[0],
+        "by-step": heading.changes(drawn["by-step"], heading.of_statistics({trace.mechanism: trace})),
+    }
+    return _Part(_head(trace) + "\n".join(sections), prefix, drawn, main, bars, saved, headings)
+
+
+def _steps(part: _Part) -> list[str]:
+    """The bars of each step, and what their layouts get when they are saved."""
+    return [
+        f'{_json(chart)[:-1]},"saved":{_safe(json.dumps(changes))}}}'
+        for chart, changes in zip(part.bars, part.headings, strict=True)
+    ]
 
 
 def _head(trace: Trace) -> str:
@@ -186,7 +215,7 @@ def _table(frame: pd.DataFrame) -> str:
     rows = []
     for row in frame.itertuples():
         texts = (str(row.step + 1), html.escape(plain(row.token)), html.escape(plain(row.argmax_token)))
-        values = (f"{getattr(row, name):.2f}" for name in _COLUMNS)
+        values = (f"{getattr(row, name) + (name == 'expected_position'):.2f}" for name in _COLUMNS)  # counted from 1
         rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in (*texts, *values))}</tr>")
     lines = "\n".join(rows)
     return (
@@ -197,4 +226,8 @@ def _table(frame: pd.DataFrame) -> str:
 
 def _json(figure: go.Figure) -> str:
     """A figure for a script element: nothing in it can end the element."""
-    return pio.to_json(figure, validate=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
+    return _safe(pio.to_json(figure, validate=False))
+
+
+def _safe(text: str) -> str:
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028")

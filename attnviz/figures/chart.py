@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
+import threading
+import webbrowser
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
+import plotly.io as pio
+
+PATIENCE = 2.0  # seconds that a script is held up for a browser, at most
 
 _FONTS = ("font", "tickfont", "textfont")
 _LINE = 1.26  # height of a line of text, as a share of its size
@@ -28,6 +35,26 @@ class Chart(go.Figure):
     @property
     def dark(self) -> bool:
         return self._dark
+
+    def show(self, renderer: str | None = None, **options) -> None:
+        """Show the figure: in a notebook where Plotly finds one, else in a browser.
+
+        In a script it never waits. Plotly's own way to a browser serves the page once and waits until a browser has
+        asked for it, for ever where none does (on a server, say). Here the page is a file that a browser is asked to
+        open; its name is printed. renderer, options : as of `plotly.graph_objects.Figure.show`.
+        """
+        if renderer is not None or pio.renderers.default not in ("browser", ""):
+            super().show(renderer, **options)
+            return
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", suffix=".html", prefix="attnviz-", delete=False
+        ) as file:
+            file.write(self.to_html(**options))
+        print(f"the figure is in {file.name}")
+        # A browser in the terminal keeps its caller waiting; the others are there at once.
+        opening = threading.Thread(target=webbrowser.open, args=[Path(file.name).as_uri()], daemon=True)
+        opening.start()
+        opening.join(PATIENCE)
 
     def __reduce__(self):
         """A copy keeps both."""

@@ -76,7 +76,12 @@ def thin(count: int, room: int, keep: int | None = None) -> list[int]:
 def width(label: str) -> int:
     """Columns of text a label takes: 2 for wide (CJK, emoji) characters, 0 for combining marks; tags do not count."""
     lines = label.replace("<i>", "").replace("</i>", "").split(_BREAK)
-    return max(sum(map(_columns, html.unescape(line))) for line in lines)
+    return max(columns(html.unescape(line)) for line in lines)
+
+
+def columns(text: str) -> int:
+    """Columns that plain text takes: 2 for wide (CJK, emoji) characters, 0 for combining marks."""
+    return sum(map(_columns, text))
 
 
 def _tick(token, previous, limit: int, lines: int) -> str:

@@ -27,5 +27,6 @@ def run(name: str, config: StudyConfig) -> None:
         raise ValueError(
             f"{config.root} has no trained model for the study {name}; give a folder of checkpoints with --root"
         )
-    command = f"python -m attnviz study {name} --data DIR" + (f" --seeds {config.seeds}" if config.seeds > 1 else "")
+    options = (" --data DIR" if config.corpus else "") + (f" --seeds {config.seeds}" if config.seeds > 1 else "")
+    command = f"python -m attnviz study {name}{options}"
     report.write(name, STUDIES[name], {"study": name, "command": command, **results}, config.root)

@@ -27,12 +27,13 @@ TEST = "test_2016_flickr"  # the test on which the studies report
 class StudyConfig:
     """root : folder of the checkpoints to measure. out : folder to train in. seeds : training runs of each model.
 
-    sentences : at most, in a study that takes seconds for each. data : the folder of the data, for the other pairs.
+    corpus : None for a study that reads no sentences. sentences : at most, in a study that takes seconds for each.
+    data : the folder of the data, for the other pairs.
     """
 
     root: Path
     out: Path
-    corpus: corpora.Corpus
+    corpus: corpora.Corpus | None
     seeds: int = 1
     pair: str = "en-fr"
     sentences: int = 500
@@ -162,7 +163,7 @@ def record(config: StudyConfig, measured: Iterable[MeasuredModel], mechanisms: I
         "seeds": config.seeds,
         "missing": config.missing(mechanisms),
         "models": [{**model.label, "weights_sha256": model.sha256} for model in measured],
-        "data": config.corpus.files,
+        "data": config.corpus.files if config.corpus else {},
         "versions": {
             "attnviz": __version__,
             "python": platform.python_version(),

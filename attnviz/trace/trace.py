@@ -22,7 +22,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 import numpy as np
 
 from attnviz.storage import json_text
-from attnviz.trace import checks
+from attnviz.trace import checks, notebook
 from attnviz.trace.attention_map import SIDES, AttentionMap
 from attnviz.trace.token import BOS, Alternative, Token
 
@@ -130,6 +130,14 @@ class Trace:
         arrow = f" -> {self.translation!r}" if self.target else ""
         counts = f"{len(self.source)} source and {len(self.target)} target {self.level}, {len(self.maps)} maps"
         return f"Trace({self.model}: {self.text!r}{arrow}; {counts})"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the texts, and how probable each target token was."""
+        arrow = [f"→ {self.translation}"] if self.target else []
+        maps = ", ".join(f"{m.kind} {m.layer} {m.weights.shape}" for m in self.maps)
+        table = notebook.token_table(self.target, self.log_probs) if self.target else ""
+        lines = [self.text, *arrow, f"maps, each with its layer and (heads, queries, keys): {maps or 'none'}"]
+        return notebook.document(self.model, lines, table)
 
     def to_dict(self, weights: bool = True) -> dict:
         """Plain lists, strings and numbers. float32 weights become the same numbers in double precision.

@@ -9,16 +9,14 @@ const NEAR = 24; // px from a mark at which its token is meant
 const meta = (chart) => chart.meta ?? {};
 const rows = (chart) => chart.data?.[0]?.z?.length ?? chart._fullData?.[0]?.z?.length ?? 0;
 
+const SAVED = 720; // px of a saved picture, at least: its heading is wrapped for that (attnviz/export/heading.py)
+
 function picture(chart) {
-  // What is saved is what is seen: outline and colour scale, which lie over the chart, go in as Plotly's own, and the page's
-  // colour behind. `chart.figure` is the figure as Python made it (see plot.js).
+  // What is saved says what it is: a heading above, names on the axes, the page's colour behind; Plotly's own colour scale,
+  // and no frame around a row. `chart.figure` is the figure as Python made it (see plot.js).
   const { data, layout } = JSON.parse(chart.figure);
-  if (meta(chart).rows && state.row < rows(chart)) {
-    const [left, right] = chart._fullLayout.xaxis.range;
-    (layout.shapes ??= []).push({
-      type: "rect", xref: "x", yref: "y", x0: left, x1: right, y0: state.row - 0.5, y1: state.row + 0.5,
-      line: { color: meta(chart).outline, width: 2 },
-    });
+  for (const [part, value] of Object.entries(meta(chart).saved ?? {})) {
+    layout[part] = typeof value === "object" ? { ...layout[part], ...value } : value;
   }
   layout.font.family = layout.font.family.replace(/"Source Sans( 3)?", /g, ""); // a picture has no web fonts: measure what it draws with
   layout.paper_bgcolor = getComputedStyle(document.querySelector(".stApp")).backgroundColor;
@@ -26,8 +24,8 @@ function picture(chart) {
 }
 
 async function save(chart, format) {
-  const { width, height } = chart._fullLayout;
-  const image = await window.Plotly.toImage(picture(chart), { format, width, height, scale: format === "png" ? 2 : 1 });
+  const drawn = picture(chart), width = Math.max(chart._fullLayout.width, SAVED), { height } = drawn.layout;
+  const image = await window.Plotly.toImage(drawn, { format, width, height, scale: format === "png" ? 2 : 1 });
   const address = URL.createObjectURL(await (await fetch(image)).blob());
   const link = Object.assign(document.createElement("a"), { href: address, download: `${meta(chart).name ?? "chart"}.${format}` });
   link.click();

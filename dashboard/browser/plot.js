@@ -31,7 +31,7 @@ function fill(row, cells) {
 
 // The cells at one step: all steps are here, so moving among them asks nobody. A text that has ended shows words alone.
 function at(cells, step) {
-  return cells.map(({ words, figure, ended, steps }) => {
+  return cells.map(({ words, figure, ended, steps, name }) => {
     const shown = steps[step];
     if (!shown || !figure) return { words: shown?.words ?? ended, figure: null };
     const { data, layout } = JSON.parse(figure), [bars] = data;
@@ -42,6 +42,7 @@ function at(cells, step) {
     });
     Object.assign(layout.meta, { name: `step-${step + 1}-${layout.meta.name}`, description: shown.spoken });
     layout.meta.label = `step ${step + 1} ${layout.meta.label}`;
+    layout.meta.saved.title.text = layout.meta.saved.title.text.replace(name, () => shown.name);
     if (best >= 0) layout.annotations = [];
     if (shown.shapes) layout.shapes = shown.shapes;
     return { words: shown.words, figure: JSON.stringify({ data, layout }) };

@@ -10,7 +10,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from attnviz.export.bundle import figure_name
+from attnviz.export import heading
 from attnviz.figures.theme import palette
+from dashboard.session import memory
 
 HALF = 440  # px of a column where two stand side by side
 Cell = tuple[str, go.Figure | None]  # words (HTML, escaped) and the figure below them, if there is one
@@ -34,8 +36,9 @@ def stepped(cells: Sequence[dict], row: int, key: str) -> None:
     """Bars side by side that follow the step in the browser, without a request to the server.
 
     A cell holds `figure` (the bars of any step; None for words alone), `ended` (words for a step that this text does
-    not have) and `steps`: for each its `words`, and with a figure `weights` (None: hidden), `hover` and `spoken`. row :
-    the step, from 0, to begin with.
+    not have) and `steps`: for each its `words`, and with a figure `weights` (None: hidden), `hover`, `spoken` and
+    `name`, as the heading of a saved picture has it; the cell's own `name` is that of the step in `figure`. row : the
+    step, from 0, to begin with.
     """
     drawn = [cell | {"figure": _json(cell["figure"])} for cell in cells]
     _component(key=f"chart-{key}", data={"cells": drawn, "row": row})
@@ -45,9 +48,18 @@ def _json(figure: go.Figure | None) -> str | None:
     return figure and figure.to_json(validate=False)
 
 
-def named(figure: go.Figure, name: str, dark: bool, rows: bool = False, heads: bool = False) -> go.Figure:
+def named(
+    figure: go.Figure,
+    name: str,
+    dark: bool,
+    rows: bool = False,
+    heads: bool = False,
+    lines: Sequence[str] | None = None,
+) -> go.Figure:
     """The figure with what bridge.js wants to know: its name in saved files; rows : a click on a row goes to that step;
-    heads : its cells are heads, and a click opens one."""
+    heads : its cells are heads, and a click opens one. lines : above it when it is saved (`attnviz.export.heading`);
+    its name, and what the page is about, unless given."""
+    lines = lines or [name[:1].upper() + name[1:], *memory.heading(st.session_state)]
     meta = {"name": figure_name(name), "label": name, "rows": rows, "heads": heads, "outline": palette(dark).outline}
-    figure.layout.meta = meta | figure.layout.meta
+    figure.layout.meta = meta | {"saved": heading.changes(figure, lines)} | figure.layout.meta
     return figure

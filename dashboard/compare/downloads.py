@@ -13,7 +13,7 @@ from attnviz import stats
 from attnviz.export import bundle as export
 from attnviz.export import html_page
 from dashboard.choices.options import number
-from dashboard.compare import printing
+from dashboard.compare import printing, sheets
 from dashboard.compare.pictures import makers
 from dashboard.compare.scene import CompareScene
 from dashboard.server import index_page
@@ -36,7 +36,7 @@ def show(current: CompareScene, dark: bool) -> None:
             key="zip",
             type="primary",
             icon=":material/folder_zip:",
-            help="All figures as HTML, the traces as JSON, statistics and weights as CSV, and a manifest.",
+            help="Figures as HTML, PNG and SVG, traces, cards, tables and a manifest; index.html shows what is there.",
         )
         st.html('<button type="button" class="copy-link" aria-live="polite">Copy link</button>', width="content")
         st.download_button(
@@ -76,6 +76,8 @@ def page(current: CompareScene, dark: bool, cursor: Cursor, name: str) -> bytes:
 
 def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
     """The zip of the view."""
+    from attnviz.export import printed  # matplotlib takes half a second: only for those who ask
+
     mapped = [column.shown for column in current.mapped]
     frames = {
         "statistics": [stats.steps(trace) for trace in mapped],
@@ -85,7 +87,16 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
     }
     tables = {name: pd.concat(listed, ignore_index=True) for name, listed in frames.items() if listed}
     drawn = {name: make() for name, make in makers(current, dark, cursor).items()}
-    return export.bundle(drawn, [column.shown for column in current.columns], tables, manifest(current, cursor))
+    sheets_drawn = {name: make(printed.Style()) for name, make in sheets.makers(current, cursor).items()}
+    return export.bundle(
+        drawn,
+        [column.shown for column in current.columns],
+        tables,
+        manifest(current, cursor),
+        sheets=sheets_drawn,
+        cards={column.trace.model: caches.card(column.trace.model) for column in current.columns},
+        lines=["Figures and data of attnviz", *current.heading],
+    )
 
 
 def manifest(current: CompareScene, cursor: Cursor) -> dict:

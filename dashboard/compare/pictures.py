@@ -7,6 +7,7 @@ from collections.abc import Callable
 import plotly.graph_objects as go
 
 from attnviz import figures, select
+from attnviz.export import heading
 from attnviz.figures.hover import CellTexts
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.session.memory import Cursor
@@ -17,12 +18,10 @@ def cell_texts(column: Column) -> CellTexts | None:
     return column.grid and figures.cell_texts(column.grid, _cells(column))
 
 
-def heatmap(
-    column: Column, dark: bool, row: int | None = None, title: str | None = None, texts=None, scale: bool = True
-) -> go.Figure:
+def heatmap(column: Column, dark: bool, texts=None, scale: bool = True) -> go.Figure:
     """The map of a column, with gold links where there are some. texts : of `cell_texts`, if they are there already."""
     marks = dict(links=_cells(column), windows=column.windows)
-    return figures.heatmap(column.grid, row, title, dark=dark, scale=scale, texts=texts, **marks)
+    return figures.heatmap(column.grid, dark=dark, scale=scale, texts=texts, **marks)
 
 
 def _cells(column: Column):
@@ -35,20 +34,35 @@ def difference(a: Column, b: Column, dark: bool) -> go.Figure:
 
 
 def makers(current: CompareScene, dark: bool, cursor: Cursor) -> dict[str, Callable[[], go.Figure]]:
-    """name -> what draws it. Nothing is drawn yet. The row of the step is outlined; a text that ends before it shows
-    the bars of its last step."""
+    """name -> what draws it, with a heading. Nothing is drawn yet. A text that ends before the step shows the bars of
+    its last step."""
     result: dict[str, Callable[[], go.Figure]] = {}
     for column in current.mapped:
-        last, name = len(column.grid.queries) - 1, column.title
-        row, bars = cursor.step if cursor.step <= last else None, min(cursor.step, last)
-        result[f"Heatmap {name}"] = functools.partial(heatmap, column, dark, row, name)
-        window = column.windows[bars] if column.windows else None
-        result[f"Step bars {name}"] = functools.partial(
-            figures.step_bars, column.grid, bars, name, window=window, dark=dark
-        )
-    result["Statistics by step"] = functools.partial(figures.by_step, current.frames(), current.keys, dark=dark)
+        result[f"Heatmap {column.title}"] = functools.partial(_saved_map, column, dark)
+        result[f"Step bars {column.title}"] = functools.partial(_saved_bars, column, cursor, dark)
+    result["Statistics by step"] = functools.partial(_saved_statistics, current, dark)
     result["Comparison"] = lambda: figures.comparison(current.summary().query("statistic != 'argmax'"), dark=dark)
     if cursor.difference in current.differences:
         a, b = (current.columns[i] for i in cursor.difference)
-        result[f"Difference {a.title} minus {b.title}"] = functools.partial(difference, a, b, dark)
+        result[f"Difference {a.title} minus {b.title}"] = functools.partial(_saved_difference, a, b, dark)
     return result
+
+
+def _saved_map(column: Column, dark: bool) -> go.Figure:
+    return heading.above(heatmap(column, dark), heading.of_map(column.shown, column.grid))
+
+
+def _saved_bars(column: Column, cursor: Cursor, dark: bool) -> go.Figure:
+    step = min(cursor.step, len(column.grid.queries) - 1)
+    window = column.windows[step] if column.windows else None
+    bars = figures.step_bars(column.grid, step, window=window, dark=dark)
+    return heading.above(bars, heading.of_step(column.shown, column.grid, step))
+
+
+def _saved_statistics(current: CompareScene, dark: bool) -> go.Figure:
+    traces = {column.title: column.shown for column in current.mapped}
+    return heading.above(figures.by_step(current.frames(), current.keys, dark=dark), heading.of_statistics(traces))
+
+
+def _saved_difference(a: Column, b: Column, dark: bool) -> go.Figure:
+    return heading.above(difference(a, b, dark), heading.of_difference(a.shown, b.shown, a.grid))

@@ -8,6 +8,7 @@ import pandas as pd
 
 from attnviz import alignment, gold, select, stats
 from attnviz.data.tasks import Task
+from attnviz.export import heading
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
 from attnviz.select import Grid
@@ -72,6 +73,10 @@ class CompareScene:
     @property
     def text(self) -> str:
         return self.choices.text
+
+    @property
+    def heading(self) -> list[str]:
+        return heading.of_statistics({column.title: column.shown for column in self.columns})[1:]
 
     @property
     def warnings(self) -> list[str]:

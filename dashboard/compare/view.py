@@ -6,6 +6,8 @@ import numpy as np
 import streamlit as st
 
 from attnviz import figures
+from attnviz.export import heading
+from attnviz.figures import labels
 from attnviz.figures.per_step.bars import window_shapes
 from attnviz.figures.theme import lines
 from attnviz.figures.wording import row_sentence
@@ -88,7 +90,8 @@ def _heatmap(column: Column, texts, dark: bool, present: bool) -> tuple:
     figure = pictures.heatmap(column, dark, texts=texts, scale=not present)
     if present:
         figure = figures.large(figure, *PRESENTED_MAP)
-    return words + captions.shown_map(column), named(figure, f"heatmap {column.title}", dark, rows=True)
+    lines = heading.of_map(column.shown, column.grid)
+    return words + captions.shown_map(column), named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)
 
 
 @st.fragment
@@ -116,12 +119,15 @@ def _bars(column: Column, texts, ink: str, dark: bool, present: bool) -> dict:
         return cell
     weights = np.where(grid.visible & np.isfinite(grid.weights), grid.weights.round(4).astype(object), None).tolist()
     for i, (step, hover) in enumerate(zip(steps, texts.sentences, strict=True)):
-        step |= {"weights": weights[i], "hover": hover, "spoken": row_sentence(grid, i)}
+        name = labels.escape(heading.step_name(grid, i))
+        step |= {"weights": weights[i], "hover": hover, "spoken": row_sentence(grid, i), "name": name}
     for step, window in zip(steps, column.windows):
         step["shapes"] = window_shapes(grid, window, dark)
     blank = next((i for i, row in enumerate(weights) if not any(row)), 0)  # plot.js drops its note at other steps
     figure = figures.step_bars(grid, blank, dark=dark)
-    return cell | {"figure": named(figures.large(figure, *PRESENTED_BARS) if present else figure, column.title, dark)}
+    figure = figures.large(figure, *PRESENTED_BARS) if present else figure
+    figure = named(figure, column.title, dark, lines=heading.of_step(column.shown, grid, blank))
+    return cell | {"figure": figure, "name": steps[blank]["name"]}
 
 
 def _inks(current: CompareScene, dark: bool) -> dict[str, str]:
@@ -166,7 +172,8 @@ def _together(current: CompareScene, dark: bool) -> None:
         st.html(left_out)
         return
     figure = figures.by_step(current.frames(), current.keys, tokens=False, dark=dark)
-    plots([("", named(figure, "statistics by step", dark))], "by-step")
+    lines = heading.of_statistics({column.title: column.shown for column in current.mapped})
+    plots([("", named(figure, "statistics by step", dark, lines=lines))], "by-step")
     if current.choices.tables:
         st.html("".join(tables.steps_table(column) for column in current.mapped))
     left, right = st.columns([3, 2], gap="large") if current.differences else (st.container(), None)
@@ -194,7 +201,9 @@ def _difference(current: CompareScene, dark: bool) -> None:
     )
     memory.cursor(st.session_state).difference = chosen
     a, b = (current.columns[i] for i in chosen)
-    figure = named(pictures.difference(a, b, dark), f"difference {current.difference_title(chosen)}", dark)
+    lines = heading.of_difference(a.shown, b.shown, a.grid)
+    figure = pictures.difference(a, b, dark)
+    figure = named(figure, f"difference {current.difference_title(chosen)}", dark, lines=lines)
     plots([("", figure)], "difference")
     if current.choices.tables:
         st.html(tables.difference_table(a, b))

@@ -8,6 +8,7 @@ import pandas as pd
 
 from attnviz import heads, select
 from attnviz.data.tasks import Task
+from attnviz.export import heading
 from attnviz.figures.titles import statistic_title
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
@@ -95,6 +96,10 @@ class HeadsScene:
     @property
     def text(self) -> str:
         return self.choices.text
+
+    @property
+    def heading(self) -> list[str]:
+        return [self.choices.source.name, *heading.texts(self.shown)]
 
     @property
     def heads(self) -> list[Head]:

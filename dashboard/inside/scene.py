@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from attnviz.data.tasks import Task
+from attnviz.export import heading
 from attnviz.mechanisms import MECHANISMS, Mechanism
 from attnviz.models.names import ModelName
 from attnviz.select import Grid, select
@@ -83,6 +84,11 @@ class InsideScene:
     @property
     def text(self) -> str:
         return self.choices.text
+
+    @property
+    def heading(self) -> list[str]:
+        models = "; ".join(f"{column.title} ({column.trace.model}){column.place}" for column in self.columns)
+        return [models, *heading.of_statistics({column.title: column.trace for column in self.columns})[1:]]
 
     @property
     def warnings(self) -> list[str]:

@@ -1,4 +1,5 @@
-"""The first answer to the browser: Streamlit's index page, changed so that it loads Plotly at once.
+"""The first answer to the browser: Streamlit's index page, changed so that it loads Plotly at once, and Japanese
+letters where the system has none.
 
 Streamlit loads its own Plotly only with the first `st.plotly_chart`; here it loads while the server reads the models.
 vendor/ holds the `cartesian` build of the plotly.js that the plotly package draws with: a third of the whole in size
@@ -15,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
 
+from attnviz.export import fonts
 from dashboard.pages import PAGES
 
 PLOTLY = Path(__file__).parent / "vendor" / "plotly-cartesian.min.js"
@@ -22,6 +24,24 @@ INDEX = Path(find_spec("streamlit").origin).parent / "static" / "index.html"
 with PLOTLY.open(encoding="utf-8") as _file:
     VERSION = re.search(r" v([\d.]+)\n", _file.read(200))[1]
 ADDRESS = f"{PLOTLY.name}?v={VERSION}"  # a browser that holds another version asks again
+# Japanese letters where the system has none. They join the page's own family, so text and charts have them; a browser
+# asks for the file only when a page shows such a letter and none of the system's fonts named here is there.
+SYSTEM_FONTS = (
+    "Hiragino Sans W3",
+    "HiraginoSans-W3",
+    "Yu Gothic Regular",
+    "YuGothic-Regular",
+    "Meiryo",
+    "Noto Sans CJK JP",
+    "Noto Sans CJK JP Regular",
+    "Noto Sans JP",
+    "IPAPGothic",
+)
+JAPANESE = f"""<style>@font-face {{
+  font-family: "Source Sans"; font-weight: 100 900; font-style: normal; font-display: swap;
+  src: {", ".join(f'local("{name}")' for name in SYSTEM_FONTS)}, url("./{fonts.JAPANESE.name}") format("truetype");
+  unicode-range: U+3000-30FF, U+4E00-9FFF, U+FF01-FF9F;
+}}</style>"""
 SCRIPT = f'<script async src="./{ADDRESS}"></script>'
 # Where the server of a page with a name is: else the browser asks below that name first, in vain, and complains of it.
 HERE = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'
@@ -40,7 +60,7 @@ class _Whole(FileResponse):
 
 async def _index(request: Request) -> Response:
     added = SCRIPT if request.url.path.endswith("/") else HERE + SCRIPT
-    page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{added}</head>", 1)
+    page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{JAPANESE}{added}</head>", 1)
     return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
 
 
@@ -49,4 +69,12 @@ async def _plotly(request: Request) -> Response:
     return _Whole(PLOTLY, media_type="text/javascript", headers=plain | {"Cache-Control": "public, max-age=86400"})
 
 
-routes = [*(Route(f"/{page.path}", _index) for page in PAGES), Route(f"/{PLOTLY.name}", _plotly)]
+async def _japanese(request: Request) -> Response:
+    return FileResponse(fonts.JAPANESE, media_type="font/ttf", headers={"Cache-Control": "public, max-age=86400"})
+
+
+routes = [
+    *(Route(f"/{page.path}", _index) for page in PAGES),
+    Route(f"/{PLOTLY.name}", _plotly),
+    Route(f"/{fonts.JAPANESE.name}", _japanese),
+]

@@ -1,12 +1,12 @@
 """What one session remembers: the last scene that was drawn, which stays on the page when the next one fails; the
 visitor's step and difference map; an uploaded trace; and the heads measured so far."""
 
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 
 from dashboard.session import caches
 
-_SCENE, _CURSOR, _CHANGES, _UPLOAD = "last scene of ", "cursor", "importance", "saved_trace"
+_HEADING, _SCENE, _CURSOR, _CHANGES, _UPLOAD = "heading", "last scene of ", "cursor", "importance", "saved_trace"
 
 
 @dataclass
@@ -24,6 +24,17 @@ class Cursor:
 def remember(scene, session: MutableMapping, page: str) -> None:
     """Keep the scene that a page drew last. page : the name of its folder."""
     session[_SCENE + page] = scene
+    session[_HEADING] = scene.heading
+
+
+def heading(session: MutableMapping) -> Sequence[str]:
+    """What a saved picture says of the scene drawn last, whatever the picture shows: model, sentence, translation."""
+    return session.get(_HEADING, ())
+
+
+def begin(session: MutableMapping) -> None:
+    """A page is drawn anew: what saved pictures say is not yet known."""
+    session[_HEADING] = ()
 
 
 def last(session: MutableMapping, page: str):

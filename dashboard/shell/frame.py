@@ -13,12 +13,13 @@ from dashboard.shell.problems import SceneError, Waiting
 class PageScene(Protocol):
     """What a page shows, worked out before anything is drawn.
 
-    name : what it shows, for the caption “Below is still …”. text : of the person. warnings : sentences, of what is not
-        shown.
+    name : what it shows, for the caption “Below is still …”. text : of the person. heading : lines above pictures that
+        are saved: model, sentence, translation. warnings : sentences, of what is not shown.
     """
 
     name: str
     text: str
+    heading: Sequence[str]
     warnings: Sequence[str]
 
 

@@ -3,9 +3,10 @@
 import re
 
 import pages
-import plotly.graph_objects as go
 import pytest
 from pages import FILES, name_of
+
+from attnviz.figures import Chart
 
 # Names on the Hugging Face hub and folders of the reader, and the small model that stands in for each.
 STAND_INS = {"hf:openai-community/gpt2": "gpt2", "hf:./my-bart": "bart"}
@@ -29,7 +30,7 @@ def test_blocks_run_alone(code, before, folder, tmp_path, monkeypatch):
         if name in code:
             code = code.replace(name, f"hf:{folder(family)}")
     shown = []
-    monkeypatch.setattr(go.Figure, "show", lambda figure: shown.append(figure))  # the real one opens a browser
+    monkeypatch.setattr(Chart, "show", lambda figure: shown.append(figure))  # the real one opens a browser
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "block", "exec"), {"__name__": "block"})
     assert len(shown) == code.count(".show()") and all(figure.data for figure in shown)

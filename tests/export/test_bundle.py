@@ -132,6 +132,7 @@ def test_bundle_holds_everything_under_safe_names(pack):
         "figures/heatmap-a-2.html",
         "figures/heatmap-a.html",
         "figures/plotly.min.js",
+        "index.html",
         "manifest.json",
         "statistics.csv",
         "traces/en-fr-bahdanau.json",
@@ -157,6 +158,27 @@ def test_the_same_content_gives_the_same_bytes(pack):
     assert bundle.bundle(*pack) == bundle.bundle(*pack)
 
 
-def test_an_empty_bundle_is_a_manifest():
+def test_an_empty_bundle_is_its_first_page_and_a_manifest():
     archive = zipfile.ZipFile(io.BytesIO(bundle.bundle({}, [], {}, {})))
-    assert archive.namelist() == ["manifest.json"]
+    assert archive.namelist() == ["index.html", "manifest.json"]
+
+
+class Drawn:
+    """A sheet that says which format it was asked for."""
+
+    def save(self, fmt):
+        return fmt.encode()
+
+
+def test_a_bundle_holds_pictures_and_cards_and_its_first_page_leads_to_every_file(pack):
+    content = bundle.bundle(
+        *pack, sheets={"Heatmap: a": Drawn()}, cards={"en-fr/x": {"note": "é"}}, lines=["Title", "<b>sentence</b>"]
+    )
+    archive = zipfile.ZipFile(io.BytesIO(content))
+    assert archive.read("figures/heatmap-a.png") == b"png" and archive.read("figures/heatmap-a.svg") == b"svg"
+    assert json.loads(archive.read("cards/en-fr-x.json")) == {"note": "é"}
+    page = archive.read("index.html").decode()
+    assert "<h1>Title</h1>" in page and "&lt;b&gt;sentence&lt;/b&gt;" in page and "<script" not in page
+    links = set(re.findall(r'href="([^"]+)"', page))
+    assert links == set(archive.namelist()) - {"index.html", "figures/plotly.min.js"}
+    assert re.findall(r'src="([^"]+)"', page) == ["figures/heatmap-a.png"]

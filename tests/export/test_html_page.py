@@ -1,8 +1,12 @@
 """Several traces as one page: small, offline, its step sliders apart from each other."""
 
+import re
+import xml.etree.ElementTree as ElementTree
+
 import pytest
 import synthetic
 
+from attnviz import select, stats
 from attnviz.export import html_page
 from dashboard.server.index_page import PLOTLY
 
@@ -34,4 +38,18 @@ def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path, chrome):
     page.locator("#part1-choose").fill("1")
     page.wait_for_function("document.getElementById('part1-caption').textContent.startsWith('Step 2')")
     assert first() == before and second().startswith("Step 2, ‘chien’")
+    with page.expect_download() as download:
+        page.locator("#part1-bars [data-title='Save as SVG']").dispatch_event("click")
+    said = list(ElementTree.parse(download.value.path()).getroot().itertext())
+    assert {"Step 2 of 3: ‘chien’", "The black dog", "→ Un chien", "attention weight"} <= set(said)
     assert troubles == []
+
+
+def test_positions_count_from_one():
+    page = html_page.page(TRACES[0]).decode()
+    frame = stats.of_grid(select.select(TRACES[0]))
+    rows = re.findall(r"<tr>(.*?)</tr>", page)[1:]
+    cells = [[float(cell) for cell in re.findall(r"<td>([\d.]+)</td>", row)] for row in rows]
+    place = html_page._COLUMNS.index("expected_position") + 1  # the step is the first number
+    assert [row[0] for row in cells] == [1, 2, 3, 4]
+    assert [row[place] for row in cells] == pytest.approx((frame["expected_position"] + 1).tolist(), abs=0.006)

@@ -1,6 +1,7 @@
 """Maps for slides and papers: sizes in cm, rectangles and text in the vectors, PNG and SVG the same picture."""
 
 import io
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -8,15 +9,21 @@ import numpy as np
 import pytest
 import synthetic
 from linked import PAIR, forced, sharp
+from fontTools.ttLib import TTFont
 from PIL import Image
 
-from attnviz import alignment, select
-from attnviz.export import printed
+from attnviz import alignment, gold, select, stats
+from attnviz.export import fonts, printed
 from attnviz.figures.theme import DARK, LIGHT
+from attnviz.models.checkpoint_files import ROOT
 
 TRACE = synthetic.trace("The $5 dog <eos>", "Le chien & noir", kinds=("cross", "decoder"), heads=2, layers=2)
 GRID = select.select(TRACE)
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+def picture(trace, grid, fmt="pdf", size="page", *, font=None, dark=False, **marks) -> bytes:
+    return printed.of_map(trace, grid, printed.Style(size, font, dark), **marks).save(fmt)
 
 
 def texts(svg: bytes) -> list[str]:
@@ -29,7 +36,7 @@ def size_in_cm(pdf: bytes) -> tuple[float, float]:
 
 
 def test_the_picture_names_what_it_shows():
-    said = texts(printed.picture(TRACE, GRID, "svg", "slide"))
+    said = texts(picture(TRACE, GRID, "svg", "slide"))
     for name in (
         "synthetic (synthetic): cross-attention, layer 2 of 2, mean of 2 heads",
         "The $5 dog <eos>",
@@ -45,21 +52,21 @@ def test_the_picture_names_what_it_shows():
 
 
 def test_cells_of_the_vector_are_paths_and_nothing_is_a_bitmap():
-    tree = ElementTree.fromstring(printed.picture(TRACE, GRID, "svg"))
+    tree = ElementTree.fromstring(picture(TRACE, GRID, "svg"))
     assert not list(tree.iter(f"{SVG}image"))
     filled = [node for node in tree.iter(f"{SVG}path") if node.get("d", "").count("L") == 3]
     assert len(filled) >= GRID.weights.size
 
 
 def test_the_pdf_holds_text_in_embedded_fonts_and_no_bitmap():
-    pdf = printed.picture(TRACE, GRID, "pdf")
+    pdf = picture(TRACE, GRID, "pdf")
     assert b"/FontFile2" in pdf and b"/ToUnicode" in pdf
     assert b"/Subtype /Image" not in pdf
 
 
 @pytest.mark.parametrize(("size", "width"), [("column", 8.5), ("page", 17), ("slide", 33.867)])
 def test_sizes_are_those_of_the_paper(size, width):
-    cm = size_in_cm(printed.picture(TRACE, GRID, "pdf", size))
+    cm = size_in_cm(picture(TRACE, GRID, "pdf", size))
     assert cm[0] == pytest.approx(width, abs=0.01)
     if size == "slide":
         assert cm[0] / cm[1] == pytest.approx(16 / 9, abs=0.001)
@@ -67,46 +74,145 @@ def test_sizes_are_those_of_the_paper(size, width):
 
 def test_light_and_dark_are_asked_for():
     for dark, theme in ((False, LIGHT), (True, DARK)):
-        corner = Image.open(io.BytesIO(printed.picture(TRACE, GRID, "png", dark=dark))).convert("RGB").getpixel((1, 1))
+        corner = Image.open(io.BytesIO(picture(TRACE, GRID, "png", dark=dark))).convert("RGB").getpixel((1, 1))
         assert "#{:02x}{:02x}{:02x}".format(*corner) == theme.page
 
 
 def test_the_same_picture_is_the_same_bytes():
     for fmt in printed.FORMATS:
-        assert printed.picture(TRACE, GRID, fmt) == printed.picture(TRACE, GRID, fmt)
+        assert picture(TRACE, GRID, fmt) == picture(TRACE, GRID, fmt)
 
 
 def test_the_type_has_the_size_that_was_asked_for():
-    assert b"font: 11px" in printed.picture(TRACE, GRID, "svg", font=11) or b"font-size: 11px" in printed.picture(
+    assert b"font: 11px" in picture(TRACE, GRID, "svg", font=11) or b"font-size: 11px" in picture(
         TRACE, GRID, "svg", font=11
     )
 
 
 def test_a_row_is_framed_only_on_request():
     outline = LIGHT.outline.encode()
-    assert outline not in printed.picture(TRACE, GRID, "svg")
-    assert outline in printed.picture(TRACE, GRID, "svg", step=1)
+    assert outline not in picture(TRACE, GRID, "svg")
+    assert outline in picture(TRACE, GRID, "svg", step=1)
+
+
+SECOND = synthetic.trace("The $5 dog <eos>", "Le chien & noir", seed=7, model="second", heads=2, layers=2)
+DIFFERENCE = GRID.weights - select.select(SECOND).weights
+PAPER = printed.Style()
+
+
+def statistics(**traces):
+    frames = {name: stats.of_grid(select.select(trace)) for name, trace in traces.items()}
+    return printed.of_statistics(traces, frames, 5, PAPER)
+
+
+def test_bars_say_which_step_of_which_sentence():
+    said = texts(printed.of_step(TRACE, GRID, 1, PAPER).save("svg"))
+    assert said[-4:] == [
+        "synthetic (synthetic): cross-attention, layer 2 of 2, mean of 2 heads",
+        "Step 2 of 5: ‘chien’",
+        "The $5 dog <eos>",
+        "→ Le chien & noir",
+    ]
+    assert {"source (attended to)", "attention weight", "$", "dog"} <= set(said)
+    written = [f"{weight:.2f}" for weight in GRID.weights[1] if weight >= 0.1]
+    assert written and all(weight in said for weight in written)
+
+
+def test_the_bars_are_as_high_as_the_weights():
+    axes = printed.of_step(TRACE, GRID, 1, PAPER).figure.axes[0]
+    assert [bar.get_height() for bar in axes.patches] == pytest.approx(GRID.weights[1].tolist())
+    assert axes.get_ylim()[0] == 0
+
+
+def test_a_difference_names_both_models_and_its_scale():
+    sheet = printed.of_difference(TRACE, SECOND, DIFFERENCE, GRID, ("A", "B"), PAPER)
+    said = texts(sheet.save("svg"))
+    title = "synthetic (synthetic) minus synthetic (second): cross-attention, layer 2 of 2, mean of 2 heads"
+    assert said[-3:] == [title, "The $5 dog <eos>", "→ Le chien & noir"]
+    assert {"◂ B", "A ▸", "difference of weights; –: more in B", "target (attends)"} <= set(said)
+    assert sheet.figure.axes[0].collections[0].get_array().tolist() == pytest.approx(DIFFERENCE.ravel().tolist())
+
+
+def test_clearly_negative_differences_carry_a_dash():
+    """In grey the two ends of the scale look the same."""
+    lines = printed.of_difference(TRACE, SECOND, DIFFERENCE, GRID, ("A", "B"), PAPER).figure.axes[0].lines
+    dashed = {(round(line.get_ydata()[0]), round(np.mean(line.get_xdata()))) for line in lines}
+    assert dashed == {tuple(cell) for cell in np.argwhere(DIFFERENCE < -0.05).tolist()} and dashed
+
+
+def test_statistics_draw_the_frames_and_uniform_attention():
+    figure = statistics(First=TRACE, Second=SECOND).figure
+    frame = stats.of_grid(GRID)
+    for axes, name in zip(figure.axes, ("entropy_nats", "max_weight", "effective_entropy"), strict=True):
+        first, second, uniform = axes.lines
+        assert first.get_ydata().tolist() == pytest.approx(frame[name].tolist())
+        assert first.get_xdata().tolist() == [1, 2, 3, 4, 5]
+        assert first.get_linestyle() != second.get_linestyle() and first.get_marker() != second.get_marker()
+        level = {"entropy_nats": np.log(5), "max_weight": 0.2, "effective_entropy": 5}[name]
+        assert uniform.get_ydata().tolist() == pytest.approx([level] * 5) and uniform.get_linestyle() == ":"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["First", "Second", "uniform attention"]
+
+
+def test_statistics_name_the_sentence_once_and_each_translation_where_they_differ():
+    other = synthetic.trace("The $5 dog <eos>", "Un chien", model="second")
+    same, apart = (texts(statistics(A=TRACE, B=trace).save("svg")) for trace in (SECOND, other))
+    title, sentence = "Attention by step (synthetic, second)", "The $5 dog <eos>"
+    start = same.index(title)
+    assert same[start : start + 3] == [title, sentence, "→ Le chien & noir"]
+    start = apart.index(title)
+    assert apart[start : start + 4] == [title, sentence, "A: → Le chien & noir", "B: → Un chien"]
+
+
+def test_no_picture_is_a_bitmap_and_each_is_the_same_bytes_again():
+    for make in (
+        lambda: printed.of_step(TRACE, GRID, 0, PAPER),
+        lambda: printed.of_difference(TRACE, SECOND, DIFFERENCE, GRID, ("A", "B"), PAPER),
+        lambda: statistics(A=TRACE, B=SECOND),
+    ):
+        drawn = make()
+        svg = drawn.save("svg")
+        assert not list(ElementTree.fromstring(svg).iter(f"{SVG}image")) and svg == make().save("svg") == drawn.save(
+            "svg"
+        )
+        assert b"/Subtype /Image" not in drawn.save("pdf")
+
+
+def test_japanese_has_letters_where_the_system_has_none(monkeypatch, recwarn):
+    """Only the font that comes with the project is left; matplotlib warns of a letter that no font has."""
+    monkeypatch.setattr("attnviz.export.printed.sheet._FONTS", ("DejaVu Sans",))
+    trace = synthetic.trace("The dog", "犬は走る。")
+    pdf = printed.of_map(trace, select.select(trace), PAPER).save("pdf")
+    assert b"attnvizJapanese" in pdf and not recwarn.list
+
+
+def test_the_font_has_the_characters_of_vocabulary_and_linked_sentences():
+    held = set(TTFont(fonts.JAPANESE).getBestCmap())
+    vocabulary = json.loads((ROOT / "en-ja" / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    pieces = [piece if isinstance(piece, str) else piece[0] for piece in vocabulary]
+    linked = [pair.target for pair in gold.shipped("en-ja")]
+    wanted = {letter for text in [*pieces, *linked] for letter in text if "\u3000" <= letter <= "\u9fff"}
+    assert len(wanted) > 1500 and {letter for letter in wanted if ord(letter) not in held} == set()
 
 
 def test_links_are_outlined():
     trace = forced(PAIR, sharp(0, 2, 1, 3, size=4)[None])
     grid = select.select(trace)
-    drawn = printed.picture(trace, grid, "svg", links=alignment.cells(grid, PAIR))
-    assert b"stroke-dasharray" in drawn and b"stroke-dasharray" not in printed.picture(trace, grid, "svg")
+    drawn = picture(trace, grid, "svg", links=alignment.cells(grid, PAIR))
+    assert b"stroke-dasharray" in drawn and b"stroke-dasharray" not in picture(trace, grid, "svg")
 
 
 def test_hidden_cells_are_hatched_and_blank_rows_empty():
     grid = select.select(TRACE, "decoder", special=False)
     assert np.isnan(grid.weights[0]).all()
-    assert b"<pattern" in printed.picture(TRACE, grid, "svg")
+    assert b"<pattern" in picture(TRACE, grid, "svg")
 
 
 def test_svg_in_a_browser_and_png_are_the_same_picture(chrome):
     """Two ways to the same pixels: Chromium draws the SVG, matplotlib the PNG."""
     width = 600
-    png = Image.open(io.BytesIO(printed.picture(TRACE, GRID, "png", "column"))).convert("L")
+    png = Image.open(io.BytesIO(picture(TRACE, GRID, "png", "column"))).convert("L")
     page = chrome.new_page(viewport={"width": width, "height": round(width * png.height / png.width)})
-    svg = printed.picture(TRACE, GRID, "svg", "column").decode()
+    svg = picture(TRACE, GRID, "svg", "column").decode()
     page.set_content(f"<style>body{{margin:0}}svg{{width:100%;height:auto;display:block}}</style>{svg}")
     drawn = Image.open(io.BytesIO(page.screenshot())).convert("L")
     coarse = (
@@ -128,4 +234,4 @@ def test_svg_in_a_browser_and_png_are_the_same_picture(chrome):
 )
 def test_errors_name_what_was_wanted(options, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        printed.picture(TRACE, GRID, **options)
+        picture(TRACE, GRID, **options)

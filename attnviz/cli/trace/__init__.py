@@ -92,7 +92,8 @@ def _picture(trace, args: Namespace) -> bytes:
     if ending not in printed.FORMATS:
         raise ValueError(f"--picture must end in .{', .'.join(printed.FORMATS)}; got {args.picture}")
     grid = select.select(trace, trace.maps[0].kind)
-    return printed.picture(trace, grid, ending, args.size or "page", font=args.font, dark=args.dark)
+    style = printed.Style(args.size or "page", args.font, args.dark)
+    return printed.of_map(trace, grid, style).save(ending)
 
 
 def _write(path: str, content: bytes) -> None:

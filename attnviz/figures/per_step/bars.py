@@ -40,6 +40,7 @@ def step_bars(
     frame = layout(dark, _HEIGHT + above, margin, title and labels.escape(title), row_sentence(grid, step))
     frame |= dict(xaxis=xaxis, yaxis=_weight_axis(dark, 1 if whole or best is None else _end(weights[best])))
     frame["meta"] |= all_labels(grid, xaxis)
+    frame["meta"]["axes"] = {"x": f"{grid.sides[1]} (attended to)", "y": "attention weight"}
     if window:
         frame["shapes"] = window_shapes(grid, window, dark)
     if best is None:

@@ -14,7 +14,7 @@ from attnviz.figures.theme import build, layout, lines, note, palette
 from attnviz.figures.titles import TITLES
 from attnviz.figures.wording import listed
 
-_PANELS = (
+PANELS = (
     ("entropy_nats", TITLES["entropy_nats"], math.log, 2),
     ("max_weight", TITLES["max_weight"], lambda keys: 1 / keys, 2),
     ("effective_entropy", TITLES["effective_entropy"], float, 1),
@@ -43,12 +43,10 @@ def by_step(
     if not frames:
         raise ValueError("frames must hold at least one mechanism; got none")
     for name, frame in frames.items():
-        require(frame, ("step", "token", *(panel[0] for panel in _PANELS)), f"frame of {name}")
-    keys = _counts(keys, max(map(len, frames.values())))
+        require(frame, ("step", "token", *(panel[0] for panel in PANELS)), f"frame of {name}")
+    keys = counts(keys, max(map(len, frames.values())))
     styles = lines(frames, dark)
-    traces = [
-        _line(name, frame, panel, styles[name]) for panel in range(len(_PANELS)) for name, frame in frames.items()
-    ]
+    traces = [_line(name, frame, panel, styles[name]) for panel in range(len(PANELS)) for name, frame in frames.items()]
     shared = tokens and len({tuple(frame["token"]) for frame in frames.values()}) == 1
     description = f"Entropy, maximum weight and effective positions by step for {listed(frames)}"
     if isinstance(keys, int):
@@ -62,23 +60,24 @@ def by_step(
     margin = (40, 12, 66 + above, 76 if shared else 40)
     figure = layout(dark, _HEIGHT + above, margin, title and labels.escape(title), f"{description}.")
     figure.update(_panels(frames, keys, step, shared, dark))
+    figure["meta"]["axes"] = {"x": "step"}
     return build(traces, figure)
 
 
-def _counts(keys: int | Sequence[int] | None, steps: int) -> int | list[int] | None:
+def counts(keys: int | Sequence[int] | None, steps: int) -> int | list[int] | None:
     """`keys`, checked; one number when all steps have the same."""
     if keys is None:
         return None
-    counts = [int(count) for count in keys] if isinstance(keys, Sequence) else [int(keys)]
-    if isinstance(keys, Sequence) and len(counts) != steps:
-        raise ValueError(f"keys must be one number, or one for each of {steps} steps; got {len(counts)}")
-    if min(counts, default=0) < 0 or max(counts, default=0) < 1:
+    each = [int(count) for count in keys] if isinstance(keys, Sequence) else [int(keys)]
+    if isinstance(keys, Sequence) and len(each) != steps:
+        raise ValueError(f"keys must be one number, or one for each of {steps} steps; got {len(each)}")
+    if min(each, default=0) < 0 or max(each, default=0) < 1:
         raise ValueError(f"keys must be at least 1; got {keys}")
-    return counts[0] if len(set(counts)) == 1 else counts
+    return each[0] if len(set(each)) == 1 else each
 
 
 def _line(name: str, frame: pd.DataFrame, panel: int, style) -> dict:
-    statistic, _, _, digits = _PANELS[panel]
+    statistic, _, _, digits = PANELS[panel]
     axis = "" if panel == 0 else str(panel + 1)
     shown = labels.escape(labels.plain(name))
     steps = frame["step"].to_list()
@@ -108,9 +107,9 @@ def _panels(frames, keys: int | list[int] | None, step: int | None, shared: bool
         orientation="h", x=0, y=1, xref="paper", yref="container", xanchor="left", yanchor="top", font=dict(size=13)
     )
     part = dict(annotations=[], shapes=[], showlegend=True, hovermode="x unified", legend=legend)
-    for panel, (statistic, name, uniform, _) in enumerate(_PANELS):
+    for panel, (statistic, name, uniform, _) in enumerate(PANELS):
         axis = "" if panel == 0 else str(panel + 1)
-        start, level = panel * (size + _GAP), _levels(uniform, keys)
+        start, level = panel * (size + _GAP), levels(uniform, keys)
         part[f"xaxis{axis}"] = _step_axis(longest, shared, colors) | dict(
             anchor=f"y{axis}",
             unifiedhovertitle=dict(text=name),
@@ -118,7 +117,7 @@ def _panels(frames, keys: int | list[int] | None, step: int | None, shared: bool
         )
         part[f"yaxis{axis}"] = dict(
             anchor=f"x{axis}",
-            range=[0, 1.04 if panel == 1 else _top(frames, statistic, level)],
+            range=[0, 1.04 if panel == 1 else top(frames, statistic, level)],
             gridcolor=colors.grid,
             zeroline=False,
             fixedrange=True,
@@ -130,12 +129,12 @@ def _panels(frames, keys: int | list[int] | None, step: int | None, shared: bool
     return part
 
 
-def _levels(uniform, keys: int | list[int] | None) -> float | list[float | None] | None:
+def levels(uniform, keys: int | list[int] | None) -> float | list[float | None] | None:
     """The level of uniform attention: one level, one for each step (None: no keys), or none."""
     return [uniform(count) if count else None for count in keys] if isinstance(keys, list) else keys and uniform(keys)
 
 
-def _top(frames, statistic: str, level) -> float:
+def top(frames, statistic: str, level) -> float:
     """The end of an axis, so that every line and the reference fit."""
     level = max(height for height in level if height is not None) if isinstance(level, list) else level
     largest = pd.concat([frame[statistic] for frame in frames.values()]).max()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 import zipfile
 from pathlib import Path
@@ -45,6 +46,40 @@ def test_the_saved_heatmap_holds_the_tokens(shared, tmp_path):
     svg = saved(shared, button, tmp_path).read_text(encoding="utf-8")
     texts = list(ElementTree.fromstring(svg).itertext())
     assert "noir" in texts and "black" in texts
+    sentence = shared.page.locator(".st-key-text input").input_value()
+    assert "Bahdanau · additive (en-fr/bahdanau): cross-attention" in texts and sentence in texts
+    assert any(text.startswith("→ Le ") for text in texts)
+    assert shared.page.evaluate("document.querySelector('.row-outline').style.border").split(" ")[-1] not in svg
+
+
+def test_saved_bars_say_which_step_they_show(shared, tmp_path):
+    shared.show()
+    shared.slider.press("ArrowRight")
+    shared.page.get_by_role("button", name="Save step 2 Bahdanau as SVG").wait_for()
+    texts = list(
+        ElementTree.parse(
+            saved(shared, shared.page.get_by_role("button", name="Save step 2 Bahdanau as SVG"), tmp_path)
+        )
+        .getroot()
+        .itertext()
+    )
+    assert any(re.fullmatch("Step 2 of [0-9]+: ‘.+’", text) for text in texts)
+    assert {"attention weight", "source (attended to)"} <= set(texts)
+
+
+def test_pictures_for_papers_are_vectors_with_their_heading(shared, tmp_path):
+    shared.show()
+    shared.page.get_by_role("button", name="Pictures for slides and papers").click()
+    shared.page.locator(".st-key-print_format").get_by_text("SVG", exact=True).click()
+    names = ["Heatmap Transformer.svg", "Step bars Bahdanau.svg", "Statistics by step.svg"]
+    for name in names:
+        path = saved(shared, shared.page.get_by_role("button", name=name, exact=True), tmp_path)
+        root = ElementTree.parse(path).getroot()
+        assert root.get("width").startswith("481.") and not list(
+            root.iter("{http://www.w3.org/2000/svg}image")
+        )  # 17 cm
+        assert shared.page.locator(".st-key-text input").input_value() in list(root.itertext())
+    shared.page.keyboard.press("Escape")
 
 
 def test_a_figure_as_html_opens_offline(shared, chrome, tmp_path):
@@ -85,8 +120,15 @@ def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, c
         statistics = pd.read_csv(io.BytesIO(archive.read("statistics.csv")), encoding="utf-8-sig")
         weights = pd.read_csv(io.BytesIO(archive.read("weights.csv")), encoding="utf-8-sig")
         traces = [Trace.from_json(archive.read(name).decode()) for name in names if name.startswith("traces/")]
-    pictures = [name for name in names if name.endswith(".html")]
+    pictures = [name for name in names if name.startswith("figures/") and name.endswith(".html")]
     assert len(pictures) == 8  # three heatmaps, three bar charts, statistics by step, the comparison
+    assert sum(name.endswith(".svg") for name in names) == sum(name.endswith(".png") for name in names) == 7
+    assert sum(name.startswith("cards/") for name in names) == 3
+    first = chrome.new_page()
+    first.goto((tmp_path / "unzipped" / "index.html").as_uri())
+    assert first.locator("h1").inner_text() == "Figures and data of attnviz" and first.locator("img").count() == 7
+    assert manifest["sentence"] in first.locator("body").inner_text()
+    first.close()
     for name in pictures[::5]:  # a heatmap, bars; each brings a browser's worth of work
         opened(chrome, tmp_path / "unzipped" / name)
     assert (

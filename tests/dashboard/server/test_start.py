@@ -22,7 +22,7 @@ def client():
 
 def test_the_index_is_streamlits_with_plotly_at_the_end_of_its_head(client):
     page = client.get("/").text
-    before, after = page.split(index_page.SCRIPT)
+    before, after = page.split(index_page.JAPANESE + index_page.SCRIPT)
     assert before + after == index_page.INDEX.read_text(encoding="utf-8")
     assert after.startswith("</head>")
 

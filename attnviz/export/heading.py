@@ -1,0 +1,129 @@
+"""What stands above a picture that leaves the page: what it shows, of which model, the sentence and the translation.
+
+Lines of plain text, the first of them the title; `changes` puts them into a figure, where Plotly's markup is escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from attnviz.figures import labels
+from attnviz.figures.labels import plain, quoted
+from attnviz.mechanisms import ALL
+
+ROOM = 690  # px for text in a figure that is saved: a column of 720 px less its margins
+_SIZE, _LINE = 13, 18  # px of the type, from line to line
+_COLUMN = 0.56  # of the size of the type: the width of a letter, as a rule
+_AXIS = 22  # px for the name of an axis
+_KINDS = {
+    "cross": "cross-attention",
+    "encoder": "self-attention of the encoder",
+    "decoder": "self-attention of the decoder",
+}
+_WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"  # of which a line may end after any character
+_UNIT = re.compile(rf"[{_WIDE}]\s*|[^\s{_WIDE}]+\s*|\s+")
+
+
+def of_map(trace, grid) -> list[str]:
+    """Of a map of a trace: `Bahdanau (en-fr/bahdanau): cross-attention`, the sentence, `→ translation`."""
+    return [f"{_title(grid.mechanism)} ({trace.model}): {_which(trace, grid)}", *texts(trace)]
+
+
+def of_step(trace, grid, step: int) -> list[str]:
+    """Of the weights of one step (from 0) of a map."""
+    title, *others = of_map(trace, grid)
+    return [title, step_name(grid, step), *others]
+
+
+def of_difference(first, second, grid) -> list[str]:
+    """Of the weights of one trace minus those of another, at the map `grid` of either."""
+    names = " minus ".join(f"{_title(trace.mechanism)} ({trace.model})" for trace in (first, second))
+    return [f"{names}: {_which(first, grid)}", *texts(first)]
+
+
+def of_statistics(traces: Mapping[str, object]) -> list[str]:
+    """Of statistics by step of several traces of one sentence, each by its name in the picture."""
+    listed = list(traces.values())
+    models = ", ".join(trace.model for trace in listed)
+    targets = [f"{name}: → {_said(trace.translation)}" for name, trace in traces.items() if trace.target]
+    same = len({trace.translation for trace in listed}) == 1
+    return [f"Attention by step ({models})", _said(listed[0].text), *(texts(listed[0])[1:] if same else targets)]
+
+
+def texts(trace) -> list[str]:
+    """The sentence, and what was produced, if anything was."""
+    return [_said(trace.text), *([f"→ {_said(trace.translation)}"] if trace.target else [])]
+
+
+def wrapped(text: str, columns: int) -> list[str]:
+    """Lines of at most `columns` columns of text, of which a CJK character takes two; broken at spaces where there are
+    some, and within a word only when it is longer than a line."""
+    lines = [""]
+    for unit in _UNIT.findall(text):
+        if lines[-1] and labels.columns((lines[-1] + unit).rstrip()) > columns:
+            lines.append("")
+        for part in unit if labels.columns(unit.rstrip()) > columns else (unit,):
+            if labels.columns((lines[-1] + part).rstrip()) > columns:
+                lines.append("")
+            lines[-1] += part
+    return [line.rstrip() for line in lines]
+
+
+def changes(figure: go.Figure, lines: Sequence[str], room: int = ROOM) -> dict:
+    """Of a figure's layout, so that it says what it is: higher by `lines` above it, and with the names of its axes
+    (`layout.meta["axes"]`, x and y). `figure.update_layout` takes them; so does the page, for what it saves.
+
+    room : px in which the lines must fit.
+    """
+    columns = int(room / (_COLUMN * _SIZE))
+    shown = [[labels.escape(part) for part in wrapped(line, columns)] for line in lines]
+    text = "<br>".join([f"<b>{part}</b>" for part in shown[0]] + [part for line in shown[1:] for part in line])
+    layout = figure.layout.to_plotly_json()
+    axes, margin = layout.get("meta", {}).get("axes", {}), layout["margin"]
+    rise, below = 10 + _LINE * sum(map(len, shown)), _AXIS if "x" in axes else 0
+    height = layout["height"] + rise + below
+    place = dict(x=0, xref="container", xanchor="left", y=1, yref="container", yanchor="top", pad=dict(l=2, t=6))
+    result = dict(
+        height=height,
+        title=dict(text=text, font=dict(size=_SIZE), **place),
+        margin=dict(t=margin["t"] + rise, b=margin["b"] + below, l=margin["l"] + _AXIS * ("y" in axes)),
+    )
+    if layout.get("legend", {}).get("yref") == "container":
+        result["legend"] = dict(y=1 - rise / height)
+    for axis in layout:
+        if name := axes.get(axis[0]) if axis[1:5] == "axis" else None:
+            result[axis] = dict(title=dict(text=labels.escape(name), standoff=6, font=dict(size=12)))
+    return result
+
+
+def above(figure: go.Figure, lines: Sequence[str]) -> go.Figure:
+    """The same figure with its `changes`."""
+    return figure.update_layout(changes(figure, lines))
+
+
+def step_name(grid, step: int) -> str:
+    """A step (from 0) of a map in the words of `of_step`."""
+    return f"Step {step + 1} of {len(grid.queries)}: {quoted(grid.queries[step])}"
+
+
+def _title(mechanism: str) -> str:
+    return ALL[mechanism].title if mechanism in ALL else mechanism
+
+
+def _which(trace, grid) -> str:
+    """The kind of attention, with layer and head where there are several."""
+    layers = sum(attention.kind == grid.kind for attention in trace.maps)
+    if grid.layer is None:
+        return f"{_KINDS[grid.kind]}, mean of heads of several layers"
+    heads = len(trace.map(grid.kind, grid.layer).weights)
+    if layers == heads == 1:
+        return _KINDS[grid.kind]
+    head = f"mean of {heads} heads" if grid.head is None else f"head {grid.head + 1} of {heads}"
+    return f"{_KINDS[grid.kind]}, layer {grid.layer + 1} of {layers}, {head}"
+
+
+def _said(text: str) -> str:
+    return plain(text) if text.strip() else text

@@ -1,0 +1,15 @@
+"""Pictures for slides and papers, as SVG, PDF or PNG: drawn by matplotlib, so no browser is needed.
+
+    >>> printed.of_map(trace, select.select(trace), printed.Style("column")).save("pdf")
+
+Each has its title, the sentence and the translation above it and names on its axes. In SVG and PDF shapes are shapes
+and text is text. Colours of maps climb evenly in lightness, lines differ in dash and marker, and negative differences
+carry a dash, so a print in grey says the same. matplotlib and not a writer of our own: it embeds fonts in PDF, takes
+each character from the first font that has it, and saves PNG by the same lines.
+"""
+
+from attnviz.export.printed.charts import of_statistics, of_step
+from attnviz.export.printed.maps import of_difference, of_map
+from attnviz.export.printed.sheet import FORMATS, SIZES, Sheet, Style
+
+__all__ = ["FORMATS", "SIZES", "Sheet", "Style", "of_difference", "of_map", "of_statistics", "of_step"]

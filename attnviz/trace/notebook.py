@@ -1,0 +1,58 @@
+"""What a notebook shows of a trace or of a map: plain HTML tables, without script, so that they also stay when the
+notebook becomes a page."""
+
+import html
+from collections.abc import Sequence
+
+import numpy as np
+
+MOST = 60  # rows and columns of a table; a larger map is cut, and says so
+_INK = "#161850"  # of a weight of 1; a smaller one is as much paler
+_LIGHT = 0.55  # weights above it have light figures on them
+
+
+def document(heading: str, lines: Sequence[str], table: str) -> str:
+    """heading, lines : plain text. table : markup."""
+    texts = "".join(f'<div dir="auto">{html.escape(line)}</div>' for line in lines)
+    return f"<div><b>{html.escape(heading)}</b>{texts}{table}</div>"
+
+
+def token_table(tokens: Sequence, log_probs: Sequence[float]) -> str:
+    """Tokens beside each other, and below each its probability, where it is known."""
+    row = "".join(f"<td>{_text(token)}</td>" for token in tokens)
+    chances = "".join(f"<td>{np.exp(value):.2f}</td>" for value in log_probs)
+    below = f"<tr><th>probability</th>{chances}</tr>" if log_probs else ""
+    return f'<div style="overflow-x:auto"><table><tr><th>target</th>{row}</tr>{below}</table></div>'
+
+
+def weights_table(queries: Sequence, keys: Sequence, weights: np.ndarray, visible: np.ndarray, sides) -> str:
+    """A row a query, a column a key, each weight on a ground as dark as it is large.
+
+    weights, visible : (queries, keys). A hidden cell is a dot, a cell of a blank row empty.
+    """
+    rows, columns = queries[:MOST], keys[:MOST]
+    head = f"<tr><th>{html.escape(sides[0])} ↓ {html.escape(sides[1])} →</th>"
+    head += "".join(f"<th>{_text(key)}</th>" for key in columns) + "</tr>"
+    body = ""
+    for i, query in enumerate(rows):
+        cells = "".join(_cell(float(weights[i, j]), bool(visible[i, j])) for j in range(len(columns)))
+        body += f'<tr><th style="text-align:right">{_text(query)}</th>{cells}</tr>'
+    cut = ""
+    if len(rows) < len(queries) or len(columns) < len(keys):
+        cut = f"<div>The first {len(rows)} of {len(queries)} rows and {len(columns)} of {len(keys)} columns.</div>"
+    return f'<div style="overflow-x:auto"><table>{head}{body}</table></div>{cut}'
+
+
+def _cell(weight: float, visible: bool) -> str:
+    if not visible:
+        return "<td>·</td>"
+    if not np.isfinite(weight):
+        return "<td></td>"
+    color = "#ffffff" if weight > _LIGHT else "#262730"
+    ground = f"color-mix(in srgb, {_INK} {100 * weight:.0f}%, #ffffff)"
+    return f'<td style="background:{ground};color:{color}">{weight:.2f}</td>'
+
+
+def _text(token) -> str:
+    text = html.escape(token.text) or "∅"
+    return f"<i>{text}</i>" if token.special else text

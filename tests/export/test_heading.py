@@ -1,0 +1,70 @@
+"""What stands above a saved picture: what it shows, the sentence, the translation; nothing is cut, tokens are text."""
+
+import pytest
+import synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnviz import figures, select, stats
+from attnviz.export import heading
+from attnviz.figures.labels import columns
+
+TRACE = synthetic.trace("The <b>black</b> dog", "Le chien $noir$", mechanism="bahdanau", model="en-fr/bahdanau")
+GRID = select.select(TRACE)
+
+
+def test_a_map_is_named_with_mechanism_model_sentence_and_translation():
+    assert heading.of_map(TRACE, GRID) == [
+        "Bahdanau · additive (en-fr/bahdanau): cross-attention",
+        "The <b>black</b> dog",
+        "→ Le chien $noir$",
+    ]
+
+
+def test_of_several_layers_and_heads_it_says_which():
+    trace = synthetic.trace(kinds=("cross", "encoder"), layers=3, heads=4)
+    said = heading.of_map(trace, select.select(trace, "encoder", 1, 2))
+    assert said[0] == "synthetic (synthetic): self-attention of the encoder, layer 2 of 3, head 3 of 4"
+
+
+def test_of_a_text_that_was_only_read_there_is_no_translation():
+    trace = synthetic.trace("Nice", target="", kinds=("encoder",))
+    assert heading.texts(trace)[0] == "Nice" and len(heading.texts(trace)) == (2 if trace.target else 1)
+
+
+@given(st.text(alphabet="ab 犬は。", max_size=60), st.integers(2, 20))
+def test_lines_fit_and_hold_all_letters(text, width):
+    lines = heading.wrapped(text, width)
+    assert all(columns(line) <= width for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+
+
+def test_lines_end_between_words_and_between_japanese_letters():
+    assert heading.wrapped("one two three", 8) == ["one two", "three"]
+    assert heading.wrapped("犬は走る", 4) == ["犬は", "走る"]
+    assert heading.wrapped("", 5) == [""]
+
+
+@pytest.mark.parametrize(
+    ("chart", "names"),
+    [
+        (figures.heatmap(GRID), {}),
+        (figures.step_bars(GRID, 1), {"xaxis": "source (attended to)", "yaxis": "attention weight"}),
+        (
+            figures.by_step({"bahdanau": stats.of_grid(GRID)}, 6),
+            {"xaxis": "step", "xaxis2": "step", "xaxis3": "step"},
+        ),
+    ],
+    ids=["map", "bars", "statistics"],
+)
+def test_a_figure_grows_by_its_heading_and_its_axes_get_names(chart, names):
+    height, top, legend = chart.layout.height, chart.layout.margin.t, chart.layout.legend.y
+    lines = ["A & B", "<i>x</i>"]
+    heading.above(chart, lines)
+    assert chart.layout.title.text == "<b>A &amp; B</b><br>&lt;i&gt;x&lt;/i&gt;"
+    rise = chart.layout.margin.t - top
+    assert rise == 10 + 2 * 18 and chart.layout.height == height + rise + (22 if "xaxis" in names else 0)
+    assert {axis: chart.layout[axis].title.text for axis in names} == names
+    if legend is not None:  # it stands below the heading
+        assert (1 - chart.layout.legend.y) * chart.layout.height == pytest.approx(rise)
+    figures.Chart(chart.to_plotly_json())  # plotly accepts every property

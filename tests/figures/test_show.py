@@ -1,0 +1,62 @@
+"""`show` in a script: a file that a browser is asked to open, and no waiting for it."""
+
+import os
+import subprocess
+import sys
+import threading
+import webbrowser
+from pathlib import Path
+
+import plotly.io as pio
+import pytest
+import synthetic
+
+from attnviz import figures, select
+from attnviz.figures import chart
+
+CHART = figures.heatmap(select.select(synthetic.trace("The black dog", "Le chien noir")))
+SCRIPT = """
+import sys
+sys.path[:0] = sys.argv[1:]
+import synthetic
+from attnviz import figures, select
+figures.heatmap(select.select(synthetic.trace())).show()
+"""
+
+
+def test_a_script_ends_though_no_browser_comes(tmp_path):
+    """Plotly's own way waits for the browser's request: with `true` for a browser, for ever."""
+    environment = os.environ | {"BROWSER": "true", "TMPDIR": str(tmp_path), "PLOTLY_RENDERER": "browser"}
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *sys.path], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert ran.returncode == 0, ran.stderr
+    file = Path(ran.stdout.strip().removeprefix("the figure is in "))
+    assert file.parent == tmp_path and "chien" in file.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def script(monkeypatch, tmp_path):
+    """As in a script: Plotly has chosen the browser."""
+    monkeypatch.setattr(pio.renderers, "default", "browser")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    yield tmp_path
+    pio.renderers.default = "browser"
+
+
+def test_a_browser_that_does_not_return_is_not_waited_for(script, monkeypatch, capsys):
+    opened, release = [], threading.Event()
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or release.wait(600))
+    monkeypatch.setattr(chart, "PATIENCE", 0.01)
+    CHART.show()
+    assert not release.is_set()
+    release.set()
+    [file] = script.glob("attnviz-*.html")
+    assert opened == [file.as_uri()] and capsys.readouterr().out == f"the figure is in {file}\n"
+
+
+def test_another_renderer_is_plotlys_own(script, monkeypatch):
+    shown = []
+    monkeypatch.setattr(pio, "show", lambda figure, *args, **options: shown.append((figure, args, options)))
+    CHART.show("json")
+    assert [figure for figure, _, _ in shown] == [CHART] and not list(script.iterdir())
