@@ -27,6 +27,7 @@ def run(name: str, config: StudyConfig) -> None:
         raise ValueError(
             f"{config.root} has no trained model for the study {name}; give a folder of checkpoints with --root"
         )
-    options = (" --data DIR" if config.corpus else "") + (f" --seeds {config.seeds}" if config.seeds > 1 else "")
-    command = f"python -m attnviz study {name}{options}"
+    chosen = {"seeds": config.seeds, "sentences": config.sentences}
+    changed = (f" --{key} {value}" for key, value in chosen.items() if value != getattr(StudyConfig, key))
+    command = f"python -m attnviz study {name}{' --data DIR' * bool(config.corpus)}" + "".join(changed)
     report.write(name, STUDIES[name], {"study": name, "command": command, **results}, config.root)

@@ -29,7 +29,7 @@ def rewritten(column, word, new: str):
 
 
 def testing(column):
-    """The tests of attention of one text, finished or not (`faithfulness.Testing`)."""
+    """The tests of attention of one text, finished or not (`faithfulness.RunningTests`)."""
     return _testing(models.key(column.model), column.text, column.target)
 
 
@@ -70,7 +70,7 @@ def _rewritten(key: tuple, text: str, target: str | None, word, new: str):
 def _testing(key: tuple, text: str, target: str | None):
     from dashboard.inside import faithfulness
 
-    return faithfulness.Testing(models.model(key[0]), text, target)
+    return faithfulness.RunningTests(models.model(key[0]), text, target)
 
 
 @st.cache_resource(show_spinner=False, max_entries=256)

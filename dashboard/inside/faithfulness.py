@@ -22,7 +22,7 @@ class FaithfulnessTests:
     tested: Tested
 
 
-class Testing:
+class RunningTests:
     """Tests under way: `advance` does one stage more. All sessions that ask for the same text share one.
 
     done : stages, of STAGES. tests : None until all are done. problem : why the text cannot be tested, or "".

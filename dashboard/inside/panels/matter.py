@@ -14,7 +14,7 @@ from dashboard.inside.panels import verdicts
 from dashboard.inside.panels.placed import placed
 from dashboard.inside.panels.verdicts import GRADIENT, INTEGRATED, LEFT_OUT, Tested
 from dashboard.inside.scene import InsideScene
-from dashboard.inside.faithfulness import STAGES, Testing
+from dashboard.inside.faithfulness import STAGES, RunningTests
 from dashboard.markup.text import markdown
 from dashboard.shell.problems import sentence
 
@@ -53,7 +53,7 @@ def show(current: InsideScene, dark: bool) -> None:
         _results(current, tested, dark)
 
 
-def _finish(testings: list[Testing]) -> None:
+def _finish(testings: list[RunningTests]) -> None:
     """Do the stages that are left, and say how far they are.
 
     A run of this panel alone does one and begins anew, since only then it hears whether the switch was moved. A run of

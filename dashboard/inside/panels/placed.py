@@ -18,7 +18,6 @@ MEASURES = {
     "tau leave-one-out": "Kendall’s τ-b of attention and leave one out",
     "comprehensiveness attention": "probability lost without the most attended tokens",
 }
-COMMAND = "python -m attnviz study faithfulness --data DIR"
 
 
 def placed(tested: list[tuple[Column, FaithfulnessTests]]) -> str:
@@ -60,8 +59,9 @@ def _source(study_rows: list) -> str:
     missing = [column.title for column, _, study in study_rows if not study]
     notes = []
     if len(missing) < len(study_rows):
-        count = caches.study("faithfulness").get("sentences", 0)
-        notes.append(f"Percentiles are among {count} test sentences of the study <code>{COMMAND}</code>.")
+        study = caches.study("faithfulness")
+        count, command = (html.escape(str(study.get(key, "?"))) for key in ("sentences", "command"))
+        notes.append(f"Percentiles are among {count} test sentences (<code>{command}</code>).")
     if missing:
         notes.append(
             f"No percentile for {html.escape(', '.join(missing))}: the study has not been run on these weights."

@@ -1,0 +1,79 @@
+"""The percentile of a sentence in the study of the shipped models."""
+
+import json
+
+import pytest
+import tiny
+
+from attnviz.faithfulness.sentence import QUANTILES
+from attnviz.models import checkpoints
+from dashboard.inside.faithfulness import STAGES, RunningTests
+from dashboard.inside.panels.placed import placed
+from dashboard.inside.scene import Column
+from dashboard.session import caches
+
+MODEL = "en-fr/bahdanau"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return tiny.write_models(tmp_path_factory.mktemp("placed"))
+
+
+@pytest.fixture
+def tested(models, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
+    testing = RunningTests(caches.model(MODEL), "The dog runs.", "Le chien court.")
+    for done in range(1, STAGES + 1):
+        assert not testing.finished
+        testing.advance()
+        assert testing.done == done
+    testing.advance()  # nothing is left to do
+    assert testing.finished and testing.done == STAGES
+    trace = caches.trace(MODEL, "The dog runs.", "Le chien court.", 1)
+    return [(Column(MODEL, trace, 0, 0, "Le chien court."), testing.tests)]
+
+
+def write(models, sha256: str) -> None:
+    row = {"mechanism": "bahdanau", "pair": "en-fr", "measure": "variation median", "quantiles": [0.0] * 21}
+    study = {
+        "sentences": 20,
+        "command": "python -m attnviz study <faithfulness>",
+        "models": [{"weights_sha256": sha256}],
+        "rows": [row],
+    }
+    (models / "studies").mkdir(exist_ok=True)
+    (models / "studies" / "faithfulness.json").write_text(json.dumps(study), encoding="utf-8")
+
+
+def test_without_a_study_there_are_values_and_no_percentiles(tested):
+    text = placed(tested)
+    assert "total variation under permuted attention" in text
+    assert "No percentile for Bahdanau: the study has not been run on these weights." in text
+
+
+def test_a_study_of_these_weights_places_the_sentence(models, tested):
+    write(models, checkpoints.fingerprint(MODEL, models))
+    text = placed(tested)
+    assert "<td>100</td>" in text and "among 20 test sentences" in text
+    assert "&lt;faithfulness&gt;" in text and "No percentile" not in text
+    assert len(QUANTILES) == 21
+
+
+def test_a_study_of_other_weights_is_no_study_of_this_model(models, tested):
+    write(models, "0" * 64)
+    assert "No percentile for Bahdanau" in placed(tested)
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"[]", b"null"])
+def test_a_study_that_cannot_be_read_is_none(models, tested, content):
+    (models / "studies").mkdir(exist_ok=True)
+    (models / "studies" / "faithfulness.json").write_bytes(content)
+    assert caches.study("faithfulness") == {}
+
+
+def test_a_text_of_which_the_model_says_nothing_is_refused(models, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
+    testing = RunningTests(caches.model(MODEL), "", None)
+    testing.advance()
+    assert testing.finished and testing.tests is None and testing.problem
