@@ -7,7 +7,7 @@ from attnviz import mechanisms
 from attnviz.models import checkpoints
 from attnviz.models.classifier import Classifier
 from attnviz.models.model import Model
-from attnviz.models.names import HUGGING_FACE, without_prefix
+from attnviz.models.names import HUGGING_FACE, is_hugging_face, without_prefix
 from attnviz.models.trained import Trained
 from attnviz.models.translator import Translator
 
@@ -22,7 +22,7 @@ def load(name: str, root: Path | None = None) -> Model:
         raise checkpoints.CheckpointError(
             f"the name of a model must be text, such as 'en-fr/bahdanau'; got {name!r:.80}"
         )
-    if name.startswith(HUGGING_FACE):
+    if is_hugging_face(name):
         from attnviz.models.huggingface import load as huggingface
 
         return huggingface.load(without_prefix(name))

@@ -7,12 +7,12 @@ from attnviz import loading
 from attnviz.cli import arguments
 from attnviz.models import checkpoint_files
 from attnviz.models.model import Model
-from attnviz.models.names import HUGGING_FACE
+from attnviz.models.names import is_hugging_face
 
 
 def open_model(args: Namespace, huggingface: bool = False) -> Model:
     """Load the model of --model. huggingface : may it be `hf:NAME`? ValueError when there is no such checkpoint."""
-    if huggingface and args.model.startswith(HUGGING_FACE):
+    if huggingface and is_hugging_face(args.model):
         return loading.load(args.model)
     root = arguments.root_folder(args)
     names = checkpoint_files.names(root)

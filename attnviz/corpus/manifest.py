@@ -10,7 +10,7 @@ import attnviz
 from attnviz.storage import atomic
 from attnviz.corpus.config import CorpusConfig
 from attnviz.models import checkpoints
-from attnviz.models.names import ModelName
+from attnviz.models.names import ModelName, is_hugging_face
 
 FILE = "manifest.json"
 FORMAT = 1
@@ -31,7 +31,7 @@ def of(config: CorpusConfig, records: int) -> dict:
 
 
 def _model(name: str, root: Path) -> dict:
-    if ":" in name:  # of the transformers library: its files are not ours to know
+    if is_hugging_face(name):  # of the transformers library: its files are not ours to know
         return {}
     return {
         "weights_sha256": checkpoints.fingerprint(name, root),

@@ -44,6 +44,11 @@ class ModelName:
 HUGGING_FACE = "hf:"  # before the name of a model for the transformers library
 
 
+def is_hugging_face(text: str) -> bool:
+    """Does a text begin with the name of a model for the transformers library?"""
+    return text.startswith(HUGGING_FACE)
+
+
 def without_prefix(text: str) -> str:
     """`hf:bert` as `bert`, and any other text as it is."""
     return text.removeprefix(HUGGING_FACE)
@@ -69,6 +74,6 @@ class HuggingFaceName:
 
 def parse(name: str) -> ModelName | HuggingFaceName:
     """The name of any model. ValueError for any other form."""
-    if name.startswith(HUGGING_FACE):
+    if is_hugging_face(name):
         return HuggingFaceName(without_prefix(name))
     return ModelName.parse(name)

@@ -4,7 +4,7 @@ import os.path
 
 import streamlit as st
 
-from attnviz.models.names import HUGGING_FACE, HuggingFaceName, without_prefix
+from attnviz.models.names import HuggingFaceName, is_hugging_face, without_prefix
 from attnviz.trace import files
 from dashboard.choices import pairs
 from dashboard.choices.options import HF, KINDS, SAVED, model_title
@@ -59,7 +59,7 @@ def _source(model: str) -> tuple[Source | None, SceneError | None]:
         return None, error
     except (ValueError, OSError) as error:  # a model or a file that cannot be shown; a folder that cannot be read
         text = str(error)  # one that begins with the name of a model leaves it as it is
-        named = text.startswith(HUGGING_FACE)
+        named = is_hugging_face(text)
         return None, SceneError(f"{without_prefix(text)}." if named else sentence(text))
 
 

@@ -4,6 +4,7 @@ import os.path
 from pathlib import Path
 
 from attnviz.models.huggingface.errors import ModelError, one_line
+from attnviz.models.names import HUGGING_FACE
 
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.spm")  # what is downloaded: no code, no pickles
 
@@ -19,25 +20,30 @@ def folder(name: str) -> Path:
             path = Path(snapshot_download(name, allow_patterns=FILES, ignore_patterns=["*/*"]))
         except HFValidationError:
             raise ModelError(
-                f"hf:{name:.80}: there is no such folder, and this cannot be the name of a model on the Hugging Face "
-                "hub"
+                f"{HUGGING_FACE}{name:.80}: there is no such folder, and this cannot be the name of a model on the "
+                "Hugging Face hub"
             ) from None
         except LocalEntryNotFoundError:
             raise ModelError(
-                f"hf:{name:.80}: there is no such folder, and the Hugging Face hub cannot be reached; check the path, "
-                "or the connection (a model that was downloaded once needs none)"
+                f"{HUGGING_FACE}{name:.80}: there is no such folder, and the Hugging Face hub cannot be reached; check "
+                "the path, or the connection (a model that was downloaded once needs none)"
             ) from None
         except (OSError, ValueError) as error:
             raise ModelError(
-                f"hf:{name:.80}: there is no such folder, and the Hugging Face hub has no such model: {one_line(error)}"
+                f"{HUGGING_FACE}{name:.80}: there is no such folder, and the Hugging Face hub has no such model: "
+                f"{one_line(error)}"
             ) from None
     if not (path / "config.json").is_file():
-        raise ModelError(f"hf:{name}: config.json is missing; a folder must be as save_pretrained() writes it")
+        raise ModelError(
+            f"{HUGGING_FACE}{name}: config.json is missing; a folder must be as save_pretrained() writes it"
+        )
     if not any(path.glob("*.safetensors")):
         raise ModelError(
-            f"hf:{name}: weights are read from safetensors only, and this model has none; "
-            "save_pretrained() of the transformers library writes them"
+            f"{HUGGING_FACE}{name}: weights are read from safetensors only, and this model has none; save_pretrained() "
+            "of the transformers library writes them"
         )
     if (path / "adapter_config.json").is_file():
-        raise ModelError(f"hf:{name}: an adapter cannot be shown alone; merge it into its model and save that")
+        raise ModelError(
+            f"{HUGGING_FACE}{name}: an adapter cannot be shown alone; merge it into its model and save that"
+        )
     return path

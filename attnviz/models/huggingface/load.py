@@ -20,6 +20,7 @@ from attnviz.models.huggingface.errors import ModelError, read, said_of
 from attnviz.models.huggingface.probe import probe
 from attnviz.models.huggingface.single_stack import SingleStackModel
 from attnviz.models.huggingface.tokenizers.load_tokenizer import SAFE, load_tokenizer
+from attnviz.models.names import HUGGING_FACE, HuggingFaceName
 
 REQUIREMENT = "transformers>=5.23,<6"
 SPARE = 2**24  # numbers that a model may have beside those that its files hold, of which each may be PACKED in one
@@ -44,8 +45,10 @@ def load(name: str) -> HuggingFaceModel:
     Any that reads text and returns its attention: encoders, decoders, and encoder-decoder models. Raises ModelError.
     """
     if not name.strip():
-        raise ModelError("hf: must be followed by the folder of a model, or by its name on the Hugging Face hub")
-    library, full_name = _library(), f"hf:{name}"
+        raise ModelError(
+            f"{HUGGING_FACE} must be followed by the folder of a model, or by its name on the Hugging Face hub"
+        )
+    library, full_name = _library(), str(HuggingFaceName(name))
     folder = fetch.folder(name)
     with _quiet(library), said_of(full_name):
         shapes = folder_rules.check(folder)
