@@ -31,7 +31,8 @@ def _map(column: Column, framed: Cursor | None, style):
     from attnviz.export import printed
 
     step = framed.step if framed and framed.step < len(column.grid.queries) else None
-    return printed.of_map(column.shown, column.grid, style, step=step, links=column.links and column.links.cells)
+    links = column.links and column.links.cells
+    return printed.of_map(column.shown, column.grid, style, step=step, links=links, windows=column.windows)
 
 
 def _bars(column: Column, cursor: Cursor, style):

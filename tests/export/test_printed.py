@@ -194,6 +194,20 @@ def test_the_font_has_the_characters_of_vocabulary_and_linked_sentences():
     assert len(wanted) > 1500 and {letter for letter in wanted if ord(letter) not in held} == set()
 
 
+def test_predicted_places_of_local_attention_are_drawn():
+    windows = [(0.5 + row / 2, 1.5) for row in range(len(GRID.queries))]
+    axes = printed.of_map(TRACE, GRID, PAPER, windows=windows).figure.axes[0]
+    diamonds = [line for line in axes.lines if line.get_marker() == "D"]
+    assert {(*line.get_xdata(), *line.get_ydata()) for line in diamonds} == {
+        (w[0], row) for row, w in enumerate(windows)
+    }
+    ends = {(line.get_xdata()[1], line.get_ydata()[0] + 0.42) for line in axes.lines if len(line.get_xdata()) == 4}
+    assert ends == {(w[0] + side * w[1], row) for row, w in enumerate(windows) for side in (-1, 1)}
+    assert axes.get_xlim() == (-0.5, len(GRID.keys) - 0.5)  # what is off the map does not widen it
+    with pytest.raises(ValueError, match="^windows must be one for each of 5 rows; got 1$"):
+        printed.of_map(TRACE, GRID, PAPER, windows=[(1, 1)])
+
+
 def test_links_are_outlined():
     trace = forced(PAIR, sharp(0, 2, 1, 3, size=4)[None])
     grid = select.select(trace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.collections import PatchCollection
@@ -23,18 +24,29 @@ _HIDDEN = "////"  # over cells that a query cannot see
 _NEGATIVE = 0.05  # differences below minus this carry a dash
 
 
-def of_map(trace: Trace, grid: Grid, style: Style = Style(), *, step: int | None = None, links=None) -> Sheet:
+def of_map(
+    trace: Trace,
+    grid: Grid,
+    style: Style = Style(),
+    *,
+    step: int | None = None,
+    links=None,
+    windows: Sequence[tuple[float, float]] = (),
+) -> Sheet:
     """A map of `trace`.
 
     step : a row to outline (from 0); none unless given. links : `alignment.Cells` to outline, those that are only
-        possible in dashes. ValueError for a step that is no row of the map.
+        possible in dashes. windows : of local attention, (centre, reach) in keys from 0 for each row: a diamond, and
+        brackets at the ends. ValueError for a step that is no row of the map, and for windows of other rows.
     """
-    if step is not None:
-        check_step(grid, step)
+    check_step(grid, step)
+    if windows and len(windows) != len(grid.queries):
+        raise ValueError(f"windows must be one for each of {len(grid.queries)} rows; got {len(windows)}")
 
     def draw(figure: Figure) -> None:
         axes, cells = _grid(figure, grid, grid.weights, style, style.colors.sequential, (0, 1))
         _outlines(axes, step, links, grid, style.colors)
+        _places(axes, windows, style.colors)
         _scale(figure, axes, cells, style, {0: "0", 0.25: ".25", 0.5: ".5", 0.75: ".75", 1: "1"}, "attention weight")
 
     return sheet(heading.of_map(trace, grid), style, _height(grid, style), draw)
@@ -123,6 +135,18 @@ def _dashes(axes, values: np.ndarray, grid: Grid, colors: Theme) -> None:
     for query, key in zip(*np.nonzero(np.where(grid.visible, values, 0) < -_NEGATIVE), strict=True):
         for color, width in ((colors.page, 2.4), (colors.text, 1.2)):
             axes.plot([key - 0.2, key + 0.2], [query, query], color=color, linewidth=width, solid_capstyle="butt")
+
+
+def _places(axes, windows: Sequence[tuple[float, float]], colors: Theme) -> None:
+    """The predicted place of each row and the ends of its window; what is off the map is cut."""
+    for row, (centre, reach) in enumerate(windows):
+        for color, width in ((colors.page, 2.4), (colors.text, 1.2)):
+            look = dict(color=color, linewidth=width, scalex=False, scaley=False)
+            axes.plot([centre], [row], marker="D", markersize=3, markerfacecolor="none", markeredgewidth=width, **look)
+            for end, inwards in ((centre - reach, 0.22), (centre + reach, -0.22)):
+                axes.plot(
+                    [end + inwards, end, end, end + inwards], [row - 0.42, row - 0.42, row + 0.42, row + 0.42], **look
+                )
 
 
 def _outlines(axes, step: int | None, links, grid: Grid, colors: Theme) -> None:
