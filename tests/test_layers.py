@@ -24,6 +24,7 @@ LAYERS = {
     "patterns": "numpy",
     "heads": "numpy pandas",
     "rollout": "numpy pandas",
+    "across": "numpy pandas",
     "figures": "numpy pandas plotly",
     "reading": "numpy",
     "export": "matplotlib numpy pandas plotly",
@@ -32,6 +33,7 @@ LAYERS = {
     "models": "huggingface_hub numpy pandas safetensors tokenizers torch transformers",
     "loading": "",
     "corpus": "numpy pyarrow ray torch",
+    "service": "ray torch",
     "ablation": "pandas torch",
     "inside": "numpy pandas torch",
     "intervene": "numpy torch",
@@ -46,8 +48,11 @@ ORDER = list(LAYERS)
 # attnviz/__init__.py: what its functions open, when they are called.
 DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files"}
 # Packages and modules that reach no torch, so that they are imported at once.
-LIGHT = "storage trace gold function_words select stats alignment patterns heads rollout figures reading export".split()
+LIGHT = (
+    "storage trace gold function_words select stats alignment patterns heads rollout across figures reading export"
+).split()
 LIGHT_MODULES = ("data.limits", "data.readers", "data.tasks", "models.names", "models.checkpoint_files")
+LIGHT_MODULES += ("service.request", "service.embedded", "service.frames")
 WEIGHTS = {"attnviz/models/checkpoints.py", "attnviz/trace/files.py"}  # of models, and of traces
 
 

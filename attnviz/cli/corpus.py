@@ -22,7 +22,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         required=True,
         metavar="FILE",
         help="one sentence a line; or .tsv (source; source and target; id, source and target), .jsonl or .parquet "
-        "(with id, source, target). Any of them gzipped, as .gz. A target is forced, not translated",
+        "(with id, source, target, links). Any of them gzipped, as .gz. A target is forced, not translated. Links "
+        "between words, as in attnviz/gold, give an alignment error rate",
     )
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write to, new or empty")
     parser.add_argument("--batch-size", type=arguments.count, metavar="N", help="sentences a batch (default 32)")

@@ -13,7 +13,7 @@ from attnviz.models import checkpoints
 from attnviz.models.names import ModelName, is_hugging_face
 
 FILE = "manifest.json"
-FORMAT = 1
+FORMAT = 2  # 2: sentences.parquet has the column aer
 PACKAGES = ("torch", "numpy", "pyarrow", "safetensors", "tokenizers")
 
 

@@ -14,9 +14,10 @@ import pyarrow as pa
 import torch
 from pyarrow import parquet
 
-from attnviz import loading
+from attnviz import alignment, loading
 from attnviz.corpus.config import CorpusConfig
 from attnviz.corpus.sources import Record, Unreadable
+from attnviz.gold import LinkedPair
 from attnviz.models import checkpoints
 from attnviz.models.tracing.measured import NAMES, Measured
 from attnviz.storage import atomic
@@ -30,7 +31,8 @@ STATISTICS_SCHEMA = pa.schema(
 SENTENCES_SCHEMA = pa.schema(
     [("model", _WORD), ("sentence", pa.int64()), ("id", pa.string()), ("source", pa.string())]
     + [("translation", pa.string()), ("forced", pa.bool_()), ("complete", pa.bool_())]
-    + [("source_tokens", pa.int16()), ("target_tokens", pa.int16()), ("log_prob", pa.float64()), ("error", pa.string())]
+    + [("source_tokens", pa.int16()), ("target_tokens", pa.int16()), ("log_prob", pa.float64())]
+    + [("aer", pa.float64()), ("error", pa.string())]
 )
 
 
@@ -74,7 +76,8 @@ class Worker:
         good = [record for record in shard.records if isinstance(record, Record)]
         errors = {record.number: record.reason for record in shard.records if isinstance(record, Unreadable)}
         config, model = self.config, self._model(shard.model)
-        keep = ("statistics", "maps") if "weights" in config.keep else ("statistics",)
+        whole = "weights" in config.keep or any(record.linked for record in good)
+        keep = ("statistics", "maps") if whole else ("statistics",)
         options = {} if config.beam == 1 else {"beam": config.beam}
         outcomes = model.traces(
             [record.source for record in good],
@@ -122,7 +125,7 @@ def _statistics(model: str, results: dict[int, Measured]) -> pa.Table:
         columns = result.columns()
         rows = len(columns["step"])
         parts.append(columns | {"model": np.full(rows, model, dtype=object), "sentence": np.full(rows, number)})
-    if not parts:
+    if not sum(len(columns["step"]) for columns in parts):  # no sentence could be read, or there is no attention
         return STATISTICS_SCHEMA.empty_table()
     return pa.table(
         [_array(np.concatenate([columns[field.name] for columns in parts]), field.type) for field in STATISTICS_SCHEMA],
@@ -138,6 +141,15 @@ def _array(values: np.ndarray, kind: pa.DataType) -> pa.Array:
     )
 
 
+def _error_rate(result: Measured, pair: LinkedPair) -> float | None:
+    """Alignment error rate of the mean of all heads of cross-attention; None for a model without attention."""
+    weights = alignment.on_words(result.trace, pair)
+    if not weights:
+        return None
+    mean = weights[None, None] if len(weights) > 1 else next(iter(weights.values()))
+    return alignment.count(alignment.argmax(mean), pair).error_rate
+
+
 def _sentences(shard: Shard, results: dict[int, Measured], errors: dict[int, str]) -> pa.Table:
     rows = []
     for record in shard.records:
@@ -145,6 +157,8 @@ def _sentences(shard: Shard, results: dict[int, Measured], errors: dict[int, str
         if isinstance(record, Record):
             row |= {"id": record.id, "source": record.source.encode("utf-8", "replace").decode()}
         if result := results.get(record.number):
+            if record.linked:
+                row["aer"] = _error_rate(result, record.linked)
             row |= {name: getattr(result, name) for name in ("translation", "forced", "complete", "log_prob")}
             row |= {"source_tokens": len(result.source), "target_tokens": len(result.target)}
         rows.append(row)

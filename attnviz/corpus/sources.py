@@ -1,8 +1,8 @@
 """Files of sentences, one record at a time: text lines, TSV, JSONL and Parquet, each also gzipped.
 
     .tsv      source, or source and target, or id, source and target
-    .jsonl    objects with `source`, and `id` and `target` where there are any
-    .parquet  the same three as columns
+    .jsonl    objects with `source`, and `id`, `target` and `links` where there are any
+    .parquet  the same four as columns
     others    one source a line
 
 For a record that cannot be read, an Unreadable comes in its place.
@@ -18,19 +18,25 @@ from typing import IO, NamedTuple
 import pyarrow as pa
 from pyarrow import parquet
 
+from attnviz import gold
+from attnviz.gold import LinkedPair
 from attnviz.storage import json_text
 
 ROWS = 1024  # of a Parquet file that are read at a time
-FIELDS = ("id", "source", "target")
+FIELDS = ("id", "source", "target", "links")
 
 
 class Record(NamedTuple):
-    """A sentence. number : of its line or row in the file, from 1. target : the text to force, or None."""
+    """A sentence. number : of its line or row in the file, from 1. target : the text to force, or None.
+
+    linked : source and target with the links between their words, where they are given.
+    """
 
     number: int
     id: str
     source: str
     target: str | None = None
+    linked: LinkedPair | None = None
 
 
 class Unreadable(NamedTuple):
@@ -106,7 +112,18 @@ def _record(number: int, values: dict) -> Record:
         raise ValueError(f"source must be a string; got {source!r:.60}")
     if not isinstance(target, str | None):
         raise ValueError(f"target must be a string or none; got {target!r:.60}")
-    return Record(number, str(number) if identity is None else str(identity), source, target)
+    name = str(number) if identity is None else str(identity)
+    if values.get("links") is None:
+        return Record(number, name, source, target)
+    pair = _linked(source, target, values["links"])
+    return Record(number, name, pair.source, pair.target, pair)
+
+
+def _linked(source: str, target: str | None, links) -> LinkedPair:
+    """As in a file of gold links (attnviz/gold/README.md): words stand between spaces and bars."""
+    if not isinstance(links, str) or target is None or "\n" in source + target + links:
+        raise ValueError(f"links must be a string, such as 0-0 1-2?, beside a target; got {links!r:.60}")
+    return gold.parse(f"{source}\n{target}\n{links}", "links")[0]
 
 
 def _parquet(path: Path) -> Iterator[Record | Unreadable]:

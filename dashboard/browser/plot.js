@@ -31,14 +31,15 @@ function fill(row, cells) {
 
 // The cells at one step: all steps are here, so moving among them asks nobody. A text that has ended shows words alone.
 function at(cells, step) {
-  return cells.map(({ words, figure, ended, steps, name }) => {
+  return cells.map((cell) => {
+    const { words, figure, ended, steps, name } = cell;
     const shown = steps[step];
     if (!shown || !figure) return { words: shown?.words ?? ended, figure: null };
     const { data, layout } = JSON.parse(figure), [bars] = data;
-    const most = Math.max(...shown.weights.map((weight) => weight ?? -1));
-    const best = most < 0 ? -1 : shown.weights.indexOf(most);
+    const weights = rowAt(cell, step), most = Math.max(...weights.map((weight) => weight ?? -1));
+    const best = most < 0 ? -1 : weights.indexOf(most);
     Object.assign(bars, {
-      y: shown.weights, hovertext: shown.hover, text: shown.weights.map((weight, i) => (i === best ? weight.toFixed(2) : "")),
+      y: weights, hovertext: (cell.said ??= sentences(cell.texts))[step], text: weights.map((weight, i) => (i === best ? weight.toFixed(2) : "")),
     });
     Object.assign(layout.meta, { name: `step-${step + 1}-${layout.meta.name}`, description: shown.spoken });
     layout.meta.label = `step ${step + 1} ${layout.meta.label}`;
@@ -47,6 +48,16 @@ function at(cells, step) {
     if (shown.shapes) layout.shapes = shown.shapes;
     return { words: shown.words, figure: JSON.stringify({ data, layout }) };
   });
+}
+
+// The weights of a step; null where it has none.
+function rowAt({ weights, texts }, step) {
+  const width = texts.keys.length, all = new Float32Array(decoded(weights));
+  return Array.from(all.slice(step * width, (step + 1) * width), (weight) => (Number.isNaN(weight) ? null : weight));
+}
+
+function decoded(base64) {
+  return Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0)).buffer;
 }
 
 function discard(row, cell) {
@@ -106,8 +117,7 @@ function thread(plot) {
 
 // What the pointer reads in each cell, written out here: hover.py has it in short, for it would be most of what is sent.
 function sentences({ queries, keys, phrases, which }) {
-  const bytes = Uint8Array.from(atob(which.bdata), (byte) => byte.charCodeAt(0));
-  const places = new Uint16Array(bytes.buffer);
+  const places = new Uint16Array(decoded(which.bdata));
   return queries.map((query, i) => keys.map((key, j) => {
     const [between, after] = phrases[places[i * keys.length + j]];
     return after === null ? query + between : query + between + key + after;

@@ -3,14 +3,17 @@ Streamlit a round of its own; together more than half of the time from Enter to 
 component takes a row of figures with their words at once, keeps the charts, and moves each to its new figure in one go.
 Plotly itself is that of the plotly package: see server/index_page.py."""
 
+import base64
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
 from attnviz.export.bundle import figure_name
 from attnviz.export import heading
+from attnviz.figures.hover import CellTexts
 from attnviz.figures.theme import palette
 from dashboard.session import memory
 
@@ -36,12 +39,23 @@ def stepped(cells: Sequence[dict], row: int, key: str) -> None:
     """Bars side by side that follow the step in the browser, without a request to the server.
 
     A cell holds `figure` (the bars of any step; None for words alone), `ended` (words for a step that this text does
-    not have) and `steps`: for each its `words`, and with a figure `weights` (None: hidden), `hover`, `spoken` and
-    `name`, as the heading of a saved picture has it; the cell's own `name` is that of the step in `figure`. row : the
-    step, from 0, to begin with.
+    not have) and `steps`: for each its `words`, and with a figure `spoken` and `name`, as the heading of a saved
+    picture has it. With a figure it also holds `weights`, of all steps (steps, keys), NaN where hidden; `texts`, the
+    `CellTexts` of its map: what the pointer reads; and `name`, that of the step in `figure`. row : the step, from 0,
+    to begin with.
     """
-    drawn = [cell | {"figure": _json(cell["figure"])} for cell in cells]
+    drawn = [cell | {"figure": _json(cell["figure"])} | (_arrays(**cell) if cell["figure"] else {}) for cell in cells]
     _component(key=f"chart-{key}", data={"cells": drawn, "row": row})
+
+
+def _arrays(weights: np.ndarray, texts: CellTexts, **others) -> dict:
+    """Each array once, in base64; the browser takes its rows, and writes the sentences out."""
+    short = texts.short() | {"which": {"bdata": _base64(texts.which, "<u2")}}
+    return {"weights": _base64(weights, "<f4"), "texts": short}
+
+
+def _base64(values: np.ndarray, form: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=form).tobytes()).decode()
 
 
 def _json(figure: go.Figure | None) -> str | None:

@@ -18,10 +18,13 @@ def cell_texts(column: Column) -> CellTexts | None:
     return column.grid and figures.cell_texts(column.grid, _cells(column))
 
 
-def heatmap(column: Column, dark: bool, texts=None, scale: bool = True) -> go.Figure:
-    """The map of a column, with gold links where there are some. texts : of `cell_texts`, if they are there already."""
+def heatmap(column: Column, dark: bool, texts=None, scale: bool = True, written: bool = True) -> go.Figure:
+    """The map of a column, with gold links where there are some. texts : of `cell_texts`, if they are there already.
+
+    written : False leaves it to the page to write them out.
+    """
     marks = dict(links=_cells(column), windows=column.windows)
-    return figures.heatmap(column.grid, dark=dark, scale=scale, texts=texts, **marks)
+    return figures.heatmap(column.grid, dark=dark, scale=scale, texts=texts, written=written, **marks)
 
 
 def _cells(column: Column):

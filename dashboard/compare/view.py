@@ -1,5 +1,6 @@
 """The page that compares up to four mechanisms on one sentence, side by side. Select, compute, draw, show."""
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +15,7 @@ from attnviz.figures.wording import row_sentence
 from attnviz.mechanisms import MECHANISMS
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import named, plots, stepped
-from dashboard.choices.options import OWN
+from dashboard.choices.options import OWN, model
 from dashboard.choices.step_link import step_link
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables
 from dashboard.compare.choices import CompareChoices
@@ -22,7 +23,7 @@ from dashboard.compare.scene import Column, CompareScene
 from dashboard.compare.tour import panel as tour
 from dashboard.markup import card, terms
 from dashboard.session import caches, memory
-from dashboard.shell import frame, widgets
+from dashboard.shell import forced_text, frame, widgets
 
 # How much larger type is in a presentation, and px that a plot may be high: all fits on a screen of 1920 by 1080.
 PRESENTED_MAP, PRESENTED_BARS = (1.35, 250), (1.25, 95)
@@ -50,14 +51,18 @@ def _sentence(fields: dict) -> None:
     answer = st.container()
     text = widgets.sentence(fields["pair"], sidebar.leave_gold)
     sidebar.rerun_if_gold_was_left()
-    current = frame.composed(
-        "compare", lambda: scene.compose(CompareChoices(text, **fields), caches.trace, caches.windows)
-    )
-    if current is None:
-        return
-    with answer:
-        tour.answer(current)
-    dark = frame.is_dark()
+    choices = CompareChoices(text, **fields)
+    models = [model(choices.pair, mechanism) for mechanism in choices.mechanisms]
+    wanted = forced_text.wanted(choices, models, caches.ask, caches.trace)
+    compose = functools.partial(scene.compose, choices, caches.trace, caches.windows)
+    with frame.composed("compare", compose, wanted) as current:
+        if current is not None:
+            with answer:
+                tour.answer(current)
+            _draw(current, frame.is_dark())
+
+
+def _draw(current: CompareScene, dark: bool) -> None:
     texts = [pictures.cell_texts(column) for column in current.columns]
     _maps(current, texts, dark)
     _steps(current, texts, dark)
@@ -87,7 +92,7 @@ def _heatmap(column: Column, texts, dark: bool, present: bool) -> tuple:
     words = captions.translation(column)
     if column.grid is None:
         return words + captions.no_attention(column, caches.context_width(column.trace.model)), None
-    figure = pictures.heatmap(column, dark, texts=texts, scale=not present)
+    figure = pictures.heatmap(column, dark, texts=texts, scale=not present, written=False)
     if present:
         figure = figures.large(figure, *PRESENTED_MAP)
     lines = heading.of_map(column.shown, column.grid)
@@ -117,17 +122,17 @@ def _bars(column: Column, texts, ink: str, dark: bool, present: bool) -> dict:
     cell = {"figure": None, "ended": name + captions.step(column, len(steps)), "steps": steps}
     if grid is None:
         return cell
-    weights = np.where(grid.visible & np.isfinite(grid.weights), grid.weights.round(4).astype(object), None).tolist()
-    for i, (step, hover) in enumerate(zip(steps, texts.sentences, strict=True)):
-        name = labels.escape(heading.step_name(grid, i))
-        step |= {"weights": weights[i], "hover": hover, "spoken": row_sentence(grid, i), "name": name}
+    for i, step in enumerate(steps):
+        step |= {"spoken": row_sentence(grid, i), "name": labels.escape(heading.step_name(grid, i))}
     for step, window in zip(steps, column.windows):
         step["shapes"] = window_shapes(grid, window, dark)
-    blank = next((i for i, row in enumerate(weights) if not any(row)), 0)  # plot.js drops its note at other steps
+    weights = np.where(grid.visible, grid.weights, np.nan).round(4)
+    rows = np.nan_to_num(weights).any(axis=1)
+    blank = int(np.argmin(rows))  # a step without weights, if there is one; plot.js drops its note at other steps
     figure = figures.step_bars(grid, blank, dark=dark)
     figure = figures.large(figure, *PRESENTED_BARS) if present else figure
     figure = named(figure, column.title, dark, lines=heading.of_step(column.shown, grid, blank))
-    return cell | {"figure": figure, "name": steps[blank]["name"]}
+    return cell | {"weights": weights, "texts": texts, "figure": figure, "name": steps[blank]["name"]}
 
 
 def _inks(current: CompareScene, dark: bool) -> dict[str, str]:

@@ -1,12 +1,13 @@
 """The sidebar of the page of heads: the model, the kind of attention, and how heads are shown."""
 
 import os.path
+import re
 
 import streamlit as st
 
 from attnviz.models.names import HuggingFaceName, is_hugging_face, without_prefix
 from attnviz.trace import files
-from dashboard.choices import pairs
+from dashboard.choices import allowed, pairs
 from dashboard.choices.options import HF, KINDS, SAVED, model_title
 from dashboard.heads import sources
 from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, Source
@@ -14,6 +15,7 @@ from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
 from dashboard.shell.problems import SceneError, Waiting, sentence
 
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 _ALLOWED = "own_allowed"  # the name that may be looked up on the hub, in this session
 
 
@@ -23,7 +25,7 @@ def show() -> dict:
     widgets.brand("Every layer and head of one model: overview, close-up, statistics, and heads switched off.")
     model = st.selectbox(
         "Model",
-        [*catalogue.many_headed(), HF, SAVED],
+        [*catalogue.many_headed(), *_brought()],
         format_func=model_title,
         key="model",
         bind="query-params",
@@ -36,6 +38,12 @@ def show() -> dict:
     fields |= _overview()
     scope = "This applies to the close-up and to compared heads. All else includes special tokens."
     return fields | {"words": widgets.words(), "special": widgets.special(scope), "tables": widgets.tables()}
+
+
+def _brought() -> list[str]:
+    """What a visitor may bring on this server."""
+    here = allowed.allowed()
+    return [HF] * bool({allowed.FOLDERS, allowed.HUB} & here) + [SAVED] * (allowed.UPLOADS in here)
 
 
 def _output(source: Source | None) -> str:
@@ -77,6 +85,7 @@ def _own() -> Source:
     name = without_prefix(typed.strip())
     if not name:
         raise Waiting("Type the folder of a model on the left, or its name on the Hugging Face hub.")
+    _check_allowed(name)
     if not _is_folder(name) and st.session_state.get(_ALLOWED) != name:
         st.button("Look it up on the Hugging Face hub", key="look_up", on_click=_allow, args=(name,))
         raise Waiting(
@@ -84,6 +93,15 @@ def _own() -> Source:
             "Face hub. The hub then sees your IP address and this name."
         )
     return sources.Own(str(HuggingFaceName(name)))
+
+
+def _check_allowed(name: str) -> None:
+    """Raises SceneError for what this server does not open. It does not say which folders there are."""
+    here = allowed.allowed()
+    if allowed.FOLDERS not in here and (not _HUB_NAME.fullmatch(name) or _is_folder(name)):
+        raise SceneError("This server opens models by their names on the Hugging Face hub, and no folders.")
+    if allowed.HUB not in here and not _is_folder(name):
+        raise SceneError("This server opens models from folders, and looks nothing up on the Hugging Face hub.")
 
 
 def _is_folder(name: str) -> bool:

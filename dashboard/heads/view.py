@@ -1,5 +1,8 @@
 """The page of heads: every layer and head of one model on one text. Each panel is a module of panels/."""
 
+import contextlib
+from collections.abc import Iterator
+
 import streamlit as st
 
 from attnviz.models.names import ModelName
@@ -23,6 +26,7 @@ from dashboard.markup.text import named_card, output
 from dashboard.markup.text import source as source_words
 from dashboard.session import caches
 from dashboard.shell import frame, widgets
+from dashboard.shell.problems import SceneError, Wanted, check_text
 
 
 @st.fragment
@@ -32,10 +36,20 @@ def show(fields: dict) -> None:
     A fragment, and each panel that has controls is one: what is chosen there draws that panel again and nothing else.
     """
     text = _text(fields)
-    current = frame.composed("heads", lambda: _compose(fields, text))
-    if current is None:
-        return
-    dark = frame.is_dark()
+    with frame.composed("heads", lambda: _compose(fields, text), _wanted(fields, text)) as current:
+        if current is not None:
+            _draw(current, frame.is_dark())
+
+
+def _wanted(fields: dict, text: str) -> Iterator[Wanted]:
+    """Ask for the trace of a trained model; not for that of a text that is refused."""
+    if isinstance(source := fields["source"], sources.Shipped):
+        with contextlib.suppress(SceneError):
+            check_text(text)
+            yield caches.ask([source.name], text, fields["output"].strip() or None)
+
+
+def _draw(current: HeadsScene, dark: bool) -> None:
     if isinstance(source := current.choices.source, sources.Shipped):
         st.html(named_card(source.title, card.show(caches.card(source.name))))
     if current.choices.languages.classifies:

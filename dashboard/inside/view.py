@@ -3,23 +3,29 @@ module of panels/."""
 
 import streamlit as st
 
+from dashboard.choices.options import model
 from dashboard.inside import downloads, scene
 from dashboard.inside.panels import change, matter, opened, replaced
-from dashboard.inside.scene import Column, InsideChoices
+from dashboard.inside.scene import Column, InsideChoices, InsideScene
 from dashboard.markup import card
 from dashboard.markup.text import named_card, output
 from dashboard.session import caches
-from dashboard.shell import frame, widgets
+from dashboard.shell import forced_text, frame, widgets
 
 
 @st.fragment
 def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices; a text that fails leaves the last good picture."""
     text = widgets.sentence(fields["pair"])
-    current = frame.composed("inside", lambda: scene.compose(InsideChoices(text=text, **fields), caches.trace))
-    if current is None:
-        return
-    dark = frame.is_dark()
+    choices = InsideChoices(text=text, **fields)
+    models = [model(choices.pair, mechanism) for mechanism in choices.mechanisms]
+    wanted = forced_text.wanted(choices, models, caches.ask, caches.trace)
+    with frame.composed("inside", lambda: scene.compose(choices, caches.trace), wanted) as current:
+        if current is not None:
+            _draw(current, frame.is_dark())
+
+
+def _draw(current: InsideScene, dark: bool) -> None:
     for place, column in zip(st.columns(len(current.columns), gap="medium"), current.columns, strict=True):
         place.html(_named(column))
     for panel in (opened, change, replaced, matter):

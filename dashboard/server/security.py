@@ -18,12 +18,14 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dashboard.choices import allowed
 from dashboard.server import index_page
 
 SETTING = "ATTNVIZ_HOSTS"
 LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ANY = "*"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+UPLOAD = "/_stcore/upload_file"  # Streamlit's address for files
 QUOTED = 80  # characters of a name that are repeated in a refusal
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_.-]+?)\.?(:(?P<port>[0-9]{1,5}))?")
 _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
@@ -123,6 +125,9 @@ class Guard:
                     f"{hosts[0][:QUOTED]!r}. Who runs the server can add the name of that page with the environment "
                     f"variable {SETTING}."
                 )
+        if scope.get("path", "").startswith(UPLOAD) and scope["method"] not in SAFE_METHODS:
+            if allowed.UPLOADS not in allowed.allowed():
+                return "this server takes no files."
         return None
 
     def _is_own(self, origin: str, host: str, name: str) -> bool:

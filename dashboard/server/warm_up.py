@@ -19,18 +19,22 @@ async def lifespan(app) -> AsyncIterator[None]:
 
 
 def warm() -> None:
-    """Import torch, read the models and trace the first example: session/caches.py then holds what a first visit
-    shows."""
+    """Have the models read and the first example traced, in their process, and import what draws a page meanwhile."""
     with _importing():
         from dashboard.choices import pairs
+        from dashboard.session import caches, catalogue
+
+        pair, mechanisms = next(iter(catalogue.offered().items()))
+        first, text = tuple(pairs.first(mechanisms)), pairs.of(pair).first
+        asked = caches.ask([f"{pair}/{mechanism}" for mechanism in first], text)
+
         from dashboard.compare import scene, view  # noqa: F401
         from dashboard.compare.choices import CompareChoices
-        from dashboard.session import caches, catalogue
         from dashboard.shell.problems import SceneError
 
         with suppress(SceneError):  # no model can be read: the page says so
-            pair, mechanisms = next(iter(catalogue.offered().items()))
-            scene.compose(CompareChoices(pairs.of(pair).first, tuple(pairs.first(mechanisms)), pair), caches.trace)
+            scene.compose(CompareChoices(text, first, pair), caches.trace)
+        asked.release()
 
 
 @contextmanager

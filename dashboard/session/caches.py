@@ -1,11 +1,15 @@
 """Values that all sessions share because they cannot change: models, tokenizers and traces. The only file with
 `st.cache_*`.
 
+Trained models are traced by the model service, in a process of its own (`attnviz.service`). Here they are read only for
+what changes them, such as heads switched off.
+
 Each function takes names and texts. Behind it is a cached one that also takes a stamp of the model's files, so that a
 model whose files have changed is read again.
 """
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +17,14 @@ import streamlit as st
 
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files, names
+from attnviz.models.checks import weights_header
+from attnviz import service
 from attnviz.models.names import HuggingFaceName, ModelName
+from attnviz.service import Request
 from dashboard.session import catalogue
+from dashboard.session.traces import Asked, Traces
+
+MEGABYTES = "ATTNVIZ_CACHE_MB"  # of the traces of trained models that are kept, 256 unless it says otherwise
 
 
 def model(name: str):
@@ -22,9 +32,19 @@ def model(name: str):
     return _kept(name).model(*key(name))
 
 
-def trace(name: str, text: str, target: str | None, beam: int):
-    """The trace of a text by a trained model, computed once. Raises CheckpointError, TextError."""
-    return _trained_trace(*key(name), text, target, beam)
+def ask(names: Sequence[str], text: str, target: str | None = None, beam: int = 1) -> Asked:
+    """Have a text traced by trained models, all at once; `trace` then has each. Raises ServiceError."""
+    return _traces().ask([_request(name, text, target, beam) for name in names])
+
+
+def trace(name: str, text: str, target: str | None = None, beam: int = 1):
+    """The trace of a text by a trained model, computed once. Raises ValueError."""
+    return _traces().get(_request(name, text, target, beam))
+
+
+def service_state() -> str:
+    """Of the model service: see `attnviz.service.Service`."""
+    return _service().state
 
 
 def windows(trace) -> tuple[tuple[float, float], ...]:
@@ -73,7 +93,7 @@ def fingerprint(name: str) -> str:
 
 def context_width(name: str) -> int:
     """The width of the vector that stands for the sentence in a model without attention."""
-    return _trained(*key(name)).model.summary.out_features
+    return weights_header.shapes(catalogue.root() / name / "model.safetensors")["summary.weight"][0]
 
 
 def card(name: str) -> dict:
@@ -106,13 +126,23 @@ def _trained(name: str, root: str, stamp: tuple):
     return loading.load_checkpoint(name, Path(root))
 
 
-@st.cache_resource(show_spinner=False, max_entries=256)
-def _trained_trace(name: str, root: str, stamp: tuple, text: str, target: str | None = None, beam: int = 1):
-    import torch
+@st.cache_resource(show_spinner=False)
+def _service() -> service.Service:
+    return service.open_service()
 
-    torch.set_num_threads(1)  # holds for the calling thread, and every rerun has its own; a second one only costs here
-    trained = _trained(name, root, stamp)
-    return trained.trace(text, target, beam) if beam > 1 else trained.trace(text, target)
+
+@st.cache_resource(show_spinner=False)
+def _traces() -> Traces:
+    return Traces(_service, int(os.environ.get(MEGABYTES) or 256) * 2**20)
+
+
+def _request(name: str, text: str, target: str | None, beam: int) -> Request:
+    name, root, stamp = key(name)
+    return Request(name, text, target, beam, root, stamp)
+
+
+def _trained_trace(name: str, root: str, stamp: tuple, text: str, target: str | None = None):
+    return trace(name, text, target)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

@@ -1,14 +1,15 @@
 """The one text that all models are made to write, where a person chose one. No Streamlit here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from attnviz.trace import Trace
 from dashboard.choices import pairs
 from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, model, title
-from dashboard.shell.problems import SceneError
+from dashboard.shell.problems import SceneError, Wanted, check_text
 
 Tracer = Callable[[str, str, str | None, int], Trace]  # model, text, target, beam
+Ask = Callable[[Sequence[str], str, str | None, int], Wanted]  # models, text, target, beam
 
 
 class Asked(Protocol):
@@ -39,3 +40,19 @@ def forced_text(choices: Asked, tracer: Tracer) -> str | None:
         return tracer(model(choices.pair, giver), choices.text, None, choices.beam).translation
     except ValueError as error:
         raise SceneError(f"The text of {title(giver)} cannot be used for all models: {error}") from None
+
+
+def wanted(choices: Asked, models: Sequence[str], ask: Ask, tracer: Tracer) -> Iterator[Wanted]:
+    """Ask for the traces of these models, all at once; first for the text of one model, where all are to write it.
+
+    Nothing for choices that cannot be drawn: composing the scene says why.
+    """
+    try:
+        check_text(choices.text)
+        if choices.target.startswith(FROM):
+            yield ask([model(choices.pair, choices.target.removeprefix(FROM))], choices.text, None, choices.beam)
+        target = forced_text(choices, tracer)
+    except SceneError:
+        return
+    if models:
+        yield ask(models, choices.text, target, choices.beam)

@@ -1,13 +1,17 @@
 """What every page has: its messages, the last scene that worked, the theme, and numbers that a link holds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Protocol, TypeVar
 
 import streamlit as st
 
+from attnviz.service.request import ServiceError
 from dashboard.markup.text import markdown
 from dashboard.session import memory
-from dashboard.shell.problems import SceneError, Waiting
+from dashboard.session.line import Full
+from dashboard.shell import turns
+from dashboard.shell.problems import SceneError, Waiting, Wanted, sentence
 
 
 class PageScene(Protocol):
@@ -26,28 +30,49 @@ class PageScene(Protocol):
 Scene = TypeVar("Scene", bound=PageScene)
 
 
-def composed(page: str, compose: Callable[[], Scene]) -> Scene | None:
-    """The scene that `compose` returns. When it raises SceneError: its message, and the last scene of the page, if
-    there is one.
+@contextmanager
+def composed(page: str, compose: Callable[[], Scene], wanted: Iterable[Wanted] = ()) -> Iterator[Scene | None]:
+    """The scene that `compose` returns, to be drawn within the block: both in the person's turn. When there is nothing
+    to compose: why, and the last scene of the page, if there is one.
 
-    page : the name of the page's folder.
+    page : the name of the page's folder. wanted : what the models are asked for first (`turns.turn`).
     """
     notice = st.container(key="notice")
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(turns.turn(notice, wanted))
+        except (Full, ServiceError) as error:
+            scene = _refused(page, SceneError(sentence(str(error))), notice)
+        else:
+            scene = _composed(page, compose, notice)
+        yield scene
+
+
+def _composed(page: str, compose: Callable[[], Scene], notice) -> Scene | None:
     try:
         scene = compose()
     except SceneError as error:
-        say = notice.info if isinstance(error, Waiting) else notice.error
-        say(markdown(str(error)), icon=":material/info:")
-        scene = memory.last(st.session_state, page)
-        if scene is None:
-            return None
+        return _refused(page, error, notice)
+    memory.remember(scene, st.session_state, page)
+    _warn(scene, notice)
+    return scene
+
+
+def _refused(page: str, error: SceneError, notice) -> Scene | None:
+    """The last scene, under the reason why there is no new one."""
+    say = notice.info if isinstance(error, Waiting) else notice.error
+    say(markdown(str(error)), icon=":material/info:")
+    scene = memory.last(st.session_state, page)
+    if scene is not None:
         notice.caption(f"Below is still {markdown(scene.name)} of this text:")
         notice.text(scene.text)
-    else:
-        memory.remember(scene, st.session_state, page)
+        _warn(scene, notice)
+    return scene
+
+
+def _warn(scene: Scene, notice) -> None:
     for warning in scene.warnings:
         notice.warning(markdown(warning), icon=":material/error:")
-    return scene
 
 
 def is_dark() -> bool:

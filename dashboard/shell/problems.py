@@ -1,6 +1,18 @@
-"""Why a page has nothing to draw, in sentences for the person who reads it. No Streamlit here."""
+"""What a page waits for, and why it has nothing to draw, in sentences for its reader. No Streamlit here."""
+
+from typing import Protocol
 
 from dashboard.choices.options import LIMIT
+
+
+class Wanted(Protocol):
+    """What must be there before a page can be drawn (`dashboard.session.traces.Asked`)."""
+
+    def done(self, seconds: float) -> bool:
+        """Wait at most so long -> is it there?"""
+
+    def release(self) -> None:
+        """It is no longer wanted."""
 
 
 class SceneError(ValueError):

@@ -14,6 +14,7 @@ from dashboard.heads.panels.ablation import refuse, say_why_not
 from dashboard.heads.scene import HeadsScene, head_name
 from dashboard.markup import tables
 from dashboard.session import caches, memory
+from dashboard.shell import turns
 
 _SHOWN = 5  # heads that matter most
 _SLICE = 0.4  # s between two looks at what was pressed
@@ -72,12 +73,14 @@ def _measure(asked: tuple[str, str, str] | None) -> None:
 
 def _go_on(current: HeadsScene, measured: list[Importance]) -> None:
     """Measure some more heads, then show them."""
-    end, left = time.monotonic() + _SLICE, current.every[len(measured) :]
+    left = current.every[len(measured) :]
     try:
-        for head in caches.importance(current.choices.source.name, current.trace.text, current.target, left):
-            measured.append(head)
-            if time.monotonic() > end:
-                break
+        with turns.long_turn():
+            end = time.monotonic() + _SLICE
+            for head in caches.importance(current.choices.source.name, current.trace.text, current.target, left):
+                measured.append(head)
+                if time.monotonic() > end:
+                    break
     except ValueError as error:
         _measure(None)
         refuse(error)

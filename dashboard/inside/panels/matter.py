@@ -16,6 +16,7 @@ from dashboard.inside.panels.verdicts import GRADIENT, INTEGRATED, LEFT_OUT, Tes
 from dashboard.inside.scene import InsideScene
 from dashboard.inside.faithfulness import STAGES, RunningTests
 from dashboard.markup.text import markdown
+from dashboard.shell import turns
 from dashboard.shell.problems import sentence
 
 DEBATE = (
@@ -65,7 +66,8 @@ def _finish(testings: list[RunningTests]) -> None:
     while waiting := [testing for testing in testings if not testing.finished]:
         done, count = sum(testing.done for testing in testings), STAGES * len(testings)
         bar.progress(done / count, f"Tests: {done} of {count} stages done. Switch the tests off to stop.")
-        waiting[0].advance()
+        with turns.long_turn():
+            waiting[0].advance()
         with contextlib.suppress(StreamlitAPIException):  # the whole page is run
             st.rerun(scope="fragment")
     bar.empty()

@@ -1,0 +1,9 @@
+"""Statistics across sentences: a row a sentence, outliers, and differences with intervals.
+
+Letters: N sentences. A sentence's value is the mean of a statistic over the steps and heads of one kind of attention.
+"""
+
+from attnviz.across.compare import Difference, bootstrap, paired_bootstrap
+from attnviz.across.sentences import VALUES, outliers, sentence, share_above
+
+__all__ = ["VALUES", "Difference", "bootstrap", "outliers", "paired_bootstrap", "sentence", "share_above"]

@@ -1,0 +1,1 @@
+"""Figures of many sentences: how a statistic is distributed, and two statistics of each sentence."""

@@ -1,0 +1,95 @@
+"""How a statistic is distributed over sentences, a line a mechanism; and two numbers of each sentence as points."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from attnviz.figures import labels
+from attnviz.figures.chart import Chart
+from attnviz.figures.theme import build, layout, lines, note, palette
+from attnviz.figures.wording import listed
+
+BINS = 30
+_HEIGHT = 320  # px
+_MARGIN = (56, 12, 40, 48)
+
+
+def distribution(values: Mapping[str, Sequence[float]], title: str, *, dark: bool = False) -> Chart:
+    """The share of sentences in each of BINS equal bins, a line a name. values : name -> a number a sentence.
+
+    NaN is left out. ValueError when there is no number at all.
+    """
+    samples = {name: _numbers(numbers) for name, numbers in values.items()}
+    everything = np.concatenate([*samples.values(), np.empty(0)])
+    if not len(everything):
+        raise ValueError("values must hold at least one number; got none")
+    edges = np.histogram_bin_edges(everything, BINS)
+    styles = lines(samples, dark)
+    traces = [_steps(name, numbers, edges, styles[name]) for name, numbers in samples.items() if len(numbers)]
+    means = ", ".join(f"{name} {numbers.mean():.2f}" for name, numbers in samples.items() if len(numbers))
+    frame = layout(dark, _HEIGHT, _MARGIN, None, f"{title} of the sentences, by mechanism. Means: {means}.")
+    frame |= _axes(title, "Share of sentences", dark) | _legend()
+    frame["yaxis"] |= dict(tickformat=".0%", rangemode="tozero")
+    return build(traces, frame)
+
+
+def scatter(
+    points: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    titles: tuple[str, str],
+    texts: Mapping[str, Sequence[str]],
+    *,
+    dark: bool = False,
+) -> Chart:
+    """A point a sentence. points : name -> (x, y). titles : of x and y. texts : name -> what the pointer reads."""
+    styles = lines(points, dark)
+    traces = [
+        dict(
+            type="scatter",
+            mode="markers",
+            name=labels.escape(labels.plain(name)),
+            x=np.asarray(x, dtype=np.float32),
+            y=np.asarray(y, dtype=np.float32),
+            marker=dict(color=styles[name].color, symbol=styles[name].marker, size=6, opacity=0.6),
+            hovertext=[labels.escape(labels.plain(text)) for text in texts[name]],
+            hoverinfo="text+x+y",
+        )
+        for name, (x, y) in points.items()
+    ]
+    count = max((len(x) for x, _ in points.values()), default=0)
+    words = f"{titles[1]} against {titles[0]} of {count} sentences, for {listed(points)}."
+    frame = layout(dark, _HEIGHT, _MARGIN, None, words) | _axes(*titles, dark) | _legend()
+    if not count:
+        frame["annotations"] = [note("no sentence", dark, x=0.5, y=0.5, xref="paper", yref="paper")]
+    return build(traces, frame)
+
+
+def _numbers(numbers: Sequence[float]) -> np.ndarray:
+    numbers = np.asarray(numbers, dtype=float)
+    return numbers[~np.isnan(numbers)]
+
+
+def _steps(name: str, numbers: np.ndarray, edges: np.ndarray, style) -> dict:
+    shares = np.histogram(numbers, edges)[0] / len(numbers)
+    return dict(
+        type="scatter",
+        mode="lines",
+        name=labels.escape(labels.plain(name)),
+        x=edges.round(4),
+        y=np.append(shares, 0).round(4),
+        line=dict(color=style.color, dash=style.dash, width=2, shape="hv"),
+        hovertemplate=f"%{{y:.1%}} from %{{x}}<extra>{labels.escape(labels.plain(name))}</extra>",
+    )
+
+
+def _axes(x: str, y: str, dark: bool) -> dict:
+    colors = palette(dark)
+    look = dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=dict(size=11, color=colors.muted))
+    return {
+        "xaxis": look | dict(title=dict(text=labels.escape(x), font=dict(size=12))),
+        "yaxis": look | dict(title=dict(text=labels.escape(y), font=dict(size=12))),
+    }
+
+
+def _legend() -> dict:
+    place = dict(orientation="h", x=0, y=1.02, xanchor="left", yanchor="bottom", font=dict(size=13))
+    return dict(showlegend=True, legend=place)

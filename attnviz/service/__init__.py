@@ -1,0 +1,26 @@
+"""Traces for many people at once: a model service in a process of its own, or on a Ray cluster. One interface.
+
+`open_service()` chooses between the two by the environment. Texts of all sessions go through a model in one batch.
+"""
+
+import os
+
+from attnviz.service.request import Busy, Request, Service, ServiceError
+
+CLUSTER = "ATTNVIZ_RAY"  # the address of a Ray cluster, or `auto`
+
+__all__ = ["CLUSTER", "Busy", "Request", "Service", "ServiceError", "open_service"]
+
+
+def open_service() -> Service:
+    """The service that the environment names: on the Ray cluster of ATTNVIZ_RAY, else in a process of this machine.
+
+    Raises ServiceError when there is no such cluster.
+    """
+    if address := os.environ.get(CLUSTER):
+        from attnviz.service.cluster import Cluster
+
+        return Cluster(address)
+    from attnviz.service.embedded import Embedded
+
+    return Embedded()

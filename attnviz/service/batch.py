@@ -1,0 +1,64 @@
+"""A batch of requests through the models: what both services run where the models are."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from attnviz import loading
+from attnviz.models.tracing.measured import Measured
+from attnviz.service.request import Request
+from attnviz.trace import Trace
+
+KEPT = 32  # models in memory
+
+Answer = Trace | Measured | str  # a trace or its statistics, or why there is none
+
+
+class Models:
+    """Models in memory, those used last; one whose files have changed is read again."""
+
+    def __init__(self):
+        self._kept: OrderedDict[tuple, Any] = OrderedDict()
+
+    def of(self, request: Request):
+        """The model that a request names. Raises ValueError."""
+        name, root = request.model, request.root
+        key = (name, root, request.stamp)
+        if key not in self._kept:
+            for old in [other for other in self._kept if other[:2] == (name, root)]:
+                del self._kept[old]
+            self._kept[key] = loading.load_checkpoint(name, Path(root) if root else None)
+        self._kept.move_to_end(key)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return self._kept[key]
+
+
+def answers(models: Models, requests: Sequence[Request]) -> Iterator[tuple[int, Answer]]:
+    """(place, answer) of each request, one group of like requests after the other, the first to come first."""
+    for places in _groups(requests):
+        group = [requests[place] for place in places]
+        yield from zip(places, _group(models, group), strict=True)
+
+
+def _groups(requests: Sequence[Request]) -> Iterable[list[int]]:
+    """Places of the requests that one call of a model can answer."""
+    groups: dict[Request, list[int]] = {}
+    for place, request in enumerate(requests):
+        key = replace(request, text="", target=None if request.target is None else "")  # all else
+        groups.setdefault(key, []).append(place)
+    return groups.values()
+
+
+def _group(models: Models, group: Sequence[Request]) -> Iterable[Answer]:
+    first = group[0]
+    targets = None if first.target is None else [request.target for request in group]
+    options = {} if first.beam == 1 else {"beam": first.beam}
+    options |= {"keep": ("statistics",)} if first.statistics else {}
+    try:
+        traces = models.of(first).traces([request.text for request in group], targets, **options)
+        return [str(trace) if isinstance(trace, Exception) else trace for trace in traces]
+    except ValueError as error:  # a checkpoint that cannot be read, a target or a beam that does not apply
+        return [str(error)] * len(group)

@@ -1,0 +1,134 @@
+"""The model service as a Ray Serve deployment: replicas on a cluster, each gathers its requests into batches.
+
+Ray is an extra, `pip install 'attnviz[ray]'`. Several page servers share one deployment, which goes on when they end.
+https://docs.ray.io/en/latest/serve/advanced-guides/dyn-req-batch.html
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import torch
+
+from attnviz.service.batch import Answer, Models, answers
+from attnviz.service.frames import frozen
+from attnviz.service.request import (
+    GATHER,
+    LIMIT,
+    MOST,
+    RESTARTING,
+    RUNNING,
+    STARTING,
+    WAITING,
+    Busy,
+    Request,
+    ServiceError,
+)
+from attnviz.trace import Trace
+
+try:
+    import ray
+    from ray import serve
+    from ray.exceptions import RayError
+    from ray.serve.exceptions import RayServeException
+except ImportError:
+    raise ServiceError("ATTNVIZ_RAY needs Ray; install it with: pip install 'attnviz[ray]'") from None
+
+NAME = "attnviz"  # of the application on the cluster
+THREADS = 64  # requests of one page server that are on their way at once
+TRIES = 2
+PAUSE = 0.5  # s before a request is made again, while a replica is replaced
+
+
+@serve.deployment(name="models", max_ongoing_requests=2 * MOST, health_check_period_s=5, health_check_timeout_s=30)
+class Replica:
+    """The models of one replica. One batch at a time; meanwhile the next one gathers."""
+
+    def __init__(self):
+        torch.set_num_threads(1)
+        self.models = Models()
+
+    @serve.batch(max_batch_size=MOST, batch_wait_timeout_s=GATHER)
+    async def __call__(self, requests: list[Request]) -> list[Answer]:
+        """The answer to each request, in their order."""
+        return await asyncio.to_thread(self._answers, requests)
+
+    def _answers(self, requests: list[Request]) -> list[Answer]:
+        torch.set_num_threads(1)  # of this thread
+        by_place = dict(answers(self.models, requests))
+        return [by_place[place] for place in range(len(requests))]
+
+    def check_health(self) -> None:
+        """Ray Serve asks now and then: it raises, and the replica is replaced, when a matrix product is wrong."""
+        if not torch.equal(torch.ones(2, 2) @ torch.ones(2, 2), torch.full((2, 2), 2.0)):
+            raise RuntimeError("the processor of this replica computes wrongly")
+
+
+class Cluster:
+    """A `Service`. address : of a Ray cluster, or `auto`. replicas : of the models, where none run yet.
+
+    Raises ServiceError when there is no such cluster.
+    """
+
+    def __init__(self, address: str, replicas: int = 1, limit: float = LIMIT, waiting: int = WAITING):
+        self.limit, self.longest = limit, waiting
+        self.state = STARTING
+        self._open = 0
+        self._closed = False
+        self._handle = _handle(address, replicas)
+        self._threads = ThreadPoolExecutor(THREADS, "model service")
+        self.state = RUNNING
+
+    def submit(self, requests: Sequence[Request]) -> list[Future[Trace]]:
+        """See `Service`."""
+        if self._closed:
+            raise ServiceError("the model service has been stopped; start the server again")
+        if self._open + len(requests) > self.longest:
+            raise Busy(f"{self._open} sentences are waiting for the models already; try again in a minute")
+        futures = []
+        for request in requests:
+            self._open += 1
+            futures.append(self._threads.submit(self._ask, request))
+            futures[-1].add_done_callback(self._done)
+        return futures
+
+    def close(self) -> None:
+        """See `Service`. The deployment stays: other page servers may use it."""
+        self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _done(self, future: Future) -> None:
+        self._open -= 1
+
+    def _ask(self, request: Request) -> Trace:
+        for last in (False,) * (TRIES - 1) + (True,):
+            try:
+                answer = self._handle.remote(request).result(timeout_s=self.limit)
+            except TimeoutError:
+                raise ServiceError(
+                    f"the models needed more than {self.limit:g} s for this sentence; shorten it"
+                ) from None
+            except (RayError, RayServeException) as error:
+                if last or self._closed:
+                    raise ServiceError(f"the models on the cluster cannot be reached: {type(error).__name__}") from None
+                self.state = RESTARTING
+                time.sleep(PAUSE)
+                continue
+            self.state = RUNNING
+            if isinstance(answer, str):
+                raise ValueError(answer)
+            return frozen(answer)
+
+
+def _handle(address: str, replicas: int):
+    """The running deployment, made if there is none."""
+    if not ray.is_initialized():
+        try:
+            ray.init(address, log_to_driver=False, namespace=NAME)
+        except (ConnectionError, ValueError) as error:
+            raise ServiceError(f"there is no Ray cluster at {address!r}: {error}") from None
+    serve.start(proxy_location="Disabled")
+    if NAME not in serve.status().applications:
+        serve.run(Replica.options(num_replicas=replicas).bind(), name=NAME, route_prefix=None)
+    return serve.get_app_handle(NAME)

@@ -1,0 +1,32 @@
+"""The model process: `python -m attnviz.service.process`. It reads batches from its input and ends when that is closed.
+
+First it writes "ready"; then, for each batch of requests, (place, answer) of every one of them. See frames.py.
+"""
+
+import os
+import signal
+import sys
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the page's process; its end is the end of this one
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not stand among the replies
+    import torch
+
+    from attnviz.service import frames
+    from attnviz.service.batch import Models, answers
+
+    torch.set_num_threads(1)
+    models = Models()
+    try:
+        frames.write(replies, "ready")
+        while True:
+            for answer in answers(models, frames.read(sys.stdin.buffer)):
+                frames.write(replies, answer)
+    except (EOFError, BrokenPipeError):
+        return
+
+
+if __name__ == "__main__":
+    main()

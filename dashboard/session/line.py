@@ -1,0 +1,78 @@
+"""Who may compute: so many at once, first come, first served. No Streamlit here."""
+
+import itertools
+import threading
+
+
+class Full(ValueError):
+    """So many wait that no more are taken."""
+
+
+class Ticket:
+    """A place in a line. It may wait for something else first (`ready`); those behind it go ahead meanwhile."""
+
+    def __init__(self, line: "Line"):
+        self._line = line
+        self._turn = threading.Event()
+        self._ready = False
+
+    @property
+    def ahead(self) -> int:
+        """How many came earlier and are not done."""
+        return self._line._ahead(self)
+
+    def ready(self) -> None:
+        """Nothing but its turn is waited for now."""
+        self._ready = True
+        self._line._let_in()
+
+    def admitted(self, seconds: float) -> bool:
+        """Wait at most so long for the turn -> has it come?"""
+        return self._turn.wait(seconds)
+
+    def leave(self) -> None:
+        """Done, or given up; the next may go on. A second call does nothing."""
+        self._line._leave(self)
+
+
+class Line:
+    """slots : of those who compute at once. most : tickets that may be out. Threads may share it."""
+
+    def __init__(self, slots: int, most: int):
+        self.slots, self.most = slots, most
+        self._tickets: dict[Ticket, None] = {}  # in the order in which they came
+        self._lock = threading.Lock()
+
+    def join(self) -> Ticket:
+        """A ticket, last in the line. Raises Full."""
+        ticket = Ticket(self)
+        with self._lock:
+            if len(self._tickets) >= self.most:
+                raise Full(
+                    f"{self.most} people are waiting for an answer already, and this server takes no more. "
+                    "Your sentence is kept: press Enter again in a minute"
+                )
+            self._tickets[ticket] = None
+        return ticket
+
+    def _ahead(self, ticket: Ticket) -> int:
+        with self._lock:
+            return sum(1 for _ in itertools.takewhile(lambda other: other is not ticket, self._tickets))
+
+    def _let_in(self) -> None:
+        with self._lock:
+            self._admit()
+
+    def _leave(self, ticket: Ticket) -> None:
+        with self._lock:
+            self._tickets.pop(ticket, None)
+            self._admit()
+
+    def _admit(self) -> None:
+        free = self.slots - sum(ticket._turn.is_set() for ticket in self._tickets)
+        for ticket in self._tickets:
+            if free <= 0:
+                return
+            if ticket._ready and not ticket._turn.is_set():
+                ticket._turn.set()
+                free -= 1

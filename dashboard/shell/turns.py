@@ -1,0 +1,117 @@
+"""Turns: as many compute at once as there are processors for it, first come, first served; who waits is told so."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
+
+from attnviz.service.request import RESTARTING, STARTING
+from dashboard.session import caches
+from dashboard.session.line import Line, Ticket
+from dashboard.shell.problems import Wanted
+
+SOON = 0.5  # s that a person waits without a word
+LOOK = 0.25  # s between two looks at whether the person has typed again
+MOST = 500  # people who may wait
+_STARTING = "The trained models are being read."
+_RESTARTING = "The process of the models has stopped. It is being started again; your sentence is kept."
+
+# The models compute in a process of their own, so one processor is theirs. What draws a page shares one interpreter.
+QUICK = Line(max(1, (os.cpu_count() or 1) - 1), MOST)
+LONG = Line(1, MOST)  # what takes seconds: one at a time, and never in the way of a new sentence
+_here = threading.local()  # the ticket of this thread
+
+
+@contextmanager
+def turn(notice, wanted: Iterable[Wanted] = ()) -> Iterator[None]:
+    """The block is run in its turn, when what is wanted is there.
+
+    notice : the container that says how many are ahead. wanted : is asked for what the turn needs, one after the other.
+    Raises Full. A person who types again stops this: Streamlit ends the run, and the place in the line is free.
+    """
+    ticket, asked = QUICK.join(), []
+    try:
+        waiting = _Waiting(notice, ticket)
+        for traces in wanted:
+            asked.append(traces)
+            waiting.until(traces.done)
+        ticket.ready()
+        waiting.until(ticket.admitted)
+        waiting.end()
+        _here.ticket = ticket
+        yield
+    finally:
+        ticket.leave()
+        for traces in asked:
+            traces.release()
+
+
+@contextmanager
+def long_turn() -> Iterator[None]:
+    """What takes a second or more. The turn of the page ends here: a new sentence does not wait for this."""
+    if ticket := getattr(_here, "ticket", None):
+        ticket.leave()
+    ticket = LONG.join()
+    try:
+        ticket.ready()
+        while not ticket.admitted(LOOK):
+            _let_go_if_asked()
+        yield
+    finally:
+        ticket.leave()
+
+
+class _Waiting:
+    """Waits, and says so after a while, in one line that changes."""
+
+    def __init__(self, notice, ticket: Ticket):
+        self._notice, self._ticket = notice, ticket
+        self._since, self._line, self._said = time.monotonic(), None, ""
+
+    def until(self, there: Callable[[float], bool]) -> None:
+        while not there(LOOK):
+            _let_go_if_asked()
+            if time.monotonic() - self._since >= SOON:
+                self._say()
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._line:
+            self._line.empty()
+
+    def _say(self) -> None:
+        words = words_for(self._ticket.ahead, caches.service_state())
+        if words != self._said:
+            self._line = self._line or self._notice.empty()
+            self._line.caption(words)
+            self._said = words
+
+
+def words_for(ahead: int, state: str) -> str:
+    """What a person reads who waits."""
+    if state == RESTARTING:
+        return _RESTARTING
+    if state == STARTING:
+        return _STARTING
+    if not ahead:
+        return "You are next."
+    return f"Place {ahead + 1} in the queue: {ahead} {'person is' if ahead == 1 else 'people are'} ahead of you."
+
+
+def _let_go_if_asked() -> None:
+    """End this run when the person has typed again, or left. Nothing is drawn yet, so nothing is lost.
+
+    Streamlit ends a run itself when the page is to be run anew, at any look at the session's state. When it is the same
+    fragment, as after a new sentence, it lets the run finish: here that would be waiting for what nobody wants.
+    """
+    "text" in st.session_state
+    context = get_script_run_ctx()
+    if context and context.script_requests and context.script_requests._state == ScriptRequestType.RERUN:
+        request = context.script_requests.on_scriptrunner_ready()
+        if request.type == ScriptRequestType.RERUN:  # and not, meanwhile, a stop
+            raise RerunException(request.rerun_data)

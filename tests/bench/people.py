@@ -1,0 +1,185 @@
+"""Many people at one server: `python tests/bench/people.py --load NAME [--address URL]`. A load generator.
+
+Each person is a WebSocket client that does what the browser does: it opens the page, then sends a new sentence again
+and again and reads every message of the answer. An answer is there when Streamlit says that the run of the fragment is
+finished and the heatmaps of that run have come; only the drawing is left out.
+
+    p50, p95      milliseconds from Enter to the answer
+    late          answers that took longer than the time between two sentences; the next one is then sent at once
+    time-outs     no answer in 60 s
+    errors        an error on the page, a lost connection, an answer to another sentence
+    memory        of the server and its processes, at the beginning and at the end, in MB
+
+With --sut FOLDER the server is that of another checkout, so that two commits can take turns on the same machine.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import random
+import statistics
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "helpers"), str(Path(__file__).resolve().parents[2])]
+import processes  # noqa: E402
+import serving  # noqa: E402
+from client import Client, Lost  # noqa: E402
+
+TIMEOUT = 60  # s
+WORDS = (
+    ("A", "The", "One", "Another"),
+    ("young", "old", "tall", "small", "happy"),
+    ("man", "woman", "boy", "girl", "dog", "child"),
+    ("in a red shirt", "in a blue hat", "with a green ball", "near the water", "with a big bag"),
+    ("is sitting", "is standing", "is running", "is waiting", "is playing"),
+    ("on a bench.", "in the snow.", "on the street.", "near a house.", "in the park.", "on the beach."),
+)
+
+
+@dataclass(frozen=True)
+class Load:
+    """people, and every how many seconds each sends a sentence; for how long. bar : what is to be reached."""
+
+    people: int
+    every: float
+    seconds: float
+    bar: str
+
+
+LOADS = {
+    "one": Load(1, 2, 60, "no slower than before"),
+    "class": Load(30, 10, 60, "p95 <= 3 times one person's"),
+    "hurried": Load(30, 3, 60, "p95 <= 1000 ms, none late"),
+    "lecture": Load(100, 10, 60, "p95 <= 2000 ms, no time-out"),
+    "long": Load(30, 10, 1800, "memory within 5 % after the first five minutes, no error"),
+    "overload": Load(300, 10, 60, "the queue is shown, no error but time-outs, and afterwards as before"),
+}
+
+
+@dataclass
+class Answers:
+    """What came back."""
+
+    ms: list[float] = field(default_factory=list)
+    late: int = 0
+    timeouts: int = 0
+    queued: int = 0  # answers before which the page showed a place in the queue
+    bytes: list[int] = field(default_factory=list)  # of an answer
+    errors: list[str] = field(default_factory=list)
+
+
+def sentence(chance: random.Random) -> str:
+    """One of 36,000, so that few are asked for twice."""
+    return " ".join(chance.choice(words) for words in WORDS)
+
+
+async def person(address: str, number: int, load: Load, end: float, answers: Answers) -> None:
+    """One person: opens the page, then types until the end."""
+    chance = random.Random(number)
+    try:
+        async with Client(address) as client:
+            await asyncio.wait_for(client.open(), 2 * TIMEOUT)
+            due = time.monotonic() + chance.uniform(0, load.every)
+            while (now := max(due, time.monotonic())) < end:
+                await asyncio.sleep(now - time.monotonic())
+                await type_once(client, sentence(chance), load, answers)
+                due += load.every * chance.uniform(0.8, 1.2)
+    except (Lost, OSError, TimeoutError) as error:
+        answers.errors.append(f"{type(error).__name__}: {error}")
+
+
+async def type_once(client: Client, text: str, load: Load, answers: Answers) -> None:
+    started = time.monotonic()
+    try:
+        answer = await asyncio.wait_for(client.type(text), TIMEOUT)
+    except TimeoutError:
+        answers.timeouts += 1
+        return
+    taken = time.monotonic() - started
+    answers.ms.append(1e3 * taken)
+    answers.late += taken > load.every
+    answers.queued += answer.queued
+    answers.bytes.append(answer.bytes)
+    answers.errors += answer.problems
+
+
+async def run(address: str, load: Load, seconds: float) -> Answers:
+    """All people of a load at once."""
+    answers, end = Answers(), time.monotonic() + seconds
+    await asyncio.gather(*(person(address, number, load, end, answers) for number in range(load.people)))
+    return answers
+
+
+def percentile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else float("nan")
+
+
+def measured(address: str, pid: int | None, name: str, seconds: float | None) -> dict:
+    """One load, as a row."""
+    load = LOADS[name]
+    before = processes.memory(pid) if pid else None
+    answers = asyncio.run(run(address, load, seconds or load.seconds))
+    row = (
+        {
+            "load": name,
+            "people": load.people,
+            "answers": len(answers.ms),
+            "p50": round(percentile(answers.ms, 0.5)),
+            "p95": round(percentile(answers.ms, 0.95)),
+            "late": answers.late,
+            "queued": answers.queued,
+            "timeouts": answers.timeouts,
+            "errors": len(answers.errors),
+            "kB": round(statistics.median(answers.bytes) / 1e3) if answers.bytes else None,
+            "bar": load.bar,
+        }
+        if answers.ms
+        else {"load": name, "answers": 0, "timeouts": answers.timeouts, "errors": len(answers.errors)}
+    )
+    if pid:
+        row |= {"MB before": before, "MB after": processes.memory(pid)}
+    for error in sorted(set(answers.errors))[:5]:
+        print(f"  {error[:200]}", file=sys.stderr)
+    return row
+
+
+@contextlib.contextmanager
+def under_test(options):
+    """Address and process of the server: one that runs, or one started here."""
+    if options.address:
+        urllib.request.urlopen(f"{options.address}/_stcore/health", timeout=10).close()
+        yield options.address, None
+    else:
+        root = options.sut or serving.ROOT
+        with serving.running(root / "dashboard" / "app.py") as found:
+            yield found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--load", nargs="+", choices=LOADS, default=["one", "class"])
+    parser.add_argument("--seconds", type=float, help="of each load, instead of its own")
+    parser.add_argument("--address", help="of a server that runs; by default one is started")
+    parser.add_argument("--sut", type=Path, help="another checkout whose server is started")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    failed = False
+    with under_test(options) as (address, pid):
+        asyncio.run(run(address, Load(1, 0.5, 3, ""), 3))  # once before the clock starts
+        for name in options.load:
+            row = measured(address, pid, name, options.seconds)
+            failed |= bool(row["errors"])
+            print(
+                json.dumps(row) if options.json else "  ".join(f"{key} {value}" for key, value in row.items()),
+                flush=True,
+            )
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Many people at one real server: the queue, sentences typed again, a model process that dies, an overload that passes."""
+
+import asyncio
+import os
+import signal
+
+import processes
+import pytest
+import serving
+import tiny
+from client import Answer, Client
+
+TEXTS = [f"The {colour} {noun} runs." for colour in tiny.COLOURS for noun in tiny.NOUNS]
+WAIT = 300  # s at most, never waited in full
+pytestmark = pytest.mark.xdist_group("people")
+
+
+@pytest.fixture(scope="module")
+def server(root):
+    """Address, and the number of the process, of a server of tiny models."""
+    with serving.running(ATTNVIZ_CHECKPOINTS=str(root)) as running:
+        yield running
+
+
+def models(pid: int) -> int:
+    """The model process of a server."""
+    children = [child for child in processes.family(pid) if "attnviz.service.process" in processes.command(child)]
+    (found,) = children
+    return found
+
+
+def run(work):
+    return asyncio.run(asyncio.wait_for(work, WAIT))
+
+
+async def shown(client: Client, wanted: str) -> Answer:
+    """Read on until the page shows these words."""
+    answer = Answer()
+    while not any(wanted in caption for caption in answer.captions):
+        await client.message(answer)
+    return answer
+
+
+def test_who_waits_is_told_so_and_a_sentence_typed_again_replaces_the_first(server):
+    address, pid = server
+
+    async def work():
+        async with Client(address) as one, Client(address) as two:
+            assert (await one.open()).problems == [] and (await two.open()).problems == []
+            os.kill(models(pid), signal.SIGSTOP)
+            await one.send(TEXTS[0])
+            await shown(one, "You are next.")
+            await two.send(TEXTS[1])
+            await shown(two, "Place 2 in the queue: 1 person is ahead of you.")
+            await one.send(TEXTS[2])
+            await shown(two, "You are next.")  # who types again waits behind those who have come meanwhile
+            os.kill(models(pid), signal.SIGCONT)
+            answers = await one.answer(), await two.answer()
+            return answers, (await one.type(TEXTS[2]), await one.type(TEXTS[1]))
+
+    answers, alone = run(work())
+    assert [answer.problems for answer in (*answers, *alone)] == [[]] * 4
+    assert [answer.heatmaps for answer in answers] == [answer.heatmaps for answer in alone]
+    assert alone[0].heatmaps != alone[1].heatmaps
+
+
+def test_a_model_process_that_dies_is_started_again_and_the_page_says_so(server):
+    address, pid = server
+
+    async def work():
+        async with Client(address) as one:
+            await one.open()
+            first = models(pid)
+            os.kill(first, signal.SIGSTOP)
+            await one.send(TEXTS[3])
+            await shown(one, "You are next.")
+            os.kill(first, signal.SIGKILL)
+            await shown(one, "It is being started again; your sentence is kept.")
+            return first, await one.answer()
+
+    first, answer = run(work())
+    assert answer.problems == [] and answer.heatmaps
+    assert models(pid) != first
+
+
+def test_an_overload_is_answered_and_leaves_the_server_as_before(server):
+    address, _ = server
+
+    async def person(number: int) -> list[Answer]:
+        async with Client(address) as client:
+            await client.open()
+            return [await client.type(TEXTS[(number + turn) % len(TEXTS)]) for turn in range(2)]
+
+    async def work():
+        many = await asyncio.gather(*(person(number) for number in range(15)))
+        return many, await person(0)
+
+    many, after = run(work())
+    assert [answer.problems for answers in many for answer in answers] == [[]] * 30
+    assert all(answer.heatmaps for answers in many for answer in answers)
+    assert all(answer.problems == [] for answer in after) and not after[1].queued

@@ -1,0 +1,96 @@
+"""The cache of traces: what is asked for twice is computed once; its size is bounded; errors are not kept."""
+
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+
+import attnviz
+from attnviz.service import Request
+from dashboard.session.traces import Traces, size
+
+TRACE = attnviz.from_arrays([np.full((1, 2, 2), 0.5)], ["a", "b"], ["c", "d"])
+
+
+class Waiting:
+    """A service that answers when the test does."""
+
+    def __init__(self):
+        self.asked = []
+
+    def submit(self, requests):
+        futures = [Future() for _ in requests]
+        self.asked += zip(requests, futures, strict=True)
+        return futures
+
+
+@pytest.fixture
+def service():
+    return Waiting()
+
+
+def request(text):
+    return Request("en-fr/bahdanau", text)
+
+
+def answer(service, place, value=TRACE):
+    future = service.asked[place][1]
+    assert future.set_running_or_notify_cancel()
+    future.set_exception(value) if isinstance(value, Exception) else future.set_result(value)
+
+
+def test_two_who_ask_the_same_share_one_computation(service):
+    traces = Traces(lambda: service, 10**9)
+    one, two = traces.ask([request("x"), request("y")]), traces.ask([request("y")])
+    assert [asked.text for asked, _ in service.asked] == ["x", "y"]
+    assert not two.done(0)
+    answer(service, 1)
+    assert two.done(0) and not one.done(0)
+    answer(service, 0)
+    assert one.done(0)
+    assert traces.get(request("x")) is TRACE and len(service.asked) == 2
+
+
+def test_only_what_nobody_waits_for_any_more_is_cancelled(service):
+    traces = Traces(lambda: service, 10**9)
+    one, two = traces.ask([request("x")]), traces.ask([request("x")])
+    one.release()
+    assert not service.asked[0][1].cancelled()
+    two.release()
+    two.release()
+    assert service.asked[0][1].cancelled()
+    traces.ask([request("x")])
+    assert len(service.asked) == 2
+
+
+def test_an_error_is_raised_and_not_kept(service):
+    traces = Traces(lambda: service, 10**9)
+    asked = traces.ask([request("x")])
+    answer(service, 0, ValueError("the text is empty"))
+    with pytest.raises(ValueError, match="^the text is empty$"):
+        asked.futures[0].result()
+    traces.ask([request("x")])
+    assert len(service.asked) == 2
+
+
+def test_the_cache_is_bounded_and_lets_go_of_what_was_not_used_for_longest(service):
+    traces = Traces(lambda: service, 2 * size(TRACE))
+    for place, text in enumerate("xyz"):
+        traces.ask([request(text)])
+        answer(service, place)
+        traces.ask([request("x")])  # used again and again
+    assert traces.bytes == 2 * size(TRACE)
+    assert [asked.text for asked in traces._futures] == ["z", "x"]
+    traces.ask([request("y")])
+    assert len(service.asked) == 4
+
+
+def test_one_trace_larger_than_the_cache_is_still_handed_over(service):
+    traces = Traces(lambda: service, 0)
+    asked = traces.ask([request("x")])
+    answer(service, 0)
+    assert asked.futures[0].result() is TRACE
+    assert len(traces._futures) == 1
+    traces.ask([request("y")])
+    answer(service, 1)
+    assert [one.text for one in traces._futures] == ["y"]

@@ -1,0 +1,28 @@
+"""Memory of a process and of those it has started, from /proc."""
+
+from pathlib import Path
+
+
+def family(pid: int) -> list[int]:
+    """The process and all its descendants."""
+    found, todo = [], [pid]
+    while todo:
+        one = todo.pop()
+        found.append(one)
+        for file in Path(f"/proc/{one}/task").glob("*/children"):
+            todo += map(int, file.read_text().split())
+    return found
+
+
+def command(pid: int) -> str:
+    """The words it was started with."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+
+
+def memory(pid: int) -> int:
+    """MB that they take, pages they share counted once each among them (PSS)."""
+    total = 0
+    for one in family(pid):
+        rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
+        total += int(next(line for line in rollup.splitlines() if line.startswith("Pss:")).split()[1])
+    return total // 1024

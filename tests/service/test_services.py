@@ -1,0 +1,113 @@
+"""What every model service does: the embedded one and the one on a Ray cluster, by the same tests."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+import tiny
+
+from attnviz import loading, stats
+from attnviz.service import Request, open_service
+from attnviz.service.embedded import Embedded
+from attnviz.service.request import RUNNING
+
+MECHANISMS = ("bahdanau", "luong-general", "luong-local", "fixed-context", "transformer")
+WAIT = 300  # s at most, never waited in full
+TEXTS = [english for english, _ in tiny.sentences(12, 5)]
+
+
+@pytest.fixture(scope="module", params=["embedded", pytest.param("cluster", marks=pytest.mark.xdist_group("ray"))])
+def one(request):
+    """One service for the tests that do it no harm."""
+    if request.param == "embedded":
+        service = Embedded()
+        yield service
+        service.close()
+        return
+    pytest.importorskip("ray")
+    yield from _on_cluster()
+
+
+def _on_cluster():
+    import ray
+    from ray import serve
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ATTNVIZ_RAY", cluster.address)
+            service = open_service()
+        yield service
+        service.close()
+    finally:
+        serve.shutdown()
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def results(service, requests):
+    return [future.result(WAIT) for future in service.submit(requests)]
+
+
+def test_a_request_alone_is_the_trace_of_this_process_bit_for_bit(one, root, ask):
+    for mechanism in MECHANISMS:
+        (trace,) = results(one, [ask(TEXTS[0], mechanism)])
+        assert trace == loading.load_checkpoint(f"en-fr/{mechanism}", root).trace(TEXTS[0])
+        assert all(not attention.weights.flags.writeable for attention in trace.maps)
+    assert one.state == RUNNING
+
+
+def test_many_requests_are_the_traces_one_by_one(one, root, ask):
+    """Of several models, forced and not, greedy and with a beam, in the order asked."""
+    models = {name: loading.load_checkpoint(f"en-fr/{name}", root) for name in MECHANISMS}
+    asked = [
+        (text, name, target, beam)
+        for text in TEXTS[:4]
+        for name in MECHANISMS
+        for target, beam in ((None, 1), ("Le chien dort.", 1), (None, 3))
+    ]
+    found = results(one, [ask(text, name, target=target, beam=beam) for text, name, target, beam in asked])
+    for (text, name, target, beam), trace in zip(asked, found, strict=True):
+        alone = models[name].trace(text, target, beam)
+        assert (trace.text, trace.translation, trace.target) == (text, alone.translation, alone.target)
+        assert trace.log_prob == pytest.approx(alone.log_prob, abs=1e-4)
+        for ours, theirs in zip(trace.maps, alone.maps, strict=True):
+            np.testing.assert_allclose(ours.weights, theirs.weights, atol=1e-5)
+
+
+def test_a_bad_text_fails_alone_and_in_the_words_of_the_model(one, root, ask):
+    model = loading.load_checkpoint("en-fr/bahdanau", root)
+    bad, good = one.submit([ask("dog " * 300), ask(TEXTS[0])])
+    with pytest.raises(ValueError) as ours:
+        bad.result(WAIT)
+    with pytest.raises(ValueError) as theirs:
+        model.trace("dog " * 300)
+    assert str(ours.value) == str(theirs.value)
+    assert good.result(WAIT).text == TEXTS[0]
+
+
+def test_a_model_that_is_not_there(one, root):
+    (future,) = one.submit([Request("en-fr/none", "A dog runs.", root=str(root))])
+    with pytest.raises(ValueError) as error:
+        future.result(WAIT)
+    assert str(error.value).startswith("no checkpoint 'en-fr/none'; available: en-fr/")
+
+
+def test_a_model_whose_files_change_is_read_again(one, root, tmp_path):
+    own = tmp_path / "own"
+    shutil.copytree(root, own)
+    (before,) = results(one, [Request("en-fr/bahdanau", TEXTS[0], root=str(own), stamp=(1,))])
+    shutil.copytree(own / "en-fr" / "luong-dot", own / "en-fr" / "bahdanau", dirs_exist_ok=True)
+    (after,) = results(one, [Request("en-fr/bahdanau", TEXTS[0], root=str(own), stamp=(2,))])
+    assert (before.mechanism, after.mechanism) == ("bahdanau", "luong-dot")
+
+
+def test_statistics_alone_are_those_of_the_traces(one, root, ask):
+    model = loading.load_checkpoint("en-fr/transformer", root)
+    asked = [ask(TEXTS[0], "transformer", statistics=True), ask(TEXTS[0], "transformer")]
+    measured, trace = results(one, asked)
+    wanted = stats.steps(model.trace(TEXTS[0]))
+    pd.testing.assert_frame_equal(measured.frame()[wanted.columns], wanted, check_dtype=False, atol=1e-4, rtol=0)
+    assert trace == model.trace(TEXTS[0])
