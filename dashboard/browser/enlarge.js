@@ -5,7 +5,7 @@ function enlarge(chart, button) {
   const { data, layout } = picture(chart), dialog = document.createElement("dialog"), { label = "chart" } = meta(chart);
   dialog.className = "enlarged";
   dialog.setAttribute("aria-label", label);
-  dialog.innerHTML = '<form method="dialog"><p></p><button class="copy-link">Close</button></form><div class="scroll" tabindex="0" role="group"><div class="large"></div></div>';
+  dialog.innerHTML = '<form method="dialog"><p></p><button class="close">Close</button></form><div class="scroll" tabindex="0" role="group"><div class="large"></div></div>';
   dialog.querySelector("p").textContent = label;
   dialog.querySelector(".scroll").setAttribute("aria-label", `${label}: ${meta(chart).description ?? ""}`);
   document.querySelector(".stApp").append(dialog); // where the theme is

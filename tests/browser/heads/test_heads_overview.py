@@ -134,4 +134,4 @@ def test_a_click_on_a_token_keeps_its_row(dashboard, trace):
     dashboard.page.mouse.up()
     dashboard.page.wait_for_function("location.search.includes('row=3')")
     dashboard.drawn(CHARTS)
-    assert "Step 3, ‘play’: looks at" in dashboard.page.locator(".st-key-chart-closeup").inner_text()
+    assert "Row 3, ‘play’: looks at" in dashboard.page.locator(".st-key-chart-closeup").inner_text()

@@ -61,7 +61,7 @@ def test_a_click_on_a_row_brings_out_its_lines(dashboard):
     area.click(position={"x": box["width"] / 2, "y": box["height"] * 1.5 / 9})
     dashboard.page.wait_for_function("location.search.includes('row=')")
     dashboard.drawn(CHARTS + 1)
-    assert "Step 2, ‘boys’: looks at" in dashboard.page.locator(".st-key-chart-closeup").inner_text()
+    assert "Row 2, ‘boys’: looks at" in dashboard.page.locator(".st-key-chart-closeup").inner_text()
     assert dashboard.page.locator(".st-key-chart-closeup .row-outline").first.is_visible()
 
 
