@@ -45,7 +45,8 @@ function addButtons(chart) {
   old?.remove();
   const group = Object.assign(document.createElement("div"), { className: "save", label, ticks: Boolean(ticks) });
   if (chart._fullLayout.xaxis?.ticktext && meta(chart).labels) { // a map or its bars
-    add(group, ticks ? "Enlarge: all labels" : "Enlarge", `Enlarge ${label}`, (button) => enlarge(chart, button));
+    const text = ticks ? "Enlarge: all labels" : "Enlarge";
+    add(group, text, `${text} ${ticks ? "of " : ""}${label}`, (button) => enlarge(chart, button));
   }
   for (const format of ["png", "svg"]) {
     add(group, format.toUpperCase(), `Save ${label} as ${format.toUpperCase()}`, () => save(chart, format));
