@@ -34,6 +34,8 @@ LAYERS = {
     "loading": "",
     "corpus": "numpy pyarrow ray torch",
     "service": "ray torch",
+    "confidence": "numpy",
+    "moments": "numpy torch",
     "ablation": "pandas torch",
     "inside": "numpy pandas torch",
     "intervene": "numpy torch",

@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 
 from attnviz.cli import align, corpus, download, evaluate, models, study, trace, train
+from attnviz.cli.train import calibrate, moments, transplant
 
 PROGRAM = "python -m attnviz"
 COMMANDS = {
@@ -18,6 +19,9 @@ COMMANDS = {
     "align": align,
     "corpus": corpus,
     "train": train,
+    "calibrate": calibrate,
+    "moments": moments,
+    "transplant": transplant,
     "download": download,
     "study": study,
 }

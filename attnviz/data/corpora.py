@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from attnviz.data import tasks
+from attnviz.data import everyday, tasks
 from attnviz.data.readers import Pairs
 from attnviz.data.styles import UNSPACED
 
@@ -15,7 +15,8 @@ class Corpus:
     """Parallel sentences, or sentences with their labels, and the files (name -> SHA-256) they came from.
 
     tests : name -> pairs. metric : chooses the best epoch, a key of metrics.METRICS. style : how the text is written,
-    one of styles.STYLES. labelled : the second of a pair is a label, not a text.
+    one of styles.STYLES. labelled : the second of a pair is a label, not a text. parts : the part of the data that each
+    pair of val is from; () when there is one part.
     """
 
     train: Pairs
@@ -25,6 +26,7 @@ class Corpus:
     metric: str = "bleu_lc"
     style: str = "written"
     labelled: bool = False
+    parts: tuple[str, ...] = ()
 
     def texts(self) -> list[str]:
         """All texts of train, for a vocabulary."""
@@ -41,7 +43,12 @@ def load(name: str, data: Path | None) -> Corpus:
         raise ValueError(
             f"there are no corpora for {name}; choose one of {', '.join(tasks.TASKS)}, or give files of your own"
         )
-    return Corpus(*task.read(data), task.validation_metric, task.style, task.classifies)
+    splits, metric = task.read(data), task.validation_metric
+    if task.everyday is not None:
+        splits = everyday.join(task, splits, data)
+        metric = task.everyday.validation_metric if splits.parts else metric
+    train, val, tests, files, parts = splits
+    return Corpus(train, val, tests, files, metric, task.style, task.classifies, parts)
 
 
 def own(pairs: Pairs, files: dict[str, str], val_size: int | None = None, style: str = "written") -> Corpus:

@@ -2,8 +2,8 @@
 
 The hash is of the unpacked text, because a host may compress it again. The hashes come from local copies of the
 corpora, not from a download: the names and dates in the gzip headers of Multi30K are those of its authors, and the
-numbers of lines and characters of the Tanaka sentences agree with the published ones. en-fr is also trained on a
-selection of sentences from Tatoeba, which has no public address; without them it is trained on captions only.
+numbers of lines and characters of the Tanaka sentences agree with the published ones. The everyday sentences of Tatoeba
+(everyday.py) have no public address with the same bytes; a task without them is trained on its own corpus alone.
 """
 
 import hashlib

@@ -20,6 +20,8 @@ def length_filter(corpus: Corpus, tokenizer: SubwordTokenizer) -> tuple[Corpus, 
         pairs = getattr(corpus, name)
         fitting = [all(map(_fits, ids)) for ids in pieces(pairs, tokenizer, corpus.labelled)]
         splits[name] = [pair for pair, fits in zip(pairs, fitting) if fits]
+        if name == "val" and corpus.parts:
+            splits["parts"] = tuple(part for part, fits in zip(corpus.parts, fitting) if fits)
         left_out += [pair[0] for pair, fits in zip(pairs, fitting) if not fits]
         if not splits[name]:
             raise ValueError(

@@ -13,9 +13,11 @@ Everything here ends up in the pair's tokenizer.json; a tokenizer that is loaded
 """
 
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -63,19 +65,41 @@ def _each(word: str) -> pre_tokenizers.PreTokenizer:
     )
 
 
-def byte_pairs(tokenizer: Tokenizer, texts: list[str], size: int) -> None:
-    """Byte-pair encoding (Sennrich et al. 2016), on characters."""
+# What people in Europe write names with; NFKC leaves each of them as it is.
+_LATIN = "".join(c for c in map(chr, range(0x21, 0x180)) if c.isprintable() and unicodedata.normalize("NFKC", c) == c)
+EUROPEAN = f"{_LATIN}€£"
+ROOM = 10  # an alphabet is given to a vocabulary of at least so many times as many pieces
+
+
+def byte_pairs(tokenizer: Tokenizer, texts: list[str], size: int, alphabet: str = "") -> None:
+    """Byte-pair encoding (Sennrich et al. 2016), on characters.
+
+    Every digit is a piece, so that any number can be copied. alphabet : characters that get a piece even where no text
+    has them, so that a name with them is not unknown.
+    """
     tokenizer.model = models.BPE(unk_token="<unk>", fuse_unk=True)
-    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=list(SPECIALS), show_progress=False, min_frequency=2)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(SPECIALS),
+        show_progress=False,
+        min_frequency=2,
+        initial_alphabet=list(alphabet) if len(alphabet) * ROOM <= size else [],
+    )
+    words = tokenizer.pre_tokenizer
+    digits = pre_tokenizers.Split(Regex(rf"{SPACE}?\p{{N}}"), behavior="isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [words, digits]
+    )  # for learning only: a number is one word in a text
     tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.pre_tokenizer = words
 
 
-def unigram(tokenizer: Tokenizer, texts: list[str], size: int) -> None:
+def unigram(tokenizer: Tokenizer, texts: list[str], size: int, alphabet: str = "") -> None:
     """The pieces of `byte_pairs`, with the log of their share of the texts: a unigram model (Kudo 2018).
 
     It divides a word nearly as byte pairs do. From the shares, `SubwordTokenizer` finds words in text without spaces.
     """
-    byte_pairs(tokenizer, texts, size)
+    byte_pairs(tokenizer, texts, size, alphabet)
     counts = Counter(number for encoding in tokenizer.encode_batch(texts) for number in encoding.ids)
     pieces = [tokenizer.id_to_token(number) for number in range(tokenizer.get_vocab_size())]
     shares = [math.log(max(counts[number], 0.1) / counts.total()) for number in range(len(pieces))]
@@ -98,7 +122,7 @@ STYLES = {
                 pre_tokenizers.Split(Regex(_WRITTEN), behavior="isolated"),
             ]
         ),
-        byte_pairs,
+        partial(byte_pairs, alphabet=EUROPEAN),
     ),
     # NFC, not NFKC: Japanese is printed with full-width marks and digits.
     "tokenised": Style(
@@ -106,7 +130,7 @@ STYLES = {
             [normalizers.NFC(), *_replace(_SAME), normalizers.Lowercase(), *_replace(_TYPED), normalizers.Strip()]
         ),
         _each(_TOKENISED),
-        unigram,
+        partial(unigram, alphabet=EUROPEAN.lower()),
     ),
     "plain": Style(
         normalizers.Sequence(

@@ -164,6 +164,10 @@ class SubwordTokenizer:
         in_words = [t if t.special else replace(t, word=bisect_right(ends, t.start)) for t in tokens]
         return (text, tuple(in_words)) if self.marked else _print(text, in_words)
 
+    def divide(self, text: str) -> str:
+        """The text with a space before every Japanese or Chinese word, if the vocabulary can tell them."""
+        return self._divide(text)[0]
+
     def _divide(self, text: str) -> tuple[str, Sequence[int]]:
         """The text with a space before every word, and the place in `text` of each of its characters and of its end.
 

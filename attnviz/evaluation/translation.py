@@ -127,7 +127,7 @@ def _greedy(model: nn.Module, ids: list[list[int]], indices: Sequence[int], devi
     for places in batching.batches([len(ids[i]) for i in indices], BATCH, random.Random(0)):
         batch = [indices[place] for place in places]
         source = batching.pad([ids[i] for i in batch]).to(device)
-        unrolled = decode.greedy(model, source, source != PAD)
+        unrolled = decode.greedy(model, source, source != PAD, end_loops=True)
         limits = [decode.limit(len(ids[i])) for i in batch]  # each sentence stops where it would stop alone
         yield batch, unrolled, [min(pair) for pair in zip(unrolled.lengths(), limits)]
 
@@ -137,7 +137,7 @@ def _beam(
 ) -> Decoded:
     for i in indices:
         source = torch.tensor([ids[i]], device=device)
-        best = decode.beam(model, source, width)
+        best = decode.beam(model, source, width, end_loops=True)
         yield [i], decode.forced(model, source, torch.tensor([best], device=device)), [len(best)]
 
 

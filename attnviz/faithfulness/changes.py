@@ -26,7 +26,8 @@ def preserved(subject: Subject, changes: Sequence[Change] = CHANGES) -> pd.DataF
     2019.
 
     Attention is changed at that step alone; the steps before it stay. preserved : the token is the model's first
-    choice with and without the change (a forced token may be neither). kind : function,
+    choice with and without the change (a forced token may be neither, and so may the <eos> that
+    ended a loop). kind : function,
     content or other, of the word in the target's language; other for a label, and where the language has no list.
     """
     kinds, order = _kinds(subject), {str(change): place for place, change in enumerate(changes)}

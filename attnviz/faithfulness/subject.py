@@ -81,7 +81,7 @@ class Translated(Subject):
         """The ids of the target: of the text that was forced, or of the greedy translation."""
         if trace.forced:
             return tuple(model.read(trace.translation, "target").ids)
-        return tuple(decode.greedy(model.model, torch.tensor([source])).tokens[0].tolist())
+        return tuple(decode.greedy(model.model, torch.tensor([source]), end_loops=True).tokens[0].tolist())
 
     def logits(self, vectors, mask, steps):
         network = self.model.model

@@ -49,7 +49,8 @@ def target_ids(model: Trained, trace: Trace) -> list[int]:
         if _spelt(given.tokens, trace):
             return list(given.ids)
     else:
-        said = decode.greedy(model.model, torch.tensor([model.read(trace.text).ids])).tokens[0].tolist()
+        source = torch.tensor([model.read(trace.text).ids])
+        said = decode.greedy(model.model, source, end_loops=True).tokens[0].tolist()
         for ids in (said, _pieces(model.tokenizer, trace)):
             if _spelt(model.tokenizer.spell(ids)[1], trace):
                 return ids

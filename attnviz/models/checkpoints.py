@@ -82,9 +82,11 @@ def _check_fits(name: str, config: Config, root: Path) -> None:
         shapes = weights_header.shapes(path)
     except (weights_header.HeaderError, OSError) as error:
         raise unreadable(path, error) from None
-    layers = config.options.get("layers")
-    if isinstance(layers, int) and layers > len(shapes):
-        raise CheckpointError(f"{name}: the weights do not fit config.json: {layers} layers, and {len(shapes)} tensors")
+    for layers in (config.options.get(option) for option in ("layers", "encoder_layers")):
+        if isinstance(layers, int) and layers > len(shapes):
+            raise CheckpointError(
+                f"{name}: the weights do not fit config.json: {layers} layers, and {len(shapes)} tensors"
+            )
     with _possible(name, root), torch.device("meta"), Unfilled():  # shapes without numbers
         described, held = build(config), {key: torch.empty(shape) for key, shape in shapes.items()}
     _fill(name, described, held)

@@ -82,9 +82,9 @@ class Translator(Trained):
         if jobs[0].wanted is not None:
             target = [list(job.wanted.ids) for job in jobs]
         elif beam > 1:
-            target = [decode.beam(self.model, torch.tensor([job.source.ids]), beam) for job in jobs]
+            target = [decode.beam(self.model, torch.tensor([job.source.ids]), beam, end_loops=True) for job in jobs]
         else:
-            return decode.greedy(self.model, source, mask)
+            return decode.greedy(self.model, source, mask, end_loops=True)
         if len(jobs) == 1:
             return decode.forced(self.model, source, pad(target))
         with OneDNN():

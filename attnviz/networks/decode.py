@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.data.tokenizer import BOS, EOS, PAD, UNK
+from attnviz.networks import loops
 
 NEVER = (PAD, BOS, UNK)  # produced by no decoder: there is nothing a reader could do with them
 
@@ -110,9 +111,24 @@ def unroll(model: nn.Module, source: Tensor, mask: Tensor | None, choose: Choose
     )
 
 
-def greedy(model: nn.Module, source: Tensor, mask: Tensor | None = None) -> Unrolled:
-    """The most probable token at every step. source (B, S), mask (B, S)."""
-    return unroll(model, source, mask, best, limit(source.shape[1]))
+def greedy(model: nn.Module, source: Tensor, mask: Tensor | None = None, end_loops: bool = False) -> Unrolled:
+    """The most probable token at every step. source (B, S), mask (B, S). end_loops : <eos> after a loop (loops.py)."""
+    choose = best_or_end(len(source)) if end_loops else best
+    return unroll(model, source, mask, choose, limit(source.shape[1]))
+
+
+def best_or_end(rows: int) -> Choose:
+    """`best`, but <eos> after a loop (loops.py). For one batch of so many rows, from its first step on."""
+    produced: list[list[int]] = [[] for _ in range(rows)]
+
+    def choose(step: int, logits: Tensor) -> Tensor:
+        tokens = best(step, logits)
+        tokens[[row for row, pieces in enumerate(produced) if loops.at_end(pieces)]] = EOS
+        for pieces, number in zip(produced, tokens.tolist()):
+            pieces.append(number)
+        return tokens
+
+    return choose
 
 
 @torch.inference_mode()
@@ -130,12 +146,12 @@ def forced(model: nn.Module, source: Tensor, target: Tensor, mask: Tensor | None
 
 
 @torch.inference_mode()
-def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0) -> list[int]:
+def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end_loops: bool = False) -> list[int]:
     """Ids of the best of `width` hypotheses for one sentence (1, S), <eos> included.
 
     Hypotheses are compared by log-probability / length ** penalty (Wu et al. 2016, sec. 7, without its constant). The
     search ends when `width` hypotheses have ended and no open one scores better now. This is a heuristic: with the
-    penalty, an open one could still become better.
+    penalty, an open one could still become better. end_loops : a hypothesis ends after a loop (loops.py).
     """
     memory = _rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
     state, token = memory.state, source.new_full((width,), BOS)
@@ -146,6 +162,8 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0) -> 
     for t in range(1, limit(source.shape[1]) + 1):
         step = model.step(memory, state, token)
         total = scores.unsqueeze(1) + without(NEVER, torch.log_softmax(step.logits, dim=-1))  # (width, V)
+        if end_loops:
+            _allow_only_end(total, [row for row, pieces in enumerate(hypotheses) if loops.at_end(pieces)])
         values, places = total.flatten().topk(2 * width)
         rows, words = places // total.shape[1], places % total.shape[1]
         alive = []
@@ -164,6 +182,13 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0) -> 
     if not finished:
         return hypotheses[0]
     return finished[0][1]
+
+
+def _allow_only_end(scores: Tensor, rows: list[int]) -> None:
+    """Give every token but <eos> the score -inf in some rows of scores (width, V), in place."""
+    ends = scores[rows, EOS]
+    scores[rows] = -torch.inf
+    scores[rows, EOS] = ends
 
 
 def _rows(tree, index: Tensor):

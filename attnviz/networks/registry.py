@@ -35,8 +35,9 @@ def build(config: Config) -> nn.Module:
     for name, value in config.options.items():
         if isinstance(value, bool) != (wanted := isinstance(allowed[name], bool)):
             raise ValueError(f"{name} must {'' if wanted else 'not '}be true or false; got {value!r:.80}")
-    if config.options.get("layers", 1) < 1:
-        raise ValueError(f"layers must be at least 1; got {config.options['layers']}")
+    for name in ("layers", "encoder_layers"):
+        if (count := config.options.get(name)) is not None and count < 1:
+            raise ValueError(f"{name} must be at least 1; got {count}")
     share(config.options.get("attention_dropout", 0.0), "attention_dropout")
     return kind(config.vocabulary, **config.options)
 

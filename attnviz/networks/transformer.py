@@ -141,9 +141,9 @@ def begin_evenly(model: nn.Module) -> None:
 class Transformer(nn.Module):
     """Encoder-decoder; one matrix embeds source, target and output (the vocabulary is joint).
 
+    encoder_layers: when not as many as `layers`; a deep encoder costs little, it runs once (Kasai et al. 2021).
     activation_dropout: of the feed-forward networks' hidden units; as dropout when it is None. norm_first: the norm
-    before each sub-layer, not after it, as torch calls it. Post-norm begins with the weights of Glorot and Bengio
-    (2010).
+    before each sub-layer, not after it. Post-norm begins with the weights of Glorot and Bengio (2010).
     """
 
     def __init__(
@@ -158,6 +158,7 @@ class Transformer(nn.Module):
         longest: int = 512,
         activation_dropout: float | None = None,
         norm_first: bool = True,
+        encoder_layers: int | None = None,
     ):
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
@@ -165,7 +166,7 @@ class Transformer(nn.Module):
         self.register_buffer("places", positions(longest, width), persistent=False)
         within = dropout if activation_dropout is None else share(activation_dropout, "activation_dropout")
         shape = Shape(width, heads, hidden, dropout, attention_dropout, within, norm_first)
-        self.encoder = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
+        self.encoder = nn.ModuleList(EncoderLayer(shape) for _ in range(encoder_layers or layers))
         self.decoder = nn.ModuleList(DecoderLayer(shape) for _ in range(layers))
         self.encoder_norm, self.decoder_norm = (nn.LayerNorm(width) if norm_first else nn.Identity() for _ in range(2))
         if not norm_first:

@@ -7,10 +7,14 @@ from pathlib import Path
 import torch
 
 from attnviz import __version__, loading
+from attnviz.confidence import calibration, training_words
+from attnviz.confidence.training_words import TrainingWords
 from attnviz.data import corpora
+from attnviz.evaluation import typed
 from attnviz.evaluation.evaluate import evaluate
 from attnviz.models import checkpoints, provenance
 from attnviz.models.names import ModelName
+from attnviz.models.translator import Translator
 from attnviz.networks.registry import options
 from attnviz.training.trainers import saved_run
 from attnviz.training.validation import score_key
@@ -21,7 +25,23 @@ FILE = "card.json"
 def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: dict) -> None:
     """Write the card of the checkpoint `name` below `root`. origins : see `read_origins`."""
     content = card(name, root, corpus, command) | {"training_pairs": len(corpus.train)} | origins
+    model = loading.load(name, root)
+    content |= typed_sentences(model, corpus, root) if isinstance(model, Translator) else {}
     checkpoints.write_json(Path(root) / name / FILE, content)
+
+
+def typed_sentences(translator: Translator, corpus: corpora.Corpus, root: Path) -> dict:
+    """What a card says about sentences that visitors type: `confidence` and `copied` (evaluation/typed.py).
+
+    Also writes the words of training beside the tokenizer. {} for a model that does not translate from English, and for
+    fewer validation sentences than a calibration needs.
+    """
+    if translator.task.source != "en" or len(corpus.val) < calibration.FEWEST:
+        return {}
+    known_words = TrainingWords.learn(source for source, _ in corpus.train)
+    known_words.save(Path(root) / translator.pair / training_words.FILE)
+    confidence = typed.confidence(translator, corpus.val, known_words)
+    return {"copied": typed.copied(translator), "confidence": confidence.to_dict()}
 
 
 def read_origins(start: Path | None, teachers: Sequence[Path]) -> dict:

@@ -22,6 +22,7 @@ class TrainingConfig:
     consistency: float = 0.0  # alpha of R-Drop, Liang et al. 2021, eq. 4; 0 means one pass and no consistency loss
     word_dropout: float = 0.0  # probability that a source piece is replaced by <unk>
     piece_dropout: float = 0.0  # probability that a BPE merge is skipped, in the first four fifths of the epochs
+    augment: float = 0.0  # factor on the shares of sentences that are changed (data/augmentation); 0 means none
     start: str = ""  # SHA-256 of the initial weights; "" means random weights
     teachers: str = ""  # SHA-256 of each teacher's weights, separated by spaces; "" means training on labels
     ngrams: int = 0  # n-grams drawn from each sentence for distillation; needs teachers
@@ -43,7 +44,7 @@ def _bound(names: str, fits: Callable[[float], bool], wanted: str) -> list[tuple
 # The range of each number. NaN is in none of them.
 _BOUNDS = [
     *_bound("epochs batch_tokens learning_rate clip vocabulary", lambda x: 0 < x < math.inf, "positive and finite"),
-    *_bound("warmup weight_decay consistency ngrams", lambda x: 0 <= x < math.inf, "at least 0 and finite"),
+    *_bound("warmup weight_decay consistency ngrams augment", lambda x: 0 <= x < math.inf, "at least 0 and finite"),
     *_bound("label_smoothing average beta2 word_dropout piece_dropout", lambda x: 0 <= x < 1, "at least 0 and below 1"),
     *_bound("seed", lambda x: 0 <= x < 2**63, "at least 0 and below 2^63"),
 ]

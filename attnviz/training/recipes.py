@@ -7,6 +7,7 @@ import torch
 
 from attnviz import mechanisms
 from attnviz.data import tasks
+from attnviz.data.augmentation import augmenter
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import SPECIALS
 from attnviz.mechanisms import Config
@@ -89,7 +90,10 @@ def training_config(pair: str, mechanism: str, options: dict | None = None, **ch
     for change in ({"options": base.options}, *of_task, changes, {"options": options or {}}):
         joined = {**joined, **change, "options": {**joined["options"], **change.get("options", {})}}
     _check_model(mechanism, joined["options"], task.labels)
-    return replace(base, **joined)
+    config = replace(base, **joined)
+    if config.augment:
+        augmenter.check(pair)
+    return config
 
 
 def _check_model(mechanism: str, options: dict, labels: Sequence[str]) -> None:

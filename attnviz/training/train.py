@@ -15,11 +15,13 @@ import torch
 from tqdm import tqdm
 
 from attnviz.data import corpora, tasks
+from attnviz.data.augmentation import augmenter
 from attnviz.data.length_filter import length_filter
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
+from attnviz.moments import kept
 from attnviz.storage import atomic
 from attnviz.training import card, lock, progress, vocabulary
 from attnviz.training.config import TrainingConfig
@@ -42,15 +44,15 @@ def train(
     restart: bool = False,
     start: Path | None = None,
     teachers: Sequence[Path] = (),
+    moments: Path | None = None,
 ) -> Path:
     """Train a model in `root/pair/mechanism`, or resume the run there, and write its card; returns that folder.
 
-    command : what repeats the run, for the card. save_every : seconds between saves within an epoch.
-    compile : see `Trainer`.
+    command : what repeats the run, for the card. save_every : seconds between saves. compile : see `Trainer`.
     restart : begin again; when the new run saves its first model, a finished model is moved to the folder `before`.
     start : folder of the checkpoint with the first weights and the tokenizer (fine-tuning); None for random weights.
     teachers : folders of classifiers from which a classifier learns instead of from the labels (distillation.py).
-    Pairs that are too long are left out, with a message. ValueError when the folder holds a finished model without its
+    moments : folder for the weights at some updates. ValueError when the folder holds a finished model without its
     run, or a run with different settings or data, or when another process trains there; CheckpointError; Diverged.
     """
     folder = Path(root) / pair / config.mechanism
@@ -60,13 +62,13 @@ def train(
         tokenizer, origins = Path(root) / pair / "tokenizer.json", card.read_origins(start, teachers)
         text = vocabulary.choose(tokenizer, corpus, config.vocabulary, start)
         corpus = _length_filtered(corpus, text)
-        trainer = _trainer(config, text, corpus, compile, teachers, tasks.find(pair).labels)
+        trainer = _trainer(config, text, corpus, pair, compile, teachers)
         _set_state(trainer, folder if resumes else None, start)
         best_score(trainer.history, corpus)  # the metric must be the same
         vocabulary.save(tokenizer, text, start)
         if restart:
             (folder / saved_run.FILE).unlink(missing_ok=True)  # all checks have passed
-        _run_epochs(trainer, text, corpus, folder, save_every)
+        _run_epochs(trainer, text, corpus, folder, save_every, moments)
         if not (folder / card.FILE).exists():
             card.write(f"{pair}/{config.mechanism}", root, corpus, command, origins)
     return folder
@@ -115,16 +117,19 @@ def _trainer(
     config: TrainingConfig,
     text: SubwordTokenizer,
     corpus: corpora.Corpus,
+    pair: str,
     compile: bool,
     teachers: Sequence[Path],
-    labels: Sequence[str],
 ) -> Trainer:
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device, labels = "cuda" if torch.cuda.is_available() else "cpu", tasks.find(pair).labels
     arguments = config, text, corpus.train, device, compile
     if teachers:
         classifiers = [Classifier.load(*checkpoint_files.locate(teacher)) for teacher in teachers]
         return distillation.DistillationTrainer(*arguments, labels=labels, teachers=classifiers)
-    return ClassifierTrainer(*arguments, labels=labels) if labels else Trainer(*arguments)
+    if labels:
+        return ClassifierTrainer(*arguments, labels=labels)
+    augment = augmenter.for_pair(corpus.train, pair, config.augment, config.seed) if config.augment else None
+    return Trainer(*arguments, augment=augment)
 
 
 def _set_state(trainer: Trainer, saved: Path | None, start: Path | None) -> None:
@@ -156,23 +161,32 @@ def _start_from(trainer: Trainer, start: Path) -> None:
 
 
 def _run_epochs(
-    trainer: Trainer, text: SubwordTokenizer, corpus: corpora.Corpus, folder: Path, save_every: float
+    trainer: Trainer,
+    text: SubwordTokenizer,
+    corpus: corpora.Corpus,
+    folder: Path,
+    save_every: float,
+    moments: Path | None,
 ) -> None:
     sentence, name = progress.example(corpus.val), f"{folder.parent.name}/{folder.name}"
     total, updates = trainer.batches.total, trainer.optimizer.updates
     with tqdm(total=total, initial=updates, desc=name, unit="batch", smoothing=0.05) as bar:
         while trainer.epoch < trainer.config.epochs:
-            _run_epoch(trainer, folder, corpus, bar, save_every)
+            _run_epoch(trainer, folder, corpus, bar, save_every, moments)
             _finish_epoch(trainer, folder, text, corpus)
             bar.write(progress.report(trainer, text, name, sentence))
 
 
-def _run_epoch(trainer: Trainer, folder: Path, corpus: corpora.Corpus, bar: tqdm, save_every: float) -> None:
+def _run_epoch(
+    trainer: Trainer, folder: Path, corpus: corpora.Corpus, bar: tqdm, save_every: float, moments: Path | None
+) -> None:
     """The remaining batches of the current epoch; the run is saved every `save_every` seconds."""
     trainer.optimizer.working.train()
     started = saved = time.monotonic()
     best = best_score(trainer.history, corpus)
     for indices in trainer.batches.order(trainer.epoch)[trainer.batch :]:
+        if moments and trainer.optimizer.updates in kept.due(trainer.batches.total):
+            kept.keep(moments, trainer.optimizer.updates, trainer.model_config, trainer.optimizer.average)
         loss = float(trainer.update(indices))
         total, count = trainer.losses[0] + loss, trainer.losses[1] + 1
         trainer.losses, trainer.batch = (total, count), trainer.batch + 1

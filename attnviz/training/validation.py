@@ -28,12 +28,27 @@ def best_score(history: list[dict], corpus: corpora.Corpus) -> float | None:
 
 
 def validate(trainer: Trainer, text: SubwordTokenizer, corpus: corpora.Corpus) -> dict:
-    """The score by the metric of the corpus (per cent), of greedy output, and the loss (nats a token) on validation."""
+    """The score by the metric of the corpus (per cent), of greedy output, and the loss (nats a token) on validation.
+
+    Also the score of each part of validation, when it has parts.
+    """
     model = trainer.optimizer.averaged_model()
     sources, references = zip(*corpus.val)
-    score = METRICS[corpus.metric](trainer.predict(model, text, list(sources)), references)
+    predictions = trainer.predict(model, text, list(sources))
+    score = METRICS[corpus.metric](predictions, references)
     loss = mean_loss(model, text, corpus.val, trainer.device, task=trainer)
-    return {"epoch": trainer.epoch, score_key(corpus): round(score, 2), "val_loss": round(loss, 4)}
+    result = {"epoch": trainer.epoch, score_key(corpus): round(score, 2), "val_loss": round(loss, 4)}
+    return result | scores_of_parts(corpus, predictions)
+
+
+def scores_of_parts(corpus: corpora.Corpus, predictions: list[str]) -> dict[str, float]:
+    """The score of each part of validation, such as val_bleu_lc_captions; nothing when there is one part."""
+    scores = {}
+    for part in dict.fromkeys(corpus.parts):
+        places = [place for place, name in enumerate(corpus.parts) if name == part]
+        sides = [predictions[place] for place in places], [corpus.val[place][1] for place in places]
+        scores[f"{score_key(corpus)}_{part}"] = round(METRICS[corpus.metric](*sides), 2)
+    return scores
 
 
 @torch.inference_mode()

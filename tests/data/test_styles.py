@@ -215,3 +215,18 @@ def test_unknown_style():
     with pytest.raises(ValueError) as caught:
         train_vocabulary(["a"], 100, "spoken")
     assert str(caught.value) == "style must be one of written, tokenised, plain, symbols; got 'spoken'"
+
+
+@pytest.mark.parametrize("style", ["written", "tokenised"])
+def test_every_digit_is_a_piece_and_a_number_one_word(style):
+    text = train_vocabulary(["in 1998 and 1998 and 1998, 25 of 25"] * 9, 60, style)
+    pieces = [text.piece(number) for number in text.ids("and 1998")[:-1]]
+    assert "".join(pieces[-4:]) == "1998" and len(words_of(text.encode("and 1998").tokens)) == 2
+
+
+@pytest.mark.parametrize("style", ["written", "tokenised"])
+def test_letters_of_european_names_are_known_where_there_is_room_for_them(style):
+    texts = [f"{a}{b}{c}" for a in "abcdefghijkl" for b in "mnopqrst" for c in "uvwxyz"] * 2
+    text = train_vocabulary(texts, 4000, style)
+    assert UNK not in text.ids("Łukasz Đoković, Çelik & Åsa Öztürk: 30 €; 50% #1")
+    assert UNK in train_vocabulary(texts, 200, style).ids("Łukasz")

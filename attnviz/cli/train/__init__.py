@@ -33,12 +33,24 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=arguments.place,
         help="folder of checkpoints to write to (default: those of this project)",
     )
+    _add_run(parser)
+    _add_sentences(parser.add_argument_group("sentences", "UTF-8 text, plain or gzipped"))
+    _add_settings(parser.add_argument_group("settings", DEFAULTS))
+
+
+def _add_run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--start",
         metavar="DIR",
         type=arguments.place,
         help="start from the weights of this checkpoint, such as checkpoints/en-fr/bahdanau, instead of random weights "
         "(fine-tuning)",
+    )
+    parser.add_argument(
+        "--moments",
+        metavar="DIR",
+        type=arguments.place,
+        help="write the weights to this folder at about forty updates of the run, from the untrained model on",
     )
     parser.add_argument(
         "--teacher",
@@ -54,8 +66,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="begin again; a finished model in the folder is kept in its subfolder before/",
     )
-    _add_sentences(parser.add_argument_group("sentences", "UTF-8 text, plain or gzipped"))
-    _add_settings(parser.add_argument_group("settings", DEFAULTS))
 
 
 def _add_sentences(group) -> None:
@@ -93,7 +103,7 @@ def _add_settings(group) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="an option of the model or a training setting, such as cell=lstm, attention_dropout=0.1, width=128, "
-        "vocabulary=2000; may be repeated",
+        "vocabulary=2000, augment=1; may be repeated",
     )
 
 
@@ -125,6 +135,7 @@ def run(args: Namespace) -> None:
         restart=args.restart,
         start=Path(args.start) if args.start else None,
         teachers=[Path(teacher) for teacher in args.teacher],
+        moments=Path(args.moments) if args.moments else None,
     )
     best, key = checkpoints.read_card(f"{args.pair}/{args.mechanism}", root)["best"], score_key(corpus)
     print(f"{folder} is ready: {key} {best[key]:.2f} in epoch {best['epoch']}")

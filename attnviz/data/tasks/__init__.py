@@ -8,9 +8,9 @@ from attnviz.data.tasks.multi30k import EN_DE, EN_FR
 from attnviz.data.tasks.reverse import REVERSE
 from attnviz.data.tasks.sst2 import SST2
 from attnviz.data.tasks.tanaka import EN_JA
-from attnviz.data.tasks.task import Download, Splits, Task
+from attnviz.data.tasks.task import Download, Everyday, Splits, Task
 
-__all__ = ["TASKS", "Download", "Splits", "Task", "find"]
+__all__ = ["TASKS", "Download", "Everyday", "Splits", "Task", "find"]
 
 TASKS = {task.name: task for task in (EN_FR, EN_DE, EN_JA, REVERSE, SST2)}
 

@@ -1,24 +1,23 @@
-"""en-fr and en-de: image captions of Multi30K (Elliott et al. 2016), and everyday sentences of Tatoeba where there are
-some."""
+"""en-fr and en-de: image captions of Multi30K (Elliott et al. 2016), with everyday sentences where there are some."""
 
 from functools import partial
 from pathlib import Path
 
 from attnviz.data.readers import DataFolder
-from attnviz.data.tasks.task import Download, Splits, Task
+from attnviz.data.tasks.task import Download, Everyday, Splits, Task
 
 URL = "https://github.com/multi30k/dataset/raw/master/data/task1/raw"
 TESTS = ("test_2016_flickr", "test_2017_flickr")
+# There are several times as many everyday sentences as captions, so a pass reads each caption twice.
+EVERYDAY = Everyday(own_part="captions", repeat=2)
 
 
 def read(source: str, target: str, data: Path) -> Splits:
-    """multi30k/{train,val,test_2016_flickr,test_2017_flickr}.LANG[.gz], and for training too, where it is there,
-    tatoeba_SOURCETARGET/pairs.tsv[.gz]."""
-    captions, tatoeba = DataFolder(data, "multi30k"), DataFolder(data, f"tatoeba_{source}{target}")
+    """multi30k/{train,val,test_2016_flickr,test_2017_flickr}.LANG[.gz]."""
+    captions = DataFolder(data, "multi30k")
     train, val = (captions.parallel(name, source, target) for name in ("train", "val"))
     tests = {name: captions.parallel(name, source, target) for name in TESTS}
-    everyday = tatoeba.tsv("pairs.tsv") if tatoeba.path.is_dir() else []
-    return Splits(train + everyday, val, tests, captions.files | tatoeba.files)
+    return Splits(train, val, tests, captions.files)
 
 
 def _downloads(language: str, *digests: str) -> tuple[Download, ...]:
@@ -56,6 +55,7 @@ EN_FR = Task(
     title="English → French",
     output="French text",
     read=partial(read, "en", "fr"),
+    everyday=EVERYDAY,
     downloads=_ENGLISH + _FRENCH,
     ask="Your English sentence",
     hint="Type an English sentence and press Enter",
@@ -74,6 +74,7 @@ EN_DE = Task(
     title="English → German",
     output="German text",
     read=partial(read, "en", "de"),
+    everyday=EVERYDAY,
     downloads=_ENGLISH + _GERMAN,
     recipe_changes={"": {"vocabulary": 6000}},
     ask="Your English sentence",

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from attnviz.data.readers import DataFolder
-from attnviz.data.tasks.task import Download, Splits, Task
+from attnviz.data.tasks.task import Download, Everyday, Splits, Task
 
 URL = "https://github.com/odashi/small_parallel_enja/raw/master"
 
@@ -32,6 +32,8 @@ EN_JA = Task(
     title="English → Japanese",
     output="Japanese text",
     read=read,
+    # Everyday Japanese is written without spaces, so the two are scored together on characters.
+    everyday=Everyday(own_part="tanaka", validation_metric="bleu_char", divided=True, same_source=True),
     downloads=(
         _download_train("en", "be617fed373af88ddd4ffbb87fa8514a7101bb2e203fa022d7398a0da9d1c078"),
         _download_train("ja", "130c7c35609ea02efcd247450f056059126678ea5f89e6f695434ade5de58f03"),

@@ -17,12 +17,33 @@ LANGUAGE_METRICS = {
 
 
 class Splits(NamedTuple):
-    """The sentences of a task. tests : name -> pairs. files : name -> SHA-256 of each file that was read."""
+    """The sentences of a task. tests : name -> pairs. files : name -> SHA-256 of each file that was read.
+
+    parts : the part of the data that each pair of val is from; () when there is one part.
+    """
 
     train: Pairs
     val: Pairs
     tests: dict[str, Pairs]
     files: dict[str, str]
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Everyday:
+    """How a task's own corpus and everyday sentences are read together (data/everyday.py).
+
+    own_part : what the task's own sentences are called beside everyday ones. repeat : how often a pass reads each of
+    its own pairs. validation_metric : chooses the best epoch when both are there. divided : everyday targets are
+    divided into words, as the task's own are. same_source : both come from one collection, so that pairs that are in
+    both are read once.
+    """
+
+    own_part: str
+    repeat: int = 1
+    validation_metric: str = "bleu_lc"
+    divided: bool = False
+    same_source: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +67,7 @@ class Task:
     Data
     read : data folder -> Splits; None for a pair of which only the name is known. generated : `read` needs no data
         folder.
+    everyday : how everyday sentences are read beside these, where the data folder holds some; None when they are not.
     downloads : the public files of the data folder, where there are any.
     style : how the texts are written, one of styles.STYLES. labels : of a classification task, by their number in the
     data; () where text is translated.
@@ -72,6 +94,7 @@ class Task:
 
     read: Callable[[Path | None], Splits] | None = None
     generated: bool = False
+    everyday: Everyday | None = None
     downloads: tuple[Download, ...] = ()
     style: str = "written"
     labels: tuple[str, ...] = ()

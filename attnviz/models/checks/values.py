@@ -20,7 +20,14 @@ DEEPEST, MOST, LONG = 8, 100_000, 5_000  # of a card: values in values, entries 
 WHOLE = 2**53  # as large as a whole number may be to be the same as a float
 
 # option -> the largest that is built; every other whole number is a width
-_MOST = {"layers": LAYERS, "heads": HEADS, "longest": 100_000, "reach": 100_000, "classes": 1_000}
+_MOST = {
+    "layers": LAYERS,
+    "encoder_layers": LAYERS,
+    "heads": HEADS,
+    "longest": 100_000,
+    "reach": 100_000,
+    "classes": 1_000,
+}
 # field of a card -> what it must be to be shown
 _FIELDS = {
     **dict.fromkeys(("pair", "mechanism", "command", "device", "precision", "remark"), str),
@@ -28,6 +35,7 @@ _FIELDS = {
     **dict.fromkeys(("seed", "parameters", "epochs", "seconds", "peak_memory_mb", "training_pairs"), (int, float)),
     "ms_per_sentence": (int, float),
     **dict.fromkeys(("data", "settings", "options", "versions", "best", "scores", "alignment", "start"), dict),
+    **dict.fromkeys(("confidence", "copied"), dict),
     **dict.fromkeys(("history", "teachers"), list),
 }
 
@@ -46,7 +54,17 @@ def config(content: dict) -> Config:
                 raise ValueError(f"{name} must be a whole number, or a share from 0 to below 1; got {value}")
         elif value is not None and not isinstance(value, bool) and not (value == 0 and type(value) is int):
             _check_count(name, value, _MOST.get(name, WIDTH))
-    for name in ("layers", "heads", "width", "hidden", "embedding_width", "longest", "reach", "classes"):
+    for name in (
+        "layers",
+        "encoder_layers",
+        "heads",
+        "width",
+        "hidden",
+        "embedding_width",
+        "longest",
+        "reach",
+        "classes",
+    ):
         if isinstance(made.options.get(name), float):
             raise ValueError(f"{name} must be a whole number; got {made.options[name]}")
     return made

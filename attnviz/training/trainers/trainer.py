@@ -14,7 +14,7 @@ from attnviz.evaluation.translation import translate
 from attnviz.mechanisms import Config
 from attnviz.networks.registry import build
 from attnviz.training.config import TrainingConfig
-from attnviz.training.trainers.batches import Batches, Example
+from attnviz.training.trainers.batches import Augment, Batches, Example
 from attnviz.training.trainers.losses import consistency_loss, token_loss
 from attnviz.training.trainers.optimizer import Optimizer
 
@@ -32,18 +32,27 @@ class Trainer:
 
     compile : fuse the loss over the vocabulary, which saves memory; compiling takes some seconds and needs a C++
         compiler.
+    augment : changes the pairs anew for each epoch, see `Batches`.
     epoch, batch : finished epochs, and finished batches of the current one. losses : of these batches, their sum and
     number. A subclass for another task replaces `padding`, `encode`, `logits` and `predict`.
     """
 
     padding = PAD  # this id in a target marks the absence of a token
 
-    def __init__(self, config: TrainingConfig, text: SubwordTokenizer, pairs: Pairs, device: str, compile: bool = True):
+    def __init__(
+        self,
+        config: TrainingConfig,
+        text: SubwordTokenizer,
+        pairs: Pairs,
+        device: str,
+        compile: bool = True,
+        augment: Augment | None = None,
+    ):
         torch.manual_seed(config.seed)
         self.config, self.device = config, device
         self.model_config = Config(config.mechanism, len(text), config.options)
         model = build(self.model_config).to(device)
-        self.batches = Batches(config, text, pairs, self.encode)
+        self.batches = Batches(config, text, pairs, self.encode, augment)
         self.optimizer = Optimizer(model, config, self.batches.total)
         fuse = partial(torch.compile, dynamic=True) if compile and shutil.which("g++") else lambda function: function
         self._token_loss, self._consistency_loss = fuse(token_loss), fuse(consistency_loss)

@@ -1,0 +1,32 @@
+"""How sure a model is of a translation, in one of three words, and why.
+
+    >>> judge = confidence.Judge.load("en-fr/bahdanau")       # None for a model without thresholds on its card
+    >>> judgement = judge(model.trace("Have you ever been to Narita?"))
+    >>> judgement.level, judgement.reasons                        # usual, unusual, or outside what it has learnt
+
+The thresholds are fitted on validation (`python -m attnviz calibrate`).
+"""
+
+from attnviz.confidence.calibration import Calibration, calibrate, fit
+from attnviz.confidence.judge import Judge, read_scale
+from attnviz.confidence.judgement import LEVELS, Judgement, judgement
+from attnviz.confidence.scale import Scale
+from attnviz.confidence.signs import FEATURES, Signs, signs
+from attnviz.confidence.training_words import TrainingWords, Word
+
+__all__ = [
+    "FEATURES",
+    "LEVELS",
+    "Calibration",
+    "Judge",
+    "Scale",
+    "Signs",
+    "TrainingWords",
+    "Judgement",
+    "Word",
+    "calibrate",
+    "fit",
+    "read_scale",
+    "signs",
+    "judgement",
+]

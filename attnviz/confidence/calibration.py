@@ -1,0 +1,93 @@
+"""The scale of a model's confidence, fitted on validation, and how well it tells poor translations from good ones."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from attnviz.confidence.scale import Scale
+from attnviz.confidence.signs import FEATURES, Signs
+
+FEWEST = 100  # sentences
+POOR = 0.2  # the share of validation that counts as poor: the lowest scores
+BEST = 0.05  # the share of the better half that may be called unusual
+SURE = 0.01  # the share of the better half that may be called outside
+FOLDS, BINS = 10, 10
+PENALTY = 1.0  # on squared weights of standardised features
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A scale, and how it does on sentences that it was not fitted to (cross-validation over FOLDS).
+
+    worst_tenth, best_half : the share of these sentences, by score, that are called unusual or outside.
+    bins : mean predicted risk, share that is poor, and number of sentences; about equally many sentences in each.
+    poor_below : a translation counts as poor at this score or below.
+    """
+
+    scale: Scale
+    worst_tenth: float
+    best_half: float
+    bins: tuple[tuple[float, float, int], ...]
+    poor_below: float
+
+    def to_dict(self) -> dict:
+        """For a card."""
+        return asdict(self)
+
+
+def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) -> Calibration:
+    """signs, scores : of each validation sentence; a higher score is better. ValueError for fewer than FEWEST."""
+    if len(signs) != len(scores) or len(signs) < FEWEST:
+        raise ValueError(
+            f"there must be at least {FEWEST} sentences with a score each; got {len(signs)} and {len(scores)} scores"
+        )
+    features = np.array([[feature(each) for feature in FEATURES.values()] for each in signs])  # (N, F)
+    quality = np.asarray(scores, dtype=float)
+    poor = quality <= np.quantile(quality, POOR)
+    risks = _cross_validated(features, poor, np.random.default_rng(seed))
+    best = quality >= np.median(quality)
+    unusual, outside = (float(np.quantile(risks[best], 1 - share)) for share in (BEST, SURE))
+    weights, intercept = fit(features, poor)
+    usual = float(np.median(-features[:, list(FEATURES).index("mean")]))
+    scale = Scale(intercept, dict(zip(FEATURES, weights.tolist())), unusual, max(unusual, outside), usual)
+    flagged, worst = risks > unusual, quality <= np.quantile(quality, 0.1)
+    return Calibration(
+        scale,
+        worst_tenth=float(flagged[worst].mean()),
+        best_half=float(flagged[best].mean()),
+        bins=_bins(risks, poor),
+        poor_below=float(np.quantile(quality, POOR)),
+    )
+
+
+def fit(features: np.ndarray, poor: np.ndarray) -> tuple[np.ndarray, float]:
+    """Logistic regression by Newton's method: features (N, F), poor (N,) bool -> weights (F,) and intercept.
+
+    They apply to the features as given; the penalty is on those of standardised features.
+    """
+    mean, spread = features.mean(axis=0), features.std(axis=0) + 1e-9
+    inputs = np.column_stack([(features - mean) / spread, np.ones(len(features))])
+    penalty = np.diag([PENALTY] * features.shape[1] + [1e-6])
+    weights = np.zeros(inputs.shape[1])
+    for _ in range(50):
+        risk = 1 / (1 + np.exp(-np.clip(inputs @ weights, -50, 50)))
+        gradient = inputs.T @ (risk - poor) + penalty @ weights
+        hessian = (inputs * (risk * (1 - risk))[:, None]).T @ inputs + penalty
+        weights -= np.linalg.solve(hessian, gradient)
+    plain = weights[:-1] / spread
+    return plain, float(weights[-1] - plain @ mean)
+
+
+def _cross_validated(features: np.ndarray, poor: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+    """The risk (N,) of each sentence by a scale that was fitted to the other folds."""
+    fold, risks = chance.permutation(len(poor)) % FOLDS, np.zeros(len(poor))
+    for number in range(FOLDS):
+        weights, intercept = fit(features[fold != number], poor[fold != number])
+        risks[fold == number] = 1 / (1 + np.exp(-(features[fold == number] @ weights + intercept)))
+    return risks
+
+
+def _bins(risks: np.ndarray, poor: np.ndarray) -> tuple[tuple[float, float, int], ...]:
+    parts = np.array_split(np.argsort(risks), BINS)
+    return tuple((round(float(risks[part].mean()), 4), round(float(poor[part].mean()), 4), len(part)) for part in parts)

@@ -1,0 +1,67 @@
+"""How usual a translation is for its model: usual, unusual, or outside what it has learnt; and why, in sentences."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnviz.confidence.scale import Scale
+from attnviz.confidence.signs import Signs
+
+LEVELS = ("usual", "unusual", "outside")
+MANY_NEW = 1 / 3  # of the words; a text with two new words or more, and so large a share of them, is outside
+SHOWN = 3  # new words that the reasons name
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """level : one of LEVELS. risk : probability of a poor translation. reasons : sentences; () when it is usual."""
+
+    level: str
+    risk: float
+    reasons: tuple[str, ...]
+
+
+def judgement(signs: Signs, scale: Scale) -> Judgement:
+    """The level of a translation and the reasons for it, the most important first."""
+    risk = scale.risk(signs)
+    many_new = len(signs.new) > 1 and len(signs.new) >= MANY_NEW * signs.words
+    if signs.loop or not signs.complete or signs.unknown or many_new or risk >= scale.outside:
+        level = "outside"
+    else:
+        level = "unusual" if risk >= scale.unusual else "usual"
+    return Judgement(level, risk, () if level == "usual" else tuple(_reasons(signs, scale)))
+
+
+def _reasons(signs: Signs, scale: Scale) -> list[str]:
+    reasons = []
+    if signs.loop:
+        reasons.append(
+            f"The translation repeats itself: “{signs.looping}” {signs.loop.times} times in a row. It was ended there."
+        )
+    elif not signs.complete:
+        reasons.append("The translation did not come to an end and was cut off.")
+    reasons += [f"“{text}” is not in the vocabulary." for text in signs.unknown[:SHOWN]]
+    reasons += [
+        f"“{word.text}” is in no training sentence and was cut into {_pieces(word.pieces)}."
+        for word in signs.new[:SHOWN]
+    ]
+    if (more := len(signs.new) - SHOWN) > 0:
+        reasons.append(f"{more} more {'word is' if more == 1 else 'words are'} in no training sentence either.")
+    return reasons + _probabilities(signs, scale)
+
+
+def _probabilities(signs: Signs, scale: Scale) -> list[str]:
+    """What the model's own probabilities say: of all pieces, when they are low, and of the least probable one."""
+    mean, usual = math.exp(np.mean(signs.log_probs)), math.exp(scale.usual)
+    low = f"The model gave its pieces a probability of {_percent(mean)} on average; {_percent(usual)} is usual."
+    least = f"It was least sure of “{signs.least}”: {_percent(math.exp(min(signs.log_probs)))}."
+    return [low, least] if mean < usual else [least]
+
+
+def _pieces(count: int) -> str:
+    return "1 piece" if count == 1 else f"{count} pieces"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else "under 1 %"

@@ -1,0 +1,72 @@
+"""Signs that a translation may be poor, read off a trace: unlikely pieces, words that are new, repetition."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnviz.confidence import training_words
+from attnviz.confidence.training_words import TrainingWords, Word
+from attnviz.models.tracing.measured import Measured
+from attnviz.networks import loops
+from attnviz.networks.loops import Loop
+from attnviz.trace import Trace
+
+DOUBTFUL = -1.0  # nats; a piece below this log-probability (37 %) counts as doubtful
+
+
+@dataclass(frozen=True)
+class Signs:
+    """The signs of one translation.
+
+    log_probs : of the target's pieces, nats. least : the piece with the smallest. new : words of the source that no
+    training sentence has. words : number of words of the source. read : number of its pieces. unknown : its characters
+    that are not in the vocabulary. loop, looping : a loop at the end of the target, and the text that it repeats.
+    complete : the target has its <eos>.
+    """
+
+    log_probs: tuple[float, ...]
+    least: str
+    new: tuple[Word, ...]
+    words: int
+    read: int
+    unknown: tuple[str, ...]
+    loop: Loop | None
+    looping: str
+    complete: bool
+
+
+def signs(trace: Trace | Measured, known_words: TrainingWords) -> Signs:
+    """The signs of a trace of pieces with log-probabilities. ValueError for any other trace."""
+    if getattr(trace, "level", "pieces") != "pieces" or not trace.log_probs:
+        raise ValueError(
+            f"the trace must be of pieces and have their log-probabilities; got {trace.model} at the level of "
+            f"{getattr(trace, 'level', 'pieces')}"
+        )
+    produced = [token.text for token in trace.target if not token.special]
+    loop = loops.at_end(produced)
+    return Signs(
+        log_probs=trace.log_probs,
+        least=trace.target[int(np.argmin(trace.log_probs))].text,
+        new=tuple(known_words.new(trace)),
+        words=len(training_words.words(trace)),
+        read=len(trace.source),
+        unknown=tuple(dict.fromkeys(token.text for token in trace.source if token.unknown)),
+        loop=loop,
+        looping="".join(produced[loop.start : loop.start + loop.length]) if loop else "",
+        complete=trace.complete,
+    )
+
+
+# The numbers that a scale may weigh (scale.py), from the signs of one translation.
+FEATURES: dict[str, Callable[[Signs], float]] = {
+    "mean": lambda signs: -float(np.mean(signs.log_probs)),
+    "spread": lambda signs: float(np.sqrt(np.mean(np.square(signs.log_probs)))),
+    "least": lambda signs: -min(signs.log_probs),
+    "first": lambda signs: -signs.log_probs[0],
+    "doubtful": lambda signs: float(np.mean(np.array(signs.log_probs) < DOUBTFUL)),
+    "length": lambda signs: math.log(len(signs.log_probs)),
+    "read": lambda signs: math.log(signs.read),
+    "new": lambda signs: len(signs.new) / max(1, signs.words),
+}

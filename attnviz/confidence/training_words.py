@@ -1,0 +1,89 @@
+"""The words of a model's training sentences: how many sentences have each, in one small file a language pair.
+
+checkpoints/<pair>/words.txt.gz
+"""
+
+import gzip
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attnviz.models.checkpoint_files import unreadable
+from attnviz.models.tracing.measured import Measured
+from attnviz.storage import atomic, regular_files
+from attnviz.trace import Trace
+
+FILE = "words.txt.gz"
+LARGEST = 64 * 2**20  # bytes of the file's text
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a text: as typed, its place in the text, and the number of pieces that a model reads it in.
+
+    unknown : one of the pieces is the unknown one.
+    """
+
+    text: str
+    start: int
+    end: int
+    pieces: int
+    unknown: bool = False
+
+
+@dataclass(frozen=True)
+class TrainingWords:
+    """counts : word in lower case -> how many of the `sentences` of training have it."""
+
+    counts: dict[str, int] = field(repr=False)
+    sentences: int
+
+    @classmethod
+    def learn(cls, texts: Iterable[str]) -> "TrainingWords":
+        """From the source sentences of training; one that is there several times counts once."""
+        different = set(texts)
+        counts = Counter(word for text in different for word in set(map(_plain, _WORD.findall(text))))
+        return cls(dict(counts), len(different))
+
+    @classmethod
+    def load(cls, path: Path) -> "TrainingWords":
+        """Read what `save` wrote. Raises CheckpointError."""
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(regular_files.read(path, LARGEST))) as file:
+                first, *lines = file.read(LARGEST).decode().splitlines()
+            return cls({word: int(count) for word, count in map(str.split, lines)}, int(first))
+        except (OSError, EOFError, ValueError) as error:
+            raise unreadable(Path(path), error) from None
+
+    def save(self, path: Path) -> None:
+        """Write the number of sentences, then the words in alphabetical order with their counts."""
+        lines = [str(self.sentences), *(f"{word} {count}" for word, count in sorted(self.counts.items()))]
+        content = gzip.compress("\n".join(lines).encode(), mtime=0)
+        atomic.replace(Path(path), lambda temporary: temporary.write_bytes(content))
+
+    def count(self, word: str) -> int:
+        """How many training sentences have the word; of "Tom's", at least as many as of its rarest part."""
+        plain = _plain(word)
+        return max(self.counts.get(plain, 0), min(self.counts.get(part, 0) for part in plain.split("'")))
+
+    def new(self, trace: Trace | Measured) -> list[Word]:
+        """The words of a trace's source that no training sentence has."""
+        return [word for word in words(trace) if not self.count(word.text)]
+
+
+def words(trace: Trace | Measured) -> list[Word]:
+    """The words of a trace's source: runs of letters, with the apostrophes within."""
+    result = []
+    for match in _WORD.finditer(trace.text):
+        inside = [t for t in trace.source if not t.special and t.start < match.end() and t.end > match.start()]
+        unknown = any(token.unknown for token in inside)
+        result.append(Word(match.group(), *match.span(), sum(token.pieces for token in inside), unknown))
+    return result
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("’", "'")

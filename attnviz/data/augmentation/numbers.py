@@ -1,0 +1,32 @@
+"""Numbers exchanged for other numbers on both sides of a pair, so that a model learns to copy any number."""
+
+import random
+import re
+
+_DIGITS = re.compile(r"\d+")
+
+
+def other_numbers(pair: tuple[str, str], chance: random.Random) -> tuple[str, str]:
+    """Numbers that stand in digits on both sides become others, of as many digits. 0 and 1 stay.
+
+    Full-width digits stay full-width. A pair whose two sides hold different numbers stays as it is.
+    """
+    numbers = [sorted(str(int(run)) for run in _DIGITS.findall(side)) for side in pair]
+    if not numbers[0] or numbers[0] != numbers[1]:
+        return pair
+    new = {number: _drawn(number, chance) for number in numbers[0]}
+    return tuple(_DIGITS.sub(lambda match: _written(new, match.group()), side) for side in pair)
+
+
+def _drawn(number: str, chance: random.Random) -> str:
+    """Another number of as many digits; never 0 or 1, which change the words around them."""
+    if number in ("0", "1"):
+        return number
+    first = chance.choice("23456789") if len(number) == 1 else chance.choice("123456789")
+    return first + "".join(chance.choice("0123456789") for _ in number[1:])
+
+
+def _written(new: dict[str, str], run: str) -> str:
+    """The new number for a run of digits: with the zeros before it, in digits of the same width."""
+    text = new[str(int(run))].zfill(len(run))
+    return text if run.isascii() else "".join(chr(ord("０") + int(digit)) for digit in text)

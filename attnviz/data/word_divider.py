@@ -1,0 +1,44 @@
+"""Japanese as people write it, divided into words as a corpus with spaces divides it; and duplicates found."""
+
+import re
+import unicodedata
+
+from attnviz.data.readers import Pairs
+from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
+
+SIZE = 20_000  # pieces: most words that a corpus has more than once are whole
+_KATAKANA = "ァ-ヺー"
+_WITHIN = re.compile(rf"(?<=[{_KATAKANA}]) (?=[{_KATAKANA}])")  # few such words are in the corpus: each stays whole
+_FOREIGN = re.compile(rf"(?<=[ぁ-ゖ一-鿿])(?=[{_KATAKANA}]{{2}})|(?<=[{_KATAKANA}]{{2}})(?=[ぁ-ゖ])")
+_NO_LETTER = re.compile(r"[\s\W_]+")
+
+
+class WordDivider:
+    """Finds words by their share of a corpus that has spaces between its words.
+
+    divided : the sentences of the corpus. The division of a text is its most probable one (`SubwordTokenizer.divide`).
+    """
+
+    def __init__(self, divided: list[str], size: int = SIZE):
+        self.tokenizer: SubwordTokenizer = train_vocabulary(divided, size, "tokenised")
+
+    def __call__(self, sentence: str) -> str:
+        """A sentence with a space between its words."""
+        divided = _WITHIN.sub("", self.tokenizer.divide(sentence))
+        return _FOREIGN.sub(" ", divided)
+
+    def targets(self, pairs: Pairs) -> Pairs:
+        """The pairs with their targets divided."""
+        return [(source, self(target)) for source, target in pairs]
+
+
+def without_duplicates(pairs: Pairs) -> Pairs:
+    """The pairs without those that differ from an earlier one in case, punctuation and spaces alone."""
+    kept = {}
+    for pair in pairs:
+        kept.setdefault(tuple(map(_letters, pair)), pair)
+    return list(kept.values())
+
+
+def _letters(text: str) -> str:
+    return _NO_LETTER.sub("", unicodedata.normalize("NFKC", text).lower()) or text

@@ -1,0 +1,67 @@
+"""Does a name or a number come out as it went in? Measured on sentences that were made for it (gold/copying.tsv)."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnviz.gold import FOLDER
+
+FILE = FOLDER / "copying.tsv"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sentence, and the names and numbers that every translation of it must hold as they are."""
+
+    text: str
+    wanted: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Copied:
+    """Of the names, and of the numbers, of all cases: how many there are, and how many came out as they went in.
+
+    missed : each name or number that did not, with the translation.
+    """
+
+    names: int
+    names_right: int
+    numbers: int
+    numbers_right: int
+    missed: tuple[tuple[str, str], ...]
+
+    @property
+    def share(self) -> float:
+        """The right ones of all names and numbers."""
+        return (self.names_right + self.numbers_right) / (self.names + self.numbers)
+
+
+def read(path: Path = FILE) -> list[Case]:
+    """Cases from lines of sentence<TAB>names and numbers, separated by spaces."""
+    rows = (line.split("\t") for line in Path(path).read_text(encoding="utf-8").splitlines() if line)
+    return [Case(text, tuple(wanted.split())) for text, wanted in rows]
+
+
+def measure(cases: Sequence[Case], translations: Sequence[str]) -> Copied:
+    """Count what came out. ValueError unless each case has one translation."""
+    if len(cases) != len(translations):
+        raise ValueError(f"there must be a translation of each of the {len(cases)} sentences; got {len(translations)}")
+    right, total, missed = {True: 0, False: 0}, {True: 0, False: 0}, []
+    for case, translation in zip(cases, translations):
+        for word in case.wanted:
+            is_number, copied = word[0].isdigit(), _stands_in(word, translation)
+            total[is_number] += 1
+            right[is_number] += copied
+            missed += [] if copied else [(word, translation)]
+    return Copied(total[False], right[False], total[True], right[True], tuple(missed))
+
+
+def _stands_in(word: str, translation: str) -> bool:
+    """Does it stand there as a word of its own? A number may have its thousands divided ("1 250", "1.250")."""
+    plain = unicodedata.normalize("NFKC", translation)
+    if word.isdigit():
+        plain = re.sub(r"(?<=\d)[ .,](?=\d{3}(?!\d))", "", plain)
+        return re.search(rf"(?<!\d){word}(?!\d)", plain) is not None  # in Japanese a counter follows without a space
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", plain) is not None

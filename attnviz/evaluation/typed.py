@@ -1,0 +1,41 @@
+"""What a card says about sentences that visitors type: names and numbers that are copied, and confidence."""
+
+from attnviz.confidence.calibration import Calibration, calibrate
+from attnviz.confidence.signs import signs
+from attnviz.confidence.training_words import TrainingWords
+from attnviz.data.readers import Pairs
+from attnviz.evaluation import copying
+from attnviz.evaluation.evaluate import BEAM
+from attnviz.evaluation.metrics import METRICS
+from attnviz.evaluation.translation import translations
+from attnviz.models.model import TextError
+from attnviz.models.translator import Translator
+
+
+def copied(translator: Translator) -> dict:
+    """Of the names and numbers of gold/copying.tsv, those that came out as they went in: greedy, and with a beam."""
+    cases, result = copying.read(), {}
+    for beam in (1, BEAM):
+        counts = copying.measure(cases, translations(translator, [case.text for case in cases], beam)[0])
+        result[f"beam_{beam}"] = {
+            "names": counts.names,
+            "names_right": counts.names_right,
+            "numbers": counts.numbers,
+            "numbers_right": counts.numbers_right,
+            "share": round(counts.share, 4),
+        }
+    return result
+
+
+def confidence(translator: Translator, val: Pairs, known_words: TrainingWords) -> Calibration:
+    """The scale of the model's confidence, fitted to the chrF (without spaces) of its greedy translations of `val`.
+
+    Sentences that the model cannot read are left out. ValueError for fewer than `calibration.FEWEST`.
+    """
+    chrf, rows, scores = METRICS["chrf"], [], []
+    measured = translator.traces((source for source, _ in val), keep=("statistics",))
+    for result, (_, target) in zip(measured, val, strict=True):
+        if not isinstance(result, TextError):
+            rows.append(signs(result, known_words))
+            scores.append(chrf(["".join(result.translation.split())], ["".join(target.split())]))
+    return calibrate(rows, scores)

@@ -1,0 +1,63 @@
+"""A trained model with another vocabulary: initial weights for training on other sentences (Gee et al. 2022).
+
+A piece that both vocabularies have keeps its row of the embedding. A new piece begins as the mean of the rows of the
+pieces that the old tokenizer makes of it. All other weights stay as they are.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from attnviz.data.tokenizer import UNK, SubwordTokenizer
+from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models.names import ModelName
+from attnviz.storage import atomic
+
+PER_PIECE = ("embedding.weight", "output_bias")  # the tensors with a row for each piece
+
+
+def spellings(old: SubwordTokenizer, new: SubwordTokenizer) -> list[list[int]]:
+    """For each piece of the new vocabulary, the pieces of the old one that spell it."""
+    numbers, result = old.backend.get_vocab(), []
+    for number in range(len(new)):
+        piece = new.backend.id_to_token(number)
+        if piece in numbers:
+            result.append([numbers[piece]])
+        else:
+            parts = [token.id for token in old.backend.model.tokenize(piece)]
+            result.append([part for part in parts if part != UNK] or [UNK])
+    return result
+
+
+def transplanted(weights: dict[str, Tensor], old: SubwordTokenizer, new: SubwordTokenizer) -> dict[str, Tensor]:
+    """The weights of a model for the vocabulary `new`."""
+    spelt = spellings(old, new)
+    rows = {
+        name: torch.stack([weights[name][parts].mean(dim=0) for parts in spelt])
+        for name in PER_PIECE
+        if name in weights
+    }
+    return weights | rows
+
+
+def transplant(start: Path, tokenizer: Path, out: Path, pair: str | None = None) -> Path:
+    """Write the checkpoint in `start` (ROOT/PAIR/MECHANISM) below `out` with another tokenizer; returns its folder.
+
+    pair : the language pair of the tokenizer, when it is another one: its model learns sooner from this one (Zoph et
+    al. 2016). The card stays that of `start`, because it says which runs the weights went through. Raises
+    CheckpointError, OSError.
+    """
+    name, root = checkpoint_files.locate(start)
+    own = ModelName.parse(name)
+    model, _ = checkpoints.load_model(name, root)
+    content = Path(tokenizer).read_bytes()
+    new = SubwordTokenizer.load(tokenizer)
+    weights = transplanted(model.state_dict(), checkpoints.load_tokenizer(own.pair, root), new)
+    config = replace(checkpoints.read_config(name, root), vocabulary=len(new))
+    folder = Path(out) / (pair or own.pair) / own.mechanism
+    atomic.replace(folder.parent / "tokenizer.json", lambda temporary: temporary.write_bytes(content))
+    checkpoints.save_model(folder, config, weights)
+    checkpoints.write_json(folder / "card.json", checkpoints.read_card(name, root))
+    return folder

@@ -1,0 +1,89 @@
+"""The commands around training: `calibrate`, `moments` and `transplant`."""
+
+import pytest
+import tiny
+
+from attnviz import confidence, moments
+from attnviz.__main__ import main
+from attnviz.models import checkpoints
+
+NAME = "en-fr/bahdanau"
+
+
+@pytest.fixture
+def everyday(tmp_path):
+    """A data folder whose validation has 12 captions and 100 everyday sentences."""
+    folder = tiny.write_data(tmp_path / "data", train=40)
+    (folder / "everyday_enfr").mkdir()
+    for split, count, seed in (("train", 30, 5), ("val", 100, 6), ("test", 5, 7)):
+        lines = "".join(f"{source}\t{target}\n" for source, target in tiny.sentences(count, seed))
+        (folder / "everyday_enfr" / f"{split}.tsv").write_text(lines, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def models(tmp_path):
+    return tiny.write_models(tmp_path / "models")
+
+
+def run(*words):
+    return main([str(word) for word in words])
+
+
+def test_calibrate_writes_thresholds_and_the_words_of_training(everyday, models, capsys):
+    before = checkpoints.read_json(models / NAME / "card.json")
+    assert confidence.Judge.load(NAME, models) is None
+    assert not run("calibrate", "--model", NAME, "--data", everyday, "--root", models)
+    assert capsys.readouterr().out.startswith(f"{models / NAME / 'card.json'}: of the worst tenth of validation ")
+    after = checkpoints.read_json(models / NAME / "card.json")
+    assert {key: after[key] for key in before} == before and after.keys() - before == {"confidence", "copied"}
+    judge = confidence.Judge.load(NAME, models)
+    assert judge.known_words.count("dog") and not judge.known_words.count("Narita")
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        (NAME, "en-fr must translate from English and have 100 validation sentences to calibrate on"),
+        ("en-fr/none", "no checkpoint 'en-fr/none'; available: en-fr/bahdanau"),
+    ],
+)
+def test_calibrate_refuses(data, models, capsys, name, message):
+    assert run("calibrate", "--model", name, "--data", data, "--root", models) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_run_keeps_moments_and_they_are_packed(everyday, tmp_path, capsys):
+    out, kept = tmp_path / "out", tmp_path / "kept"
+    sizes = ("width=16", "embedding_width=16", "vocabulary=120")
+    train = ("train", "--pair", "en-fr", "--mechanism", "bahdanau", "--data", everyday, "--out", out, "--epochs", 2)
+    settings = [word for size in sizes for word in ("--set", size)]
+    assert not run(*train, "--batch-tokens", 100, "--moments", kept, *settings)
+    card = checkpoints.read_card(NAME, out)
+    assert card["confidence"].keys() == {"scale", "worst_tenth", "best_half", "bins", "poor_below"}
+    assert set(card["copied"]) == {"beam_1", "beam_5"} and "everyday" in card["scores"]
+    assert confidence.Judge.load(NAME, out) is not None
+    capsys.readouterr()
+    assert not run("moments", "--model", NAME, "--kept", kept, "--count", 3, "--data", everyday, "--root", out)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["update", "loss", "as", "kept", "loss", "as", "packed"]
+    assert lines[-1].startswith(f"{out / 'moments' / 'en-fr' / 'bahdanau.moments'} is ready: ")
+    assert len(moments.moments(NAME, out)) == 3
+
+
+def test_transplant(models, tmp_path, capsys):
+    tokenizer = tmp_path / "tokenizer.json"
+    tiny.train_vocabulary((side for pair in tiny.sentences(200, 5) for side in pair), 90).save(tokenizer)
+    words = ("--start", models / NAME, "--tokenizer", tokenizer, "--out", tmp_path / "new", "--pair", "en-nl")
+    assert not run("transplant", *words)
+    folder = tmp_path / "new" / "en-nl" / "bahdanau"
+    assert capsys.readouterr().out == f"{folder} is ready\n"
+    assert checkpoints.load_model("en-nl/bahdanau", tmp_path / "new")[1]["vocabulary"] < 120
+
+
+@pytest.mark.parametrize("missing, message", [("--start", "--start must be"), ("--tokenizer", "--tokenizer must be")])
+def test_transplant_refuses(models, tmp_path, capsys, missing, message):
+    words = {"--start": models / NAME, "--tokenizer": models / "en-fr" / "tokenizer.json", "--out": tmp_path / "new"}
+    words[missing] = tmp_path / "nowhere"
+    assert run("transplant", *(word for item in words.items() for word in item)) == 2
+    assert message in capsys.readouterr().err and not (tmp_path / "new").exists()

@@ -1,0 +1,49 @@
+"""The scale is fitted so that what it flags is poor."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attnviz.confidence import Scale, Signs, calibrate, fit, judgement
+
+SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), None, "", True)
+
+
+def made(count=600, seed=1):
+    """Signs whose mean log-probability goes with the score, and the scores."""
+    chance = np.random.default_rng(seed)
+    doubt = chance.gamma(2.0, 0.4, count)
+    found = [replace(SURE, log_probs=tuple(-mean * chance.uniform(0.5, 1.5, 8))) for mean in doubt]
+    return found, 90 - 40 * doubt + chance.normal(0, 8, count)
+
+
+def test_calibration_finds_what_goes_with_poor_translations():
+    found, scores = made()
+    result = calibrate(found, scores)
+    assert result.worst_tenth > 0.8 and result.best_half <= 0.05
+    assert (
+        all(abs(risk - share) < 0.15 for risk, share, _ in result.bins)
+        and sum(count for *_, count in result.bins) == 600
+    )
+    assert result == calibrate(found, scores) and Scale(**result.to_dict()["scale"]) == result.scale
+    others, other_scores = made(seed=2)
+    flagged = np.array([judgement(each, result.scale).level != "usual" for each in others])
+    assert flagged[other_scores <= np.quantile(other_scores, 0.1)].mean() > 0.7
+    assert flagged[other_scores >= np.median(other_scores)].mean() < 0.1
+
+
+def test_fit_by_hand():
+    """Two groups with shares of 1/4 and 3/4: with little penalty the log-odds are those of the shares."""
+    features, poor = (
+        np.array([[0.0]] * 4000 + [[1.0]] * 4000),
+        np.array(([True] + [False] * 3) * 1000 + ([True] * 3 + [False]) * 1000),
+    )
+    weights, intercept = fit(features, poor)
+    assert intercept == pytest.approx(-math.log(3), abs=0.01) and weights[0] == pytest.approx(2 * math.log(3), abs=0.01)
+
+
+def test_too_few_sentences():
+    with pytest.raises(ValueError, match="at least 100 sentences"):
+        calibrate([SURE] * 5, [1.0] * 5)

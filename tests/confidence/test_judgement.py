@@ -1,0 +1,92 @@
+"""Signs of a translation, the level that they make, and the reasons that a reader is told."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from attnviz.confidence import FEATURES, Scale, Signs, TrainingWords, Word, judgement, signs
+from attnviz.networks.loops import Loop
+from attnviz.trace import Token, Trace
+
+SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), None, "", True)
+SCALE = Scale(-3.0, {"mean": 2.0}, unusual=0.3, outside=0.8, usual=-0.2)
+NARITA = Word("Narita", 0, 6, 4)
+
+
+def trace(source, target, log_probs, **more):
+    return Trace(
+        model="en-fr/x",
+        mechanism="x",
+        text="".join(source),
+        translation="".join(target),
+        forced=False,
+        source=tokens(source),
+        target=tokens(target),
+        log_probs=log_probs,
+        alternatives=(),
+        maps=(),
+        **more,
+    )
+
+
+def tokens(words):
+    starts = [sum(map(len, words[:number])) for number in range(len(words))]
+    return tuple(Token(word, a, a + len(word), word=number) for number, (word, a) in enumerate(zip(words, starts)))
+
+
+def test_signs_of_a_trace():
+    found = signs(trace(["Na", "ri", "ta", "."], ["ti"] * 8, (-1.0,) * 7 + (-2.0,)), TrainingWords({"run": 1}, 1))
+    assert found.new == (Word("Narita", 0, 6, 3),) and found.words == 1 and found.read == 4 and found.least == "ti"
+    assert found.loop == Loop(0, 1, 8) and found.looping == "ti" and found.complete
+
+
+def test_a_trace_without_log_probabilities():
+    with pytest.raises(
+        ValueError, match="must be of pieces and have their log-probabilities; got en-fr/x at the level of pieces"
+    ):
+        signs(trace(["a"], ["b"], ()), TrainingWords({}, 0))
+
+
+@pytest.mark.parametrize(
+    "seen, level",
+    [
+        (SURE, "usual"),
+        (replace(SURE, log_probs=(-1.2,)), "unusual"),
+        (replace(SURE, log_probs=(-3.0,)), "outside"),
+        (replace(SURE, new=(NARITA,)), "usual"),
+        (replace(SURE, new=(NARITA, NARITA)), "outside"),
+        (replace(SURE, unknown=("☃",)), "outside"),
+        (replace(SURE, loop=Loop(0, 1, 8)), "outside"),
+        (replace(SURE, complete=False), "outside"),
+    ],
+)
+def test_levels(seen, level):
+    assert judgement(seen, SCALE).level == level
+
+
+def test_risk_by_hand():
+    assert SCALE.risk(replace(SURE, log_probs=(-1.0, -2.0))) == pytest.approx(1 / (1 + math.exp(3.0 - 2.0 * 1.5)))
+
+
+def test_reasons():
+    assert judgement(SURE, SCALE).reasons == ()
+    seen = replace(SURE, log_probs=(-0.5, -5.0), new=(NARITA, Word("Xq", 7, 9, 1)), loop=Loop(0, 1, 9), looping="ti")
+    assert judgement(seen, SCALE).reasons == (
+        "The translation repeats itself: “ti” 9 times in a row. It was ended there.",
+        "“Narita” is in no training sentence and was cut into 4 pieces.",
+        "“Xq” is in no training sentence and was cut into 1 piece.",
+        "The model gave its pieces a probability of 6 % on average; 82 % is usual.",
+        "It was least sure of “b”: under 1 %.",
+    )
+
+
+def test_a_scale_refuses_strange_weights_and_thresholds():
+    with pytest.raises(ValueError, match="weights must be of the features mean, .*; got colour"):
+        Scale(0.0, {"colour": 1.0})
+    with pytest.raises(ValueError, match="thresholds must be 0 <= unusual <= outside <= 1; got 0.9 and 0.5"):
+        Scale(0.0, {}, 0.9, 0.5)
+
+
+def test_every_feature_is_a_number():
+    assert all(math.isfinite(of(SURE)) for of in FEATURES.values())

@@ -1,0 +1,110 @@
+"""Sentences changed to what people type: both sides stay translations of each other."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from attnviz.data.augmentation import augmenter, english_forms, find_names
+from attnviz.data.augmentation.augmenter import Augmenter, Shares
+
+NONE = Shares(0, 0, 0, 0, 0, 0, 0)
+PAIRS = [
+    ("Tom saw Anna in Boston.", "Tom a vu Anna à Boston."),
+    ("She is Anna.", "Elle est Anna."),
+    ("He is Tom.", "Il est Tom."),
+    ("Tom's dog runs.", "Le chien de Tom court."),
+    ("He and his dog like Tom.", "Il aime Tom."),
+    ("She likes Anna.", "Elle aime Anna."),
+]
+
+
+def changed(pair, language="fr", **shares):
+    return Augmenter(find_names.copied(PAIRS), language, shares=replace(NONE, **shares))([pair], 0)[0]
+
+
+def test_the_same_seed_and_pass_give_the_same_pairs_and_others_give_others():
+    pairs = PAIRS * 20
+
+    def read(seed, epoch):
+        return augmenter.for_pair(pairs, "en-fr", 1.0, seed)(pairs, epoch)
+
+    assert read(1, 3) == read(1, 3)
+    assert read(1, 3) != read(1, 4) and read(1, 3) != read(2, 3)
+    assert augmenter.for_pair(pairs, "en-fr", 0.0)(pairs, 3) == pairs
+
+
+@pytest.mark.parametrize(
+    "pair, expected",
+    [
+        (("I go.", "Je vais."), ("I go", "Je vais")),
+        (("I go.", "私 は 行 く 。"), ("I go", "私 は 行 く")),
+        (("Well...", "Eh bien..."), ("Well...", "Eh bien...")),
+        (("I go!", "Je vais."), ("I go!", "Je vais.")),
+    ],
+)
+def test_a_full_stop_is_left_out_on_both_sides(pair, expected):
+    assert changed(pair, stop=1) == expected
+
+
+def test_a_question_mark_is_left_out_of_the_source_alone():
+    assert changed(("Is it?", "Oui ?"), question=1) == ("Is it", "Oui ?")
+
+
+@pytest.mark.parametrize(
+    "source, small", [("Tom Is here.", "tom Is here."), ("I am.", "I am."), ("I'm here.", "I'm here.")]
+)
+def test_the_first_letter_is_written_small_but_not_of_the_word_i(source, small):
+    assert changed((source, "x"), first=1)[0] == small
+
+
+def test_a_source_is_written_small():
+    assert changed(("Tom Is I.", "Tom."), lower=1) == ("tom is i.", "Tom.")
+
+
+@pytest.mark.parametrize(
+    "full, short",
+    [
+        ("I do not know.", "I don't know."),
+        ("Do not go.", "Don't go."),
+        ("They are here.", "They're here."),
+        ("I cannot see.", "I can't see."),
+    ],
+)
+def test_contractions_and_full_forms(full, short):
+    forms = {english_forms.other_form(text, random.Random(seed)) for text in (full, short) for seed in range(9)}
+    assert forms == {full, short}
+
+
+@pytest.mark.parametrize("text", ["Yes, I am.", "Don't you know?", "Isn't it?"])
+def test_forms_that_have_no_other(text):
+    assert {english_forms.other_form(text, random.Random(seed)) for seed in range(9)} == {text}
+
+
+def test_numbers_on_both_sides_become_others_of_as_many_digits():
+    source, target = changed(("At 7:30 on May 12, 1998.", "Le 12 mai 1998 à 7h30."), numbers=1)
+    day, year = target.split()[1], target.split()[3]
+    hour, minutes = target.split()[5].rstrip(".").split("h")
+    assert source == f"At {hour}:{minutes} on May {day}, {year}." and (day, year) != ("12", "1998")
+    assert [len(number) for number in (hour, minutes, day, year)] == [1, 2, 2, 4]
+
+
+@pytest.mark.parametrize(
+    "pair", [("2 dogs.", "Deux chiens."), ("1 dog.", "1 chien."), ("At 2.", "À 14."), ("A dog.", "Un chien.")]
+)
+def test_numbers_that_stay(pair):
+    assert changed(pair, numbers=1) == pair
+
+
+def test_full_width_digits_stay_so():
+    source, target = changed(("10 o'clock.", "１０ 時 。"), numbers=1)
+    assert target.split()[0] == "".join(chr(ord(digit) - ord("0") + ord("０")) for digit in source.split()[0])
+
+
+@pytest.mark.parametrize("pair", ["de-en", "reverse", "sst2"])
+def test_only_english_is_changed(pair):
+    with pytest.raises(ValueError) as caught:
+        augmenter.for_pair([], pair, 1.0)
+    assert str(caught.value) == (
+        f"augment must be 0 for {pair}: it changes English sentences and their translations only"
+    )

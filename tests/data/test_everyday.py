@@ -1,0 +1,61 @@
+"""Captions and everyday sentences together."""
+
+import gzip
+
+import tiny
+
+from attnviz.data import corpora
+from attnviz.data.length_filter import length_filter
+
+EVERYDAY = {"train": "I go.\tJe vais.\nRun!\tCours !\n", "val": "You go.\tTu vas.\n", "test": "He goes.\tIl va.\n"}
+
+
+def write(folder, texts):
+    folder.mkdir(parents=True)
+    for name, text in texts.items():
+        (folder / f"{name}.tsv.gz").write_bytes(gzip.compress(text.encode()))
+
+
+def test_a_pass_has_each_caption_twice_and_each_everyday_sentence_once(tmp_path):
+    folder = tiny.write_data(tmp_path)
+    write(folder / "everyday_enfr", EVERYDAY)
+    corpus = corpora.load("en-fr", folder)
+    assert corpus.train == [
+        *tiny.sentences(120, 0) * 2,
+        ("I go.", "Je vais."),
+        ("Run!", "Cours !"),
+    ]  # Tatoeba's pairs are among these
+    assert corpus.val == [*tiny.sentences(12, 1), ("You go.", "Tu vas.")]
+    assert corpus.parts == ("captions",) * 12 + ("everyday",)
+    assert corpus.tests["everyday"] == [("He goes.", "Il va.")] and list(corpus.tests)[0] == "test_2016_flickr"
+    assert {"everyday_enfr/train.tsv.gz", "everyday_enfr/val.tsv.gz", "everyday_enfr/test.tsv.gz"} < set(corpus.files)
+
+
+def test_everyday_japanese_is_divided_and_duplicates_are_dropped(tmp_path):
+    tanaka = tmp_path / "tanaka_enja"
+    tanaka.mkdir()
+    lines = {"en": "he is here .\nshe is here .\n" * 3, "ja": "彼 は ここ に いる 。\n彼女 は ここ に いる 。\n" * 3}
+    for split in ("train", "dev", "test"):
+        for language, text in lines.items():
+            (tanaka / f"{split}.{language}").write_text(text, encoding="utf-8")
+    write(
+        tmp_path / "everyday_enja",
+        dict.fromkeys(EVERYDAY, "He is here.\t彼はここにいる。\nHere he is.\t彼はここにいる。\n"),
+    )
+    corpus = corpora.load("en-ja", tmp_path)
+    assert corpus.train == [
+        ("he is here .", "彼 は ここ に いる 。"),
+        ("she is here .", "彼女 は ここ に いる 。"),
+        ("Here he is.", "彼 は ここ に いる 。"),
+    ]
+    assert corpus.tests["everyday"][1] == ("Here he is.", "彼 は ここ に いる 。") and len(corpus.val) == 8
+    assert corpus.parts == ("tanaka",) * 6 + ("everyday",) * 2
+    assert (corpus.metric, corpus.style) == ("bleu_char", "tokenised")
+
+
+def test_a_sentence_that_is_too_long_leaves_its_part(tmp_path):
+    folder = tiny.write_data(tmp_path)
+    too_long = "x " * 300 + "\ty\n"
+    write(folder / "everyday_enfr", EVERYDAY | {"val": f"The dog runs.\tLe chien court.\n{too_long}The cat runs.\tx\n"})
+    corpus, left_out = length_filter(corpora.load("en-fr", folder), tiny.vocabulary())
+    assert corpus.parts == ("captions",) * 12 + ("everyday",) * 2 and len(left_out) == 1

@@ -1,0 +1,41 @@
+"""Names and numbers that should come out as they went in."""
+
+import pytest
+
+from attnviz.evaluation import copying
+from attnviz.evaluation.copying import Case
+
+
+def test_the_sentences_that_ship():
+    cases = copying.read()
+    assert len(cases) == len({case.text for case in cases}) == 100
+    assert all(word in case.text for case in cases for word in case.wanted) and all(case.wanted for case in cases)
+    wanted = [word for case in cases for word in case.wanted]
+    assert sum(word[0].isdigit() for word in wanted) >= 40 and sum(not word[0].isdigit() for word in wanted) >= 70
+
+
+@pytest.mark.parametrize(
+    "wanted, translation, right",
+    [
+        ("Anna", "Voici Anna.", True),
+        ("Anna", "C'est le chien d'Anna", True),
+        ("Anna", "Annas Hund", False),
+        ("Anna", "anna", False),
+        ("1998", "en 1998.", True),
+        ("1998", "１９９８年", True),
+        ("1250", "1 250 euros", True),
+        ("1250", "1.250", True),
+        ("1250", "12 50", False),
+        ("25", "225", False),
+        ("555-1234", "le 555-1234.", True),
+    ],
+)
+def test_what_counts_as_copied(wanted, translation, right):
+    found = copying.measure([Case(wanted, (wanted,))], [translation])
+    assert found.share == right and found.missed == (() if right else ((wanted, translation),))
+    assert (found.names, found.numbers) == ((0, 1) if wanted[0].isdigit() else (1, 0))
+
+
+def test_one_translation_a_sentence():
+    with pytest.raises(ValueError, match="there must be a translation of each of the 1 sentences; got 0"):
+        copying.measure([Case("Tom", ("Tom",))], [])
