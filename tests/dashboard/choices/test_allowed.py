@@ -4,6 +4,7 @@ import heads_app
 import pytest
 from serving import ROOT
 
+from dashboard.server import security
 from dashboard.choices.allowed import ALL, FOLDERS, HUB, UPLOADS, allowed
 
 
@@ -71,3 +72,23 @@ def test_folders_alone_ask_no_hub(monkeypatch):
     page = heads_app.run(model="A Hugging Face model", own="openai-community/gpt2")
     assert said(page) == ["This server opens models from folders, and looks nothing up on the Hugging Face hub."]
     assert not [button for button in page.button if button.key == "look_up"]
+
+
+@pytest.mark.parametrize(
+    ("public", "named", "method", "problem"),
+    [
+        ("0", "", "PUT", None),
+        ("1", "", "PUT", "this server takes no files."),
+        ("1", "", "DELETE", "this server takes no files."),
+        ("1", "uploads", "PUT", None),
+        ("1", "", "GET", None),
+    ],
+)
+def test_where_no_uploads_are_allowed_the_server_refuses_them_whatever_the_page_shows(
+    public, named, method, problem, monkeypatch
+):
+    monkeypatch.setenv("ATTNVIZ_PUBLIC", public)
+    monkeypatch.setenv("ATTNVIZ_ALLOW", named)
+    headers = [(b"host", b"localhost:8501"), (b"origin", b"http://localhost:8501")]
+    scope = {"type": "http", "method": method, "path": "/_stcore/upload_file/a/b", "headers": headers}
+    assert security.Guard(None)._problem(scope) == problem

@@ -1,0 +1,54 @@
+"""Figures of many sentences, as data."""
+
+import numpy as np
+import pytest
+
+from attnviz.figures.across.many import BINS, distribution, scatter
+
+VALUES = {"Bahdanau": [0.0, 0.0, 0.5, 1.0, float("nan")], "<b>x": [1.0, 1.0]}
+
+
+def test_a_distribution_has_the_share_of_sentences_in_each_bin():
+    chart = distribution(VALUES, "Entropy (nats)")
+    first, second = chart.data
+    assert len(first.x) == BINS + 1 and first.x[0] == 0 and first.x[-1] == 1
+    assert sum(first.y) == pytest.approx(1, abs=1e-3) and sum(second.y) == pytest.approx(1, abs=1e-3)
+    assert (first.y[0], first.y[BINS // 2], first.y[BINS - 1]) == (0.5, 0.25, 0.25)
+    assert second.name == "&lt;b&gt;x"
+    assert chart.description == "Entropy (nats) of the sentences, by mechanism. Means: Bahdanau 0.38, <b>x 1.00."
+
+
+def test_a_name_without_a_number_has_no_line_and_nothing_at_all_is_an_error():
+    assert [trace.name for trace in distribution({"a": [1.0, 2.0], "b": [float("nan")]}, "x").data] == ["a"]
+    with pytest.raises(ValueError) as error:
+        distribution({"a": [float("nan")]}, "x")
+    assert str(error.value) == "values must hold at least one number; got none"
+
+
+def test_a_scatter_has_a_point_for_each_sentence_and_its_text_escaped():
+    points = {"Bahdanau": ([3, 4], [0.5, 0.25])}
+    chart = scatter(points, ("Length", "Entropy (nats)"), {"Bahdanau": ["<eos> a", "b"]})
+    (trace,) = chart.data
+    np.testing.assert_array_equal(trace.x, [3, 4])
+    np.testing.assert_array_equal(trace.y, [0.5, 0.25])
+    assert trace.hovertext[0] == "&lt;eos&gt; a"
+    assert chart.layout.xaxis.title.text == "Length" and chart.layout.yaxis.title.text == "Entropy (nats)"
+    assert chart.description == "Entropy (nats) against Length of 2 sentences, for Bahdanau."
+
+
+def test_no_sentence_is_said():
+    chart = scatter({"a": ([], [])}, ("x", "y"), {"a": []})
+    assert chart.layout.annotations[0].text == "no sentence"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_plotly_takes_every_property(dark):
+    """The figures are made without its checks."""
+    import plotly.graph_objects as go
+
+    for chart in (
+        distribution(VALUES, "x", dark=dark),
+        scatter({"a": ([1], [2])}, ("x", "y"), {"a": ["t"]}, dark=dark),
+    ):
+        go.Figure(chart.to_dict())
+        assert chart.dark is dark
