@@ -85,7 +85,7 @@ def looking(floor: Floor, score, pieces: int, steps: int, query: int, value: int
 
 
 def recurrent_floor(model, pieces: int, steps: int) -> Floor:
-    """The products of `recurrent.Recurrent`: encoder both ways, attention if there is any, then cell and output each step."""
+    """The products of `recurrent.Recurrent`: encoder both ways, attention if any, then cell and output each step."""
     floor, rnn = Floor(), model.encoder.rnn
     for end in ("l0", "l0_reverse"):
         floor.times(pieces, getattr(rnn, f"weight_ih_{end}"))
@@ -195,12 +195,14 @@ def main() -> int:
         print(json.dumps(found, indent=1))
     else:
         print(
-            f"{'model':24} pieces steps   greedy    floor   ratio  (wall: greedy, floor, ratio; text to Trace)   bar {BAR:g}"
+            f"{'model':24} pieces steps   greedy    floor   ratio  (wall: greedy, floor, ratio; text to Trace)   "
+            f"bar {BAR:g}"
         )
         for row in found:
             trace = f"{row['trace_wall_ms']:7.2f} ms" if "trace_ms" in row else "-"
             print(
-                f"{row['model']:24} {row['source_pieces']:6} {row['steps']:5} {row['greedy_ms']:5.2f} ms {row['floor_ms']:5.2f} ms "
+                f"{row['model']:24} {row['source_pieces']:6} {row['steps']:5} "
+                f"{row['greedy_ms']:5.2f} ms {row['floor_ms']:5.2f} ms "
                 f"{row['ratio']:6.2f}x  ({row['greedy_wall_ms']:.2f} ms, {row['floor_wall_ms']:.2f} ms, "
                 f"{row['wall_ratio']:.2f}x; {trace})"
             )

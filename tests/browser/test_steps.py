@@ -12,7 +12,8 @@ def at_step(dashboard, step: int) -> None:
     dashboard.page.wait_for_function(
         """step => {
           const slider = document.querySelector('.st-key-step input[type=range]');
-          const bars = [...document.querySelectorAll('.plot')].some((plot) => plot.meta?.name?.startsWith(`step-${step}-`));
+          const bars = [...document.querySelectorAll('.plot')]
+            .some((plot) => plot.meta?.name?.startsWith(`step-${step}-`));
           return slider?.value == step && bars && window.__attnviz.row === step - 1;
         }""",
         arg=step,

@@ -48,7 +48,8 @@ def test_nobody_reads_the_output(root):
 
 
 def test_help_does_not_import_torch():
-    code = "import sys; from attnviz.__main__ import main\ntry: main(['--help'])\nfinally: assert 'torch' not in sys.modules"
+    code = "import sys; from attnviz.__main__ import main\n"
+    code += "try: main(['--help'])\nfinally: assert 'torch' not in sys.modules"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=checkpoints.ROOT.parent)
     assert (found.returncode, found.stderr) == (0, "")
     assert all(name in found.stdout for name in ("models", "trace", "evaluate", "train", "download"))

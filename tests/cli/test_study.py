@@ -1,4 +1,4 @@
-"""`python -m attnviz study` on tiny models: what it leaves behind, run twice, with models missing, and without what it needs."""
+"""`python -m attnviz study` on tiny models: what it leaves behind, run twice, with models or libraries missing."""
 
 import json
 import re
@@ -124,7 +124,8 @@ def test_curves(trained):
     assert [line[2:-2] for line in rows[1:]] == [
         "en-fr · Bahdanau · additive | BLEU lower-cased | 8 | 5.0 | 20.0 | 40.0 | 37.0 | 35.0 | 4 | 2.200 | 4",
         "en-fr · Luong · dot * | BLEU lower-cased | 46 | 11.0 | 60.0 | 13.0 | 55.5 | 50.0 | 45 | 1.800 | 42",
-        "en-fr · Transformer · multi-head * | BLEU lower-cased | 42 | 50.5 | 50.5 | 50.5 | 51.5 | 51.5 | 42 | 1.970 | 42",
+        "en-fr · Transformer · multi-head * | BLEU lower-cased | 42 | 50.5 | 50.5 | 50.5 | 51.5 | 51.5 | 42 "
+        "| 1.970 | 42",
         "sst2 · Self-attention · classifier † | accuracy (%) | 3 | 71.0 | 71.0 | 75.0 | 74.0 | 74.0 | 2 | 1.500 | 2",
     ]
     assert [
@@ -141,7 +142,8 @@ def test_a_picture_is_not_drawn_without_matplotlib(few, data, capsys, monkeypatc
     monkeypatch.setattr(pictures, "available", lambda: False)
     assert study("order", few, data) == 0
     assert capsys.readouterr().err == (
-        "no picture was drawn because matplotlib is missing; install it (pip install 'attnviz[studies]') and run the study again\n"
+        "no picture was drawn because matplotlib is missing; install it (pip install 'attnviz[studies]') and run the "
+        "study again\n"
     )
     text = (few / "README.md").read_text(encoding="utf-8")
     assert "order.svg" not in text and not (few / "studies/order.svg").exists()

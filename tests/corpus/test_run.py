@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -162,7 +163,11 @@ def test_interrupted_by_the_keyboard_it_can_be_resumed(root, tmp_path):
         str(root),
     ]
     running = subprocess.Popen(
-        [*command, "--out", str(folder), "--workers", "2"], stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*command, "--out", str(folder), "--workers", "2"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell's background job would ignore it
     )
     while running.poll() is None and not list(folder.glob("parts/*-sentences.parquet")):
         time.sleep(0.1)

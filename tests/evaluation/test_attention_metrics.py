@@ -49,8 +49,8 @@ def test_padding_adds_nothing(root):
 
 
 def test_the_antidiagonal_by_hand():
-    """Two sentences, of 3 and 2 pieces and <eos>. The first looks at 2 1 1 and <eos>: 2 of 3 right; the second, which goes
-    on too long, at 1 0 0: 2 of 3. A second head looks at 0 everywhere: right at the last step of each."""
+    """Two sentences, of 3 and 2 pieces and <eos>. The first looks at 2 1 1 and <eos>: 2 of 3 right; the second, which
+    goes on too long, at 1 0 0: 2 of 3. A second head looks at 0 everywhere: right at the last step of each."""
     metric = AntiDiagonal()
     first, second, still = sharp(2, 1, 1, 3), sharp(1, 0, 0, 2), sharp(0, 0, 0, 0)
     tokens = [[A, B, A, EOS], [A, A, B, EOS]]

@@ -1,4 +1,4 @@
-"""Scores of a model: its pair's metrics on what it translates, and statistics that agree with attnviz.stats by sentence."""
+"""Scores of a model: its pair's metrics on what it translates, and statistics that agree with attnviz.stats."""
 
 import numpy as np
 import pytest
@@ -106,7 +106,8 @@ def test_no_progress_unless_asked(bahdanau, capsys):
             ["", ""],
             1,
             TextError,
-            "sentence 2 is too long: 301 pieces with <eos>, and the models read at most 200; shorten it or leave it out",
+            "sentence 2 is too long: 301 pieces with <eos>, and the models read at most 200; "
+            "shorten it or leave it out",
         ),
     ],
 )

@@ -72,7 +72,7 @@ def test_the_nearest_heads_are_those_of_the_distances(trace):
 
 
 def test_predicted_places_are_diamonds_and_windows_have_brackets_where_they_end_on_the_map():
-    """Of three columns: place 1 with 1 to either side ends at 0 and at 2; a place beyond the last column has no diamond."""
+    """Of three columns: place 1 with 1 to either side ends at 0 and 2; a place beyond the last has no diamond."""
     assert marks.places([(1, 1)], 3) == (
         "M0.86,0L1.00,-0.3L1.14,0L1.00,0.3ZM0.22,-0.42H0.00V0.42H0.22M1.78,-0.42H2.00V0.42H1.78"
     )

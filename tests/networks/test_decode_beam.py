@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from decoding import RECURRENT, every, greedy_ids, ids, made, score
+from decoding import RECURRENT, every, greedy_ids, ids, made, score, scores
 
 from attnviz.data.tokenizer import EOS
 from attnviz.mechanisms import MECHANISMS
@@ -30,11 +30,12 @@ def test_a_beam_of_one_is_greedy(name, seed, penalty):
 def test_a_wide_beam_finds_what_trying_everything_finds(name, options, penalty, monkeypatch):
     monkeypatch.setattr(decode, "limit", lambda length: 4)
     words = (4, 5, 6)  # all that may be said besides <eos>
-    everything = [[*said, EOS] for length in range(4) for said in itertools.product(words, repeat=length)]
+    everything = [[[*said, EOS] for said in itertools.product(words, repeat=length)] for length in range(4)]
+    count = sum(map(len, everything))
     for seed in range(5):
         model, source = made(name, seed, vocabulary=7, **options), ids(1, 3, seed=seed, vocabulary=7)
-        ranked = sorted(everything, key=lambda tokens: score(model, source, tokens, penalty), reverse=True)
-        assert decode.beam(model, source, len(everything) + 1, penalty) == ranked[0]
+        scored = [pair for same in everything for pair in zip(scores(model, source, same, penalty), same)]
+        assert decode.beam(model, source, count + 1, penalty) == max(scored)[1]
 
 
 @every

@@ -130,7 +130,7 @@ def test_training_counts_the_runs_that_it_began_with(asked, model, monkeypatch):
 
 
 def test_runs_of_attention_dropout(asked, monkeypatch):
-    """Two rates and two seeds, tiny: what is measured, that it was trained with the rate, and that it is trained once."""
+    """Two rates and two seeds, tiny: what is measured, that it was trained with the rate, and only once."""
     monkeypatch.setattr(dropout, "RATES", (0.0, 0.3))
     monkeypatch.setattr(dropout, "CAPTIONS", 40)
     monkeypatch.setattr(dropout, "EPOCHS", {"bahdanau": 2})

@@ -181,7 +181,8 @@ def test_a_model_with_another_seed_that_was_trained_otherwise_is_not_taken_for_i
     )
     with pytest.raises(
         ValueError,
-        match="seed-2/en-fr/bahdanau was trained with different settings from en-fr/bahdanau; remove it, or choose another --out$",
+        match="seed-2/en-fr/bahdanau was trained with different settings from en-fr/bahdanau; "
+        "remove it, or choose another --out$",
     ):
         list(measured_models.models(asked, ("bahdanau",)))
 

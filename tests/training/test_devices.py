@@ -1,4 +1,4 @@
-"""Training, validation and going on with a run on another device than the CPU: the same numbers, and nothing is left behind."""
+"""Training, validation and resuming on another device than the CPU: the same numbers, and nothing is left behind."""
 
 import sys
 from dataclasses import replace
@@ -37,7 +37,7 @@ def unfused(monkeypatch):
 
 
 def learn(make, device, folder=None):
-    """Two updates and a validation; another trainer resumes and makes one more update -> this trainer, and the losses."""
+    """Two updates and a validation; another trainer resumes and makes one more update -> it, and the losses."""
     trainer = make(device)
     text, pairs, labelled = tiny.vocabulary(), list(trainer.batches.pairs)[:6], isinstance(trainer, ClassifierTrainer)
     corpus = corpora.Corpus(pairs, pairs, {}, {}, metric="accuracy" if labelled else "bleu_lc", labelled=labelled)

@@ -100,8 +100,8 @@ def test_markup_stays_text(dashboard):
     ],
 )
 def test_links_that_make_no_sense(dashboard, query, last):
-    """What a link says that cannot be is as if it had not been said: the page is the one without it. A step beyond the end
-    is the last one."""
+    """What a link says that cannot be is as if it had not been said: the page is the one without it. A step after
+    the end is the last one."""
     dashboard.open()
     wanted = dashboard.heatmaps()
     dashboard.open(f"/{query}")
@@ -125,7 +125,7 @@ def test_a_link_that_shows_nothing(dashboard):
 
 
 def test_a_checkpoint_that_is_not_sound(visit, tmp_path):
-    """Its weights cut off; what else may be wrong with one is in test_checkpoints.py, and the page without it in test_views.py."""
+    """Its weights cut off; tests/models and tests/dashboard/compare have what else may be wrong with one."""
     shutil.copytree(
         serving.ROOT / "checkpoints", tmp_path / "checkpoints", ignore=shutil.ignore_patterns("training.safetensors")
     )

@@ -68,7 +68,10 @@ def test_the_step_moves_the_bars_and_redraws_no_heatmap(dashboard):
     dashboard.page.evaluate("""() => {
       const react = Plotly.react;
       window.__drawn = [];
-      Plotly.react = (chart, data, layout, ...rest) => { __drawn.push(chart.meta.name); return react(chart, data, layout, ...rest); };
+      Plotly.react = (chart, data, layout, ...rest) => {
+        __drawn.push(chart.meta.name);
+        return react(chart, data, layout, ...rest);
+      };
     }""")
     dashboard.slider.press("ArrowRight")
     dashboard.slider.press("ArrowRight")

@@ -36,7 +36,8 @@ def test_nothing_runs_off_the_side(dashboard):
 
 def test_two_maps_are_subtracted_whatever_the_third_shows(dashboard):
     dashboard.open(
-        "/?target=One+text+for+all%3A+Luong+general%27s&kind=Self-attention+of+the+encoder&difference=Luong+general+minus+Bahdanau",
+        "/?target=One+text+for+all%3A+Luong+general%27s&kind=Self-attention+of+the+encoder"
+        "&difference=Luong+general+minus+Bahdanau",
         8,
     )
     assert dashboard.page.locator(".st-key-difference input").input_value() == "Luong general minus Bahdanau"

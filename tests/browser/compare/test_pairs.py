@@ -90,7 +90,8 @@ def test_four_columns_stay_whole(page):
 
 def whole(page, across: int) -> None:
     boxes = page.page.evaluate("""() => ['.part', '.said', '.st-key-chart-step .cell'].map((what) =>
-      [...document.querySelectorAll(what)].map((one) => { const box = one.getBoundingClientRect(); return [box.left, box.top]; }))""")
+      [...document.querySelectorAll(what)].map((element) => element.getBoundingClientRect())
+        .map((box) => [box.left, box.top]))""")
     heads, said, steps = boxes
     assert len({left for left, _ in heads}) == len({left for left, _ in steps}) == across
     for part, (head, text, step) in enumerate(zip(heads, said, steps)):

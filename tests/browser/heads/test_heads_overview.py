@@ -68,10 +68,12 @@ def test_the_pointer_brings_out_a_row_and_a_column_and_asks_nobody(shared, trace
 
 
 LINES = """() => [...document.querySelectorAll('.st-key-chart-closeup .threads path')].map((path) => {
-  const { width, height, x, y } = path.getBoundingClientRect(), chart = path.closest('.plot'), box = chart.getBoundingClientRect();
+  const { width, height, x, y } = path.getBoundingClientRect();
+  const chart = path.closest('.plot'), box = chart.getBoundingClientRect();
   const { xaxis, yaxis } = chart._fullLayout;
   return { count: path.getAttribute('d').split('M').length - 1, left: x - box.left - xaxis._offset - xaxis.l2p(0),
-    right: x + width - box.left - xaxis._offset - xaxis.l2p(1), over: y - box.top - yaxis._offset, under: y + height - box.top - yaxis._offset - yaxis._length };
+    right: x + width - box.left - xaxis._offset - xaxis.l2p(1), over: y - box.top - yaxis._offset,
+    under: y + height - box.top - yaxis._offset - yaxis._length };
 })"""
 
 

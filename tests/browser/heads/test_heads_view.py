@@ -98,9 +98,11 @@ def test_each_head_is_measured(dashboard):
 # Pressed in the browser itself once something is measured: on a busy machine all may be before a press from here
 # arrives. One button, whose words change, not two.
 STOP = """() => {
-    const named = words => [...document.querySelectorAll('[data-testid="stMainBlockContainer"] button')].filter(b => b.innerText.trim() === words)
+    const buttons = [...document.querySelectorAll('[data-testid="stMainBlockContainer"] button')]
+    const named = words => buttons.filter(button => button.innerText.trim() === words)
     const [stop] = named('Stop')
-    if (!stop || named('Measure each head').length || !document.body.innerText.includes('heads measured so far')) return false
+    if (!stop || named('Measure each head').length) return false
+    if (!document.body.innerText.includes('heads measured so far')) return false
     stop.click()
     return true
 }"""

@@ -71,7 +71,8 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
         (TRAIN, "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"),
         (
             ("train", "--pair", "xx-yy", "--mechanism", "bahdanau", "--data", "/nowhere"),
-            "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, sst2, or give files of your own",
+            "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, sst2, or give files "
+            "of your own",
         ),
         ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be positive and finite; got 0"),
         ((*TRAIN, "--threads", "0"), f"argument --threads: must be a whole number of at least 1; got '0'; {SEE}"),
@@ -112,8 +113,8 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
         (
             (*TRAIN, "--set", "reach=3"),
             "reach is neither an option of bahdanau (width, embedding_width, dropout, attention_dropout, cell) "
-            "nor a training setting (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, beta2, average, "
-            "consistency, word_dropout, piece_dropout, augment, ngrams, vocabulary, seed)",
+            "nor a training setting (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, "
+            "beta2, average, consistency, word_dropout, piece_dropout, augment, ngrams, vocabulary, seed)",
         ),
         (
             (*TRAIN, "--start", "/nowhere"),

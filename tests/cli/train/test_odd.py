@@ -1,4 +1,4 @@
-"""`python -m attnviz train` on sentences that no model reads, full discs, tokenizers of other text, and runs that lost a file."""
+"""`python -m attnviz train` on odd input: sentences that no model reads, full discs, other tokenizers, lost files."""
 
 import signal
 
@@ -108,7 +108,7 @@ def test_a_full_disc_is_one_line_and_the_last_good_model_stays(train, tmp_path, 
 
 
 def test_a_vocabulary_is_at_most_what_was_asked_for(train, tmp_path):
-    """Few sentences have fewer pieces, and the same command must serve the next mechanism; also after a restart it is said."""
+    """Few sentences have fewer pieces, and the same command must serve the next mechanism; after a restart too."""
     pairs = tiny.sentences(60, 9)
     assert train(pairs, "--set", "vocabulary=2000")[0] == 0
     path = tmp_path / "out" / "en-fr" / "tokenizer.json"

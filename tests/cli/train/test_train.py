@@ -30,7 +30,7 @@ def test_a_card_says_what_its_run_began_with(train, data, tmp_path, monkeypatch)
 
 
 def test_the_corpora_of_a_pair(train, data, tmp_path, monkeypatch):
-    """Trained, started again when finished, refused with other settings, then from the start; data from the environment."""
+    """Trained, started again when finished, refused with other settings, then anew; data from the environment."""
     monkeypatch.setenv("ATTNVIZ_DATA", str(data))
     options = ("--seed", 5, "--threads", 1, "--limit", 80, "--set", "cell=lstm", "--set", "dropout=0.2")
     status, out, err = train(*options)
@@ -47,7 +47,8 @@ def test_the_corpora_of_a_pair(train, data, tmp_path, monkeypatch):
     assert card["settings"]["vocabulary"] == 120 and card["best"]["val_bleu_lc"] == card["history"][0]["val_bleu_lc"]
     assert card["command"] == (
         "python -m attnviz train --pair en-fr --mechanism bahdanau --data DIR --limit 80 --epochs 1 --batch-tokens 200 "
-        "--seed 5 --threads 1 --set width=16 --set embedding_width=16 --set vocabulary=120 --set cell=lstm --set dropout=0.2"
+        "--seed 5 --threads 1 --set width=16 --set embedding_width=16 --set vocabulary=120 --set cell=lstm "
+        "--set dropout=0.2"
     )
     weights = checkpoints.fingerprint("en-fr/bahdanau", tmp_path / "out")
     (folder / "card.json").unlink()
@@ -55,8 +56,10 @@ def test_the_corpora_of_a_pair(train, data, tmp_path, monkeypatch):
     assert checkpoints.fingerprint("en-fr/bahdanau", tmp_path / "out") == weights
     status, _, err = train("--seed", 6)
     assert status == 2 and err.splitlines()[-1] == (
-        f"python -m attnviz train: {folder} holds a training run with different settings (seed 5, now 6; options {card['settings']['options']}, now "
-        "{'dropout': 0.3, 'width': 16, 'embedding_width': 16}); give the same again, use --restart, or choose another --out"
+        f"python -m attnviz train: {folder} holds a training run with different settings (seed 5, now 6; "
+        f"options {card['settings']['options']}, now "
+        "{'dropout': 0.3, 'width': 16, 'embedding_width': 16}); give the same again, use --restart, or choose another "
+        "--out"
     )
     assert train("--seed", 6, "--restart")[0] == 0 and card_of(tmp_path)["seed"] == 6
 

@@ -92,7 +92,7 @@ def test_the_slider_says_what_a_step_is(show, kind, meaning):
     app = run(show=show, kind=KINDS[kind])
     assert (
         app.slider(key="step").label
-        == f"{'Row' if show == ['Transformer'] and kind == 'encoder' else 'Step'} (1 to {app.session_state['last scene of compare'].steps}): {meaning}"
+        == f"{'Row' if show == ['Transformer'] and kind == 'encoder' else 'Step'} (1 to {scene(app).steps}): {meaning}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The page by Streamlit's own test driver: other pairs, mechanisms that a pair lacks, linked sentences, damaged models."""
+"""The page by Streamlit's test driver: other pairs, mechanisms that a pair lacks, linked sentences, damaged models."""
 
 import other_pairs
 import pytest

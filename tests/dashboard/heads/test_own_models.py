@@ -49,7 +49,7 @@ def drawn(app: AppTest) -> None:
     ],
 )
 def test_every_panel_of_every_kind(folder, family, counts):
-    """Layers and heads are those of the trace, and a layer that one kind has and another has not is left for one that is there."""
+    """Layers and heads are those of the trace; a layer that the next kind lacks is left for one that it has."""
     app = own(folder, family)
     assert app.selectbox(key="kind").options == [KINDS[kind] for kind in counts]
     for kind, heads in counts.items():

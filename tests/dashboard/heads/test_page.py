@@ -1,4 +1,4 @@
-"""The page of heads run by Streamlit's own test driver: every panel, every kind of attention, for a translator and a classifier."""
+"""The page of heads by Streamlit's test driver: every panel and kind of attention, a translator and a classifier."""
 
 import html
 

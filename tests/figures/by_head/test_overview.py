@@ -23,7 +23,8 @@ DRAW = """async (text) => {
     window.found = [];
     Plotly.purge(plot);
     await Plotly.newPlot(plot, data, layout);
-    for (const event of ["plotly_hover", "plotly_click"]) plot.on(event, ({ points }) => found.push(points[0].customdata));
+    for (const event of ["plotly_hover", "plotly_click"])
+      plot.on(event, ({ points }) => found.push(points[0].customdata));
 }"""
 KINDS = ("cross", "encoder", "decoder")
 

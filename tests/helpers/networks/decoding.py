@@ -53,11 +53,17 @@ def close(found, wanted):
     torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
 
 
+def scores(model, source, hypotheses, penalty):
+    """Log-probability / length ** penalty of each of some hypotheses of one length, from `forward` alone."""
+    tokens = torch.tensor(hypotheses)  # (N, T)
+    inputs = torch.cat([torch.full((len(tokens), 1), BOS), tokens[:, :-1]], dim=1)
+    log_probs = torch.log_softmax(model(source.expand(len(tokens), -1), inputs)[0], dim=-1)
+    return (log_probs.gather(-1, tokens[..., None]).sum((1, 2)) / tokens.shape[1] ** penalty).tolist()
+
+
 def score(model, source, tokens, penalty):
-    """Log-probability / length ** penalty of one hypothesis, from `forward` alone."""
-    inputs = torch.tensor([[BOS, *tokens[:-1]]])
-    log_probs = torch.log_softmax(model(source, inputs)[0][0], dim=-1)
-    return sum(log_probs[t, token].item() for t, token in enumerate(tokens)) / len(tokens) ** penalty
+    """The same of one hypothesis."""
+    return scores(model, source, [tokens], penalty)[0]
 
 
 def greedy_ids(model, source):

@@ -1,4 +1,4 @@
-"""Heads of models for the transformers library switched off, against weights set to zero by hand; what readers predict."""
+"""Heads of models for the transformers library switched off, against weights set to zero by hand."""
 
 import families
 import pytest
@@ -13,7 +13,7 @@ from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 TEXT, TARGET = "The black dog.", "Le chien noir."
-# family -> kind -> its values: path of the module in layer {}, rows of its weights that are values (all of them but in GPT-2)
+# family -> kind -> the module of its values in layer {}
 VALUES = {
     "bert": {"encoder": "bert.encoder.layer.{}.attention.self.value"},
     "distilbert": {"encoder": "transformer.layer.{}.attention.v_lin"},
@@ -111,7 +111,8 @@ def test_a_family_whose_layers_share_weights_says_that_no_head_can_be_switched_o
         ablation.heads(found)
     assert (
         str(error.value)
-        == f"{found.name} (albert): heads of its family cannot be switched off: it is not known here where in its layers they end"
+        == f"{found.name} (albert): heads of its family cannot be switched off: it is not known here where in its "
+        "layers they end"
     )
 
 
@@ -121,7 +122,7 @@ def test_readers_and_writers_are_all():
 
 @pytest.mark.parametrize("name", ["ConvBertModel", "DiffLlamaModel", "BitNetModel"])
 def test_what_reads_more_than_heads_is_not_cut_into_them(tmp_path, name):
-    """ConvBERT lays a convolution beside its heads, DiffLlama takes differences of heads, BitNet has a norm over all of them."""
+    """ConvBERT lays a convolution beside its heads, DiffLlama subtracts heads, BitNet has a norm over all."""
     cls, (tokenizer, _) = getattr(transformers, name), (made := families.wordpiece())
     settings = {
         "hidden_size": 32,

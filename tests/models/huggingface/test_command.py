@@ -31,7 +31,8 @@ def test_on_the_command_line_a_reader(folder, load, capsys):
     assert run(capsys, "trace", TEXT, "--model", f"hf:{folder('gpt2')}", "--target", "x") == (
         2,
         "",
-        f"python -m attnviz trace: hf:{folder('gpt2')} reads a text and produces none, so it takes no target and no beam\n",
+        f"python -m attnviz trace: hf:{folder('gpt2')} reads a text and produces none, "
+        "so it takes no target and no beam\n",
     )
 
 

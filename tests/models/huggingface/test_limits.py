@@ -44,7 +44,7 @@ def test_one_token(load):
 
 @every
 def test_the_limit_is_the_models(load, family):
-    """As many tokens as it has positions pass through it; of one more the message says how many there are and may be."""
+    """As many tokens as it has positions pass; of one more the message says how many there are and may be."""
     found = load(family)
     added = sum(token.special for token in found.trace("n").source)
     assert len(found.trace(text(found, LIMIT)).source) == LIMIT and added == {

@@ -88,7 +88,7 @@ def test_code_in_the_folder_is_never_run(bert):
 
 @pytest.mark.parametrize("beside", [None, "tokenizer_config.json", "spiece.model"])
 def test_no_tokenizer(bert, beside):
-    """The library may make an empty one then, to which every word is unknown. beside : a file that is none for a BERT."""
+    """The library may make an empty one then, to which every word is unknown. beside : a file of no use to a BERT."""
     for file in ("tokenizer.json", "tokenizer_config.json"):
         if file != beside:
             (bert / file).unlink()

@@ -13,7 +13,7 @@ from attnviz.studies.faithfulness.measure import summary
 
 
 def test_a_value_is_over_all_tokens_and_its_interval_over_sentences():
-    """Two sentences with 1 of 1 and 1 of 3 tokens: 2 of 4; samples of two sentences have 1 of 1, 2 of 4 or 1 of 3 of them."""
+    """Two sentences with 1 of 1 and 1 of 3 tokens: 2 of 4; samples of two sentences have 1 of 1, 2 of 4 or 1 of 3."""
     found = summary([(1.0, 1), (1.0, 3)])
     assert found["value"] == 0.5 and found["tokens"] == 4
     assert (found["low"], found["high"]) == (0.3333, 1.0)

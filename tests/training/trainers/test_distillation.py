@@ -1,4 +1,4 @@
-"""Knowledge distillation: what teachers say, the n-grams of sentences that they speak of, and a trainer that learns from them."""
+"""Knowledge distillation: what teachers say, n-grams of sentences, and a trainer that learns from them."""
 
 import numpy as np
 import pytest

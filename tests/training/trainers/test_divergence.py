@@ -67,7 +67,8 @@ def test_weights_that_fp16_cannot_hold_are_not_saved(tmp_path, value):
             tmp_path / NAME, Config("bahdanau", 9), {"fine": torch.zeros(2), "start.bias": torch.tensor([1.0, value])}
         )
     assert str(caught.value) == (
-        "weights must be numbers below 65,504, which fp16 can hold; those of start.bias are not, so the model is not saved: "
+        "weights must be numbers below 65,504, which fp16 can hold; those of start.bias are not, so the model is not "
+        "saved: "
         "train it again with a lower learning_rate"
     )
     assert not (tmp_path / NAME).exists()

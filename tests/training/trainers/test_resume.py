@@ -170,7 +170,8 @@ def test_settings_of_no_version_are_others(copy, corpus, settings):
     rewrite(place(copy), lambda tensors, record: record.update(settings=settings))
     with pytest.raises(
         ValueError,
-        match="holds a training run with different settings; give the same again, use --restart, or choose another --out",
+        match="holds a training run with different settings; give the same again, use --restart, "
+        "or choose another --out",
     ):
         train(config(), corpus, copy, PAIR)
 
