@@ -16,7 +16,8 @@ FINDINGS = """async () => (await axe.run()).violations.map(
 REST = """() => document.querySelectorAll('.js-plotly-plot').length > 0 && !document.querySelector('[data-stale=true]')
   && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"""
 PAGES = {
-    "first": "/?tour=2&tables=true&show=Bahdanau&show=Luong+local&text=A+dog+runs.&target=One+text+for+all%3A+Bahdanau%27s",
+    "first": "/?tour=2&tables=true&show=Bahdanau&show=Luong+local&text=A+dog+runs."
+    "&target=One+text+for+all%3A+Bahdanau%27s",
     "presentation": "/?present=true&show=Bahdanau&text=A+dog+runs.",
     "heads": "/heads?text=A+dog+runs.&tables=true&off=cross+layer+2%2C+head+1",
     "inside": "/inside?text=A+dog+runs.",
