@@ -1,4 +1,4 @@
-"""Many people at one real server: the queue, sentences typed again, a model process that dies, an overload that passes."""
+"""Many people at one real server: the queue, a sentence typed again, a model process that dies, an overload."""
 
 import asyncio
 import os

@@ -1,0 +1,100 @@
+"""Bars, differences and statistics for slides and papers: what they name, and what they draw."""
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+import synthetic
+
+from attnviz import select, stats
+from attnviz.export import printed
+
+TRACE = synthetic.trace("The $5 dog <eos>", "Le chien & noir", kinds=("cross", "decoder"), heads=2, layers=2)
+GRID = select.select(TRACE)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg: bytes) -> list[str]:
+    return ["".join(node.itertext()).strip() for node in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+SECOND = synthetic.trace("The $5 dog <eos>", "Le chien & noir", seed=7, model="second", heads=2, layers=2)
+DIFFERENCE = GRID.weights - select.select(SECOND).weights
+PAPER = printed.Style()
+
+
+def statistics(**traces):
+    frames = {name: stats.of_grid(select.select(trace)) for name, trace in traces.items()}
+    return printed.of_statistics(traces, frames, 5, PAPER)
+
+
+def test_bars_say_which_step_of_which_sentence():
+    said = texts(printed.of_step(TRACE, GRID, 1, PAPER).save("svg"))
+    assert said[-4:] == [
+        "synthetic (synthetic): cross-attention, layer 2 of 2, mean of 2 heads",
+        "Step 2 of 5: ‘chien’",
+        "The $5 dog <eos>",
+        "→ Le chien & noir",
+    ]
+    assert {"source (attended to)", "attention weight", "$", "dog"} <= set(said)
+    written = [f"{weight:.2f}" for weight in GRID.weights[1] if weight >= 0.1]
+    assert written and all(weight in said for weight in written)
+
+
+def test_the_bars_are_as_high_as_the_weights():
+    axes = printed.of_step(TRACE, GRID, 1, PAPER).figure.axes[0]
+    assert [bar.get_height() for bar in axes.patches] == pytest.approx(GRID.weights[1].tolist())
+    assert axes.get_ylim()[0] == 0
+
+
+def test_a_difference_names_both_models_and_its_scale():
+    sheet = printed.of_difference(TRACE, SECOND, DIFFERENCE, GRID, ("A", "B"), PAPER)
+    said = texts(sheet.save("svg"))
+    title = "synthetic (synthetic) minus synthetic (second): cross-attention, layer 2 of 2, mean of 2 heads"
+    assert said[-3:] == [title, "The $5 dog <eos>", "→ Le chien & noir"]
+    assert {"◂ B", "A ▸", "difference of weights; –: more in B", "target (attends)"} <= set(said)
+    assert sheet.figure.axes[0].collections[0].get_array().tolist() == pytest.approx(DIFFERENCE.ravel().tolist())
+
+
+def test_clearly_negative_differences_carry_a_dash():
+    """In grey the two ends of the scale look the same."""
+    lines = printed.of_difference(TRACE, SECOND, DIFFERENCE, GRID, ("A", "B"), PAPER).figure.axes[0].lines
+    dashed = {(round(line.get_ydata()[0]), round(np.mean(line.get_xdata()))) for line in lines}
+    assert dashed == {tuple(cell) for cell in np.argwhere(DIFFERENCE < -0.05).tolist()} and dashed
+
+
+def test_statistics_draw_the_frames_and_uniform_attention():
+    figure = statistics(First=TRACE, Second=SECOND).figure
+    frame = stats.of_grid(GRID)
+    for axes, name in zip(figure.axes, ("entropy_nats", "max_weight", "effective_entropy"), strict=True):
+        first, second, uniform = axes.lines
+        assert first.get_ydata().tolist() == pytest.approx(frame[name].tolist())
+        assert first.get_xdata().tolist() == [1, 2, 3, 4, 5]
+        assert first.get_linestyle() != second.get_linestyle() and first.get_marker() != second.get_marker()
+        level = {"entropy_nats": np.log(5), "max_weight": 0.2, "effective_entropy": 5}[name]
+        assert uniform.get_ydata().tolist() == pytest.approx([level] * 5) and uniform.get_linestyle() == ":"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["First", "Second", "uniform attention"]
+
+
+def test_statistics_name_the_sentence_once_and_each_translation_where_they_differ():
+    other = synthetic.trace("The $5 dog <eos>", "Un chien", model="second")
+    same, apart = (texts(statistics(A=TRACE, B=trace).save("svg")) for trace in (SECOND, other))
+    title, sentence = "Attention by step (synthetic, second)", "The $5 dog <eos>"
+    start = same.index(title)
+    assert same[start : start + 3] == [title, sentence, "→ Le chien & noir"]
+    start = apart.index(title)
+    assert apart[start : start + 4] == [title, sentence, "A: → Le chien & noir", "B: → Un chien"]
+
+
+def test_no_picture_is_a_bitmap_and_each_is_the_same_bytes_again():
+    for make in (
+        lambda: printed.of_step(TRACE, GRID, 0, PAPER),
+        lambda: printed.of_difference(TRACE, SECOND, DIFFERENCE, GRID, ("A", "B"), PAPER),
+        lambda: statistics(A=TRACE, B=SECOND),
+    ):
+        drawn = make()
+        svg = drawn.save("svg")
+        assert not list(ElementTree.fromstring(svg).iter(f"{SVG}image")) and svg == make().save("svg") == drawn.save(
+            "svg"
+        )
+        assert b"/Subtype /Image" not in drawn.save("pdf")
