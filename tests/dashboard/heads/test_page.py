@@ -78,7 +78,7 @@ def test_a_link_opens_a_head_and_its_row():
     app = sound(run(layer="1", head="2", row="3"))
     heatmap, lines = cells(app, "closeup")
     grid = heads_scene(app).grid(0, 1)
-    assert "layer 1, head 2" in described(lines) and "Step 3," in lines["words"]
+    assert "layer 1, head 2" in described(lines) and "Row 3," in lines["words"]
     weights = np.array(heads_scene(app).trace.map("encoder", 0).weights[1])
     assert (
         np.array_equal(grid.weights, weights)
