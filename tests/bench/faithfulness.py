@@ -1,6 +1,7 @@
 """What tests of attention cost, on one core: integrated gradients, 100 permutations, an intervention.
 
-Processor time, the median of five runs, so that other work on the machine does not count.
+The exit status is 1 when permutations with uniform attention cost more than DECODES decodes, or integrated gradients
+more than SECONDS. Processor time, the median of five runs, so that other work on the machine does not count.
 """
 
 import statistics
@@ -17,6 +18,7 @@ from attnviz import faithfulness, inside, intervene  # noqa: E402
 from attnviz.networks import decode  # noqa: E402
 
 TEXT = "Two young girls are playing with a yellow ball in the park."  # 12 words
+DECODES, SECONDS = 10, 3
 MODELS = ("en-fr/bahdanau", "en-fr/luong-general", "en-fr/transformer")
 
 
@@ -29,7 +31,8 @@ def milliseconds(work, runs=5):
     return statistics.median(taken)
 
 
-def main():
+def main() -> int:
+    missed = False
     torch.set_num_threads(1)
     for name in MODELS:
         model = attnviz.load(name)
@@ -39,13 +42,17 @@ def main():
         permuted = milliseconds(lambda: list(faithfulness.variation(subject).itertuples()))
         print(f"{name}: {len(subject.source)} source and {len(subject.target)} target pieces")
         print(f"  one greedy decode            {once:7.0f} ms")
-        print(f"  100 permutations and uniform {permuted:7.0f} ms, {permuted / once:.1f} decodes")
+        print(f"  100 permutations and uniform {permuted:7.0f} ms, {permuted / once:.1f} decodes (at most {DECODES})")
+        missed |= permuted > DECODES * once
         changed = milliseconds(lambda: intervene.run(model, TEXT, intervene.Uniform()))
         print(f"  one intervention             {changed:7.0f} ms")
         print(f"  one step inside              {milliseconds(lambda: inside.step(model, trace, 5)):7.0f} ms")
         integrated = milliseconds(lambda: faithfulness.integrated_gradients(subject), runs=3)
+        missed |= integrated > 1000 * SECONDS
         print(f"  integrated gradients, all    {integrated:7.0f} ms, {faithfulness.gradients.POINTS} points")
+
+    return int(missed)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

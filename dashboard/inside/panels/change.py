@@ -4,7 +4,7 @@ import html
 
 import streamlit as st
 
-from attnviz import intervene
+from attnviz import function_words, intervene
 from attnviz.figures import labels
 from attnviz.intervene import Change, Scope
 from dashboard.browser.plot import plots
@@ -33,6 +33,7 @@ WHERE = {
     "function": "at steps of function words",
     "content": "at steps of content words",
 }
+_KINDS_OF_WORDS = ("function", "content")
 PARTS = {"all": "all cross-attention", "layer": "this layer", "head": "this head"}  # of a Transformer
 _TEMPERATURES = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)
 CAUTION = (
@@ -68,7 +69,7 @@ def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
     name = left.selectbox("Change", list(CHANGES), format_func=CHANGES.get, key="change", bind="query-params")
     where = middle.selectbox(
         "Where",
-        list(WHERE),
+        _places(current.columns[0].languages.target),
         format_func=WHERE.get,
         key="where",
         bind="query-params",
@@ -85,10 +86,16 @@ def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
     return name, {False: Scope(*scope), True: Scope(*scope, **place.get(part, {}))}
 
 
+def _places(language: str) -> list[str]:
+    """Where attention can be changed; function words are known in some languages only."""
+    listed = language in function_words.languages()
+    return [where for where in WHERE if listed or where not in _KINDS_OF_WORDS]
+
+
 def _scope(where: str) -> tuple[tuple[int, ...] | None, str | None]:
     """steps, words."""
     steps = (st.session_state["step"] - 1,) if where in ("step", BY_HAND) else None
-    return steps, where if where in ("function", "content") else None
+    return steps, where if where in _KINDS_OF_WORDS else None
 
 
 def _value(name: str, current: InsideScene) -> Change | None:

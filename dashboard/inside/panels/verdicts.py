@@ -19,6 +19,8 @@ from dashboard.markup import tables
 
 GRADIENT, LEFT_OUT, INTEGRATED = "gradient", "leave-one-out", "integrated"
 METHOD_TITLES = METHODS | {INTEGRATED: "integrated gradients, this step"}
+_PERMUTED = '<a href="https://aclanthology.org/N19-1357/">Jain and Wallace 2019</a>'
+_ERASED = '<a href="https://aclanthology.org/2020.acl-main.408/">DeYoung et al. 2020</a>'
 Tested = tuple[Column, FaithfulnessTests]
 
 
@@ -30,9 +32,9 @@ def verdict(column: Column, tests: FaithfulnessTests) -> str:
     return (
         f"<b>{html.escape(column.title)}.</b> "
         f"Permuting attention at a step moves its next-token distribution {moved}: median total variation "
-        f"{variation:.2f} of at most 1. Deleting the source tokens with the largest weights costs {own:.2f} of "
-        f"probability, deleting random ones {chance:.2f}. Both tests give the model unusual inputs. Neither alone "
-        "explains why it wrote a word."
+        f"{variation:.2f} of at most 1 (the test of {_PERMUTED}). Deleting the source tokens with the largest weights "
+        f"costs {own:.2f} of probability, deleting random ones {chance:.2f} (comprehensiveness, {_ERASED}). Both tests "
+        "give the model unusual inputs. Neither alone explains why it wrote a word."
     )
 
 
