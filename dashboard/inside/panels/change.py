@@ -66,10 +66,13 @@ def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
     """The name of the change, and where it applies: in a recurrent model (False) and in a Transformer (True)."""
     several = next((column for column in current.columns if column.several), None)
     left, middle, right = st.columns([2, 2, 2] if several else [2, 2, 0.01])
+    offered = places(current.columns[0].languages.target)
+    if st.session_state.get("where", "all") not in offered:  # of another pair
+        st.session_state["where"] = "all"
     name = left.selectbox("Change", list(CHANGES), format_func=CHANGES.get, key="change", bind="query-params")
     where = middle.selectbox(
         "Where",
-        _places(current.columns[0].languages.target),
+        offered,
         format_func=WHERE.get,
         key="where",
         bind="query-params",
@@ -86,7 +89,7 @@ def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
     return name, {False: Scope(*scope), True: Scope(*scope, **place.get(part, {}))}
 
 
-def _places(language: str) -> list[str]:
+def places(language: str) -> list[str]:
     """Where attention can be changed; function words are known in some languages only."""
     listed = language in function_words.languages()
     return [where for where in WHERE if listed or where not in _KINDS_OF_WORDS]

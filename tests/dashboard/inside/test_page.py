@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices.options import title
 from dashboard.inside import downloads
-from dashboard.inside.panels.change import CHANGES, PARTS, WHERE
+from dashboard.inside.panels.change import CHANGES, PARTS, WHERE, places
 from dashboard.pages import PAGES
 
 TEXT = "The black dog runs."
@@ -243,3 +243,7 @@ def test_a_text_that_cannot_be_shown(text, message):
 def test_the_navigation_has_the_page():
     page = next(page for page in PAGES if page.path == "inside")
     assert page.title == "Inside a step" and page.folder == "inside"
+
+
+def test_steps_of_function_words_need_a_list_of_them():
+    assert places("fr") == list(WHERE) and places("zxx") == ["all", "step"]
