@@ -118,6 +118,14 @@ def test_nor_in_the_folder_of_a_foreign_model(tmp_path, folder, make, file):
         ("t5", {"num_layers": 10**5}),
         ("t5", {"relative_attention_num_buckets": 10**9}),
         ("bart", {"max_position_embeddings": 10**9}),
+        ("bert", {"num_labels": 10**7}),
+        ("bert", {"model_type": "albert", "inner_group_num": 10**7, "embedding_size": 16}),
+        ("bert", {"model_type": "mobilebert", "num_feedforward_networks": 10**6}),
+        (
+            "bert",
+            {"model_type": "encoder-decoder", **{side: {"model_type": "bert"} for side in ("encoder", "decoder")}},
+        ),
+        ("bert", {"model_type": "x" * 10**5}),
     ],
 )
 def test_configs_of_foreign_models(tmp_path, folder, family, values):

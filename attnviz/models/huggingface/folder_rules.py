@@ -20,7 +20,7 @@ COMPILED = ("*.model", "*.spm", "*.bpe", "*.tiktoken")
 LAYERS, COUNT, WHOLE = 512, 4096, 2**31  # of the numbers in a config
 _NOT_SIZES = re.compile(r"_ids?$|theta|seed|^max_|_max_|length$|^n_positions$|^n_ctx$|token|version|timestamp")
 _LAYERS = re.compile(r"layers?$|^depths?$")
-_COUNTS = re.compile(r"heads?$|experts?|blocks?$|groups?$|buckets?$|window|chunk|kernel|stride|hash")
+_COUNTS = re.compile(r"heads?$|experts?|blocks?$|groups?$|buckets?$|labels$|types$|window|chunk|kernel|stride|hash")
 _NAMES_A_FILE = re.compile(r"_files?$|^auto_map$|^name_or_path$|^chat_template")
 
 

@@ -12,8 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attnviz.models.checks import weights_header
-from attnviz.models.huggingface import fetch, folder_rules
+from attnviz.models.huggingface import fetch, folder_rules, size_rules
 from attnviz.models.huggingface.base import LONGEST, HuggingFaceModel
 from attnviz.models.huggingface.encoder_decoder import EncoderDecoderModel
 from attnviz.models.huggingface.errors import ModelError, read, said_of
@@ -23,8 +22,6 @@ from attnviz.models.huggingface.tokenizers.load_tokenizer import SAFE, load_toke
 from attnviz.models.names import HUGGING_FACE, HuggingFaceName
 
 REQUIREMENT = "transformers>=5.23,<6"
-SPARE = 2**24  # numbers that a model may have beside those that its files hold, of which each may be PACKED in one
-PACKED = 16
 SINGLE_STACK_FIELDS = {"encoder": "attentions"}  # kind of map -> field of the output
 ENCODER_DECODER_FIELDS = {
     "cross": "cross_attentions",
@@ -54,7 +51,7 @@ def load(name: str) -> HuggingFaceModel:
         shapes = folder_rules.check(folder)
         config = read(full_name, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
         tokenizer = load_tokenizer(full_name, library, folder)
-        _check_size(full_name, library, config, shapes)
+        size_rules.check(full_name, library, config, _classes(config), shapes)
         model = _model(full_name, library, folder, config)
     pieces = read(full_name, "its table of pieces", lambda: model.get_input_embeddings().weight.shape[0])
     if len(tokenizer) > pieces:
@@ -98,25 +95,6 @@ def _quiet(library: ModuleType) -> Iterator[None]:
         log.set_verbosity(before)
         if bars:
             log.enable_progress_bar()
-
-
-def _check_size(name: str, library: ModuleType, config: Any, shapes: weights_header.Shapes) -> None:
-    """ModelError for a config that describes far more numbers than the files hold; such a model could fill the
-    memory."""
-    if type(config) not in library.AutoModel._model_mapping:
-        return
-
-    def described() -> int:
-        with torch.device("meta"):  # shapes without numbers
-            model = library.AutoModel.from_config(config)
-        return sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
-
-    promised, held = read(name, "the model", described), weights_header.numbers(shapes)
-    if promised > PACKED * held + SPARE:
-        raise ModelError(
-            f"{name}: its config.json describes a model of {promised:,} numbers and its files hold {held:,}; they do "
-            "not belong together"
-        )
 
 
 def _model(name: str, library: ModuleType, folder: Path, config: Any) -> nn.Module:
