@@ -38,7 +38,8 @@ def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
             ) from None
         if unknown := re.search(r"model type `([^`]+)`", str(error)):
             raise ModelError(
-                f"{name}: this version of the transformers library has no models of type {unknown[1]:.80}; a newer one may"
+                f"{name}: this version of the transformers library has no models of type {unknown[1]:.80}; a newer "
+                "one may"
             ) from None
         raise ModelError(f"{name}: {what} cannot be read: {one_line(error)}") from None
 

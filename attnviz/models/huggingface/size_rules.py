@@ -1,4 +1,4 @@
-"""Whether the model that a config describes can be the one whose weights lie beside it; found without making any weights."""
+"""Whether the weights beside a config can be those of the model that it describes; found without making any."""
 
 import contextlib
 import threading
@@ -35,8 +35,8 @@ def check(name: str, library: ModuleType, config: Any, kinds: list[str], shapes:
     promised, held = read(name, "the model", described), weights_header.numbers(shapes)
     if promised > PACKED * held + SPARE:
         raise ModelError(
-            f"{name}: its config.json describes a model of {promised:,} numbers and its files hold {held:,}; they do not "
-            "belong together"
+            f"{name}: its config.json describes a model of {promised:,} numbers and its files hold {held:,}; they do "
+            "not belong together"
         )
 
 
