@@ -19,6 +19,8 @@ from dashboard.choices.options import OWN, model
 from dashboard.choices.step_link import step_link
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables
 from dashboard.compare.choices import CompareChoices
+from dashboard.compare.confidence.caches import judge
+from dashboard.compare.confidence.sign import sign
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.compare.tour import panel as tour
 from dashboard.markup import card, terms
@@ -89,7 +91,7 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
 
 
 def _heatmap(column: Column, texts, dark: bool, present: bool) -> tuple:
-    words = captions.translation(column)
+    words = captions.translation(column) + sign(column.trace, judge(column.trace.model))
     if column.grid is None:
         return words + captions.no_attention(column, caches.context_width(column.trace.model)), None
     figure = pictures.heatmap(column, dark, texts=texts, scale=not present, written=False)

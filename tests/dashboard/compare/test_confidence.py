@@ -1,0 +1,55 @@
+"""The sign beside a translation, and why; none for a model without thresholds and for a forced text."""
+
+import json
+
+import pytest
+import tiny
+from compare_app import charts, run, sound
+
+from attnviz import confidence, loading
+from attnviz.models import checkpoints
+from dashboard.compare.confidence.sign import sign
+
+NAME = "en-fr/bahdanau"
+WORDS = confidence.TrainingWords.learn(["The black dog is running."])
+
+
+def judge(unusual, outside=1.0):
+    return confidence.Judge(confidence.Scale(0.0, {}, unusual, outside, -0.5), WORDS)
+
+
+@pytest.fixture(scope="module")
+def trace(root):
+    return loading.load(NAME, root).trace("The <b>Narita</b> is running.")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Tiny models, of which one has thresholds on its card."""
+    root = tiny.write_models(tmp_path_factory.mktemp("judged"))
+    scale = {"intercept": 9.0, "weights": {}, "unusual": 0.3, "outside": 0.8, "usual": -0.2}
+    path = root / NAME / "card.json"
+    checkpoints.write_json(path, checkpoints.read_json(path) | {"confidence": {"scale": scale}})
+    WORDS.save(root / "en-fr" / "words.txt.gz")
+    return root
+
+
+def test_reasons_are_escaped_and_the_risk_is_said(trace):
+    words = sign(trace, judge(0.1, 0.2))
+    assert words.startswith('<details class="sign outside"><summary>outside what this model has learnt</summary><ul>')
+    assert "<li>“Narita” is in no training sentence and was cut into" in words and "<b>" not in words
+    assert words.endswith("<li>Risk of a poor translation, estimated: 50%.</li></ul></details>")
+
+
+def test_no_sign(root, trace):
+    forced = loading.load(NAME, root).trace("The dog is running.", "Le chien court.")
+    assert sign(trace, None) == "" and sign(forced, judge(0.1)) == ""
+
+
+def test_the_page_shows_the_sign_of_the_model_that_has_thresholds(written, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(written))
+    app = run(text="The Narita is running.", show=["Bahdanau", "Luong (general)"])
+    sound(app)
+    cells = json.loads(charts(app)[0].proto.json)["cells"]
+    marked = ['<details class="sign' in cell["words"] for cell in cells]
+    assert marked.count(True) == 1, marked
