@@ -13,5 +13,5 @@ import stored  # noqa: E402
 from dashboard.server import index_page, warm_up  # noqa: E402
 from dashboard.session import caches  # noqa: E402
 
-caches.trace = stored.trace
+caches.trace, caches.ask = stored.trace, stored.ask
 app = st.App(str(ROOT / "dashboard" / "page.py"), lifespan=warm_up.lifespan, routes=index_page.routes)
