@@ -7,7 +7,6 @@ from source_files import DASHBOARD, LIBRARY, ROOT, TESTS, below_root, nodes
 LINES, FUNCTION_LINES, FILES = 250, 40, 11
 OF_THE_WHOLE = ("browser", "hostile")  # folders of tests that belong to no folder of the product
 MORE_FILES = {
-    "attnviz/training": 12,  # until the code that trains on everyday language has its own folder
     "tests/hostile": 15,
 }
 

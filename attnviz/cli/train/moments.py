@@ -32,7 +32,7 @@ def run(args: Namespace) -> None:
     from attnviz.cli.table import table
     from attnviz.data import corpora
     from attnviz.models.names import ModelName
-    from attnviz.training import moment_losses
+    from attnviz.training.trainers import moment_losses
 
     root, pair = arguments.root_folder(args), ModelName.parse(args.model).pair
     val = corpora.load(pair, arguments.data_folder(args)).val

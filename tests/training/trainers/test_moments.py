@@ -5,7 +5,7 @@ from runs import PAIR, config, same
 from attnviz import moments
 from attnviz.models import checkpoints
 from attnviz.moments import kept
-from attnviz.training.moment_losses import pack_spaced
+from attnviz.training.trainers.moment_losses import pack_spaced
 from attnviz.training.train import train
 
 NAME = f"{PAIR}/bahdanau"
