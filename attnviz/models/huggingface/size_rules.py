@@ -23,13 +23,13 @@ def check(name: str, library: ModuleType, config: Any, kinds: list[str], shapes:
 
     name : of the model. kinds : the classes of the library that may load it.
     """
-    known = [kind for kind in ("AutoModel", *kinds) if type(config) in getattr(library, kind)._model_mapping]
-    if not known:
+    classes = [kind for kind in ("AutoModel", *kinds) if type(config) in getattr(library, kind)._model_mapping]
+    if not classes:
         return
 
     def described() -> int:
         with torch.device("meta"), _parts_limited(PARTS + PARTS_A_TENSOR * len(shapes)):  # shapes without numbers
-            model = getattr(library, known[0]).from_config(config)
+            model = getattr(library, classes[0]).from_config(config)
         return sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
 
     promised, held = read(name, "the model", described), weights_header.numbers(shapes)
