@@ -17,6 +17,7 @@ from attnviz.mechanisms import ALL
 ROOM = 690  # px for text in a figure that is saved: a column of 720 px less its margins
 _SIZE, _LINE = 13, 18  # px of the type, from line to line
 _COLUMN = 0.56  # of the size of the type: the width of a letter, as a rule
+_DOWN = 14  # px from the edge: Plotly draws the first of several lines half above where it is told
 _AXIS = 22  # px for the name of an axis
 _KINDS = {
     "cross": "cross-attention",
@@ -85,10 +86,10 @@ def changes(figure: go.Figure, lines: Sequence[str], room: int = ROOM) -> dict:
     axes, margin = layout.get("meta", {}).get("axes", {}), layout["margin"]
     rise, below = 10 + _LINE * sum(map(len, shown)), _AXIS if "x" in axes else 0
     height = layout["height"] + rise + below
-    place = dict(x=0, xref="container", xanchor="left", y=1, yref="container", yanchor="top", pad=dict(l=2, t=6))
+    place = dict(x=0, y=1 - _DOWN / height, xref="container", yref="container", xanchor="left", yanchor="top")
     result = dict(
         height=height,
-        title=dict(text=text, font=dict(size=_SIZE), **place),
+        title=dict(text=text, font=dict(size=_SIZE), pad=dict(l=2, t=6), **place),
         margin=dict(t=margin["t"] + rise, b=margin["b"] + below, l=margin["l"] + _AXIS * ("y" in axes)),
     )
     if layout.get("legend", {}).get("yref") == "container":

@@ -49,6 +49,8 @@ def test_the_saved_heatmap_holds_the_tokens(shared, tmp_path):
     sentence = shared.page.locator(".st-key-text input").input_value()
     assert "Bahdanau · additive (en-fr/bahdanau): cross-attention" in texts and sentence in texts
     assert any(text.startswith("→ Le ") for text in texts)
+    [title] = (node for node in ElementTree.fromstring(svg).iter() if node.get("class") == "gtitle")
+    assert float(title.get("y")) >= 12  # the baseline of its first line: none of it is cut
     assert shared.page.evaluate("document.querySelector('.row-outline').style.border").split(" ")[-1] not in svg
 
 
