@@ -82,7 +82,8 @@ def show(session: MutableMapping) -> None:
 
 
 def _words(value) -> set[str]:
-    texts = set()
+    """What the address may call a value; of several chosen options, what it may call each."""
+    texts = set().union(*map(_words, value)) if isinstance(value, list | tuple) else set()
     for words in _WORDS:
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             texts.add(words(value))

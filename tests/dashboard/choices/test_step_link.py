@@ -29,3 +29,9 @@ def test_the_mean_of_heads_is_no_head():
 
 def test_without_attention_there_is_no_step_to_open():
     assert link(0, "fixed-context") == "<p></p>"
+
+
+def test_the_default_mechanisms_are_no_mistake():
+    from dashboard.shell.link_notes import _words
+
+    assert "Transformer" in _words(["bahdanau", "transformer"])
