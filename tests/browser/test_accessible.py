@@ -15,7 +15,8 @@ FINDINGS = """async () => (await axe.run()).violations.map(
   (rule) => `${rule.impact} ${rule.id}: ${rule.nodes.map((node) => node.html.slice(0, 120)).join(" ")}`)"""
 REST = """() => document.querySelectorAll('.js-plotly-plot').length > 0 && !document.querySelector('[data-stale=true]')
   && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'
-  && [...document.querySelectorAll('[data-testid=stElementContainer]')].every((one) => getComputedStyle(one).opacity === '1')"""
+  && [...document.querySelectorAll('[data-testid=stElementContainer]')]
+    .every((one) => getComputedStyle(one).opacity === '1')"""
 PAGES = {
     "first": "/?tour=2&tables=true&show=Bahdanau&show=Luong+local&text=A+dog+runs."
     "&target=One+text+for+all%3A+Bahdanau%27s",
