@@ -2,15 +2,13 @@
 
 import json
 
+import judged
 import pytest
-import tiny
 from compare_app import charts, run, sound
 
 from attnviz import confidence, loading
-from attnviz.models import checkpoints
 from dashboard.compare.confidence.sign import sign
 
-NAME = "en-fr/bahdanau"
 WORDS = confidence.TrainingWords.learn(["The black dog is running."])
 
 
@@ -20,18 +18,7 @@ def judge(unusual, outside=1.0):
 
 @pytest.fixture(scope="module")
 def trace(root):
-    return loading.load(NAME, root).trace("The <b>Narita</b> is running.")
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """Tiny models, of which one has thresholds on its card."""
-    root = tiny.write_models(tmp_path_factory.mktemp("judged"))
-    scale = {"intercept": 9.0, "weights": {}, "unusual": 0.3, "outside": 0.8, "usual": -0.2}
-    path = root / NAME / "card.json"
-    checkpoints.write_json(path, checkpoints.read_json(path) | {"confidence": {"scale": scale}})
-    WORDS.save(root / "en-fr" / "words.txt.gz")
-    return root
+    return loading.load(judged.NAME, root).trace("The <b>Narita</b> is running.")
 
 
 def test_reasons_are_escaped_and_the_risk_is_said(trace):
@@ -42,12 +29,12 @@ def test_reasons_are_escaped_and_the_risk_is_said(trace):
 
 
 def test_no_sign(root, trace):
-    forced = loading.load(NAME, root).trace("The dog is running.", "Le chien court.")
+    forced = loading.load(judged.NAME, root).trace("The dog is running.", "Le chien court.")
     assert sign(trace, None) == "" and sign(forced, judge(0.1)) == ""
 
 
-def test_the_page_shows_the_sign_of_the_model_that_has_thresholds(written, monkeypatch):
-    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(written))
+def test_the_page_shows_the_sign_of_the_model_that_has_thresholds(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(judged.write_models(tmp_path / "models")))
     app = run(text="The Narita is running.", show=["Bahdanau", "Luong (general)"])
     sound(app)
     cells = json.loads(charts(app)[0].proto.json)["cells"]

@@ -1,0 +1,25 @@
+"""A click on the sign beside a translation says why."""
+
+import judged
+import pytest
+import serving
+
+
+@pytest.fixture(scope="module")
+def judged_address(tmp_path_factory):
+    root = judged.write_models(tmp_path_factory.mktemp("judged") / "models")
+    with serving.server(ATTNVIZ_CHECKPOINTS=str(root)) as address:
+        yield address
+
+
+def test_a_click_says_why(visit, judged_address):
+    dashboard = visit(judged_address)
+    dashboard.open("/?text=The+Narita+is+running.&show=Bahdanau", charts=3)
+    sign = dashboard.page.locator("details.sign")
+    assert sign.locator("summary").inner_text() == "outside what this model has learnt"
+    reason = sign.locator("li").first
+    assert not reason.is_visible()
+    sign.locator("summary").click()
+    reason.wait_for(state="visible")
+    assert any(text.startswith("“Narita” is in no training sentence") for text in sign.locator("li").all_inner_texts())
+    assert dashboard.errors == []
