@@ -19,7 +19,7 @@ def available(root: str | Path | None = None) -> list[str]:
     """The names (`pair/mechanism`) of the checkpoints below `root`; by default those that come with the project."""
     from attnviz.models import checkpoint_files
 
-    return checkpoint_files.names(Path(root) if root else checkpoint_files.ROOT)
+    return checkpoint_files.available(root)
 
 
 def load(name: str, root: str | Path | None = None):
@@ -30,7 +30,7 @@ def load(name: str, root: str | Path | None = None):
     """
     from attnviz import loading
 
-    return loading.load(name, Path(root) if root else None)
+    return loading.load(name, root)
 
 
 def __getattr__(name: str):

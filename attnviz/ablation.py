@@ -17,6 +17,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from attnviz.arguments import checked
 from attnviz.heads import Head
 from attnviz.models.huggingface.single_stack import Prediction
 from attnviz.models.model import Model, TextError
@@ -24,6 +25,7 @@ from attnviz.networks.projections import Projection
 from attnviz.trace import Trace
 
 
+@checked
 def heads(model: Model) -> list[Head]:
     """Every head that can be switched off, by kind and layer; [] without multi-head attention.
 
@@ -60,6 +62,7 @@ def _gate(gates: Tensor, _projection: nn.Module, arguments: tuple[Tensor]) -> tu
     return ((contexts * gates.to(contexts).unsqueeze(-1)).flatten(-2),)
 
 
+@checked
 def switch_off(model: Model, off: Iterable[Head]) -> Model:
     """The same model without some heads; its name lists them.
 
@@ -106,6 +109,7 @@ class Effect:
         return self.log_probs and self.log_probs[1] - self.log_probs[0]
 
 
+@checked
 def effect(model: Model, off: Sequence[Head], text: str, target: str | None = None) -> Effect:
     """Switch heads off and compare. The output is `target`, or what the model produces (a greedy translation, a label).
 
@@ -130,6 +134,7 @@ class Importance(NamedTuple):
     total: int
 
 
+@checked
 def importance(
     model: Model, text: str, target: str | None = None, only: Sequence[Head] | None = None
 ) -> Iterator[Importance]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from attnviz.arguments import checked
 from attnviz import patterns, select, stats
 from attnviz.patterns import PATTERNS, Layout, Pattern
 from attnviz.select import Grid
@@ -29,6 +30,7 @@ class Head(NamedTuple):
         return f"{self.kind} {self.layer}.{self.head}"
 
 
+@checked
 def table(
     trace: Trace,
     kind: str | None = None,
@@ -61,14 +63,16 @@ def table(
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
+@checked
 def most_like(frame: pd.DataFrame, pattern: str, count: int = 5) -> pd.DataFrame:
     """The `count` rows of a `table` with the highest values in one column, a pattern's score for instance, highest
     first."""
     if pattern not in frame:
-        raise ValueError(f"the table must have the column {pattern}; got {', '.join(frame)}")
+        raise ValueError(f"the table must have the column {pattern:.80}; got {', '.join(frame)}")
     return frame[frame[pattern].notna()].sort_values(pattern, ascending=False, kind="stable").head(count)
 
 
+@checked
 def jensen_shannon(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The Jensen-Shannon distance between distributions (..., K) -> (...): 0 if they are equal, 1 if they share no key.
 
@@ -80,6 +84,7 @@ def jensen_shannon(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.sqrt(np.clip(divergence, 0, 1))
 
 
+@checked
 def distances(trace: Trace, heads: Sequence[Head]) -> pd.DataFrame:
     """The mean over the queries of the Jensen-Shannon distance between every two heads, 0 to 1.
 
@@ -96,6 +101,7 @@ def distances(trace: Trace, heads: Sequence[Head]) -> pd.DataFrame:
     return pd.DataFrame(matrix, labels, labels)
 
 
+@checked
 def nearest(trace: Trace, head: Head) -> pd.DataFrame:
     """The other heads of the same kind, sorted by their distance (see `distances`) from one head, the nearest first.
 
@@ -113,6 +119,7 @@ def nearest(trace: Trace, head: Head) -> pd.DataFrame:
     return frame.sort_values("jensen_shannon", kind="stable", ignore_index=True)
 
 
+@checked
 def weights_of(trace: Trace, head: Head) -> np.ndarray:
     """The weights (Q, K) of one head. ValueError if the trace does not have it."""
     attention = trace.map(head.kind, head.layer)
@@ -148,6 +155,7 @@ class Disagreement:
         return int(np.nanargmax(self.distances)) if np.isfinite(self.distances).any() else None
 
 
+@checked
 def disagreement(a: Grid, b: Grid) -> Disagreement:
     """The disagreement of two maps. ValueError unless queries and keys are the same (see `select.difference`)."""
     select.difference(a, b)

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from attnviz import mechanisms
+from attnviz import arguments, mechanisms
 from attnviz.models import checkpoints
 from attnviz.models.classifier import Classifier
 from attnviz.models.model import Model
@@ -12,7 +12,7 @@ from attnviz.models.trained import Trained
 from attnviz.models.translator import Translator
 
 
-def load(name: str, root: Path | None = None) -> Model:
+def load(name: str, root: str | Path | None = None) -> Model:
     """The checkpoint `name` below `root` (this project's own by default), or after `hf:` a model for the transformers
     library.
 
@@ -26,7 +26,7 @@ def load(name: str, root: Path | None = None) -> Model:
         from attnviz.models.huggingface import load as huggingface
 
         return huggingface.load(without_prefix(name))
-    return load_checkpoint(name, root)
+    return load_checkpoint(name, None if root is None else arguments.path("root", root))
 
 
 def load_checkpoint(name: str, root: Path | None = None) -> Trained:

@@ -16,14 +16,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from attnviz.arguments import checked
 from attnviz import patterns
 from attnviz.trace import AttentionMap, Trace
 
 SELF = ("encoder", "decoder")
 
 
+@checked
 def matrices(maps: Sequence[np.ndarray]) -> np.ndarray:
     """Weights (H, Q, Q) of each layer, the first layer first -> R (L, Q, Q), R[l] after layer l; rows sum to 1."""
+    maps = [np.asarray(layer) for layer in maps]
     if any(layer.ndim != 3 or layer.shape[1:] != maps[0].shape[:0:-1] for layer in maps):
         raise ValueError(
             f"maps must be square, (H, Q, Q) with one Q in all layers; got {[layer.shape for layer in maps]}"
@@ -35,6 +38,7 @@ def matrices(maps: Sequence[np.ndarray]) -> np.ndarray:
     return np.array(rolled)
 
 
+@checked
 def rollout(trace: Trace, kind: str = "encoder") -> Trace:
     """The same trace with the rollout up to each layer as its maps, one head each, to be drawn and measured like any
     map.
@@ -55,6 +59,7 @@ def rollout(trace: Trace, kind: str = "encoder") -> Trace:
     return replace(trace, maps=tuple(AttentionMap(kind, layer, weights[None]) for layer, weights in enumerate(rolled)))
 
 
+@checked
 def by_distance(trace: Trace, kind: str = "encoder") -> pd.DataFrame:
     """The share of each layer's weight at each distance from the query's own place, all heads and queries together.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from attnviz.arguments import checked
 from attnviz.trace import SIDES, AttentionMap, Token, Trace, notebook
 
 
@@ -58,6 +59,7 @@ class Grid:
         return notebook.document(repr(self), (), table)
 
 
+@checked
 def words(trace: Trace) -> Trace:
     """The same trace with words as tokens: weights SUMMED over key pieces and AVERAGED over query pieces.
 
@@ -140,6 +142,7 @@ def _pool(weights, queries, keys):
     return sums / np.diff(queries, append=weights.shape[1])[:, None]
 
 
+@checked
 def select(
     trace: Trace,
     kind: str = "cross",
@@ -180,6 +183,7 @@ def select(
     return grid if special else _without_special(grid)
 
 
+@checked
 def mean(trace: Trace, kind: str, heads: Sequence[tuple[int, int]], words: bool = False, special: bool = True) -> Grid:
     """The mean of chosen heads, each (layer, head), as one map. words, special and errors : as of `select`.
 
@@ -215,6 +219,7 @@ def _without_special(grid):
     )
 
 
+@checked
 def difference(a: Grid, b: Grid) -> np.ndarray:
     """The weights of a minus those of b, (Q, K), from -1 to 1. ValueError unless queries and keys are the same."""
     for name in ("queries", "keys"):

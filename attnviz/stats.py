@@ -7,6 +7,7 @@ A statistic of the mean of heads is not the mean of the heads' statistics. `step
 import numpy as np
 import pandas as pd
 
+from attnviz.arguments import checked
 from attnviz.select import Grid
 from attnviz.trace import Trace
 from attnviz.trace.checks import TOLERANCE
@@ -27,7 +28,8 @@ _STEPS = ("model", "mechanism", "kind", "layer", "head", "step", "token", "argma
 _WEIGHTS = ("model", "kind", "layer", "head", "query", "query_token", "key", "key_token", "weight")
 
 
-def rows(weights, threshold: float = 0.1, visible=None) -> pd.DataFrame:
+@checked
+def rows(weights: np.ndarray, threshold: float = 0.1, visible: np.ndarray | None = None) -> pd.DataFrame:
     """Every statistic of weights (Q, K), one row a query. visible : (Q, K) bool; all True unless given.
 
     entropy_nats, entropy_bits   -sum a ln a and -sum a log2 a, with 0 ln 0 = 0
@@ -50,6 +52,7 @@ def rows(weights, threshold: float = 0.1, visible=None) -> pd.DataFrame:
     return pd.DataFrame(_integers(measured), index=pd.RangeIndex(len(weights), name="query"))
 
 
+@checked
 def steps(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
     """`rows` for every map, layer, head and step of a trace, with its tokens and special_mass, the weight on special
     keys."""
@@ -73,6 +76,7 @@ def steps(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
     return _frame(parts, _STEPS, model=trace.model, mechanism=trace.mechanism)
 
 
+@checked
 def of_grid(grid: Grid, threshold: float = 0.1) -> pd.DataFrame:
     """`rows` for one grid, with its tokens. special_mass : on special keys shown.
 
@@ -97,6 +101,7 @@ def of_grid(grid: Grid, threshold: float = 0.1) -> pd.DataFrame:
     )
 
 
+@checked
 def summary(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
     """Mean and population standard deviation over the steps, for every map, layer, head and statistic of a trace."""
     return summarise(steps(trace, threshold))
@@ -112,6 +117,7 @@ def means(weights, visible, threshold: float = 0.1) -> dict[str, np.ndarray]:
     return {name: np.array([_mean(measured[name]) for measured in heads]) for name in STATISTICS}
 
 
+@checked
 def summarise(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean and population standard deviation of each statistic in a frame of `steps` or `of_grid`, or several joined.
 
@@ -136,6 +142,7 @@ def summarise(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+@checked
 def weights(trace: Trace) -> pd.DataFrame:
     """Every weight of a trace, one a row, with its tokens: the data of all heatmaps."""
     parts = []
@@ -240,6 +247,4 @@ def _check(weights, visible, threshold):
     for wanted, bad in problems:
         if bad.any():
             row = int(bad.argmax())
-            raise ValueError(
-                f"weights of every row must {wanted}; got {np.round(weights[row], 4).tolist()} in row {row}"
-            )
+            raise ValueError(f"weights of every row must {wanted}; got {weights[row].round(4).tolist()} in row {row}")

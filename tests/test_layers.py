@@ -12,6 +12,7 @@ from source_files import DASHBOARD, LIBRARY, ROOT, below_root, imports, nodes, s
 # The packages and the modules at the root of the library, the ground floor first. Each may import those above it in
 # this list, never those below. Beside each: the packages from elsewhere that it may use, the standard library apart.
 LAYERS = {
+    "arguments": "numpy",
     "storage": "",
     "attention": "torch",
     "mechanisms": "",
@@ -51,7 +52,8 @@ ORDER = list(LAYERS)
 DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files"}
 # Packages and modules that reach no torch, so that they are imported at once.
 LIGHT = (
-    "storage trace gold function_words select stats alignment patterns heads rollout across figures reading export"
+    "arguments storage trace gold function_words select stats alignment patterns heads rollout across figures reading"
+    " export"
 ).split()
 LIGHT_MODULES = ("data.limits", "data.readers", "data.tasks", "models.names", "models.checkpoint_files")
 LIGHT_MODULES += ("service.request", "service.embedded", "service.frames")

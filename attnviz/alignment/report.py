@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from attnviz import arguments
+from attnviz.arguments import checked
 from attnviz.alignment.links import Counts, argmax, count, diagonal
 from attnviz.alignment.words import HeadOrMean, on_words
 from attnviz.gold import LinkedPair
@@ -13,6 +15,7 @@ from attnviz.trace import Trace
 SHIFTS = (-1, 0, 1)  # rows by which `report` moves the weights
 
 
+@checked
 def measure(
     traces: Sequence[Trace], pairs: Sequence[LinkedPair], rule: Callable = argmax, shift: int = 0
 ) -> pd.DataFrame:
@@ -30,6 +33,7 @@ def measure(
     )
 
 
+@checked
 def best_head(
     traces: Sequence[Trace], pairs: Sequence[LinkedPair], rule: Callable = argmax, shift: int = 0
 ) -> tuple[Counts, list[HeadOrMean]]:
@@ -55,6 +59,7 @@ def best_head(
     return total, chosen
 
 
+@checked
 def report(translator, pairs: Sequence[LinkedPair], rule: Callable = argmax) -> dict | None:
     """The alignment section of a card, by forced decoding of the pairs' targets. None without pairs or attention.
 
@@ -66,6 +71,8 @@ def report(translator, pairs: Sequence[LinkedPair], rule: Callable = argmax) -> 
     shifted                  the same with rows shifted by one step, -1 and 1
     diagonal                 the rates of the diagonal, which needs no model
     """
+    if not callable(getattr(translator, "trace", None)) or hasattr(translator, "shape"):  # matrices have a trace, too
+        raise ValueError(f"translator must be a model that traces; got {arguments.shown(translator)}")
     traces = [_forced(translator, pair) for pair in pairs]
     frame = measure(traces, pairs, rule)
     if frame.empty:

@@ -1,7 +1,10 @@
 """The settings of a run over a corpus."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from attnviz import arguments
+from attnviz.arguments import Checked
 from attnviz.models.tracing import batches
 
 KEEP = ("statistics", "weights")
@@ -9,21 +12,25 @@ SHARD = 512  # sentences that are computed and written together, whatever the nu
 
 
 @dataclass(frozen=True)
-class CorpusConfig:
+class CorpusConfig(Checked):
     """models : names, see `attnviz.load`. input : a file, see sources.py. keep : some of KEEP. root : of checkpoints.
 
     batch_size : sentences that go through a model together. beam : for sentences without a target. Raises ValueError.
     """
 
     models: tuple[str, ...]
-    input: str
+    input: str | Path
     batch_size: int = batches.BATCH
     beam: int = 1
     keep: tuple[str, ...] = ("statistics",)
-    root: str | None = None
+    root: str | Path | None = None
     shard: int = SHARD
 
     def __post_init__(self):
+        super().__post_init__()
+        for name in ("input", "root"):
+            if getattr(self, name) is not None:
+                arguments.path(name, getattr(self, name))
         if not self.models or len(set(self.models)) != len(self.models):
             raise ValueError(f"models must be different names, at least one; got {', '.join(self.models) or 'none'}")
         if not self.keep or not set(self.keep) <= set(KEEP):

@@ -15,6 +15,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
+from attnviz import arguments
+from attnviz.arguments import checked
 from attnviz.storage import atomic
 from attnviz.corpus import manifest
 from attnviz.corpus import sources
@@ -36,8 +38,9 @@ class Progress:
     errors: tuple[tuple[str, int, str], ...] = ()
 
 
+@checked
 def run(
-    config: CorpusConfig, folder: Path, workers: int = 1, resume: bool = False, ray: str | None = None
+    config: CorpusConfig, folder: str | Path, workers: int = 1, resume: bool = False, ray: str | None = None
 ) -> Iterator[Progress]:
     """Compute into `folder`, and yield the progress after every shard.
 
@@ -46,7 +49,7 @@ def run(
     time: what is written stays.
     Raises ValueError for impossible settings, or another run in the folder; OSError for files.
     """
-    path = Path(config.input)
+    path, folder = Path(config.input), arguments.path("folder", folder)
     records = sources.count(path)
     made = manifest.of(config, records)
     manifest.begin(folder, made, resume)

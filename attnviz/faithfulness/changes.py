@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from attnviz.arguments import checked
 from attnviz import function_words, intervene
 from attnviz.faithfulness.subject import Labelled, Subject
 from attnviz.function_words import OTHER
@@ -21,6 +22,7 @@ CHANGES: tuple[Change, ...] = (
 )
 
 
+@checked
 def preserved(subject: Subject, changes: Sequence[Change] = CHANGES) -> pd.DataFrame:
     """One row a target token and change: columns step, token, kind, change, preserved, total_variation. Moradi et al.
     2019.
@@ -53,6 +55,7 @@ def _kinds(subject: Subject) -> list[str]:
     return function_words.kinds(trace.translation, trace.target, language)
 
 
+@checked
 def variation(subject: Subject, count: int = 100, seed: int = 0) -> pd.DataFrame:
     """One row a target token: columns step, token, max_weight, median, low, high, uniform. Jain and Wallace 2019, sec.
     4.2.1.
@@ -61,6 +64,8 @@ def variation(subject: Subject, count: int = 100, seed: int = 0) -> pd.DataFrame
     `count` permutations, run as one batch, with the quartiles; and with uniform attention (Wiegreffe and Pinter 2019).
     max_weight : the largest weight of the step. A large weight did not matter if moving it changes nothing.
     """
+    if count < 1:
+        raise ValueError(f"count must be at least 1; got {count}")
     rows = []
     for effect in subject.effects(Stacked(((Permuted(seed), count), (Uniform(), 1))), count + 1):
         *permuted, uniform = intervene.total_variation(effect.plain, effect.changed).tolist()

@@ -13,11 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from attnviz.arguments import checked
 from attnviz.faithfulness.subject import Subject
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the source tokens; DeYoung et al. 2020
 
 
+@checked
 def erasure(subject: Subject, importance: np.ndarray, shares: Sequence[float] = SHARES) -> pd.DataFrame:
     """One row a target token and share: columns step, share, count, comprehensiveness, sufficiency (of probability, -1
     to 1).
@@ -26,7 +28,7 @@ def erasure(subject: Subject, importance: np.ndarray, shares: Sequence[float] = 
     share of those that may be erased, rounded, at least 1. ValueError for another shape, or a share that is not above 0
     and at most 1.
     """
-    size = len(subject.source)
+    importance, size = np.asarray(importance), len(subject.source)
     if importance.shape != (len(subject.target), size):
         raise ValueError(f"importance must have shape {(len(subject.target), size)}; got {importance.shape}")
     if not all(0 < share <= 1 for share in shares):
@@ -59,6 +61,7 @@ def _kept(subject: Subject, keep) -> list[int]:
     return [number for place, (number, token) in places if token.special or keep(place)]
 
 
+@checked
 def random_importance(subject: Subject, seed: int = 0) -> np.ndarray:
     """(T, S) random numbers from a seed: the baseline for any importance."""
     return np.random.default_rng(seed).random((len(subject.target), len(subject.source)))

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from captum.attr import InputXGradient, IntegratedGradients
 
+from attnviz.arguments import checked
 from attnviz.faithfulness.subject import Subject
 
 POINTS = 32  # of the path of integrated gradients
@@ -27,6 +28,7 @@ class Integrated(NamedTuple):
     delta: np.ndarray
 
 
+@checked
 def gradient_times_input(subject: Subject, steps: Sequence[int] | None = None) -> np.ndarray:
     """(T, S): gradient of log p(y_t) with respect to each source embedding, times that embedding, of all steps or of
     some."""
@@ -40,12 +42,15 @@ def _gradient_times_input(subject: Subject, step: int) -> np.ndarray:
     return products.detach().sum(-1)[0].numpy()
 
 
+@checked
 def integrated_gradients(subject: Subject, steps: Sequence[int] | None = None, points: int = POINTS) -> Integrated:
     """Gradients along the straight path from embeddings of zeros, times the way. Sundararajan et al. 2017, eq. 1.
 
     points : of the path (Gauss-Legendre). The baseline, zeros for every source token, is unlike any text the model has
     read.
     """
+    if points < 1:
+        raise ValueError(f"points must be at least 1; got {points}")
     rows = [_integrated(subject, step, points) for step in _steps(subject, steps)]
     return Integrated(np.stack([values for values, _ in rows]), np.array([delta for _, delta in rows]))
 
@@ -58,6 +63,7 @@ def _integrated(subject: Subject, step: int, points: int) -> tuple[np.ndarray, f
     return values.detach().sum(-1)[0].numpy(), float(delta)
 
 
+@checked
 def leave_one_out(subject: Subject) -> np.ndarray:
     """(T, S): log p(y_t) of the whole source, minus that without source token s (its id is deleted, the text is not
     read anew).
@@ -70,4 +76,8 @@ def leave_one_out(subject: Subject) -> np.ndarray:
 
 
 def _steps(subject: Subject, steps: Sequence[int] | None) -> Sequence[int]:
-    return range(len(subject.target)) if steps is None else steps
+    count = len(subject.target)
+    steps = range(count) if steps is None else steps
+    if not len(steps) or not 0 <= min(steps) <= max(steps) < count:
+        raise ValueError(f"steps must be from 0 to {count - 1}, at least one; got {list(steps)[:9]}")
+    return steps

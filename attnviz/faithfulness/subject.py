@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnviz.arguments import checked
 from attnviz import intervene
 from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD
@@ -107,6 +108,7 @@ class Labelled(Subject):
         yield intervene.effect_on_label(self.model.model, self.source, change, rows)
 
 
+@checked
 def subject(model: Translator | Classifier, text: str, target: str | None = None) -> Subject:
     """The subject for a text. target : the output to explain; None for the model's own (greedy translation, best
     label).

@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from attnviz import arguments
+from attnviz.arguments import checked
+
 FOLDER = Path(__file__).parent
 _LINK = re.compile(r"(\d*)-(\d*)(\?)?")
 
@@ -59,16 +62,17 @@ class LinkedPair:
         ]
 
 
+@checked
 def shipped(languages: str) -> tuple[LinkedPair, ...]:
     """The pairs that come with the project for two languages, such as en-fr; () if there are none."""
-    path = FOLDER / f"{languages}.txt"
+    path = arguments.path("languages", FOLDER / f"{languages}.txt")
     return read(path) if path.is_file() else ()
 
 
 def read(path: str | Path) -> tuple[LinkedPair, ...]:
     """The pairs of a file. ValueError names the file and the line of an error; OSError if there is no such file."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = arguments.path("path", path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}"
@@ -76,6 +80,7 @@ def read(path: str | Path) -> tuple[LinkedPair, ...]:
     return parse(text, str(path))
 
 
+@checked
 def parse(text: str, name: str = "the text") -> tuple[LinkedPair, ...]:
     """The pairs of a text in the format of README.md. name : of the text, for errors."""
     pairs = []

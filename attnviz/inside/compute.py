@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from attnviz.arguments import checked
 from attnviz.inside import parts, replay
 from attnviz.inside.values import Parts, Step, Window, softmax
 from attnviz.models.tracing import probabilities
@@ -13,6 +14,7 @@ CLOSE = 1e-4  # weights of a trace and of its replay may differ by so much
 
 
 @torch.inference_mode()
+@checked
 def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0) -> Step:
     """What one head of cross-attention did when `model` produced target token `step` (0-based) of `trace`.
 

@@ -1,5 +1,6 @@
 """A mechanism's formula with the numbers of one score and weight put in, in LaTeX."""
 
+from attnviz.arguments import checked
 from attnviz.inside.values import Step
 from attnviz import mechanisms
 
@@ -18,6 +19,7 @@ SUMS = {
 }
 
 
+@checked
 def formula(opened: Step, key: int) -> str:
     """LaTeX of the score and the weight of one key (0-based): symbols, then the largest terms, then the results.
 

@@ -7,6 +7,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from attnviz.arguments import checked
 from attnviz import stats
 from attnviz.attention import Additive, Attention, Concat, General, Local, dot_scores, scaled_dot_scores
 from attnviz.inside.values import Step, softmax
@@ -16,6 +17,7 @@ TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 
 
+@checked
 def temperatures(opened: Step, values: Sequence[float] = TEMPERATURES) -> pd.DataFrame:
     """One row a temperature, with columns temperature, entropy_nats and max_weight of the same scores divided by it."""
     weights = np.stack([opened.weights_at(value) for value in values])
@@ -23,6 +25,7 @@ def temperatures(opened: Step, values: Sequence[float] = TEMPERATURES) -> pd.Dat
     return measured[["entropy_nats", "max_weight"]].assign(temperature=list(values)).reset_index(drop=True)
 
 
+@checked
 def other_scores(opened: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
     """One query and its annotations through other score functions: columns score, trained_with, key, token, value,
     weight.
@@ -97,6 +100,7 @@ def _frame(opened: Step, score: str, trained_with: str | None, values: Tensor) -
     )
 
 
+@checked
 def spread(widths: Sequence[int] = WIDTHS, keys: int = 10, samples: int = 1000, seed: int = 0) -> pd.DataFrame:
     """How far dot products spread as vectors get wider, with the root of the width and without: SAMPLED, from no model.
 

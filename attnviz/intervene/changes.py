@@ -11,6 +11,8 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
+from attnviz.arguments import Checked
+
 TOLERANCE = 1e-3  # by which given weights may miss a sum of 1; it is divided out
 
 
@@ -22,7 +24,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(Checked):
     """A change of attention; the base of all. name : as in `str`. title : the change in words."""
 
     name: ClassVar[str]
@@ -98,8 +100,7 @@ class KeepLargest(Change):
 class Permuted(Change):
     """The same weights on other visible tokens, in an order drawn from the seed, the step and the layer.
 
-    Every row of a batch, and every head, has an order of its own: a batch of 100 rows is 100 permutations. Jain and
-    Wallace 2019.
+    Every row of a batch, and every head, has an order of its own. Jain and Wallace 2019.
     """
 
     name = "permuted"
@@ -120,8 +121,7 @@ class Permuted(Change):
 
 @dataclass(frozen=True)
 class LastOnly(Change):
-    """All weight on the last source token: the same context at every step, as in models without attention (compare Cho
-    et al. 2014)."""
+    """All weight on the last source token: the same context at every step (compare Cho et al. 2014)."""
 
     name = "last-only"
     title = "only the last source state"
@@ -141,6 +141,7 @@ class Temperature(Change):
     value: float
 
     def __post_init__(self):
+        super().__post_init__()
         if not 0 < self.value < float("inf"):  # nor NaN
             raise ValueError(f"temperature must be above 0; got {self.value}")
 
@@ -164,6 +165,7 @@ class Hide(Change):
     tokens: tuple[int, ...]
 
     def __post_init__(self):
+        super().__post_init__()
         if not self.tokens or min(self.tokens) < 0:
             raise ValueError(f"tokens must be places of source tokens, from 0; got {self.tokens}")
 
@@ -195,6 +197,7 @@ class Given(Change):
     weights: tuple[float, ...]
 
     def __post_init__(self):
+        super().__post_init__()
         if not self.weights or not min(self.weights) >= 0 or not abs(sum(self.weights) - 1) <= TOLERANCE:
             raise ValueError(f"weights must be at least 0 and sum to 1; got {self.weights}")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from attnviz.arguments import checked
 from attnviz.intervene import changes
 from attnviz.intervene.changes import Change, Given, Hide, Permuted, Temperature
 
@@ -28,6 +29,7 @@ READ: dict[str, Callable[[str], Change]] = {  # those that have a value
 }
 
 
+@checked
 def parse(text: str) -> Change:
     """The change of a text that `str` wrote: `uniform`, `permuted:3`, `temperature:0.5`, `hide:1,2`, `given:0.5,0.5`.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from attnviz.arguments import checked
 from attnviz import function_words
 from attnviz.intervene.changed import Changed, at, where_said
 from attnviz.intervene.changes import Change, Identity
@@ -39,6 +40,7 @@ class Outcome:
 
 
 @torch.inference_mode()
+@checked
 def run(model: Translator, text: str, change: Change, scope: Scope = Scope(), target: str | None = None) -> Outcome:
     """Translate under a change. target : the text that is forced; None for the model's own (greedy) translation.
 

@@ -6,13 +6,14 @@ from functools import partial
 
 from torch import Tensor, nn
 
+from attnviz.arguments import Checked
 from attnviz.attention import Reweigh
 from attnviz.function_words import CONTENT, FUNCTION
 from attnviz.intervene.changes import Change, Identity, Place
 
 
 @dataclass(frozen=True)
-class Scope:
+class Scope(Checked):
     """steps : from 0; None for all. words : only steps that produce a "function" or a "content" word.
     layer, head : of a Transformer, from 0; None for all layers, all heads of a layer.
     """
@@ -23,6 +24,7 @@ class Scope:
     head: int | None = None
 
     def __post_init__(self):
+        super().__post_init__()
         if self.words not in (None, FUNCTION, CONTENT):
             raise ValueError(f"words must be {FUNCTION}, {CONTENT} or None; got {self.words!r:.80}")
         if self.steps is not None and (not self.steps or min(self.steps) < 0):

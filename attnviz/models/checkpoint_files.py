@@ -11,6 +11,7 @@ import json
 import os
 from pathlib import Path
 
+from attnviz import arguments
 from attnviz.storage import json_text, regular_files
 from attnviz.storage.atomic import replace
 from attnviz.mechanisms import Config
@@ -30,6 +31,11 @@ class CheckpointError(ValueError):
 def names(root: Path = ROOT) -> list[str]:
     """Names (`pair/mechanism`) of the checkpoints below a folder, damaged ones included, in a stable order."""
     return sorted(path.parent.relative_to(root).as_posix() for path in Path(root).glob("*/*/config.json"))
+
+
+def available(root: str | Path | None = None) -> list[str]:
+    """`names` below a folder that a caller names. ValueError for what no folder can be called."""
+    return names(ROOT if root is None else arguments.path("root", root))
 
 
 def read_json(path: Path) -> dict:

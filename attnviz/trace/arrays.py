@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from attnviz import arguments
 from attnviz.trace import AttentionMap, Token, Trace
 
 # How far from 1 a row may sum in half precision: twice the rounding error of each type.
@@ -42,8 +43,9 @@ def from_arrays(
     log_probs : natural log of the probability of each target token; () when not known.
     """
     tokens, target = _strings("tokens", tokens), _strings("target", target)
+    arguments.check("kind", kind, str | None)
     kind = kind or ("cross" if target else "encoder")
-    if isinstance(special, str) or not isinstance(special, Collection):
+    if isinstance(special, str | bytes) or not isinstance(special, Collection) or hasattr(special, "detach"):
         raise ValueError(f"special must be a list of tokens; got {special!r:.60}")
     source, text = _tokens(tokens, special)
     produced, translation = _tokens(target, special)
@@ -55,7 +57,7 @@ def from_arrays(
         forced=bool(produced),
         source=source,
         target=produced,
-        log_probs=tuple(log_probs),
+        log_probs=log_probs,
         alternatives=(),
         maps=_maps(weights if isinstance(weights, Mapping) else {kind: weights}),
         start=Token(start, 0, 0, special=True),

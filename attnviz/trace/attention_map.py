@@ -26,7 +26,7 @@ class AttentionMap:
     weights: np.ndarray
 
     def __post_init__(self):
-        if self.kind not in KINDS:
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r:.80}")
         if not isinstance(self.layer, int) or isinstance(self.layer, bool) or self.layer < 0:
             raise ValueError(f"layer must be an integer of at least 0; got {self.layer!r:.80}")

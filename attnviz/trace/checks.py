@@ -1,6 +1,10 @@
 """Checks of a Trace and its maps. Each raises ValueError; the message says what was wanted and what came."""
 
+from collections.abc import Iterable
+
 import numpy as np
+
+from attnviz import arguments
 
 TOLERANCE = 1e-4  # how far from 1 the sum of a row, or a probability, may be
 
@@ -20,6 +24,11 @@ def rows(weights, name: str) -> None:
             f"{name} must sum to 1 over the keys of every row; "
             f"got {weights[head, query].sum():.4f} in head {head}, query {query}"
         )
+
+
+def numbers(name: str, values) -> tuple[float, ...]:
+    arguments.check(name, values, Iterable[float])
+    return tuple(map(float, values))
 
 
 def strings(trace) -> None:

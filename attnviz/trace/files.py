@@ -13,6 +13,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from attnviz import arguments
 from attnviz.storage import atomic, json_text, regular_files
 from attnviz.trace import Trace, limits
 
@@ -25,7 +26,8 @@ def save_trace(trace: Trace, path: str | Path) -> None:
 
     The file is written whole or not at all.
     """
-    path = Path(path)
+    arguments.check("trace", trace, Trace)
+    path = arguments.path("path", path)
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"path must end in {' or '.join(FORMATS)}; got {path.name!r:.80}")
     content = (
@@ -39,11 +41,12 @@ def load_trace(path: str | Path) -> Trace:
 
     ValueError if the file cannot be read or holds no valid trace.
     """
+    path = arguments.path("path", path)
     try:
         content = regular_files.read(path, limits.FILE)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
-    return unpack(content, Path(path).name)
+    return unpack(content, path.name)
 
 
 def pack(trace: Trace) -> bytes:

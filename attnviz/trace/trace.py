@@ -21,6 +21,8 @@ from dataclasses import MISSING, asdict, dataclass, fields
 
 import numpy as np
 
+from attnviz import arguments
+from attnviz.arguments import checked
 from attnviz.storage import json_text
 from attnviz.trace import checks, notebook
 from attnviz.trace.attention_map import SIDES, AttentionMap
@@ -63,7 +65,7 @@ class Trace:
             "source": tuple(self.source),
             "target": tuple(self.target),
             "maps": tuple(self.maps),
-            "log_probs": tuple(map(float, self.log_probs)),
+            "log_probs": checks.numbers("log_probs", self.log_probs),
             "alternatives": tuple(map(tuple, steps)),
         }
         for name, value in frozen.items():
@@ -80,18 +82,22 @@ class Trace:
         checks.steps(self)
         checks.maps(self)
 
+    @checked
     def queries(self, attention: AttentionMap) -> tuple[Token, ...]:
         """The tokens of the rows of a map of this trace."""
         return self.source if attention.kind == "encoder" or not self.target else self.target
 
+    @checked
     def keys(self, attention: AttentionMap) -> tuple[Token, ...]:
         """The tokens of the columns of a map of this trace."""
         return (self.start, *self.target[:-1]) if attention.kind == "decoder" and self.target else self.source
 
+    @checked
     def sides(self, attention: AttentionMap) -> tuple[str, str]:
         """What the rows and the columns of a map are, one word each: target, source or input."""
         return SIDES[attention.kind] if self.target or attention.kind == "encoder" else ("input", "input")
 
+    @checked
     def visible(self, attention: AttentionMap) -> np.ndarray:
         """bool (Q, K): True where a query can attend to a key.
 
@@ -105,10 +111,11 @@ class Trace:
         last = np.array([t + (shifted and token.pieces > 1) for t, token in enumerate(queries)])
         return np.arange(columns) <= last[:, None]
 
+    @checked
     def map(self, kind: str = "cross", layer: int = -1) -> AttentionMap:
         """The map of one kind and layer, counted from 0; -1 is the last layer. ValueError if there is none."""
         if not self.maps:
-            raise ValueError(f"{self.model} has no attention, so it has no map to show; got {kind}")
+            raise ValueError(f"{self.model} has no attention, so it has no map to show; got {kind:.80}")
         layers = {m.layer: m for m in self.maps if m.kind == kind}
         if layers and layer == -1:
             return layers[max(layers)]
@@ -116,7 +123,7 @@ class Trace:
             have = ", ".join(f"{m.kind} {m.layer}" for m in self.maps) or "none"
             raise ValueError(
                 f"map must be one that {self.model} has at the level of {self.level} ({have}); "
-                f"got {kind if layer == -1 else f'{kind} {layer}'}"
+                f"got {kind:.80}{'' if layer == -1 else f' {layer}'}"
             )
         return layers[layer]
 
@@ -179,6 +186,7 @@ class Trace:
     @classmethod
     def from_json(cls, text: str) -> "Trace":
         """The inverse of `to_json`; errors as of `from_dict`."""
+        arguments.check("text", text, str | bytes)
         try:
             values = json_text.parse(text)
         except ValueError as error:

@@ -126,7 +126,7 @@ def test_bad_json(text, wanted):
         (
             "log_probs",
             None,
-            "trace must have values of the types that to_dict() writes; 'NoneType' object is not iterable",
+            "log_probs must be a list, each a number; got None",
         ),
     ],
 )

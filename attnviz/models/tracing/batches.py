@@ -46,7 +46,7 @@ class Job:
 
 def kept(keep: Collection[str]) -> frozenset[str]:
     """What to keep of each trace. ValueError unless it is a tuple or list of at least one entry of KEEP."""
-    if isinstance(keep, str) or not keep or not set(keep) <= set(KEEP):
+    if not isinstance(keep, tuple | list | set | frozenset) or not keep or not all(name in KEEP for name in keep):
         raise ValueError(f"keep must be a tuple of some of {', '.join(KEEP)}; got {keep!r:.80}")
     return frozenset(keep)
 
@@ -60,6 +60,9 @@ def pairs(texts: Iterable[str], targets: Iterable[str | None] | None) -> Iterato
     """Each text with its target, or None. ValueError when one of the two ends before the other."""
     if isinstance(texts, str) or isinstance(targets, str):
         raise ValueError("texts and targets must be lists of strings; got one string")
+    for name, given in (("texts", texts), ("targets", () if targets is None else targets)):
+        if not isinstance(given, Iterable):
+            raise ValueError(f"{name} must be a list of strings; got {given!r:.80}")
     if targets is None:
         return ((text, None) for text in texts)
     return _pairs(texts, targets)

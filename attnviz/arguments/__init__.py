@@ -1,0 +1,148 @@
+"""Arguments of the functions that notebooks call: one of another type than is annotated is a ValueError, in a sentence.
+
+`checked` reads the annotations of a function, `Checked` those of a dataclass. Numbers of NumPy are numbers, and
+what NumPy can read as an array is one.
+"""
+
+import functools
+import inspect
+import numbers
+import os
+import sys
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Union
+
+SHOWN = 80  # characters of a value in an error
+LARGEST = 2**63  # of whole numbers
+PART, WHOLE = 255, 4095  # bytes of a name in a path, and of the path
+_SAID = {int: "a whole number", float: "a number", str: "text", bool: "True or False", type(None): "None"}
+_LISTS = (Sequence, Collection, Iterable, list, tuple)
+
+
+def checked(function: Callable) -> Callable:
+    """The function, which raises ValueError for an argument that is not of the type that its annotation says."""
+    signature, hints = inspect.signature(function), functools.cache(lambda: typing.get_type_hints(function))
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            check(name, value, hints().get(name, Any))
+        return function(*args, **kwargs)
+
+    return call
+
+
+class Checked:
+    """The base of a dataclass whose fields are checked as arguments are. Its `__post_init__` is to be called."""
+
+    def __post_init__(self):
+        hints = typing.get_type_hints(type(self))
+        for field in fields(self):
+            check(field.name, getattr(self, field.name), hints[field.name])
+
+
+def check(name: str, value: Any, hint: Any) -> None:
+    """ValueError unless the value is of the type `hint`."""
+    if not _is(value, hint):
+        raise ValueError(f"{name} must be {_said(hint)}; got {shown(value)}")
+
+
+def path(name: str, value: Any) -> Path:
+    """A path from what a caller gives as one. ValueError for what no file can be called."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or "\0" in text or not _fits(text):
+        raise ValueError(f"{name} must be the path of a file or a folder; got {shown(value)}")
+    return Path(text)
+
+
+def shown(value: Any) -> str:
+    """A value in one line of limited length."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # of any class, and of a number with more digits than Python writes
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def _fits(text: str) -> bool:
+    try:
+        encoded = os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return len(encoded) <= WHOLE and all(len(part) <= PART for part in encoded.split(os.fsencode(os.sep)))
+
+
+def _is(value: Any, hint: Any) -> bool:
+    if hint is Any:
+        return True
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(_is(value, choice) for choice in inner)
+    if origin is None:
+        return _is_of(value, type(None) if hint is None else hint)
+    if origin is Callable:
+        return callable(value)
+    if issubclass(origin, Mapping):
+        return isinstance(value, Mapping) and all(_is(entry, inner[1]) for entry in value.values())
+    return _is_list(value, origin, inner) if origin in _LISTS else isinstance(value, origin)
+
+
+def _is_list(value: Any, origin: Any, inner: tuple) -> bool:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) != 1:
+        return False
+    if not hasattr(value, "__len__"):  # an iterator, of which nothing is known before it is used
+        return origin is Iterable
+    if origin is tuple and inner[1:] != (Ellipsis,):
+        return len(value) == len(inner) and all(map(_is, value, inner))
+    return all(_is(entry, inner[0]) for entry in value)
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    if kind is bool:
+        return isinstance(value, bool) or type(value).__name__ == "bool_" or type(value).__module__ == "numpy.bool"
+    if kind is int:
+        return isinstance(value, numbers.Integral) and not isinstance(value, bool) and abs(value) < LARGEST
+    if kind is float:
+        too_large = isinstance(value, numbers.Integral) and abs(value) > sys.float_info.max
+        return isinstance(value, numbers.Real) and not isinstance(value, bool) and not too_large
+    if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
+        return _is_array(value)
+    if getattr(kind, "_is_protocol", False):
+        return all(hasattr(value, name) for name in (*kind.__annotations__, *vars(kind)) if not name.startswith("_"))
+    if not isinstance(value, kind):
+        return False
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        hints = typing.get_type_hints(kind)
+        return all(_is(entry, hints.get(name, Any)) for name, entry in zip(kind._fields, value))
+    return True
+
+
+def _is_array(value: Any) -> bool:
+    import numpy as np
+
+    try:
+        array = np.asarray(value)
+        return array.ndim > 0 and array.dtype.kind in "fiub"
+    except (ArithmeticError, RuntimeError, TypeError, ValueError):
+        return False
+
+
+def _said(hint: Any) -> str:
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Union, types.UnionType):
+        return " or ".join(map(_said, inner))
+    if origin is tuple and inner[1:] != (Ellipsis,):
+        return f"({', '.join(map(_said, inner))})"
+    if origin in _LISTS:
+        return f"a list, each {_said(inner[0])}"
+    if origin is not None:
+        return "a function" if origin is Callable else f"a {origin.__name__}"
+    named = getattr(hint, "__name__", str(hint))
+    article = "an" if named[0] in "AEIOUaeiou" else "a"
+    return _SAID.get(hint) or (
+        "None" if hint is None else "an array of numbers" if named == "ndarray" else f"{article} {named}"
+    )
