@@ -122,8 +122,8 @@ def best_or_end(rows: int) -> Choose:
     produced: list[list[int]] = [[] for _ in range(rows)]
 
     def choose(step: int, logits: Tensor) -> Tensor:
-        tokens = best(step, logits)
-        tokens[[row for row, pieces in enumerate(produced) if loops.at_end(pieces)]] = EOS
+        ended = [loops.at_end(pieces) is not None for pieces in produced]
+        tokens = best(step, logits).masked_fill(torch.tensor(ended, device=logits.device), EOS)
         for pieces, number in zip(produced, tokens.tolist()):
             pieces.append(number)
         return tokens
