@@ -15,7 +15,7 @@ def test_all_chapters_and_their_links(dashboard):
     for number, chapter in enumerate(CHAPTERS, 1):
         heading = page.get_by_role("heading", name=f"{number}. {chapter.title}")
         expect(heading).to_be_visible(timeout=WAIT)
-        expect(page.locator(".st-key-chart-chapter .main-svg").first).to_be_visible(timeout=WAIT)
+        expect(page.locator(".st-key-chart-chapter .plot:not([hidden]) .main-svg").first).to_be_visible(timeout=WAIT)
         page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
         expect(page.locator(".answer p")).to_be_hidden()
         page.locator(".answer summary").focus()

@@ -86,7 +86,7 @@ def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5
 def test_a_link_opens_a_model_of_ones_own_with_a_head_switched_off(dashboard, t5):
     dashboard.open(
         f"/heads?text={quote_plus(TEXT)}&model=A+Hugging+Face+model&own={quote_plus(str(t5))}&off=cross+layer+2%2C+head+1",
-        charts=CHARTS + 1,
+        charts=CHARTS + 2,  # heads of two kinds: the one on show and the one switched off
     )
     assert (
         "Change in log-probability of the original text"
