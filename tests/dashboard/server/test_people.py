@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import processes
 import pytest
@@ -30,7 +31,9 @@ def models(pid: int) -> int:
 
 
 def run(work):
-    return asyncio.run(asyncio.wait_for(work, WAIT))
+    """In a thread of its own: where browser tests ran before in this process, its main thread has a loop already."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, asyncio.wait_for(work, WAIT)).result()
 
 
 async def shown(client: Client, wanted: str) -> Answer:
