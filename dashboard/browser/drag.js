@@ -26,12 +26,15 @@ function build(row, { tokens, weights }) {
   }));
 }
 
+function set(row, { weights }) {
+  row.querySelectorAll("input").forEach((input, i) => { input.value = weights[i]; });
+}
+
 export default function ({ data, parentElement, setTriggerValue }) {
-  const row = parentElement.querySelector(".drag-bars"), shown = JSON.stringify(data);
-  if (row.shown !== shown) {
-    build(row, data);
-    row.shown = shown;
-  }
+  const row = parentElement.querySelector(".drag-bars"), tokens = JSON.stringify(data.tokens), weights = JSON.stringify(data.weights);
+  if (row.tokens !== tokens) build(row, data);
+  else if (row.weights !== weights) set(row, data); // the bar that is in use keeps the focus
+  Object.assign(row, { tokens, weights });
   relabel(row);
   row.oninput = () => relabel(row);
   row.onchange = () => setTriggerValue("weights", values(row));

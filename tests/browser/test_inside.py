@@ -33,9 +33,11 @@ def test_a_bar_is_moved_by_keyboard_and_stands_in_the_address(dashboard):
     page = dashboard.page
     page.goto(f"{dashboard.address}/inside?step=3&{ONE}&change=by+hand:+drag+the+bars")
     bar = page.get_by_role("slider", name="weight of source token 3, dog")
-    expect(bar).to_be_visible(timeout=WAIT)
+    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
+    page.wait_for_function("!document.querySelector('[data-stale=true]')")
     bar.press("End")
     page.wait_for_function("location.search.includes('given=')", timeout=WAIT)
+    expect(bar).to_be_focused()  # the next key moves the same bar
     numbers = page.locator(".st-key-given input").input_value().split(",")
     assert float(numbers[2]) == 1 and len(numbers) == page.locator(".drag-bars input").count()
     expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)

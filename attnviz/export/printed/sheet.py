@@ -104,9 +104,19 @@ def sheet(lines: Sequence[str], style: Style, body: float, draw: Callable[[Figur
             look = dict(color=style.colors.text, va="top", weight="bold" if bold else "normal", parse_math=False)
             figure.text(0.015, 1 - (0.3 + place) * step / height, text, **look)
         draw(figure)
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # laid out once: each format has the same places
+        _fix_places(figure)
     return Sheet(figure, style)
+
+
+def _fix_places(figure: Figure) -> None:
+    """Lays `figure` out once, so that each format has the same places.
+
+    The solver of the layout answers the same picture with other last digits in another place of memory: they are rounded away.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position([round(edge, 6) for edge in axes.get_position().bounds])
 
 
 def label_keys(axes, names: Sequence[str], style: Style) -> None:
