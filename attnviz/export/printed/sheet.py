@@ -111,7 +111,8 @@ def sheet(lines: Sequence[str], style: Style, body: float, draw: Callable[[Figur
 def _fix_places(figure: Figure) -> None:
     """Lays `figure` out once, so that each format has the same places.
 
-    The solver of the layout answers the same picture with other last digits in another place of memory: they are rounded away.
+    The layout's solver answers the same picture with other last digits in another place of memory: they are rounded
+    away.
     """
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
