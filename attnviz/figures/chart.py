@@ -19,14 +19,15 @@ _LEAST = 9  # px of the smallest type
 
 
 class Chart(go.Figure):
-    """A figure, with a `description` of what it shows (plain text, not escaped) and whether it is `dark`.
+    """A figure, with a `description` of what it shows (plain text, not escaped), whether it is `dark`, and the `name`
+    that it has on a page or in a file, once it has one.
 
-    Both are also in `layout.meta`, for the browser.
+    All are also in `layout.meta`, for the browser.
     """
 
-    def __init__(self, *args, description: str = "", dark: bool = False, **kwargs):
+    def __init__(self, *args, description: str = "", dark: bool = False, name: str = "", **kwargs):
         super().__init__(*args, **kwargs)
-        self._description, self._dark = description, dark
+        self._description, self._dark, self._name = description, dark, name
 
     @property
     def description(self) -> str:
@@ -35,6 +36,14 @@ class Chart(go.Figure):
     @property
     def dark(self) -> bool:
         return self._dark
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
 
     def show(self, renderer: str | None = None, **options) -> None:
         """Show the figure: in a notebook where Plotly finds one, else in a browser.
@@ -57,13 +66,13 @@ class Chart(go.Figure):
         opening.join(PATIENCE)
 
     def __reduce__(self):
-        """A copy keeps both."""
+        """A copy keeps all three."""
         _, (content,) = super().__reduce__()
-        return _copied, (content, self.description, self.dark)
+        return _copied, (content, self.description, self.dark, self.name)
 
 
-def _copied(content: dict, description: str, dark: bool) -> Chart:
-    return Chart(content, description=description, dark=dark)
+def _copied(content: dict, description: str, dark: bool, name: str) -> Chart:
+    return Chart(content, description=description, dark=dark, name=name)
 
 
 def large(figure: Chart, factor: float, most: float | None = None) -> Chart:
@@ -82,7 +91,8 @@ def large(figure: Chart, factor: float, most: float | None = None) -> Chart:
     layout["margin"] = {side: round(before[side] * factor) for side in "lrtb"} | {"pad": 0}
     layout["height"] = round(height + layout["margin"]["t"] + layout["margin"]["b"])
     _fit_names(layout.get("yaxis", {}), height)
-    large_chart = Chart(values["data"], layout, description=figure.description, dark=figure.dark, _validate=False)
+    said = dict(description=figure.description, dark=figure.dark, name=figure.name)
+    large_chart = Chart(values["data"], layout, **said, _validate=False)
     for part in (large_chart, large_chart.layout, *large_chart.data):
         part._validate = True
     return large_chart

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
 from attnviz.export.bundle import figure_name
 from attnviz.export import heading
+from attnviz.figures.chart import Chart
 from attnviz.figures.hover import CellTexts
 from attnviz.figures.theme import palette
 from dashboard.session import memory
 
 HALF = 440  # px of a column where two stand side by side
-Cell = tuple[str, go.Figure | None]  # words (HTML, escaped) and the figure below them, if there is one
+Cell = tuple[str, Chart | None]  # words (HTML, escaped) and the figure below them, if there is one
 
 _component = st.components.v2.component(
     "attnviz_plot",
@@ -58,22 +58,23 @@ def _base64(values: np.ndarray, form: str) -> str:
     return base64.b64encode(np.ascontiguousarray(values, dtype=form).tobytes()).decode()
 
 
-def _json(figure: go.Figure | None) -> str | None:
+def _json(figure: Chart | None) -> str | None:
     return figure and figure.to_json(validate=False)
 
 
 def named(
-    figure: go.Figure,
+    figure: Chart,
     name: str,
     dark: bool,
     rows: bool = False,
     heads: bool = False,
     lines: Sequence[str] | None = None,
-) -> go.Figure:
+) -> Chart:
     """The figure with what bridge.js wants to know: its name in saved files; rows : a click on a row goes to that step;
     heads : its cells are heads, and a click opens one. lines : above it when it is saved (`attnviz.export.heading`);
     its name, and what the page is about, unless given."""
     lines = lines or [name[:1].upper() + name[1:], *memory.heading(st.session_state)]
+    figure.name = name
     meta = {"name": figure_name(name), "label": name, "rows": rows, "heads": heads, "outline": palette(dark).outline}
     figure.layout.meta = meta | {"saved": heading.changes(figure, lines)} | figure.layout.meta
     return figure

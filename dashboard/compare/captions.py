@@ -9,7 +9,6 @@ import math
 from attnviz import reading
 from attnviz.figures import labels
 from attnviz.figures.wording import row_name
-from attnviz.mechanisms import MECHANISMS
 from dashboard.choices.options import kind_title
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.markup.text import output, quoted, removed, said
@@ -17,7 +16,7 @@ from dashboard.markup.text import output, quoted, removed, said
 
 def header(column: Column, ink: str, card: str) -> str:
     """Name and source of a mechanism, and its card; `ink` is its colour in all charts."""
-    mechanism = MECHANISMS[column.mechanism]
+    mechanism = column.mechanism
     return (
         f'<div class="part" style="--ink:{ink}"><h3>{html.escape(mechanism.title)}</h3>{card}'
         f'<p class="paper">{html.escape(mechanism.paper)}</p><p class="why">{html.escape(mechanism.words)}</p></div>'
@@ -51,7 +50,7 @@ def _windows(column: Column) -> str:
             f" Diamond: the place that the model predicts. It looks {column.windows[0][1]:g} tokens to either side, "
             "to the brackets."
         )
-    if MECHANISMS[column.mechanism].local and column.shown.level == "words":
+    if column.mechanism.local and column.shown.level == "words":
         return " Predicted places are among pieces: show pieces to see them."
     return ""
 
@@ -84,7 +83,7 @@ def _unknown(column: Column) -> str:
 def which(column: Column) -> str:
     """The map in words, with layer and head where there are several."""
     grid = column.grid
-    if len(MECHANISMS[column.mechanism].kinds) == 1:
+    if len(column.mechanism.kinds) == 1:
         return kind_title(grid.kind)
     heads = column.trace.map(grid.kind, grid.layer).weights.shape[0]
     head = f"mean of its {heads} heads" if grid.head is None else f"head {grid.head + 1} of {heads}"

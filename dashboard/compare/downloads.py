@@ -94,7 +94,7 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
         tables,
         manifest(current, cursor),
         sheets=sheets_drawn,
-        cards={column.trace.model: caches.card(column.trace.model) for column in current.columns},
+        cards={column.model: caches.card(column.model) for column in current.columns},
         lines=["Figures and data of attnviz", *current.heading],
     )
 
@@ -105,7 +105,7 @@ def manifest(current: CompareScene, cursor: Cursor) -> dict:
     if cursor.difference in current.differences:
         chosen["subtract"] = "true"
         chosen["difference"] = current.difference_title(cursor.difference)
-    models = [column.trace.model for column in current.columns]
+    models = [column.model for column in current.columns]
     packages = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
     return {
         "sentence": current.choices.text,

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 import pandas as pd
 
 from attnviz import alignment, gold, select, stats
-from attnviz.data.tasks import Task
 from attnviz.export import heading
 from attnviz.mechanisms import MECHANISMS
-from attnviz.models.names import ModelName
 from attnviz.select import Grid
 from attnviz.trace import Token, Trace
 from dashboard.choices import pairs
-from dashboard.choices.options import model, title
+from dashboard.choices.options import model
 from dashboard.compare.choices import CompareChoices
+from dashboard.shell import side_by_side
 from dashboard.shell.forced_text import Tracer, forced_text
-from dashboard.shell.problems import SceneError, check_text, sentence
+from dashboard.shell.side_by_side import ModelColumn, SideBySide
 
 Windows = Callable[[Trace], tuple[tuple[float, float], ...]]  # of local attention: (centre, reach) of each step
 
@@ -33,16 +32,14 @@ class Links:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class Column(ModelColumn):
     """One mechanism on the page.
 
-    trace : as computed. shown : the trace at the level shown, pieces or words. queries : the tokens of the steps.
-    grid, frame : the map and its statistics; None where there is no attention. links : gold links of the map, if there
-        are any. windows : of local attention, (centre, reach) of each row in keys from 0, where the keys are pieces.
+    shown : the trace at the level shown, pieces or words. queries : the tokens of the steps. grid, frame : the map and
+        its statistics; None where there is no attention. links : gold links of the map, if there are any. windows : of
+        local attention, (centre, reach) of each row in keys from 0, where the keys are pieces.
     """
 
-    mechanism: str
-    trace: Trace
     shown: Trace
     queries: tuple[Token, ...]
     grid: Grid | None
@@ -50,37 +47,18 @@ class Column:
     links: Links | None = None
     windows: tuple[tuple[float, float], ...] = ()
 
-    @property
-    def title(self) -> str:
-        return title(self.mechanism)
-
-    @property
-    def languages(self) -> Task:
-        """What its pair reads and writes."""
-        return ModelName.parse(self.trace.model).task
-
 
 @dataclass(frozen=True, eq=False)
-class CompareScene:
-    """All of the page. problems : mechanism -> why it is not shown."""
+class CompareScene(SideBySide[Column]):
+    """All of the page."""
 
     choices: CompareChoices
-    columns: tuple[Column, ...]
-    problems: dict[str, str]
 
     name = "the picture"
 
     @property
-    def text(self) -> str:
-        return self.choices.text
-
-    @property
     def heading(self) -> list[str]:
         return heading.of_statistics({column.title: column.shown for column in self.columns})[1:]
-
-    @property
-    def warnings(self) -> list[str]:
-        return [f"{title(mechanism)} is not shown. {problem}" for mechanism, problem in self.problems.items()]
 
     @property
     def differences(self) -> list[tuple[int, int]]:
@@ -139,21 +117,15 @@ def compose(choices: CompareChoices, tracer: Tracer, windows: Windows = lambda t
 
     Raises SceneError when nothing can be drawn.
     """
-    check_text(choices.text, bool(pairs.of(choices.pair).examples))
-    if not choices.mechanisms:
-        raise SceneError("Choose at least one mechanism on the left.")
-    columns, problems = [], {}
+    side_by_side.check(choices)
     target = forced_text(choices, tracer)
     linked = _linked(choices, target)
-    for mechanism in choices.mechanisms:
-        try:
-            trace = tracer(model(choices.pair, mechanism), choices.text, target, choices.beam)
-            columns.append(_column(mechanism, trace, choices, linked, windows))
-        except ValueError as error:  # what attnviz raises for a text, a checkpoint or a choice that cannot be shown
-            problems[mechanism] = sentence(str(error))
-    if not columns:
-        raise SceneError(" ".join(dict.fromkeys(problems.values())))
-    return CompareScene(choices, tuple(columns), problems)
+
+    def column(mechanism: str) -> Column:
+        trace = tracer(model(choices.pair, mechanism), choices.text, target, choices.beam)
+        return _column(mechanism, trace, choices, linked, windows)
+
+    return CompareScene(choices, *side_by_side.columns_of(choices.mechanisms, column))
 
 
 def _linked(choices: CompareChoices, target: str | None) -> gold.LinkedPair | None:
@@ -171,13 +143,13 @@ def _column(
     shown = select.words(trace) if choices.words else trace
     if not trace.maps:
         steps = tuple(token for token in shown.target if choices.special or not token.special)
-        return Column(mechanism, trace, shown, steps, None, None)
+        return Column(trace, shown, steps, None, None)
     several = len(MECHANISMS[mechanism].kinds) > 1
     kind, layer, head = (choices.kind, choices.layer, choices.head) if several else ("cross", -1, None)
     grid = select.select(shown, kind, layer, head, special=choices.special)
     links = _links(trace, grid, linked) if linked and kind == "cross" else None
     places = () if choices.words else windows(trace)[: len(grid.queries)]  # <eos> is last, and may be hidden
-    return Column(mechanism, trace, shown, grid.queries, grid, stats.of_grid(grid), links, places)
+    return Column(trace, shown, grid.queries, grid, stats.of_grid(grid), links, places)
 
 
 def _links(trace: Trace, grid: Grid, pair: gold.LinkedPair) -> Links:

@@ -7,7 +7,6 @@ import numpy as np
 from attnviz import heads, select, stats
 from attnviz.figures import labels
 from attnviz.figures.titles import TITLES, statistic_title
-from attnviz.mechanisms import MECHANISMS
 from dashboard.compare.captions import which
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.markup import tables
@@ -87,9 +86,7 @@ def comparison_table(scene: CompareScene) -> str:
     names = [name for name in stats.STATISTICS if name != "argmax"] + [special]
     rows = [(statistic_title(name), [cells.get((mechanism, name), "–") for mechanism in mechanisms]) for name in names]
     several = [
-        f"{column.title}: {which(column).lower()}"
-        for column in scene.columns
-        if len(MECHANISMS[column.mechanism].kinds) > 1
+        f"{column.title}: {which(column).lower()}" for column in scene.columns if len(column.mechanism.kinds) > 1
     ]
     caption = "Mean ± standard deviation over the steps, of the weights shown above" + "".join(
         f" ({text})" for text in several

@@ -12,7 +12,6 @@ from attnviz.figures import labels
 from attnviz.figures.per_step.bars import window_shapes
 from attnviz.figures.theme import lines
 from attnviz.figures.wording import row_sentence
-from attnviz.mechanisms import MECHANISMS
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import named, plots, stepped
 from dashboard.choices.options import OWN, model
@@ -80,9 +79,9 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
     with st.container(key="maps"):  # style.css lays its columns out: all in a row, or two and two
         for place, column in zip(_places(current), current.columns, strict=True):
             with place:
-                st.html(captions.header(column, ink[column.title], card.show(caches.card(column.trace.model))))
+                st.html(captions.header(column, ink[column.title], card.show(caches.card(column.model))))
                 if not present:
-                    st.markdown(f"${MECHANISMS[column.mechanism].formula}$")
+                    st.markdown(f"${column.mechanism.formula}$")
         cells = [_heatmap(column, text, dark, present) for column, text in zip(current.columns, texts, strict=True)]
         plots(cells, "heatmaps")
         _tables(current, tables.weights_table)
@@ -91,9 +90,9 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
 
 
 def _heatmap(column: Column, texts, dark: bool, present: bool) -> tuple:
-    words = captions.translation(column) + sign(column.trace, judge(column.trace.model))
+    words = captions.translation(column) + sign(column.trace, judge(column.model))
     if column.grid is None:
-        return words + captions.no_attention(column, caches.context_width(column.trace.model)), None
+        return words + captions.no_attention(column, caches.context_width(column.model)), None
     figure = pictures.heatmap(column, dark, texts=texts, scale=not present, written=False)
     if present:
         figure = figures.large(figure, *PRESENTED_MAP)

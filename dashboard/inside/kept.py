@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
+from attnviz.figures.chart import Chart
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell
 
@@ -18,7 +18,7 @@ _KEPT = "kept of inside"
 class Part:
     """figures : by the names that they have on the page. frame : None without numbers."""
 
-    figures: dict[str, go.Figure]
+    figures: dict[str, Chart]
     frame: pd.DataFrame | None
     traces: tuple[Trace, ...] = ()
 
@@ -38,7 +38,7 @@ def kept() -> Kept:
 
 def keep(panel: str, cells: Sequence[Cell], frames: Sequence[pd.DataFrame], traces: Sequence[Trace] = ()) -> None:
     """Say what a panel shows."""
-    figures = {figure.layout.meta["label"]: figure for _, figure in cells if figure is not None}
+    figures = {figure.name: figure for _, figure in cells if figure is not None}
     numbers = pd.concat(frames, ignore_index=True) if frames else None
     kept().parts[panel] = Part(figures, numbers, tuple(traces))
     kept().query = {key: st.query_params.get_all(key) for key in st.query_params}

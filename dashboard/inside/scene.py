@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 
-from attnviz.data.tasks import Task
 from attnviz.export import heading
-from attnviz.mechanisms import MECHANISMS, Mechanism
-from attnviz.models.names import ModelName
+from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid, select
 from attnviz.trace import Trace
-from dashboard.choices.options import OWN, model, title
+from dashboard.choices.options import OWN, model
+from dashboard.shell import side_by_side
 from dashboard.shell.forced_text import Tracer, forced_text
-from dashboard.shell.problems import SceneError, check_text, sentence
+from dashboard.shell.side_by_side import ModelColumn, SideBySide
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,10 @@ class InsideChoices:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class Column(ModelColumn):
     """One model on the page. layer, head : of its cross-attention; a recurrent model has one of each. target : the text
     that it was made to write, or None."""
 
-    model: str
-    trace: Trace
     layer: int
     head: int
     target: str | None
@@ -45,21 +42,9 @@ class Column:
         return self.trace.text
 
     @property
-    def title(self) -> str:
-        return title(ModelName.parse(self.model).mechanism)
-
-    @property
-    def mechanism(self) -> Mechanism:
-        return MECHANISMS[self.trace.mechanism]
-
-    @property
     def several(self) -> bool:
         """Has the model several layers and heads?"""
         return self.mechanism.multi_head
-
-    @property
-    def languages(self) -> Task:
-        return ModelName.parse(self.model).task
 
     @property
     def place(self) -> str:
@@ -72,27 +57,17 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class InsideScene:
-    """One text through several models. problems : mechanism -> why it is not shown."""
+class InsideScene(SideBySide[Column]):
+    """One text through several models."""
 
     choices: InsideChoices
-    columns: tuple[Column, ...]
-    problems: dict[str, str]
 
     name = "the step"
 
     @property
-    def text(self) -> str:
-        return self.choices.text
-
-    @property
     def heading(self) -> list[str]:
-        models = "; ".join(f"{column.title} ({column.trace.model}){column.place}" for column in self.columns)
+        models = "; ".join(f"{column.title} ({column.model}){column.place}" for column in self.columns)
         return [models, *heading.of_statistics({column.title: column.trace for column in self.columns})[1:]]
-
-    @property
-    def warnings(self) -> list[str]:
-        return [f"{title(mechanism)} is not shown. {problem}" for mechanism, problem in self.problems.items()]
 
     @property
     def steps(self) -> int:
@@ -107,22 +82,13 @@ class InsideScene:
 
 def compose(choices: InsideChoices, tracer: Tracer) -> InsideScene:
     """Trace the text with every chosen mechanism. Raises SceneError when there is nothing to open."""
-    check_text(choices.text)
-    if not choices.mechanisms:
-        raise SceneError("Choose at least one mechanism on the left.")
-    target, columns, problems = forced_text(choices, tracer), [], {}
-    for mechanism in choices.mechanisms:
-        try:
-            columns.append(_column(mechanism, choices, target, tracer))
-        except ValueError as error:  # what attnviz raises for a text or a checkpoint that cannot be shown
-            problems[mechanism] = sentence(str(error))
-    if not columns:
-        raise SceneError(" ".join(dict.fromkeys(problems.values())))
-    return InsideScene(choices, tuple(columns), problems)
+    side_by_side.check(choices)
+    target = forced_text(choices, tracer)
+    columns = side_by_side.columns_of(choices.mechanisms, lambda mechanism: _column(mechanism, choices, target, tracer))
+    return InsideScene(choices, *columns)
 
 
 def _column(mechanism: str, choices: InsideChoices, target: str | None, tracer: Tracer) -> Column:
-    name = model(choices.pair, mechanism)
-    several = MECHANISMS[mechanism].multi_head
-    layer, head = (choices.layer, choices.head) if several else (0, 0)
-    return Column(name, tracer(name, choices.text, target, choices.beam), layer, head, target)
+    trace = tracer(model(choices.pair, mechanism), choices.text, target, choices.beam)
+    layer, head = (choices.layer, choices.head) if MECHANISMS[mechanism].multi_head else (0, 0)
+    return Column(trace, layer, head, target)

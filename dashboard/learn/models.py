@@ -25,7 +25,7 @@ def trace(mechanism: str, text: str, target: str | None = None) -> Trace:
 
 def column(mechanism: str, text: str, target: str | None = None, layer: int = 0, head: int = 0) -> Column:
     """A model as the page of one step has it."""
-    return Column(model(PAIR, mechanism), trace(mechanism, text, target), layer, head, target)
+    return Column(trace(mechanism, text, target), layer, head, target)
 
 
 def state(*mechanisms: str, text: str = SENTENCE, **others: str) -> dict[str, str | list[str]]:

@@ -1,5 +1,7 @@
 """A figure in larger type: every font and margin, and rows that fit."""
 
+import pickle
+
 import grids
 import pytest
 
@@ -32,3 +34,11 @@ def test_a_factor_that_is_none_is_refused():
     with pytest.raises(ValueError) as error:
         figures.large(figures.heatmap(grids.dog()), 0)
     assert str(error.value) == "factor must be above 0; got 0"
+
+
+def test_a_copy_and_a_larger_one_keep_the_name():
+    chart = figures.heatmap(grids.dog())
+    assert chart.name == ""
+    chart.name = "heatmap Bahdanau"
+    for other in (pickle.loads(pickle.dumps(chart)), figures.large(chart, 1.5)):
+        assert (other.name, other.description, other.dark) == (chart.name, chart.description, chart.dark)

@@ -28,7 +28,7 @@ def scene(app: AppTest):
 
 
 def mechanisms(app: AppTest) -> list[str]:
-    return [column.mechanism for column in scene(app).columns]
+    return [column.trace.mechanism for column in scene(app).columns]
 
 
 def shows(pair, mechanism, units):

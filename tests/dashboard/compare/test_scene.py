@@ -41,7 +41,7 @@ def settings(text="The black dog", mechanisms=BOTH, **changes):
 
 def test_a_part_for_each_mechanism_in_the_order_chosen():
     scene = compose(settings(mechanisms=BOTH[::-1]), tracer)
-    assert [column.mechanism for column in scene.columns] == ["luong-general", "bahdanau"]
+    assert [column.title for column in scene.columns] == ["Luong general", "Bahdanau"]
     assert scene.steps == 4 and scene.keys == 4  # three words and <eos>
     assert set(scene.summary()["mechanism"]) == {"Bahdanau", "Luong general"}
 

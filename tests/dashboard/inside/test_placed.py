@@ -31,7 +31,7 @@ def tested(models, monkeypatch):
     testing.advance()  # nothing is left to do
     assert testing.finished and testing.done == STAGES
     trace = caches.trace(MODEL, "The dog runs.", "Le chien court.", 1)
-    return [(Column(MODEL, trace, 0, 0, "Le chien court."), testing.tests)]
+    return [(Column(trace, 0, 0, "Le chien court."), testing.tests)]
 
 
 def write(models, sha256: str) -> None:
