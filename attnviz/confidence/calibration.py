@@ -5,13 +5,16 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from attnviz.confidence.judgement import outside_by_rule
 from attnviz.confidence.scale import Scale
 from attnviz.confidence.signs import FEATURES, Signs
 
 FEWEST = 100  # sentences
 POOR = 0.2  # the share of validation that counts as poor: the lowest scores
+WORST = 0.1  # the share of validation that `worst_tenth` looks at
 BEST = 0.05  # the share of the better half that may be called unusual
 SURE = 0.01  # the share of the better half that may be called outside
+FLAGGED = 0.6  # the share of the worst tenth that should be called unusual or outside; a card says where it is missed
 FOLDS, BINS = 10, 10
 PENALTY = 1.0  # on squared weights of standardised features
 
@@ -20,12 +23,13 @@ PENALTY = 1.0  # on squared weights of standardised features
 class Calibration:
     """A scale, and how it does on sentences that it was not fitted to (cross-validation over FOLDS).
 
-    worst_tenth, best_half : the share of these sentences, by score, that are called unusual or outside.
+    sentences : how many. worst_tenth, best_half : the share of these, by score, that are called unusual or outside.
     bins : mean predicted risk, share that is poor, and number of sentences; about equally many sentences in each.
     poor_below : a translation counts as poor at this score or below.
     """
 
     scale: Scale
+    sentences: int
     worst_tenth: float
     best_half: float
     bins: tuple[tuple[float, float, int], ...]
@@ -46,14 +50,16 @@ def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) ->
     quality = np.asarray(scores, dtype=float)
     poor = quality <= np.quantile(quality, POOR)
     risks = _cross_validated(features, poor, np.random.default_rng(seed))
-    best = quality >= np.median(quality)
-    unusual, outside = (float(np.quantile(risks[best], 1 - share)) for share in (BEST, SURE))
+    ruled = np.array([outside_by_rule(each) for each in signs])
+    shown = np.where(ruled, 1.0, risks)
+    best, worst = quality >= np.median(quality), quality <= np.quantile(quality, WORST)
+    unusual, outside = (float(np.quantile(shown[best], 1 - share, method="higher")) for share in (BEST, SURE))
+    flagged = ruled | (risks > unusual)
     weights, intercept = fit(features, poor)
     usual = float(np.median(-features[:, list(FEATURES).index("mean")]))
-    scale = Scale(intercept, dict(zip(FEATURES, weights.tolist())), unusual, max(unusual, outside), usual)
-    flagged, worst = risks > unusual, quality <= np.quantile(quality, 0.1)
     return Calibration(
-        scale,
+        Scale(intercept, dict(zip(FEATURES, weights.tolist())), unusual, max(unusual, outside), usual),
+        sentences=len(quality),
         worst_tenth=float(flagged[worst].mean()),
         best_half=float(flagged[best].mean()),
         bins=_bins(risks, poor),

@@ -8,7 +8,11 @@ import numpy as np
 from attnviz.confidence.scale import Scale
 from attnviz.confidence.signs import Signs
 
-LEVELS = ("usual", "unusual", "outside")
+LEVELS = {
+    "usual": "usual for this model",
+    "unusual": "unusual for this model",
+    "outside": "outside what this model has learnt",
+}
 MANY_NEW = 1 / 3  # of the words; a text with two new words or more, and so large a share of them, is outside
 SHOWN = 3  # new words that the reasons name
 
@@ -21,16 +25,36 @@ class Judgement:
     risk: float
     reasons: tuple[str, ...]
 
+    @property
+    def title(self) -> str:
+        """The level in words."""
+        return LEVELS[self.level]
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """The reasons, then the risk, as sentences."""
+        return (*self.reasons, f"Estimated risk that the translation is poor: {_percent(self.risk)}.")
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All of it as sentences, for a text without the page's sign."""
+        return (f"This translation is {self.title}.", *self.why)
+
 
 def judgement(signs: Signs, scale: Scale) -> Judgement:
     """The level of a translation and the reasons for it, the most important first."""
     risk = scale.risk(signs)
-    many_new = len(signs.new) > 1 and len(signs.new) >= MANY_NEW * signs.words
-    if signs.loop or not signs.complete or signs.unknown or many_new or risk >= scale.outside:
+    if outside_by_rule(signs) or risk > scale.outside:
         level = "outside"
     else:
-        level = "unusual" if risk >= scale.unusual else "usual"
+        level = "unusual" if risk > scale.unusual else "usual"
     return Judgement(level, risk, () if level == "usual" else tuple(_reasons(signs, scale)))
+
+
+def outside_by_rule(signs: Signs) -> bool:
+    """Is it outside whatever the risk? A loop, a text that was cut off, unknown characters, or many new words."""
+    many_new = len(signs.new) > 1 and len(signs.new) >= MANY_NEW * signs.words
+    return bool(signs.loop or not signs.complete or signs.unknown or many_new)
 
 
 def _reasons(signs: Signs, scale: Scale) -> list[str]:

@@ -10,7 +10,7 @@ from attnviz.confidence.signs import FEATURES, Signs
 class Scale:
     """risk = 1 / (1 + exp(-(intercept + sum of weight * feature))): the probability that a translation is poor.
 
-    unusual, outside : the risks from which a translation is called so. usual : the mean log-probability of a piece
+    unusual, outside : the risks above which a translation is called so. usual : the mean log-probability of a piece
     (nats) on validation, its median.
     """
 

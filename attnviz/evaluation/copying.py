@@ -1,4 +1,9 @@
-"""Does a name or a number come out as it went in? Measured on sentences that were made for it (gold/copying.tsv)."""
+"""Does a name or a number come out as it went in? Measured on sentences that were made for it (gold/copying.tsv).
+
+Names count only where the target language keeps them in Latin letters. Japanese writes them by sound, in katakana: that
+is a translation, and which spelling is right is often a matter of custom. Numbers count in digits, half or full width,
+in every language: a number in words or in Chinese characters may be right, but it is not a copy.
+"""
 
 import re
 import unicodedata
@@ -21,7 +26,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Copied:
-    """Of the names, and of the numbers, of all cases: how many there are, and how many came out as they went in.
+    """Of the names, and of the numbers, that count: how many there are, and how many came out as they went in.
 
     missed : each name or number that did not, with the translation.
     """
@@ -44,14 +49,17 @@ def read(path: Path = FILE) -> list[Case]:
     return [Case(text, tuple(wanted.split())) for text, wanted in rows]
 
 
-def measure(cases: Sequence[Case], translations: Sequence[str]) -> Copied:
-    """Count what came out. ValueError unless each case has one translation."""
+def measure(cases: Sequence[Case], translations: Sequence[str], names: bool = True) -> Copied:
+    """Count what came out. translations : as a reader sees them. names : do names count? ValueError unless each case
+    has one translation."""
     if len(cases) != len(translations):
         raise ValueError(f"there must be a translation of each of the {len(cases)} sentences; got {len(translations)}")
     right, total, missed = {True: 0, False: 0}, {True: 0, False: 0}, []
     for case, translation in zip(cases, translations):
         for word in case.wanted:
             is_number, copied = word[0].isdigit(), _stands_in(word, translation)
+            if not (is_number or names):
+                continue
             total[is_number] += 1
             right[is_number] += copied
             missed += [] if copied else [(word, translation)]

@@ -7,16 +7,19 @@ from attnviz.data.readers import Pairs
 from attnviz.evaluation import copying
 from attnviz.evaluation.evaluate import BEAM
 from attnviz.evaluation.metrics import METRICS
-from attnviz.evaluation.translation import translations
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 
 
 def copied(translator: Translator) -> dict:
-    """Of the names and numbers of gold/copying.tsv, those that came out as they went in: greedy, and with a beam."""
+    """Of the names and numbers of gold/copying.tsv, those that came out as they went in: greedy, and with a beam.
+
+    Names are left out where the target language does not copy them, see copying.py.
+    """
     cases, result = copying.read(), {}
     for beam in (1, BEAM):
-        counts = copying.measure(cases, translations(translator, [case.text for case in cases], beam)[0])
+        traces = translator.traces((case.text for case in cases), beam=beam, keep=("statistics",))
+        counts = copying.measure(cases, [trace.translation for trace in traces], translator.task.copies_names)
         result[f"beam_{beam}"] = {
             "names": counts.names,
             "names_right": counts.names_right,

@@ -5,6 +5,7 @@ import gzip
 import html
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -95,15 +96,16 @@ class _Part:
     headings: list[dict]
 
 
-def page(*traces: Trace, plotly: str | None = None) -> bytes:
+def page(*traces: Trace, plotly: str | None = None, notes: Mapping[str, Sequence[str]] | None = None) -> bytes:
     """The page of one trace or several, UTF-8. Every map is of the last layer of its kind, the mean of its heads; steps
     are the rows of the cross-attention, or of the self-attention of a model that has no other.
 
     plotly : a plotly.js that draws heatmaps, bars and lines; the whole of it unless given. It is packed, so that a
-    page with the `cartesian` build has under 1 MB.
+    page with the `cartesian` build has under 1 MB. notes : model -> lines of plain text under its translation.
     """
     if not traces:
         raise ValueError("there must be at least one trace; got none")
+    heads = [_head(trace, (notes or {}).get(trace.model, ())) for trace in traces]
     parts = [_part(trace, f"part{place}-" if place else "") for place, trace in enumerate(traces)]
     drawn = {part.prefix + name: figure for part in parts for name, figure in part.figures.items()}
     steps = ",".join(
@@ -111,7 +113,7 @@ def page(*traces: Trace, plotly: str | None = None) -> bytes:
     )
     saved = {f"{part.prefix}{name}": changes for part in parts for name, changes in part.saved.items()}
     body = _BODY.format(
-        parts="\n".join(part.markup for part in parts),
+        parts="\n".join(head + part.markup for head, part in zip(heads, parts)),
         plotly=base64.b64encode(gzip.compress((plotly or get_plotlyjs()).encode(), mtime=0)).decode(),
         drawn=f"{{{','.join(f'{json.dumps(name)}:{_json(figure)}' for name, figure in drawn.items())}}}",
         steps=f"{{{steps}}}",
@@ -125,7 +127,7 @@ def page(*traces: Trace, plotly: str | None = None) -> bytes:
 def _part(trace: Trace, prefix: str) -> _Part:
     grids = {kind: select.select(trace, kind) for kind in KINDS if any(m.kind == kind for m in trace.maps)}
     if not grids:
-        return _Part(f"{_head(trace)}<p>No attention: there are no weights to show.</p>", prefix, {}, None, [], {}, [])
+        return _Part("<p>No attention: there are no weights to show.</p>", prefix, {}, None, [], {}, [])
     main, grid = next(iter(grids.items()))
     frame = stats.of_grid(grid)
     drawn = {kind: figures.heatmap(map_) for kind, map_ in grids.items()}
@@ -145,7 +147,7 @@ def _part(trace: Trace, prefix: str) -> _Part:
         "bars": headings[0],
         "by-step": heading.changes(drawn["by-step"], heading.of_statistics({trace.mechanism: trace})),
     }
-    return _Part(_head(trace) + "\n".join(sections), prefix, drawn, main, bars, saved, headings)
+    return _Part("\n".join(sections), prefix, drawn, main, bars, saved, headings)
 
 
 def _steps(part: _Part) -> list[str]:
@@ -156,13 +158,14 @@ def _steps(part: _Part) -> list[str]:
     ]
 
 
-def _head(trace: Trace) -> str:
-    """Which model, the sentence, and what was produced."""
+def _head(trace: Trace, notes: Sequence[str]) -> str:
+    """Which model, the sentence, what was produced, and notes on it."""
+    said = "".join(f'<p class="quiet">{html.escape(note)}</p>\n' for note in notes)
     languages = _LANGUAGES.match(trace.model)
     source, target = languages.groups() if languages else ("", "")
     return (
         f"<h1>{html.escape(f'Attention of {trace.model}')}</h1>\n"
-        f'<p lang="{source}" dir="auto">{html.escape(trace.text)}</p>\n{_translation(trace, target)}'
+        f'<p lang="{source}" dir="auto">{html.escape(trace.text)}</p>\n{_translation(trace, target)}{said}'
     )
 
 

@@ -16,6 +16,7 @@ from attnviz.figures.maps import difference, heatmap
 from attnviz.figures.per_step.bars import step_bars
 from attnviz.figures.per_step.steps import by_step
 from attnviz.figures.per_step.summary import comparison
+from attnviz.figures.studies.reliability import reliability
 from attnviz.figures.wording import describe
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "large",
     "line_threshold",
     "overview",
+    "reliability",
     "step_bars",
     "token_lines",
 ]

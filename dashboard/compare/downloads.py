@@ -10,10 +10,13 @@ import streamlit as st
 
 import attnviz
 from attnviz import stats
+from attnviz.confidence import Judgement
 from attnviz.export import bundle as export
 from attnviz.export import html_page
 from dashboard.choices.options import number
 from dashboard.compare import printing, sheets
+from dashboard.compare.confidence.caches import judge
+from dashboard.compare.confidence.sign import judgement
 from dashboard.compare.pictures import makers
 from dashboard.compare.scene import CompareScene
 from dashboard.server import index_page
@@ -66,7 +69,8 @@ def show(current: CompareScene, dark: bool) -> None:
 def whole_page(current: CompareScene) -> bytes:
     """All models in one HTML file of about 1 MB."""
     shown = [column.shown for column in current.columns]
-    return html_page.page(*shown, plotly=index_page.PLOTLY.read_text(encoding="utf-8"))
+    notes = {model: judged.lines for model, judged in _judgements(current).items()}
+    return html_page.page(*shown, plotly=index_page.PLOTLY.read_text(encoding="utf-8"), notes=notes)
 
 
 def page(current: CompareScene, dark: bool, cursor: Cursor, name: str) -> bytes:
@@ -85,6 +89,7 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
         "summary": [stats.summary(trace) for trace in mapped],
         "weights": [stats.weights(trace) for trace in mapped],
     }
+    frames["confidence"] = [_confidence(model, judged) for model, judged in _judgements(current).items()]
     tables = {name: pd.concat(listed, ignore_index=True) for name, listed in frames.items() if listed}
     drawn = {name: make() for name, make in makers(current, dark, cursor).items()}
     sheets_drawn = {name: make(printed.Style()) for name, make in sheets.makers(current, cursor).items()}
@@ -97,6 +102,18 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
         cards={column.model: caches.card(column.model) for column in current.columns},
         lines=["Figures and data of attnviz", *current.heading],
     )
+
+
+def _judgements(current: CompareScene) -> dict[str, Judgement]:
+    """model -> how usual its translation is for it; only of models that have thresholds."""
+    judged = {column.trace.model: judgement(column.trace, judge(column.trace.model)) for column in current.columns}
+    return {model: each for model, each in judged.items() if each is not None}
+
+
+def _confidence(model: str, judged: Judgement) -> pd.DataFrame:
+    """A row of confidence.csv."""
+    row = {"model": model, "level": judged.level, "risk": judged.risk, "reasons": " ".join(judged.reasons)}
+    return pd.DataFrame(row, index=[0])
 
 
 def manifest(current: CompareScene, cursor: Cursor) -> dict:

@@ -121,7 +121,7 @@ def _enter() -> None:
     st.session_state["show"] = [name for name in st.session_state["show"] if name in offered] or pairs.first(offered)
     last = memory.last(st.session_state, "compare")
     before = pairs.of(last.choices.pair) if last else facts
-    if before.source != facts.source or st.session_state["text"] in before.examples:
+    if before.source != facts.source or st.session_state["text"] in before.offered:
         st.session_state["text"] = facts.first
     if st.session_state["target"] == TYPED:
         _own_translations()

@@ -19,7 +19,7 @@ from dashboard.choices.step_link import step_link
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables
 from dashboard.compare.choices import CompareChoices
 from dashboard.compare.confidence.caches import judge
-from dashboard.compare.confidence.sign import sign
+from dashboard.compare.confidence.sign import judgement, sign
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.compare.tour import panel as tour
 from dashboard.markup import card, terms
@@ -90,7 +90,7 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
 
 
 def _heatmap(column: Column, texts, dark: bool, present: bool) -> tuple:
-    words = captions.translation(column) + sign(column.trace, judge(column.model))
+    words = captions.translation(column) + sign(judgement(column.trace, judge(column.model)))
     if column.grid is None:
         return words + captions.no_attention(column, caches.context_width(column.model)), None
     figure = pictures.heatmap(column, dark, texts=texts, scale=not present, written=False)

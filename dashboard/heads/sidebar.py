@@ -161,6 +161,6 @@ def _enter() -> None:
     last: HeadsScene | None = memory.last(st.session_state, "heads")
     before = last.choices.languages if last else facts
     other = before.source and facts.source and before.source != facts.source
-    if text is not None and (other or text in before.examples):
+    if text is not None and (other or text in before.offered):
         st.session_state["text"] = facts.first
     st.session_state["output"] = ""

@@ -55,6 +55,6 @@ def _enter() -> None:
     facts = pairs.of(st.session_state["pair"])
     last: InsideScene | None = memory.last(st.session_state, "inside")
     before = pairs.of(last.choices.pair) if last else facts
-    if before.source != facts.source or st.session_state.get("text") in before.examples:
+    if before.source != facts.source or st.session_state.get("text") in before.offered:
         st.session_state["text"] = facts.first
     st.session_state.update(target=OWN, force="")

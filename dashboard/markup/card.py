@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from attnviz.data import tasks
 from attnviz.models import provenance
+from dashboard.markup import confidence
 from dashboard.markup.tables import table
 
 METRICS = {
@@ -26,7 +27,8 @@ METRICS = {
 
 def show(card: dict) -> str:
     """card : as training wrote it, and `bytes`, the size of the weights."""
-    body = f"{_list(_facts(card))}{_scores(_dict(card, 'scores'))}{_list(_how(card))}"
+    scores, tenths = _scores(_dict(card, "scores")), confidence.reliability(_dict(card, "confidence"))
+    body = f"{_list(_facts(card))}{scores}{tenths}{_list(_how(card))}"
     body = body or "<p>This model has no card.</p>"
     return f'<details class="card" name="card"><summary>Card</summary><div>{body}</div></details>'
 
@@ -47,6 +49,8 @@ def _facts(card: dict) -> Iterator[tuple[str, str]]:
     )
     yield "Training", _training(card)
     yield "Alignment error", _alignment(_dict(card, "alignment"))
+    yield "Flagged as unusual", confidence.how_well(_dict(card, "confidence"))
+    yield "Copied unchanged", _copied(_dict(_dict(card, "copied"), "beam_5"))
     yield "Remark", str(card.get("remark") or "")
 
 
@@ -107,6 +111,16 @@ def _alignment(report: dict) -> str:
     return error and error + _number(_dict(report, "diagonal"), "error_rate", "; of the diagonal {:.3f}") + _number(
         report, "pairs", " (forced decoding, {:.0f} sentences aligned by hand)"
     )
+
+
+def _copied(counts: dict) -> str:
+    """How many names and numbers of gold/copying.tsv come out as they went in (attnviz.evaluation.copying)."""
+    kinds = [kind for kind in ("names", "numbers") if _number(counts, kind, "{}") not in ("", "0")]
+    parts = [
+        _number(counts, f"{kind}_right", "{:,.0f}") + _number(counts, kind, f" of {{:,.0f}} {kind}") for kind in kinds
+    ]
+    without = "; names are not counted, because this language writes them in a script of its own"
+    return f"{', '.join(parts)} (beam 5){without if kinds == ['numbers'] else ''}" if kinds else ""
 
 
 def _scores(scores: dict) -> str:

@@ -42,6 +42,15 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
     with st.container(horizontal=True, gap="xxsmall", key="examples"):
         for position, example in enumerate(facts.examples):
             st.button(example, key=f"example{position}", type="tertiary", on_click=_use, args=(example, on_change))
+        if facts.failing:
+            st.button(
+                f"Goes wrong: {facts.failing}",
+                key="failing",
+                type="tertiary",
+                on_click=_use,
+                args=(facts.failing, on_change),
+                help="The models translate this sentence badly. It is here to show how that looks.",
+            )
     return text
 
 

@@ -3,10 +3,12 @@
 import json
 import re
 
+import judged
 import pytest
 import tiny
 
 import attnviz
+from attnviz.__main__ import main
 from attnviz.trace import Trace
 
 ATTENTIVE = [name for name in tiny.WIDTHS if name != "fixed-context"]
@@ -94,3 +96,17 @@ def test_awkward_texts(cli):
     for text in ("<b>x</b> </script>", "שלום عالم 日本 👩\u200d🚀", "a\x1b[31mb\nc", "=1+1"):
         status, out, err = cli("trace", text, *MODEL)
         assert (status, err) == (0, "") and "\x1b" not in out
+
+
+def test_a_model_with_thresholds_says_how_usual_its_translation_is(tmp_path, capsys):
+    root = judged.write_models(tmp_path / "models")
+    command = ["trace", "The Narita is running.", *MODEL, "--root", str(root)]
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "This translation is outside what this model has learnt."
+    why = "“Narita” is in no training sentence and was cut into "
+    assert any(line.startswith(why) for line in lines)
+    assert main([*command, "--html", str(tmp_path / "page.html")]) == 0
+    assert why in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert main([*command, "--target", "Le chien."]) == 0
+    assert "This translation is" not in capsys.readouterr().out

@@ -34,6 +34,22 @@ def test_calibration_finds_what_goes_with_poor_translations():
     assert flagged[other_scores >= np.median(other_scores)].mean() < 0.1
 
 
+@pytest.mark.parametrize("count", [100, 507, 1014])
+def test_of_the_best_half_no_more_than_a_twentieth_is_flagged(count):
+    """Also where a twentieth of the sentences is not a whole number."""
+    assert 0 < calibrate(*made(count, seed=3)).best_half <= 0.05
+
+
+def test_what_a_rule_calls_outside_counts_as_flagged():
+    """The shares are those of the page: a text that was cut off is outside whatever its risk."""
+    found, scores = made()
+    order = np.argsort(scores)
+    for place in (*order[:60], *order[-10:]):
+        found[place] = replace(found[place], complete=False)
+    result = calibrate(found, scores)
+    assert result.sentences == 600 and result.worst_tenth == 1.0 and 10 / 300 <= result.best_half <= 0.05
+
+
 def test_fit_by_hand():
     """Two groups with shares of 1/4 and 3/4: with little penalty the log-odds are those of the shares."""
     features, poor = (

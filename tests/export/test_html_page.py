@@ -53,3 +53,10 @@ def test_positions_count_from_one():
     place = html_page._COLUMNS.index("expected_position") + 1  # the step is the first number
     assert [row[0] for row in cells] == [1, 2, 3, 4]
     assert [row[place] for row in cells] == pytest.approx((frame["expected_position"] + 1).tolist(), abs=0.006)
+
+
+def test_notes_stand_under_the_translation_of_their_model():
+    page = html_page.page(*TRACES[:2], notes={"en-fr/b": ["This translation is <b>."]}).decode()
+    first, second = re.split(r"(?=<h1>Attention of en-fr/b)", page)
+    assert "This translation" not in first
+    assert '<p class="quiet">This translation is &lt;b&gt;.</p>\n' in second

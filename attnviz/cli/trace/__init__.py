@@ -56,11 +56,13 @@ def run(args: Namespace) -> None:
     from attnviz.export import html_page
     from attnviz.trace import files
 
-    trace = _traced(open_model(args, huggingface=True), args)
+    model = open_model(args, huggingface=True)
+    trace = _traced(model, args)
+    lines = _confidence(model, trace, args)
     if not trace.maps and (args.html or args.picture):
         raise ValueError(f"{trace.model} has no attention to show; leave --html and --picture out")
     if args.html:
-        _write(args.html, html_page.page(trace))
+        _write(args.html, html_page.page(trace, notes={trace.model: lines}))
     if args.picture:
         _write(args.picture, _picture(trace, args))
     if args.save:
@@ -71,7 +73,7 @@ def run(args: Namespace) -> None:
     elif args.json:
         _write(args.json, trace.to_json().encode("utf-8"))
     elif not (args.html or args.save or args.picture):
-        print(summary(trace))
+        print(summary(trace, lines))
 
 
 def _traced(model, args: Namespace):
@@ -81,6 +83,17 @@ def _traced(model, args: Namespace):
     if args.target is not None or args.beam is not None:
         raise ValueError(f"{model.name} is a classifier; --target and --beam are for models that translate")
     return model.trace(args.text)
+
+
+def _confidence(model, trace, args: Namespace) -> tuple[str, ...]:
+    """How usual the translation is for the model, as sentences; () where the model has no thresholds."""
+    from attnviz.confidence import Judge
+    from attnviz.models.translator import Translator
+
+    if trace.forced or not isinstance(model, Translator):
+        return ()
+    judge = Judge.load(model.name, arguments.root_folder(args))
+    return judge(trace).lines if judge else ()
 
 
 def _picture(trace, args: Namespace) -> bytes:

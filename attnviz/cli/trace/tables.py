@@ -1,6 +1,7 @@
 """A trace as text for a terminal."""
 
 import math
+from collections.abc import Sequence
 
 from attnviz import select, stats
 from attnviz.cli.table import table
@@ -10,14 +11,15 @@ from attnviz.mechanisms import ALL
 from attnviz.trace import Trace
 
 
-def summary(trace: Trace) -> str:
-    """The output of a model, its probability, and a table of what each token attends to most."""
+def summary(trace: Trace, notes: Sequence[str] = ()) -> str:
+    """The output of a model, its probability, and a table of what each token attends to most. notes : lines on a
+    translation."""
     if trace.mechanism in ALL and ALL[trace.mechanism].classifies:
         return label(trace)
-    return translation(trace) if trace.target else self_attention(trace)
+    return translation(trace, notes) if trace.target else self_attention(trace)
 
 
-def translation(trace: Trace) -> str:
+def translation(trace: Trace, notes: Sequence[str] = ()) -> str:
     """The translation, its log-probability, and for each target token its probability and its most attended source
     token."""
     rows = [("step", "token", "probability")]
@@ -29,8 +31,9 @@ def translation(trace: Trace) -> str:
         rows = [row + more for row, more in zip(rows, _most_attended(trace, "cross"))]
     how = "target" if trace.forced else "translation"
     cut = "" if trace.complete else "\nthe length limit cut the translation short"
+    said = "".join(f"\n{note}" for note in notes)
     return (
-        f"{how}: {plain(trace.translation)}\nlog-probability: {trace.log_prob:.3f}{cut}\n"
+        f"{how}: {plain(trace.translation)}\nlog-probability: {trace.log_prob:.3f}{cut}{said}\n"
         f"attention: {attention}\n\n{table(rows, '><><>')}"
     )
 

@@ -61,10 +61,11 @@ EN_FR = Task(
     hint="Type an English sentence and press Enter",
     examples=(
         "The black dog is running across the green grass.",
-        "A young woman in a red dress sits on a bench.",
         "Two boys play with a yellow ball.",
-        "I don't know where he lives.",
+        "Tom is not here.",
+        "Is Tom here?",
     ),
+    failing="Can you tell me where the nearest train station is?",
     forced="Le chien noir court dans l'herbe verte.",
 )
 EN_DE = Task(
@@ -82,8 +83,9 @@ EN_DE = Task(
     examples=(
         "A man in a blue shirt is standing on a ladder.",
         "Two young girls are playing in the snow.",
-        "A brown dog has caught a red ball.",
+        "A boy is playing with a dog that is wearing a collar.",
         "A woman is sitting on a bench and reading a book.",
     ),
+    failing="It took Tom thirty minutes to get there.",
     forced="Ein Mann in einem blauen Hemd steht auf einer Leiter.",
 )

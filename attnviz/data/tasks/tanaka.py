@@ -50,8 +50,9 @@ EN_JA = Task(
     examples=(
         "My father goes to work by car every day.",
         "She is reading a book in the library.",
-        "I don't know where he lives.",
-        "What time did you get up?",
+        "Mary doesn't like fish.",
+        "Where is the station?",
     ),
+    failing="Have you ever been to Narita?",
     forced="父は毎日車で仕事に行きます。",
 )

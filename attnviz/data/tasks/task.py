@@ -14,6 +14,8 @@ LANGUAGE_METRICS = {
     "ja": ("bleu_morphemes", "bleu_char", "chrf"),
     "zh": ("bleu_words", "bleu_char", "chrf"),
 }
+# Languages that write names of other languages in a script of their own.
+OTHER_SCRIPTS = frozenset("ar bg el he hi ja ko ru th uk zh".split())
 
 
 class Splits(NamedTuple):
@@ -81,7 +83,8 @@ class Task:
 
     Page
     title : in the control and in the URL. output : what the models produce, in words. ask, hint : label and placeholder
-    of the text field. examples : sentences one click away. forced : an example of a text that all models are forced to
+    of the text field. examples : sentences one click away. failing : one more, which the models get wrong and the page
+    says so; "" when there is none. forced : an example of a text that all models are forced to
     produce.
     note : what the task is, where its title does not say it. unit : what a word of its texts is called, one noun.
     """
@@ -107,6 +110,7 @@ class Task:
     ask: str = "Your sentence"
     hint: str = "Type a sentence and press Enter"
     examples: tuple[str, ...] = ()
+    failing: str = ""
     forced: str = ""
     note: str = ""
     unit: str = "word"
@@ -122,6 +126,11 @@ class Task:
         return not self.labels and bool(self.target)
 
     @property
+    def copies_names(self) -> bool:
+        """Does a name keep its Latin letters in the target? Not in Japanese, which writes Tom as トム."""
+        return self.target not in OTHER_SCRIPTS
+
+    @property
     def mechanisms(self) -> dict[str, Mechanism]:
         """The mechanisms that its models can have."""
         return CLASSIFIERS if self.classifies else MECHANISMS
@@ -130,6 +139,11 @@ class Task:
     def metric_keys(self) -> tuple[str, ...]:
         """Keys of its metrics; () for the default ones of its target language."""
         return self.metrics or LANGUAGE_METRICS.get(self.target, ())
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """Every sentence one click away."""
+        return (*self.examples, *filter(None, [self.failing]))
 
     @property
     def first(self) -> str:

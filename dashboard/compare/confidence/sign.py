@@ -1,26 +1,19 @@
-"""The sign beside a translation: usual, unusual, or outside what the model has learnt. A click says why. As HTML."""
+"""The sign beside a translation: usual, unusual, or outside what the model has learnt. A click says why."""
 
 import html
 
-from attnviz.confidence import Judge
+from attnviz.confidence import Judge, Judgement
 from attnviz.trace import Trace
 
-WORDS = {
-    "usual": "usual for this model",
-    "unusual": "unusual for this model",
-    "outside": "outside what this model has learnt",
-}
+
+def judgement(trace: Trace, judge: Judge | None) -> Judgement | None:
+    """None for a model without thresholds, and for a target that the model was made to write."""
+    return None if judge is None or trace.forced or not trace.log_probs else judge(trace)
 
 
-def sign(trace: Trace, judge: Judge | None) -> str:
-    """A `details` element, which the browser opens without a request to the server.
-
-    "" for a model without thresholds, and for a target that the model was made to write.
-    """
-    if judge is None or trace.forced or not trace.log_probs:
+def sign(judgement: Judgement | None) -> str:
+    """A `details` element, which the browser opens without a request to the server; "" without a judgement."""
+    if judgement is None:
         return ""
-    judgement = judge(trace)
-    risk = f"Risk of a poor translation, estimated: {judgement.risk:.0%}."
-    reasons = "".join(f"<li>{html.escape(reason)}</li>" for reason in (*judgement.reasons, risk))
-    summary = f"<summary>{WORDS[judgement.level]}</summary>"
-    return f'<details class="sign {judgement.level}">{summary}<ul>{reasons}</ul></details>'
+    why = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in judgement.why)
+    return f'<details class="sign {judgement.level}"><summary>{judgement.title}</summary><ul>{why}</ul></details>'

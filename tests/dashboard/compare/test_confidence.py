@@ -1,13 +1,18 @@
 """The sign beside a translation, and why; none for a model without thresholds and for a forced text."""
 
+import io
 import json
+import zipfile
 
 import judged
 import pytest
-from compare_app import charts, run, sound
+import pandas as pd
+from compare_app import charts, run, scene, sound
 
 from attnviz import confidence, loading
-from dashboard.compare.confidence.sign import sign
+from dashboard.compare import downloads
+from dashboard.compare.confidence.sign import judgement, sign
+from dashboard.session.memory import Cursor
 
 WORDS = confidence.TrainingWords.learn(["The black dog is running."])
 
@@ -22,15 +27,15 @@ def trace(root):
 
 
 def test_reasons_are_escaped_and_the_risk_is_said(trace):
-    words = sign(trace, judge(0.1, 0.2))
+    words = sign(judgement(trace, judge(0.1, 0.2)))
     assert words.startswith('<details class="sign outside"><summary>outside what this model has learnt</summary><ul>')
     assert "<li>“Narita” is in no training sentence and was cut into" in words and "<b>" not in words
-    assert words.endswith("<li>Risk of a poor translation, estimated: 50%.</li></ul></details>")
+    assert words.endswith("<li>Estimated risk that the translation is poor: 50 %.</li></ul></details>")
 
 
 def test_no_sign(root, trace):
     forced = loading.load(judged.NAME, root).trace("The dog is running.", "Le chien court.")
-    assert sign(trace, None) == "" and sign(forced, judge(0.1)) == ""
+    assert judgement(trace, None) is None and judgement(forced, judge(0.1)) is None and sign(None) == ""
 
 
 def test_the_page_shows_the_sign_of_the_model_that_has_thresholds(tmp_path, monkeypatch):
@@ -40,3 +45,15 @@ def test_the_page_shows_the_sign_of_the_model_that_has_thresholds(tmp_path, monk
     cells = json.loads(charts(app)[0].proto.json)["cells"]
     marked = ['<details class="sign' in cell["words"] for cell in cells]
     assert marked.count(True) == 1, marked
+    _saved(scene(app))
+
+
+def _saved(current):
+    """What is saved says it too: the zip as a table, the page as sentences, both only of the model with thresholds."""
+    with zipfile.ZipFile(io.BytesIO(downloads.bundle(current, False, Cursor()))) as archive:
+        table = pd.read_csv(io.BytesIO(archive.read("confidence.csv")), encoding="utf-8-sig")
+        assert "confidence.csv" in archive.read("index.html").decode()
+    assert table["model"].tolist() == [judged.NAME] and table["level"].tolist() == ["outside"]
+    assert table["risk"].item() == pytest.approx(1, abs=0.001) and "“Narita” is in no" in table["reasons"].item()
+    page = downloads.whole_page(current).decode()
+    assert page.count("This translation is outside what this model has learnt.") == 1

@@ -117,6 +117,18 @@ def test_a_sentence_linked_by_hand(elsewhere, pair, units):
     assert app.session_state["gold"] == "" and not any(column.links for column in scene(app).columns)
 
 
+@pytest.mark.parametrize("pair", ["en-fr", "en-ja"])
+def test_an_example_that_goes_wrong_says_so_before_it_is_clicked(pair):
+    app = run(pair=pairs.TASKS[pair].title)
+    button, failing = app.button(key="failing"), pairs.TASKS[pair].failing
+    assert button.label == f"Goes wrong: {failing}" and "badly" in button.help
+    button.click().run()
+    sound(app)
+    assert scene(app).choices.text == failing
+    app.selectbox(key="pair").set_value("en-de").run()  # an example is not kept for another pair
+    assert scene(app).choices.text == pairs.TASKS["en-de"].first
+
+
 def test_the_whole_set_can_be_chosen_and_only_where_there_is_one(elsewhere):
     app = run()
     assert len(app.selectbox(key="gold").options) == 1 + len(gold.shipped("en-fr")) > 30

@@ -30,6 +30,13 @@ FULL = {
         "rates": {"v": 0.1},
     },
     "alignment": {"pairs": 40, "best_head": {"error_rate": 0.1234}, "diagonal": {"error_rate": 0.5}},
+    "copied": {"beam_5": {"names": 83, "names_right": 5, "numbers": 51, "numbers_right": 40}},
+    "confidence": {
+        "sentences": 1014,
+        "worst_tenth": 0.62,
+        "best_half": 0.049,
+        "bins": [[0.03, 0.02, 507], [0.4, 0.5, 507]],
+    },
     "scores": {
         "val": {"beam": 1, "bleu": 52.21, "bleu_signature": "nrefs:1|case:mixed"},
         "test_2016": {"beam": 1, "bleu": 53.91, "unseen": {"sentences": 990, "bleu": 50}},
@@ -56,6 +63,8 @@ def test_all_that_a_card_can_say():
         "Model": "width 192, dropout 0.3, cell gru",
         "Settings": "batch tokens 2000, learning rate of v × 0.1",
         "Alignment error": "0.123; of the diagonal 0.500 (forced decoding, 40 sentences aligned by hand)",
+        "Flagged as unusual": "of 1,014 validation sentences, by chrF: 62% of the worst tenth, 4.9% of the best half",
+        "Copied unchanged": "5 of 83 names, 40 of 51 numbers (beam 5)",
         "Remark": "<b>slow</b>",
         "Command": "python -m attnviz train",
     }
@@ -66,8 +75,32 @@ def test_all_that_a_card_can_say():
         ["test 2016, greedy", "53.9", "–"],
         ["test 2016, greedy, 990 sentences not seen in training", "50.0", "–"],
         ["test 2016, beam 5", "55.0", "57.1"],
+        ["risk", "poor in fact", "sentences"],
+        ["3%", "2%", "507"],
+        ["40%", "50%", "507"],
     ]
+    assert '<td style="--share:40.0%">40%</td><td style="--share:50.0%">50%</td>' in shown
     assert "<b>BLEU</b> nrefs:1|case:mixed" in shown
+
+
+def test_names_that_no_translation_copies():
+    copied = {"beam_5": {"names": 0, "names_right": 0, "numbers": 51, "numbers_right": 9}}
+    assert facts(card.show({"copied": copied}))["Copied unchanged"] == (
+        "9 of 51 numbers (beam 5); names are not counted, because this language writes them in a script of its own"
+    )
+
+
+def test_a_sign_that_misses_its_aims_says_so():
+    shown = facts(card.show({"confidence": {"worst_tenth": 0.48, "best_half": 0.07}}))["Flagged as unusual"]
+    assert shown == (
+        "of the validation sentences, by chrF: 48% of the worst tenth, 7.0% of the best half. "
+        "This misses the aim: at least 60% of the worst tenth and at most 5% of the best half"
+    )
+
+
+@pytest.mark.parametrize("bins", [7, [3], [[0.1, 0.2]], [["<b>", 0.2, 3]], [[0.1, 7.0, 3]], None])
+def test_odd_bins_of_a_card_are_left_out(bins):
+    assert card.show({"confidence": {"bins": bins, "worst_tenth": "x"}}) == card.show({})
 
 
 def test_a_choice_against_something_is_said():

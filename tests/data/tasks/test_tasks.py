@@ -97,6 +97,12 @@ def test_a_pair_of_the_users_own_has_what_its_name_says():
     assert not tasks.find("notes").translates  # a folder that is no language pair
 
 
+def test_each_language_pair_has_one_example_that_goes_wrong():
+    failing = {name for name, task in tasks.TASKS.items() if task.failing and task.failing not in task.examples}
+    assert failing == {"en-fr", "en-de", "en-ja"}
+    assert tasks.find("en-fr").offered[-1] == tasks.find("en-fr").failing and tasks.find("sst2").offered[4:] == ()
+
+
 @pytest.mark.parametrize("example", tasks.find("reverse").examples)
 def test_the_examples_of_reverse_are_sequences_that_it_was_trained_on(example):
     assert re.fullmatch("[a-z]( [a-z]){0,19}", example)
