@@ -12,6 +12,7 @@ import pandas as pd
 
 from attnviz.arguments import checked
 from attnviz import patterns, select, stats
+from attnviz.concentration import means
 from attnviz.patterns import PATTERNS, Layout, Pattern
 from attnviz.select import Grid
 from attnviz.trace import AttentionMap, Trace
@@ -169,7 +170,7 @@ def disagreement(a: Grid, b: Grid) -> Disagreement:
 def _part(trace: Trace, attention: AttentionMap, names, wanted, threshold: float) -> pd.DataFrame:
     """The rows of one map's heads."""
     view = patterns.layout(trace, attention)
-    columns = stats.means(attention.weights, view.visible, threshold) if set(names) & set(stats.STATISTICS) else {}
+    columns = means(attention.weights, view.visible, threshold) if set(names) & set(stats.STATISTICS) else {}
     columns |= {pattern.name: _scores(attention.weights, pattern, view) for pattern in wanted}
     if "special_mass" in names:
         special = [token.special for token in view.keys]

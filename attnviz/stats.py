@@ -8,22 +8,11 @@ import numpy as np
 import pandas as pd
 
 from attnviz.arguments import checked
+from attnviz.concentration import STATISTICS, check_threshold, measure
 from attnviz.select import Grid
 from attnviz.trace import Trace
 from attnviz.trace.checks import TOLERANCE
 
-STATISTICS = (
-    "entropy_nats",
-    "entropy_bits",
-    "normalised_entropy",
-    "max_weight",
-    "effective_threshold",
-    "effective_entropy",
-    "effective_inverse",
-    "gini",
-    "argmax",
-    "expected_position",
-)
 _STEPS = ("model", "mechanism", "kind", "layer", "head", "step", "token", "argmax_token", *STATISTICS, "special_mass")
 _WEIGHTS = ("model", "kind", "layer", "head", "query", "query_token", "key", "key_token", "weight")
 
@@ -56,7 +45,7 @@ def rows(weights: np.ndarray, threshold: float = 0.1, visible: np.ndarray | None
 def steps(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
     """`rows` for every map, layer, head and step of a trace, with its tokens and special_mass, the weight on special
     keys."""
-    _check_threshold(threshold)
+    check_threshold(threshold)
     parts = []
     for attention in trace.maps:
         queries, keys = trace.queries(attention), trace.keys(attention)
@@ -107,16 +96,6 @@ def summary(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
     return summarise(steps(trace, threshold))
 
 
-def means(weights, visible, threshold: float = 0.1) -> dict[str, np.ndarray]:
-    """weights (H, Q, K), visible (Q, K) -> the mean of each statistic over the steps, (H,), as in `summary`.
-
-    Heads are measured one by one, to use little memory. Steps without the statistic are skipped; NaN if no step has it.
-    """
-    _check_threshold(threshold)
-    heads = [measure(head, visible, threshold) for head in weights]
-    return {name: np.array([_mean(measured[name]) for measured in heads]) for name in STATISTICS}
-
-
 @checked
 def summarise(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean and population standard deviation of each statistic in a frame of `steps` or `of_grid`, or several joined.
@@ -163,45 +142,6 @@ def weights(trace: Trace) -> pd.DataFrame:
     return _frame(parts, _WEIGHTS, model=trace.model)
 
 
-def measure(weights, visible, threshold):
-    """weights (..., Q, K), visible (Q, K) -> {statistic: (..., Q)}, floats.
-
-    A row of NaN has NaN for every statistic.
-    """
-    # in the weights' precision: float32(.1) is not above .1
-    above = weights > np.asarray(threshold, dtype=weights.dtype)
-    sums = weights.sum(-1, keepdims=True, dtype=np.float64)
-    a = weights / sums
-    n, size = visible.sum(-1), weights.shape[-1]
-    entropy = -(a * np.log(np.where(a > 0, a, 1))).sum(-1) + 0.0  # + 0.0: no "-0.0"
-    positions = np.arange(size)
-    blank = np.isnan(a[..., 0])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        normalised = np.where(n > 1, entropy / np.log(n), np.nan)
-        # sum_i (2i - n - 1) a_(i) / n, ascending; masked zeros come first and shift the ranks by size - n
-        ranked = np.sort(weights, -1) @ (positions + 1.0) / sums[..., 0]
-        gini = (2 * ranked - 2 * (size - n) - n - 1) / n
-    largest, count, first = weights.max(-1).astype(np.float64), above.sum(-1), weights.argmax(-1)
-    values = (
-        entropy,
-        entropy / np.log(2),
-        normalised,
-        largest,
-        np.where(blank, np.nan, count),
-        np.exp(entropy),
-        1 / (a * a).sum(-1),
-        np.maximum(gini, 0),
-        np.where(blank, np.nan, first),
-        a @ positions,
-    )
-    return dict(zip(STATISTICS, values))
-
-
-def _mean(values):
-    valid = values[~np.isnan(values)]
-    return valid.mean() if valid.size else np.nan
-
-
 def _integers(measured):
     """The same with argmax as integers, unless a blank row makes one NaN."""
     argmax = measured["argmax"]
@@ -225,13 +165,8 @@ def _special_mass(weights, keys):
     return weights[..., [token.special for token in keys]].sum(-1, dtype=np.float64)
 
 
-def _check_threshold(threshold):
-    if not 0 <= threshold <= 1:
-        raise ValueError(f"threshold must be from 0 to 1; got {threshold}")
-
-
 def _check(weights, visible, threshold):
-    _check_threshold(threshold)
+    check_threshold(threshold)
     if weights.ndim != 2 or not weights.shape[1]:
         raise ValueError(f"weights must have axes [queries, keys], with at least one key; got shape {weights.shape}")
     if visible.shape != weights.shape:

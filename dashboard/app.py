@@ -10,6 +10,10 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
     sys.path.insert(0, ROOT)
 
-from dashboard.server import index_page, security, warm_up  # noqa: E402
+from dashboard.server import warm_up  # noqa: E402
+
+warm_up.start_models()  # first of all: it takes longest
+
+from dashboard.server import index_page, security  # noqa: E402
 
 app = st.App("page.py", lifespan=warm_up.lifespan, routes=index_page.routes, middleware=[Middleware(security.Guard)])

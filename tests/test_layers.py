@@ -20,6 +20,7 @@ LAYERS = {
     "gold": "",
     "function_words": "",
     "select": "numpy",
+    "concentration": "numpy",
     "stats": "numpy pandas",
     "alignment": "numpy pandas",
     "patterns": "numpy",
@@ -52,8 +53,8 @@ ORDER = list(LAYERS)
 DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files"}
 # Packages and modules that reach no torch, so that they are imported at once.
 LIGHT = (
-    "arguments storage trace gold function_words select stats alignment patterns heads rollout across figures reading"
-    " export"
+    "arguments storage trace gold function_words select concentration stats alignment patterns heads rollout across"
+    " figures reading export"
 ).split()
 LIGHT_MODULES = ("data.limits", "data.readers", "data.tasks", "models.names", "models.checkpoint_files")
 LIGHT_MODULES += ("service.request", "service.embedded", "service.frames")

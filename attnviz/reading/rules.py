@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnviz import stats
+from attnviz.concentration import measure
 from attnviz.figures.labels import plain, quoted
 from attnviz.reading.words import on_words, quoted_word, usable_rows
 from attnviz.select import Grid
@@ -152,7 +152,7 @@ def _mean(grid: Grid, statistic: str) -> float | None:
     rows = usable_rows(grid)
     if not len(rows):
         return None
-    return float(stats.measure(grid.weights[rows], grid.visible[rows], 0.1)[statistic].mean())
+    return float(measure(grid.weights[rows], grid.visible[rows], 0.1)[statistic].mean())
 
 
 def _near(grid: Grid, mirrored: bool) -> float | None:

@@ -18,6 +18,13 @@ async def lifespan(app) -> AsyncIterator[None]:
     yield
 
 
+def start_models() -> None:
+    """Have the process of the models start: it imports torch while this one goes on."""
+    from dashboard.session import caches
+
+    threading.Thread(target=caches.start_models, name="start", daemon=True).start()
+
+
 def warm() -> None:
     """Have the models read and the first example traced, in their process, and import what draws a page meanwhile."""
     with _importing():

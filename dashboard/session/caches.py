@@ -8,6 +8,7 @@ Each function takes names and texts. Behind it is a cached one that also takes a
 model whose files have changed is read again.
 """
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,12 @@ def ask(names: Sequence[str], text: str, target: str | None = None, beam: int = 
 def trace(name: str, text: str, target: str | None = None, beam: int = 1):
     """The trace of a text by a trained model, computed once. Raises ValueError."""
     return _traces().get(_request(name, text, target, beam))
+
+
+def start_models() -> None:
+    """Start the model service before anyone asks for a trace. Where it cannot start, who asks is told."""
+    with contextlib.suppress(service.ServiceError):
+        _service()
 
 
 def service_state() -> str:

@@ -6,14 +6,17 @@ queries; queries vary fastest.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from attnviz import stats
+from attnviz.concentration import STATISTICS, measure
 from attnviz.trace import BOS, Token, Trace
 
-NAMES = (*stats.STATISTICS, "special_mass")  # as stats.steps has them
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAMES = (*STATISTICS, "special_mass")  # as stats.steps has them
 THRESHOLD = 0.1  # as there
 COMMON = "model mechanism text translation forced complete source target log_probs start".split()
 
@@ -62,8 +65,10 @@ class Measured:
         whole = {name: np.concatenate(parts) if parts else np.empty(0) for name, parts in columns.items()}
         return whole | {name: argmax if name == "argmax" else row for name, row in zip(NAMES, self.values)}
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> "pd.DataFrame":
         """The same table as `stats.steps` of the trace."""
+        import pandas as pd  # half a second, which the start of the model process does without
+
         return pd.DataFrame({"model": self.model, "mechanism": self.mechanism, **self.columns()})
 
 
@@ -123,7 +128,7 @@ def _padded(rows: Sequence[Sequence[bool]], width: int) -> np.ndarray:
 
 def _measure(weights: np.ndarray, visible: np.ndarray, special: np.ndarray) -> np.ndarray:
     """weights (B, H, Q, K), visible (B, 1, 1|Q, K), special (B, K) -> (NAMES, B, H, Q) float64."""
-    measured = stats.measure(weights, visible, THRESHOLD)
+    measured = measure(weights, visible, THRESHOLD)
     mass = (weights @ special[:, None, :, None].astype(weights.dtype))[..., 0]
     return np.stack([*measured.values(), mass])
 

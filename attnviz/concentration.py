@@ -1,0 +1,72 @@
+"""How concentrated attention is: the statistics of weights as arrays. `stats` makes tables of them, and says what each
+means. Axes: H heads, Q queries, K keys."""
+
+import numpy as np
+
+STATISTICS = (
+    "entropy_nats",
+    "entropy_bits",
+    "normalised_entropy",
+    "max_weight",
+    "effective_threshold",
+    "effective_entropy",
+    "effective_inverse",
+    "gini",
+    "argmax",
+    "expected_position",
+)
+
+
+def measure(weights, visible, threshold):
+    """weights (..., Q, K), visible (Q, K) -> {statistic: (..., Q)}, floats.
+
+    A row of NaN has NaN for every statistic.
+    """
+    # in the weights' precision: float32(.1) is not above .1
+    above = weights > np.asarray(threshold, dtype=weights.dtype)
+    sums = weights.sum(-1, keepdims=True, dtype=np.float64)
+    a = weights / sums
+    n, size = visible.sum(-1), weights.shape[-1]
+    entropy = -(a * np.log(np.where(a > 0, a, 1))).sum(-1) + 0.0  # + 0.0: no "-0.0"
+    positions = np.arange(size)
+    blank = np.isnan(a[..., 0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        normalised = np.where(n > 1, entropy / np.log(n), np.nan)
+        # sum_i (2i - n - 1) a_(i) / n, ascending; masked zeros come first and shift the ranks by size - n
+        ranked = np.sort(weights, -1) @ (positions + 1.0) / sums[..., 0]
+        gini = (2 * ranked - 2 * (size - n) - n - 1) / n
+    largest, count, first = weights.max(-1).astype(np.float64), above.sum(-1), weights.argmax(-1)
+    values = (
+        entropy,
+        entropy / np.log(2),
+        normalised,
+        largest,
+        np.where(blank, np.nan, count),
+        np.exp(entropy),
+        1 / (a * a).sum(-1),
+        np.maximum(gini, 0),
+        np.where(blank, np.nan, first),
+        a @ positions,
+    )
+    return dict(zip(STATISTICS, values))
+
+
+def means(weights, visible, threshold: float = 0.1) -> dict[str, np.ndarray]:
+    """weights (H, Q, K), visible (Q, K) -> the mean of each statistic over the steps, (H,), as in `summary`.
+
+    Heads are measured one by one, to use little memory. Steps without the statistic are skipped; NaN if no step has it.
+    """
+    check_threshold(threshold)
+    heads = [measure(head, visible, threshold) for head in weights]
+    return {name: np.array([_mean(measured[name]) for measured in heads]) for name in STATISTICS}
+
+
+def _mean(values):
+    valid = values[~np.isnan(values)]
+    return valid.mean() if valid.size else np.nan
+
+
+def check_threshold(threshold):
+    """ValueError unless it is a weight."""
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"threshold must be from 0 to 1; got {threshold}")
