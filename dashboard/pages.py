@@ -28,5 +28,6 @@ PAGES = (
     Page("One sentence, several models", "compare"),
     Page("Heads and layers", "heads", "heads"),
     Page("Inside a step", "inside", "inside"),
+    Page("Many sentences", "many", "many"),
     Page("Learn", "learn", "learn"),
 )

@@ -30,7 +30,7 @@ LAYERS = {
     "figures": "numpy pandas plotly",
     "reading": "numpy",
     "export": "matplotlib numpy pandas plotly",
-    "data": "pooch tokenizers torch",
+    "data": "pooch pyarrow tokenizers torch",
     "networks": "torch",
     "models": "huggingface_hub numpy pandas safetensors tokenizers torch transformers",
     "loading": "",
@@ -56,7 +56,7 @@ LIGHT = (
     "arguments storage trace gold function_words select concentration stats alignment patterns heads rollout across"
     " figures reading export"
 ).split()
-LIGHT_MODULES = ("data.limits", "data.readers", "data.tasks", "models.names", "models.checkpoint_files")
+LIGHT_MODULES = ("data.limits", "data.readers", "data.records", "data.tasks", "models.names", "models.checkpoint_files")
 LIGHT_MODULES += ("service.request", "service.embedded", "service.frames")
 WEIGHTS = {"attnviz/models/checkpoints.py", "attnviz/trace/files.py"}  # of models, and of traces
 

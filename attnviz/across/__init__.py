@@ -4,6 +4,6 @@ Letters: N sentences. A sentence's value is the mean of a statistic over the ste
 """
 
 from attnviz.across.compare import Difference, bootstrap, paired_bootstrap
-from attnviz.across.sentences import VALUES, outliers, sentence, share_above
+from attnviz.across.sentences import VALUES, outliers, sentence, share_above, sharpness
 
-__all__ = ["VALUES", "Difference", "bootstrap", "outliers", "paired_bootstrap", "sentence", "share_above"]
+__all__ = ["VALUES", "Difference", "bootstrap", "outliers", "paired_bootstrap", "sentence", "share_above", "sharpness"]

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from attnviz import stats
+from attnviz.trace import Trace
 
 VALUES = tuple(name for name in stats.STATISTICS if name != "argmax") + ("special_mass",)
 _MAD = 1.4826  # times the median absolute deviation is the standard deviation of normal values
@@ -23,6 +24,18 @@ def sentence(columns: Mapping[str, np.ndarray], kind: str = "cross") -> dict[str
         values = values[~np.isnan(values)]
         means[name] = float(values.mean()) if len(values) else float("nan")
     return means
+
+
+def sharpness(trace: Trace, kind: str = "cross") -> float | None:
+    """The mean normalised entropy over all steps and heads of a kind, as `sentence` has it: 0 is sharp, 1 is uniform.
+
+    None for a trace without such attention, and where every step sees a single key.
+    """
+    maps = [attention for attention in trace.maps if attention.kind == kind]
+    values = [stats.measure(each.weights, trace.visible(each), 0.1)["normalised_entropy"].ravel() for each in maps]
+    numbers = np.concatenate([*values, np.empty(0)])
+    numbers = numbers[~np.isnan(numbers)]
+    return float(numbers.mean()) if len(numbers) else None
 
 
 def outliers(values: pd.Series, limit: float = 3.5) -> pd.Series:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 
 from attnviz.cli import align, corpus, download, evaluate, models, study, trace, train
-from attnviz.cli.train import calibrate, moments, transplant
+from attnviz.cli.train import calibrate, moments, reference, transplant
 
 PROGRAM = "python -m attnviz"
 COMMANDS = {
@@ -21,6 +21,7 @@ COMMANDS = {
     "train": train,
     "calibrate": calibrate,
     "moments": moments,
+    "reference": reference,
     "transplant": transplant,
     "download": download,
     "study": study,

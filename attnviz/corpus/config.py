@@ -13,7 +13,7 @@ SHARD = 512  # sentences that are computed and written together, whatever the nu
 
 @dataclass(frozen=True)
 class CorpusConfig(Checked):
-    """models : names, see `attnviz.load`. input : a file, see sources.py. keep : some of KEEP. root : of checkpoints.
+    """models : names, see `attnviz.load`. input : a file, see data/records. keep : some of KEEP. root : of models.
 
     batch_size : sentences that go through a model together. beam : for sentences without a target. Raises ValueError.
     """

@@ -19,7 +19,7 @@ from attnviz import arguments
 from attnviz.arguments import checked
 from attnviz.storage import atomic
 from attnviz.corpus import manifest
-from attnviz.corpus import sources
+from attnviz.data.records import count, read
 from attnviz.corpus.config import CorpusConfig
 from attnviz.corpus.shards import SENTENCES_SCHEMA, STATISTICS_SCHEMA, Done, Shard, Worker, part
 
@@ -50,7 +50,7 @@ def run(
     Raises ValueError for impossible settings, or another run in the folder; OSError for files.
     """
     path, folder = Path(config.input), arguments.path("folder", folder)
-    records = sources.count(path)
+    records = count(path)
     made = manifest.of(config, records)
     manifest.begin(folder, made, resume)
     total = records * len(config.models)
@@ -94,7 +94,7 @@ def _finished(config: CorpusConfig, folder: Path, records: int) -> Iterator[Done
 def _shards(config: CorpusConfig, folder: Path, path: Path) -> Iterator[Shard]:
     """The shards that are not there yet. The input is read once for each model, a few hundred lines at a time."""
     for place, model in enumerate(config.models):
-        records, number = sources.read(path), 0
+        records, number = read(path), 0
         while chunk := list(islice(records, config.shard)):
             if not _is_done(folder, place, number):
                 yield Shard(model, place, number, chunk)

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from attnviz import alignment, loading
 from attnviz.corpus.config import CorpusConfig
-from attnviz.corpus.sources import Record, Unreadable
+from attnviz.data.records import Record, Unreadable
 from attnviz.gold import LinkedPair
 from attnviz.models import checkpoints
 from attnviz.models.tracing.measured import NAMES, Measured

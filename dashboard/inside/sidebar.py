@@ -13,7 +13,7 @@ from dashboard.shell import widgets
 def show() -> dict:
     """Everything but the text -> fields of InsideChoices."""
     widgets.brand("One step of attention with all its numbers: what makes it, what changes it, and whether it matters.")
-    offered = attending()
+    offered = catalogue.attending()
     pair = st.selectbox(
         "Language pair",
         list(offered),
@@ -22,26 +22,13 @@ def show() -> dict:
         bind="query-params",
         on_change=_enter,
     )
-    _keep_those(offered[pair])
+    widgets.keep_those(offered[pair])
     chosen = widgets.mechanisms(offered[pair])
     fields = {"pair": pair, "mechanisms": tuple(chosen)} | widgets.target(pair, offered[pair])
     if several := next((name for name in chosen if MECHANISMS[name].multi_head), None):
         layers, heads = catalogue.layers_and_heads(model(pair, several))
         fields |= {"layer": widgets.layer(range(layers), layers - 1), "head": _head(heads)}
     return fields | {"tables": widgets.tables()}
-
-
-def attending() -> dict[str, list[str]]:
-    """pair -> its mechanisms that attend; pairs without one are left out."""
-    every = {pair: [name for name in names if MECHANISMS[name].kinds] for pair, names in catalogue.offered().items()}
-    return {pair: names for pair, names in every.items() if names}
-
-
-def _keep_those(offered: list[str]) -> None:
-    """Of the mechanisms that came along from another page or pair, keep those that are on offer."""
-    session = st.session_state
-    if "show" in session and not set(session["show"]) <= set(offered):
-        session["show"] = [name for name in session["show"] if name in offered] or pairs.first(offered)
 
 
 def _head(count: int) -> int:

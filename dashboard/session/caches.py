@@ -35,23 +35,23 @@ def model(name: str):
 
 def ask(names: Sequence[str], text: str, target: str | None = None, beam: int = 1) -> Asked:
     """Have a text traced by trained models, all at once; `trace` then has each. Raises ServiceError."""
-    return _traces().ask([_request(name, text, target, beam) for name in names])
+    return _traces().ask([request(name, text, target, beam) for name in names])
 
 
 def trace(name: str, text: str, target: str | None = None, beam: int = 1):
     """The trace of a text by a trained model, computed once. Raises ValueError."""
-    return _traces().get(_request(name, text, target, beam))
+    return _traces().get(request(name, text, target, beam))
 
 
 def start_models() -> None:
     """Start the model service before anyone asks for a trace. Where it cannot start, who asks is told."""
     with contextlib.suppress(service.ServiceError):
-        _service()
+        model_service()
 
 
 def service_state() -> str:
     """Of the model service: see `attnviz.service.Service`."""
-    return _service().state
+    return model_service().state
 
 
 def windows(trace) -> tuple[tuple[float, float], ...]:
@@ -134,16 +134,16 @@ def _trained(name: str, root: str, stamp: tuple):
 
 
 @st.cache_resource(show_spinner=False)
-def _service() -> service.Service:
+def model_service() -> service.Service:
     return service.open_service()
 
 
 @st.cache_resource(show_spinner=False)
 def _traces() -> Traces:
-    return Traces(_service, int(os.environ.get(MEGABYTES) or 256) * 2**20)
+    return Traces(model_service, int(os.environ.get(MEGABYTES) or 256) * 2**20)
 
 
-def _request(name: str, text: str, target: str | None, beam: int) -> Request:
+def request(name: str, text: str, target: str | None, beam: int) -> Request:
     name, root, stamp = key(name)
     return Request(name, text, target, beam, root, stamp)
 

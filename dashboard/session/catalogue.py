@@ -27,6 +27,12 @@ def offered() -> dict[str, list[str]]:
     return in_order or {pairs.DEFAULT: list(pairs.FIRST)}
 
 
+def attending() -> dict[str, list[str]]:
+    """pair -> its mechanisms that attend; pairs without one are left out."""
+    every = {pair: [name for name in names if MECHANISMS[name].kinds] for pair, names in offered().items()}
+    return {pair: names for pair, names in every.items() if names}
+
+
 def many_headed() -> list[str]:
     """The models with several heads in a layer, those that translate first."""
     translating = [name for pair in offered() for name in many_headed_of(pair)]

@@ -18,7 +18,7 @@ _ALONG = {
     "tables": False,
 }  # the same question on all pages, as the sentence is; and where it begins
 _OWN = ("kind", "layer", "head", "own", "output")  # asked on one page alone, or on each of something else
-_OF_A_PAIR = ("", "inside")  # pages that show several models of a language pair
+_OF_A_PAIR = ("", "inside", "many")  # pages that show several models of a language pair
 _PAGE, _KEPT = "page", "kept"
 
 
@@ -43,9 +43,9 @@ def arrive(page: str, session: MutableMapping) -> dict[str, str | list[str]]:
 
 
 def _models(session: MutableMapping, page: str) -> dict:
-    """The mechanisms and the text that they write; the page of one step shows those that attend."""
+    """The mechanisms and the text that they write; pages about attention alone show those that attend."""
     along = {key: session[key] for key in ("show", "target", "force") if key in session}
-    if page == "inside" and "show" in along:
+    if page and "show" in along:
         along["show"] = [name for name in along["show"] if MECHANISMS[name].kinds]
         giver = along.get("target", OWN).removeprefix(FROM)
         if giver in MECHANISMS and not MECHANISMS[giver].kinds:

@@ -6,7 +6,7 @@ from collections.abc import MutableMapping
 
 import streamlit as st
 
-from dashboard.choices import chapters, options, pairs
+from dashboard.choices import chapters, corpora, options, pairs
 from dashboard.markup.text import markdown
 
 _ASKED, _OPENED = "asked by the link", "opened by a link"
@@ -23,6 +23,11 @@ _MAY_BE_EMPTY = (
     "output",
     "beside",
     "beside_text",
+    "lines",
+    "other_lines",
+    "path",
+    "other_path",
+    "find",
 )
 _QUOTED = 80  # characters of a value
 # What the address may call the value of a control: Streamlit leaves out a value that is the default, which is no
@@ -34,6 +39,7 @@ _WORDS = (
     options.title,
     options.model_title,
     chapters.numbered,
+    corpora.words,
     options.target_title,
     lambda value: {options.OWN: "Each model's own translation"}[
         value

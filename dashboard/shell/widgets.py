@@ -86,6 +86,13 @@ def mechanisms(offered: list[str]) -> list[str]:
     return chosen[:MOST]
 
 
+def keep_those(offered: list[str]) -> None:
+    """Of the mechanisms that came along from another page or pair, keep those that are on offer."""
+    session = st.session_state
+    if "show" in session and not set(session["show"]) <= set(offered):
+        session["show"] = [name for name in session["show"] if name in offered] or pairs.first(offered)
+
+
 def _hold() -> None:
     """Keep the first MOST."""
     chosen = st.session_state["show"]

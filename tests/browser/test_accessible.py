@@ -23,6 +23,7 @@ PAGES = {
     "presentation": "/?present=true&show=Bahdanau&text=A+dog+runs.",
     "heads": "/heads?text=A+dog+runs.&tables=true&off=cross+layer+2%2C+head+1",
     "inside": "/inside?text=A+dog+runs.",
+    "many": "/many?show=Bahdanau&show=Luong+general&tables=true",
     "learn": "/learn",
 }
 SIDEBAR_RIGHT = "document.querySelector('[data-testid=stSidebar]')?.getBoundingClientRect().right ?? 0"

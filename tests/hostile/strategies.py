@@ -139,7 +139,8 @@ def parameters() -> list[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.keyword) and node.arg == "key" and isinstance(node.value, ast.Constant):
                 keys.add(node.value.value)
-    return sorted(key for key in keys if isinstance(key, str))
+    others = {f"{prefix}{name}" for prefix in ("", "other_") for name in ("from", "lines", "path")}  # many/sources.py
+    return sorted({key for key in keys if isinstance(key, str)} | others)
 
 
 @functools.cache
@@ -178,6 +179,7 @@ def meant_values() -> list[str]:
             "Bahdanau minus Luong (dot)",
             "English → German",
         ),
+        *("Pasted", "A file on this machine", "An uploaded file", "Normalised entropy", "largest first", "/etc/passwd"),
         *("Greedy", "Beam of 5", "1e9", "1_000", "٣", "2.0"),
     ]
 

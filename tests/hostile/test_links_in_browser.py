@@ -28,7 +28,12 @@ def test_a_wrong_value_is_named_and_the_default_drawn(watched, chrome):
 
 @pytest.mark.parametrize(
     "page, charts, named",
-    [("/?text=a+dog", 5, "units"), ("/heads?text=a+dog", 5, "units"), ("/inside?text=a+dog", 1, "step")],
+    [
+        ("/?text=a+dog", 5, "units"),
+        ("/heads?text=a+dog", 5, "units"),
+        ("/inside?text=a+dog", 1, "step"),
+        ("/many?find=dog", 1, "kind"),
+    ],
 )
 def test_empty_values_are_none(watched, chrome, page, charts, named):
     """`?beam=` left a group of buttons with none pressed, and the page with nothing to draw."""

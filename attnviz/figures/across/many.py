@@ -1,6 +1,7 @@
 """How a statistic is distributed over sentences, a line a mechanism; and two numbers of each sentence as points."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -12,12 +13,21 @@ from attnviz.figures.wording import listed
 BINS = 30
 _HEIGHT = 320  # px
 _MARGIN = (56, 12, 40, 48)
+REFERENCES = {"untrained": "triangle-up-open", "shuffled": "x-thin-open"}  # -> Plotly's symbol
 
 
-def distribution(values: Mapping[str, Sequence[float]], title: str, *, dark: bool = False) -> Chart:
+def distribution(
+    values: Mapping[str, Sequence[float]],
+    title: str,
+    *,
+    references: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
+    uniform: float | None = None,
+    dark: bool = False,
+) -> Chart:
     """The share of sentences in each of BINS equal bins, a line a name. values : name -> a number a sentence.
 
-    NaN is left out. ValueError when there is no number at all.
+    references : name -> one of REFERENCES -> a number, marked on the axis in the colour of the name. uniform : the
+    number of uniform attention, a dotted line. NaN is left out. ValueError when there is no number at all.
     """
     samples = {name: _numbers(numbers) for name, numbers in values.items()}
     everything = np.concatenate([*samples.values(), np.empty(0)])
@@ -26,11 +36,23 @@ def distribution(values: Mapping[str, Sequence[float]], title: str, *, dark: boo
     edges = np.histogram_bin_edges(everything, BINS)
     styles = lines(samples, dark)
     traces = [_steps(name, numbers, edges, styles[name]) for name, numbers in samples.items() if len(numbers)]
+    traces += [
+        _mark(name, kind, value, styles[name])
+        for name, marks in references.items()
+        if name in styles
+        for kind, value in marks.items()
+    ]
     means = ", ".join(f"{name} {numbers.mean():.2f}" for name, numbers in samples.items() if len(numbers))
-    frame = layout(dark, _HEIGHT, _MARGIN, None, f"{title} of the sentences, by mechanism. Means: {means}.")
+    said = "".join(
+        f" {kind.capitalize()}: {', '.join(f'{name} {marks[kind]:.2f}' for name, marks in references.items())}."
+        for kind in REFERENCES
+        if references and all(kind in marks for marks in references.values())
+    )
+    said += "" if uniform is None else f" Uniform attention: {uniform:.2f}."
+    frame = layout(dark, _HEIGHT, _MARGIN, None, f"{title} of the sentences, by mechanism. Means: {means}.{said}")
     frame |= _axes(title, "Share of sentences", dark) | _legend()
     frame["yaxis"] |= dict(tickformat=".0%", rangemode="tozero")
-    return build(traces, frame)
+    return build(traces, frame | _uniform(uniform, dark))
 
 
 def scatter(
@@ -79,6 +101,32 @@ def _steps(name: str, numbers: np.ndarray, edges: np.ndarray, style) -> dict:
         line=dict(color=style.color, dash=style.dash, width=2, shape="hv"),
         hovertemplate=f"%{{y:.1%}} from %{{x}}<extra>{labels.escape(labels.plain(name))}</extra>",
     )
+
+
+def _mark(name: str, kind: str, value: float, style) -> dict:
+    """A reference on the axis of a distribution."""
+    shown = labels.escape(labels.plain(name))
+    return dict(
+        type="scatter",
+        mode="markers",
+        name=f"{shown}, {kind}",
+        x=[round(value, 4)],
+        y=[0],
+        marker=dict(symbol=REFERENCES[kind], size=11, color=style.color, line=dict(color=style.color, width=2)),
+        cliponaxis=False,
+        showlegend=False,
+        hovertemplate=f"{kind}: %{{x}}<extra>{shown}</extra>",
+    )
+
+
+def _uniform(value: float | None, dark: bool) -> dict:
+    """A dotted line at the number of uniform attention."""
+    if value is None:
+        return {}
+    line = dict(color=palette(dark).muted, width=1.5, dash="dot")
+    shape = dict(type="line", x0=value, x1=value, y0=0, y1=1, yref="y domain", layer="below", line=line)
+    place = dict(x=value, y=1, yref="y domain", xanchor="right", yanchor="top")
+    return dict(shapes=[shape], annotations=[note(f"uniform {value:.3g}", dark, **place)])
 
 
 def _axes(x: str, y: str, dark: bool) -> dict:

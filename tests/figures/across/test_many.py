@@ -52,3 +52,16 @@ def test_plotly_takes_every_property(dark):
     ):
         go.Figure(chart.to_dict())
         assert chart.dark is dark
+
+
+def test_references_are_marked_on_the_axis_in_the_colour_of_the_name():
+    marks = {"Bahdanau": {"untrained": 0.9, "shuffled": 0.7}}
+    chart = distribution({"Bahdanau": [0.1, 0.5]}, "Entropy", references=marks, uniform=1.0)
+    line, *others = chart.data
+    assert [(mark.x[0], mark.y[0], mark.marker.symbol) for mark in others] == [
+        (0.9, 0, "triangle-up-open"),
+        (0.7, 0, "x-thin-open"),
+    ]
+    assert {mark.marker.color for mark in others} == {line.line.color} and not any(mark.showlegend for mark in others)
+    assert chart.layout.shapes[0].x0 == 1 and chart.layout.annotations[0].text == "uniform 1"
+    assert chart.description.endswith("Untrained: Bahdanau 0.90. Shuffled: Bahdanau 0.70. Uniform attention: 1.00.")

@@ -10,6 +10,7 @@ For a record that cannot be read, an Unreadable comes in its place.
 
 import gzip
 import io
+import math
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from attnviz.gold import LinkedPair
 from attnviz.storage import json_text
 
 ROWS = 1024  # of a Parquet file that are read at a time
+LINE = 2**16  # bytes of the longest line that is read
 FIELDS = ("id", "source", "target", "links")
 
 
@@ -49,23 +51,58 @@ class Unreadable(NamedTuple):
 def read(path: Path) -> Iterator[Record | Unreadable]:
     """The records of a file, in order. ValueError when its content is not of the format that its name says, OSError
     when there is no such file."""
-    name = path.name.lower().removesuffix(".gz")
-    if name.endswith(".parquet"):
+    if path.name.lower().removesuffix(".gz").endswith(".parquet"):
         yield from _parquet(path)
         return
-    parse = _tsv if name.endswith(".tsv") else _json if name.endswith((".jsonl", ".ndjson")) else _line
     with _open(path) as file:
-        try:
-            for number, line in enumerate(file, start=1):
-                try:
-                    text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-                    yield parse(number, text)
-                except UnicodeDecodeError as error:
-                    yield Unreadable(number, f"it must be UTF-8 text; got byte {line[error.start]:#04x}")
-                except ValueError as error:
-                    yield Unreadable(number, str(error))
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ValueError(f"{path} is a damaged gzip file: {error}") from None
+        yield from _of_lines(file, path.name, str(path))
+
+
+def unpack(content: bytes, name: str, most: int) -> Iterator[Record | Unreadable]:
+    """The records of a file that somebody sent. name : of the file, which says its format. Parquet is not read so.
+
+    ValueError as of `read`, and when it holds more than `most` bytes, unpacked.
+    """
+    if name.lower().removesuffix(".gz").endswith(".parquet"):
+        raise ValueError(f"{name} must be lines of text, TSV or JSONL; Parquet files are for the command line")
+    file = io.BytesIO(content)
+    with gzip.open(file) if name.lower().endswith(".gz") else file as lines:
+        yield from _of_lines(lines, name, name, most)
+
+
+def _of_lines(file: IO[bytes], name: str, shown: str, most: float = math.inf) -> Iterator[Record | Unreadable]:
+    """The records of an open file. shown : its name in errors."""
+    ending = name.lower().removesuffix(".gz")
+    parse = _tsv if ending.endswith(".tsv") else _json if ending.endswith((".jsonl", ".ndjson")) else _line
+    try:
+        for number, line in enumerate(_lines(file, shown, most), start=1):
+            try:
+                if len(line) > LINE:
+                    raise ValueError(f"it must have at most {LINE:,} bytes; got more")
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                yield parse(number, text)
+            except UnicodeDecodeError as error:
+                yield Unreadable(number, f"it must be UTF-8 text; got byte {line[error.start]:#04x}")
+            except ValueError as error:
+                yield Unreadable(number, str(error))
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{shown} is a damaged gzip file: {error}") from None
+
+
+def _lines(file: IO[bytes], shown: str, most: float) -> Iterator[bytes]:
+    """The lines of a file; of one that is longer than LINE, the first LINE + 1 bytes. Raises ValueError after `most`
+    bytes."""
+    taken = 0
+    while line := file.readline(LINE + 1):
+        rest, taken = line, taken + len(line)
+        while len(rest) > LINE and not rest.endswith(b"\n"):
+            rest = file.readline(LINE + 1)
+            taken += len(rest)
+            if taken > most:
+                break
+        if taken > most:
+            raise ValueError(f"{shown} must hold at most {most:,} bytes, unpacked; got more")
+        yield line
 
 
 def count(path: Path) -> int:
@@ -74,7 +111,7 @@ def count(path: Path) -> int:
         return _table(path).metadata.num_rows
     try:
         with _open(path) as file:
-            return sum(1 for _ in file)
+            return sum(1 for _ in _lines(file, str(path), math.inf))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path} is a damaged gzip file: {error}") from None
 

@@ -1,4 +1,4 @@
-"""corpus/sources.py: the same records from every kind of file, and lines that are none in their places."""
+"""data/records: the same records from every kind of file, and lines that are none in their places."""
 
 import gzip
 import json
@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from attnviz.corpus.sources import Record, Unreadable, count, read
+from attnviz.data.records import LINE, Record, Unreadable, count, read, unpack
 
 RECORDS = [
     Record(1, "a", "A dog.", "Un chien."),
@@ -111,3 +111,27 @@ def test_parquet_rows_without_a_source(tmp_path):
         Record(1, "1", "A dog."),
         Unreadable(2, "source must be a string; got None"),
     ]
+
+
+def test_a_line_without_an_end_is_not_read_as_a_whole(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_bytes(b"A dog.\n" + b"a" * (3 * LINE + 5) + b"\nA cat.\n")
+    reason = "it must have at most 65,536 bytes; got more"
+    assert list(read(path)) == [Record(1, "1", "A dog."), Unreadable(2, reason), Record(3, "3", "A cat.")]
+    assert count(path) == 3
+
+
+@pytest.mark.parametrize("name, content", [("in.tsv", b"A dog.\tUn chien."), ("in.txt.gz", gzip.compress(b"A dog."))])
+def test_what_somebody_sent_is_read_without_a_file(name, content):
+    (record,) = unpack(content, name, 1000)
+    assert record.source == "A dog."
+
+
+def test_what_somebody_sent_is_bounded():
+    bomb = gzip.compress(b"a" * 1_000_000)
+    with pytest.raises(ValueError) as error:
+        list(unpack(bomb, "in.gz", 100_000))
+    assert str(error.value) == "in.gz must hold at most 100,000 bytes, unpacked; got more"
+    with pytest.raises(ValueError) as error:
+        list(unpack(b"PAR1", "in.parquet", 10))
+    assert str(error.value).startswith("in.parquet must be lines of text, TSV or JSONL;")

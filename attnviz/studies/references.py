@@ -1,0 +1,135 @@
+"""The reference of a model: statistics of its test set, trained, untrained, and with the words in random order.
+
+Each is measured on the trained model's own greedy translations (`attnviz.across.reference`).
+"""
+
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from attnviz import across, loading, select, stats
+from attnviz.across import reference
+from attnviz.across.reference import MODELS, QUANTILES, SHOWN, STATISTICS, Reference
+from attnviz.models import checkpoints
+from attnviz.models.model import TextError
+from attnviz.models.tracing.measured import Measured
+from attnviz.models.translator import Translator
+from attnviz.networks import registry
+from attnviz.storage import atomic
+
+SEED = 1
+AT_LEAST = 10  # sentences of a length, for a mean of theirs
+
+Values = dict[str, dict[str, float]]  # kind -> statistic -> of one sentence
+Progress = Callable[[Iterable], Iterable]  # such as tqdm
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    text: str
+    translation: str
+    tokens: int
+    values: Values
+
+
+def measure(name: str, root: Path, test: str, texts: Sequence[str], progress: Progress = iter) -> Reference:
+    """The reference of a checkpoint that translates, on the source sentences of a test set.
+
+    A sentence that cannot be read, or of which nothing is written, is left out. ValueError when none is left.
+    """
+    model = loading.load(name, root)
+    sentences = [
+        _Sentence(text, result.translation, len(result.source), _values(result))
+        for text, result in zip(texts, progress(_measured(model, texts)), strict=True)
+        if isinstance(result, Measured) and result.translation.strip()
+    ]
+    if not sentences:
+        raise ValueError(f"{test} must hold at least one sentence that {name} can translate; got none")
+    lengths = _lengths([sentence.tokens for sentence in sentences])
+    targets = [sentence.translation for sentence in sentences]
+    mixed = [shuffled(sentence.text) for sentence in sentences]
+    values = {
+        "trained": [sentence.values for sentence in sentences],
+        "untrained": [
+            _values(result)
+            for result in progress(_measured(untrained(model, root), [s.text for s in sentences], targets))
+        ],
+        "shuffled": [_values(result) for result in progress(_measured(model, mixed, targets))],
+    }
+    tokens = np.array([sentence.tokens for sentence in sentences])
+    return Reference(
+        test,
+        len(sentences),
+        checkpoints.fingerprint(name, root),
+        {kind: table for kind, table in _table(values["trained"], _quantiles).items() if kind != SHOWN},
+        lengths,
+        {each: _table(values[each], lambda numbers: _means(numbers, tokens, lengths)) for each in MODELS},
+    )
+
+
+def untrained(model: Translator, root: Path) -> Translator:
+    """The same model with random weights, the same ones every time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        network = registry.build(checkpoints.read_config(model.name, root))
+    return replace(model, model=network.eval().requires_grad_(False))
+
+
+def shuffled(text: str) -> str:
+    """The words of a text in random order, the same one every time."""
+    words = text.split()
+    random.Random(f"{SEED} {text}").shuffle(words)
+    return " ".join(words)
+
+
+def write(measured: Reference, name: str, root: Path) -> Path:
+    """Put a reference beside the weights."""
+    path = root / name / reference.FILE
+    text = json.dumps(reference.to_dict(measured), separators=(",", ":")) + "\n"
+    atomic.replace(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    return path
+
+
+def _measured(
+    model: Translator, texts: Sequence[str], targets: Sequence[str] | None = None
+) -> Iterator[Measured | TextError]:
+    return model.traces(texts, targets, keep=("maps", "statistics"))
+
+
+def _values(measured: Measured) -> Values:
+    """Of one sentence: of each kind the mean over steps and heads, and of the map that the page shows first."""
+    columns = measured.columns()
+    values = {kind: across.sentence(columns, kind) for kind in dict.fromkeys(kind for kind, *_ in measured.maps)}
+    if "cross" in values:
+        shown = stats.of_grid(select.select(measured.trace))
+        values[SHOWN] = {name: float(shown[name].mean()) for name in STATISTICS}
+    return values
+
+
+def _lengths(tokens: Sequence[int]) -> np.ndarray:
+    """The lengths that enough sentences have; the middle one where none has."""
+    lengths, counts = np.unique(tokens, return_counts=True)
+    return lengths[counts >= AT_LEAST] if (counts >= AT_LEAST).any() else np.array([int(np.median(tokens))])
+
+
+def _table(values: Sequence[Values], summarise: Callable[[np.ndarray], np.ndarray]) -> dict:
+    """kind -> statistic -> the summary of the sentences' values."""
+    return {
+        kind: {name: summarise(np.array([each[kind][name] for each in values])) for name in STATISTICS}
+        for kind in values[0]
+    }
+
+
+def _quantiles(numbers: np.ndarray) -> np.ndarray:
+    return np.nanquantile(numbers, np.linspace(0, 1, QUANTILES))
+
+
+def _means(numbers: np.ndarray, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The mean of the sentences of each length; of all where no sentence has one of them."""
+    means = [numbers[tokens == length] for length in lengths]
+    return np.array([np.nanmean(part if len(part) else numbers) for part in means])

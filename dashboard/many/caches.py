@@ -1,0 +1,37 @@
+"""What the page of many sentences keeps between reruns, shared by all sessions: runs over sentences, and files."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+
+import streamlit as st
+
+from dashboard.many.given import Given, of_path
+from dashboard.many.running import Run
+from dashboard.session import caches as models
+
+
+def run(names: Sequence[str], given: Given, forced: bool) -> Run:
+    """The run of these sentences through these models, finished or not."""
+    return _run(tuple(models.key(name) for name in names), given.digest, forced, given)
+
+
+def named_file(typed: str, stamp: tuple, most: int) -> Given:
+    """The sentences of a file of this machine, read once. stamp : changes when the file does. Raises SceneError."""
+    return _named_file(typed, stamp, most)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _run(keys: tuple, digest: str, forced: bool, _given: Given) -> Run:
+    return Run([name for name, *_ in keys], _given.records, forced, _statistics)
+
+
+@st.cache_resource(show_spinner="Reading the file …", max_entries=8)
+def _named_file(typed: str, stamp: tuple, most: int) -> Given:
+    return of_path(typed)
+
+
+def _statistics(name: str, texts: Sequence[tuple[str, str | None]]) -> list[Future]:
+    """Have the statistics of texts, each with a target or None, measured: a `Measured` each. Raises ServiceError."""
+    asked = [models.request(name, text, target, 1) for text, target in texts]
+    return models.model_service().submit([replace(each, statistics=True) for each in asked])

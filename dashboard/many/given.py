@@ -1,0 +1,109 @@
+"""The sentences that a person gave, read and checked. No Streamlit here."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from attnviz.data import records
+from attnviz.data.records import Record, Unreadable
+from attnviz.storage import regular_files
+from dashboard.choices import pairs
+from dashboard.choices.corpora import most_megabytes, most_sentences
+from dashboard.choices.options import LIMIT
+from dashboard.shell.problems import SceneError, Waiting
+
+UNPACKED = 8  # times as large a packed file may be, unpacked
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """name : for readers. records : the sentences. problems : lines that cannot be read. cut : were there more?"""
+
+    name: str
+    records: tuple[Record, ...]
+    problems: tuple[Unreadable, ...] = ()
+    cut: bool = False
+
+    @property
+    def digest(self) -> str:
+        """Tells the sentences from others."""
+        lines = "\n".join(f"{record.number}\t{record.id}\t{record.source}\t{record.target}" for record in self.records)
+        return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def has_targets(self) -> bool:
+        return any(record.target for record in self.records)
+
+
+def of_project(pair: str) -> Given:
+    """The sentences with links set by hand; of a pair without them, its examples. SceneError without either."""
+    linked = pairs.linked(pair)
+    if linked:
+        made = [Record(number, str(number), each.source, each.target) for number, each in enumerate(linked, start=1)]
+        return gathered(f"the {len(made)} sentences linked by hand", made)
+    examples = pairs.of(pair).examples
+    if not examples:
+        raise SceneError("This project has no sentences for this language pair. Paste some, or choose a file.")
+    made = [Record(number, str(number), text) for number, text in enumerate(examples, start=1)]
+    return gathered("the examples of the first page", made)
+
+
+def of_text(text: str) -> Given:
+    """Pasted sentences: a line each, or sentence, tab, translation."""
+    if not text.strip():
+        raise Waiting("There are no sentences yet. Paste some, one a line.")
+    content = "\n".join(line for line in text.splitlines() if line.strip()).encode("utf-8", "replace")
+    return gathered("the pasted sentences", records.unpack(content, "pasted.tsv", len(content)))
+
+
+def of_content(content: bytes, name: str) -> Given:
+    """A file that somebody uploaded."""
+    return _checked(name, lambda: records.unpack(content, name, UNPACKED * most_megabytes() * 2**20))
+
+
+def of_path(typed: str) -> Given:
+    r"""A file of this machine, by its name. One like \\server\share would ask another machine."""
+    if typed.startswith(("\\\\", "//")):
+        raise SceneError("Only files of this machine are read.")
+    path = Path(typed).expanduser()
+    try:
+        regular_files.check(path)
+    except OSError as error:
+        raise SceneError(f"The file {typed[:80]} cannot be read: {error.strerror or 'no such file'}.") from None
+    except ValueError:  # a name with a zero byte
+        raise SceneError("Type the name of a file on the left.") from None
+    return _checked(path.name, lambda: records.read(path))
+
+
+def _checked(name: str, read) -> Given:
+    try:
+        return gathered(name, read())
+    except (ValueError, OSError) as error:
+        if isinstance(error, SceneError):
+            raise
+        raise SceneError(f"This file cannot be read: {error}.") from None
+
+
+def gathered(name: str, given: Iterable[Record | Unreadable]) -> Given:
+    """At most as many sentences as this server takes. SceneError when there is none."""
+    most = most_sentences()
+    taken = list(islice(_without_long(given), most + 1))
+    read = tuple(record for record in taken[:most] if isinstance(record, Record))
+    problems = tuple(record for record in taken[:most] if isinstance(record, Unreadable))
+    if not read:
+        reason = f" Line {problems[0].number}: {problems[0].reason}." if problems else ""
+        raise SceneError(f"No sentence of {name[:80]} can be read.{reason}")
+    return Given(name, read, problems, len(taken) > most)
+
+
+def _without_long(given: Iterable[Record | Unreadable]) -> Iterator[Record | Unreadable]:
+    """Texts that are longer than a sentence of the page may be are not read; empty lines are left out."""
+    for record in given:
+        if not isinstance(record, Record):
+            yield record
+        elif len(record.source) > LIMIT or len(record.target or "") > LIMIT:
+            yield Unreadable(record.number, f"it must have at most {LIMIT} characters; got more")
+        elif record.source.strip():
+            yield record._replace(target=(record.target or "").strip() or None, linked=None)

@@ -1,0 +1,86 @@
+"""The sentences themselves: sorted and filtered, and those that stand out. Each is a link to the first page."""
+
+import html
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.choices import pairs
+from dashboard.choices.corpora import NUMBERS, ORDERS
+from dashboard.choices.sentence_link import sentence_link
+from dashboard.many import drawn
+from dashboard.many.scene import ManyScene, chosen, unusual
+from dashboard.markup.text import said
+from dashboard.shell.frame import slider_value
+
+_ROWS, _OUTLIERS = 25, 8  # of a table
+_COLUMNS = ("source_tokens", "log_prob", "normalised_entropy", "max_weight")
+
+
+@st.fragment
+def show(current: ManyScene, dark: bool) -> None:
+    st.subheader("The sentences", divider="gray")
+    lines = current.lines()
+    places = st.columns([2, 2, 2, 3])
+    choice = {"bind": "query-params"}
+    line = places[0].selectbox("Of", list(lines), key="line", **choice)
+    names = list(NUMBERS)
+    sort = places[1].selectbox(
+        "Sorted by",
+        names,
+        index=names.index("normalised_entropy"),
+        format_func=NUMBERS.get,
+        key="sort",
+        **choice,
+    )
+    order = places[2].selectbox("Order", list(ORDERS), format_func=ORDERS.get, key="direction", **choice)
+    find = places[3].text_input("With these words", key="find", placeholder="for example: dog", **choice)
+    frame = chosen(lines[line], sort, order, find)
+    drawn.keep("sentences", None, frame)
+    st.html(_outliers(current, lines[line], line, sort) + _table(current, frame, line, sort, _first(len(frame))))
+
+
+def _first(count: int) -> int:
+    """The first row that is shown, from 0."""
+    if count <= _ROWS:
+        return 0
+    ends = 1, count - _ROWS + 1
+    slider_value("row", *ends)
+    return st.slider(f"First row, of {count:,}", *ends, key="row", bind="query-params") - 1
+
+
+def _table(current: ManyScene, frame: pd.DataFrame, line: str, sort: str, first: int) -> str:
+    columns = list(dict.fromkeys([sort, *_COLUMNS]))
+    rows = frame.iloc[first : first + _ROWS]
+    caption = f"{line}: {len(rows)} of {len(frame):,} sentences"
+    return _rows(current, rows, caption, columns, [NUMBERS[name] for name in columns])
+
+
+def _outliers(current: ManyScene, frame: pd.DataFrame, line: str, sort: str) -> str:
+    """Those whose value is far from the others', by the robust z-score."""
+    unlike = unusual(frame, sort)
+    if unlike.empty:
+        return f'<p class="small" role="status">{html.escape(line)}: no sentence stands out in this number.</p>'
+    caption = f"{line}: {len(unlike)} outliers of {NUMBERS[sort].lower()}, {min(len(unlike), _OUTLIERS)} shown"
+    return _rows(current, unlike.head(_OUTLIERS), caption, [sort, "z"], [NUMBERS[sort], "robust z-score"])
+
+
+def _rows(current: ManyScene, frame: pd.DataFrame, caption: str, columns: list[str], titles: list[str]) -> str:
+    """A table with the sentence as a link, its translation and some numbers."""
+    head = "".join(
+        f'<th scope="col">{html.escape(name)}</th>' for name in ("number", "sentence", "translation", *titles)
+    )
+    body = "".join(_row(current, row, columns) for row in frame.to_dict("records"))
+    return (
+        f'<div class="scroll" tabindex="0"><table class="numbers texts"><caption>{html.escape(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _row(current: ManyScene, row: dict, columns: list[str]) -> str:
+    choices = current.choices
+    target = row["translation"] if choices.forced else None
+    link = sentence_link(choices.pair, choices.mechanisms, row["source"], target)
+    translation = said(row["translation"], pairs.of(choices.pair).target)
+    numbers = "".join(f"<td>{'–' if pd.isna(row[name]) else format(row[name], '.3g')}</td>" for name in columns)
+    return f'<tr><th scope="row">{row["number"]}</th><td>{link}</td><td>{translation}</td>{numbers}</tr>'

@@ -1,0 +1,91 @@
+"""The statistics of many sentences, a few at a time, so that the page can say how far it is and stop. No Streamlit."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+
+import numpy as np
+import pandas as pd
+
+from attnviz import across
+from attnviz.data.records import Record
+from attnviz.models.names import ModelName
+from attnviz.models.tracing.measured import Measured
+from attnviz.service import ServiceError
+from dashboard.choices.options import title
+
+SLICE = 32  # sentences of one model that are asked for together
+
+_NONE = np.full(len(across.VALUES), np.nan, dtype=np.float32)
+
+Submit = Callable[[str, Sequence[tuple[str, str | None]]], list[Future]]  # model, (source, target) of each
+Row = dict[str, object]
+
+
+class Run:
+    """Sentences through models. All sessions that ask for the same share one.
+
+    The models take turns after each slice, so that a run that was stopped has the same sentences of all.
+    done, total : sentences, of all models.
+    """
+
+    def __init__(self, models: Sequence[str], sentences: Sequence[Record], forced: bool, submit: Submit):
+        self.forced, self._submit = forced, submit
+        parts = [sentences[start : start + SLICE] for start in range(0, len(sentences), SLICE)]
+        self._left = [(model, part) for part in parts for model in models]
+        self._rows: list[Row] = []
+        self._lock = threading.Lock()
+        self.total, self.done = len(models) * len(sentences), 0
+
+    @property
+    def finished(self) -> bool:
+        return not self._left
+
+    def advance(self) -> None:
+        """One slice more. Raises ServiceError when the models cannot be reached; the slice is then still to do."""
+        with self._lock:
+            if self.finished:
+                return
+            model, part = self._left[0]
+            asked = [(record.source, record.target if self.forced else None) for record in part]
+            answers = [_result(future) for future in self._submit(model, asked)]
+            self._rows += [_row(model, record, answer) for record, answer in zip(part, answers, strict=True)]
+            self._left.pop(0)
+            self.done += len(part)
+
+    def frame(self, kind: str) -> pd.DataFrame:
+        """A row a model and sentence, so far: texts, lengths and `across.VALUES` of a kind of attention, NaN of a model
+        without it. `error` says why there are none."""
+        with self._lock:
+            rows = list(self._rows)
+        columns = ["model", "mechanism", "number", "id", "source", "translation", "source_tokens", "target_tokens"]
+        columns += ["log_prob", "error"]
+        values = [row["values"].get(kind, _NONE) for row in rows]
+        texts = pd.DataFrame([{name: row.get(name) for name in columns} for row in rows], columns=columns)
+        numbers = pd.DataFrame(np.array(values).reshape(-1, len(_NONE)), columns=list(across.VALUES), dtype=float)
+        for name in ("source_tokens", "target_tokens", "log_prob"):
+            texts[name] = texts[name].astype(float)
+        return pd.concat([texts, numbers], axis=1)
+
+
+def _result(future: Future) -> Measured | ValueError:
+    """The answer, or why a text has none. Raises ServiceError."""
+    try:
+        return future.result()
+    except ServiceError:
+        raise
+    except ValueError as error:
+        return error
+
+
+def _row(model: str, record: Record, answer: Measured | ValueError) -> Row:
+    row: Row = {"model": model, "mechanism": title(ModelName.parse(model).mechanism), "values": {}}
+    row |= {"number": record.number, "id": record.id, "source": record.source}
+    if not isinstance(answer, Measured):
+        return row | {"error": str(answer)}
+    columns = answer.columns()
+    row |= {"translation": answer.translation, "log_prob": answer.log_prob}
+    row |= {"source_tokens": len(answer.source), "target_tokens": len(answer.target)}
+    kinds = dict.fromkeys(kind for kind, *_ in answer.maps)
+    values = {kind: np.array(list(across.sentence(columns, kind).values()), dtype=np.float32) for kind in kinds}
+    return row | {"values": values}

@@ -1,0 +1,174 @@
+"""What the page of many sentences shows, worked out before anything is drawn. No Streamlit here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from attnviz import across
+from attnviz.across import tables
+from attnviz.mechanisms import MECHANISMS
+from dashboard.choices import pairs
+from dashboard.choices.options import KINDS, kind_title, title
+from dashboard.many.given import Given
+from dashboard.many.running import Run
+from dashboard.shell.problems import SceneError
+
+SHOWN_PROBLEMS = 3
+
+
+@dataclass(frozen=True)
+class ManyChoices:
+    """What a person chose for the whole page. forced : the models write the given targets."""
+
+    pair: str
+    mechanisms: tuple[str, ...]
+    kind: str = "cross"
+    forced: bool = False
+    tables: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Sentences that were given, and what was measured of them. frame : of `Run.frame`. done, total : sentences of all
+    models."""
+
+    given: Given
+    frame: pd.DataFrame
+    done: int
+    total: int
+
+    def of(self, mechanism: str) -> pd.DataFrame:
+        """The sentences of a mechanism (its title) that could be measured, by their number. Positions count from 1."""
+        mine = self.frame[(self.frame["mechanism"] == mechanism) & self.frame["error"].isna()]
+        mine = mine.assign(expected_position=mine["expected_position"] + 1)
+        return mine.set_index("number", drop=False).rename_axis(None)
+
+
+@dataclass(frozen=True, eq=False)
+class ManyScene:
+    """corpus : the sentences. other : those that they are compared with, or None."""
+
+    choices: ManyChoices
+    corpus: Corpus
+    other: Corpus | None = None
+
+    name = "the result"
+
+    @property
+    def text(self) -> str:
+        return self.corpus.given.name
+
+    @property
+    def heading(self) -> list[str]:
+        models = ", ".join(self.titles)
+        parts = [corpus.given.name for corpus in (self.corpus, self.other) if corpus]
+        return [f"{pairs.of(self.choices.pair).title}: {models}", " and ".join(parts), kind_title(self.choices.kind)]
+
+    @property
+    def titles(self) -> list[str]:
+        """The mechanisms with attention of the kind that was chosen."""
+        return [title(name) for name in self.choices.mechanisms if self.choices.kind in MECHANISMS[name].kinds]
+
+    @property
+    def warnings(self) -> list[str]:
+        return [
+            *(words for corpus in (self.corpus, self.other) if corpus for words in _warnings(corpus)),
+            *(
+                f"{title(name)} is not shown: it has no {KINDS[self.choices.kind].split(' (')[0].lower()}."
+                for name in self.choices.mechanisms
+                if self.choices.kind not in MECHANISMS[name].kinds
+            ),
+        ]
+
+    def lines(self) -> dict[str, pd.DataFrame]:
+        """The name of each line of a chart -> its sentences: a mechanism, or a mechanism on the other sentences."""
+        mine = {name: self.corpus.of(name) for name in self.titles}
+        others = {f"{name}, other sentences": self.other.of(name) for name in self.titles} if self.other else {}
+        return {name: frame for name, frame in (mine | others).items() if len(frame)}
+
+    def saved(self) -> pd.DataFrame:
+        """All rows of all sentences, as the CSV has them."""
+        frames = [
+            corpus.frame.assign(sentences=name, kind=self.choices.kind)
+            for name, corpus in (("first", self.corpus), ("other", self.other))
+            if corpus
+        ]
+        return pd.concat(frames, ignore_index=True)
+
+
+def compose(choices: ManyChoices, given: Sequence[tuple[Given, Run]]) -> ManyScene:
+    """given : the sentences with their run, and the others, where there are some. Raises SceneError."""
+    if not choices.mechanisms:
+        raise SceneError("Choose at least one mechanism on the left.")
+    corpora = [Corpus(sentences, run.frame(choices.kind), run.done, run.total) for sentences, run in given]
+    scene = ManyScene(choices, *corpora)
+    if not scene.titles:
+        raise SceneError(f"None of these mechanisms has {kind_title(choices.kind).lower()}.")
+    if not scene.lines():
+        reasons = corpora[0].frame["error"].dropna()
+        why = f" {reasons.iloc[0][:200]}." if len(reasons) else ""
+        raise SceneError(f"No sentence has been measured.{why}")
+    return scene
+
+
+def chosen(frame: pd.DataFrame, statistic: str, order: str, find: str) -> pd.DataFrame:
+    """The sentences with these words in the sentence or its translation, in an order of choices.corpora.ORDERS."""
+    if find.strip():
+        both = frame["source"].astype(str) + "\n" + frame["translation"].astype(str)
+        frame = frame[both.str.contains(find.strip(), case=False, regex=False)]
+    if order == "number":
+        return frame.sort_values("number", kind="stable")
+    return frame.sort_values(statistic, ascending=order == "smallest", kind="stable", na_position="last")
+
+
+def unusual(frame: pd.DataFrame, statistic: str) -> pd.DataFrame:
+    """The outliers of a statistic, the farthest first, with their robust z-score as `z`."""
+    scores = across.outliers(frame[statistic])
+    return frame.loc[scores.index].assign(z=scores)
+
+
+def uniform(lines: dict[str, pd.DataFrame], statistic: str, kind: str) -> float | None:
+    """The mean of uniform attention over the same sentences; None where it depends on more than the length: in a
+    decoder, and of local attention's window."""
+    if kind == "decoder" or statistic not in across.VALUES:
+        return None
+    tokens = np.concatenate([frame["source_tokens"].to_numpy() for frame in lines.values()])
+    values = tables.uniform(statistic, tokens) + (statistic == "expected_position")  # from 1
+    return float(np.nanmean(values)) if np.isfinite(values).any() else None
+
+
+def references(
+    lines: dict[str, pd.DataFrame], statistic: str, kind: str, by_model: dict
+) -> dict[str, dict[str, float]]:
+    """Of each line whose model has a reference: the untrained model and shuffled words, at the lengths of its
+    sentences. by_model : model -> `across.reference.Reference`."""
+    marks: dict[str, dict[str, float]] = {}
+    for name, frame in lines.items():
+        reference = by_model.get(frame["model"].iloc[0])
+        if reference is None:
+            continue
+        tokens = frame["source_tokens"].to_numpy()
+        levels = {each: reference.level(each, statistic, tokens, kind) for each in ("untrained", "shuffled")}
+        if all(values is not None for values in levels.values()):
+            marks[name] = {each: float(values.mean()) for each, values in levels.items()}
+    return marks
+
+
+def _warnings(corpus: Corpus) -> list[str]:
+    words = []
+    if corpus.done < corpus.total:
+        words.append(f"Stopped: {corpus.done:,} of {corpus.total:,} translations are measured; all below is of these.")
+    given = corpus.given
+    if given.cut:
+        words.append(f"Of {given.name} only the first {len(given.records) + len(given.problems):,} lines are read.")
+    unread = [(problem.number, problem.reason) for problem in given.problems]
+    failed = corpus.frame[corpus.frame["error"].notna()].drop_duplicates("number")
+    unread += list(zip(failed["number"].tolist(), failed["error"].tolist()))
+    if unread:
+        some = "; ".join(f"line {number}, {reason[:120]}" for number, reason in sorted(unread)[:SHOWN_PROBLEMS])
+        more = " …" if len(unread) > SHOWN_PROBLEMS else ""
+        count = "One line" if len(unread) == 1 else f"{len(unread):,} lines"
+        words.append(f"{count} of {given.name} cannot be read: {some}{more}.")
+    return words

@@ -1,0 +1,27 @@
+"""The sidebar of the page of many sentences: the language pair, the mechanisms, the kind of attention."""
+
+import streamlit as st
+
+from attnviz.mechanisms import MECHANISMS
+from dashboard.choices import pairs
+from dashboard.choices.options import KINDS
+from dashboard.session import catalogue
+from dashboard.shell import widgets
+
+
+def show() -> dict:
+    """Fields of ManyChoices, but for what stands beside the sentences."""
+    widgets.brand("Statistics of attention over many sentences: how they are spread, and which sentences stand out.")
+    offered = catalogue.attending()
+    pair = st.selectbox(
+        "Language pair",
+        list(offered),
+        format_func=lambda name: pairs.of(name).title,
+        key="pair",
+        bind="query-params",
+    )
+    widgets.keep_those(offered[pair])
+    chosen = widgets.mechanisms(offered[pair])
+    kinds = [kind for kind in KINDS if any(kind in MECHANISMS[name].kinds for name in chosen)] or ["cross"]
+    kind = st.selectbox("Which attention", kinds, format_func=KINDS.get, key="kind", bind="query-params")
+    return {"pair": pair, "mechanisms": tuple(chosen), "kind": kind, "tables": widgets.tables()}

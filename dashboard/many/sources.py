@@ -1,0 +1,100 @@
+"""The controls that say where sentences come from: this project, a text field, an uploaded or a named file."""
+
+import os
+
+import streamlit as st
+
+from dashboard.choices import corpora
+from dashboard.choices.corpora import IN_ADDRESS, LINKED, NAMED, NONE, PASTED, UPLOADED
+from dashboard.many import caches, given
+from dashboard.many.given import Given
+from dashboard.shell.problems import SceneError, Waiting
+
+FORMATS = ("txt", "tsv", "jsonl", "ndjson", "gz")
+_HELP = (
+    "One sentence a line. In a TSV file or a pasted text: sentence, tab, translation. In a JSONL file: objects with "
+    "`source`, and `target` where there is one."
+)
+
+
+def show(pair: str, other: bool = False) -> Given | SceneError | None:
+    """The sentences, or why there are none; None where no other sentences are wanted. other : those to compare with."""
+    prefix = "other_" if other else ""
+    options = [NONE] * other + corpora.sources()
+    source = st.segmented_control(
+        "Compare with other sentences" if other else "Sentences",
+        options,
+        default=options[0],
+        format_func=corpora.SOURCES.get,
+        key=f"{prefix}from",
+        required=True,
+        bind="query-params",
+    )
+    takers = {LINKED: lambda: given.of_project(pair), PASTED: lambda: _pasted(prefix)}
+    takers |= {UPLOADED: lambda: _uploaded(prefix), NAMED: lambda: _named(prefix)}
+    try:
+        return None if source == NONE else takers[source]()
+    except SceneError as error:
+        return error
+
+
+def _pasted(prefix: str) -> Given:
+    key = f"{prefix}lines"
+    if key not in st.session_state:
+        st.session_state[key] = st.query_params.get(key, "")
+    text = st.text_area(
+        "Sentences, one a line",
+        key=key,
+        height=140,
+        help=_HELP,
+        placeholder="A dog runs.\nTwo boys play with a ball.",
+        persist_state="session",
+    )
+    if len(text) <= IN_ADDRESS:
+        if st.query_params.get(key, "") != text:
+            st.query_params[key] = text
+    else:
+        st.query_params.pop(key, None)
+        st.caption("So many sentences do not fit into the address: a link opens this page without them.")
+    return given.of_text(text)
+
+
+def _uploaded(prefix: str) -> Given:
+    file = st.file_uploader(
+        f"File with a sentence a line, at most {corpora.most_megabytes()} MB",
+        FORMATS,
+        key=f"{prefix}upload",
+        max_upload_size=corpora.most_megabytes(),
+        help=_HELP,
+    )
+    kept = f"{prefix}sentences of a file"
+    if file is None:
+        if kept in st.session_state:  # of a visit to this page before
+            return st.session_state[kept][1]
+        raise Waiting("Choose a file. (A link to this page does not hold the file.)")
+    if st.session_state.get(kept, (None,))[0] != file.file_id:
+        if file.size > corpora.most_megabytes() * 2**20:
+            raise SceneError(f"The file is larger than {corpora.most_megabytes()} MB. Send a part of it.")
+        st.session_state[kept] = file.file_id, given.of_content(file.getvalue(), file.name)
+    return st.session_state[kept][1]
+
+
+def _named(prefix: str) -> Given:
+    typed = st.text_input(
+        "File on this machine",
+        key=f"{prefix}path",
+        bind="query-params",
+        placeholder="./sentences.tsv",
+        help=f"{_HELP} Parquet files too, and each packed with gzip.",
+    ).strip()
+    if not typed:
+        raise Waiting("Type the name of a file on this machine.")
+    return caches.named_file(typed, _stamp(typed), corpora.most_sentences())
+
+
+def _stamp(typed: str) -> tuple:
+    try:
+        status = os.stat(os.path.expanduser(typed))
+    except (OSError, ValueError):
+        return ()
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,50 @@
+"""The page of many sentences: what was given, measured, drawn. Each panel is a module of panels/."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard.choices.options import model
+from dashboard.many import caches, downloads, progress, scene, sources
+from dashboard.many.given import Given
+from dashboard.many.panels import comparison, distribution, points, sentences
+from dashboard.many.scene import ManyChoices, ManyScene
+from dashboard.markup import terms
+from dashboard.shell import frame
+from dashboard.shell.problems import SceneError
+
+
+@st.fragment
+def show(fields: dict) -> None:
+    """Draw the page for the sidebar's choices; sentences that fail leave the last good picture."""
+    given = [sources.show(fields["pair"]), sources.show(fields["pair"], other=True)]
+    there = [each for each in given if isinstance(each, Given)]
+    forced = any(each.has_targets for each in there) and st.toggle(
+        "Force the given translations",
+        key="forced",
+        bind="query-params",
+        help="The models are made to write the translation beside each sentence, where there is one. Else each model "
+        "writes its own, greedily.",
+    )
+    choices = ManyChoices(forced=forced, **fields)
+    problem = next((each for each in given if isinstance(each, SceneError)), None)
+    names = [model(choices.pair, mechanism) for mechanism in choices.mechanisms]
+    runs = [caches.run(names, each, forced) for each in there] if names and not problem else []
+    problem = problem or progress.measure(runs)
+    with frame.composed("many", lambda: _compose(choices, there, runs, problem)) as current:
+        if current is not None:
+            _draw(current, frame.is_dark())
+
+
+def _compose(choices: ManyChoices, given: Sequence[Given], runs: Sequence, problem: SceneError | None) -> ManyScene:
+    if problem:
+        raise problem
+    return scene.compose(choices, list(zip(given, runs)))
+
+
+def _draw(current: ManyScene, dark: bool) -> None:
+    st.html(terms.line("entropy", "effective positions", "Gini coefficient", "expected position", "<eos>"))
+    for panel in (distribution, points, sentences, comparison):
+        panel.show(current, dark)
+    downloads.show(current)
+    st.html(terms.caveat())

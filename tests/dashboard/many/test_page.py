@@ -1,0 +1,216 @@
+"""The page of many sentences run by Streamlit's own test driver: sources, panels, comparisons, limits, bad input."""
+
+import gzip
+import html
+import io
+import json
+import re
+import zipfile
+
+import pytest
+import tiny
+from streamlit.testing.v1 import AppTest
+
+from dashboard.choices.corpora import NUMBERS
+from dashboard.many import downloads
+from dashboard.pages import PAGES
+
+SCRIPT = """import streamlit as st
+from dashboard.many import sidebar, view
+
+with st.sidebar:
+    chosen = sidebar.show()
+view.show(chosen)
+"""
+LINES = "\n".join(f"{english}\t{french}" for english, french in tiny.sentences(12, 5))
+NAMED = "A file on this machine"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return tiny.write_models(tmp_path_factory.mktemp("many"))
+
+
+@pytest.fixture(autouse=True)
+def here(models, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
+
+
+def opened(**query) -> AppTest:
+    app = AppTest.from_string(SCRIPT, default_timeout=120)
+    for key, value in {"from": "Pasted", "lines": LINES, "show": "Bahdanau", **query}.items():
+        app.query_params[key] = value
+    return app.run()
+
+
+def run(**query) -> AppTest:
+    app = opened(**query)
+    assert not app.exception and not app.error, (app.exception, app.error)
+    return app
+
+
+def described(app: AppTest, key: str) -> str:
+    for element in app.get("bidi_component"):
+        if f"chart-{key}" in element.proto.id:
+            (cell,) = json.loads(element.proto.json)["cells"]
+            return json.loads(cell["figure"])["layout"]["meta"]["description"]
+    return ""
+
+
+def page(app: AppTest) -> str:
+    return html.unescape("".join(element.proto.body for element in app.get("html")))
+
+
+def scene(app: AppTest):
+    return app.session_state["last scene of many"]
+
+
+def test_pasted_sentences_are_measured_drawn_and_listed():
+    app = run(show=["Bahdanau", "Transformer"], tables="true")
+    frame = scene(app).corpus.frame
+    assert len(frame) == 24 and frame["error"].isna().all() and set(frame["mechanism"]) == {"Bahdanau", "Transformer"}
+    assert described(app, "spread").startswith("Normalised entropy of the sentences, by mechanism. Means: Bahdanau ")
+    assert "Entropy (nats) against Length of the sentence (tokens)" in described(app, "points")
+    words = page(app)
+    assert "Bahdanau: 12 of 12 sentences" in words and "Bahdanau minus Transformer" in words
+    assert "12 pairs of sentences" in words and "correlation (Pearson’s r)" in words
+    assert "Transformer: Entropy (nats) by Length of the sentence (tokens)" in words
+
+
+def test_each_sentence_is_a_link_to_the_first_page():
+    app = run()
+    links = re.findall(r'<a href="(\./\?[^"]*)"', "".join(element.proto.body for element in app.get("html")))
+    assert len(links) == 12 and "pair=English" in links[0] and "show=Bahdanau" in links[0] and "force" not in links[0]
+
+
+def test_given_translations_are_forced_when_asked_for():
+    app = run(forced="true")
+    frame = scene(app).corpus.frame
+    assert frame["translation"].tolist() == [line.split("\t")[1] for line in LINES.splitlines()]
+    assert "force=Le+" in page(app)
+
+
+@pytest.mark.parametrize("statistic", NUMBERS.values())
+def test_every_number_can_be_shown_sorted_and_compared(statistic):
+    app = run(
+        statistic=statistic,
+        across=statistic,
+        upwards=statistic,
+        sort=statistic,
+        direction="largest first",
+        **{"from": "Sentences of this project"},
+    )
+    assert described(app, "spread").startswith(statistic)
+    frame = app.session_state["drawn of many"].frames["sentences"]
+    (name,) = [name for name, title in NUMBERS.items() if title == statistic]
+    assert frame[name].dropna().is_monotonic_decreasing and "Bahdanau: 25 of 40 sentences" in page(app)
+
+
+def test_sentences_are_found_by_their_words_in_either_language():
+    app = run(find="chien", forced="true")
+    frame = app.session_state["drawn of many"].frames["sentences"]
+    assert 0 < len(frame) < 12 and frame["translation"].str.contains("chien").all()
+
+
+def test_another_kind_of_attention_leaves_out_who_has_none():
+    app = run(show=["Bahdanau", "Transformer"], kind="Self-attention of the encoder")
+    assert scene(app).titles == ["Transformer"]
+    assert "Bahdanau is not shown: it has no self-attention of the encoder" in app.warning[0].value.replace("\\", "")
+
+
+def test_two_sets_of_sentences_are_samples_or_pairs():
+    asked = {"other_from": "Pasted", "other_lines": LINES.replace("The", "A")}
+    app = run(**asked)
+    assert "two independent samples of sentences" in page(app) and "Bahdanau, other sentences" in page(app)
+    assert "12 pairs of sentences" in page(run(paired="true", **asked))
+
+
+def test_a_named_file_is_read(tmp_path):
+    path = tmp_path / "in.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"source": "The dog runs."}\n[]\n{"source": "The cat sleeps."}\n'))
+    app = run(**{"from": NAMED, "path": str(path)})
+    assert "Bahdanau: 2 of 2 sentences" in page(app)
+    assert "One line of in.jsonl.gz cannot be read: line 2, it must be a JSON object" in app.warning[0].value.replace(
+        "\\", ""
+    )
+
+
+@pytest.mark.parametrize("path", ["/nowhere/at all", "/dev/zero", "//evil.example/share", "\x00", "/etc"])
+def test_a_name_that_is_no_file(path):
+    app = opened(**{"from": NAMED, "path": path})
+    assert not app.exception and [len(app.error), len(app.info)] in ([1, 0], [0, 1])
+
+
+def test_a_public_server_reads_no_files(monkeypatch, tmp_path):
+    monkeypatch.setenv("ATTNVIZ_PUBLIC", "1")
+    (tmp_path / "in.txt").write_text("The dog runs.")
+    app = run(**{"from": NAMED, "path": str(tmp_path / "in.txt")})
+    assert scene(app).text == "the 40 sentences linked by hand"
+    assert not [box for box in app.text_input if box.key == "path"]
+
+
+def test_only_so_many_sentences_are_read(monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_SENTENCES", "5")
+    app = run()
+    assert len(scene(app).corpus.frame) == 5
+    assert "Of the pasted sentences only the first 5 lines are read" in app.warning[0].value.replace("\\", "")
+
+
+def test_a_text_that_is_too_long_is_left_out_and_said():
+    app = run(lines=f"{'a' * 501}\nThe dog runs.")
+    assert len(scene(app).corpus.frame) == 1
+    assert "line 1, it must have at most 500 characters" in app.warning[0].value
+
+
+def test_many_pasted_sentences_do_not_go_into_the_address():
+    app = run()
+    app.text_area(key="lines").set_value("The dog runs.\n" * 200).run()
+    assert "lines" not in app.query_params and "do not fit into the address" in app.caption[0].value
+    assert len(scene(app).corpus.frame) == 200
+    app.text_area(key="lines").set_value("The dog runs.").run()
+    assert app.query_params["lines"] == "The dog runs."
+
+
+@pytest.mark.parametrize("lines", ["", " \n "])
+def test_no_sentences_leave_the_last_result(lines):
+    app = run()
+    app.text_area(key="lines").set_value(lines).run()
+    assert app.info[0].value.startswith("There are no sentences yet") and "Bahdanau: 12 of 12" in page(app)
+
+
+def test_a_stopped_run_shows_what_it_has_and_goes_on(monkeypatch):
+    monkeypatch.setattr("dashboard.many.running.SLICE", 4)
+    app = AppTest.from_string(
+        SCRIPT.replace(
+            "view.show",
+            "from dashboard.many import progress\n"
+            "progress.measure = st.session_state.get('measure') or progress.measure\nview.show",
+        ),
+        default_timeout=120,
+    )
+    for key, value in {"from": "Pasted", "lines": LINES.replace("The", "One"), "show": "Bahdanau"}.items():
+        app.query_params[key] = value
+    app.session_state["measure"] = lambda runs: runs[0].advance()
+    app.run()
+    assert "4 of 12 translations are measured" in app.warning[0].value and "Bahdanau: 4 of 4 sentences" in page(app)
+
+
+def test_the_zip_has_what_is_shown():
+    app = run(statistic="Gini coefficient")
+    with zipfile.ZipFile(io.BytesIO(downloads.bundle(scene(app), app.session_state["drawn of many"]))) as archive:
+        names, manifest = set(archive.namelist()), json.loads(archive.read("manifest.json"))
+        rows = archive.read("all-numbers.csv").decode("utf-8-sig").splitlines()
+    assert {"figures/distribution.html", "figures/two-numbers.html", "shown-sentences.csv"} <= names
+    assert len(rows) == 13 and rows[0].startswith("model,mechanism,number,id,source,translation,")
+    assert manifest["query"].startswith("many?") and manifest["measured"] == [{"done": 12, "of": 12}]
+
+
+def test_texts_are_text():
+    app = run(lines="<img src=x onerror=alert(1)>\n=1+1")
+    raw = "".join(element.proto.body for element in app.get("html"))
+    assert "<img" not in raw and "&lt;img" in raw
+
+
+def test_the_navigation_has_the_page():
+    (entry,) = [entry for entry in PAGES if entry.path == "many"]
+    assert (entry.title, entry.folder) == ("Many sentences", "many")

@@ -1,0 +1,77 @@
+"""A run over sentences: slice by slice, stopped, and with models that cannot be reached."""
+
+from concurrent.futures import Future
+
+import pytest
+import tiny
+
+from attnviz import across, loading
+from attnviz.data.records import Record
+from attnviz.service import ServiceError
+from dashboard.many import running
+from dashboard.many.running import Run
+
+RECORDS = [
+    Record(number, str(number), english, french)
+    for number, (english, french) in enumerate([*tiny.sentences(5, 5), ("dog " * 300, "x")], start=1)
+]
+NAMES = ["en-fr/bahdanau", "en-fr/transformer"]
+
+
+@pytest.fixture
+def submit(root):
+    models = {name: loading.load(name, root) for name in NAMES}
+
+    def ask(name, texts):
+        futures = []
+        for answer in models[name].traces(*map(list, zip(*texts)), keep=("statistics",)):
+            futures.append(future := Future())
+            future.set_exception(answer) if isinstance(answer, Exception) else future.set_result(answer)
+        return futures
+
+    return ask
+
+
+def test_the_models_take_turns_and_a_bad_text_fails_alone(submit, monkeypatch):
+    monkeypatch.setattr(running, "SLICE", 2)
+    run = Run(NAMES, RECORDS, False, submit)
+    seen = []
+    while not run.finished:
+        run.advance()
+        seen.append(run.frame("cross")["model"].iloc[-1])
+    assert seen == NAMES * 3 and (run.done, run.total) == (12, 12)
+    frame = run.frame("cross")
+    assert frame["error"].notna().sum() == 2 and frame["error"].dropna().str.startswith("the text is too long").all()
+    assert frame["normalised_entropy"].notna().sum() == 10
+    assert run.frame("encoder").groupby("model")["gini"].count().to_dict() == {NAMES[0]: 0, NAMES[1]: 5}
+    run.advance()  # nothing is left
+    assert len(run.frame("cross")) == 12
+
+
+def test_the_numbers_are_those_of_the_library(submit, root):
+    run = Run(NAMES[:1], RECORDS[:1], True, submit)
+    run.advance()
+    (measured,) = loading.load(NAMES[0], root).traces([RECORDS[0].source], [RECORDS[0].target], keep=("statistics",))
+    wanted = across.sentence(measured.columns())
+    (row,) = run.frame("cross").to_dict("records")
+    assert {name: row[name] for name in wanted} == pytest.approx(wanted, rel=1e-5)
+    assert (row["translation"], row["log_prob"]) == (RECORDS[0].target, pytest.approx(measured.log_prob))
+
+
+def test_models_that_cannot_be_reached_leave_the_slice_to_do(submit):
+    broken = [True]
+
+    def ask(name, texts):
+        if not broken:
+            return submit(name, texts)
+        future = Future()
+        future.set_exception(ServiceError("the models are away"))
+        return [future] * len(texts)
+
+    run = Run(NAMES[:1], RECORDS[:2], False, ask)
+    with pytest.raises(ServiceError):
+        run.advance()
+    assert run.done == 0 and not run.finished
+    broken.clear()
+    run.advance()
+    assert run.finished and len(run.frame("cross")) == 2
