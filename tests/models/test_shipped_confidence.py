@@ -1,0 +1,41 @@
+"""The sign of each translation model that ships: its thresholds, how well it works, and what it says of sentences."""
+
+import functools
+
+import pytest
+
+import attnviz
+from attnviz import confidence
+from attnviz.confidence.calibration import BEST, FLAGGED
+from attnviz.models.checkpoint_files import read_card
+from attnviz.models.names import ModelName
+
+NAMES = [name for name in attnviz.available() if ModelName.parse(name).task.source == "en" and "sst2" not in name]
+CAPTIONED = [
+    name for name in NAMES if not name.startswith("en-ja/")
+]  # they have read captions, and few other sentences
+MISSED = {"en-ja/luong-general", "en-ja/transformer"}  # the page's card says so
+UNLEARNT = ("It took Tom thirty minutes to get there.", "Have you ever been to Narita?")
+STATION = "Can you tell me where the nearest train station is?"
+CAPTIONS = ("The black dog is running across the green grass.", "A man in a blue shirt is standing on a ladder.")
+
+load = functools.cache(attnviz.load)
+
+
+def level(name, text):
+    return confidence.Judge.load(name)(load(name).trace(text)).level
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_card_says_how_well_the_sign_works(name):
+    card = read_card(name)["confidence"]
+    assert card["sentences"] >= 500 and sum(count for *_, count in card["bins"]) == card["sentences"]
+    assert 0 < card["best_half"] <= BEST and (card["worst_tenth"] >= FLAGGED) == (name not in MISSED)
+    copied = read_card(name)["copied"]["beam_5"]
+    assert copied["numbers"] == 51 and copied["names"] == (0 if name.startswith("en-ja/") else 83)
+
+
+@pytest.mark.parametrize("name", CAPTIONED)
+def test_a_model_of_captions_has_not_learnt_everyday_sentences(name):
+    assert [level(name, text) for text in UNLEARNT] == ["outside"] * 2 and level(name, STATION) != "usual"
+    assert [level(name, text) for text in CAPTIONS] == ["usual"] * 2
