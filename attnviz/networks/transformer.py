@@ -18,7 +18,7 @@ from attnviz.networks.decode import DecoderStep
 from attnviz.networks.dropout import Dropout, share
 
 
-class Memory(NamedTuple):
+class TransformerMemory(NamedTuple):
     """What the encoder leaves for the decoder."""
 
     cross: tuple  # keys and values of each decoder layer's cross-attention, each (B, H, S, d)
@@ -185,11 +185,11 @@ class Transformer(nn.Module):
         scale = self.embedding.embedding_dim**0.5
         return self.dropout(vectors * scale + self.places[first:last])
 
-    def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
-        """source (B, S) token ids, mask (B, S) True = a real token -> Memory."""
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> TransformerMemory:
+        """source (B, S) token ids, mask (B, S) True = a real token -> TransformerMemory."""
         return self.encode_vectors(self.embedding(source), mask)
 
-    def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> Memory:
+    def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> TransformerMemory:
         """`encode` from rows of the embedding (B, S, D), to which positions are yet to be added."""
         visible = None if mask is None else mask[:, None, None, :]
         x, maps = self.place(vectors), []
@@ -198,9 +198,9 @@ class Transformer(nn.Module):
             maps.append(weights)
         x = self.encoder_norm(x)
         cross = tuple(layer.cross.remember(x) for layer in self.decoder)
-        return Memory(cross, visible, ((),) * len(self.decoder), tuple(maps))
+        return TransformerMemory(cross, visible, ((),) * len(self.decoder), tuple(maps))
 
-    def decode(self, memory: Memory, state: tuple, tokens: Tensor, reweigh: Sequence[Reweigh | None] = ()):
+    def decode(self, memory: TransformerMemory, state: tuple, tokens: Tensor, reweigh: Sequence[Reweigh | None] = ()):
         """tokens (B, T) after the positions in state -> logits (B, T, V), state, self and cross weights by layer.
 
         reweigh : changes the weights of cross-attention, one a layer; () for none.
@@ -221,7 +221,9 @@ class Transformer(nn.Module):
         logits = F.linear(self.decoder_norm(x), self.embedding.weight)
         return logits, tuple(caches), tuple(own), tuple(cross)
 
-    def step(self, memory: Memory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = ()) -> DecoderStep:
+    def step(
+        self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = ()
+    ) -> DecoderStep:
         """state, token (B,) the token before this position -> DecoderStep, reading kept keys and values.
 
         reweigh : of `decode`.
@@ -229,7 +231,7 @@ class Transformer(nn.Module):
         logits, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
         return DecoderStep(logits[:, 0], state, tuple(w.squeeze(2) for w in cross), tuple(w.squeeze(2) for w in own))
 
-    def force(self, memory: Memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
+    def force(self, memory: TransformerMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
         """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, H, T, S) of each layer, and decoder
         weights (B, H, T, T): what `step` gives position by position, in one pass."""
         logits, _, own, cross = self.decode(memory, memory.state, target)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from attnviz.networks import decode, loops
 from attnviz.networks.loops import Loop
-from attnviz.networks.rnn.recurrent import Memory
+from attnviz.networks.rnn.recurrent import RecurrentMemory
 from attnviz.data.tokenizer import EOS
 
 VOCABULARY = 9
@@ -43,7 +43,7 @@ class Circle:
     """A model whose probabilities depend on the step alone: piece 4, then 5 and 6 for ever."""
 
     def encode(self, source, mask=None):
-        return Memory(source, None, None, (torch.zeros(len(source), 1),))
+        return RecurrentMemory(source, None, None, (torch.zeros(len(source), 1),))
 
     def step(self, memory, state, token):
         place = int(state[0][0, 0])

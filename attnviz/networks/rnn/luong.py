@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnviz.attention import Attention, Concat, Dot, General, Local, Reweigh, ScaledDot
-from attnviz.networks.rnn.recurrent import Memory, Recurrent
+from attnviz.networks.rnn.recurrent import RecurrentMemory, Recurrent
 
 
 class Luong(Recurrent):
@@ -35,7 +35,7 @@ class Luong(Recurrent):
         """s_0 as in the other decoders, and an h~_0 of zeros: nothing has been attended to."""
         return *super().first(summary), summary.new_zeros(summary.shape[0], self.embedding.embedding_dim)
 
-    def advance(self, memory: Memory, state: tuple, embedded: Tensor, reweigh: Reweigh | None = None):
+    def advance(self, memory: RecurrentMemory, state: tuple, embedded: Tensor, reweigh: Reweigh | None = None):
         """state (s_{t-1}, h~_{t-1}), embedded y_{t-1} (B, E) -> h~_t (B, E), state (s_t, h~_t), weights (B, 1, S).
 
         With an LSTM the state is (s, its c, h~).
@@ -47,7 +47,7 @@ class Luong(Recurrent):
         vector = torch.tanh(self.attentional(torch.cat([context.squeeze(1), current[0]], dim=-1)))
         return vector, (*current, vector), (weights,)
 
-    def unfold(self, memory: Memory, words: Tensor, more: Tensor) -> tuple[Tensor, list]:
+    def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list]:
         """words (B, T, G) as the cell reads them, more (G, E) for what it reads of h~_{t-1} -> h~_t (B, T, E), weights.
 
         W_c [c_t; s_t] = sum_j a_tj (W h_j) + W' s_t: the products with the annotations come first.

@@ -19,7 +19,7 @@ from attnviz.networks.dropout import Dropout
 from attnviz.networks.rnn.cells import CELLS, Cell
 
 
-class Memory(NamedTuple):
+class RecurrentMemory(NamedTuple):
     """What the encoder leaves for the decoder."""
 
     # (B, S, 2W) annotations: forward and backward states, laid end to end; (B, S, W) summed; (B, 2W) a fixed context
@@ -94,16 +94,16 @@ class Recurrent(nn.Module):
         """s_0 = tanh(V summary), and so an LSTM's c_0. Cho et al. 2014, A.1.2; Bahdanau et al. 2015, A.2.2."""
         return torch.tanh(self.start(summary)).chunk(self.parts, dim=-1)
 
-    def encode(self, source: Tensor, mask: Tensor | None = None) -> Memory:
-        """source (B, S) token ids, mask (B, S) True = a real token -> Memory."""
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> RecurrentMemory:
+        """source (B, S) token ids, mask (B, S) True = a real token -> RecurrentMemory."""
         return self.encode_vectors(self.embedding(source), mask)
 
-    def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> Memory:
+    def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> RecurrentMemory:
         """`encode` from rows of the embedding (B, S, E). The first state is made from backward_1."""
         directions, _, backward = self.encoder(self.scale(vectors), mask)
         values, prepared = self.annotate(directions)
         visible = None if mask is None else mask.unsqueeze(1)
-        return Memory(values, prepared, visible, self.first(backward))
+        return RecurrentMemory(values, prepared, visible, self.first(backward))
 
     def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
         """The encoder's states (B, S, 2W) -> annotations to read, and the same as the score function wants them."""
@@ -111,7 +111,7 @@ class Recurrent(nn.Module):
         return annotations, self.attention.prepare(annotations)
 
     def step(
-        self, memory: Memory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = (None,)
+        self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = (None,)
     ) -> DecoderStep:
         """state, token (B,) the token before this position -> DecoderStep.
 
@@ -137,7 +137,7 @@ class Recurrent(nn.Module):
         weights = [torch.cat(layer, dim=1) for layer in zip(*cross)]
         return self.logits(readout), weights[0] if weights else None
 
-    def force(self, memory: Memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
+    def force(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
         """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, 1, T, S) of each layer, and () of
         none.
 
@@ -164,13 +164,13 @@ class DeepOutput(Recurrent):
         super().__init__(vocabulary, width, embedding_width, dropout, cell, summary, extra=2 * width)
         self.deep = nn.Linear(3 * width + embedding_width, 2 * embedding_width)  # U_o, C_o, V_o
 
-    def advance(self, memory: Memory, state: tuple, embedded: Tensor, reweigh: Reweigh | None = None):
+    def advance(self, memory: RecurrentMemory, state: tuple, embedded: Tensor, reweigh: Reweigh | None = None):
         """state s_{t-1}, embedded y_{t-1} (B, E) -> [s_t; c_t] (B, 3W), state s_t, weights (B, 1, S) or none."""
         context, cross = self.look(memory, state[0], reweigh)
         state = self.cell(torch.cat([embedded, context], dim=-1), state)
         return torch.cat([state[0], context], dim=-1), state, cross
 
-    def unfold(self, memory: Memory, words: Tensor, more: Tensor) -> tuple[Tensor, list]:
+    def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list]:
         """words (B, T, G) as the cell reads them, more (G, 2W) for what it reads of c_t -> [s_t; c_t] (B, T, 3W),
         weights.
 
@@ -210,13 +210,13 @@ class FixedContext(DeepOutput):
         super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=2 * width)
         self.summary = nn.Linear(2 * width, 2 * width)  # V
 
-    def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> Memory:
-        """As in the other decoders, but the Memory's values are c (B, 2W)."""
+    def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> RecurrentMemory:
+        """As in the other decoders, but the RecurrentMemory's values are c (B, 2W)."""
         _, forward, backward = self.encoder(self.scale(vectors), mask)
         context = torch.tanh(self.summary(torch.cat([forward, backward], dim=-1)))
-        return Memory(self.dropout(context), None, None, self.first(context))
+        return RecurrentMemory(self.dropout(context), None, None, self.first(context))
 
-    def look(self, memory: Memory, previous: Tensor, reweigh: Reweigh | None = None) -> tuple[Tensor, tuple]:
+    def look(self, memory: RecurrentMemory, previous: Tensor, reweigh: Reweigh | None = None) -> tuple[Tensor, tuple]:
         """-> c (B, 2W), whatever the state, and no weights, so nothing to reweigh."""
         return memory.values, ()
 
@@ -239,7 +239,7 @@ class Bahdanau(DeepOutput):
         super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=width)
         self.attention = Additive(width, 2 * width, width, attention_dropout)
 
-    def look(self, memory: Memory, previous: Tensor, reweigh: Reweigh | None = None) -> tuple[Tensor, tuple]:
+    def look(self, memory: RecurrentMemory, previous: Tensor, reweigh: Reweigh | None = None) -> tuple[Tensor, tuple]:
         """s_{t-1} (B, W) -> c_t (B, 2W), weights (B, 1, S)."""
         query = previous.unsqueeze(1)
         context, weights = self.attention.read(query, memory.prepared, memory.values, memory.mask, reweigh)

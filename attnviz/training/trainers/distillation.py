@@ -74,7 +74,7 @@ def soft_targets(teachers: Sequence[Classifier], texts: Sequence[str]) -> Tensor
 class DistillationTrainer(ClassifierTrainer):
     """Trains a classifier on its teachers' soft targets for the sentences and their n-grams. It never sees the labels.
 
-    ValueError when no sentence is short enough for all teachers.
+    ValueError when no sentence is short enough for all teachers, and for a teacher of other labels.
     """
 
     def __init__(
@@ -88,6 +88,12 @@ class DistillationTrainer(ClassifierTrainer):
         labels: Sequence[str],
         teachers: Sequence[Classifier],
     ):
+        for teacher in teachers:
+            if tuple(teacher.labels) != tuple(labels):
+                raise ValueError(
+                    f"a teacher must choose from the labels of the task, {', '.join(labels)}; {teacher.name} chooses "
+                    f"from {', '.join(teacher.labels)}"
+                )
         sentences = [sentence for sentence, _ in pairs]
         texts = sentences + ngrams(sentences, config.ngrams, config.seed)
         texts = _readable_by_all(texts, [text, *(teacher.tokenizer for teacher in teachers)])

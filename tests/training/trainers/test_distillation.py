@@ -121,3 +121,16 @@ def test_what_a_teacher_cannot_read_is_left_out_and_said(reviews, teachers, caps
         ValueError, match="^no training sentence is short enough for all teachers; give shorter sentences$"
     ):
         distillation.DistillationTrainer(config(), coarse, pairs[2:], "cpu", labels=LABELS, teachers=loaded)
+
+
+def test_a_teacher_of_other_labels_is_refused(reviews, teachers):
+    """Its first label may be the second of the task."""
+    text = checkpoints.load_tokenizer("sst2", teachers[0].parent.parent)
+    pairs, loaded = corpora.load("sst2", reviews).train[:20], [load(folder) for folder in teachers]
+    said = (
+        "a teacher must choose from the labels of the task, positive, negative; "
+        f"{loaded[0].name} chooses from {', '.join(LABELS)}"
+    )
+    with pytest.raises(ValueError) as error:
+        distillation.DistillationTrainer(config(), text, pairs, "cpu", labels=("positive", "negative"), teachers=loaded)
+    assert str(error.value) == said
