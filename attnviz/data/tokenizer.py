@@ -21,6 +21,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, models, normalizers
 
 from attnviz.data.checks import tokenizer_rules
+from attnviz.data.checks.tokenizer_steps import TokenizerError
 from attnviz.data.styles import SPACE, SPECIALS, STYLES, UNSPACED
 from attnviz.trace import Token
 
@@ -66,14 +67,13 @@ class SubwordTokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "SubwordTokenizer":
-        """Raises tokenizer_rules.TokenizerError for a file that is damaged or not safe, OSError."""
+        """Raises TokenizerError for a file that is damaged or not safe, OSError."""
         content, linear = tokenizer_rules.read(path)
         if not linear:
-            raise tokenizer_rules.TokenizerError(
-                "its regular expressions are not those of a vocabulary that is trained here"
-            )
+            raise TokenizerError("its regular expressions are not those of a vocabulary that is trained here")
+        unused = {"post_processor": None, "decoder": None}  # of a vocabulary that is trained here; its pieces spell
         with tokenizer_rules.contained():
-            return cls(Tokenizer.from_str(json.dumps(content)))
+            return cls(Tokenizer.from_str(json.dumps(content | unused)))
 
     def save(self, path: Path) -> None:
         self.backend.save(str(path), pretty=False)
@@ -82,6 +82,8 @@ class SubwordTokenizer:
         """Why this is no tokenizer of this project; None when it is one."""
         if [self.backend.id_to_token(number) for number in range(len(SPECIALS))] != list(SPECIALS):
             return f"its first pieces are not {', '.join(SPECIALS)}"
+        if set(self.backend.get_vocab().values()) != set(range(len(self))):
+            return f"its {len(self):,} pieces are not numbered from 0 to {len(self) - 1:,}"
         if self.backend.pre_tokenizer is None or self.backend.normalizer is None:
             return "it has no normaliser or no pre-tokeniser"
         return None

@@ -7,6 +7,8 @@ from typing import Self
 from torch import nn
 
 from attnviz import mechanisms
+from attnviz.data.checks.tokenizer_rules import contained
+from attnviz.data.checks.tokenizer_steps import TokenizerError
 from attnviz.data.limits import LONGEST
 from attnviz.data.tasks import Task
 from attnviz.data.tokenizer import SubwordTokenizer, Tokens
@@ -80,7 +82,11 @@ class Trained:
     def read(self, text: str, what: str = "text") -> Tokens:
         """The pieces of a text; `what` is its name in errors. Raises TextError for an empty or too long one."""
         check_text(text, what)
-        tokens = self.tokenizer.encode(text)
+        try:
+            with contained():
+                tokens = self.tokenizer.encode(text)
+        except TokenizerError as error:
+            raise TextError(f"{self.name} cannot read the {what}: {error}") from None
         if len(tokens.ids) == 1:
             raise TextError(f"the {what} has no visible character; type a sentence")
         if len(tokens.ids) > LONGEST:

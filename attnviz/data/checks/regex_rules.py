@@ -7,7 +7,7 @@ the text.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LONGEST = 4000  # characters of a pattern
 DEEPEST = 12  # groups within groups
@@ -28,11 +28,14 @@ LINEAR = frozenset(
     }
 )
 
-_GROUP = re.compile(r"\((?:\?(?:[a-z]*(?:-[a-z]+)?:|[=!>]|<[=!]|P?<[A-Za-z_]\w*>)|(?!\?|\*))")
+_GROUP = re.compile(r"\((?:\?(?:[ims]*(?:-[ims]+)?:|[=!>]|<[=!]|P?<[A-Za-z_]\w*>)|(?!\?|\*))")
 _COUNT = re.compile(r"[*+?]|\{(\d*)(,?)(\d*)\}")
 _REFERENCE = re.compile(r"\\(?:[1-9]|k|g|K|X)")
-_ESCAPE = re.compile(r"\\(?:[pP]\{[^}]*\}|x\{[^}]*\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)", re.DOTALL)
-_FLAGS = re.compile(r"\(\?[a-z]*(?:-[a-z]+)?\)")
+_ESCAPE = re.compile(
+    r"\\(?:[pP]\{[^}]*\}|x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[sSdDwWhHnrtfvabBAzZ]|[^A-Za-z0-9])"
+)
+_FLAGS = re.compile(r"\(\?[ims]*(?:-[ims]+)?\)")
+_WIDTHLESS = re.compile(r"\\[bBAzZ]|\^|\$|\(\?(?:[=!]|<[=!])")
 
 
 class RegexError(ValueError):
@@ -41,13 +44,18 @@ class RegexError(ValueError):
 
 @dataclass
 class _Branch:
-    """Counts for a part of a pattern. linear : after an open repetition comes nothing that can fail to match."""
+    """Counts for a part of a pattern.
+
+    linear : after an open repetition comes nothing that can fail to match. shortest : characters of its shortest match,
+    or fewer.
+    """
 
     unbounded: int = 0
     variable: int = 0
     choice: bool = False
     linear: bool = True
     size: int = 1
+    shortest: int = 0
 
     def add(self, other: "_Branch", may_fail: bool) -> None:
         self.linear = self.linear and other.linear and not (self.unbounded and may_fail)
@@ -55,8 +63,8 @@ class _Branch:
         self.variable += other.variable
         self.choice = self.choice or other.choice
         self.size += other.size
-        if self.size > LARGEST:
-            raise RegexError(f"written out it has more than {LARGEST:,} parts")
+        self.shortest += other.shortest
+        _check_size(self.size)
         if self.unbounded > UNBOUNDED or self.variable > VARIABLE:
             raise RegexError("it repeats too many parts after each other")
 
@@ -67,6 +75,7 @@ class _Branch:
             True,
             self.linear and other.linear,
             self.size + other.size,
+            min(self.shortest, other.shortest),
         )
 
 
@@ -75,15 +84,27 @@ def is_linear(pattern: str) -> bool:
 
     Raises RegexError if it may take longer, or if this is not known.
     """
-    if pattern in LINEAR:
-        return True
+    return pattern in LINEAR or _read(pattern).linear
+
+
+def shortest_match(pattern: str) -> int:
+    """The number of characters of its shortest match, or fewer; 0 if it matches between two. Raises RegexError."""
+    return 0 if pattern in LINEAR else _read(pattern).shortest
+
+
+def _read(pattern: str) -> _Branch:
     if len(pattern) > LONGEST:
         raise RegexError(f"it has {len(pattern):,} characters, and at most {LONGEST:,} are read")
     reader = _Reader(pattern)
     whole = reader.branches(0)
     if reader.place < len(pattern):
         raise RegexError("it has a bracket that was not opened")
-    return whole.linear
+    return whole
+
+
+def _check_size(size: int) -> None:
+    if size > LARGEST:
+        raise RegexError(f"written out it has more than {LARGEST:,} parts")
 
 
 class _Reader:
@@ -113,22 +134,27 @@ class _Reader:
         if flags := _FLAGS.match(rest, place):
             self.place = flags.end()
             return _Branch()
+        width = 0 if _WIDTHLESS.match(rest, place) else 1
         if rest[place] == "(":
-            return self._group(depth)
+            inside = self._group(depth)
+            return replace(inside, shortest=inside.shortest * width)
         if rest[place] == "[":
             self._class()
         elif rest[place] == "\\":
-            if _REFERENCE.match(rest, place):
-                raise RegexError("it refers back to what it has matched")
-            escape = _ESCAPE.match(rest, place)
-            if escape is None:
-                raise RegexError("it ends in a backslash")
-            self.place = escape.end()
+            self._escape()
         elif rest[place] in "*+?{":
             raise RegexError("it repeats nothing")
         else:
             self.place += 1
-        return _Branch()
+        return _Branch(shortest=width)
+
+    def _escape(self) -> None:
+        if _REFERENCE.match(self.pattern, self.place):
+            raise RegexError("it refers back to what it has matched")
+        escape = _ESCAPE.match(self.pattern, self.place)
+        if escape is None:
+            raise RegexError("it has a backslash before a letter that is not known here, or at its end")
+        self.place = escape.end()
 
     def _group(self, depth: int) -> _Branch:
         opened = _GROUP.match(self.pattern, self.place)
@@ -145,7 +171,11 @@ class _Reader:
         depth, first = 0, True
         while self.place < len(self.pattern):
             character = self.pattern[self.place]
-            self.place += 2 if character == "\\" else 1
+            if character == "\\":
+                self._escape()
+                first = False
+                continue
+            self.place += 1
             if character == "[":
                 depth, first = depth + 1, True
                 self._take("^")
@@ -172,12 +202,14 @@ class _Reader:
                 part.choice,
                 part.linear,
                 part.size * max(most or 1, least, 1),
+                part.shortest * least,
             )
-            if part.size > LARGEST:
-                raise RegexError(f"written out it has more than {LARGEST:,} parts")
+            _check_size(part.size)
             may_fail = may_fail and least > 0
-            while self.place < len(self.pattern) and self.pattern[self.place] in "+?":  # possessive, lazy
-                self.place += 1
+            if self._take("?"):  # lazy, but `{2}?` is none or two
+                part.shortest, may_fail = 0, False
+            elif count.group() in ("*", "+", "?"):
+                self._take("+")  # possessive; after `{1,2}` it repeats what is repeated already
         return part, may_fail
 
     def _take(self, wanted: str) -> bool:

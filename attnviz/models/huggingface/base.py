@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnviz.data.checks.tokenizer_rules import TokenizerError, contained
+from attnviz.data.checks.tokenizer_rules import contained
+from attnviz.data.checks.tokenizer_steps import TokenizerError
 from attnviz.data.tokenizer import Tokens
 from attnviz.models.huggingface.errors import LIBRARY_ERRORS, one_line
 from attnviz.models.huggingface.tokenizers import tokenization
@@ -73,6 +74,12 @@ class HuggingFaceModel:
             raise TextError(
                 f"{error}; {self.name} needs a fast tokenizer, with a tokenizer.json, for this {what}"
             ) from None
+        pieces = self.model.get_input_embeddings().weight.shape[0]
+        if unknown := next((number for number in tokens.ids if not 0 <= number < pieces), None):
+            raise TextError(
+                f"{self.name} cannot read the {what}: its tokenizer makes piece {unknown:,} of it, and the model knows "
+                f"{pieces:,}; they do not belong together"
+            )
         if all(token.special for token in tokens.tokens):
             raise TextError(f"the {what} has no tokens but special ones; type a sentence")
         if len(tokens.ids) > self.limit:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from attnviz.data.checks import tokenizer_rules
+from attnviz.data.checks.tokenizer_steps import TokenizerError
 
 # What the library raises where the settings of a tokenizer or a model are not what it expects, ValueError apart.
 LIBRARY_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, RuntimeError)
@@ -51,7 +52,7 @@ def said_of(name: str) -> Iterator[None]:
         yield
     except FileError as error:
         raise ModelError(f"{name}: {error}") from None
-    except tokenizer_rules.TokenizerError as error:
+    except TokenizerError as error:
         raise ModelError(f"{name}: its tokenizer cannot be read: {error}") from None
 
 

@@ -80,7 +80,21 @@ def _copy(path: Path, to: Path) -> None:
     elif path.name == "tokenizer_config.json":
         to.write_text(json.dumps(_settings(_json(path))), encoding="utf-8")
     else:
+        _check_vocabulary(path)
         shutil.copyfile(path, to)
+
+
+def _check_vocabulary(path: Path) -> None:
+    """FileError for a list of pieces with more entries than are read: each takes far more memory than in the file."""
+    if path.suffix == ".json":
+        entries = len(_json(path))
+    elif path.suffix in (".txt", ".vocab", ".bpe", ".tiktoken"):
+        with path.open("rb") as file:
+            entries = sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))
+    else:
+        return
+    if entries > tokenizer_rules.PIECES:
+        raise FileError(f"its {path.name} has {entries:,} entries, and at most {tokenizer_rules.PIECES:,} are read")
 
 
 def _settings(content: dict) -> dict:

@@ -3,6 +3,7 @@
 Encoders and decoders differ in depth and heads wherever their family lets them.
 """
 
+import json
 from pathlib import Path
 
 import torch
@@ -140,3 +141,32 @@ def save(folder: Path, model, made: tuple) -> Path:
     tokenizer, special = made
     transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
     return folder
+
+
+def whole(**steps):
+    """A tokenizer.json of bytes with other steps."""
+    return json.loads(byte_pairs()[0].to_str()) | steps
+
+
+def split(pattern):
+    return {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
+
+
+def replace(pattern, content):
+    return {"type": "Replace", "pattern": pattern, "content": content}
+
+
+def in_sequence(key, step, count):
+    return {"type": "Sequence", key: [step] * count}
+
+
+BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+
+
+def template(number):
+    return {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "x", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {"x": {"id": "x", "ids": [number], "tokens": ["x"]}},
+    }

@@ -7,6 +7,7 @@ is compared with what was typed.
 import os.path
 from dataclasses import replace
 
+from attnviz.data.checks.tokenizer_rules import contained
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import Tokens
 from attnviz.trace import Token
@@ -28,7 +29,7 @@ def encode(tokenizer, text: str, target: bool = False) -> Tokens:
     ids, added = encoding["input_ids"], encoding["special_tokens_mask"]
     special = [mark == 1 or _is_special(tokenizer, number) for number, mark in zip(ids, added)]
     spans = [None if mark else span for span, mark in zip(encoding["offset_mapping"], added)]
-    names = tokenizer.convert_ids_to_tokens(ids)
+    names = _names(tokenizer, ids)
     unknown = [number == tokenizer.unk_token_id for number in ids]
     return Tokens(tuple(ids), _place(text, spans, encoding.word_ids(), names, special, unknown))
 
@@ -48,7 +49,7 @@ def spell(tokenizer, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
         ends.append(max(ends[-1], len(shared)))
     special = [_is_special(tokenizer, number) for number in ids]
     spans = [None if mark else span for span, mark in zip(zip(ends, ends[1:]), special)]
-    names = tokenizer.convert_ids_to_tokens(ids)
+    names = _names(tokenizer, ids)
     words = [None] * len(ids)
     if tokenizer.is_fast:
         encoding = tokenizer(text_target=text, add_special_tokens=False, verbose=False)
@@ -120,9 +121,15 @@ def _surface(text: str, start: int, end: int, piece: str) -> tuple[int, int]:
     return (end - len(shown), end) if shown else (start, end)
 
 
+def _names(tokenizer, ids: list[int]) -> list[str]:
+    """The pieces as the vocabulary has them; of a number that only the model knows, the number."""
+    return [piece or f"#{number}" for piece, number in zip(tokenizer.convert_ids_to_tokens(ids), ids)]
+
+
 def _is_special(tokenizer, number: int) -> bool:
     return number in tokenizer.all_special_ids and number != tokenizer.unk_token_id
 
 
 def _decode(tokenizer, ids: list[int]) -> str:
-    return tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    with contained():
+        return tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)

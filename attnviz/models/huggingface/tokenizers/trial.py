@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from attnviz.data.checks.tokenizer_rules import TokenizerError, contained
+from attnviz.data.checks.tokenizer_rules import contained
+from attnviz.data.checks.tokenizer_steps import TokenizerError
 
 SECONDS = 10  # of processor time for one text
 LOADING = 60  # seconds to read the tokenizer

@@ -1,20 +1,14 @@
-"""Tokenizers that would take for ever, fill the memory or end the process: refused, or tried in another process."""
+"""Which steps of a tokenizer are read: not what would take for ever, fill the memory or end the process."""
 
 import json
-import time
 
-import families
 import pytest
+from families import BYTES, in_sequence, replace, split, whole
 from tokenizers import Tokenizer
 
-import attnviz
 from attnviz.data.checks import regex_rules, tokenizer_rules
-from attnviz.data.checks.tokenizer_rules import TokenizerError
-from attnviz.models.huggingface.load import ModelError
-from attnviz.models.huggingface.tokenizers import trial
-from attnviz.models.trained import TextError
+from attnviz.data.checks.tokenizer_steps import TokenizerError
 
-pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 BACKTRACKING = [
     "(a+)+b",
     "(a|a)*b",
@@ -29,6 +23,12 @@ BACKTRACKING = [
     "(?~a)*",
     "(?<x>a|b\\g<x>c)*",
     "(" * 50 + "a" + ")" * 50,
+    "a{1,2}+b",  # no possessive count: the count is repeated
+    "a{1,2}?+b",
+    "a+?+b",
+    "(?x)(?:a+#)(?:\n)+b",  # a comment hides the bracket
+    r"(?:a+|\c)(?:\c(z))+b",  # a control character hides it
+    r"[\c]]+",
 ]
 
 
@@ -53,19 +53,6 @@ def test_patterns_of_tokenizers_that_people_use(pattern, linear):
     assert regex_rules.is_linear(pattern) is linear
 
 
-def whole(**steps):
-    """A tokenizer.json of bytes with other steps."""
-    return json.loads(families.byte_pairs()[0].to_str()) | steps
-
-
-def split(pattern):
-    return {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
-
-
-def replace(pattern, content):
-    return {"type": "Replace", "pattern": pattern, "content": content}
-
-
 @pytest.mark.parametrize(
     "steps, message",
     [
@@ -73,7 +60,30 @@ def replace(pattern, content):
         ({"normalizer": replace({"String": "a"}, "a" * 201)}, "what it replaces with must be a text of at most 200"),
         (
             {"normalizer": {"type": "Sequence", "normalizers": [replace({"String": "a"}, "a" * 100)] * 4}},
-            "its normalizer can make a text 100,000,000 times as long, and at most 400 is safe",
+            "its normalizer can make a text 500,000,000 times as long, and at most 4,000 is safe",
+        ),
+        *[  # which matches between characters
+            (
+                {"normalizer": {"type": "Sequence", "normalizers": [replace({"Regex": pattern}, "a")] * 30}},
+                "its normalizer can make a text 5,368,709,120 times as long",
+            )
+            for pattern in ("x*", "(?=a)", "^", r"\b", "(?:x|y?)", "(?<!a)")
+        ],
+        ({"pre_tokenizer": in_sequence("pretokenizers", BYTES, 30)}, "its normalizer can make a text"),
+        ({"decoder": in_sequence("decoders", {"type": "BPEDecoder", "suffix": ""}, 30)}, "its decoder can make a text"),
+        ({"decoder": in_sequence("decoders", {"type": "CTC", "word_delimiter_token": ""}, 30)}, "its decoder can make"),
+        ({"pre_tokenizer": {"type": "FixedLength", "length": 0}}, "the length of its parts must be a whole number"),
+        (
+            {"pre_tokenizer": in_sequence("pretokenizers", split({"Regex": r"\p{L}" * 700}), 3)},
+            "its regular expressions have 10,500 characters, and at most 8,000 are read",
+        ),
+        (
+            {"model": {"type": "Unigram", "vocab": [["a" * 2**22, 0.0], ["b", 0.0]]}},
+            "its pieces have 4,194,305 bytes of text, and at most 4,194,304 are read",
+        ),
+        (
+            {"added_tokens": [{"id": 0, "content": "é" * 2**21}, {"id": 1, "content": "b"}]},
+            "its added tokens have 4,194,305 bytes of text, and at most 4,194,304 are read",
         ),
         ({"normalizer": {"type": "Mine"}}, "its normalizer 'Mine' is not one that is known to be safe"),
         ({"pre_tokenizer": split({"String": ""})}, "it looks for a pattern that is neither"),
@@ -106,6 +116,24 @@ def test_steps_that_are_refused(steps, message):
     assert str(error.value).startswith(message)
 
 
+def test_growth_for_the_other_process_only():
+    """As ALBERT's: if each step did its most, a text would be 3,240 times as long. It is read, but tried elsewhere."""
+    forms = [{"type": "NFKD"}, {"type": "BertNormalizer"}, {"type": "Lowercase"}]
+    _, linear = tokenizer_rules.check(whole(normalizer={"type": "Sequence", "normalizers": forms}))
+    assert not linear
+
+
+def test_steps_that_lie_deep():
+    step = {"type": "NFC"}
+    for _ in range(900):
+        step = {"type": "Sequence", "normalizers": [step]}
+    assert tokenizer_rules.check(whole(normalizer=step))[1]
+
+
+def test_parts_that_no_tokenizer_has_are_left_out():
+    assert "bomb" not in tokenizer_rules.check(whole(bomb=[[]] * 100))[0]
+
+
 def test_padding_truncation_and_chance_are_taken_off():
     padding = {"strategy": {"Fixed": 10**9}, "direction": "Right", "pad_to_multiple_of": None}
     padding |= {"pad_id": 0, "pad_type_id": 0, "pad_token": "x"}
@@ -116,61 +144,6 @@ def test_padding_truncation_and_chance_are_taken_off():
         checked["padding"] is None and checked["truncation"] is None and checked["model"]["dropout"] is None and linear
     )
     assert len(Tokenizer.from_str(json.dumps(checked)).encode("the dog").ids) == 2
-
-
-@pytest.fixture
-def bomb(tmp_path):
-    """family, steps of its tokenizer -> a folder of a model with them."""
-
-    def write(family, **steps):
-        place = families.write(tmp_path / family, family)
-        path = place / "tokenizer.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | steps))
-        return place
-
-    return write
-
-
-def test_a_bomb_in_a_folder_is_refused_in_a_sentence(bomb):
-    place = bomb("gpt2", pre_tokenizer=split({"Regex": "(a+)+b"}))
-    with pytest.raises(ModelError, match="its tokenizer cannot be read: its regular expression .* repeats a group"):
-        attnviz.load(f"hf:{place}")
-
-
-def test_padding_in_a_folder_is_not_read(bomb):
-    place = bomb("gpt2", padding={"strategy": {"Fixed": 10**9}, "direction": "Right", "pad_to_multiple_of": None,
-                                    "pad_id": 0, "pad_type_id": 0, "pad_token": "<pad>"})  # fmt: skip
-    assert len(attnviz.load(f"hf:{place}").trace("the dog").source) == 2
-
-
-def test_settings_cannot_name_another_file(bomb, tmp_path):
-    place = bomb("gpt2")
-    other = tmp_path / "bomb.json"
-    other.write_text(json.dumps(whole(pre_tokenizer=split({"Regex": "(a+)+b"}))))
-    settings = json.loads((place / "tokenizer_config.json").read_text())
-    settings |= {"tokenizer_file": str(other), "fast_tokenizer_files": ["bomb.json"], "model_max_length": "many"}
-    (place / "tokenizer_config.json").write_text(json.dumps(settings))
-    assert len(attnviz.load(f"hf:{place}").trace("the dog").source) == 2
-
-
-def test_a_pattern_that_may_be_slow_is_tried_elsewhere(bomb, monkeypatch):
-    r"""`\s*[\r\n]+` takes the square of a run of spaces: here the other process has no time, this one goes on."""
-    place = bomb("gpt2", pre_tokenizer={"type": "Sequence", "pretokenizers": [
-        split({"Regex": r"x*[xy]+z|\s*[\r\n]+"}), whole()["pre_tokenizer"]]})  # fmt: skip
-    model = attnviz.load(f"hf:{place}")
-    assert isinstance(model.tokenizer, trial.Tried)
-    assert [token.text for token in model.trace("the dog").source] == ["the", "dog"] or model.trace("the dog").maps
-    monkeypatch.setattr(trial, "SECONDS", 1)
-    started = time.monotonic()
-    with pytest.raises(TextError):
-        model.read("x" * 20_000)
-    assert time.monotonic() - started < 30
-    assert model.trace("the dog").maps  # the process is started again
-
-
-def test_a_text_is_limited_before_it_is_read(load):
-    with pytest.raises(TextError, match="^the text is too long: 1,000,000 characters, and at most 20,000 are read"):
-        load("bert").trace("a" * 1_000_000)
 
 
 def test_a_panic_of_the_library_is_an_error():

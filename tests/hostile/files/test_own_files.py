@@ -13,7 +13,7 @@ from attnviz.storage import atomic
 from attnviz.__main__ import main
 from attnviz.training import lock
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ARGUMENTS = ["trace", "the dog runs", "--model", "en-fr/bahdanau"]
 
 
