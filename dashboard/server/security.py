@@ -12,7 +12,6 @@ import logging
 import os
 import re
 from collections.abc import Iterable
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -132,16 +131,13 @@ class Guard:
 
     def _is_own(self, origin: str, host: str, name: str) -> bool:
         """Is the page at `origin` of this server: at the name and port that it asks, or at a name of the operator's?"""
-        try:
-            page = urlsplit(origin.lower())
-        except ValueError:
-            return False
-        asked, port = _split(page.netloc)
-        if page.scheme not in ("http", "https") or asked is None or page.path or page.query or page.fragment:
+        scheme, _, netloc = origin.lower().partition("://")  # nothing comes after the name and the port
+        asked, port = _split(netloc)
+        if scheme not in ("http", "https") or asked is None:
             return False
         if asked in self.names - LOCAL or ANY in self.names:
             return True
-        default = _PORTS[page.scheme]
+        default = _PORTS[scheme]
         return (asked, port or default) == (name, _split(host)[1] or default)
 
     async def _refuse(self, problem: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -59,11 +59,21 @@ def test_names_of_this_machine(watched, port, name):
         "file://",
         "",
         "http://[",
+        "OWN#",
+        "OWN?",
+        "OWN/",
+        "OWN,http://evil.example",
+        "OWN.evil.example",
+        "http://evil.example#OWN",
+        "ws://HOST",
+        "http://@HOST",
+        "HOST",
     ],
 )
 def test_a_socket_is_for_our_own_pages(watched, origin):
     """Streamlit asks the internet for this machine's address before it refuses: the watched server would have seen
     it."""
+    origin = origin.replace("OWN", watched.address).replace("HOST", watched.host)
     assert watched.open_socket(Origin=origin) == 403
     assert watched.left == ""
 
