@@ -81,6 +81,12 @@ def test_reasons():
     )
 
 
+def test_a_risk_is_never_said_to_be_certain():
+    certain = judgement(replace(SURE, log_probs=(-30.0,)), SCALE)
+    assert certain.why[-1] == "Estimated risk that the translation is poor: over 99 %."
+    assert certain.lines[0] == "This translation is outside what this model has learnt."
+
+
 def test_a_scale_refuses_strange_weights_and_thresholds():
     with pytest.raises(ValueError, match="weights must be of the features mean, .*; got colour"):
         Scale(0.0, {"colour": 1.0})
