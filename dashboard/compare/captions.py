@@ -103,8 +103,9 @@ def step_meaning(scene: CompareScene) -> str:
     return "the source token that attends" if sources.pop() else "the target token that is produced"
 
 
-def steps_note(scene: CompareScene) -> str:
-    """How to read the statistics by step: the dotted line, and what the maps do not have in common."""
+def steps_note(scene: CompareScene, marked: bool = False) -> str:
+    """How to read the statistics by step: the dotted line, marks of references, and what the maps do not have in
+    common."""
     keys, kinds = scene.keys, {}
     for column in scene.mapped:
         kinds.setdefault(column.grid.kind, []).append(column.title)
@@ -124,6 +125,11 @@ def steps_note(scene: CompareScene) -> str:
     elif len(scene.mapped) > 1:
         notes.append(
             "There is no line for uniform attention, because the maps differ in how many tokens a step can see."
+        )
+    if marked:
+        notes.append(
+            "At the right, in the colour of the model: triangle, the untrained model; cross, the trained model when "
+            "it reads the words in random order. Means over test sentences of this length."
         )
     notes.append("Effective positions = exp(entropy): uniform attention over this many tokens has the same entropy.")
     return html.escape(" ".join(notes))

@@ -9,7 +9,9 @@ import plotly.graph_objects as go
 from attnviz import figures, select
 from attnviz.export import heading
 from attnviz.figures.hover import CellTexts
+from attnviz.figures.per_step.references import STATISTICS, References
 from dashboard.compare.scene import Column, CompareScene
+from dashboard.placed import sharper
 from dashboard.session.memory import Cursor
 
 
@@ -29,6 +31,25 @@ def heatmap(column: Column, dark: bool, texts=None, scale: bool = True, written:
 
 def _cells(column: Column):
     return column.links and column.links.cells
+
+
+def references(current: CompareScene) -> References:
+    """What models give that know less, for the columns whose map is the one that was measured: cross-attention of the
+    last layer, mean of its heads, of pieces, with special tokens."""
+    choices = current.choices
+    if choices.words or not choices.special:
+        return {}
+    levels = {
+        column.title: sharper.levels(column.trace, STATISTICS)
+        for column in current.mapped
+        if column.grid.kind == "cross"
+        and (not column.mechanism.multi_head or (column.grid.head is None and _is_last(column)))
+    }
+    return {name: each for name, each in levels.items() if each}
+
+
+def _is_last(column: Column) -> bool:
+    return column.grid.layer == max(attention.layer for attention in column.trace.maps if attention.kind == "cross")
 
 
 def difference(a: Column, b: Column, dark: bool) -> go.Figure:
@@ -64,7 +85,8 @@ def _saved_bars(column: Column, cursor: Cursor, dark: bool) -> go.Figure:
 
 def _saved_statistics(current: CompareScene, dark: bool) -> go.Figure:
     traces = {column.title: column.shown for column in current.mapped}
-    return heading.above(figures.by_step(current.frames(), current.keys, dark=dark), heading.of_statistics(traces))
+    drawn = figures.by_step(current.frames(), current.keys, references=references(current), dark=dark)
+    return heading.above(drawn, heading.of_statistics(traces))
 
 
 def _saved_difference(a: Column, b: Column, dark: bool) -> go.Figure:

@@ -23,6 +23,7 @@ from dashboard.compare.confidence.sign import judgement, sign
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.compare.tour import panel as tour
 from dashboard.markup import card, terms
+from dashboard.placed import sharper
 from dashboard.session import caches, memory
 from dashboard.shell import forced_text, frame, widgets
 
@@ -97,7 +98,8 @@ def _heatmap(column: Column, texts, dark: bool, present: bool) -> tuple:
     if present:
         figure = figures.large(figure, *PRESENTED_MAP)
     lines = heading.of_map(column.shown, column.grid)
-    return words + captions.shown_map(column), named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)
+    words += captions.shown_map(column) + ("" if present else sharper.words(column.trace))
+    return words, named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)
 
 
 @st.fragment
@@ -177,7 +179,8 @@ def _together(current: CompareScene, dark: bool) -> None:
     if not current.mapped:
         st.html(left_out)
         return
-    figure = figures.by_step(current.frames(), current.keys, tokens=False, dark=dark)
+    marks = pictures.references(current)
+    figure = figures.by_step(current.frames(), current.keys, tokens=False, references=marks, dark=dark)
     lines = heading.of_statistics({column.title: column.shown for column in current.mapped})
     plots([("", named(figure, "statistics by step", dark, lines=lines))], "by-step")
     if current.choices.tables:
@@ -185,7 +188,7 @@ def _together(current: CompareScene, dark: bool) -> None:
     left, right = st.columns([3, 2], gap="large") if current.differences else (st.container(), None)
     explained = ("entropy", "effective positions", "Gini coefficient", "expected position", "Jensen–Shannon distance")
     left.html(
-        f'{left_out}<p class="small">{captions.steps_note(current)}</p>'
+        f'{left_out}<p class="small">{captions.steps_note(current, bool(marks))}</p>'
         f"{terms.line(*explained)}"
         f"{tables.comparison_table(current)}{tables.disagreement_table(current)}{terms.caveat()}"
     )

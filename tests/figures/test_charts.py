@@ -145,3 +145,16 @@ def test_comparison_names_a_missing_column():
         ValueError, match="^the frame must have the columns mechanism, statistic, mean, std; std missing$"
     ):
         figures.comparison(pd.DataFrame(columns=["mechanism", "statistic", "mean"]))
+
+
+def test_by_step_marks_references_at_the_end_of_each_axis():
+    levels = {"entropy_nats": 2.5, "max_weight": 0.2, "effective_entropy": 9.0}
+    figure = figures.by_step({"bahdanau": frame(["a", "b"])}, keys=4, references={"bahdanau": {"untrained": levels}})
+    marks = [trace for trace in figure.data if trace.mode == "markers"]
+    assert [(mark.x[0], mark.y[0], mark.xaxis) for mark in marks] == [
+        (1.4, 2.5, "x"),
+        (1.4, 0.2, "x2"),
+        (1.4, 9.0, "x3"),
+    ]
+    assert figure.layout.yaxis.range[1] >= 2.5 and figure.layout.yaxis3.range[1] >= 9
+    assert "marked at the right: bahdanau untrained 2.50 nats, maximum 0.20, 9.0 positions" in figure.description

@@ -7,13 +7,13 @@ import numpy as np
 
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
+from attnviz.figures.per_step.references import REFERENCES
 from attnviz.figures.theme import build, layout, lines, note, palette
 from attnviz.figures.wording import listed
 
 BINS = 30
 _HEIGHT = 320  # px
 _MARGIN = (56, 12, 40, 48)
-REFERENCES = {"untrained": "triangle-up-open", "shuffled": "x-thin-open"}  # -> Plotly's symbol
 
 
 def distribution(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -12,12 +13,12 @@ from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
 from attnviz.figures.theme import build, layout, lines, note, palette
 from attnviz.figures.titles import TITLES
+from attnviz.figures.per_step.references import STATISTICS, References, highest, marks, said
 from attnviz.figures.wording import listed
 
-PANELS = (
-    ("entropy_nats", TITLES["entropy_nats"], math.log, 2),
-    ("max_weight", TITLES["max_weight"], lambda keys: 1 / keys, 2),
-    ("effective_entropy", TITLES["effective_entropy"], float, 1),
+PANELS = tuple(
+    (name, TITLES[name], uniform, digits)
+    for name, uniform, digits in zip(STATISTICS, (math.log, lambda keys: 1 / keys, float), (2, 2, 1))
 )
 _HEIGHT, _TITLE = 300, 30  # px of the panels, of a title
 _GAP = 0.075  # between panels, as a share of the width
@@ -30,6 +31,7 @@ def by_step(
     title: str | None = None,
     *,
     tokens: bool = True,
+    references: References = MappingProxyType({}),
     dark: bool = False,
 ) -> Chart:
     """Entropy, maximum weight and effective positions by step, a line for each mechanism; dotted: uniform attention.
@@ -37,6 +39,7 @@ def by_step(
     frames : mechanism -> frame with columns step, token, entropy_nats, max_weight, effective_entropy
     keys : one number, or one a step where steps see more or fewer keys, as in a decoder (0: a gap). None when the maps
         have no number of keys in common; then nothing is dotted.
+    references : mechanism -> one of REFERENCES -> statistic -> its level, marked at the end of the axis.
     `step` gets a band behind it. When all frames have the same tokens, these stand under the axes, unless `tokens` is
     False (slanted labels cost a browser more time than the lines).
     """
@@ -47,21 +50,28 @@ def by_step(
     keys = counts(keys, max(map(len, frames.values())))
     styles = lines(frames, dark)
     traces = [_line(name, frame, panel, styles[name]) for panel in range(len(PANELS)) for name, frame in frames.items()]
+    traces += [*marks(frames, references, styles)]
     shared = tokens and len({tuple(frame["token"]) for frame in frames.values()}) == 1
-    description = f"Entropy, maximum weight and effective positions by step for {listed(frames)}"
+    above = _TITLE if title else 0
+    margin = (40, 12, 66 + above, 76 if shared else 40)
+    figure = layout(
+        dark, _HEIGHT + above, margin, title and labels.escape(title), _description(frames, keys, references)
+    )
+    figure.update(_panels(frames, keys, step, shared, references, dark))
+    figure["meta"]["axes"] = {"x": "step"}
+    return build(traces, figure)
+
+
+def _description(frames, keys: int | list[int] | None, references: References) -> str:
+    words = f"Entropy, maximum weight and effective positions by step for {listed(frames)}"
     if isinstance(keys, int):
-        description += (
+        words += (
             f"; the dotted line is uniform attention over {keys} keys: {math.log(keys):.2f} nats, "
             f"maximum {1 / keys:.2f}, {keys} positions"
         )
     elif keys is not None:
-        description += f"; the dotted curve is uniform attention over the keys that each step sees, up to {max(keys)}"
-    above = _TITLE if title else 0
-    margin = (40, 12, 66 + above, 76 if shared else 40)
-    figure = layout(dark, _HEIGHT + above, margin, title and labels.escape(title), f"{description}.")
-    figure.update(_panels(frames, keys, step, shared, dark))
-    figure["meta"]["axes"] = {"x": "step"}
-    return build(traces, figure)
+        words += f"; the dotted curve is uniform attention over the keys that each step sees, up to {max(keys)}"
+    return f"{words}{said(references)}."
 
 
 def counts(keys: int | Sequence[int] | None, steps: int) -> int | list[int] | None:
@@ -99,7 +109,9 @@ def _line(name: str, frame: pd.DataFrame, panel: int, style) -> dict:
     )
 
 
-def _panels(frames, keys: int | list[int] | None, step: int | None, shared: bool, dark: bool) -> dict:
+def _panels(
+    frames, keys: int | list[int] | None, step: int | None, shared: bool, references: References, dark: bool
+) -> dict:
     """Axes, panel titles, the uniform reference and the chosen step."""
     colors, longest = palette(dark), max(frames.values(), key=len)
     size = (1 - 2 * _GAP) / 3
@@ -117,7 +129,7 @@ def _panels(frames, keys: int | list[int] | None, step: int | None, shared: bool
         )
         part[f"yaxis{axis}"] = dict(
             anchor=f"x{axis}",
-            range=[0, 1.04 if panel == 1 else top(frames, statistic, level)],
+            range=[0, 1.04 if panel == 1 else max(top(frames, statistic, level), highest(references, statistic))],
             gridcolor=colors.grid,
             zeroline=False,
             fixedrange=True,

@@ -1,0 +1,91 @@
+"""The sentence among the test set of its model, and what models give that know less, on the first page."""
+
+import json
+import re
+
+import pytest
+import tiny
+from compare_app import charts, run, scene, sound
+
+from attnviz.models import checkpoints
+from attnviz.studies import references
+from dashboard.compare import captions, pictures
+from dashboard.placed import sharper
+
+TEXT = "The black dog runs."
+NAMES = ("en-fr/bahdanau", "en-fr/transformer")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Tiny models, two of which have a reference."""
+    root = tiny.write_models(tmp_path_factory.mktemp("placed"))
+    texts = [english for english, _ in tiny.sentences(12, 5)]
+    for name in NAMES:
+        references.write(references.measure(name, root, "twelve <b>", texts), name, root)
+        path = root / name / "card.json"
+        card = json.loads(path.read_text()) | {"weights_sha256": checkpoints.fingerprint(name, root)}
+        checkpoints.write_json(path, card)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def here(models, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
+
+
+def shown(**query):
+    app = run(text=TEXT, **{"show": ["Bahdanau", "Luong general", "Transformer"], **query})
+    sound(app)
+    return app
+
+
+def placed(app) -> list[bool]:
+    cells = json.loads(charts(app)[0].proto.json)["cells"]
+    return ['<p class="small placed">' in cell["words"] for cell in cells]
+
+
+def by_step(app) -> dict:
+    (chart,) = [chart for chart in charts(app) if "by-step" in chart.proto.id]
+    return json.loads(json.loads(chart.proto.json)["cells"][0]["figure"])
+
+
+def test_a_sentence_is_placed_among_the_test_set_of_each_model_that_has_one():
+    app = shown()
+    assert placed(app) == [True, False, True]
+    words = sharper.words(scene(app).columns[0].trace)
+    (share,) = re.findall(r"Sharper than <b>(\d+) %</b> of \d+ test sentences \(twelve &lt;b&gt;\)", words)
+    assert 0 <= int(share) <= 100
+
+
+def test_a_text_that_the_model_was_made_to_write_is_not_placed():
+    assert placed(shown(target="One text for all: typed", force="Le chien.")) == [False] * 3
+
+
+def test_the_untrained_model_and_shuffled_words_are_marked_in_the_statistics_by_step():
+    figure = by_step(shown())
+    marks = [trace for trace in figure["data"] if trace["mode"] == "markers"]
+    assert len(marks) == 2 * 3 * 2  # models, panels, references
+    assert "marked at the right: Bahdanau untrained" in figure["layout"]["meta"]["description"]
+    assert "triangle, the untrained model" in captions.steps_note(scene(shown()), True)
+
+
+@pytest.mark.parametrize("query", [{"units": "words"}, {"special": "false"}])
+def test_other_maps_than_the_one_that_was_measured_have_no_marks(query):
+    assert not [trace for trace in by_step(shown(**query))["data"] if trace["mode"] == "markers"]
+
+
+def test_one_head_of_the_transformer_has_no_marks():
+    assert list(pictures.references(scene(shown(head="1")))) == ["Bahdanau"]
+    assert list(pictures.references(scene(shown(layer="1")))) == ["Bahdanau"]
+
+
+def test_a_reference_of_other_weights_or_a_damaged_one_is_ignored(models):
+    path = models / NAMES[0] / "sentences.json"
+    good = path.read_text()
+    try:
+        for bad in (good.replace('"weights_sha256":"', '"weights_sha256":"0'), "{", "[]"):
+            path.write_text(bad)
+            assert placed(shown()) == [False, False, True], bad[:40]
+    finally:
+        path.write_text(good)
