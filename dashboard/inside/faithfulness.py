@@ -9,9 +9,9 @@ import torch
 
 from attnviz import faithfulness
 from attnviz.faithfulness import Subject
-from attnviz.faithfulness.sentence import Tested, orders
+from attnviz.faithfulness.sentence import Tested, attributed, orders
 
-STAGES = 6
+STAGES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +53,9 @@ class RunningTests:
         yield 1
         variation = faithfulness.variation(subject)
         yield 2
-        gradient, chance = faithfulness.gradient_times_input(subject), faithfulness.random_importance(subject)
+        attributions = attributed(subject)
         yield 3
-        attributions = {"gradient": gradient, "leave-one-out": faithfulness.leave_one_out(subject), "random": chance}
-        yield 4
         agreement = faithfulness.agreement(subject.attention, attributions, subject.trace.target)
-        yield 5
-        erased = {
-            name: faithfulness.erasure(subject, order) for name, order in orders(subject, gradient, chance).items()
-        }
+        erased = faithfulness.erasures(subject, orders(subject, attributions))
         self.tests = FaithfulnessTests(subject, Tested(preserved, variation, attributions, agreement, erased))
         yield STAGES

@@ -139,17 +139,21 @@ class Recurrent(nn.Module):
 
     def force(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
         """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, 1, T, S) of each layer, and () of
-        none.
+        none: what `step` gives position by position, in evaluation mode."""
+        readouts, cross = self._force(memory, target)
+        return self.logits(readouts), tuple(torch.stack(layer, dim=2) for layer in zip(*cross)), ()
 
-        What `step` gives position by position, in evaluation mode, but every product that needs no state is outside the
-        loop.
-        """
+    def readouts(self, memory: Memory, target: Tensor) -> Tensor:
+        """target inputs (B, T) from <bos> on -> what `force` reads its logits from (B, T, E)."""
+        return self._force(memory, target)[0]
+
+    def _force(self, memory: Memory, target: Tensor) -> tuple[Tensor, list]:
+        """Readouts, and weights step by step. Every product that needs no state is outside the loop."""
         embedded = self.embed(target)
         read, cell = embedded.shape[-1], self.cell
         words = nn.functional.linear(embedded, cell.weight_ih[:, :read].contiguous(), cell.bias_ih)  # (B, T, G)
         outputs, cross = self.unfold(memory, words, cell.weight_ih[:, read:].contiguous())
-        weights = tuple(torch.stack(layer, dim=2) for layer in zip(*cross))
-        return self.logits(self.readout(outputs, embedded)), weights, ()
+        return self.readout(outputs, embedded), cross
 
 
 class DeepOutput(Recurrent):

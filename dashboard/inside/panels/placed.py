@@ -54,14 +54,20 @@ def _study(column: Column) -> dict[str, dict]:
     }
 
 
+def _counts(study_rows: list) -> str:
+    """`500`, or `200 to 500` where the slower tests have fewer sentences."""
+    counts = {study[name].get("sentences", "?") for _, _, study in study_rows for name in MEASURES if name in study}
+    ends = sorted({min(counts, default="?"), max(counts, default="?")})
+    return " to ".join(html.escape(str(count)) for count in ends)
+
+
 def _source(study_rows: list) -> str:
     """Which study the percentiles are from, or why there are none."""
     missing = [column.title for column, _, study in study_rows if not study]
     notes = []
     if len(missing) < len(study_rows):
-        study = caches.study("faithfulness")
-        count, command = (html.escape(str(study.get(key, "?"))) for key in ("sentences", "command"))
-        notes.append(f"Percentiles are among {count} test sentences (<code>{command}</code>).")
+        command = html.escape(str(caches.study("faithfulness").get("command", "?")))
+        notes.append(f"Percentiles are among {_counts(study_rows)} test sentences (<code>{command}</code>).")
     if missing:
         notes.append(
             f"No percentile for {html.escape(', '.join(missing))}: the study has not been run on these weights."

@@ -35,12 +35,15 @@ def tested(models, monkeypatch):
 
 
 def write(models, sha256: str) -> None:
-    row = {"mechanism": "bahdanau", "pair": "en-fr", "measure": "variation median", "quantiles": [0.0] * 21}
+    label = {"mechanism": "bahdanau", "pair": "en-fr", "quantiles": [0.0] * 21}
+    rows = [
+        label | {"measure": "variation median", "sentences": 200},
+        label | {"measure": "variation uniform", "sentences": 500},
+    ]
     study = {
-        "sentences": 20,
         "command": "python -m attnviz study <faithfulness>",
         "models": [{"weights_sha256": sha256}],
-        "rows": [row],
+        "rows": rows,
     }
     (models / "studies").mkdir(exist_ok=True)
     (models / "studies" / "faithfulness.json").write_text(json.dumps(study), encoding="utf-8")
@@ -55,7 +58,7 @@ def test_without_a_study_there_are_values_and_no_percentiles(tested):
 def test_a_study_of_these_weights_places_the_sentence(models, tested):
     write(models, checkpoints.fingerprint(MODEL, models))
     text = placed(tested)
-    assert "<td>100</td>" in text and "among 20 test sentences" in text
+    assert "<td>100</td>" in text and "among 200 to 500 test sentences" in text
     assert "&lt;faithfulness&gt;" in text and "No percentile" not in text
     assert len(QUANTILES) == 21
 
