@@ -47,6 +47,7 @@ def preserved_together(subjects: Sequence[Subject], changes: Sequence[Change] = 
     stacked = Stacked(tuple((change, len(subjects)) for change in changes))
     best, variations = [], []
     for effect in subjects[0].effects_together(subjects, stacked, len(changes)):
+        subjects[0].on_step()
         best.append(_best(subjects[0], effect.changed))  # (changes, subjects)
         variations.append(intervene.total_variation(effect.plain, effect.changed))
     said, moved = (torch.stack(steps).permute(2, 1, 0).numpy() for steps in (best, variations))

@@ -35,6 +35,7 @@ def gradient_times_input(subject: Subject, steps: Sequence[int] | None = None) -
     some."""
     parts = []
     for group in _groups(subject, steps, ROWS):
+        subject.on_step()
         vectors, at = _inputs(subject, group)
         products = InputXGradient(subject.of_vectors).attribute(vectors, additional_forward_args=at)
         parts.append(products.detach().sum(-1).numpy())
@@ -52,6 +53,7 @@ def integrated_gradients(subject: Subject, steps: Sequence[int] | None = None, p
         raise ValueError(f"points must be at least 1; got {points}")
     parts = []
     for group in _groups(subject, steps, max(1, ROWS // points)):
+        subject.on_step()
         vectors, at = _inputs(subject, group)
         values, delta = IntegratedGradients(subject.of_vectors).attribute(
             vectors,

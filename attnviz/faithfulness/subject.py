@@ -4,7 +4,7 @@ The output is always the same and the input varies: other source tokens, or othe
 Letters: N inputs, T target tokens (1 for a label), S source tokens, E embedding width, V vocabulary or labels.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,8 @@ class Subject:
     """source (S,), target (T,) : ids; of a classifier the target is the label's number.
 
     trace : of the same text and output, for tokens and kinds of words. attention (T, S) : the mean over all heads and
-    layers of cross-attention; of a classifier the pooling.
+    layers of cross-attention; of a classifier the pooling. on_step : called again and again by what takes long; what it
+    raises stops that.
     """
 
     model: Translator | Classifier
@@ -39,6 +40,7 @@ class Subject:
     target: tuple[int, ...]
     trace: Trace
     attention: np.ndarray
+    on_step: Callable[[], None] = lambda: None
 
     @property
     def vectors(self) -> Tensor:
@@ -67,6 +69,7 @@ class Subject:
         places = torch.tensor([place[row] for row in rows])
         chosen, result = torch.tensor(steps), torch.empty(len(places), dtype=self.vectors.dtype)
         for start in range(0, len(order), ROWS):
+            self.on_step()
             ids = pad([list(sources[row]) for row in order[start : start + ROWS]])
             mask = ids != PAD
             here = (places >= start) & (places < start + ROWS)
@@ -102,6 +105,7 @@ class Subject:
     def effects(self, change: Change, rows: int = 1) -> Iterator[StepEffect]:
         """The same of this subject alone, as `intervene.effects`."""
         for step, weights, plain, changed in self.effects_together([self], change, rows):
+            self.on_step()
             yield StepEffect(step, tuple(layer[0] for layer in weights), plain[0], changed[:, 0])
 
 

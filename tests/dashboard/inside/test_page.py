@@ -247,3 +247,17 @@ def test_the_navigation_has_the_page():
 
 def test_steps_of_function_words_need_a_list_of_them():
     assert places("fr") == list(WHERE) and places("zxx") == ["all", "step"]
+
+
+def test_every_panel_has_its_numbers_as_a_file():
+    app = run(change="uniform", word="2 black", instead="white", tests="true")
+    names = {button.proto.id.split("csv-")[-1] for button in app.get("download_button") if "csv-" in button.proto.id}
+    assert names == {"step", "change", "replaced", "tests"}
+
+
+def test_the_step_is_that_of_the_beam():
+    """Changes force the text that the beam has found."""
+    app = run(beam="beam of 5", change="uniform")
+    [column] = app.session_state["last scene of inside"].columns
+    assert column.target == column.trace.translation and not column.trace.forced
+    assert "the model decodes greedily" in page(app)

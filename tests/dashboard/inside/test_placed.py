@@ -80,3 +80,19 @@ def test_a_text_of_which_the_model_says_nothing_is_refused(models, monkeypatch):
     testing = RunningTests(caches.model(MODEL), "", None)
     testing.advance()
     assert testing.finished and testing.tests is None and testing.problem
+
+
+def test_a_stage_that_is_stopped_begins_anew(models, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
+    testing = RunningTests(caches.model(MODEL), "The dog runs.", "Le chien court.")
+
+    def stop():
+        raise KeyboardInterrupt
+
+    testing.advance(stop)  # reading the text is one stage, and hears nothing
+    for done in range(1, STAGES):
+        with pytest.raises(KeyboardInterrupt):
+            testing.advance(stop)
+        assert testing.done == done
+        testing.advance()
+    assert testing.finished and testing.tests.tested.sums["preserved uniform all"][1] > 2
