@@ -19,7 +19,7 @@ def other_scores(column, step: int, others: tuple[str, ...]):
     return _other_scores(*asked, column)
 
 
-def outcome(column, change, scope, on_step):
+def outcome(column, change, scope, on_step=lambda: None):
     """A translation under a change (`attnviz.intervene.Outcome`). on_step : of `run`. Raises ValueError."""
     from attnviz import intervene
 
@@ -29,7 +29,7 @@ def outcome(column, change, scope, on_step):
     )
 
 
-def rewritten(column, word, new: str, on_step):
+def rewritten(column, word, new: str, on_step=lambda: None):
     """A translation with a source word replaced (`attnviz.intervene.Rewritten`). Raises ValueError."""
     from attnviz import intervene
 

@@ -39,3 +39,38 @@ def test_a_link_is_clicked(dashboard):
     page.get_by_role("link", name="Open the page in this state ›").click(timeout=WAIT)
     page.wait_for_url("**/inside?**", timeout=WAIT)
     expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
+
+
+def chapter(page, number: int):
+    """The heading of a chapter, drawn."""
+    heading = page.get_by_role("heading", name=f"{number}. {CHAPTERS[number - 1].title}")
+    expect(heading).to_be_visible(timeout=WAIT)
+    page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
+    return heading
+
+
+def test_the_chapter_stays_when_one_leaves_and_comes_back(dashboard):
+    """By the navigation, by the browser's back button, and back from a chapter's own link."""
+    page = dashboard.page
+    page.goto(f"{dashboard.address}/learn")
+    chapter(page, 1)
+    for number in (2, 3):
+        page.locator(".st-key-turn1 button").click()
+        chapter(page, number)
+    page.wait_for_function("location.search.includes('chapter=3')", timeout=WAIT)
+    page.get_by_role("link", name="Heads and layers").click()
+    page.wait_for_url("**/heads**", timeout=WAIT)
+    expect(page.locator(".main-svg, canvas").first).to_be_visible(timeout=WAIT)
+    page.get_by_role("link", name="Learn", exact=True).click()
+    chapter(page, 3)
+    page.get_by_role("link", name="Open the page in this state ›").click()
+    page.wait_for_url("**/inside?**", timeout=WAIT)
+    expect(page.locator(".st-key-chart-opened .main-svg").first).to_be_visible(timeout=WAIT)
+    page.go_back()
+    page.wait_for_url("**/learn**", timeout=WAIT)
+    chapter(page, 3)
+    page.go_back()
+    page.wait_for_url("**/heads**", timeout=WAIT)
+    page.go_forward()
+    page.wait_for_url("**/learn**", timeout=WAIT)
+    chapter(page, 3)
