@@ -225,10 +225,7 @@ class Transformer(nn.Module):
     def step(
         self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = ()
     ) -> DecoderStep:
-        """state, token (B,) the token before this position -> DecoderStep, reading kept keys and values.
-
-        reweigh : of `decode`.
-        """
+        """state, token (B,) the token before this position -> DecoderStep. reweigh : of `decode`."""
         readout, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
         return DecoderStep(
             self.logits(readout)[:, 0], state, tuple(w.squeeze(2) for w in cross), tuple(w.squeeze(2) for w in own)

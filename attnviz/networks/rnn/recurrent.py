@@ -143,11 +143,11 @@ class Recurrent(nn.Module):
         readouts, cross = self._force(memory, target)
         return self.logits(readouts), tuple(torch.stack(layer, dim=2) for layer in zip(*cross)), ()
 
-    def readouts(self, memory: Memory, target: Tensor) -> Tensor:
+    def readouts(self, memory: RecurrentMemory, target: Tensor) -> Tensor:
         """target inputs (B, T) from <bos> on -> what `force` reads its logits from (B, T, E)."""
         return self._force(memory, target)[0]
 
-    def _force(self, memory: Memory, target: Tensor) -> tuple[Tensor, list]:
+    def _force(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, list]:
         """Readouts, and weights step by step. Every product that needs no state is outside the loop."""
         embedded = self.embed(target)
         read, cell = embedded.shape[-1], self.cell

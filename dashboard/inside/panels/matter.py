@@ -10,8 +10,9 @@ from streamlit.errors import StreamlitAPIException
 
 from dashboard.browser.plot import plots
 from dashboard.inside import caches, kept
-from dashboard.inside.panels import tasks, verdicts
-from dashboard.inside.panels.placed import placed
+from dashboard.inside.panels import verdicts
+from dashboard.inside.studied import tasks
+from dashboard.inside.studied.placed import placed
 from dashboard.inside.panels.verdicts import GRADIENT, INTEGRATED, LEFT_OUT, Tested
 from dashboard.inside.scene import InsideScene
 from dashboard.inside.faithfulness import STAGES, RunningTests

@@ -8,7 +8,7 @@ import tiny
 from attnviz.faithfulness.sentence import QUANTILES
 from attnviz.models import checkpoints
 from dashboard.inside.faithfulness import STAGES, RunningTests
-from dashboard.inside.panels.placed import placed
+from dashboard.inside.studied.placed import placed
 from dashboard.inside.scene import Column
 from dashboard.session import caches
 

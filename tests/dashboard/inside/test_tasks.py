@@ -3,7 +3,7 @@
 import pytest
 
 from dashboard.inside.faithfulness import RunningTests
-from dashboard.inside.panels import placed, tasks
+from dashboard.inside.studied import placed, tasks
 from dashboard.inside.scene import Column
 from dashboard.session import caches
 
