@@ -15,7 +15,11 @@ from attnviz.intervene import scope as scopes
 from attnviz.intervene.changes import Change, Place
 from attnviz.intervene.scope import Scope
 from attnviz.networks.classifier import SelfAttention
+from attnviz.networks.decode import DecoderStep
 from attnviz.networks.rnn.products import OneDNN
+
+
+TOGETHER = 8  # steps whose changed logits are worked out at once
 
 
 class StepEffect(NamedTuple):
@@ -63,13 +67,27 @@ def effects_together(
     scopes.check(network, scope)
     memory = network.encode(torch.tensor([list(source) for source in sources]))
     wide, state = widened(memory, rows), memory.state
-    for step, token in enumerate(pad([[BOS, *target[:-1]] for target in targets]).unbind(1)):
+    waiting: list[tuple[int, DecoderStep, Tensor]] = []
+    tokens = pad([[BOS, *target[:-1]] for target in targets]).unbind(1)
+    for step, token in enumerate(tokens):
         plain = network.step(memory, state, token)
         reweighs = scopes.reweighs(network, change, scope, step)
         with OneDNN():  # a wide batch: the products take less than half the time
-            changed = network.step(wide, widened(state, rows), widened(token, rows), reweighs)
-        yield StepEffect(step, plain.cross, plain.logits, changed.logits.unflatten(0, (rows, -1)))
+            changed = network.step(wide, widened(state, rows), widened(token, rows), reweighs, project=False)
+        waiting.append((step, plain, changed.logits))
         state = plain.state
+        if len(waiting) == TOGETHER or step == len(tokens) - 1:
+            yield from _projected(network, waiting, rows)
+            waiting = []
+
+
+def _projected(network: nn.Module, waiting: list[tuple[int, DecoderStep, Tensor]], rows: int) -> Iterator[StepEffect]:
+    """The effects of some steps: number, step as it is, and what the changed logits are read from. The output matrix is
+    by far the largest; it is laid out for the product once for all these steps."""
+    with OneDNN():
+        logits = network.logits(torch.cat([readout for _, _, readout in waiting])).split(len(waiting[0][2]))
+    for (step, plain, _), changed in zip(waiting, logits):
+        yield StepEffect(step, plain.cross, plain.logits, changed.unflatten(0, (rows, -1)))
 
 
 @torch.inference_mode()

@@ -223,13 +223,13 @@ class Transformer(nn.Module):
         return F.linear(readout, self.embedding.weight)
 
     def step(
-        self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = ()
+        self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence = (), project: bool = True
     ) -> DecoderStep:
-        """state, token (B,) the token before this position -> DecoderStep. reweigh : of `decode`."""
+        """state, token (B,) the token before this position -> DecoderStep. reweigh : of `decode`. project : False
+        leaves what the logits are read from (B, D) in their place."""
         readout, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
-        return DecoderStep(
-            self.logits(readout)[:, 0], state, tuple(w.squeeze(2) for w in cross), tuple(w.squeeze(2) for w in own)
-        )
+        read = self.logits(readout) if project else readout
+        return DecoderStep(read[:, 0], state, *(tuple(w.squeeze(2) for w in kind) for kind in (cross, own)))
 
     def force(self, memory: TransformerMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
         """target inputs (B, T) from <bos> on -> logits (B, T, V), and of each layer cross (B, H, T, S) and decoder

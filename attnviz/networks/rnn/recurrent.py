@@ -111,15 +111,14 @@ class Recurrent(nn.Module):
         return annotations, self.attention.prepare(annotations)
 
     def step(
-        self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = (None,)
+        self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence = (None,), project: bool = True
     ) -> DecoderStep:
-        """state, token (B,) the token before this position -> DecoderStep.
-
-        reweigh : changes the weights of the one layer.
-        """
+        """state, token (B,) the token before this position -> DecoderStep. reweigh : changes the weights of the one
+        layer. project : False leaves what the logits are read from (B, E) in their place."""
         embedded = self.embed(token)
         outputs, state, cross = self.advance(memory, state, embedded, reweigh[0])
-        return DecoderStep(self.logits(self.readout(outputs, embedded)), state, cross)
+        readout = self.readout(outputs, embedded)
+        return DecoderStep(self.logits(readout) if project else readout, state, cross)
 
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """source (B, S), target inputs (B, T) from <bos> on, mask (B, S) -> logits (B, T, V), weights (B, T, S).

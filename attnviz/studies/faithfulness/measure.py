@@ -20,7 +20,7 @@ from attnviz.studies.faithfulness.kept import Kept
 from attnviz.studies.measured_models import MeasuredModel, StudyConfig, record
 
 SAMPLES = 1000  # of the sentences, with replacement
-SLOW = {"permuted": 50, "erased": 30, INTEGRATED: 10}  # sentences at most, of parts that take longer
+SLOW = {"permuted": 100, "erased": 100, INTEGRATED: 20}  # sentences at most, of parts that take longer
 BATCH = 32  # sentences translated at once
 
 
