@@ -93,10 +93,19 @@ def variation(subject: Subject, count: int = 100, seed: int = 0) -> pd.DataFrame
     """
     if count < 1:
         raise ValueError(f"count must be at least 1; got {count}")
-    rows = []
+    steps, moved = [], []
     for effect in subject.effects(Stacked(((Permuted(seed), count), (Uniform(), 1))), count + 1):
-        *permuted, uniform = intervene.total_variation(effect.plain, effect.changed).tolist()
-        low, median, high = map(float, np.quantile(permuted, (0.25, 0.5, 0.75)))
-        token, largest = subject.trace.target[effect.step].text, subject.attention[effect.step].max()
-        rows.append((effect.step, token, float(largest), median, low, high, uniform))
-    return pd.DataFrame(rows, columns=["step", "token", "max_weight", "median", "low", "high", "uniform"])
+        steps.append(effect.step)
+        moved.append(intervene.total_variation(effect.plain, effect.changed))
+    *permuted, uniform = torch.stack(moved, dim=1).double().numpy()  # (steps,) each
+    low, median, high = np.quantile(permuted, (0.25, 0.5, 0.75), axis=0)
+    columns = {
+        "step": steps,
+        "token": [subject.trace.target[step].text for step in steps],
+        "max_weight": subject.attention[steps].max(-1),
+        "median": median,
+        "low": low,
+        "high": high,
+        "uniform": uniform,
+    }
+    return pd.DataFrame(columns)
