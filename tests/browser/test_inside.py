@@ -38,6 +38,7 @@ def test_a_bar_is_moved_by_keyboard_and_stands_in_the_address(dashboard):
     bar.press("End")
     page.wait_for_function("location.search.includes('given=')", timeout=WAIT)
     expect(bar).to_be_focused()  # the next key moves the same bar
+    expect(page.locator(".st-key-given input")).not_to_have_value("", timeout=WAIT)
     numbers = page.locator(".st-key-given input").input_value().split(",")
     assert float(numbers[2]) == 1 and len(numbers) == page.locator(".drag-bars input").count()
     expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
@@ -61,6 +62,7 @@ def test_a_bar_is_dragged_with_the_mouse(dashboard):
     page.mouse.up()
     expect(bar).to_have_value("1")
     page.wait_for_function("location.search.includes('given=')", timeout=WAIT)
+    expect(page.locator(".st-key-given input")).not_to_have_value("", timeout=WAIT)
     numbers = page.locator(".st-key-given input").input_value().split(",")
     assert float(numbers[1]) == 1
     expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
