@@ -24,8 +24,8 @@ def show(current: HeadsScene, dark: bool) -> None:
     model, text = _controls()
     if not model:
         st.html(
-            '<p class="small" role="status">Choose a model above. Choose the same model to compare two texts, or another '
-            "model to compare models.</p>"
+            '<p class="small" role="status">Choose a model above. Choose the same model to compare two texts, or '
+            "another model to compare models.</p>"
         )
         return
     source = sources.Shipped(model)
