@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from attnviz.figures import labels
+from attnviz.figures.chart import Chart
 from attnviz.figures.labels import plain, quoted
 from attnviz.mechanisms import ALL
 
@@ -62,8 +63,11 @@ def texts(trace) -> list[str]:
 def wrapped(text: str, columns: int) -> list[str]:
     """Lines of at most `columns` columns of text, of which a CJK character takes two; broken at spaces where there are
     some, and within a word only when it is longer than a line."""
+    units = _UNIT.findall(text)
+    if labels.columns(whole := "".join(units).rstrip()) <= columns:
+        return [whole]
     lines = [""]
-    for unit in _UNIT.findall(text):
+    for unit in units:
         if lines[-1] and labels.columns((lines[-1] + unit).rstrip()) > columns:
             lines.append("")
         for part in unit if labels.columns(unit.rstrip()) > columns else (unit,):
@@ -82,7 +86,7 @@ def changes(figure: go.Figure, lines: Sequence[str], room: int = ROOM) -> dict:
     columns = int(room / (_COLUMN * _SIZE))
     shown = [[labels.escape(part) for part in wrapped(line, columns)] for line in lines]
     text = "<br>".join([f"<b>{part}</b>" for part in shown[0]] + [part for line in shown[1:] for part in line])
-    layout = figure.layout.to_plotly_json()
+    layout = figure.plain_layout if isinstance(figure, Chart) else figure.layout.to_plotly_json()
     axes, margin = layout.get("meta", {}).get("axes", {}), layout["margin"]
     rise, below = 10 + _LINE * sum(map(len, shown)), _AXIS if "x" in axes else 0
     height = layout["height"] + rise + below

@@ -79,6 +79,7 @@ def width(label: str) -> int:
     return max(columns(html.unescape(line)) for line in lines)
 
 
+@functools.lru_cache(4096)
 def columns(text: str) -> int:
     """Columns that plain text takes: 2 for wide (CJK, emoji) characters, 0 for combining marks."""
     return sum(map(_columns, text))
@@ -112,6 +113,7 @@ def _visible(character: str) -> str:
     return "�" if hidden else character
 
 
+@functools.lru_cache(4096)
 def _columns(character: str) -> int:
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0

@@ -172,12 +172,6 @@ def note(text: str, dark: bool, **place) -> dict:
 
 
 def build(data: list[dict], layout: dict) -> Chart:
-    """A Chart, made without plotly's check of every property, which takes four times as long as everything else.
-
-    The tests check our figures in full; later changes to the figure are checked as usual.
-    """
+    """A Chart of plain parts, which are the chart's from now on."""
     meta = layout["meta"]
-    figure = Chart(data=data, layout=layout, _validate=False, description=meta["description"], dark=meta["dark"])
-    for part in (figure, figure.layout, *figure.data):
-        part._validate = True
-    return figure
+    return Chart.of_parts(data, layout, meta["description"], meta["dark"])

@@ -1,5 +1,6 @@
 """From the pieces of a map to its words. Axes: Q queries, K keys; T target words, S source words."""
 
+import functools
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -28,8 +29,9 @@ def usable_rows(grid: Grid) -> np.ndarray:
     return np.flatnonzero(usable & [not token.special for token in grid.queries])
 
 
-def on_words(grid: Grid) -> tuple[list[Word], list[Word], np.ndarray]:
-    """The words of both sides, and the weights (T, S) between them; rows without weights are left out."""
+@functools.lru_cache(16)  # several rules ask for the same map
+def on_words(grid: Grid) -> tuple[tuple[Word, ...], tuple[Word, ...], np.ndarray]:
+    """The words of both sides, and the weights (T, S) between them, read-only; rows without weights are left out."""
     kept = set(usable_rows(grid).tolist())
     targets = [word for word in _words(grid.queries) if kept.issuperset(word.tokens)]
     sources = _words(grid.keys)
@@ -37,7 +39,8 @@ def on_words(grid: Grid) -> tuple[list[Word], list[Word], np.ndarray]:
     for t, target in enumerate(targets):
         for s, source in enumerate(sources):
             weights[t, s] = grid.weights[np.ix_(target.tokens, source.tokens)].sum(1).mean()
-    return targets, sources, weights
+    weights.setflags(write=False)
+    return tuple(targets), tuple(sources), weights
 
 
 def _words(tokens) -> list[Word]:

@@ -59,7 +59,7 @@ def _base64(values: np.ndarray, form: str) -> str:
 
 
 def _json(figure: Chart | None) -> str | None:
-    return figure and figure.to_json(validate=False)
+    return figure and figure.text()
 
 
 def named(
@@ -76,5 +76,5 @@ def named(
     lines = lines or [name[:1].upper() + name[1:], *memory.heading(st.session_state)]
     figure.name = name
     meta = {"name": figure_name(name), "label": name, "rows": rows, "heads": heads, "outline": palette(dark).outline}
-    figure.layout.meta = meta | {"saved": heading.changes(figure, lines)} | figure.layout.meta
+    figure.mark(meta | {"saved": heading.changes(figure, lines)})
     return figure

@@ -1,7 +1,5 @@
 """One sentence among the test set of its model: how sharp its attention is, and what models give that know less."""
 
-import html
-
 from attnviz import across
 from attnviz.across.reference import SHOWN
 from attnviz.trace import Trace
@@ -19,7 +17,7 @@ def words(trace: Trace) -> str:
         return ""
     return (
         f'<p class="small placed">Sharper than <b>{100 * share:.0f} %</b> of {measured.sentences:,} test sentences '
-        f"({html.escape(measured.test)}): normalised entropy {entropy:.2f}, mean of all steps and heads.</p>"
+        f"(normalised entropy {entropy:.2f}).</p>"
     )
 
 
