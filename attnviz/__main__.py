@@ -59,6 +59,8 @@ def _message(error: Exception) -> str:
     """An error in words. An error of the operating system begins with the file."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot write: {error.strerror}"  # to standard output, which has no name
     return str(error) or type(error).__name__
 
 

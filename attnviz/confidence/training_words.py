@@ -6,6 +6,7 @@ checkpoints/<pair>/words.txt.gz
 import gzip
 import io
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -56,7 +57,7 @@ class TrainingWords:
             with gzip.GzipFile(fileobj=io.BytesIO(regular_files.read(path, LARGEST))) as file:
                 first, *lines = file.read(LARGEST).decode().splitlines()
             return cls({word: int(count) for word, count in map(str.split, lines)}, int(first))
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, zlib.error) as error:
             raise unreadable(Path(path), error) from None
 
     def save(self, path: Path) -> None:

@@ -7,10 +7,13 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from attnviz.storage import regular_files
+
 DENSEST, SMALL = (
     100,
     64 * 2**20,
 )  # a gzip file may unpack to so many times its size, and to as many bytes whatever its size
+LARGEST = 4 * 2**30  # bytes of a file
 Pairs = list[tuple[str, str]]  # source and target; of a classification task the sentence and its label
 
 
@@ -20,7 +23,7 @@ def read_lines(path: Path) -> list[str]:
     ValueError when it is neither.
     """
     try:
-        text = unpack(Path(path).read_bytes(), path).decode("utf-8-sig")
+        text = unpack(regular_files.read(path, LARGEST), path).decode("utf-8-sig")
         end = "\n" if "\n" in text else "\r"  # the line ends of old Macs
         return text.removesuffix(end).split(end) if text else []
     except UnicodeDecodeError as error:

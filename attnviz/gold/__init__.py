@@ -11,8 +11,10 @@ from pathlib import Path
 
 from attnviz import arguments
 from attnviz.arguments import checked
+from attnviz.storage import regular_files
 
 FOLDER = Path(__file__).parent
+LARGEST = 64 * 2**20  # bytes of a file
 _LINK = re.compile(r"(\d*)-(\d*)(\?)?")
 
 Span = tuple[int, int]
@@ -72,7 +74,7 @@ def shipped(languages: str) -> tuple[LinkedPair, ...]:
 def read(path: str | Path) -> tuple[LinkedPair, ...]:
     """The pairs of a file. ValueError names the file and the line of an error; OSError if there is no such file."""
     try:
-        text = arguments.path("path", path).read_text(encoding="utf-8-sig")
+        text = regular_files.read(arguments.path("path", path), LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(
             f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}"

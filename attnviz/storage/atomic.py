@@ -4,7 +4,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -48,7 +48,26 @@ def _write_directly(path: Path, write: Callable[[Path], object]) -> None:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     try:
-        write(path)
+        with _read_by_somebody(path):
+            write(path)
     except OSError as error:
         error.filename = str(path)
         raise
+
+
+@contextlib.contextmanager
+def _read_by_somebody(path: Path) -> Iterator[None]:
+    """Who opens a pipe that nobody reads from waits for ever, so that is an OSError."""
+    if not path.is_fifo():
+        yield
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            error.strerror = "it is a pipe, and nobody reads from it"
+        raise
+    try:
+        yield
+    finally:
+        os.close(descriptor)

@@ -10,10 +10,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from attnviz.data.checks import tokenizer_rules
 from attnviz.data.tokenizer import UNK, SubwordTokenizer
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import ModelName
-from attnviz.storage import atomic
+from attnviz.storage import atomic, regular_files
 
 PER_PIECE = ("embedding.weight", "output_bias")  # the tensors with a row for each piece
 
@@ -52,7 +53,7 @@ def transplant(start: Path, tokenizer: Path, out: Path, pair: str | None = None)
     name, root = checkpoint_files.locate(start)
     own = ModelName.parse(name)
     model, _ = checkpoints.load_model(name, root)
-    content = Path(tokenizer).read_bytes()
+    content = regular_files.read(tokenizer, tokenizer_rules.LARGEST)
     new = SubwordTokenizer.load(tokenizer)
     weights = transplanted(model.state_dict(), checkpoints.load_tokenizer(own.pair, root), new)
     config = replace(checkpoints.read_config(name, root), vocabulary=len(new))

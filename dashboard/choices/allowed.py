@@ -11,6 +11,12 @@ FOLDERS, HUB, UPLOADS = "folders", "hub", "uploads"
 ALL = frozenset({FOLDERS, HUB, UPLOADS})
 
 
+def is_elsewhere(place: str) -> bool:
+    r"""Is this the name of a place on another machine, such as \\server\share? To look whether it is there asks that
+    machine, so a link could tell it who reads. Windows takes either slash."""
+    return place.strip().replace("\\", "/").startswith("//")
+
+
 def allowed() -> frozenset[str]:
     """FOLDERS, HUB and UPLOADS, those that are allowed. Raises ValueError for a setting that is none."""
     public = os.environ.get(PUBLIC, "").strip() or "0"

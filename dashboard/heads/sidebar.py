@@ -106,7 +106,7 @@ def _check_allowed(name: str) -> None:
 
 def _is_folder(name: str) -> bool:
     r"""A folder of this machine: one like \\server\share would ask another."""
-    return not name.startswith(("\\\\", "//")) and os.path.isdir(os.path.expanduser(name))
+    return not allowed.is_elsewhere(name) and os.path.isdir(os.path.expanduser(name))
 
 
 def _allow(name: str) -> None:

@@ -10,6 +10,7 @@ from attnviz.data import records
 from attnviz.data.records import Record, Unreadable
 from attnviz.storage import regular_files
 from dashboard.choices import pairs
+from dashboard.choices.allowed import is_elsewhere
 from dashboard.choices.corpora import most_megabytes, most_sentences
 from dashboard.choices.options import LIMIT
 from dashboard.shell.problems import SceneError, Waiting
@@ -65,7 +66,7 @@ def of_content(content: bytes, name: str) -> Given:
 
 def of_path(typed: str) -> Given:
     r"""A file of this machine, by its name. One like \\server\share would ask another machine."""
-    if typed.startswith(("\\\\", "//")):
+    if is_elsewhere(typed):
         raise SceneError("Only files of this machine are read.")
     path = Path(typed).expanduser()
     try:

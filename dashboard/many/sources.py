@@ -5,6 +5,7 @@ import os
 import streamlit as st
 
 from dashboard.choices import corpora
+from dashboard.choices.allowed import is_elsewhere
 from dashboard.choices.corpora import IN_ADDRESS, LINKED, NAMED, NONE, PASTED, UPLOADED
 from dashboard.many import caches, given
 from dashboard.many.given import Given
@@ -93,6 +94,8 @@ def _named(prefix: str) -> Given:
 
 
 def _stamp(typed: str) -> tuple:
+    if is_elsewhere(typed):
+        return ()
     try:
         status = os.stat(os.path.expanduser(typed))
     except (OSError, ValueError):

@@ -18,7 +18,7 @@ import streamlit as st
 
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files, names
-from attnviz.models.checks import weights_header
+from attnviz.models.checks import values, weights_header
 from attnviz import service
 from attnviz.models.names import HuggingFaceName, ModelName
 from attnviz.service import Request
@@ -238,12 +238,9 @@ def _card(name: str, root: str, stamp: tuple) -> dict:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _study(file: str, stamp: tuple) -> dict:
-    import json
-
     if stamp[0] is None:
         return {}
     try:
-        results = json.loads(Path(file).read_text(encoding="utf-8"))
-    except ValueError:  # not JSON, or not UTF-8
+        return values.study(checkpoint_files.read_json(Path(file)))
+    except checkpoint_files.CheckpointError:
         return {}
-    return results if isinstance(results, dict) else {}

@@ -21,9 +21,10 @@ from pyarrow import parquet
 
 from attnviz import gold
 from attnviz.gold import LinkedPair
-from attnviz.storage import json_text
+from attnviz.storage import json_text, regular_files
 
 ROWS = 1024  # of a Parquet file that are read at a time
+UNPACKED = 2**30  # bytes of a gzipped Parquet file, which is unpacked in memory
 LINE = 2**16  # bytes of the longest line that is read
 FIELDS = ("id", "source", "target", "links")
 
@@ -51,6 +52,7 @@ class Unreadable(NamedTuple):
 def read(path: Path) -> Iterator[Record | Unreadable]:
     """The records of a file, in order. ValueError when its content is not of the format that its name says, OSError
     when there is no such file."""
+    regular_files.check(path)
     if path.name.lower().removesuffix(".gz").endswith(".parquet"):
         yield from _parquet(path)
         return
@@ -107,6 +109,7 @@ def _lines(file: IO[bytes], shown: str, most: float) -> Iterator[bytes]:
 
 def count(path: Path) -> int:
     """The number of records in a file, readable or not. Raises what `read` raises."""
+    regular_files.check(path)  # it is read several times, so a pipe will not do
     if path.name.lower().removesuffix(".gz").endswith(".parquet"):
         return _table(path).metadata.num_rows
     try:
@@ -183,6 +186,9 @@ def _table(path: Path) -> parquet.ParquetFile:
         if not path.name.lower().endswith(".gz"):
             return parquet.ParquetFile(path)
         with _open(path) as file:
-            return parquet.ParquetFile(io.BytesIO(file.read()))
+            content = file.read(UNPACKED + 1)
+        if len(content) > UNPACKED:
+            raise ValueError(f"{path} unpacks to more than {UNPACKED // 2**20:,} MiB; unpack it yourself")
+        return parquet.ParquetFile(io.BytesIO(content))
     except (pa.ArrowInvalid, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path} is no Parquet file: {error}") from None

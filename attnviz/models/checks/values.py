@@ -106,6 +106,18 @@ def card(content: dict) -> dict:
     }
 
 
+def study(content: object) -> dict:
+    """The results of a study: `models` and `rows` are lists of objects, and everything in them can be shown."""
+    plain = _plain(content, DEEPEST) if isinstance(content, dict) else {}
+    lists = {name: plain.get(name) if isinstance(plain.get(name), list) else [] for name in ("models", "rows")}
+    return plain | {name: [entry for entry in lists[name] if isinstance(entry, dict)] for name in lists}
+
+
+def numbers(row: dict, *names: str) -> bool:
+    """Does an object hold a number under each of these names?"""
+    return all(isinstance(row.get(name), int | float) and not isinstance(row[name], bool) for name in names)
+
+
 def _plain(value: object, depth: int) -> object:
     """Any JSON value with finite numbers and valid texts; None in place of any other."""
     if isinstance(value, bool) or value is None:

@@ -35,22 +35,23 @@ def placed(tested: list[tuple[Column, FaithfulnessTests]]) -> str:
 def _cells(sums: tuple[float, int] | None, row: dict) -> list[str]:
     if not sums or not sums[1]:
         return ["–", "–"]
-    value = sums[0] / sums[1]
-    place = percentile(row.get("quantiles") or (), round(value, 4))
+    value, quantiles = sums[0] / sums[1], row.get("quantiles")
+    rising = isinstance(quantiles, list) and all(isinstance(number, int | float) for number in quantiles)
+    place = percentile(quantiles if rising else (), round(value, 4))
     return [f"{value:.2f}", "–" if place is None else f"{place:.0f}"]
 
 
 def study(model: str) -> dict[str, dict]:
     """measure -> its row, of the study of this very model; {} when there is none: its weights may be newer."""
     results = caches.study("faithfulness")
-    models = {entry.get("weights_sha256") for entry in results.get("models", ())}
+    models = [entry.get("weights_sha256") for entry in results.get("models", ())]
     name = ModelName.parse(model)
     if caches.fingerprint(model) not in models:
         return {}
     return {
-        row["measure"]: row
+        row.get("measure"): row
         for row in results.get("rows", ())
-        if (row.get("pair"), row.get("mechanism")) == (name.pair, name.mechanism)
+        if (row.get("pair"), row.get("mechanism")) == (name.pair, name.mechanism) and type(row.get("measure")) is str
     }
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 
 from attnviz.figures import heatmap
 from attnviz.figures.studies import by_length
+from attnviz.models.checks import values
 from attnviz.select import select
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import title
@@ -55,8 +56,8 @@ def _study() -> list[dict]:
     return [
         {"mechanism": title(row["mechanism"]), "words": row["words"], "bleu": row["bleu_lc"]}
         for row in caches.study("length").get("rows", ())
-        if row.get("mechanism") in (WITHOUT, WITH) and row.get("bleu_lc") is not None
-        if row.get("joined") or row.get("high", 0) <= 10
+        if row.get("mechanism") in (WITHOUT, WITH) and values.numbers(row, "words", "bleu_lc", "high")
+        if row.get("joined") or row["high"] <= 10
     ]
 
 

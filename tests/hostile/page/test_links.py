@@ -1,11 +1,22 @@
 """What a link may do: it fills in the controls, and starts nothing that leaves this machine."""
 
+import os
+
 import heads_app
 import pytest
 import tiny
+from streamlit.testing.v1 import AppTest
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 HF = "A Hugging Face model"
+MANY = """import streamlit as st
+from dashboard.pages import PAGES
+
+page = next(page for page in PAGES if page.folder == "many")
+with st.sidebar:
+    chosen = page.sidebar()
+page.show(chosen)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +41,8 @@ def asked(checkpoints, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["some/model", "gpt2", "hf:some/model", r"\\evil.example\share", "//evil.example/share"]
+    "name",
+    ["some/model", "gpt2", "hf:some/model", r"\\evil.example\share", "//evil.example/share", r"\/evil.example\share"],
 )
 def test_a_link_looks_nothing_up_without_a_click(asked, name):
     app = heads_app.run(model=HF, own=name, text="a dog")
@@ -46,3 +58,16 @@ def test_another_name_is_another_click(asked):
     app.button(key="look_up").click().run()
     app.text_input(key="own").set_value("other/model").run()
     assert asked == ["some/model", "other/model"]  # typed: by the person at the keyboard
+
+
+@pytest.mark.parametrize("name", [r"\\evil.example\share\x.txt", "//evil.example/x.txt", r" /\evil.example/x.txt"])
+def test_a_link_asks_no_other_machine_for_a_file(monkeypatch, checkpoints, name):
+    """On Windows, to look whether such a file is there sends the name of the person to that machine."""
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(checkpoints))
+    looked, stat = [], os.stat
+    monkeypatch.setattr(os, "stat", lambda path, *more, **how: looked.append(str(path)) or stat(path, *more, **how))
+    app = AppTest.from_string(MANY, default_timeout=60)
+    app.query_params["from"], app.query_params["path"] = "A file on this machine", name
+    app.run()
+    assert not app.exception and any("Only files of this machine are read" in said.value for said in app.error)
+    assert not [path for path in looked if "evil" in path]
