@@ -2,6 +2,7 @@
 
 from urllib.parse import quote_plus
 
+import axe
 import families
 import numpy as np
 import pytest
@@ -55,6 +56,7 @@ def test_a_model_of_ones_own_is_named_and_looked_at(dashboard, t5):
     dashboard.drawn(CHARTS)
     trace = attnviz.load(f"hf:{t5}").trace(TEXT)
     assert shows(dashboard, trace.map("encoder", 2).weights[0])
+    assert axe.findings(dashboard.page) == []
     dashboard.choose("kind", "Self-attention of the decoder")
     dashboard.page.get_by_role("heading", name="Every head: self-attention of the decoder").wait_for()
     dashboard.drawn(CHARTS)
