@@ -4,7 +4,6 @@ with all its panels open, light and dark; the Tab key soon reaches what matters;
 vendor/axe.min.js is that of the npm package axe-core 4.14.1, unchanged; its licence is MPL-2.0.
 """
 
-import axe
 import pytest
 
 from dashboard.pages import PAGES as PAGES_OF_THE_DASHBOARD
@@ -88,26 +87,26 @@ def test_whatever_the_tab_key_reaches_shows_it(opened):
     assert unseen == [] and 5 < len(stops) < MOST_STOPS, (unseen, stops)
 
 
-def test_axe_finds_nothing(opened):
+def test_axe_finds_nothing(opened, axe):
     name, page = opened
-    findings = {"as it opens": axe.findings(page)}
+    findings = {"as it opens": axe(page)}
     page.evaluate(OPEN)
     if name == "heads":
         page.get_by_role("button", name="Measure each head").click()
         page.wait_for_selector(".st-key-chart-importance .plot", timeout=60_000)
         page.wait_for_selector(".st-key-measure button:disabled", timeout=60_000)
     at_rest(page)  # an expander asks the server for what is in it
-    findings["opened"] = axe.findings(page)
+    findings["opened"] = axe(page)
     page.emulate_media(color_scheme="dark")
     page.wait_for_function("window.__attnviz.theme === 'dark'")
     page.wait_for_timeout(500)
     at_rest(page)
     page.evaluate(OPEN)
-    findings["opened, dark"] = axe.findings(page)
+    findings["opened, dark"] = axe(page)
     assert not any(findings.values()), findings
 
 
-def test_axe_finds_nothing_in_what_opens_over_the_page(page, address):
+def test_axe_finds_nothing_in_what_opens_over_the_page(page, address, axe):
     page.emulate_media(color_scheme="light")
     page.goto(f"{address}/?show=Bahdanau&text=A+dog+runs.", timeout=60_000)
     at_rest(page)
@@ -117,11 +116,11 @@ def test_axe_finds_nothing_in_what_opens_over_the_page(page, address):
         button.click()
         page.wait_for_timeout(700)  # what is old fades, and what opens fades in
         at_rest(page)
-        findings[name] = axe.findings(page)
+        findings[name] = axe(page)
         button.click()
     page.get_by_role("button", name="Enlarge heatmap Bahdanau").click()
     page.wait_for_selector("dialog .main-svg")
-    findings["enlarged"] = axe.findings(page)
+    findings["enlarged"] = axe(page)
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog", state="detached")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Enlarge heatmap Bahdanau"
