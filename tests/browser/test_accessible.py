@@ -35,7 +35,9 @@ STOP = """() => {
 SEEN = """() => {
   const at = document.activeElement, around = [at];
   let above = at.parentElement;
-  for (let up = 0; above && up < 4; up++, above = above.parentElement) around.push(above, ...above.children);
+  for (let up = 0; above && up < 12; up++, above = above.parentElement) { // a cell of a table is deep in its canvas
+    around.push(above, ...(up < 4 ? above.children : []));
+  }
   const outlined = (one) => {
     const { outlineStyle, outlineWidth } = getComputedStyle(one), { width, height } = one.getBoundingClientRect();
     return outlineStyle === 'solid' && parseFloat(outlineWidth) >= 2 && width > 8 && height > 8;
