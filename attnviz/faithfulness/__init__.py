@@ -10,10 +10,10 @@
 """
 
 from attnviz.faithfulness.agreement import agreement, spread_of_tau, tau_b
-from attnviz.faithfulness.changes import CHANGES, preserved, variation
-from attnviz.faithfulness.erasure import SHARES, erasure, random_importance
+from attnviz.faithfulness.changes import CHANGES, preserved, preserved_together, variation
+from attnviz.faithfulness.erasure import SHARES, erasure, erasures, random_importance
 from attnviz.faithfulness.gradients import Integrated, gradient_times_input, integrated_gradients, leave_one_out
-from attnviz.faithfulness.subject import Subject, subject
+from attnviz.faithfulness.subject import Subject, subject, subjects
 
 __all__ = [
     "CHANGES",
@@ -22,13 +22,16 @@ __all__ = [
     "Subject",
     "agreement",
     "erasure",
+    "erasures",
     "gradient_times_input",
     "integrated_gradients",
     "leave_one_out",
     "preserved",
+    "preserved_together",
     "random_importance",
     "spread_of_tau",
     "subject",
+    "subjects",
     "tau_b",
     "variation",
 ]

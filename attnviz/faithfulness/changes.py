@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+import torch
 
 from attnviz.arguments import checked
 from attnviz import function_words, intervene
@@ -32,20 +33,46 @@ def preserved(subject: Subject, changes: Sequence[Change] = CHANGES) -> pd.DataF
     ended a loop). kind : function,
     content or other, of the word in the target's language; other for a label, and where the language has no list.
     """
-    kinds, order = _kinds(subject), {str(change): place for place, change in enumerate(changes)}
-    rows = []
-    for effect in subject.effects(Stacked(tuple((change, 1) for change in changes)), len(changes)):
-        token, kind = subject.trace.target[effect.step].text, kinds[effect.step]
-        best = _best(subject, effect.changed).tolist()
-        variations = intervene.total_variation(effect.plain, effect.changed).tolist()
-        for change, said, variation in zip(changes, best, variations):
-            rows.append((effect.step, token, kind, str(change), said == subject.target[effect.step], variation))
-    rows.sort(key=lambda row: order[row[3]])  # change by change, each step by step
-    return pd.DataFrame(rows, columns=["step", "token", "kind", "change", "preserved", "total_variation"])
+    return preserved_together([subject], changes)[0]
 
 
-def _best(subject: Subject, logits):
-    return logits.argmax(-1) if isinstance(subject, Labelled) else decode.best(0, logits)
+@checked
+def preserved_together(subjects: Sequence[Subject], changes: Sequence[Change] = CHANGES) -> list[pd.DataFrame]:
+    """`preserved` of several subjects of one model in one batch. ValueError unless their sources have one length.
+
+    A permutation depends on the subject's place in the batch.
+    """
+    if len({len(subject.source) for subject in subjects}) > 1:
+        raise ValueError("the sources must have one length; group the subjects by it")
+    stacked = Stacked(tuple((change, len(subjects)) for change in changes))
+    best, variations = [], []
+    for effect in subjects[0].effects_together(subjects, stacked, len(changes)):
+        subjects[0].on_step()
+        best.append(_best(subjects[0], effect.changed))  # (changes, subjects)
+        variations.append(intervene.total_variation(effect.plain, effect.changed))
+    said, moved = (torch.stack(steps).permute(2, 1, 0).numpy() for steps in (best, variations))
+    return [_frame(subject, changes, *rows) for subject, *rows in zip(subjects, said, moved, strict=True)]
+
+
+def _frame(subject: Subject, changes: Sequence[Change], said: np.ndarray, variations: np.ndarray) -> pd.DataFrame:
+    """said, variations (changes, steps); there may be more steps than the target has."""
+    target, kinds, count = subject.trace.target, _kinds(subject), len(subject.target)
+    columns = {
+        "step": np.tile(np.arange(count), len(changes)),
+        "token": [token.text for token in target] * len(changes),
+        "kind": kinds * len(changes),
+        "change": np.repeat([str(change) for change in changes], count),
+        "preserved": (said[:, :count] == np.array(subject.target)).ravel(),
+        "total_variation": variations[:, :count].ravel(),
+    }
+    return pd.DataFrame(columns)
+
+
+def _best(subject: Subject, logits: torch.Tensor) -> torch.Tensor:
+    """logits (..., V) -> the first choice (...)."""
+    if isinstance(subject, Labelled):
+        return logits.argmax(-1)
+    return decode.best(0, logits.flatten(0, -2)).unflatten(0, logits.shape[:-1])
 
 
 def _kinds(subject: Subject) -> list[str]:
@@ -66,10 +93,19 @@ def variation(subject: Subject, count: int = 100, seed: int = 0) -> pd.DataFrame
     """
     if count < 1:
         raise ValueError(f"count must be at least 1; got {count}")
-    rows = []
+    steps, moved = [], []
     for effect in subject.effects(Stacked(((Permuted(seed), count), (Uniform(), 1))), count + 1):
-        *permuted, uniform = intervene.total_variation(effect.plain, effect.changed).tolist()
-        low, median, high = map(float, np.quantile(permuted, (0.25, 0.5, 0.75)))
-        token, largest = subject.trace.target[effect.step].text, subject.attention[effect.step].max()
-        rows.append((effect.step, token, float(largest), median, low, high, uniform))
-    return pd.DataFrame(rows, columns=["step", "token", "max_weight", "median", "low", "high", "uniform"])
+        steps.append(effect.step)
+        moved.append(intervene.total_variation(effect.plain, effect.changed))
+    *permuted, uniform = torch.stack(moved, dim=1).double().numpy()  # (steps,) each
+    low, median, high = np.quantile(permuted, (0.25, 0.5, 0.75), axis=0)
+    columns = {
+        "step": steps,
+        "token": [subject.trace.target[step].text for step in steps],
+        "max_weight": subject.attention[steps].max(-1),
+        "median": median,
+        "low": low,
+        "high": high,
+        "uniform": uniform,
+    }
+    return pd.DataFrame(columns)

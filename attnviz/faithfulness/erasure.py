@@ -28,37 +28,51 @@ def erasure(subject: Subject, importance: np.ndarray, shares: Sequence[float] = 
     share of those that may be erased, rounded, at least 1. ValueError for another shape, or a share that is not above 0
     and at most 1.
     """
-    importance, size = np.asarray(importance), len(subject.source)
-    if importance.shape != (len(subject.target), size):
-        raise ValueError(f"importance must have shape {(len(subject.target), size)}; got {importance.shape}")
+    return erasures(subject, {"": importance}, shares)[""]
+
+
+@checked
+def erasures(
+    subject: Subject, importance: dict[str, np.ndarray], shares: Sequence[float] = SHARES
+) -> dict[str, pd.DataFrame]:
+    """`erasure` by several orders, each with its name: their sources go through the model together, each once."""
     if not all(0 < share <= 1 for share in shares):
         raise ValueError(f"shares must be above 0 and at most 1; got {tuple(shares)}")
+    places: dict[tuple[int, ...], int] = {}  # of each source among those that are read
+    frames = {name: _erased(subject, np.asarray(values), shares, places) for name, values in importance.items()}
+    read = pd.concat(frames.values())
+    rows = read[["without", "alone"]].to_numpy()  # of each cell two places
+    steps = np.repeat(read["step"].to_numpy(), 2)
+    chances = subject.log_probs_at(list(places), rows.ravel().tolist(), steps.tolist()).exp().numpy().reshape(-1, 2)
+    whole = subject.log_probs([subject.source])[0].exp().numpy()
+    lost = iter(np.split(whole[read["step"]][:, None] - chances, len(frames)))
+    names = ["comprehensiveness", "sufficiency"]
+    return {
+        name: frame.drop(columns=["without", "alone"]).assign(**dict(zip(names, next(lost).T)))
+        for name, frame in frames.items()
+    }
+
+
+def _erased(subject: Subject, importance: np.ndarray, shares: Sequence[float], places: dict) -> pd.DataFrame:
+    """One row a target token and share: columns step, share, count, and the places (new ones are added) of the source
+    `without` the most important tokens, and of these `alone`."""
+    wanted = len(subject.target), len(subject.source)
+    if importance.shape != wanted:
+        raise ValueError(f"importance must have shape {wanted}; got {importance.shape}")
     free = np.array([place for place, token in enumerate(subject.trace.source) if not token.special])
-    cells, sources = [], []
+    rows = []
     for step, row in enumerate(importance):
-        order = free[np.argsort(-row[free], kind="stable")]
+        order = free[np.argsort(-row[free], kind="stable")].tolist()
         for share in shares:
             count = max(1, round(share * len(free)))
-            chosen = set(order[:count].tolist())
-            cells.append((step, share, count))
-            sources += [
-                _kept(subject, lambda place: place not in chosen),
-                _kept(subject, lambda place: place in chosen),
-            ]
-    steps = [step for step, _, _ in cells]
-    whole = subject.log_probs([subject.source])[0].exp().numpy()
-    erased = subject.log_probs(sources).exp().numpy().reshape(len(cells), 2, -1)
-    each = np.arange(len(cells))
-    frame = pd.DataFrame(cells, columns=["step", "share", "count"])
-    return frame.assign(
-        comprehensiveness=whole[steps] - erased[each, 0, steps], sufficiency=whole[steps] - erased[each, 1, steps]
-    )
+            pair = (_without(subject, order[:count]), _without(subject, order[count:]))
+            rows.append((step, share, count, *(places.setdefault(source, len(places)) for source in pair)))
+    return pd.DataFrame(rows, columns=["step", "share", "count", "without", "alone"])
 
 
-def _kept(subject: Subject, keep) -> list[int]:
-    """The ids of the special tokens and of the tokens that are kept."""
-    places = enumerate(zip(subject.source, subject.trace.source))
-    return [number for place, (number, token) in places if token.special or keep(place)]
+def _without(subject: Subject, erased: Sequence[int]) -> tuple[int, ...]:
+    """The ids of the source without the tokens at these places."""
+    return tuple(number for place, number in enumerate(subject.source) if place not in set(erased))
 
 
 @checked

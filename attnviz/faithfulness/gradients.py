@@ -7,17 +7,18 @@ embedding width.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from captum.attr import InputXGradient, IntegratedGradients
+from torch import Tensor
 
 from attnviz.arguments import checked
 from attnviz.faithfulness.subject import Subject
 
 POINTS = 32  # of the path of integrated gradients
+ROWS = 128  # of a batch that gradients are taken of
 
 
 class Integrated(NamedTuple):
@@ -32,14 +33,13 @@ class Integrated(NamedTuple):
 def gradient_times_input(subject: Subject, steps: Sequence[int] | None = None) -> np.ndarray:
     """(T, S): gradient of log p(y_t) with respect to each source embedding, times that embedding, of all steps or of
     some."""
-    method = partial(_gradient_times_input, subject)
-    return np.stack([method(step) for step in _steps(subject, steps)])
-
-
-def _gradient_times_input(subject: Subject, step: int) -> np.ndarray:
-    vectors = subject.vectors.clone().requires_grad_()
-    products = InputXGradient(partial(subject.of_vectors, step=step)).attribute(vectors)
-    return products.detach().sum(-1)[0].numpy()
+    parts = []
+    for group in _groups(subject, steps, ROWS):
+        subject.on_step()
+        vectors, at = _inputs(subject, group)
+        products = InputXGradient(subject.of_vectors).attribute(vectors, additional_forward_args=at)
+        parts.append(products.detach().sum(-1).numpy())
+    return np.concatenate(parts)
 
 
 @checked
@@ -51,16 +51,19 @@ def integrated_gradients(subject: Subject, steps: Sequence[int] | None = None, p
     """
     if points < 1:
         raise ValueError(f"points must be at least 1; got {points}")
-    rows = [_integrated(subject, step, points) for step in _steps(subject, steps)]
-    return Integrated(np.stack([values for values, _ in rows]), np.array([delta for _, delta in rows]))
-
-
-def _integrated(subject: Subject, step: int, points: int) -> tuple[np.ndarray, float]:
-    vectors = subject.vectors.clone()
-    values, delta = IntegratedGradients(partial(subject.of_vectors, step=step)).attribute(
-        vectors, torch.zeros_like(vectors), n_steps=points, return_convergence_delta=True
-    )
-    return values.detach().sum(-1)[0].numpy(), float(delta)
+    parts = []
+    for group in _groups(subject, steps, max(1, ROWS // points)):
+        subject.on_step()
+        vectors, at = _inputs(subject, group)
+        values, delta = IntegratedGradients(subject.of_vectors).attribute(
+            vectors,
+            torch.zeros_like(vectors),
+            additional_forward_args=at,
+            n_steps=points,
+            return_convergence_delta=True,
+        )
+        parts.append(Integrated(values.detach().sum(-1).numpy(), delta.numpy()))
+    return Integrated(*map(np.concatenate, zip(*parts)))
 
 
 @checked
@@ -73,6 +76,18 @@ def leave_one_out(subject: Subject) -> np.ndarray:
     whole = subject.log_probs([subject.source])
     without = [subject.source[:place] + subject.source[place + 1 :] for place in range(len(subject.source))]
     return (whole - subject.log_probs(without)).T.numpy()
+
+
+def _inputs(subject: Subject, steps: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """The source's embeddings once for each step (N, S, E), and the steps (N,)."""
+    return subject.vectors.repeat(len(steps), 1, 1).requires_grad_(), torch.tensor(steps)
+
+
+def _groups(subject: Subject, steps: Sequence[int] | None, size: int) -> list[list[int]]:
+    """The steps in groups that go through the model at once, neighbours together: none is decoded far beyond its
+    step."""
+    chosen = list(_steps(subject, steps))
+    return [chosen[start : start + size] for start in range(0, len(chosen), size)]
 
 
 def _steps(subject: Subject, steps: Sequence[int] | None) -> Sequence[int]:

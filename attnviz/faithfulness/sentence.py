@@ -1,23 +1,24 @@
 """All tests of one sentence: measure -> (sum over target tokens, number of them), so that sentences can be sampled, and
 one sentence can be placed among those of a study."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from attnviz.faithfulness.agreement import agreement
-from attnviz.faithfulness.changes import preserved, variation
-from attnviz.faithfulness.erasure import erasure, random_importance
+from attnviz.faithfulness.changes import preserved, preserved_together, variation
+from attnviz.faithfulness.erasure import erasures, random_importance
 from attnviz.faithfulness.gradients import gradient_times_input, integrated_gradients, leave_one_out
 from attnviz.faithfulness.subject import Subject
 
 Sums = dict[str, tuple[float, int]]
 ORDERS = ("attention", "gradient", "random")
+CHANGED, INTEGRATED = "changed", "integrated"
 METHODS = {
     "gradient": "gradient × input",
-    "integrated": "integrated gradients",
+    INTEGRATED: "integrated gradients",
     "leave-one-out": "leave one out",
     "random": "random",
 }
@@ -37,30 +38,66 @@ class Tested:
     @property
     def sums(self) -> Sums:
         """Preserved tokens by change and kind of word, total variation, agreement by method, erasure by order."""
-        return dict([*_changes(self), *_agreement(self.agreement), *_erasure(self.erased)])
+        parts = (_preserved(self.preserved), _variation(self.variation), _agreement(self.agreement))
+        return {name: sums for part in (*parts, _erasure(self.erased)) for name, sums in part}
 
 
 def tested(subject: Subject) -> Tested:
     """All tests, integrated gradients too: seconds for a long sentence."""
-    gradient, chance = gradient_times_input(subject), random_importance(subject)
-    others = {
-        "gradient": gradient,
-        "integrated": integrated_gradients(subject).values,
-        "leave-one-out": leave_one_out(subject),
-        "random": chance,
-    }
+    attributions = attributed(subject) | {INTEGRATED: integrated_gradients(subject).values}
     return Tested(
         preserved(subject),
         variation(subject),
-        others,
-        agreement(subject.attention, others, subject.trace.target),
-        {name: erasure(subject, order) for name, order in orders(subject, gradient, chance).items()},
+        attributions,
+        agreement(subject.attention, attributions, subject.trace.target),
+        erasures(subject, orders(subject, attributions)),
     )
 
 
-def orders(subject: Subject, gradient: np.ndarray, chance: np.ndarray) -> dict[str, np.ndarray]:
+def attributed(subject: Subject) -> dict[str, np.ndarray]:
+    """The attributions that take less than a second: method -> (T, S)."""
+    return {
+        "gradient": gradient_times_input(subject),
+        "leave-one-out": leave_one_out(subject),
+        "random": random_importance(subject),
+    }
+
+
+def orders(subject: Subject, attributions: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The orders in which source tokens are erased: name -> importance (T, S)."""
-    return {"attention": subject.attention, "gradient": np.abs(gradient), "random": chance}
+    importance = {"attention": subject.attention, "gradient": np.abs(attributions["gradient"])}
+    return importance | {"random": attributions["random"]}
+
+
+def _changed_sums(subjects: Sequence[Subject]) -> Iterator[Sums]:
+    return (dict(_preserved(frame)) for frame in preserved_together(subjects))
+
+
+def _permuted_sums(subjects: Sequence[Subject]) -> Iterator[Sums]:
+    return (dict(_variation(variation(subject))) for subject in subjects)
+
+
+def _erased_sums(subjects: Sequence[Subject]) -> Iterator[Sums]:
+    for subject in subjects:
+        attributions = attributed(subject)
+        frame = agreement(subject.attention, attributions, subject.trace.target)
+        yield dict([*_agreement(frame), *_erasure(erasures(subject, orders(subject, attributions)))])
+
+
+def _integrated_sums(subjects: Sequence[Subject]) -> Iterator[Sums]:
+    for subject in subjects:
+        attributions = {INTEGRATED: integrated_gradients(subject).values}
+        yield dict(_agreement(agreement(subject.attention, attributions, subject.trace.target)))
+
+
+# The parts of a study, the quickest first: subjects of one model, with sources of one length -> the sums of each. The
+# measures are those of `Tested.sums`.
+PARTS: dict[str, Callable[[Sequence[Subject]], Iterator[Sums]]] = {
+    CHANGED: _changed_sums,
+    "permuted": _permuted_sums,
+    "erased": _erased_sums,
+    INTEGRATED: _integrated_sums,
+}
 
 
 def percentile(quantiles: Sequence[float], value: float) -> float | None:
@@ -76,11 +113,25 @@ def percentile(quantiles: Sequence[float], value: float) -> float | None:
     return float(100 * np.interp(value, quantiles, QUANTILES))
 
 
-def _changes(tested: Tested) -> Iterable:
-    for (change, kind), rows in tested.preserved.groupby(["change", "kind"]):
-        yield f"preserved {change.partition(':')[0]} {kind}", _sums(rows["preserved"])
-    frame = tested.variation
-    for column in ("max_weight", "median", "uniform"):
+def _preserved(frame: pd.DataFrame) -> Iterable:
+    for change, rows in frame.groupby("change", sort=False):
+        yield from _by_kind(f"preserved {change.partition(':')[0]}", rows["preserved"].to_numpy(), rows["kind"])
+    kinds = rows["kind"]  # of the tokens, in each change the same
+    together = frame["preserved"].to_numpy().reshape(-1, len(kinds))
+    yield from _by_kind("preserved any", together.any(0), kinds)
+    yield from _by_kind("preserved every", together.all(0), kinds)
+    yield "variation uniform", _sums(frame[frame["change"] == "uniform"]["total_variation"])
+
+
+def _by_kind(name: str, preserved: np.ndarray, kinds: pd.Series) -> Iterable:
+    """Of all tokens, and of each kind of word."""
+    yield f"{name} all", _sums(preserved)
+    for kind in sorted(set(kinds)):
+        yield f"{name} {kind}", _sums(preserved[(kinds == kind).to_numpy()])
+
+
+def _variation(frame: pd.DataFrame) -> Iterable:
+    for column in ("max_weight", "median"):
         yield f"variation {column}", _sums(frame[column])
     sharp = frame[frame["max_weight"] > 0.5]  # where attention is sure of itself
     yield "variation median sharp", _sums(sharp["median"])
@@ -98,5 +149,5 @@ def _erasure(erased: dict[str, pd.DataFrame]) -> Iterable:
             yield f"{column} {order}", _sums(frame[column])
 
 
-def _sums(values: pd.Series) -> tuple[float, int]:
+def _sums(values: pd.Series | np.ndarray) -> tuple[float, int]:
     return float(values.sum()), len(values)

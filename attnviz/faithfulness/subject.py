@@ -4,7 +4,7 @@ The output is always the same and the input varies: other source tokens, or othe
 Letters: N inputs, T target tokens (1 for a label), S source tokens, E embedding width, V vocabulary or labels.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +20,10 @@ from attnviz.models.classifier import Classifier
 from attnviz.models.model import TextError
 from attnviz.models.translator import Translator
 from attnviz.networks import decode
+from attnviz.networks.rnn.products import OneDNN
 from attnviz.trace import Trace
 
-ROWS = 64  # inputs read at once
+ROWS = 128  # inputs read at once; a few more or fewer take as long for each
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,8 @@ class Subject:
     """source (S,), target (T,) : ids; of a classifier the target is the label's number.
 
     trace : of the same text and output, for tokens and kinds of words. attention (T, S) : the mean over all heads and
-    layers of cross-attention; of a classifier the pooling.
+    layers of cross-attention; of a classifier the pooling. on_step : called again and again by what takes long; what it
+    raises stops that.
     """
 
     model: Translator | Classifier
@@ -38,6 +40,7 @@ class Subject:
     target: tuple[int, ...]
     trace: Trace
     attention: np.ndarray
+    on_step: Callable[[], None] = lambda: None
 
     @property
     def vectors(self) -> Tensor:
@@ -47,65 +50,108 @@ class Subject:
     @torch.inference_mode()
     def log_probs(self, sources: Sequence[Sequence[int]]) -> Tensor:
         """Other sources (N of them, ids, of any lengths) -> log-probabilities of the target's tokens (N, T)."""
-        parts = []
-        for start in range(0, len(sources), ROWS):
-            ids = pad([list(row) for row in sources[start : start + ROWS]])
-            mask = None if all(len(row) == ids.shape[1] for row in sources[start : start + ROWS]) else ids != PAD
-            parts.append(self._chosen(self.model.model.embedding(ids), mask, len(self.target)))
-        return torch.cat(parts)
+        count = len(self.target)
+        rows, steps = np.divmod(np.arange(len(sources) * count), count)
+        return self.log_probs_at(sources, rows.tolist(), steps.tolist()).reshape(-1, count)
 
-    def of_vectors(self, vectors: Tensor, step: int) -> Tensor:
-        """Rows in place of the source's embeddings (N, S, E) -> log-probability of target token `step` (N,);
-        differentiable."""
-        return self._chosen(vectors, None, step + 1)[:, step]
+    @torch.inference_mode()
+    def log_probs_at(self, sources: Sequence[Sequence[int]], rows: Sequence[int], steps: Sequence[int]) -> Tensor:
+        """Other sources (of any lengths), of which each row is read at a step -> log-probability of that target token,
+        one for each of `rows` and `steps` (N,).
 
-    def _chosen(self, vectors: Tensor, mask: Tensor | None, steps: int) -> Tensor:
-        """Log-probabilities (N, steps) of the first target tokens."""
-        logits = self.logits(vectors, mask, steps)
-        target = torch.tensor(self.target[:steps]).expand(len(vectors), -1)
+        Sources that are read early come first, so that no batch is decoded further than it is read.
+        """
+        last: dict[int, int] = {}
+        for row, step in zip(rows, steps, strict=True):
+            last[row] = max(step, last.get(row, 0))
+        order = sorted(last, key=last.get)
+        place = {row: number for number, row in enumerate(order)}
+        places = torch.tensor([place[row] for row in rows])
+        chosen, result = torch.tensor(steps), torch.empty(len(places), dtype=self.vectors.dtype)
+        for start in range(0, len(order), ROWS):
+            self.on_step()
+            ids = pad([list(sources[row]) for row in order[start : start + ROWS]])
+            mask = ids != PAD
+            here = (places >= start) & (places < start + ROWS)
+            at = places[here] - start, chosen[here]
+            with OneDNN():
+                vectors = self.model.model.embedding(ids)
+                result[here] = self._log_probs(vectors, None if mask.all() else mask, *at)
+        return result
+
+    def of_vectors(self, vectors: Tensor, steps: int | Tensor) -> Tensor:
+        """Rows in place of the source's embeddings (N, S, E), each with a step (N,), or all with the same one ->
+        log-probability of that target token (N,); differentiable."""
+        count = len(vectors)
+        steps = torch.full((count,), steps) if isinstance(steps, int) else steps
+        return self._log_probs(vectors, None, torch.arange(count), steps)
+
+    def _log_probs(self, vectors: Tensor, mask: Tensor | None, rows: Tensor, steps: Tensor) -> Tensor:
+        """(N,): log-probabilities of the target's tokens `steps` (N,) when the source is that of `rows` (N,)."""
+        logits = self.logits(vectors, mask, rows, steps)
+        target = torch.tensor(self.target)[steps]
         return logits.log_softmax(-1).gather(-1, target.unsqueeze(-1)).squeeze(-1)
 
-    def logits(self, vectors: Tensor, mask: Tensor | None, steps: int) -> Tensor:
-        """(N, steps, V)."""
+    def logits(self, vectors: Tensor, mask: Tensor | None, rows: Tensor, steps: Tensor) -> Tensor:
+        """vectors (B, S, E), mask (B, S), rows and steps (N,) -> logits (N, V) of these rows at these steps."""
         raise TypeError(f"{type(self).__name__} must say what its model makes of a source")
 
+    @staticmethod
+    def effects_together(subjects: Sequence["Subject"], change: Change, rows: int = 1) -> Iterator[StepEffect]:
+        """Attention changed at each step alone, as `intervene.effects_together`; the pooling, where there is one step.
+        The subjects are of one model, their sources of one length."""
+        raise TypeError("a subject must say how its attention is changed")
+
     def effects(self, change: Change, rows: int = 1) -> Iterator[StepEffect]:
-        """Attention changed at each step alone, as `intervene.effects`; the pooling, where there is one step."""
-        raise TypeError(f"{type(self).__name__} must say how its attention is changed")
+        """The same of this subject alone, as `intervene.effects`."""
+        for step, weights, plain, changed in self.effects_together([self], change, rows):
+            self.on_step()
+            yield StepEffect(step, tuple(layer[0] for layer in weights), plain[0], changed[:, 0])
 
 
 class Translated(Subject):
     """A translation."""
 
     @staticmethod
-    def produced(model: Translator, source: Sequence[int], trace: Trace) -> tuple[int, ...]:
-        """The ids of the target: of the text that was forced, or of the greedy translation."""
-        if trace.forced:
-            return tuple(model.read(trace.translation, "target").ids)
-        return tuple(decode.greedy(model.model, torch.tensor([source]), end_loops=True).tokens[0].tolist())
+    def produced(model: Translator, sources: Sequence[Sequence[int]], traces: Sequence[Trace]) -> list[tuple[int, ...]]:
+        """The ids of each target: of the text that was forced, or of the greedy translation."""
+        if traces and traces[0].forced:
+            return [tuple(model.read(trace.translation, "target").ids) for trace in traces]
+        ids = []
+        for start in range(0, len(sources), ROWS):
+            source = pad([list(row) for row in sources[start : start + ROWS]])
+            mask = source != PAD
+            said = decode.greedy(model.model, source, None if mask.all() else mask, end_loops=True).tokens.tolist()
+            ids += [tuple(row[: len(trace.target)]) for row, trace in zip(said, traces[start : start + ROWS])]
+        return ids
 
-    def logits(self, vectors, mask, steps):
+    def logits(self, vectors, mask, rows, steps):
         network = self.model.model
-        inputs = torch.tensor([[BOS, *self.target[: steps - 1]]]).expand(len(vectors), -1)
-        return network.force(network.encode_vectors(vectors, mask), inputs)[0]
+        inputs = torch.tensor([[BOS, *self.target[: int(steps.max())]]]).expand(len(vectors), -1)
+        readouts = network.readouts(network.encode_vectors(vectors, mask), inputs)
+        return network.logits(readouts[rows, steps])
 
-    def effects(self, change, rows=1):
-        return intervene.effects(self.model.model, self.source, self.target, change, rows)
+    @staticmethod
+    def effects_together(subjects, change, rows=1):
+        sources, targets = zip(*((subject.source, subject.target) for subject in subjects))
+        return intervene.effects_together(subjects[0].model.model, sources, targets, change, rows)
 
 
 class Labelled(Subject):
     """A label."""
 
     @staticmethod
-    def produced(model: Classifier, source: Sequence[int], trace: Trace) -> tuple[int, ...]:
-        """The number of the label."""
-        return (model.labels.index(trace.translation),)
+    def produced(model: Classifier, sources: Sequence[Sequence[int]], traces: Sequence[Trace]) -> list[tuple[int, ...]]:
+        """The number of each label."""
+        return [(model.labels.index(trace.translation),) for trace in traces]
 
-    def logits(self, vectors, mask, steps):
-        return self.model.model.judge_vectors(vectors, mask).logits.unsqueeze(1)
+    def logits(self, vectors, mask, rows, steps):
+        return self.model.model.judge_vectors(vectors, mask).logits[rows]
 
-    def effects(self, change, rows=1):
-        yield intervene.effect_on_label(self.model.model, self.source, change, rows)
+    @staticmethod
+    def effects_together(subjects, change, rows=1):
+        sources = [subject.source for subject in subjects]
+        yield intervene.effects_on_labels(subjects[0].model.model, sources, change, rows)
 
 
 @checked
@@ -115,17 +161,39 @@ def subject(model: Translator | Classifier, text: str, target: str | None = None
 
     ValueError for a model without attention, errors as of `trace`, TextError when the output is empty.
     """
-    source = model.read(text).ids
-    trace, kind = model.trace(text, target), Labelled if model.labels else Translated
+    source, trace = model.read(text).ids, model.trace(text, target)
+    return _subject(model, source, _kind(model).produced(model, [source], [trace])[0], trace)
+
+
+def subjects(model: Translator | Classifier, texts: Sequence[str]) -> list[Subject | TextError]:
+    """`subject` of each text, with the model's own output; a text that has none has its TextError in its place.
+
+    The texts are translated in batches, so the numbers agree with `subject` up to rounding.
+    """
+    traces = list(model.traces(texts))
+    sound = [trace for trace in traces if isinstance(trace, Trace)]
+    sources = [model.read(trace.text).ids for trace in sound]
+    outputs = zip(sound, sources, _kind(model).produced(model, sources, sound))
+    made = {id(trace): (source, produced) for trace, source, produced in outputs}
+    return [_subject_or_error(model, trace, *made.get(id(trace), ())) for trace in traces]
+
+
+def _subject_or_error(model, trace: Trace | TextError, *ids) -> Subject | TextError:
+    try:
+        return _subject(model, *ids, trace) if ids else trace
+    except TextError as error:
+        return error
+
+
+def _kind(model: Translator | Classifier) -> type[Subject]:
+    return Labelled if model.labels else Translated
+
+
+def _subject(model, source: Sequence[int], produced: tuple[int, ...], trace: Trace) -> Subject:
+    """TextError where the model says nothing; ValueError where it does not attend."""
     if not trace.translation.strip():
         raise TextError(f"{model.name} says nothing of this text that could be explained; give it a target")
     cross = [attention.weights for attention in trace.maps if attention.kind == "cross"]
     if not cross:
         raise ValueError(f"model must attend; {model.name} has no attention to judge")
-    return kind(
-        model,
-        tuple(source),
-        kind.produced(model, source, trace),
-        trace,
-        np.concatenate(cross).mean(0, dtype=np.float64),
-    )
+    return _kind(model)(model, tuple(source), produced, trace, np.concatenate(cross).mean(0, dtype=np.float64))

@@ -25,7 +25,14 @@ from attnviz.intervene.changes import (
 from attnviz.intervene.names import KINDS, parse
 from attnviz.intervene.run import Outcome, run
 from attnviz.intervene.scope import Scope
-from attnviz.intervene.steps import StepEffect, effect_on_label, effects, total_variation
+from attnviz.intervene.steps import (
+    StepEffect,
+    effect_on_label,
+    effects,
+    effects_on_labels,
+    effects_together,
+    total_variation,
+)
 from attnviz.intervene.words import MASK, Rewritten, Word, replaced, rewrite, words
 
 __all__ = [
@@ -51,6 +58,8 @@ __all__ = [
     "ZeroLargest",
     "effect_on_label",
     "effects",
+    "effects_on_labels",
+    "effects_together",
     "parse",
     "replaced",
     "rewrite",

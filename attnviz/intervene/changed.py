@@ -15,18 +15,23 @@ from attnviz.intervene.changes import Change
 from attnviz.intervene.scope import Scope
 from attnviz.networks import decode
 
+OnStep = Callable[[], None]
 Chosen = Callable[[int, Callable[[], Tensor]], bool]  # step, what the unchanged network says there (V,) -> change it?
 
 
 class Changed:
     """`encode`, `step` and `force` of a network whose attention is changed.
 
-    chosen : at which steps. said : logits (V,) of the steps so far, of the first row of the batch, for the caller.
+    chosen : at which steps. on_step : called before each step; what it raises ends the decoding. said :
+    logits (V,) of the steps so far, of the first row of the batch, for the caller.
     """
 
-    def __init__(self, network: nn.Module, change: Change, scope: Scope, chosen: Chosen):
+    def __init__(
+        self, network: nn.Module, change: Change, scope: Scope, chosen: Chosen, on_step: OnStep = lambda: None
+    ):
         scopes.check(network, scope)
         self.network, self.change, self.scope, self.chosen = network, change, scope, chosen
+        self.on_step = on_step
         self.said: list[Tensor] = []
 
     def encode(self, source: Tensor, mask: Tensor | None = None):
@@ -35,6 +40,7 @@ class Changed:
 
     def step(self, memory, state: tuple, token: Tensor):
         """As the `step` of the network; the state also has the number of the step."""
+        self.on_step()
         numbers, inner = state
         number = int(numbers[0])
         reweighs: Sequence = (None,) * scopes.layers(self.network)

@@ -1,5 +1,6 @@
 """One change of attention, and the output of the model under it: its own, and with the original output forced."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import torch
 
 from attnviz.arguments import checked
 from attnviz import function_words
-from attnviz.intervene.changed import Changed, at, where_said
+from attnviz.intervene.changed import Changed, OnStep, at, where_said
 from attnviz.intervene.changes import Change, Identity
 from attnviz.intervene.scope import Scope
 from attnviz.models.model import TextError
@@ -41,8 +42,17 @@ class Outcome:
 
 @torch.inference_mode()
 @checked
-def run(model: Translator, text: str, change: Change, scope: Scope = Scope(), target: str | None = None) -> Outcome:
+def run(
+    model: Translator,
+    text: str,
+    change: Change,
+    scope: Scope = Scope(),
+    target: str | None = None,
+    on_step: Callable[[], None] = lambda: None,
+) -> Outcome:
     """Translate under a change. target : the text that is forced; None for the model's own (greedy) translation.
+
+    on_step : called before each step of decoding, to say how far it is; what it raises stops it.
 
     With a scope of function or content words, the steps in the forced text are those of such words. In free decoding
     they are the steps at which the unchanged model would choose a piece of such a word. Errors as of `trace`;
@@ -50,15 +60,15 @@ def run(model: Translator, text: str, change: Change, scope: Scope = Scope(), ta
     function words.
     """
     target = own_text(model, text) if target is None else target
-    before, plain = forced_with_logits(model, text, target, Identity(), Scope(), None)
+    before, plain = forced_with_logits(model, text, target, Identity(), Scope(), None, on_step)
     count = len(before.target)
     if scope.steps and max(scope.steps) >= count:
         raise ValueError(f"steps must be from 0 to {count - 1}, as the target has tokens; got {max(scope.steps)}")
     chosen = _chosen(model, before, scope)
-    forced, changed = forced_with_logits(model, text, target, change, scope, chosen)
+    forced, changed = forced_with_logits(model, text, target, change, scope, chosen, on_step)
     variation = (plain.softmax(-1) - changed.softmax(-1)).abs().sum(-1) / 2
     steps = np.isin(np.arange(count), chosen)
-    return Outcome(change, scope, before, forced, _free(model, text, change, scope), variation.numpy(), steps)
+    return Outcome(change, scope, before, forced, _free(model, text, change, scope, on_step), variation.numpy(), steps)
 
 
 def own_text(model: Translator, text: str) -> str:
@@ -79,15 +89,15 @@ def _chosen(model: Translator, before: Trace, scope: Scope) -> list[int]:
 
 
 def forced_with_logits(
-    model: Translator, text: str, target: str, change: Change, scope: Scope, steps
+    model: Translator, text: str, target: str, change: Change, scope: Scope, steps, on_step: OnStep
 ) -> tuple[Trace, torch.Tensor]:
     """The trace of a forced text, and the logits of its steps (T, V)."""
-    changed = Changed(model.model, change, scope, at(steps))
+    changed = Changed(model.model, change, scope, at(steps), on_step)
     trace = _changed(model, changed).trace(text, target)
     return trace, torch.stack(changed.said)
 
 
-def _free(model: Translator, text: str, change: Change, scope: Scope) -> Trace:
+def _free(model: Translator, text: str, change: Change, scope: Scope, on_step: OnStep) -> Trace:
     if scope.words is None:
         chosen = at(scope.steps)
     else:
@@ -95,7 +105,7 @@ def _free(model: Translator, text: str, change: Change, scope: Scope) -> Trace:
         chosen = where_said(
             scope.steps, lambda piece: function_words.kind(model.tokenizer.piece(piece), language) == scope.words
         )
-    return _changed(model, Changed(model.model, change, scope, chosen)).trace(text)
+    return _changed(model, Changed(model.model, change, scope, chosen, on_step)).trace(text)
 
 
 def _changed(model: Translator, network: Changed) -> Translator:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from attnviz.intervene.changed import OnStep
 from attnviz.intervene.changes import Identity
 from attnviz.intervene.run import forced_with_logits, own_text
 from attnviz.intervene.scope import Scope
@@ -65,15 +66,22 @@ def replaced(text: str, word: Word, new: str = MASK) -> str:
 
 
 @torch.inference_mode()
-def rewrite(model: Translator, text: str, word: Word, new: str = MASK, target: str | None = None) -> Rewritten:
+def rewrite(
+    model: Translator,
+    text: str,
+    word: Word,
+    new: str = MASK,
+    target: str | None = None,
+    on_step: OnStep = lambda: None,
+) -> Rewritten:
     """Translate a text, and the text with a word replaced: by MASK, by another word, or by "" which deletes it.
 
     target : the text that is forced on both; None for the model's own (greedy) translation. Errors as of `replaced`
-    and `trace`.
+    and `trace`. on_step : as of `run`.
     """
     other = replaced(text, word, new)
     target = own_text(model, text) if target is None else target
-    before, plain = forced_with_logits(model, text, target, Identity(), Scope(), None)
-    forced, changed = forced_with_logits(model, other, target, Identity(), Scope(), None)
+    before, plain = forced_with_logits(model, text, target, Identity(), Scope(), None, on_step)
+    forced, changed = forced_with_logits(model, other, target, Identity(), Scope(), None, on_step)
     variation = (plain.softmax(-1) - changed.softmax(-1)).abs().sum(-1) / 2
     return Rewritten(before, forced, model.trace(other), variation.numpy())

@@ -201,10 +201,8 @@ class Transformer(nn.Module):
         return TransformerMemory(cross, visible, ((),) * len(self.decoder), tuple(maps))
 
     def decode(self, memory: TransformerMemory, state: tuple, tokens: Tensor, reweigh: Sequence[Reweigh | None] = ()):
-        """tokens (B, T) after the positions in state -> logits (B, T, V), state, self and cross weights by layer.
-
-        reweigh : changes the weights of cross-attention, one a layer; () for none.
-        """
+        """tokens (B, T) after the positions in state -> what logits are read from (B, T, D), state, self and cross
+        weights by layer. reweigh : changes the weights of cross-attention, one a layer; () for none."""
         first = state[0][0].shape[2] if state[0] else 0
         count = tokens.shape[1]
         causal = None
@@ -218,28 +216,34 @@ class Transformer(nn.Module):
             caches.append(cache)
             own.append(own_weights)
             cross.append(cross_weights)
-        logits = F.linear(self.decoder_norm(x), self.embedding.weight)
-        return logits, tuple(caches), tuple(own), tuple(cross)
+        return self.decoder_norm(x), tuple(caches), tuple(own), tuple(cross)
+
+    def logits(self, readout: Tensor) -> Tensor:
+        """readout (..., D) -> (..., V), by the matrix that embeds the words."""
+        return F.linear(readout, self.embedding.weight)
 
     def step(
-        self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = ()
+        self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence = (), project: bool = True
     ) -> DecoderStep:
-        """state, token (B,) the token before this position -> DecoderStep, reading kept keys and values.
-
-        reweigh : of `decode`.
-        """
-        logits, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
-        return DecoderStep(logits[:, 0], state, tuple(w.squeeze(2) for w in cross), tuple(w.squeeze(2) for w in own))
+        """state, token (B,) the token before this position -> DecoderStep. reweigh : of `decode`. project : False
+        leaves what the logits are read from (B, D) in their place."""
+        readout, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
+        read = self.logits(readout) if project else readout
+        return DecoderStep(read[:, 0], state, *(tuple(w.squeeze(2) for w in kind) for kind in (cross, own)))
 
     def force(self, memory: TransformerMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
-        """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, H, T, S) of each layer, and decoder
+        """target inputs (B, T) from <bos> on -> logits (B, T, V), and of each layer cross (B, H, T, S) and decoder
         weights (B, H, T, T): what `step` gives position by position, in one pass."""
-        logits, _, own, cross = self.decode(memory, memory.state, target)
-        return logits, cross, own
+        readout, _, own, cross = self.decode(memory, memory.state, target)
+        return self.logits(readout), cross, own
+
+    def readouts(self, memory: TransformerMemory, target: Tensor) -> Tensor:
+        """target inputs (B, T) from <bos> on -> what `force` reads its logits from (B, T, D)."""
+        return self.decode(memory, memory.state, target)[0]
 
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """source (B, S), target inputs (B, T) from <bos> on, mask (B, S) -> logits (B, T, V), last layer's cross
         weights (B, H, T, S)."""
         memory = self.encode(source, mask)
-        logits, _, _, cross = self.decode(memory, memory.state, target)
+        logits, cross, _ = self.force(memory, target)
         return logits, cross[-1]

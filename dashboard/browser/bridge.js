@@ -231,6 +231,7 @@ function scan() {
 
 export default function ({ data, setTriggerValue }) {
   state.stop?.(); // called anew whenever the data changes
+  keepAddresses();
   if (state.page !== location.pathname) Object.assign(state, { page: location.pathname, row: null, slider: null, asked: null, opening: -Infinity });
   if (state.row === null || data.steps === 1) moveTo(data.row);
   state.steps = data.steps;

@@ -13,6 +13,7 @@ FILES = (
     "enlarge.js",
     "skip.js",
     "pages.js",
+    "history.js",
 )  # one script: bridge.js calls what is in the others
 _component = st.components.v2.component(
     "attnviz_bridge",

@@ -7,7 +7,16 @@ from urllib.parse import urlencode
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices.options import head_title, number, title
 
-_SAME = ("pair", "text", "target", "force", "layer", "head", "tables")  # parameters that mean the same on both pages
+_SAME = (
+    "pair",
+    "text",
+    "target",
+    "force",
+    "layer",
+    "head",
+    "beam",
+    "tables",
+)  # parameters that mean the same on both pages
 
 
 def step_link(query: Mapping[str, str | list[str]], mechanisms: Sequence[str], step: int) -> str:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
-from dashboard.choices.options import BEAMS, KINDS, OWN, TYPED
+from dashboard.choices.options import KINDS, OWN, TYPED
 from dashboard.compare.tour import panel as tour
 from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
@@ -129,18 +129,7 @@ def _enter() -> None:
 
 
 def _reading() -> dict:
-    beam = st.segmented_control(
-        "Decoding",
-        list(BEAMS),
-        default=1,
-        required=True,
-        format_func=BEAMS.get,
-        key="beam",
-        bind="query-params",
-        help="Greedy decoding takes the most probable piece at each step. A beam of 5 keeps the five most probable "
-        "texts.",
-    )
-    return {"beam": beam, "words": widgets.words(), "special": widgets.special()}
+    return {"beam": widgets.beam(), "words": widgets.words(), "special": widgets.special()}
 
 
 def _many_headed(shown: bool, model: str | None) -> dict:

@@ -4,6 +4,7 @@ sessions."""
 import streamlit as st
 
 from dashboard.session import caches as models
+from dashboard.shell.stoppable import Once
 
 
 def step(column, step: int):
@@ -18,14 +19,23 @@ def other_scores(column, step: int, others: tuple[str, ...]):
     return _other_scores(*asked, column)
 
 
-def outcome(column, change, scope):
-    """A translation under a change (`attnviz.intervene.Outcome`). Raises ValueError."""
-    return _outcome(models.key(column.model), column.text, column.target, str(change), scope, change)
+def outcome(column, change, scope, on_step=lambda: None):
+    """A translation under a change (`attnviz.intervene.Outcome`). on_step : of `run`. Raises ValueError."""
+    from attnviz import intervene
+
+    asked = column.text, column.target, str(change), scope
+    return _changing(models.key(column.model), *asked).get(
+        lambda: intervene.run(models.model(column.model), column.text, change, scope, column.target, on_step)
+    )
 
 
-def rewritten(column, word, new: str):
+def rewritten(column, word, new: str, on_step=lambda: None):
     """A translation with a source word replaced (`attnviz.intervene.Rewritten`). Raises ValueError."""
-    return _rewritten(models.key(column.model), column.text, column.target, word, new)
+    from attnviz import intervene
+
+    return _changing(models.key(column.model), column.text, column.target, word, new).get(
+        lambda: intervene.rewrite(models.model(column.model), column.text, word, new, column.target, on_step)
+    )
 
 
 def testing(column):
@@ -52,18 +62,9 @@ def _other_scores(key: tuple, text: str, target: str | None, at: int, others: tu
     return inside.other_scores(step(_column, at), map(models.model, others))
 
 
-@st.cache_resource(show_spinner="Decoding with changed attention …", max_entries=32)
-def _outcome(key: tuple, text: str, target: str | None, change: str, scope, _change):
-    from attnviz import intervene
-
-    return intervene.run(models.model(key[0]), text, _change, scope, target)
-
-
-@st.cache_resource(show_spinner="Translating the other text …", max_entries=32)
-def _rewritten(key: tuple, text: str, target: str | None, word, new: str):
-    from attnviz import intervene
-
-    return intervene.rewrite(models.model(key[0]), text, word, new, target)
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _changing(key: tuple, text: str, target: str | None, *change) -> Once:
+    return Once()
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

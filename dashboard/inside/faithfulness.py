@@ -2,16 +2,16 @@
 here."""
 
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 
 from attnviz import faithfulness
 from attnviz.faithfulness import Subject
-from attnviz.faithfulness.sentence import Tested, orders
+from attnviz.faithfulness.sentence import Tested, attributed, orders
 
-STAGES = 6
+STAGES = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,38 +29,50 @@ class RunningTests:
     """
 
     def __init__(self, model, text: str, target: str | None):
-        self.done, self.tests, self.problem = 0, None, ""
-        self._stages, self._lock = self._run(model, text, target), threading.Lock()
+        self.tests: FaithfulnessTests | None = None
+        self.problem = ""
+        self._asked = model, text, target
+        self._results: list = []  # of the stages that are done
+        self._lock = threading.Lock()
+
+    @property
+    def done(self) -> int:
+        return len(self._results)
 
     @property
     def finished(self) -> bool:
         return self.tests is not None or bool(self.problem)
 
-    def advance(self) -> None:
-        """One stage more."""
+    def advance(self, on_step: Callable[[], None] = lambda: None) -> None:
+        """One stage more. on_step : called again and again; what it raises ends the stage, which then begins anew."""
         with self._lock:
             if self.finished:
                 return
             torch.set_num_threads(1)  # of this thread: small models are slower with more
             try:
-                self.done = next(self._stages)
+                self._results.append(self._stage(on_step))
             except ValueError as error:  # an empty translation
                 self.problem = str(error)
+                return
+            if self.done == STAGES:
+                subject, preserved, variation, (attributions, agreement), erased = self._results
+                tested = Tested(preserved, variation, attributions, agreement, erased)
+                self.tests = FaithfulnessTests(subject, tested)
 
-    def _run(self, model, text: str, target: str | None) -> Iterator[int]:
-        subject = faithfulness.subject(model, text, target)
-        preserved = faithfulness.preserved(subject)
-        yield 1
-        variation = faithfulness.variation(subject)
-        yield 2
-        gradient, chance = faithfulness.gradient_times_input(subject), faithfulness.random_importance(subject)
-        yield 3
-        attributions = {"gradient": gradient, "leave-one-out": faithfulness.leave_one_out(subject), "random": chance}
-        yield 4
-        agreement = faithfulness.agreement(subject.attention, attributions, subject.trace.target)
-        yield 5
-        erased = {
-            name: faithfulness.erasure(subject, order) for name, order in orders(subject, gradient, chance).items()
-        }
-        self.tests = FaithfulnessTests(subject, Tested(preserved, variation, attributions, agreement, erased))
-        yield STAGES
+    def _stage(self, on_step: Callable[[], None]):
+        """The result of the next stage."""
+        if not self._results:
+            return faithfulness.subject(*self._asked)
+        subject = replace(self._results[0], on_step=on_step)
+        stages = (
+            lambda: faithfulness.preserved(subject),
+            lambda: faithfulness.variation(subject),
+            lambda: _attributed(subject),
+            lambda: faithfulness.erasures(subject, orders(subject, self._results[3][0])),
+        )
+        return stages[self.done - 1]()
+
+
+def _attributed(subject: Subject):
+    attributions = attributed(subject)
+    return attributions, faithfulness.agreement(subject.attention, attributions, subject.trace.target)

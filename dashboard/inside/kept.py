@@ -44,6 +44,20 @@ def keep(panel: str, cells: Sequence[Cell], frames: Sequence[pd.DataFrame], trac
     kept().query = {key: st.query_params.get_all(key) for key in st.query_params}
 
 
+def csv_button(panel: str) -> None:
+    """The numbers of a panel as a file. Call it after `keep`; nothing is built before it is asked for."""
+    part = kept().parts[panel]
+    st.download_button(
+        "Numbers as CSV",
+        lambda: part.frame.to_csv(index=False).encode("utf-8-sig"),
+        f"attnviz-{panel}.csv",
+        "text/csv",
+        on_click="ignore",
+        key=f"csv-{panel}",
+        help="The file counts steps, layers, heads and tokens from 0, as Python does.",
+    )
+
+
 def drop(panel: str) -> None:
     """A panel shows nothing."""
     kept().parts.pop(panel, None)

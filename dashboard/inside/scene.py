@@ -14,8 +14,8 @@ from dashboard.shell.side_by_side import ModelColumn, SideBySide
 
 @dataclass(frozen=True)
 class InsideChoices:
-    """target, forced : what the models write, as on the first page. layer, head : of a Transformer's cross-attention,
-    from 0. tables : the numbers of each chart below it."""
+    """target, forced, beam : what the models write, as on the first page. layer, head : of a Transformer's
+    cross-attention, from 0. tables : the numbers of each chart below it."""
 
     pair: str
     text: str
@@ -25,13 +25,13 @@ class InsideChoices:
     layer: int = 0
     head: int = 0
     tables: bool = False
-    beam = 1  # translations are greedy here
+    beam: int = 1
 
 
 @dataclass(frozen=True, eq=False)
 class Column(ModelColumn):
     """One model on the page. layer, head : of its cross-attention; a recurrent model has one of each. target : the text
-    that it was made to write, or None."""
+    that changes and tests force; None for the greedy translation."""
 
     layer: int
     head: int
@@ -91,4 +91,6 @@ def compose(choices: InsideChoices, tracer: Tracer) -> InsideScene:
 def _column(mechanism: str, choices: InsideChoices, target: str | None, tracer: Tracer) -> Column:
     trace = tracer(model(choices.pair, mechanism), choices.text, target, choices.beam)
     layer, head = (choices.layer, choices.head) if MECHANISMS[mechanism].multi_head else (0, 0)
+    if choices.beam > 1:
+        target = trace.translation  # what is changed and tested is this text, which greedy decoding may not find
     return Column(trace, layer, head, target)

@@ -25,6 +25,7 @@ def show() -> dict:
     widgets.keep_those(offered[pair])
     chosen = widgets.mechanisms(offered[pair])
     fields = {"pair": pair, "mechanisms": tuple(chosen)} | widgets.target(pair, offered[pair])
+    fields |= {"beam": widgets.beam()}
     if several := next((name for name in chosen if MECHANISMS[name].multi_head), None):
         layers, heads = catalogue.layers_and_heads(model(pair, several))
         fields |= {"layer": widgets.layer(range(layers), layers - 1), "head": _head(heads)}

@@ -9,7 +9,8 @@ from collections.abc import MutableMapping
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
-from dashboard.choices.options import FROM, KINDS, OWN, head_title, model_title, number, target_title, title
+from dashboard.choices.chapters import numbered
+from dashboard.choices.options import BEAMS, FROM, KINDS, OWN, head_title, model_title, number, target_title, title
 from dashboard.session import catalogue
 
 _ALONG = {
@@ -17,7 +18,8 @@ _ALONG = {
     "special": True,
     "tables": False,
 }  # the same question on all pages, as the sentence is; and where it begins
-_OWN = ("kind", "layer", "head", "own", "output")  # asked on one page alone, or on each of something else
+# asked on one page alone, or on each of something else
+_OWN = ("kind", "layer", "head", "own", "output", "beam", "chapter")
 _OF_A_PAIR = ("", "inside", "many")  # pages that show several models of a language pair
 _PAGE, _KEPT = "page", "kept"
 
@@ -44,7 +46,8 @@ def arrive(page: str, session: MutableMapping) -> dict[str, str | list[str]]:
 
 def _models(session: MutableMapping, page: str) -> dict:
     """The mechanisms and the text that they write; pages about attention alone show those that attend."""
-    along = {key: session[key] for key in ("show", "target", "force") if key in session}
+    keys = ("show", "target", "force", *["beam"] * (page in ("", "inside")))
+    along = {key: session[key] for key in keys if key in session}
     if page and "show" in along:
         along["show"] = [name for name in along["show"] if MECHANISMS[name].kinds]
         giver = along.get("target", OWN).removeprefix(FROM)
@@ -62,6 +65,8 @@ def _word(key: str, value) -> str | list[str]:
         "target": target_title,
         "pair": lambda name: pairs.of(name).title,
         "model": model_title,
+        "beam": BEAMS.get,
+        "chapter": numbered,
         "kind": KINDS.get,
         "layer": number,
         "head": lambda head: head_title(head if head >= 0 else None),

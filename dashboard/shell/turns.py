@@ -60,7 +60,7 @@ def long_turn() -> Iterator[None]:
     try:
         ticket.ready()
         while not ticket.admitted(LOOK):
-            _let_go_if_asked()
+            let_go_if_asked()
         yield
     finally:
         ticket.leave()
@@ -75,7 +75,7 @@ class _Waiting:
 
     def until(self, there: Callable[[float], bool]) -> None:
         while not there(LOOK):
-            _let_go_if_asked()
+            let_go_if_asked()
             if time.monotonic() - self._since >= SOON:
                 self._say()
 
@@ -103,7 +103,7 @@ def words_for(ahead: int, state: str) -> str:
     return f"Place {ahead + 1} in the queue: {ahead} {'person is' if ahead == 1 else 'people are'} ahead of you."
 
 
-def _let_go_if_asked() -> None:
+def let_go_if_asked() -> None:
     """End this run when the person has typed again, or left. Nothing is drawn yet, so nothing is lost.
 
     Streamlit ends a run itself when the page is to be run anew, at any look at the session's state. When it is the same

@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard.choices import pairs
 from dashboard.choices.options import (
+    BEAMS,
     FROM,
     LIMIT,
     MOST,
@@ -122,6 +123,21 @@ def target(pair: str, mechanisms: list[str], on_change: Callable[[], None] = lam
         on_change=on_change,
     )
     return {"target": chosen, "forced": typed}
+
+
+def beam() -> int:
+    """How many texts decoding keeps: 1 is greedy."""
+    return st.segmented_control(
+        "Decoding",
+        list(BEAMS),
+        default=1,
+        required=True,
+        format_func=BEAMS.get,
+        key="beam",
+        bind="query-params",
+        help="Greedy decoding takes the most probable piece at each step. A beam of 5 keeps the five most probable "
+        "texts.",
+    )
 
 
 def own_text(limit: int | None) -> str:

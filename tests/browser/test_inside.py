@@ -38,11 +38,34 @@ def test_a_bar_is_moved_by_keyboard_and_stands_in_the_address(dashboard):
     bar.press("End")
     page.wait_for_function("location.search.includes('given=')", timeout=WAIT)
     expect(bar).to_be_focused()  # the next key moves the same bar
+    expect(page.locator(".st-key-given input")).not_to_have_value("", timeout=WAIT)
     numbers = page.locator(".st-key-given input").input_value().split(",")
     assert float(numbers[2]) == 1 and len(numbers) == page.locator(".drag-bars input").count()
     expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
     page.get_by_role("button", name="The model’s weights").click()
     expect(page.locator(".st-key-given input")).to_have_value("", timeout=WAIT)
+
+
+def test_a_bar_is_dragged_with_the_mouse(dashboard):
+    """From the middle of the bar to its top: all the weight that a bar can have."""
+    page = dashboard.page
+    page.goto(f"{dashboard.address}/inside?step=3&{ONE}&change=by+hand:+drag+the+bars")
+    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
+    page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
+    bar = page.get_by_role("slider", name="weight of source token 2, black")
+    bar.scroll_into_view_if_needed()
+    box = bar.bounding_box()
+    middle = box["x"] + box["width"] / 2
+    page.mouse.move(middle, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(middle, box["y"] + 2, steps=6)
+    page.mouse.up()
+    expect(bar).to_have_value("1")
+    page.wait_for_function("location.search.includes('given=')", timeout=WAIT)
+    expect(page.locator(".st-key-given input")).not_to_have_value("", timeout=WAIT)
+    numbers = page.locator(".st-key-given input").input_value().split(",")
+    assert float(numbers[1]) == 1
+    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
 
 
 def test_a_word_is_replaced_and_everything_is_saved(dashboard, tmp_path):

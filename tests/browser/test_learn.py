@@ -39,3 +39,54 @@ def test_a_link_is_clicked(dashboard):
     page.get_by_role("link", name="Open the page in this state ›").click(timeout=WAIT)
     page.wait_for_url("**/inside?**", timeout=WAIT)
     expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
+
+
+def chapter(page, number: int):
+    """The heading of a chapter, drawn."""
+    heading = page.get_by_role("heading", name=f"{number}. {CHAPTERS[number - 1].title}")
+    expect(heading).to_be_visible(timeout=WAIT)
+    page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
+    return heading
+
+
+def test_the_chapter_stays_when_one_leaves_and_comes_back(dashboard):
+    """By the navigation, and by the browser's back button from another page and from a chapter's own link."""
+    page = dashboard.page
+    page.goto(f"{dashboard.address}/learn")
+    chapter(page, 1)
+    for number in (2, 3):
+        page.locator(".st-key-turn1 button").click()
+        chapter(page, number)
+    page.wait_for_function("location.search.includes('chapter=3')", timeout=WAIT)
+    heads = page.get_by_role("link", name="Heads and layers")
+    heads.click()
+    leave(page, "**/heads**")
+    page.get_by_role("link", name="Learn", exact=True).click()
+    chapter(page, 3)
+    page.wait_for_function("location.search.includes('chapter=3')", timeout=WAIT)
+    heads.click()
+    leave(page, "**/heads**")
+    back(page, "**/learn**")
+    chapter(page, 3)
+    page.get_by_role("link", name="Open the page in this state ›").click()
+    leave(page, "**/inside?**")
+    back(page, "**/learn**")
+    chapter(page, 3)
+
+
+def leave(page, address: str) -> None:
+    """Another page, drawn."""
+    page.wait_for_url(address, timeout=WAIT)
+    expect(page.locator("h3").first).to_be_visible(timeout=WAIT)
+    expect(page.locator(".st-key-turn1")).to_have_count(0, timeout=WAIT)
+    page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
+
+
+def back(page, address: str) -> None:
+    """Press Back until the page before is there: what a page writes into its address while it opens may be a stop."""
+    for _ in range(4):
+        page.go_back()
+        page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
+        if "/learn" in page.url:
+            break
+    page.wait_for_url(address, timeout=WAIT)

@@ -7,6 +7,7 @@ import pytest
 import attnviz
 from attnviz import faithfulness, intervene
 from attnviz.mechanisms import MECHANISMS
+from attnviz.models.model import TextError
 
 ATTENDING = [name for name in MECHANISMS if MECHANISMS[name].kinds]
 TEXT, TARGET = "The black dog runs.", "Le chien noir court."
@@ -115,3 +116,37 @@ def test_changes_in_one_batch_are_what_they_are_alone(subjects, name):
     together = faithfulness.preserved(subjects[name])
     alone = [faithfulness.preserved(subjects[name], [change]) for change in faithfulness.CHANGES]
     pd.testing.assert_frame_equal(together, pd.concat(alone, ignore_index=True), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ATTENDING)
+def test_several_texts_in_one_batch_are_what_they_are_alone(subjects, name):
+    """Of one length; the second target is shorter. Only a permutation depends on the place in the batch."""
+    model = subjects[name].model
+    pair = [faithfulness.subject(model, TEXT, target) for target in (TARGET, "Le chien.")]
+    changes = [change for change in faithfulness.CHANGES if change.name != "permuted"]
+    for together, alone in zip(faithfulness.preserved_together(pair, changes), pair):
+        pd.testing.assert_frame_equal(together, faithfulness.preserved(alone, changes), atol=1e-5)
+
+
+def test_texts_of_different_lengths_are_refused(trained):
+    pair = [trained, faithfulness.subject(trained.model, "A dog.")]
+    with pytest.raises(ValueError, match="^the sources must have one length; group the subjects by it$"):
+        faithfulness.preserved_together(pair)
+
+
+def test_several_orders_erase_what_each_erases_alone(trained):
+    orders = {"attention": trained.attention, "random": faithfulness.random_importance(trained)}
+    for name, frame in faithfulness.erasures(trained, orders).items():
+        pd.testing.assert_frame_equal(frame, faithfulness.erasure(trained, orders[name]), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["en-fr/bahdanau", "en-fr/transformer", "sst2/self-attention"])
+def test_subjects_in_a_batch_are_those_of_one_text(name):
+    texts = [SENTENCE, "", "A dog."]
+    model = attnviz.load(name)
+    first, refused, last = faithfulness.subjects(model, texts)
+    assert isinstance(refused, TextError)
+    for subject, text in ((first, SENTENCE), (last, "A dog.")):
+        alone = faithfulness.subject(model, text)
+        assert (subject.source, subject.target) == (alone.source, alone.target)
+        np.testing.assert_allclose(subject.attention, alone.attention, atol=1e-5)

@@ -195,3 +195,18 @@ def test_effects_that_are_left_off_leave_gradients_on(models):
     found = intervene.effects(model.model, model.tokenizer.ids(TEXT), model.tokenizer.ids(TARGET), Uniform())
     next(found)
     assert not torch.is_inference_mode_enabled()
+
+
+def test_what_is_heard_at_a_step_stops_the_decoding(models):
+    """Every step of the three decodings is heard; after a stop the model says what it said before."""
+    model, heard = models["bahdanau"], []
+
+    def stop():
+        raise KeyboardInterrupt
+
+    whole = intervene.run(model, TEXT, intervene.Uniform(), target=TARGET, on_step=lambda: heard.append(1))
+    assert len(heard) == 2 * len(whole.before.target) + len(whole.free.target)
+    with pytest.raises(KeyboardInterrupt):
+        intervene.run(model, TEXT, intervene.Uniform(), target=TARGET, on_step=stop)
+    again = intervene.run(model, TEXT, intervene.Uniform(), target=TARGET)
+    assert again.forced.log_probs == whole.forced.log_probs and not torch.is_inference_mode_enabled()

@@ -13,7 +13,8 @@ ROWS = 64  # fewer are sooner done the usual way
 
 
 class OneDNN(TorchFunctionMode):
-    """Within it (`with OneDNN():`) linear maps go through oneDNN, in this thread, where no gradient is wanted.
+    """Within it (`with OneDNN():`) linear maps and GRU cells go through oneDNN, in this thread, where no gradient
+    is wanted.
 
     Many rows of fp32 on a CPU, that is; others, and all where torch has no oneDNN, go the usual way. Each call of
     torch costs some microseconds more, so it pays for few large products and not for many small ones.
@@ -21,9 +22,22 @@ class OneDNN(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if func is F.linear and not kwargs and _fits(*args[:2]):
-            x, weight, *bias = args
-            return torch.ops.mkldnn._linear_pointwise(x, weight, bias[0] if bias else None, "none", [], "")
+            return _linear(*args)
+        if func is torch.gru_cell and not kwargs and len(args) == 6 and _fits(args[0], args[2]):
+            return _gru_cell(*args)
         return func(*args, **kwargs or {})
+
+
+def _linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+
+
+def _gru_cell(x, state, weight, state_weight, bias, state_bias) -> torch.Tensor:
+    """A step of torch's GRU: x (B, E), state (B, W) -> the state after (B, W)."""
+    reset, update, new = _linear(x, weight, bias).chunk(3, dim=-1)
+    of_reset, of_update, of_new = _linear(state, state_weight, state_bias).chunk(3, dim=-1)
+    new = torch.tanh(new + torch.sigmoid(reset + of_reset) * of_new)
+    return torch.lerp(new, state, torch.sigmoid(update + of_update))
 
 
 def _fits(x: torch.Tensor, weight: torch.Tensor) -> bool:

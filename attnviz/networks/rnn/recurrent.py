@@ -111,15 +111,14 @@ class Recurrent(nn.Module):
         return annotations, self.attention.prepare(annotations)
 
     def step(
-        self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence[Reweigh | None] = (None,)
+        self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence = (None,), project: bool = True
     ) -> DecoderStep:
-        """state, token (B,) the token before this position -> DecoderStep.
-
-        reweigh : changes the weights of the one layer.
-        """
+        """state, token (B,) the token before this position -> DecoderStep. reweigh : changes the weights of the one
+        layer. project : False leaves what the logits are read from (B, E) in their place."""
         embedded = self.embed(token)
         outputs, state, cross = self.advance(memory, state, embedded, reweigh[0])
-        return DecoderStep(self.logits(self.readout(outputs, embedded)), state, cross)
+        readout = self.readout(outputs, embedded)
+        return DecoderStep(self.logits(readout) if project else readout, state, cross)
 
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """source (B, S), target inputs (B, T) from <bos> on, mask (B, S) -> logits (B, T, V), weights (B, T, S).
@@ -139,17 +138,21 @@ class Recurrent(nn.Module):
 
     def force(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
         """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, 1, T, S) of each layer, and () of
-        none.
+        none: what `step` gives position by position, in evaluation mode."""
+        readouts, cross = self._force(memory, target)
+        return self.logits(readouts), tuple(torch.stack(layer, dim=2) for layer in zip(*cross)), ()
 
-        What `step` gives position by position, in evaluation mode, but every product that needs no state is outside the
-        loop.
-        """
+    def readouts(self, memory: RecurrentMemory, target: Tensor) -> Tensor:
+        """target inputs (B, T) from <bos> on -> what `force` reads its logits from (B, T, E)."""
+        return self._force(memory, target)[0]
+
+    def _force(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, list]:
+        """Readouts, and weights step by step. Every product that needs no state is outside the loop."""
         embedded = self.embed(target)
         read, cell = embedded.shape[-1], self.cell
         words = nn.functional.linear(embedded, cell.weight_ih[:, :read].contiguous(), cell.bias_ih)  # (B, T, G)
         outputs, cross = self.unfold(memory, words, cell.weight_ih[:, read:].contiguous())
-        weights = tuple(torch.stack(layer, dim=2) for layer in zip(*cross))
-        return self.logits(self.readout(outputs, embedded)), weights, ()
+        return self.readout(outputs, embedded), cross
 
 
 class DeepOutput(Recurrent):

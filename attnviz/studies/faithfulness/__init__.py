@@ -4,7 +4,8 @@ Every number is a share or a mean over target tokens; its interval comes from sa
 """
 
 from attnviz.studies.faithfulness.measure import measure
-from attnviz.studies.faithfulness.words import panels, text
+from attnviz.studies.faithfulness.panels import panels
+from attnviz.studies.faithfulness.words import text
 
 TITLE = "Does attention matter?"
 DESCRIPTION = (

@@ -1,76 +1,125 @@
-"""The tests on many sentences, for every shipped model that attends and whose data are there."""
+"""The tests on many sentences, for every shipped model that attends and whose data are there.
 
-from collections.abc import Iterator
+One part after the other, each for all models: what is quick is there first, for most sentences.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from tqdm import tqdm
 
 from attnviz import faithfulness, loading
 from attnviz.data import corpora
-from attnviz.faithfulness.sentence import QUANTILES, Sums, tested
+from attnviz.faithfulness.sentence import CHANGED, INTEGRATED, PARTS, QUANTILES
 from attnviz.mechanisms import find
 from attnviz.models import checkpoints
-from attnviz.models.names import ModelName
 from attnviz.models.model import TextError
+from attnviz.models.names import ModelName
+from attnviz.studies.faithfulness.kept import Kept
 from attnviz.studies.measured_models import MeasuredModel, StudyConfig, record
 
 SAMPLES = 1000  # of the sentences, with replacement
+SLOW = {"permuted": 100, "erased": 100, INTEGRATED: 20}  # sentences at most, of parts that take longer
+BATCH = 32  # sentences translated at once
+
+
+@dataclass(frozen=True, eq=False)
+class Measuring:
+    """A model with the texts that it is measured on, and what has been measured."""
+
+    model: MeasuredModel
+    texts: tuple[str, ...]
+    kept: Kept
 
 
 def measure(config: StudyConfig) -> dict:
     """rows: a model and measure each. value : over all target tokens. low, high : between them are 95 % of the values
-    of SAMPLES samples of the sentences. quantiles : of the sentences' own values, at QUANTILES, for one sentence to be
-    placed among them.
+    of SAMPLES samples of the sentences. sentences : how many have a value. quantiles : of the sentences' own values, at
+    QUANTILES, for one sentence to be placed among them. parts : of each the number of texts.
     """
-    models, rows = [], []
-    for model, texts in _models(config):
-        models.append(model)
-        sentences = [sums for text in tqdm(texts, desc=model.translator.name) if (sums := _sentence(model, text))]
+    counts = {part: min(config.sentences, SLOW.get(part, config.sentences)) for part in PARTS}
+    models = list(_models(config))
+    for part, count in counts.items():
+        for measuring in models:
+            _measure(measuring, part, count)
+    rows = [row for measuring in models for row in _rows(measuring, counts)]
+    measured = [measuring.model for measuring in models]
+    return {"rows": rows, "parts": counts, "samples": SAMPLES, **record(config, measured)}
+
+
+def _measure(measuring: Measuring, part: str, count: int) -> None:
+    """The texts of a part that have not been measured."""
+    translator = measuring.model.translator
+    for batch in tqdm(_batches(translator, measuring.texts[:count]), desc=f"{part} {translator.name}"):
+        _measure_batch(measuring, part, batch)
+
+
+def _measure_batch(measuring: Measuring, part: str, batch: Sequence[str]) -> None:
+    """A batch is always translated whole, and changed whole, so that a run that goes on gives the same numbers."""
+    kept = measuring.kept
+    left = [text for text in batch if (part, text) not in kept.sums]
+    if not left:
+        return
+    sound = []
+    for text, subject in zip(batch, faithfulness.subjects(measuring.model.translator, batch), strict=True):
+        if isinstance(subject, TextError):  # it cannot be read, or has no output
+            kept.add(part, text, None)
+        elif text in left or part == CHANGED:
+            sound.append((text, subject))
+    if sound:
+        texts, subjects = zip(*sound)
+        for text, sums in zip(texts, PARTS[part](subjects), strict=True):
+            kept.add(part, text, sums)
+
+
+def _batches(translator, texts: Sequence[str]) -> list[list[str]]:
+    """The texts by the number of their pieces, at most BATCH at once."""
+    by_length: dict[int, list[str]] = {}
+    for text in texts:
+        by_length.setdefault(len(translator.tokenizer.encode(text).ids), []).append(text)
+    groups = [by_length[length] for length in sorted(by_length)]
+    return [group[start : start + BATCH] for group in groups for start in range(0, len(group), BATCH)]
+
+
+def _rows(measuring: Measuring, counts: dict[str, int]) -> Iterator[dict]:
+    label = {**measuring.model.label, "pair": measuring.model.translator.pair}
+    for part, count in counts.items():
+        sentences = [sums for text in measuring.texts[:count] if (sums := measuring.kept.sums[part, text])]
         for name in sorted({name for sums in sentences for name in sums}):
-            counted = [sums[name] for sums in sentences if name in sums]
-            rows.append({**model.label, "pair": model.translator.pair, "measure": name, **summary(counted)})
-    return {"rows": rows, "sentences": config.sentences, "samples": SAMPLES, **record(config, models)}
+            yield {**label, "measure": name, **summary([sums[name] for sums in sentences if name in sums])}
 
 
-def _sentence(model: MeasuredModel, text: str) -> Sums | None:
-    """None of a text that the model cannot read, or of which it says nothing."""
-    try:
-        return tested(faithfulness.subject(model.translator, text)).sums
-    except TextError:
-        return None
-
-
-def _models(config: StudyConfig) -> Iterator[tuple[MeasuredModel, list[str]]]:
+def _models(config: StudyConfig) -> Iterator[Measuring]:
     """The models, and the first source sentences of a test of each (validation, where there is no test)."""
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, tuple[str, ...]] = {}
     for name in checkpoints.names(config.root):
         parsed = ModelName.parse(name)
         if not find(parsed.mechanism).kinds or (parsed.pair not in texts and not _readable(config, parsed.pair, texts)):
             continue
-        model = loading.load(name, config.root)
-        yield (
-            MeasuredModel(model, model.card.get("seed"), checkpoints.fingerprint(name, config.root)),
-            texts[parsed.pair],
-        )
+        model, sha256 = loading.load(name, config.root), checkpoints.fingerprint(name, config.root)
+        measured = MeasuredModel(model, model.card.get("seed"), sha256)
+        yield Measuring(measured, texts[parsed.pair], Kept(config.out / "faithfulness", name, sha256))
 
 
-def _readable(config: StudyConfig, pair: str, texts: dict[str, list[str]]) -> bool:
+def _readable(config: StudyConfig, pair: str, texts: dict[str, tuple[str, ...]]) -> bool:
     """Put the sentences of a pair into `texts`; False where its data are not in the folder."""
     try:
         corpus = config.corpus if pair == config.pair else corpora.load(pair, config.data)
     except (ValueError, OSError, TypeError):  # no such corpus, or its files are not there
         return False
     sentences = next(iter(corpus.tests.values()), corpus.val)
-    texts[pair] = [source for source, _ in sentences[: config.sentences]]
+    different = dict.fromkeys(source for source, _ in sentences)
+    texts[pair] = tuple(different)[: config.sentences]
     return True
 
 
-def summary(counted: list[tuple[float, int]]) -> dict:
-    """(sum, number) of each sentence -> value, interval, number of tokens, and quantiles of the sentences."""
+def summary(counted: Sequence[tuple[float, int]]) -> dict:
+    """(sum, number) of each sentence -> value, interval, number of tokens and sentences, quantiles of the sentences."""
     sums, numbers = np.array([value for value, _ in counted]), np.array([number for _, number in counted])
     total = int(numbers.sum())
     if not total:
-        return {"value": None, "low": None, "high": None, "tokens": 0, "quantiles": []}
+        return {"value": None, "low": None, "high": None, "tokens": 0, "sentences": 0, "quantiles": []}
     chosen = np.random.default_rng(0).integers(len(counted), size=(SAMPLES, len(counted)))
     drawn = numbers[chosen].sum(1)
     values = sums[chosen].sum(1)[drawn > 0] / drawn[drawn > 0]
@@ -79,5 +128,6 @@ def summary(counted: list[tuple[float, int]]) -> dict:
     shares = dict(zip(("value", "low", "high"), (float(sums.sum()) / total, low, high)))
     return {name: round(float(value), 4) for name, value in shares.items()} | {
         "tokens": total,
+        "sentences": int((numbers > 0).sum()),
         "quantiles": [round(float(value), 4) for value in each],
     }

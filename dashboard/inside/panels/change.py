@@ -13,6 +13,7 @@ from dashboard.inside.panels import by_hand, effects
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import markdown
 from dashboard.shell.problems import sentence
+from dashboard.shell.stoppable import Steps
 
 NONE, HIDDEN, PERMUTED, TEMPERATURE, BY_HAND = "", "hide", "permuted", "temperature", "given"
 CHANGES = {
@@ -40,6 +41,10 @@ CAUTION = (
     "The model never saw such a context in training, so a word may disappear for that reason alone. If a word stays, "
     "the model can produce it without this attention."
 )
+GREEDY = (
+    " Under the change the model decodes greedily, and the first text is that of a beam of 5: they may differ for that "
+    "reason alone."
+)
 
 
 @st.fragment
@@ -53,11 +58,13 @@ def show(current: InsideScene, dark: bool) -> None:
     change = _value(name, current)
     if change is None:
         return
+    steps = Steps("Decoding with changed attention", effects.steps(current.columns))
     affected = [
         (column, outcome)
         for column in current.columns
-        if (outcome := _outcome(column, change, scopes[column.several])) is not None
+        if (outcome := _outcome(column, change, scopes[column.several], steps)) is not None
     ]
+    steps.end()
     if affected:
         _draw(current, affected, dark)
 
@@ -129,13 +136,13 @@ def _hidden(column: Column) -> int:
     )
 
 
-def _outcome(column: Column, change: Change, scope: Scope):
+def _outcome(column: Column, change: Change, scope: Scope, steps: Steps):
     """None, with a message, where the change is not possible."""
     if scope.steps and scope.steps[0] >= len(column.trace.target):
         st.caption(f"{markdown(column.title)}: this text ends before step {scope.steps[0] + 1}.")
         return None
     try:
-        return caches.outcome(column, change, scope)
+        return caches.outcome(column, change, scope, steps)
     except ValueError as error:  # no list of function words for a language, an empty translation
         st.error(markdown(f"{column.title}: {sentence(str(error))}"), icon=":material/info:")
         return None
@@ -145,8 +152,9 @@ def _draw(current: InsideScene, affected: list, dark: bool) -> None:
     cells = effects.cells(affected, dark)
     with st.container(key=f"changed{len(affected)}"):  # style.css: a column for each model
         plots(cells, "changed")
-    st.html(f'<p class="small">{html.escape(CAUTION)}</p>')
+    st.html(f'<p class="small">{html.escape(CAUTION + GREEDY * (current.choices.beam > 1))}</p>')
     traces = [trace for _, outcome in affected for trace in (outcome.forced, outcome.free)]
     kept.keep("change", cells, [effects.frame(*pair) for pair in affected], traces)
+    kept.csv_button("change")
     if current.choices.tables:
         st.html("".join(effects.table(*pair) + effects.maps_tables(*pair) for pair in affected))

@@ -30,6 +30,11 @@ class Effect(Protocol):
 Affected = tuple[Column, Effect]
 
 
+def steps(columns: Sequence[Column]) -> int:
+    """About how many steps all the decoding of an effect takes: of each model the text forced twice, and a free one."""
+    return sum(3 * len(column.trace.target) for column in columns)
+
+
 def cells(affected: Sequence[Affected], dark: bool) -> list[Cell]:
     """Row by row: what is written, the map as it is and under the change, and the effect on each token."""
     rows = (

@@ -11,7 +11,8 @@ from streamlit.errors import StreamlitAPIException
 from dashboard.browser.plot import plots
 from dashboard.inside import caches, kept
 from dashboard.inside.panels import verdicts
-from dashboard.inside.panels.placed import placed
+from dashboard.inside.studied import tasks
+from dashboard.inside.studied.placed import placed
 from dashboard.inside.panels.verdicts import GRADIENT, INTEGRATED, LEFT_OUT, Tested
 from dashboard.inside.scene import InsideScene
 from dashboard.inside.faithfulness import STAGES, RunningTests
@@ -45,13 +46,15 @@ def show(current: InsideScene, dark: bool) -> None:
         kept.drop("tests")
         return
     under_way = [(column, caches.testing(column)) for column in current.columns]
-    _finish([testing for _, testing in under_way])
+    other = tasks.classifier(current.columns[0])
+    judged = caches.testing(other) if other else None
+    _finish([testing for _, testing in under_way] + [judged] * bool(judged))
     for column, testing in under_way:
         if testing.problem:
             st.error(markdown(f"{column.title}: {sentence(testing.problem)}"), icon=":material/info:")
     tested = [(column, testing.tests) for column, testing in under_way if testing.tests]
     if tested:
-        _results(current, tested, dark)
+        _results(current, tested, tasks.beside(tested, other, judged) if other else "", dark)
 
 
 def _finish(testings: list[RunningTests]) -> None:
@@ -67,16 +70,18 @@ def _finish(testings: list[RunningTests]) -> None:
         done, count = sum(testing.done for testing in testings), STAGES * len(testings)
         bar.progress(done / count, f"Tests: {done} of {count} stages done. Switch the tests off to stop.")
         with turns.long_turn():
-            waiting[0].advance()
+            waiting[0].advance(turns.let_go_if_asked)
         with contextlib.suppress(StreamlitAPIException):  # the whole page is run
             st.rerun(scope="fragment")
     bar.empty()
 
 
-def _results(current: InsideScene, tested: list[Tested], dark: bool) -> None:
+def _results(current: InsideScene, tested: list[Tested], of_tasks: str, dark: bool) -> None:
+    """of_tasks : the comparison with the classifier, HTML."""
     for column, tests in tested:
         st.html(f'<p class="what" role="status">{verdicts.verdict(column, tests)}</p>')
     st.html(placed(tested))
+    st.html(of_tasks or "<p></p>")
     method = st.segmented_control(
         "Beside attention",
         [GRADIENT, LEFT_OUT, INTEGRATED],
@@ -91,3 +96,4 @@ def _results(current: InsideScene, tested: list[Tested], dark: bool) -> None:
         plots(cells, "tests")
     st.html(verdicts.tables_of(tested, current.choices.tables))
     kept.keep("tests", cells, [verdicts.frame(*pair) for pair in tested])
+    kept.csv_button("tests")

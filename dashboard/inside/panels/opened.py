@@ -39,6 +39,8 @@ def show(current: InsideScene, dark: bool) -> None:
         plots(cells, "opened")
     open_steps = [shown for shown in opened if shown.step]
     kept.keep("step", cells, [pictures.frame(shown) for shown in open_steps])
+    if open_steps:
+        kept.csv_button("step")
     for shown in open_steps:
         _formula(shown, len(opened) > 1)
     if current.choices.tables:

@@ -11,6 +11,7 @@ from dashboard.inside.panels import effects
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import markdown
 from dashboard.shell.problems import sentence
+from dashboard.shell.stoppable import Steps
 
 NONE = -1
 CAUTION = (
@@ -28,11 +29,13 @@ def show(current: InsideScene, dark: bool) -> None:
         kept.drop("replaced")
         st.html('<p class="small" role="status">Choose a word of the sentence above.</p>')
         return
+    steps = Steps("Translating the other text", effects.steps(current.columns))
     affected = [
         (column, rewritten)
         for column in current.columns
-        if (rewritten := _rewritten(column, words[chosen], new)) is not None
+        if (rewritten := _rewritten(column, words[chosen], new, steps)) is not None
     ]
+    steps.end()
     if not affected:
         return
     st.html(f'<p class="what">The other text: <b>{html.escape(affected[0][1].free.text)}</b></p>')
@@ -42,6 +45,7 @@ def show(current: InsideScene, dark: bool) -> None:
     st.html(f'<p class="small">{html.escape(CAUTION)}</p>')
     traces = [trace for _, rewritten in affected for trace in (rewritten.forced, rewritten.free)]
     kept.keep("replaced", cells, [effects.frame(*pair) for pair in affected], traces)
+    kept.csv_button("replaced")
     if current.choices.tables:
         st.html("".join(effects.table(*pair) + effects.maps_tables(*pair) for pair in affected))
 
@@ -69,10 +73,10 @@ def _controls(words: list[str]) -> tuple[int, str]:
     return place, new.strip() or intervene.MASK
 
 
-def _rewritten(column: Column, word: intervene.Word, new: str):
+def _rewritten(column: Column, word: intervene.Word, new: str, steps: Steps):
     """None, with a message, where the other text cannot be read."""
     try:
-        return caches.rewritten(column, word, new)
+        return caches.rewritten(column, word, new, steps)
     except ValueError as error:  # the same word again, a text that is too long
         st.error(markdown(f"{column.title}: {sentence(str(error))}"), icon=":material/info:")
         return None

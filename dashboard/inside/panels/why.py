@@ -5,6 +5,7 @@ Each is worked out when it is opened.
 
 import html
 
+import pandas as pd
 import streamlit as st
 
 from attnviz import inside
@@ -85,7 +86,12 @@ def _spread(dark: bool) -> None:
     figure = product_spread(frame, dark=dark)
     st.html(f'<p class="small">{html.escape(figure.description)}</p>')
     plots([("", named(figure, "spread of dot products", dark))], "spread")
+    st.html(spread_table(frame))
+
+
+def spread_table(frame: pd.DataFrame) -> str:
+    """The text equivalent of `product_spread`."""
     wide = frame.pivot(index="width", columns="scaled", values=["deviation", "max_weight"])
     rows = [(str(width), [f"{value:.2f}" for value in row]) for width, row in zip(wide.index, wide.to_numpy())]
     columns = [f"{name}, {how}" for name in ("spread", "largest weight") for how in ("q · k", "q · k / √d")]
-    st.html(tables.table("Sampled dot products by width", columns, rows))
+    return tables.table("Sampled dot products by width", columns, rows)

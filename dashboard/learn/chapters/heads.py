@@ -27,7 +27,18 @@ def draw(dark: bool) -> Drawn:
     equivalents = [
         tables.grid_table(f"Weights of {_name(grid)}", grid, shown.languages, grid.weights, ".2f") for grid in grids
     ]
-    return Drawn(cells, "".join(equivalents))
+    return Drawn(cells, _all_heads(shown.trace) + "".join(equivalents))
+
+
+def _all_heads(trace: Trace) -> str:
+    """The text equivalent of the small maps: how sharply each head looks."""
+    layers = [attention.weights for attention in trace.maps if attention.kind == "cross"]
+    rows = [
+        (f"layer {number}", [f"{weights.max(-1).mean():.2f}" for weights in heads])
+        for number, heads in enumerate(layers, 1)
+    ]
+    columns = [f"head {number}" for number in range(1, len(layers[0]) + 1)]
+    return tables.table("The largest weight of a row in each head, mean over the rows", columns, rows)
 
 
 def _map(trace: Trace, grid: Grid, dark: bool) -> Chart:

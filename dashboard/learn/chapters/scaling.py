@@ -2,9 +2,12 @@
 
 from attnviz import inside
 from attnviz.export import heading
+from attnviz.figures import labels
 from attnviz.figures.inside import product_spread, score_bars
+from attnviz.inside import Step
 from dashboard.browser.plot import Cell, named
 from dashboard.inside import caches
+from dashboard.inside.panels import why
 from dashboard.learn.chapter import Chapter, Drawn
 from dashboard.learn.models import SENTENCE, TRANSLATION, column, state
 from dashboard.markup import tables
@@ -34,7 +37,19 @@ def draw(dark: bool) -> Drawn:
     rows = [
         (f"{row.temperature:g}", [f"{row.entropy_nats:.2f}", f"{row.max_weight:.2f}"]) for row in entropies.itertuples()
     ]
-    return Drawn(cells, tables.table("Weights by temperature", ["entropy (nats)", "largest weight"], rows))
+    words = tables.table("Weights by temperature", ["entropy (nats)", "largest weight"], rows)
+    return Drawn(cells, words + _weights(step) + why.spread_table(spread))
+
+
+def _weights(step: Step) -> str:
+    """The text equivalent of the bars: the score of each token, and its weight at each temperature."""
+    heated = [step.weights_at(value) for value in TEMPERATURES]
+    rows = [
+        (f"{place + 1} {labels.plain(token.text)}", [f"{step.scores[place]:.2f}", *(f"{w[place]:.3f}" for w in heated)])
+        for place, token in enumerate(step.keys)
+    ]
+    columns = ["score", *(f"weight at {value:g}" for value in TEMPERATURES)]
+    return tables.table("Scores, and weights at each temperature", columns, rows)
 
 
 CHAPTER = Chapter(

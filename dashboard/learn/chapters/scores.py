@@ -45,7 +45,12 @@ def draw(dark: bool) -> Drawn:
     names, weights = rows_of(step, frame)
     rows = [(name, [f"{value:.2f}" for value in row]) for name, row in zip(names, weights.tolist())]
     columns = [labels.plain(token.text) for token in step.keys]
-    return Drawn(cells, tables.table("Weights of one query through several score functions", columns, rows))
+    scored = [
+        (f"{place + 1} {labels.plain(token.text)}", [f"{step.scores[place]:.2f}", f"{step.weights[place]:.3f}"])
+        for place, token in enumerate(step.keys)
+    ]
+    words = tables.table("Scores and weights of Bahdanau", ["score", "weight"], scored)
+    return Drawn(cells, words + tables.table("Weights of one query through several score functions", columns, rows))
 
 
 CHAPTER = Chapter(

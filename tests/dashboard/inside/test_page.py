@@ -1,9 +1,11 @@
 """The page of one step run by Streamlit's own test driver: every panel, changes, tests, and what cannot be shown."""
 
+import base64
 import io
 import json
 import zipfile
 
+import numpy as np
 import pytest
 import tiny
 from streamlit.testing.v1 import AppTest
@@ -11,8 +13,7 @@ from streamlit.testing.v1 import AppTest
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices.options import title
 from dashboard.inside import downloads
-from dashboard.inside.panels.change import CHANGES, PARTS, WHERE, places
-from dashboard.pages import PAGES
+from dashboard.inside.panels.change import CHANGES, PARTS, WHERE
 
 TEXT = "The black dog runs."
 ATTENDING = [name for name in MECHANISMS if MECHANISMS[name].kinds]
@@ -148,23 +149,17 @@ def test_every_place(where, part):
 
 def test_weights_by_hand_are_divided_by_their_sum():
     count = len(run().session_state["last scene of inside"].columns[0].trace.source)
-    numbers = ["0"] * count
-    numbers[1] = "3"
-    app = run(change="by hand: drag the bars", step="2", given=",".join(numbers))
+    app = run(change="by hand: drag the bars", step="2", given=",".join(["0", "3"] + ["0"] * (count - 2)))
     changed = figures(app, "changed")[1]["data"][0]["z"]
     assert weights_of(changed, 1)[1] == 1
 
 
 def weights_of(z, row: int) -> list[float]:
     """Of a heatmap's cells, which plotly may send as bytes."""
-    if isinstance(z, dict):
-        import base64
-
-        import numpy as np
-
-        rows, columns = map(int, z["shape"].split(","))
-        return np.frombuffer(base64.b64decode(z["bdata"]), "float32").reshape(rows, columns)[row].tolist()
-    return z[row]
+    if not isinstance(z, dict):
+        return z[row]
+    shape = [int(size) for size in z["shape"].split(",")]
+    return np.frombuffer(base64.b64decode(z["bdata"]), "float32").reshape(shape)[row].tolist()
 
 
 @pytest.mark.parametrize("typed", ["1, 2", "a", "0,0", "-1", "nan", "1e999"])
@@ -240,10 +235,15 @@ def test_a_text_that_cannot_be_shown(text, message):
     assert any(message in words for words in said), said
 
 
-def test_the_navigation_has_the_page():
-    page = next(page for page in PAGES if page.path == "inside")
-    assert page.title == "Inside a step" and page.folder == "inside"
+def test_every_panel_has_its_numbers_as_a_file():
+    app = run(change="uniform", word="2 black", instead="white", tests="true")
+    names = {button.proto.id.split("csv-")[-1] for button in app.get("download_button") if "csv-" in button.proto.id}
+    assert names == {"step", "change", "replaced", "tests"}
 
 
-def test_steps_of_function_words_need_a_list_of_them():
-    assert places("fr") == list(WHERE) and places("zxx") == ["all", "step"]
+def test_the_step_is_that_of_the_beam():
+    """Changes force the text that the beam has found."""
+    app = run(beam="beam of 5", change="uniform")
+    [column] = app.session_state["last scene of inside"].columns
+    assert column.target == column.trace.translation and not column.trace.forced
+    assert "the model decodes greedily" in page(app)

@@ -8,7 +8,7 @@ import tiny
 from attnviz.faithfulness.sentence import QUANTILES
 from attnviz.models import checkpoints
 from dashboard.inside.faithfulness import STAGES, RunningTests
-from dashboard.inside.panels.placed import placed
+from dashboard.inside.studied.placed import placed
 from dashboard.inside.scene import Column
 from dashboard.session import caches
 
@@ -35,12 +35,15 @@ def tested(models, monkeypatch):
 
 
 def write(models, sha256: str) -> None:
-    row = {"mechanism": "bahdanau", "pair": "en-fr", "measure": "variation median", "quantiles": [0.0] * 21}
+    label = {"mechanism": "bahdanau", "pair": "en-fr", "quantiles": [0.0] * 21}
+    rows = [
+        label | {"measure": "variation median", "sentences": 200},
+        label | {"measure": "variation uniform", "sentences": 500},
+    ]
     study = {
-        "sentences": 20,
         "command": "python -m attnviz study <faithfulness>",
         "models": [{"weights_sha256": sha256}],
-        "rows": [row],
+        "rows": rows,
     }
     (models / "studies").mkdir(exist_ok=True)
     (models / "studies" / "faithfulness.json").write_text(json.dumps(study), encoding="utf-8")
@@ -55,7 +58,7 @@ def test_without_a_study_there_are_values_and_no_percentiles(tested):
 def test_a_study_of_these_weights_places_the_sentence(models, tested):
     write(models, checkpoints.fingerprint(MODEL, models))
     text = placed(tested)
-    assert "<td>100</td>" in text and "among 20 test sentences" in text
+    assert "<td>100</td>" in text and "among 200 to 500 test sentences" in text
     assert "&lt;faithfulness&gt;" in text and "No percentile" not in text
     assert len(QUANTILES) == 21
 
@@ -77,3 +80,19 @@ def test_a_text_of_which_the_model_says_nothing_is_refused(models, monkeypatch):
     testing = RunningTests(caches.model(MODEL), "", None)
     testing.advance()
     assert testing.finished and testing.tests is None and testing.problem
+
+
+def test_a_stage_that_is_stopped_begins_anew(models, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
+    testing = RunningTests(caches.model(MODEL), "The dog runs.", "Le chien court.")
+
+    def stop():
+        raise KeyboardInterrupt
+
+    testing.advance(stop)  # reading the text is one stage, and hears nothing
+    for done in range(1, STAGES):
+        with pytest.raises(KeyboardInterrupt):
+            testing.advance(stop)
+        assert testing.done == done
+        testing.advance()
+    assert testing.finished and testing.tests.tested.sums["preserved uniform all"][1] > 2

@@ -122,3 +122,17 @@ def test_what_does_not_attend_stays_behind():
     session = {"page": SENTENCE, "pair": "en-fr", "text": "a dog", "show": ["fixed-context", "bahdanau"]}
     address = page_change.arrive("inside", session | {"target": "from-fixed-context"})
     assert address["show"] == ["Bahdanau"] and address["target"] == target_title(OWN)
+
+
+def test_learn_opens_at_the_chapter_that_was_left():
+    session = go("learn", SENTENCE, chapter="scores", text="a dog", pair="en-fr")
+    assert "chapter" not in session
+    address = page_change.arrive("learn", session)
+    assert session["chapter"] == "scores" and address["chapter"] == "3. Score functions"
+
+
+def test_the_beam_goes_along_between_pages_of_a_pair_and_waits_while_others_are_open():
+    assert go(SENTENCE, "inside", beam=5, text="a dog", pair="en-fr")["beam"] == 5
+    session = go(SENTENCE, HEADS, beam=5, text="a dog", pair="en-fr")
+    assert "beam" not in session
+    assert page_change.arrive(SENTENCE, session)["beam"] == "beam of 5" and session["beam"] == 5

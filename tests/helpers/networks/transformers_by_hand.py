@@ -43,7 +43,7 @@ def stepwise(model, source, target, mask=None):
 def at_once(model, source, target, mask=None):
     """All tokens in one call, nothing kept: what `stepwise` gives."""
     memory = model.encode(source, mask)
-    logits, _, own, cross = model.decode(memory, memory.state, target)
+    logits, cross, own = model.force(memory, target)
     return logits, list(cross), list(own)
 
 

@@ -1,5 +1,6 @@
 """The study of faithfulness: summaries by hand, its words, and a run on a tiny model."""
 
+import importlib
 import json
 import shutil
 
@@ -7,9 +8,16 @@ import numpy as np
 import pytest
 
 from attnviz.__main__ import main
+from attnviz.data import corpora
 from attnviz.studies import faithfulness
 from attnviz.faithfulness.sentence import QUANTILES
+
+from attnviz.studies.faithfulness.kept import Kept
 from attnviz.studies.faithfulness.measure import summary
+from attnviz.studies.measured_models import StudyConfig
+
+measuring = importlib.import_module("attnviz.studies.faithfulness.measure")
+add = Kept.add
 
 
 def test_a_value_is_over_all_tokens_and_its_interval_over_sentences():
@@ -21,7 +29,8 @@ def test_a_value_is_over_all_tokens_and_its_interval_over_sentences():
 
 
 def test_nothing_measured_is_none():
-    assert summary([(0.0, 0)]) == {"value": None, "low": None, "high": None, "tokens": 0, "quantiles": []}
+    nothing = {"value": None, "low": None, "high": None, "tokens": 0, "sentences": 0, "quantiles": []}
+    assert summary([(0.0, 0)]) == nothing
 
 
 def row(measure, value, mechanism="bahdanau", pair="en-fr"):
@@ -37,19 +46,30 @@ def row(measure, value, mechanism="bahdanau", pair="en-fr"):
     }
 
 
+PARTS = {"changed": 500, "permuted": 200, "erased": 200, "integrated": 50}
+
+
 def test_the_words_have_the_numbers():
     rows = [
         row("preserved uniform function", 0.68),
         row("preserved uniform content", 0.21),
         row("tau integrated", -0.1),
         row("top1 integrated", 0.5),
-        row("preserved uniform other", 1.0, "self-attention", "sst2"),
+        row("preserved every content", 0.15),
+        row("preserved uniform all", 0.4),
+        row("preserved uniform all", 1.0, "self-attention", "sst2"),
     ]
-    results = {"rows": rows, "sentences": 500, "samples": 1000, "pair": "en-fr"}
+    results = {"rows": rows, "parts": PARTS, "samples": 1000, "pair": "en-fr"}
     text = faithfulness.text(results)
-    assert "| en-fr · Bahdanau · additive | uniform | 68 (67–69) | 21 (20–22) | – |" in text
+    assert "500 for changed attention, 200 for 100 permutations each" in text
+    function, content = (text.split(f"**{kind} words**")[1].split("\n\n")[1] for kind in ("Function", "Content"))
+    assert "| en-fr · Bahdanau · additive | 68 (67–69) | –" in function and "sst2" not in function + content
+    assert "| en-fr · Bahdanau · additive | 21 (20–22) | –" in content and "| 15 (14–16) |" in content
     assert "−0.10 (−0.11–−0.09) · 50 (49–51) %" in text
-    assert "| sst2 · Self-attention · classifier | uniform | – | – | 100 (99–101) |" in text
+    assert "| en-fr · Bahdanau · additive | 40 (39–41) |" in text
+    assert "| **sst2 · Self-attention · classifier** | 100 (99–101) | –" in text
+    alone = faithfulness.text(results | {"rows": rows[:-1]})
+    assert "Translation against classification" in text and "Translation against" not in alone
     function, content, agreement, first, erased, kept = faithfulness.panels(results)
     assert [series.name for series in function.series] == ["Bahdanau · additive"]
     assert function.series[0].x == (68,) and content.series[0].x == (21,)
@@ -72,6 +92,7 @@ def test_a_run_on_a_tiny_model(root, data, tmp_path):
     found = {row["measure"]: row for row in results["rows"]}
     assert found["variation median"]["tokens"] > 3 and 0 <= found["variation uniform"]["value"] <= 1
     assert np.isclose(found["tau random"]["value"], found["tau random"]["low"])  # one sentence has no interval
+    assert results["parts"] == {"changed": 1, "permuted": 1, "erased": 1, "integrated": 1}
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert "## Does attention matter?" in text and (folder / "studies/faithfulness.svg").is_file()
 
@@ -79,3 +100,28 @@ def test_a_run_on_a_tiny_model(root, data, tmp_path):
 def test_a_folder_without_models(tmp_path, data, capsys):
     assert main(["study", "faithfulness", "--root", str(tmp_path), "--data", str(data)]) == 2
     assert "has no trained model for the study faithfulness" in capsys.readouterr().err
+
+
+def test_a_run_that_was_stopped_goes_on(root, data, tmp_path, monkeypatch):
+    """Of the file of a finished run a part is cut off, in the middle of a line: the same numbers, and nothing that was
+    kept is measured again."""
+    folder, out = tmp_path / "checkpoints", tmp_path / "out"
+    shutil.copytree(root / "en-fr/bahdanau", folder / "en-fr/bahdanau")
+    shutil.copy(root / "en-fr" / "tokenizer.json", folder / "en-fr")
+    config = StudyConfig(folder, out, corpora.load("en-fr", data), sentences=3, data=data)
+    whole = measuring.measure(config)
+    [path] = (out / "faithfulness").iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:7]) + lines[7][:20])
+    asked = []
+    monkeypatch.setattr(Kept, "add", lambda kept, part, *rest: asked.append(part) or add(kept, part, *rest))
+    assert measuring.measure(config) == whole
+    assert "changed" not in asked and len(asked) == len(lines) - 7
+
+
+def test_weights_of_another_hash_have_a_file_of_their_own(tmp_path):
+    first, second = (Kept(tmp_path, "en-fr/bahdanau", sha256) for sha256 in ("a", "b"))
+    first.add("changed", "A dog.", {"x": (1.0, 2)})
+    second.add("changed", "A dog.", None)
+    assert Kept(tmp_path, "en-fr/bahdanau", "a").sums == {("changed", "A dog."): {"x": (1.0, 2)}}
+    assert Kept(tmp_path, "en-fr/bahdanau", "b").sums == {("changed", "A dog."): None}

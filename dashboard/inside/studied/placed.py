@@ -22,10 +22,10 @@ MEASURES = {
 
 def placed(tested: list[tuple[Column, FaithfulnessTests]]) -> str:
     """A table, HTML: a row a measure, for each model the sentence's value and its percentile; and what it is from."""
-    study_rows = [(column, tests.tested.sums, _study(column)) for column, tests in tested]
+    study_rows = [(column, tests.tested.sums, study(column.model)) for column, tests in tested]
     columns = [name for column, _, _ in study_rows for name in (column.title, "percentile")]
     rows = [
-        (title, [text for _, sums, study in study_rows for text in _cells(sums.get(name), study.get(name, {}))])
+        (title, [text for _, sums, rows in study_rows for text in _cells(sums.get(name), rows.get(name, {}))])
         for name, title in MEASURES.items()
     ]
     caption = "This sentence, and how many per cent of the study’s sentences have a smaller value"
@@ -40,12 +40,12 @@ def _cells(sums: tuple[float, int] | None, row: dict) -> list[str]:
     return [f"{value:.2f}", "–" if place is None else f"{place:.0f}"]
 
 
-def _study(column: Column) -> dict[str, dict]:
+def study(model: str) -> dict[str, dict]:
     """measure -> its row, of the study of this very model; {} when there is none: its weights may be newer."""
     results = caches.study("faithfulness")
     models = {entry.get("weights_sha256") for entry in results.get("models", ())}
-    name = ModelName.parse(column.model)
-    if caches.fingerprint(column.model) not in models:
+    name = ModelName.parse(model)
+    if caches.fingerprint(model) not in models:
         return {}
     return {
         row["measure"]: row
@@ -54,14 +54,20 @@ def _study(column: Column) -> dict[str, dict]:
     }
 
 
+def _counts(study_rows: list) -> str:
+    """`500`, or `200 to 500` where the slower tests have fewer sentences."""
+    counts = {rows[name].get("sentences", "?") for _, _, rows in study_rows for name in MEASURES if name in rows}
+    ends = sorted({min(counts, default="?"), max(counts, default="?")})
+    return " to ".join(html.escape(str(count)) for count in ends)
+
+
 def _source(study_rows: list) -> str:
     """Which study the percentiles are from, or why there are none."""
-    missing = [column.title for column, _, study in study_rows if not study]
+    missing = [column.title for column, _, rows in study_rows if not rows]
     notes = []
     if len(missing) < len(study_rows):
-        study = caches.study("faithfulness")
-        count, command = (html.escape(str(study.get(key, "?"))) for key in ("sentences", "command"))
-        notes.append(f"Percentiles are among {count} test sentences (<code>{command}</code>).")
+        command = html.escape(str(caches.study("faithfulness").get("command", "?")))
+        notes.append(f"Percentiles are among {_counts(study_rows)} test sentences (<code>{command}</code>).")
     if missing:
         notes.append(
             f"No percentile for {html.escape(', '.join(missing))}: the study has not been run on these weights."

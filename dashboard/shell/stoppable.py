@@ -1,0 +1,52 @@
+"""Work of more than a second that says how far it is and ends when the person moves anything."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import streamlit as st
+
+from dashboard.shell import turns
+
+SOON = 1.0  # s without a word
+EVERY = 0.25  # s between two words
+
+
+class Steps:
+    """Called at each step of some work: after SOON it says how many of `count` are done, and how to stop.
+
+    Where the person has moved something on the page, the work ends there, and the page is drawn anew.
+    """
+
+    def __init__(self, words: str, count: int):
+        self._words, self._count, self._done = words, max(1, count), 0
+        self._next, self._bar = time.monotonic() + SOON, None
+
+    def __call__(self) -> None:
+        self._done += 1
+        turns.let_go_if_asked()
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + EVERY
+        self._bar = self._bar or st.empty()
+        share = min(self._done / self._count, 1.0)
+        self._bar.progress(share, f"{self._words}: {share:.0%}. Choose anything else on the page to stop.")
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._bar:
+            self._bar.empty()
+
+
+class Once:
+    """A value that is made once for all who ask. What is stopped while it is made is made by the next who asks."""
+
+    def __init__(self):
+        self._lock, self._value = threading.Lock(), None
+
+    def get(self, make: Callable):
+        """The value, made by `make` where there is none yet. Raises what `make` raises."""
+        with self._lock:
+            if self._value is None:
+                self._value = make()
+            return self._value
