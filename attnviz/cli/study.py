@@ -8,8 +8,8 @@ from attnviz.cli import arguments
 HELP = "measure the trained models: a table and a picture in the README of the checkpoints"
 DESCRIPTION = (
     "Measure the trained models of en-fr. The study writes a section of README.md, a picture and the raw numbers to "
-    "the folder of checkpoints. Models that it trains go to another folder. Stopped at any time, the same command "
-    "continues."
+    "the folder of checkpoints. Models that it trains go to another folder. You can stop it at any time; the same "
+    "command continues."
 )
 STUDIES = (
     "mechanisms",

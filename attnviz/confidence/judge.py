@@ -37,7 +37,7 @@ class Judge:
 
 
 def read_scale(content: object) -> Scale | None:
-    """The scale that a card tells; None when what it tells is no scale."""
+    """The scale on a card; None if the card has no valid scale."""
     try:
         weights = {str(name): float(weight) for name, weight in content["weights"].items()}
         rest = {name: float(content[name]) for name in ("intercept", "unusual", "outside", "usual")}

@@ -1,6 +1,6 @@
 """Shards on a Ray cluster: Ray Data's `map_batches` with an actor that keeps its model loaded.
 
-Ray is an extra, `pip install 'attnviz[ray]'`. The shards of a node that dies are computed again by others: they are
+Ray is an extra, `pip install -e '.[ray]'`. The shards of a node that dies are computed again by others: they are
 written whole or not at all, so none is lost or doubled.
 """
 
@@ -28,7 +28,7 @@ def compute(worker: Worker, shards: Iterable[Shard], workers: int, address: str)
     try:
         import ray
     except ImportError:
-        raise ValueError("--ray needs Ray; install it with: pip install 'attnviz[ray]'") from None
+        raise ValueError("--ray needs Ray; install it with: pip install -e '.[ray]'") from None
     if not ray.is_initialized():
         try:
             ray.init(address, log_to_driver=False)

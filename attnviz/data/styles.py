@@ -1,12 +1,13 @@
-"""How a corpus is written, and so how its text is read: what the tokenizer takes to be the same, and where a word
-begins.
+"""The styles in which a corpus is written. A style says which characters the tokenizer treats as equal, and where a
+word begins.
 
 written     as people write: spaces mean what they say, so that a translation is spaced as in print.
-tokenised   lower-cased, with a space before every word and mark ("don 't you ?"): spaces between them say nothing, so
-            that text as people type it ("Don't you?") reads the same. Chinese and Japanese keep their spaces, which say
+tokenised   lower-cased, with a space before every word and mark ("don 't you ?"): spaces between them are ignored, so
+            typed text ("Don't you?") is read like the corpus. Chinese and Japanese keep their spaces, which say
             where a word begins.
-plain       as tokenised, without accents and with no marks but , ' " ? and !: any other stands for a space. Of texts
-            that were cleaned so ("a must see", not "a must-see."), that text as people type it reads the same.
+plain       as tokenised, without accents and with no marks but , ' " ? and !: any other mark becomes a space. For
+            corpora that were cleaned in this way ("a must see", not "a must-see."): typed text is then read like the
+            corpus.
 symbols     every character is a word.
 
 Everything here ends up in the pair's tokenizer.json; a tokenizer that is loaded has forgotten its style.

@@ -173,7 +173,8 @@ class SubwordTokenizer:
     def _divide(self, text: str) -> tuple[str, Sequence[int]]:
         """The text with a space before every word, and the place in `text` of each of its characters and of its end.
 
-        It is `text` itself when somebody has divided it already, and where there is no knowing how.
+        Returns `text` unchanged if it already has spaces between words, or if the vocabulary has no
+        probabilities.
         """
         if self._divider is None or _DIVIDED.search(text):
             return text, range(len(text) + 1)
@@ -217,7 +218,7 @@ class SubwordTokenizer:
 
 
 def _print(text: str, tokens: list[Token]) -> tuple[str, tuple[Token, ...]]:
-    """A text and its tokens without the spaces that print has not."""
+    """The text and its tokens without spaces between Japanese or Chinese words."""
     hidden = {match.start() for match in _UNPRINTED.finditer(text)}
     shown = "".join(character for place, character in enumerate(text) if place not in hidden)
     places = list(accumulate((place not in hidden for place in range(len(text))), initial=0))

@@ -103,7 +103,7 @@ PARTS: dict[str, Callable[[Sequence[Subject]], Iterator[Sums]]] = {
 def percentile(quantiles: Sequence[float], value: float) -> float | None:
     """How many per cent of a study's sentences have a smaller value, read between its QUANTILES; None without a study.
 
-    Where many sentences have the same value (such as 0 or 1), the middle of their places.
+    If many sentences have the same value (such as 0 or 1), the result is the middle of their percentiles.
     """
     if len(quantiles) != len(QUANTILES):
         return None

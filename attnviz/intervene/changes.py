@@ -213,7 +213,7 @@ class Given(Change):
 
 @dataclass(frozen=True)
 class Stacked(Change):
-    """Several changes in one batch: of each its number of rows, in order. They share the pass that nothing changes."""
+    """Several changes in one batch. Each change has a number of rows, in order; all share one unchanged pass."""
 
     name = "stacked"
     title = "several changes"

@@ -37,7 +37,8 @@ class Models:
 
 
 def answers(models: Models, requests: Sequence[Request]) -> Iterator[tuple[int, Answer]]:
-    """(place, answer) of each request, one group of like requests after the other, the first to come first."""
+    """(place, answer) of each request, in groups of requests that differ only in their texts, in the
+    order of arrival."""
     for places in _groups(requests):
         group = [requests[place] for place in places]
         yield from zip(places, _group(models, group), strict=True)

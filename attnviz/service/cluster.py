@@ -1,6 +1,6 @@
 """The model service as a Ray Serve deployment: replicas on a cluster, each gathers its requests into batches.
 
-Ray is an extra, `pip install 'attnviz[ray]'`. Several page servers share one deployment, which goes on when they end.
+Ray is an extra, `pip install -e '.[ray]'`. Several page servers share one deployment, which goes on when they end.
 https://docs.ray.io/en/latest/serve/advanced-guides/dyn-req-batch.html
 """
 
@@ -33,7 +33,7 @@ try:
     from ray.exceptions import RayError
     from ray.serve.exceptions import RayServeException
 except ImportError:
-    raise ServiceError("ATTNVIZ_RAY needs Ray; install it with: pip install 'attnviz[ray]'") from None
+    raise ServiceError("ATTNVIZ_RAY needs Ray; install it with: pip install -e '.[ray]'") from None
 
 NAME = "attnviz"  # of the application on the cluster
 THREADS = 64  # requests of one page server that are on their way at once

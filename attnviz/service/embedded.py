@@ -155,7 +155,8 @@ class Embedded:
         process.kill()
 
     def _died(self, left: list[_Asked]) -> None:
-        """What was open is asked again, first and alone; not what has had its tries."""
+        """Put unanswered requests back at the head of the queue, to be sent one at a time. Fail those that have used up
+        their tries."""
         self._end()
         self.state = RESTARTING
         reason = (

@@ -36,7 +36,7 @@ class ServiceError(ValueError):
 
 
 class Busy(ServiceError):
-    """So many requests wait that no more are taken."""
+    """The queue of requests is full."""
 
 
 class Service(Protocol):

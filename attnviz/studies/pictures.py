@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from attnviz.figures.theme import LIGHT, Line, lines
 
 INSTALL = (
-    "no picture was drawn because matplotlib is missing; install it (pip install 'attnviz[studies]') and run the study "
+    "no picture was drawn because matplotlib is missing; install it (pip install -e '.[studies]') and run the study "
     "again"
 )
 _DASHES = {

@@ -73,7 +73,7 @@ def of_path(typed: str) -> Given:
     except OSError as error:
         raise SceneError(f"The file {typed[:80]} cannot be read: {error.strerror or 'no such file'}.") from None
     except ValueError:  # a name with a zero byte
-        raise SceneError("Type the name of a file on the left.") from None
+        raise SceneError("Type the name of a file above.") from None
     return _checked(path.name, lambda: records.read(path))
 
 

@@ -159,7 +159,9 @@ def references(
 def _warnings(corpus: Corpus) -> list[str]:
     words = []
     if corpus.done < corpus.total:
-        words.append(f"Stopped: {corpus.done:,} of {corpus.total:,} translations are measured; all below is of these.")
+        words.append(
+            f"Stopped: {corpus.done:,} of {corpus.total:,} translations are measured. Everything below uses only these."
+        )
     given = corpus.given
     if given.cut:
         words.append(f"Of {given.name} only the first {len(given.records) + len(given.problems):,} lines are read.")

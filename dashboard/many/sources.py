@@ -55,7 +55,7 @@ def _pasted(prefix: str) -> Given:
             st.query_params[key] = text
     else:
         st.query_params.pop(key, None)
-        st.caption("So many sentences do not fit into the address: a link opens this page without them.")
+        st.caption("These sentences are too long for the address. A link opens this page without them.")
     return given.of_text(text)
 
 

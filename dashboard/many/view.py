@@ -23,8 +23,8 @@ def show(fields: dict) -> None:
         "Force the given translations",
         key="forced",
         bind="query-params",
-        help="The models are made to write the translation beside each sentence, where there is one. Else each model "
-        "writes its own, greedily.",
+        help="The models are made to write the translation beside each sentence, where there is one. Otherwise each "
+        "model writes its own translation with greedy decoding.",
     )
     choices = ManyChoices(forced=forced, **fields)
     problem = next((each for each in given if isinstance(each, SceneError)), None)

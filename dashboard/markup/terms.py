@@ -26,7 +26,7 @@ TERMS = {
         "G = Σᵢⱼ |αᵢ − αⱼ| / (2 n Σⱼ αⱼ)",
     ),
     "expected position": Term(
-        "The mean place of the tokens that a row looks at, counted from 1.",
+        "The mean position of the tokens, weighted by the row. Positions count from 1.",
         "Σⱼ αⱼ j",
     ),
     "log-probability": Term(
@@ -40,7 +40,7 @@ TERMS = {
     ),
     "piece": Term(
         "Models read and write parts of words from a fixed vocabulary. A frequent word is one piece; a rare one is "
-        "several, and the second begins with · here.",
+        "several. Each piece after the first begins with · here.",
     ),
     "head": Term(
         "A Transformer layer attends several times at once, each time with its own matrices. Each of these is a head, "

@@ -5,7 +5,7 @@ import threading
 
 
 class Full(ValueError):
-    """So many wait that no more are taken."""
+    """The queue is full."""
 
 
 class Ticket:

@@ -25,7 +25,7 @@ def test_attention_is_changed(dashboard):
     expect(page.locator(".st-key-chart-opened .main-svg").first).to_be_visible(timeout=WAIT)
     dashboard.choose("change", "uniform")
     expect(page.locator(".st-key-chart-changed .main-svg").nth(2)).to_be_visible(timeout=WAIT)
-    expect(page.get_by_text("The first text, forced under the change")).to_be_visible()
+    expect(page.get_by_text("The unchanged translation, forced under the change")).to_be_visible()
     page.wait_for_function("location.search.includes('change=uniform')")
 
 

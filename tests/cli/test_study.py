@@ -142,7 +142,7 @@ def test_a_picture_is_not_drawn_without_matplotlib(few, data, capsys, monkeypatc
     monkeypatch.setattr(pictures, "available", lambda: False)
     assert study("order", few, data) == 0
     assert capsys.readouterr().err == (
-        "no picture was drawn because matplotlib is missing; install it (pip install 'attnviz[studies]') and run the "
+        "no picture was drawn because matplotlib is missing; install it (pip install -e '.[studies]') and run the "
         "study again\n"
     )
     text = (few / "README.md").read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ from attnviz.cli import arguments
 
 HELP = "train a model, or resume a run that was stopped"
 DESCRIPTION = (
-    "Train a model and write its checkpoint and card, on the corpora of a pair or on your own sentences. Stopped at "
-    "any time, the same command continues."
+    "Train a model and write its checkpoint and card, on the corpora of a pair or on your own sentences. You can "
+    "stop it at any time; the same command continues the run."
 )
 STYLES = ("written", "tokenised", "plain", "symbols")  # attnviz.data.styles.STYLES, which imports tokenizers
 DEFAULTS = (

@@ -2,7 +2,8 @@
 is done here only.
 
 A config decides what is built, so an error in it is refused. A card only informs: a wrong entry is left out, and the
-model stays on the page.
+model stays on the page. The hashes on a card do more: a model whose files do not match them is refused, as is one whose
+card is no JSON (see checkpoints.py).
 """
 
 import math

@@ -70,7 +70,7 @@ class Luong(Recurrent):
 
 
 class Plain(Luong):
-    """A score without options of its own: a subclass says which (`score`)."""
+    """A Luong decoder whose score has no options of its own. A subclass returns the score from `score`."""
 
     def __init__(
         self,

@@ -203,8 +203,8 @@ class FixedContext(DeepOutput):
 
     c = tanh(V [forward_S; backward_1])     s_0 = tanh(V' c)     c_t = c
 
-    Their encoder reads in one direction, c = tanh(V h_N). Here it is the other mechanisms', and c as wide as Bahdanau's
-    c_t, so that attention is all that differs.
+    Their encoder reads in one direction, c = tanh(V h_N). Here the encoder is bidirectional, as in the other
+    mechanisms, and c has the width of Bahdanau's c_t. So only attention differs.
     """
 
     def __init__(

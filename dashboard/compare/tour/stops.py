@@ -84,8 +84,9 @@ def _sharpness(scene: CompareScene) -> str:
     return (
         f"{sharp.title} is sharper: on average the largest weight of a row is {first}; {blurred.title}: {second}. "
         f"{texts}, "
-        f"with log-probabilities {sharp.trace.log_prob:.2f} and {blurred.trace.log_prob:.2f}. So a sharp map does not "
-        "make a better translation. Bahdanau’s model looks before its decoder makes the new state, Luong’s after it."
+        f"with log-probabilities {sharp.trace.log_prob:.2f} and {blurred.trace.log_prob:.2f}. A sharp map alone does "
+        "not show that a translation is better. Bahdanau’s model looks before its decoder makes the new state, Luong’s "
+        "after it."
     )
 
 
@@ -130,8 +131,7 @@ def _long(scene: CompareScene) -> str:
     chances = [column.trace.log_prob / len(column.trace.log_probs) for column in (attends, squeezed)]
     return (
         f"Without attention these words of the other text are gone: {html.escape(', '.join(missing))}. One vector "
-        "keeps "
-        "roughly what the sentence is about, and loses who does what where. The model is also less sure: "
+        "keeps the topic of the sentence and loses details: who does what, and where. The model is also less sure: "
         "log-probability "
         f"per piece {chances[1]:.2f}, with attention {chances[0]:.2f}. This is why attention was invented."
     )

@@ -23,7 +23,10 @@ def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Beside another model or text", divider="gray")
     model, text = _controls()
     if not model:
-        st.html('<p class="small" role="status">Choose a model above: this one for another text, or another side.</p>')
+        st.html(
+            '<p class="small" role="status">Choose a model above. Choose the same model to compare two texts, or '
+            "another model to compare models.</p>"
+        )
         return
     source = sources.Shipped(model)
     choices = replace(current.choices, source=source, text=text.strip() or current.text, output="")

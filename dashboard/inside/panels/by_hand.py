@@ -9,7 +9,10 @@ from attnviz.intervene import Change, Given
 from dashboard.browser.drag import drag
 from dashboard.inside.scene import InsideScene
 
-_WANTED = "Type numbers from 0 on with commas between them, one for each of the {} source tokens, not all 0."
+_WANTED = (
+    "Type {} numbers separated by commas, one for each source token. None may be below 0, and at least one must be "
+    "above 0."
+)
 
 
 def change(current: InsideScene) -> Change | None:

@@ -53,7 +53,10 @@ def show(current: InsideScene, dark: bool) -> None:
     name, scopes = _controls(current)
     if name == NONE:
         kept.drop("change")
-        st.html('<p class="small" role="status">Choose a change above. The models then decode on from it.</p>')
+        st.html(
+            '<p class="small" role="status">Choose a change above. The models then translate with the changed '
+            "attention.</p>"
+        )
         return
     change = _value(name, current)
     if change is None:

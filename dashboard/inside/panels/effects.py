@@ -57,7 +57,7 @@ def written(column: Column, effect: Effect) -> str:
         f'<h4>{html.escape(column.title)}</h4><p class="what" role="status">{verdict}</p>'
         f'<dl class="versions"><dt>As it is</dt><dd>{texts[0]} <small>{before.log_prob:.2f} nats</small></dd>'
         f"<dt>Under the change</dt><dd>{now} <small>{free.log_prob:.2f} nats</small></dd>"
-        f"<dt>The first text, forced under the change</dt><dd><small>{forced.log_prob:.2f} nats "
+        f"<dt>The unchanged translation, forced under the change</dt><dd><small>{forced.log_prob:.2f} nats "
         f"({forced.log_prob - before.log_prob:+.2f})</small></dd></dl>"
     )
 

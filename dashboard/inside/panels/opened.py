@@ -67,8 +67,8 @@ def step_control(current: InsideScene) -> int:
         )
     if current.differs:
         st.caption(
-            "The models write different texts, so a step is not the same word in each. For the same word, choose shown "
-            "text for all on the left."
+            "The models write different texts, so a step is not the same word in each. To compare the same word, "
+            "choose “One text for all” on the left."
         )
     return st.session_state["step"] - 1
 

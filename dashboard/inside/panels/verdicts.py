@@ -33,8 +33,9 @@ def verdict(column: Column, tests: FaithfulnessTests) -> str:
         f"<b>{html.escape(column.title)}.</b> "
         f"Permuting attention at a step moves its next-token distribution {moved}: median total variation "
         f"{variation:.2f} of at most 1 (the test of {_PERMUTED}). Deleting the source tokens with the largest weights "
-        f"costs {own:.2f} of probability, deleting random ones {chance:.2f} (comprehensiveness, {_ERASED}). Both tests "
-        "give the model unusual inputs. Neither alone explains why it wrote a word."
+        f"lowers the token’s probability by {own:.2f} on average, deleting random tokens by {chance:.2f} "
+        f"(comprehensiveness, {_ERASED}). Both tests give the model unusual inputs. Neither alone explains why it "
+        "wrote a word."
     )
 
 

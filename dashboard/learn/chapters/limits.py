@@ -32,8 +32,9 @@ CHAPTER = Chapter(
         "A weight says how much of a value goes into a mean. It does not say what the model would write without it. "
         "To know that, change the weights and see: below, attention is made uniform at all steps that write function "
         "words (such as <i lang=fr>le</i> or <i lang=fr>dans</i>), and then at those that write content words.",
-        "Jain and Wallace (2019) permuted the attention of classifiers and often changed nothing: attention is not "
-        "explanation, they said. Wiegreffe and Pinter (2019) answered that one explanation need not be the only one.",
+        "Jain and Wallace (2019) permuted the attention of classifiers and often changed nothing. They concluded that "
+        "attention is not explanation. Wiegreffe and Pinter (2019) answered that one explanation need not be the only "
+        "one.",
         "In translation, Moradi et al. (2019) found that content words depend on attention more than function words "
         "do, which a model can often guess from the words before.",
     ),
@@ -43,9 +44,9 @@ CHAPTER = Chapter(
     },
     "A function word stays the same when its row is made uniform. Does it follow that the model did not use attention "
     "there?",
-    "No. It follows that the model <i>can</i> write the word without it, in this sentence. It may have used it all "
-    "the same. The reverse is no proof either: a changed row makes a context that the model never met in training, "
-    "and a word may be lost for that reason alone.",
+    "No. It follows that the model <i>can</i> write the word without it, in this sentence. The model may still "
+    "have used attention. A word that changes is no proof either: a changed row makes a context that the model never "
+    "met in training, and a word may be lost for that reason alone.",
     "inside",
     state("bahdanau", change="uniform", where="at steps of function words"),
     "Try other changes, and the tests below them.",

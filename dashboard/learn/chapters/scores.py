@@ -72,8 +72,8 @@ CHAPTER = Chapter(
         "d": "the width of query and key: how many numbers each has",
     },
     "The dot product has nothing to learn. What must the encoder and the decoder do for it to work?",
-    "They must learn to put query and keys into one space: equally wide, and so that the state that wants to write a "
-    "word points in the direction of the source token that it needs. The general score learns that turn as a matrix "
+    "They must learn one space for queries and keys. Both have the same width, and a query must point in the "
+    "direction of the key that it needs. The general score learns the map between the two spaces, a matrix "
     "W; the additive score learns a small network and needs no equal widths.",
     "inside",
     state(

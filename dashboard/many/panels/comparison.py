@@ -59,8 +59,8 @@ def _pair_lines(a: pd.DataFrame, b: pd.DataFrame) -> bool:
         "Line by line",
         key="paired",
         bind="query-params",
-        help="Line 1 is compared with line 1, and so on: for two versions of the same sentences. The interval is then "
-        "of the differences; else of two independent samples.",
+        help="Line 1 is compared with line 1, and so on: for two versions of the same sentences. On: the interval is "
+        "of the differences of pairs. Off: the two sets are independent samples.",
     )
 
 
@@ -70,8 +70,8 @@ def _words(frame: pd.DataFrame, pair: Versus, paired: bool) -> str:
     how = f"{int(frame['pairs'].max()):,} pairs of sentences" if paired else "two independent samples of sentences"
     return (
         f'<p class="small" role="status">{html.escape(str(pair))}. In brackets: the 95 % interval of 2,000 bootstrap '
-        f"samples of {how} (percentiles). Marked: intervals without 0. With {len(frame)} numbers, one may leave out 0 "
-        "by chance.</p>"
+        f"samples of {how} (percentiles). Marked: intervals without 0. Among {len(frame)} intervals, one may exclude "
+        "0 by chance.</p>"
     )
 
 

@@ -23,7 +23,7 @@ def show(current: ManyScene, dark: bool) -> None:
     lines = current.lines()
     places = st.columns([2, 2, 2, 3])
     choice = {"bind": "query-params"}
-    line = places[0].selectbox("Of", list(lines), key="line", **choice)
+    line = places[0].selectbox("Mechanism", list(lines), key="line", **choice)
     names = list(NUMBERS)
     sort = places[1].selectbox(
         "Sorted by",

@@ -165,7 +165,7 @@ def weights_of(z, row: int) -> list[float]:
 @pytest.mark.parametrize("typed", ["1, 2", "a", "0,0", "-1", "nan", "1e999"])
 def test_weights_that_cannot_be_used_are_asked_for_again(typed):
     app = run(change="by hand: drag the bars", given=typed)
-    assert "Type numbers from 0 on with commas between them" in page(app) and not figures(app, "changed")
+    assert "numbers separated by commas, one for each source token" in page(app) and not figures(app, "changed")
 
 
 def test_a_source_word_replaced():

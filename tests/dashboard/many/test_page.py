@@ -165,7 +165,7 @@ def test_a_text_that_is_too_long_is_left_out_and_said():
 def test_many_pasted_sentences_do_not_go_into_the_address():
     app = run()
     app.text_area(key="lines").set_value("The dog runs.\n" * 200).run()
-    assert "lines" not in app.query_params and "do not fit into the address" in app.caption[0].value
+    assert "lines" not in app.query_params and "too long for the address" in app.caption[0].value
     assert len(scene(app).corpus.frame) == 200
     app.text_area(key="lines").set_value("The dog runs.").run()
     assert app.query_params["lines"] == "The dog runs."
