@@ -46,13 +46,18 @@ def of_difference(first, second, grid) -> list[str]:
     return [f"{names}: {_which(first, grid)}", *texts(first)]
 
 
-def of_statistics(traces: Mapping[str, object]) -> list[str]:
-    """Of statistics by step of several traces of one sentence, each by its name in the picture."""
+def of_trace(name: str, trace) -> list[str]:
+    """Of any other picture of a trace. name : what it shows."""
+    return [f"{name}: {_title(trace.mechanism)} ({trace.model})", *texts(trace)]
+
+
+def of_statistics(traces: Mapping[str, object], what: str = "Attention by step") -> list[str]:
+    """Of statistics of several traces of one sentence, each by its name in the picture. what : they are."""
     listed = list(traces.values())
     models = ", ".join(trace.model for trace in listed)
     targets = [f"{name}: → {_said(trace.translation)}" for name, trace in traces.items() if trace.target]
     same = len({trace.translation for trace in listed}) == 1
-    return [f"Attention by step ({models})", _said(listed[0].text), *(texts(listed[0])[1:] if same else targets)]
+    return [f"{what} ({models})", _said(listed[0].text), *(texts(listed[0])[1:] if same else targets)]
 
 
 def texts(trace) -> list[str]:

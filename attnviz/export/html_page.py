@@ -34,9 +34,10 @@ th {{ white-space: normal; }}
 th:nth-child(-n+3), td:nth-child(-n+3) {{ text-align: left; }}
 """
 _BODY = """{parts}
-<script id="packed" type="text/plain">{plotly}</script>
+<script id="plotly" type="text/plain">{plotly}</script>
+<script id="figures" type="text/plain">{figures}</script>
 <script>
-const drawn = {drawn}, steps = {steps}, saved = {saved};
+let saved;
 function buttons(id) {{ // what is saved says what it is: attnviz/export/heading.py
   function save(chart, format) {{
     const layout = {{...chart.layout, paper_bgcolor: "#ffffff"}}, width = Math.max(chart._fullLayout.width, 720);
@@ -49,14 +50,19 @@ function buttons(id) {{ // what is saved says what it is: attnviz/export/heading
     ({{name: `Save as ${{format.toUpperCase()}}`, icon, click: chart => save(chart, format)}}));
   return {{displaylogo: false, displayModeBar: true, scrollZoom: false, showTips: false, modeBarButtons: [shown]}};
 }}
-async function begin() {{ // plotly.js is packed, a third of its size
-  const bytes = Uint8Array.from(atob(document.getElementById("packed").textContent), letter => letter.charCodeAt(0));
+async function unpack(id) {{ // plotly.js packed is a third of its size, figures are a tenth
+  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), letter => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+}}
+async function begin() {{
   const script = document.createElement("script");
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  script.textContent = await new Response(stream).text();
+  script.textContent = await unpack("plotly");
   document.head.append(script);
-  for (const [id, {{ data, layout }}] of Object.entries(drawn)) await Plotly.newPlot(id, data, layout, buttons(id));
-  for (const [part, {{ main, bars }}] of Object.entries(steps)) follow(part, main, bars);
+  const figures = JSON.parse(await unpack("figures"));
+  saved = figures.saved;
+  for (const [id, {{ data, layout }}] of Object.entries(figures.drawn))
+    await Plotly.newPlot(id, data, layout, buttons(id));
+  for (const [part, {{ main, bars }}] of Object.entries(figures.steps)) follow(part, main, bars);
 }}
 function follow(part, main, bars) {{
   const choose = document.getElementById(part + "choose");
@@ -101,7 +107,8 @@ def page(*traces: Trace, plotly: str | None = None, notes: Mapping[str, Sequence
     are the rows of the cross-attention, or of the self-attention of a model that has no other.
 
     plotly : a plotly.js that draws heatmaps, bars and lines; the whole of it unless given. It is packed, so that a
-    page with the `cartesian` build has under 1 MB. notes : model -> lines of plain text under its translation.
+    page with the `cartesian` build and four models has under 1.5 MB. notes : model -> lines of plain text under its
+    translation.
     """
     if not traces:
         raise ValueError("there must be at least one trace; got none")
@@ -112,12 +119,11 @@ def page(*traces: Trace, plotly: str | None = None, notes: Mapping[str, Sequence
         f'"{part.prefix}":{{"main":"{part.main}","bars":[{",".join(_steps(part))}]}}' for part in parts if part.main
     )
     saved = {f"{part.prefix}{name}": changes for part in parts for name, changes in part.saved.items()}
+    listed = ",".join(f"{json.dumps(name)}:{_json(figure)}" for name, figure in drawn.items())
     body = _BODY.format(
         parts="\n".join(head + part.markup for head, part in zip(heads, parts)),
-        plotly=base64.b64encode(gzip.compress((plotly or get_plotlyjs()).encode(), mtime=0)).decode(),
-        drawn=f"{{{','.join(f'{json.dumps(name)}:{_json(figure)}' for name, figure in drawn.items())}}}",
-        steps=f"{{{steps}}}",
-        saved=_safe(json.dumps(saved)),
+        plotly=_packed(plotly or get_plotlyjs()),
+        figures=_packed(f'{{"drawn":{{{listed}}},"steps":{{{steps}}},"saved":{json.dumps(saved)}}}'),
     )
     colors = palette(False)
     title = f"Attention of {', '.join(trace.model for trace in traces)}"
@@ -153,7 +159,7 @@ def _part(trace: Trace, prefix: str) -> _Part:
 def _steps(part: _Part) -> list[str]:
     """The bars of each step, and what their layouts get when they are saved."""
     return [
-        f'{_json(chart)[:-1]},"saved":{_safe(json.dumps(changes))}}}'
+        f'{_json(chart)[:-1]},"saved":{json.dumps(changes)}}}'
         for chart, changes in zip(part.bars, part.headings, strict=True)
     ]
 
@@ -228,9 +234,9 @@ def _table(frame: pd.DataFrame) -> str:
 
 
 def _json(figure: go.Figure) -> str:
-    """A figure for a script element: nothing in it can end the element."""
-    return _safe(pio.to_json(figure, validate=False))
+    return pio.to_json(figure, validate=False)
 
 
-def _safe(text: str) -> str:
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028")
+def _packed(text: str) -> str:
+    """For a script element: gzip in letters, of which none can end the element."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import tempfile
 import threading
 import webbrowser
@@ -177,7 +178,9 @@ def _scaled(value: Any, factor: float, font: bool = False) -> Any:
 
 
 def _fit_names(axis: dict, height: float) -> None:
-    """Names of rows no larger than their rows."""
+    """Names of rows no larger than their rows; where that would be too small, only every second, third … name."""
     names = len(axis.get("ticktext") or ())
     if names and axis.get("tickfont"):
-        axis["tickfont"]["size"] = max(_LEAST, min(axis["tickfont"]["size"], height / names / _LINE))
+        every = math.ceil(_LEAST * _LINE * names / height)
+        axis["tickvals"], axis["ticktext"] = axis["tickvals"][::every], axis["ticktext"][::every]
+        axis["tickfont"]["size"] = max(_LEAST, min(axis["tickfont"]["size"], every * height / names / _LINE))

@@ -18,6 +18,7 @@ from attnviz.figures.hover import CellTexts
 from attnviz.figures.theme import build, colorscale, layout, note, palette, scale_bar
 from attnviz.figures.wording import describe, difference_words, links_sentence, windows_sentence
 
+DASHED = -0.05  # differences below this carry a dash: in grey the two ends of the scale look the same
 _TOP, _TITLE, _SCALE = 86, 30, 34  # px above the cells for tokens, for a title; below them for the colour scale
 
 
@@ -60,7 +61,8 @@ def difference(
 ) -> Chart:
     """values [queries, keys] = weights of names[0] - weights of names[1]; the scale is -1..1 around 0.
 
-    `grid` gives the tokens (either of the two: they are the same). ValueError if the shapes differ.
+    Cells below DASHED carry a dash, so that a print in grey says the same. `grid` gives the tokens (either of the two:
+    they are the same). ValueError if the shapes differ.
     """
     values = np.asarray(values, dtype=np.float32)
     if values.shape != grid.weights.shape:
@@ -75,8 +77,18 @@ def difference(
         row, column = np.unravel_index(np.nanargmax(np.abs(values)), values.shape)
         query, key = labels.quoted(grid.queries[row]), labels.quoted(grid.keys[column])
         summary += f" Largest: {query} looks at {key}, {difference_words(float(values[row, column]), *names)}."
+    dashed = below(values)
+    if dashed:
+        summary += f" A dash marks what is more in {names[1]}."
     frame = _frame(grid, None, title, dark, True, summary)
+    if dashed:
+        frame["shapes"] = frame.get("shapes", []) + _outlined("more in the second", marks.dashes(dashed), dark)
     return build([cells | _hover(texts, True)], frame)
+
+
+def below(values: np.ndarray) -> list[tuple[int, int]]:
+    """The cells (query, key) of a difference that carry a dash. values : NaN where hidden."""
+    return [(query, key) for query, key in np.argwhere(values < DASHED).tolist()]
 
 
 def _lay_over(frame: dict, grid, links, windows: Sequence[tuple[float, float]], dark: bool) -> None:

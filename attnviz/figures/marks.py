@@ -38,6 +38,11 @@ def squares(cells: Iterable[tuple[int, int]]) -> str:
     )
 
 
+def dashes(cells: Iterable[tuple[int, int]]) -> str:
+    """A dash in the middle of each cell (y, x)."""
+    return "".join(f"M{x - 0.2:.2f},{y}H{x + 0.2:.2f}" for y, x in sorted(cells))
+
+
 def places(windows: Sequence[tuple[float, float]], columns: int) -> str:
     """A diamond at the predicted place (centre, reach) of each row, and a bracket at each end of its window that is on
     the map, which has cells from -0.5 to `columns` - 0.5."""

@@ -260,6 +260,8 @@ export default function ({ data, setTriggerValue }) {
   document.addEventListener("click", copyLink);
   document.addEventListener("click", playOrPause);
   document.addEventListener("click", answerOffer);
+  document.addEventListener("click", turnPage);
+  document.addEventListener("keydown", leaveTable, true);
   for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, close);
   const dark = matchMedia("(prefers-color-scheme: dark)"), later = () => setTimeout(soon, 300);
   dark.addEventListener("change", later);
@@ -270,6 +272,8 @@ export default function ({ data, setTriggerValue }) {
     document.removeEventListener("click", copyLink);
     document.removeEventListener("click", playOrPause);
     document.removeEventListener("click", answerOffer);
+    document.removeEventListener("click", turnPage);
+    document.removeEventListener("keydown", leaveTable, true);
     for (const kind of ["pointerdown", "keydown"]) document.removeEventListener(kind, close);
     dark.removeEventListener("change", later);
   };

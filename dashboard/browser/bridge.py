@@ -12,6 +12,7 @@ FILES = (
     "tour.js",
     "enlarge.js",
     "skip.js",
+    "pages.js",
     "history.js",
 )  # one script: bridge.js calls what is in the others
 _component = st.components.v2.component(

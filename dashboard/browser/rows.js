@@ -48,11 +48,12 @@ function pause() {
   showPlaying();
 }
 
-// Whoever goes to a step, or presses Escape, takes over.
+// Whoever goes to a step, or presses Escape, takes over. Escape also leaves a presentation, where nothing else is open.
 function interrupt({ key, target }) {
   const goes = target.closest?.(".plot, .st-key-step");
   if (goes) state.asked = null;
   if (state.playing && (key === "Escape" || goes)) pause();
+  else if (key === "Escape" && !document.querySelector("dialog[open]")) document.querySelector(".st-key-leave button")?.click();
 }
 
 function showPlaying() {

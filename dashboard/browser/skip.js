@@ -18,3 +18,8 @@ function skipLinks() {
     if (button.hidden !== missing) button.hidden = missing;
   });
 }
+
+// In a table of numbers the arrow keys go from cell to cell. The Tab key leaves it: it would else stop at every cell.
+function leaveTable(event) {
+  if (event.key === "Tab" && event.target.closest?.("[data-testid=stDataFrame]")) event.stopPropagation();
+}

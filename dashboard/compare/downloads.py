@@ -51,19 +51,24 @@ def show(current: CompareScene, dark: bool) -> None:
             key="whole",
             help="Every model with its maps, the bars of each step and its statistics. It opens offline.",
         )
-        with st.popover("One figure as HTML", key="figures", on_change="rerun") as popover:
-            for name in makers(current, dark, cursor) if popover.open else ():
-                st.download_button(
-                    name,
-                    functools.partial(page, current, dark, cursor, name),
-                    f"{export.figure_name(name)}.html",
-                    "text/html",
-                    on_click="ignore",
-                    key=f"html-{export.figure_name(name)}",
-                    type="tertiary",
-                )
         if current.mapped:
+            _figures(current, dark, cursor)
             printing.show(current, cursor)
+
+
+def _figures(current: CompareScene, dark: bool, cursor: Cursor) -> None:
+    """A button that opens a list: each figure as an HTML file."""
+    with st.popover("One figure as HTML", key="figures", on_change="rerun") as popover:
+        for name in makers(current, dark, cursor) if popover.open else ():
+            st.download_button(
+                name,
+                functools.partial(page, current, dark, cursor, name),
+                f"{export.figure_name(name)}.html",
+                "text/html",
+                on_click="ignore",
+                key=f"html-{export.figure_name(name)}",
+                type="tertiary",
+            )
 
 
 def whole_page(current: CompareScene) -> bytes:

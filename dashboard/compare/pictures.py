@@ -64,8 +64,10 @@ def makers(current: CompareScene, dark: bool, cursor: Cursor) -> dict[str, Calla
     for column in current.mapped:
         result[f"Heatmap {column.title}"] = functools.partial(_saved_map, column, dark)
         result[f"Step bars {column.title}"] = functools.partial(_saved_bars, column, cursor, dark)
+    if not current.mapped:
+        return result
     result["Statistics by step"] = functools.partial(_saved_statistics, current, dark)
-    result["Comparison"] = lambda: figures.comparison(current.summary().query("statistic != 'argmax'"), dark=dark)
+    result["Comparison"] = functools.partial(_saved_comparison, current, dark)
     if cursor.difference in current.differences:
         a, b = (current.columns[i] for i in cursor.difference)
         result[f"Difference {a.title} minus {b.title}"] = functools.partial(_saved_difference, a, b, dark)
@@ -87,6 +89,12 @@ def _saved_statistics(current: CompareScene, dark: bool) -> go.Figure:
     traces = {column.title: column.shown for column in current.mapped}
     drawn = figures.by_step(current.frames(), current.keys, references=references(current), dark=dark)
     return heading.above(drawn, heading.of_statistics(traces))
+
+
+def _saved_comparison(current: CompareScene, dark: bool) -> go.Figure:
+    table = figures.comparison(current.summary().query("statistic != 'argmax'"), dark=dark)
+    traces = {column.title: column.shown for column in current.mapped}
+    return heading.above(table, heading.of_statistics(traces, "Mean ± standard deviation over the steps"))
 
 
 def _saved_difference(a: Column, b: Column, dark: bool) -> go.Figure:

@@ -38,7 +38,9 @@ def _map(column: Column, framed: Cursor | None, style):
 def _bars(column: Column, cursor: Cursor, style):
     from attnviz.export import printed
 
-    return printed.of_step(column.shown, column.grid, min(cursor.step, len(column.grid.queries) - 1), style)
+    step = min(cursor.step, len(column.grid.queries) - 1)
+    window = column.windows[step] if column.windows else None
+    return printed.of_step(column.shown, column.grid, step, style, window=window)
 
 
 def _statistics(current: CompareScene, style):

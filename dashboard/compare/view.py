@@ -35,7 +35,7 @@ def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices."""
     if fields["present"]:
         with st.container(key="presenting"):  # style.css hides the sidebar and enlarges the type
-            st.button("Leave the presentation", key="leave", on_click=_leave_presentation, type="tertiary")
+            st.button("Leave the presentation (Esc)", key="leave", on_click=_leave_presentation)
     tour.show()
     _sentence(fields)
 

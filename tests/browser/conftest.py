@@ -1,6 +1,7 @@
 """One server and one Chromium for all browser tests; a page of its own for each."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 import serving
@@ -13,6 +14,9 @@ READY = """n => {
   return charts.length === n && !document.querySelector('[data-stale=true]') && window.__attnviz
     && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning';
 }"""
+
+_AXE = """async () => (await axe.run()).violations.map(
+  (rule) => `${rule.impact} ${rule.id}: ${rule.nodes.map((node) => node.html.slice(0, 120)).join(" ")}`)"""
 
 
 @dataclass
@@ -120,6 +124,18 @@ def _look(page: Page, address: str) -> Dashboard:
     page.on("pageerror", lambda error: dashboard.errors.append(str(error)))
     page.on("request", lambda request: dashboard.errors.append(request.url) if _leaves(request.url) else None)
     return dashboard
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """axe(page): what axe-core finds on a page of whatever impact, each in a line. See vendor/."""
+    script = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+
+    def findings(page: Page) -> list[str]:
+        page.evaluate(script)
+        return page.evaluate(_AXE)
+
+    return findings
 
 
 def _leaves(url: str) -> bool:

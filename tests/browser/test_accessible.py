@@ -4,30 +4,51 @@ with all its panels open, light and dark; the Tab key soon reaches what matters;
 vendor/axe.min.js is that of the npm package axe-core 4.14.1, unchanged; its licence is MPL-2.0.
 """
 
-from pathlib import Path
-
 import pytest
+
+from dashboard.pages import PAGES as PAGES_OF_THE_DASHBOARD
 
 pytestmark = pytest.mark.xdist_group("browser-page")  # one process opens its pages and servers
 
-AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
-FINDINGS = """async () => (await axe.run()).violations.map(
-  (rule) => `${rule.impact} ${rule.id}: ${rule.nodes.map((node) => node.html.slice(0, 120)).join(" ")}`)"""
 REST = """() => document.querySelectorAll('.js-plotly-plot').length > 0 && !document.querySelector('[data-stale=true]')
   && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'
   && [...document.querySelectorAll('[data-testid=stElementContainer]')]
     .every((one) => getComputedStyle(one).opacity === '1')"""
 PAGES = {
-    "first": "/?tour=2&tables=true&show=Bahdanau&show=Luong+local&text=A+dog+runs."
+    "first": "/?tour=3&tables=true&show=Bahdanau&show=Luong+local&text=A+dog+runs."
     "&target=One+text+for+all%3A+Bahdanau%27s",
     "presentation": "/?present=true&show=Bahdanau&text=A+dog+runs.",
     "heads": "/heads?text=A+dog+runs.&tables=true&off=cross+layer+2%2C+head+1",
-    "inside": "/inside?text=A+dog+runs.",
     "many": "/many?show=Bahdanau&show=Luong+general&tables=true",
+    "classifier": "/heads?model=Sentiment+of+a+sentence+%C2%B7+Self-attention&text=A+funny+film.",
+    "inside": "/inside?text=A+dog+runs.&show=Bahdanau&change=uniform&tests=true&tables=true",
     "learn": "/learn",
 }
 SIDEBAR_RIGHT = "document.querySelector('[data-testid=stSidebar]')?.getBoundingClientRect().right ?? 0"
 OPEN = "() => document.querySelectorAll('details').forEach((panel) => { panel.open = true; })"
+
+
+STOP = """() => {
+  const at = document.activeElement, name = at.getAttribute('aria-label') ?? at.textContent.slice(0, 40);
+  return at === document.body ? null : `${[...document.querySelectorAll('*')].indexOf(at)} ${name}`;
+}"""
+SEEN = """() => {
+  const at = document.activeElement, around = [at];
+  let above = at.parentElement;
+  for (let up = 0; above && up < 12; up++, above = above.parentElement) { // a cell of a table is deep in its canvas
+    around.push(above, ...(up < 4 ? above.children : []));
+  }
+  const outlined = (one) => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(one), { width, height } = one.getBoundingClientRect();
+    return outlineStyle === 'solid' && parseFloat(outlineWidth) >= 2 && width > 8 && height > 8;
+  };
+  const marked = around.filter(outlined);
+  at.blur();
+  const left = marked.filter(outlined);
+  at.focus({ preventScroll: true });
+  return marked.length > left.length;
+}"""
+MOST_STOPS = 120
 
 
 @pytest.fixture(scope="module")
@@ -38,53 +59,74 @@ def page(chrome):
     context.close()
 
 
+@pytest.fixture(scope="module", params=PAGES)
+def opened(page, address, request):
+    """A page at rest -> its name and the page; the tests of this fixture follow each other on it."""
+    page.emulate_media(color_scheme="light")
+    page.goto(address + PAGES[request.param], timeout=60_000)
+    at_rest(page)
+    return request.param, page
+
+
 def at_rest(page) -> None:
     for _ in range(2):
         page.wait_for_timeout(150)
         page.wait_for_function(REST, timeout=60_000)
 
 
-def findings(page) -> list[str]:
-    page.evaluate(AXE)
-    return page.evaluate(FINDINGS)
+def test_whatever_the_tab_key_reaches_shows_it(opened):
+    """Every stop has an outline that goes when the focus goes, and no stop comes twice before all were there."""
+    _, page = opened
+    stops, unseen = [], []
+    while len(stops) < MOST_STOPS:
+        page.keyboard.press("Tab")
+        stop = page.evaluate(STOP)
+        if stop is None or stop in stops:
+            break
+        stops.append(stop)
+        if not page.evaluate(SEEN):
+            unseen.append(stop)
+    assert unseen == [] and 5 < len(stops) < MOST_STOPS, (unseen, stops)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing(page, address, name):
-    page.emulate_media(color_scheme="light")
-    page.goto(address + PAGES[name], timeout=60_000)
-    at_rest(page)
-    found = {"as it opens": findings(page)}
+def test_axe_finds_nothing(opened, axe):
+    name, page = opened
+    findings = {"as it opens": axe(page)}
     page.evaluate(OPEN)
+    if name == "heads":
+        page.get_by_role("button", name="Measure each head").click()
+        page.wait_for_selector(".st-key-chart-importance .plot", timeout=60_000)
+        page.wait_for_selector(".st-key-measure button:disabled", timeout=60_000)
     at_rest(page)  # an expander asks the server for what is in it
-    found["opened"] = findings(page)
+    findings["opened"] = axe(page)
     page.emulate_media(color_scheme="dark")
+    page.wait_for_function("window.__attnviz.theme === 'dark'")
     page.wait_for_timeout(500)
     at_rest(page)
     page.evaluate(OPEN)
-    found["opened, dark"] = findings(page)
-    assert not any(found.values()), found
+    findings["opened, dark"] = axe(page)
+    assert not any(findings.values()), findings
 
 
-def test_axe_finds_nothing_in_what_opens_over_the_page(page, address):
+def test_axe_finds_nothing_in_what_opens_over_the_page(page, address, axe):
     page.emulate_media(color_scheme="light")
     page.goto(f"{address}/?show=Bahdanau&text=A+dog+runs.", timeout=60_000)
     at_rest(page)
-    found = {}
+    findings = {}
     for name in ("One figure as HTML", "Pictures for slides and papers"):
         button = page.get_by_role("button", name=name)
         button.click()
         page.wait_for_timeout(700)  # what is old fades, and what opens fades in
         at_rest(page)
-        found[name] = findings(page)
+        findings[name] = axe(page)
         button.click()
     page.get_by_role("button", name="Enlarge heatmap Bahdanau").click()
     page.wait_for_selector("dialog .main-svg")
-    found["enlarged"] = findings(page)
+    findings["enlarged"] = axe(page)
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog", state="detached")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Enlarge heatmap Bahdanau"
-    assert not any(found.values()), found
+    assert not any(findings.values()), findings
 
 
 def test_the_tab_key_soon_reaches_the_sentence_and_the_step(page, address):
@@ -100,7 +142,7 @@ def test_the_tab_key_soon_reaches_the_sentence_and_the_step(page, address):
         assert page.evaluate("target => Boolean(document.activeElement.closest(target))", target), target
 
 
-def test_on_a_phone_the_sidebar_is_closed_and_the_page_links_are_reached(page, address):
+def test_on_a_phone_the_pages_are_reached_with_the_sidebar_closed(page, address):
     page.set_viewport_size({"width": 390, "height": 844})
     for path in ("/?text=A+dog+runs.&show=Bahdanau", "/heads?text=A+dog+runs."):
         page.goto(address + path, timeout=60_000)
@@ -109,7 +151,13 @@ def test_on_a_phone_the_sidebar_is_closed_and_the_page_links_are_reached(page, a
         assert page.evaluate(
             "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth <= m.clientWidth; }"
         )
-    page.get_by_test_id("stExpandSidebarButton").click()
-    page.get_by_role("link", name="One sentence, several models").click()
-    page.wait_for_selector(".st-key-maps")
+    links = page.locator("nav.pages a")
+    assert [link.inner_text() for link in links.all()] == [shown.title for shown in PAGES_OF_THE_DASHBOARD]
+    page.evaluate("window.same = true")
+    links.filter(has_text="Inside a step").click()
+    page.wait_for_selector(".st-key-chart-opened")
+    assert page.evaluate("window.same")  # no new document: the session goes on
+    assert page.locator(".st-key-text input").input_value() == "A dog runs."
+    assert page.evaluate(SIDEBAR_RIGHT) <= 1
     page.set_viewport_size({"width": 1366, "height": 900})
+    links.first.wait_for(state="hidden")  # where there is room, Streamlit has its own

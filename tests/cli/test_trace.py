@@ -2,6 +2,7 @@
 
 import json
 import re
+import xml.etree.ElementTree as ElementTree
 
 import judged
 import pytest
@@ -56,6 +57,57 @@ def test_trace_picture(cli, tmp_path):
         "",
         "python -m attnviz trace: --picture must end in .svg, .pdf, .png; got x.gif\n",
     )
+
+
+def said(path) -> list[str]:
+    """The texts of an SVG."""
+    nodes = ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")
+    return ["".join(node.itertext()).strip() for node in nodes]
+
+
+def test_trace_picture_of_bars(cli, root, tmp_path):
+    trace = attnviz.load("en-fr/luong-local", root).trace(SENTENCE)
+    place = tmp_path / "x.svg"
+    arguments = ("trace", SENTENCE, "--model", "en-fr/luong-local", "--picture", place, "--draw", "bars", "--step")
+    assert cli(*arguments, "2") == (0, "", f"{place} is written\n")
+    assert f"Step 2 of {len(trace.target)}: ‘{trace.target[1].text}’" in said(place)
+    beyond = len(trace.target) + 1
+    message = f"--step must be 1 to {len(trace.target)} for this text; got {beyond}"
+    assert cli(*arguments, str(beyond)) == (2, "", f"python -m attnviz trace: {message}\n")
+
+
+def test_trace_picture_of_two_models(cli, root, tmp_path):
+    first = attnviz.load("en-fr/bahdanau", root).trace(SENTENCE)
+    place = tmp_path / "x.svg"
+    arguments = ("trace", SENTENCE, *MODEL, "--picture", place, "--beside", "en-fr/luong-dot", "--draw")
+    assert cli(*arguments, "difference") == (0, "", f"{place} is written\n")
+    assert "difference of weights; –: more in en-fr/luong-dot" in said(place)
+    assert cli(*arguments, "statistics") == (0, "", f"{place} is written\n")
+    assert {"en-fr/bahdanau", "en-fr/luong-dot", f"→ {first.translation}"} <= set(said(place))  # the same text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--draw", "bars"), "--draw is for a picture; add --picture FILE"),
+        (("--picture", "x.svg", "--step", "2"), "--step is for bars; add --draw bars"),
+        (("--picture", "x.svg", "--draw", "difference"), "--draw difference needs another model; add --beside MODEL"),
+        (
+            ("--picture", "x.svg", "--beside", "en-fr/luong-dot"),
+            "--beside is for a difference or statistics; add --draw difference or --draw statistics",
+        ),
+        (
+            ("--picture", "x.svg", "--draw", "statistics", "--beside", "en-fr/bahdanau"),
+            "--beside must be another model than --model; got en-fr/bahdanau twice",
+        ),
+        (
+            ("--picture", "x.svg", "--draw", "statistics", "--beside", "en-fr/fixed-context"),
+            "en-fr/fixed-context has no attention to show; choose another model for --beside",
+        ),
+    ],
+)
+def test_options_of_pictures_that_do_not_go_together(cli, options, message):
+    assert cli("trace", SENTENCE, *MODEL, *options) == (2, "", f"python -m attnviz trace: {message}\n")
 
 
 def test_trace_json(cli, root, tmp_path):

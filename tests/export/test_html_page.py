@@ -45,6 +45,12 @@ def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path, chrome):
     assert troubles == []
 
 
+def test_long_sentences_of_four_models_are_under_a_megabyte_and_a_half():
+    words = [f"w{place}" for place in range(42)]
+    long = [synthetic.trace(" ".join(words), " ".join(reversed(words)), model=f"en-fr/{name}") for name in "abcd"]
+    assert len(html_page.page(*long, plotly=PLOTLY.read_text(encoding="utf-8"))) < 1_500_000
+
+
 def test_positions_count_from_one():
     page = html_page.page(TRACES[0]).decode()
     frame = stats.of_grid(select.select(TRACES[0]))

@@ -142,22 +142,6 @@ def test_hidden_cells_are_hatched_and_blank_rows_empty():
     assert b"<pattern" in picture(TRACE, grid, "svg")
 
 
-def test_svg_in_a_browser_and_png_are_the_same_picture(chrome):
-    """Two ways to the same pixels: Chromium draws the SVG, matplotlib the PNG."""
-    width = 600
-    png = Image.open(io.BytesIO(picture(TRACE, GRID, "png", "column"))).convert("L")
-    page = chrome.new_page(viewport={"width": width, "height": round(width * png.height / png.width)})
-    svg = picture(TRACE, GRID, "svg", "column").decode()
-    page.set_content(f"<style>body{{margin:0}}svg{{width:100%;height:auto;display:block}}</style>{svg}")
-    drawn = Image.open(io.BytesIO(page.screenshot())).convert("L")
-    coarse = (
-        75,
-        round(75 * png.height / png.width),
-    )  # edges of letters, which the two smooth in their own ways, are lost
-    drawn, png = (np.asarray(image.resize(coarse, Image.BOX), float) for image in (drawn, png))
-    assert np.abs(drawn - png).max() < 50 and np.abs(drawn - png).mean() < 3  # of 255
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

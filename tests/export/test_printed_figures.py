@@ -47,6 +47,15 @@ def test_the_bars_are_as_high_as_the_weights():
     assert axes.get_ylim()[0] == 0
 
 
+def test_bars_of_local_attention_show_the_place_and_the_window():
+    axes = printed.of_step(TRACE, GRID, 1, PAPER, window=(1.25, 2.0)).figure.axes[0]
+    band = next(patch for patch in axes.patches if patch.get_height() == 1 and patch.get_width() == 4)
+    assert (band.get_x(), band.get_x() + band.get_width()) == (-0.75, 3.25)
+    [place] = axes.lines
+    assert list(place.get_xdata()) == [1.25, 1.25] and place.get_linestyle() == ":"
+    assert axes.get_xlim() == (-0.5, len(GRID.keys) - 0.5)  # what lies beyond the axis does not widen it
+
+
 def test_a_difference_names_both_models_and_its_scale():
     sheet = printed.of_difference(TRACE, SECOND, DIFFERENCE, GRID, ("A", "B"), PAPER)
     said = texts(sheet.save("svg"))

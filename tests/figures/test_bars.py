@@ -53,6 +53,16 @@ def test_difference_is_symmetric_around_zero_and_says_who_looks_more(dog):
     assert "‘chien’ looks at ‘dog’, 0.50 more in Luong" in figure.layout.meta["description"]
 
 
+def test_cells_that_are_clearly_negative_carry_a_dash(dog):
+    """In grey the two ends of the scale look the same."""
+    values = np.zeros(dog.weights.shape)
+    values[1, 2], values[2, 0], values[0, 1] = -0.3, -0.04, 0.6
+    figure = figures.difference(values, dog, ("Bahdanau", "Luong"))
+    assert {shape.path for shape in figure.layout.shapes} == {"M1.80,1H2.20"}
+    assert "A dash marks what is more in Luong." in figure.description
+    assert not figures.difference(np.abs(values), dog).layout.shapes
+
+
 def test_difference_refuses_another_shape(dog):
     with pytest.raises(ValueError, match=r"^values must have the grid's shape \(3, 3\); got \(2, 3\)$"):
         figures.difference(np.zeros((2, 3)), dog)

@@ -30,6 +30,12 @@ def test_a_plot_is_no_higher_than_asked_and_names_of_rows_fit():
     )
 
 
+def test_where_names_of_rows_would_be_too_small_some_are_left_out():
+    """3 rows of 8 px have no room for type of 9 px: every second name."""
+    axis = figures.large(figures.heatmap(grids.dog()), 1, most=24).layout.yaxis
+    assert list(axis.tickvals) == [0, 2] and len(axis.ticktext) == 2 and axis.tickfont.size >= 9
+
+
 def test_a_factor_that_is_none_is_refused():
     with pytest.raises(ValueError) as error:
         figures.large(figures.heatmap(grids.dog()), 0)

@@ -5,9 +5,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from attnviz.cli import arguments
+from attnviz.cli.trace import pictures
 from attnviz.storage import atomic
 
-SIZES = ("column", "page", "slide")  # attnviz.export.printed.SIZES, which imports matplotlib
 HELP = "translate or classify one text and show what the model attended to"
 
 
@@ -36,14 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=arguments.place,
         help="write a page with heatmaps, bars and statistics that opens offline",
     )
-    parser.add_argument(
-        "--picture", metavar="FILE", help="write the map for a slide or a paper, to FILE.svg, FILE.pdf or FILE.png"
-    )
-    parser.add_argument("--size", choices=SIZES, help=f"of the picture: {', '.join(SIZES)} (default page)")
-    parser.add_argument(
-        "--font", type=float, metavar="POINTS", help="size of the picture's type (default: of its size)"
-    )
-    parser.add_argument("--dark", action="store_true", help="a dark picture")
+    pictures.add_arguments(parser)
     arguments.add_root(parser)
 
 
@@ -56,6 +49,7 @@ def run(args: Namespace) -> None:
     from attnviz.export import html_page
     from attnviz.trace import files
 
+    pictures.check(args)
     model = open_model(args, huggingface=True)
     trace = _traced(model, args)
     lines = _confidence(model, trace, args)
@@ -64,7 +58,7 @@ def run(args: Namespace) -> None:
     if args.html:
         _write(args.html, html_page.page(trace, notes={trace.model: lines}))
     if args.picture:
-        _write(args.picture, _picture(trace, args))
+        _write(args.picture, pictures.draw(model, trace, args))
     if args.save:
         files.save_trace(trace, args.save)
         _say_written(args.save)
@@ -94,19 +88,6 @@ def _confidence(model, trace, args: Namespace) -> tuple[str, ...]:
         return ()
     judge = Judge.load(model.name, arguments.root_folder(args))
     return judge(trace).lines if judge else ()
-
-
-def _picture(trace, args: Namespace) -> bytes:
-    """The map of the last layer, the mean of its heads: cross-attention where there is any."""
-    from attnviz import select
-    from attnviz.export import printed
-
-    ending = Path(args.picture).suffix.removeprefix(".").lower()
-    if ending not in printed.FORMATS:
-        raise ValueError(f"--picture must end in .{', .'.join(printed.FORMATS)}; got {args.picture}")
-    grid = select.select(trace, trace.maps[0].kind)
-    style = printed.Style(args.size or "page", args.font, args.dark)
-    return printed.of_map(trace, grid, style).save(ending)
 
 
 def _write(path: str, content: bytes) -> None:

@@ -42,8 +42,19 @@ _MARKERS = {
 }
 
 
-def of_step(trace: Trace, grid: Grid, step: int, style: Style = Style()) -> Sheet:
-    """The weights of row `step` (from 0) of a map of `trace`, a bar a key. ValueError if it is no row of the map."""
+def of_step(
+    trace: Trace,
+    grid: Grid,
+    step: int,
+    style: Style = Style(),
+    *,
+    window: tuple[float, float] | None = None,
+) -> Sheet:
+    """The weights of row `step` (from 0) of a map of `trace`, a bar a key. ValueError if it is no row of the map.
+
+    window : of local attention, (centre, reach) in keys from 0: a dotted line at the predicted place, a band over its
+        window; as `figures.step_bars`.
+    """
     check_step(grid, step)
     weights = np.where(grid.visible[step], grid.weights[step], np.nan)
     color = lines([grid.mechanism], style.dark)[grid.mechanism].color
@@ -56,11 +67,21 @@ def of_step(trace: Trace, grid: Grid, step: int, style: Style = Style()) -> Shee
             if weight >= _WRITTEN:
                 axes.text(key, weight, f"{weight:.2f}", ha="center", va="bottom", size=size, color=style.colors.text)
         axes.set(xlim=(-0.5, len(weights) - 0.5), ylim=(0, 1.08))
+        if window:
+            _window(axes, window, style)
         axes.set_yticks([0, 0.5, 1], labels=["0", ".5", "1"])
         label_keys(axes, texts(grid.keys), style)
         _frame(axes, style, f"{grid.sides[1]} (attended to)", "attention weight")
 
     return sheet(heading.of_step(trace, grid, step), style, style.points * (16 + 4 * LEADING), draw)
+
+
+def _window(axes, window: tuple[float, float], style: Style) -> None:
+    """What lies beyond the axis is cut."""
+    centre, reach = window
+    axes.axvspan(centre - reach, centre + reach, color=style.colors.grid, alpha=0.6, zorder=0, linewidth=0)
+    axes.axvline(centre, color=style.colors.text, linestyle=":", linewidth=0.15 * style.points)
+    axes.set_xlim(axes.get_xlim())
 
 
 def of_statistics(

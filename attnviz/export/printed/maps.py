@@ -16,12 +16,12 @@ from attnviz.export.printed.sheet import LEADING, Sheet, Style, label_keys, shee
 from attnviz.export import heading
 from attnviz.figures import labels
 from attnviz.figures.axes import check_step
+from attnviz.figures.maps import below
 from attnviz.figures.theme import Theme
 from attnviz.select import Grid
 from attnviz.trace import Trace
 
 _HIDDEN = "////"  # over cells that a query cannot see
-_NEGATIVE = 0.05  # differences below minus this carry a dash
 
 
 def of_map(
@@ -132,7 +132,7 @@ def _scale(figure: Figure, axes, cells, style: Style, ticks: dict[float, str], n
 
 def _dashes(axes, values: np.ndarray, grid: Grid, colors: Theme) -> None:
     """A dash in each cell that is clearly negative: in grey the two ends of the scale look the same."""
-    for query, key in zip(*np.nonzero(np.where(grid.visible, values, 0) < -_NEGATIVE), strict=True):
+    for query, key in below(np.where(grid.visible, values, np.nan)):
         for color, width in ((colors.page, 2.4), (colors.text, 1.2)):
             axes.plot([key - 0.2, key + 0.2], [query, query], color=color, linewidth=width, solid_capstyle="butt")
 

@@ -16,6 +16,7 @@ from dashboard.choices.options import OWN
 from dashboard.compare.scene import Column, CompareScene
 
 PAIR = "en-fr"
+_CLARK = '<a href="https://aclanthology.org/W19-4828/" target="_blank" rel="noopener">Clark et al. (2019)</a>'
 _MOTARDS = 2  # the step that writes it
 _NOT_CHANGED = {  # what the page shows unless a stop says otherwise, as the session holds it
     "pair": PAIR,
@@ -96,8 +97,7 @@ def _end(scene: CompareScene) -> str:
     mass = column.frame["special_mass"].mean()
     return (
         f"{said} The weights of a row must sum to 1, so a head that has nothing to look for must still put its weight "
-        f"somewhere. Here {mass:.0%} of all weight is on <i>&lt;eos&gt;</i>. Clark et al. (2019) saw the same in "
-        "BERT, and "
+        f"somewhere. Here {mass:.0%} of all weight is on <i>&lt;eos&gt;</i>. {_CLARK} saw the same in BERT, and "
         "found that this weight hardly changes what the model says. Other heads of this layer do look at words: choose "
         "one on the left."
     )

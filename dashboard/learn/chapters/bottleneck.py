@@ -4,6 +4,7 @@ import html
 
 import pandas as pd
 
+from attnviz.export import heading
 from attnviz.figures import heatmap
 from attnviz.figures.studies import by_length
 from attnviz.models.checks import values
@@ -26,7 +27,8 @@ def draw(dark: bool) -> Drawn:
     words = f'<p class="small">{html.escape(LONG)}</p>'
     cells: list[Cell] = [(_both("A short sentence", SHORT), None), (_both("A long sentence", LONG), None)]
     map_words = f"<h4>{attending.title} looks back at the long sentence</h4>{words}"
-    cells.append((map_words, named(heatmap(grid, dark=dark), "attention on a long sentence", dark)))
+    lines = heading.of_map(attending.trace, grid)
+    cells.append((map_words, named(heatmap(grid, dark=dark), "attention on a long sentence", dark, lines=lines)))
     equivalents = tables.grid_table("Weights on the long sentence", grid, attending.languages, grid.weights, ".2f")
     if rows := _study():
         frame = pd.DataFrame(rows)

@@ -1,6 +1,8 @@
 """Chapter 6: heads, with all cross-attention of the Transformer and two of its heads."""
 
+from attnviz.export import heading
 from attnviz.figures import heatmap, overview
+from attnviz.figures.chart import Chart
 from attnviz.select import Grid, select
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
@@ -18,9 +20,10 @@ def draw(dark: bool) -> Drawn:
         '<h4>Every head of the cross-attention</h4><p class="small">A row of small maps for each layer, a column for '
         "each head.</p>"
     )
-    cells: list[Cell] = [(words, named(overview(shown.trace, "cross", dark=dark), "all heads", dark))]
+    lines = heading.of_trace("Every head of the cross-attention", shown.trace)
+    cells: list[Cell] = [(words, named(overview(shown.trace, "cross", dark=dark), "all heads", dark, lines=lines))]
     grids = [select(shown.trace, "cross", layer, head) for layer, head in SHOWN]
-    cells += [(f"<h4>{_name(grid)}</h4>", named(heatmap(grid, dark=dark), _name(grid), dark)) for grid in grids]
+    cells += [(f"<h4>{_name(grid)}</h4>", _map(shown.trace, grid, dark)) for grid in grids]
     equivalents = [
         tables.grid_table(f"Weights of {_name(grid)}", grid, shown.languages, grid.weights, ".2f") for grid in grids
     ]
@@ -36,6 +39,10 @@ def _all_heads(trace: Trace) -> str:
     ]
     columns = [f"head {number}" for number in range(1, len(layers[0]) + 1)]
     return tables.table("The largest weight of a row in each head, mean over the rows", columns, rows)
+
+
+def _map(trace: Trace, grid: Grid, dark: bool) -> Chart:
+    return named(heatmap(grid, dark=dark), _name(grid), dark, lines=heading.of_map(trace, grid))
 
 
 def _name(grid: Grid) -> str:

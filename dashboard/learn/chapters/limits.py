@@ -1,5 +1,6 @@
 """Chapter 8: what attention does not tell, with attention made uniform at function words."""
 
+from attnviz.export import heading
 from attnviz.figures.inside import effect_bars
 from attnviz.intervene import Scope, Uniform
 from dashboard.browser.plot import Cell, named
@@ -19,7 +20,9 @@ def draw(dark: bool) -> Drawn:
     ]
     for kind, outcome in outcomes.items():
         figure = effect_bars(outcome.before.target, outcome.log_prob_changes, outcome.total_variation, dark=dark)
-        cells.append((f"<h4>{KINDS[kind]}: each token, the first text forced</h4>", named(figure, KINDS[kind], dark)))
+        lines = heading.of_trace(f"{KINDS[kind]}, the first text forced", outcome.before)
+        words = f"<h4>{KINDS[kind]}: each token, the first text forced</h4>"
+        cells.append((words, named(figure, KINDS[kind], dark, lines=lines)))
     return Drawn(cells, "".join(effects.table(shown, outcome) for outcome in outcomes.values()))
 
 

@@ -1,6 +1,7 @@
 """Chapter 5: temperature, and why dot products are scaled."""
 
 from attnviz import inside
+from attnviz.export import heading
 from attnviz.figures import labels
 from attnviz.figures.inside import product_spread, score_bars
 from attnviz.inside import Step
@@ -22,7 +23,12 @@ def draw(dark: bool) -> Drawn:
     cells: list[Cell] = [
         (
             f"<h4>Temperature {value:g}: entropy {entropy:.2f} nats</h4>",
-            named(score_bars(step, temperature=value, dark=dark), f"temperature {value:g}", dark),
+            named(
+                score_bars(step, temperature=value, dark=dark),
+                f"temperature {value:g}",
+                dark,
+                lines=heading.of_trace(f"Step {STEP + 1} at temperature {value:g}{shown.place}", shown.trace),
+            ),
         )
         for value, entropy in zip(TEMPERATURES, entropies["entropy_nats"])
     ]

@@ -1,5 +1,6 @@
 """Chapter 3: score functions, with one query through several of them."""
 
+from attnviz.export import heading
 from attnviz.figures.inside import score_bars, score_functions
 from attnviz.figures.inside.other_scores import rows as rows_of
 from attnviz.figures import labels
@@ -22,13 +23,23 @@ def draw(dark: bool) -> Drawn:
     cells = [
         (
             "<h4>Scores become weights (Bahdanau)</h4>",
-            named(score_bars(step, dark=dark), "scores become weights", dark),
+            named(
+                score_bars(step, dark=dark),
+                "scores become weights",
+                dark,
+                lines=heading.of_trace(f"Scores become weights at step {STEP + 1}", shown.trace),
+            ),
         ),
         (
             "<h4>The same query through other score functions</h4>"
             '<p class="small">The first row is the model’s own. The others were not trained with this model: they '
             "compare formulas, not models.</p>",
-            named(score_functions(step, frame, dark=dark), "other score functions", dark),
+            named(
+                score_functions(step, frame, dark=dark),
+                "other score functions",
+                dark,
+                lines=heading.of_trace(f"The query of step {STEP + 1} through other score functions", shown.trace),
+            ),
         ),
     ]
     names, weights = rows_of(step, frame)

@@ -4,6 +4,7 @@ import html
 from dataclasses import dataclass
 
 from attnviz import heads, patterns
+from attnviz.export import heading
 from attnviz.figures import heatmap
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
@@ -59,7 +60,9 @@ def _cell(trace: Trace, name: str, shown: Best, dark: bool) -> Cell:
         f"Score {shown.score:.2f}; uniform attention {shown.chance:.2f}.</p>"
     )
     grid = select(trace, head.kind, head.layer, head.head)
-    return words, named(heatmap(grid, dark=dark), f"pattern {pattern.title}", dark)
+    title, *texts = heading.of_map(trace, grid)
+    lines = [title, f"The head most like the pattern “{pattern.title}”", *texts]
+    return words, named(heatmap(grid, dark=dark), f"pattern {pattern.title}", dark, lines=lines)
 
 
 def _named(head: Head) -> str:

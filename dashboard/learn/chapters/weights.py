@@ -1,5 +1,6 @@
 """Chapter 2: weights and context, with a map and one of its rows."""
 
+from attnviz.export import heading
 from attnviz.figures import heatmap, labels, step_bars
 from attnviz.select import select
 from dashboard.browser.plot import named
@@ -15,10 +16,23 @@ def draw(dark: bool) -> Drawn:
     grid = select(shown.trace)
     token = labels.plain(grid.queries[STEP].text)
     cells = [
-        ("<h4>Every step: a row each</h4>", named(heatmap(grid, STEP, dark=dark), "attention of all steps", dark)),
+        (
+            "<h4>Every step: a row each</h4>",
+            named(
+                heatmap(grid, STEP, dark=dark),
+                "attention of all steps",
+                dark,
+                lines=heading.of_map(shown.trace, grid),
+            ),
+        ),
         (
             f'<h4>One row: the step that writes <span lang="fr">‘{token}’</span></h4>',
-            named(step_bars(grid, STEP, dark=dark), "attention of one step", dark),
+            named(
+                step_bars(grid, STEP, dark=dark),
+                "attention of one step",
+                dark,
+                lines=heading.of_step(shown.trace, grid, STEP),
+            ),
         ),
     ]
     return Drawn(cells, tables.grid_table("Weights, a row a step", grid, shown.languages, grid.weights, ".2f"))

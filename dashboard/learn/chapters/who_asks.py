@@ -1,5 +1,6 @@
 """Chapter 4: who asks, and when: Bahdanau beside Luong on the same words."""
 
+from attnviz.export import heading
 from attnviz.figures import labels
 from attnviz.figures.inside import score_bars
 from dashboard.browser.plot import Cell, named
@@ -26,7 +27,8 @@ def _order(shown: Column) -> Cell:
 
 def _scores(shown: Column, dark: bool) -> Cell:
     figure = score_bars(caches.step(shown, STEP), dark=dark)
-    return f"<h4>{shown.title}, step {STEP + 1}</h4>", named(figure, f"scores {shown.title}", dark)
+    lines = heading.of_trace(f"Scores become weights at step {STEP + 1}", shown.trace)
+    return f"<h4>{shown.title}, step {STEP + 1}</h4>", named(figure, f"scores {shown.title}", dark, lines=lines)
 
 
 def _table(columns: list[Column]) -> str:

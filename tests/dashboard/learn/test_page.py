@@ -60,6 +60,10 @@ def test_each_chapter_has_pictures_words_and_their_equivalents(chapter):
     assert app.subheader[0].value == numbered(chapter.key)
     figures = [json.loads(cell["figure"]) for cell in cells(app) if cell["figure"]]
     assert figures and all(figure["layout"]["meta"]["description"] for figure in figures)
+    for figure in figures:  # a saved picture names its model and the sentence; one of no sentence, what it is
+        heading = figure["layout"]["meta"]["saved"]["title"]["text"]
+        of_a_sentence = "(en-fr/" in heading and "<br>→ " in heading
+        assert of_a_sentence or heading in ("<b>Spread of dot products</b>", "<b>Quality by length</b>")
     shown = words(app)
     assert "Think about it." in shown and "<details" in shown and "Attention is not by itself an explanation." in shown
     assert shown.count("<dt>") == len(chapter.symbols) >= 2 and 'class="numbers"' in shown
