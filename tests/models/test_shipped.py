@@ -50,6 +50,12 @@ BARS = {
     "en-de/luong-general": (36.5, 28),
     "en-de/transformer": (40.5, 32),
 }
+# Of en-ja: BLEU on characters of the Tanaka and of the everyday test, beam of 5, at least; alignment error, at most.
+JAPANESE = {
+    "en-ja/bahdanau": (45, 38, 0.31),
+    "en-ja/luong-general": (43.5, 36.5, 0.28),
+    "en-ja/transformer": (46.5, 38.5, 0.40),
+}
 
 TRANSLATORS = [name for name in attnviz.available() if ModelName.parse(name).task.translates]
 every = pytest.mark.parametrize("name", TRANSLATORS)
@@ -120,16 +126,22 @@ def test_the_card_meets_the_bar(name):
         )
 
 
-@pytest.mark.parametrize("name", [name for name in TRANSLATORS if name.startswith("en-ja/")])
+@pytest.mark.parametrize("name", JAPANESE)
+def test_the_japanese_card_meets_the_bar(name):
+    """Also on the Tanaka sentences that training does not have; the links are far from a diagonal."""
+    card, (tanaka, everyday, error) = load(name).card, JAPANESE[name]
+    for part, bar in (("test_beam_5", tanaka), ("everyday_beam_5", everyday)):
+        assert card["scores"][part]["bleu_char"] >= bar and "tok:char" in card["scores"][part]["bleu_char_signature"]
+    unseen = card["scores"]["test_beam_5"]["unseen"]
+    assert unseen["bleu_char"] >= tanaka - 2 and "tok:none" in unseen["bleu_morphemes_signature"]
+    links = card["alignment"]
+    assert links["best_head"]["error_rate"] <= error < links["diagonal"]["error_rate"] - 0.3
+
+
+@pytest.mark.parametrize("name", JAPANESE)
 def test_japanese_stands_in_another_order_and_typing_does_not_matter(name):
-    """The card scores morphemes and characters, and without the sentences that training has too; the links are far from
-    a diagonal."""
+    """But for the full stop, which a translation has where the sentence has one."""
     model = load(name)
-    for scores in (found := model.card["scores"]["test_beam_5"], found["unseen"]):
-        assert scores["bleu_morphemes"] >= 30 and "tok:none" in scores["bleu_morphemes_signature"]
-        assert scores["bleu_char"] >= 35 and "tok:char" in scores["bleu_char_signature"]
-    links = model.card["alignment"]
-    assert links["best_head"]["error_rate"] + 0.2 < links["diagonal"]["error_rate"]
     said = {
         model.trace(text).translation
         for text in (
@@ -138,7 +150,7 @@ def test_japanese_stands_in_another_order_and_typing_does_not_matter(name):
             "She’s reading  a book in the library.",
         )
     }
-    assert said == {"彼女は図書館で本を読んでいる。"}
+    assert {text.rstrip("。") for text in said} == {"彼女は図書館で本を読んでいる"}
     grid = select.select(model.trace("She is reading a book in the library."), words=True)
     keys = [token.text for token in grid.keys]
     looks = {query.text: keys[row.argmax()] for query, row in zip(grid.queries, grid.weights)}
