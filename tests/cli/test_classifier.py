@@ -84,13 +84,15 @@ def test_files_without_labels(taught, reviews, tmp_path, capsys, lines, problem)
             f"{NAME} is a classifier, and its labels are in --source; ",
         ),
         (
-            ["evaluate", "--model", NAME, "--source", "/dev/null"],
-            "/dev/null must hold at least one sentence with its label; got none",
+            ["evaluate", "--model", NAME, "--source", "empty.txt"],
+            "empty.txt must hold at least one sentence with its label; got none",
         ),
         (["align", "--model", NAME], f"{NAME} is a classifier; only models that translate have word alignments"),
     ],
 )
-def test_what_a_classifier_is_not_for(taught, capsys, command, message):
+def test_what_a_classifier_is_not_for(taught, tmp_path, monkeypatch, capsys, command, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.txt").write_text("")
     more = [] if command[0] == "train" else ["--root", str(taught)]
     assert main([*command, *more]) == 2
     assert capsys.readouterr().err.startswith(f"python -m attnviz {command[0]}: {message}")

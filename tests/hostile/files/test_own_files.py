@@ -75,8 +75,8 @@ def test_a_folder_and_a_device_are_not_replaced(run, tmp_path):
     (tmp_path / "folder").mkdir()
     status, said = run("--json", "folder")
     assert status == 2 and said.endswith("cannot write folder: Is a directory")
-    assert run("--json", "/dev/null")[0] == 0
-    assert not Path("/dev/null").is_file()
+    assert run("--json", "/dev/zero")[0] == 0
+    assert not Path("/dev/zero").is_file()
     status, said = run("--json", "/dev/full")
     assert status == 2 and "No space left on device" in said
 
