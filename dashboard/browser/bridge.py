@@ -23,13 +23,14 @@ _component = st.components.v2.component(
 
 
 def bridge(
-    row: int,
-    steps: int,
-    on_row: Callable[[int], None],
+    row: int = -1,
+    steps: int = 1,
+    on_row: Callable[[int], None] | None = None,
     head: tuple[int, int] | None = None,
     on_head: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Outline the step on the heatmaps; call `on_row` when a heatmap row is clicked; rerun when the theme changes.
+    """Every page calls it once, after its charts: they get their buttons, and another theme runs the page again.
+    On the heatmaps, outline the step, and call `on_row` when a row is clicked.
 
     row : the step, from 0, until the slider of key `step` says otherwise; with one step there is no slider. -1: none.
     head : layer and head, outlined in the pictures of heads, where a click calls `on_head` with the two.
@@ -37,7 +38,7 @@ def bridge(
 
     def row_clicked() -> None:
         picked = st.session_state["bridge"].get("row")
-        if picked is not None:
+        if picked is not None and on_row is not None:
             on_row(int(picked))
 
     def head_clicked() -> None:

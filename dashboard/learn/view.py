@@ -22,7 +22,7 @@ def show(fields: dict) -> None:
     st.html(chapter.exercise())
     _turn(place)
     st.html(terms.caveat())
-    bridge(-1, 1, lambda row: None)
+    bridge()
 
 
 def _pictures(chapter: Chapter, tables: bool, dark: bool) -> None:

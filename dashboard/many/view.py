@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from dashboard.browser.bridge import bridge
 from dashboard.choices.options import model
 from dashboard.many import caches, downloads, progress, scene, sources
 from dashboard.many.given import Given
@@ -48,3 +49,4 @@ def _draw(current: ManyScene, dark: bool) -> None:
         panel.show(current, dark)
     downloads.show(current)
     st.html(terms.caveat())
+    bridge()

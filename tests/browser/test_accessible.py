@@ -100,7 +100,7 @@ def test_axe_finds_nothing(opened, axe):
     at_rest(page)  # an expander asks the server for what is in it
     findings["opened"] = axe(page)
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function("window.__attnviz.theme === 'dark'")
+    page.wait_for_function("window.__attnviz?.theme === 'dark'")
     page.wait_for_timeout(500)
     at_rest(page)
     page.evaluate(OPEN)

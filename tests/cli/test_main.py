@@ -53,8 +53,8 @@ SEE = "see python -m attnviz"
             "evaluate: cannot read /nowhere/a: No such file or directory",
         ),
         (("align", *MODEL, "--gold", "/nowhere/a"), "align: /nowhere/a: No such file or directory"),
-        (("align", *MODEL, "--gold", "/"), "align: /: Is a directory"),
-        (("evaluate", *MODEL, "--source", "/", "--reference", "/"), "evaluate: cannot read /: Is a directory"),
+        (("align", *MODEL, "--gold", "/"), "align: /: not a file but a folder"),
+        (("evaluate", *MODEL, "--source", "/", "--reference", "/"), "evaluate: cannot read /: not a file but a folder"),
     ],
 )
 def test_errors(cli, command, message):
