@@ -27,7 +27,8 @@ LAYERS = {
     "heads": "numpy pandas",
     "rollout": "numpy pandas",
     "across": "numpy pandas",
-    "figures": "numpy pandas plotly",
+    "plotlyjs": "plotly",
+    "figures": "IPython numpy pandas plotly",
     "reading": "numpy",
     "export": "matplotlib numpy pandas plotly",
     "data": "pooch pyarrow tokenizers torch",
@@ -54,7 +55,7 @@ DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files"}
 # Packages and modules that reach no torch, so that they are imported at once.
 LIGHT = (
     "arguments storage trace gold function_words select concentration stats alignment patterns heads rollout across"
-    " figures reading export"
+    " plotlyjs figures reading export"
 ).split()
 LIGHT_MODULES = ("data.limits", "data.readers", "data.records", "data.tasks", "models.names", "models.checkpoint_files")
 LIGHT_MODULES += ("service.request", "service.embedded", "service.frames")

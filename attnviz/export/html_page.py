@@ -1,7 +1,5 @@
 """Traces as one HTML page that opens offline: heatmaps, the bars of a step, statistics by step, and their table."""
 
-import base64
-import gzip
 import html
 import json
 import re
@@ -11,9 +9,8 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
-from plotly.offline import get_plotlyjs
 
-from attnviz import figures, select, stats
+from attnviz import figures, plotlyjs, select, stats
 from attnviz.export import bundle, heading
 from attnviz.figures.chart import Chart
 from attnviz.figures.labels import plain
@@ -50,15 +47,13 @@ function buttons(id) {{ // what is saved says what it is: attnviz/export/heading
     ({{name: `Save as ${{format.toUpperCase()}}`, icon, click: chart => save(chart, format)}}));
   return {{displaylogo: false, displayModeBar: true, scrollZoom: false, showTips: false, modeBarButtons: [shown]}};
 }}
-async function unpack(id) {{ // plotly.js packed is a third of its size, figures are a tenth
-  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), letter => letter.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-}}
+{unpack} // plotly.js packed is a third of its size, figures are a tenth
+const text = id => document.getElementById(id).textContent;
 async function begin() {{
   const script = document.createElement("script");
-  script.textContent = await unpack("plotly");
+  script.textContent = await unpack(text("plotly"));
   document.head.append(script);
-  const figures = JSON.parse(await unpack("figures"));
+  const figures = JSON.parse(await unpack(text("figures")));
   saved = figures.saved;
   for (const [id, {{ data, layout }}] of Object.entries(figures.drawn))
     await Plotly.newPlot(id, data, layout, buttons(id));
@@ -102,13 +97,11 @@ class _Part:
     headings: list[dict]
 
 
-def page(*traces: Trace, plotly: str | None = None, notes: Mapping[str, Sequence[str]] | None = None) -> bytes:
+def page(*traces: Trace, notes: Mapping[str, Sequence[str]] | None = None) -> bytes:
     """The page of one trace or several, UTF-8. Every map is of the last layer of its kind, the mean of its heads; steps
     are the rows of the cross-attention, or of the self-attention of a model that has no other.
 
-    plotly : a plotly.js that draws heatmaps, bars and lines; the whole of it unless given. It is packed, so that a
-    page with the `cartesian` build and four models has under 1.5 MB. notes : model -> lines of plain text under its
-    translation.
+    A page of four models has under 1.5 MB. notes : model -> lines of plain text under its translation.
     """
     if not traces:
         raise ValueError("there must be at least one trace; got none")
@@ -122,8 +115,9 @@ def page(*traces: Trace, plotly: str | None = None, notes: Mapping[str, Sequence
     listed = ",".join(f"{json.dumps(name)}:{_json(figure)}" for name, figure in drawn.items())
     body = _BODY.format(
         parts="\n".join(head + part.markup for head, part in zip(heads, parts)),
-        plotly=_packed(plotly or get_plotlyjs()),
-        figures=_packed(f'{{"drawn":{{{listed}}},"steps":{{{steps}}},"saved":{json.dumps(saved)}}}'),
+        unpack=plotlyjs.UNPACK,
+        plotly=plotlyjs.packed(plotlyjs.source()),
+        figures=plotlyjs.packed(f'{{"drawn":{{{listed}}},"steps":{{{steps}}},"saved":{json.dumps(saved)}}}'),
     )
     colors = palette(False)
     title = f"Attention of {', '.join(trace.model for trace in traces)}"
@@ -235,8 +229,3 @@ def _table(frame: pd.DataFrame) -> str:
 
 def _json(figure: go.Figure) -> str:
     return pio.to_json(figure, validate=False)
-
-
-def _packed(text: str) -> str:
-    """For a script element: gzip in letters, of which none can end the element."""
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()

@@ -7,6 +7,7 @@ import json
 import math
 import tempfile
 import threading
+import uuid
 import webbrowser
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ import numpy as np
 import plotly.graph_objects as go
 import plotly.io as pio
 
+from attnviz import plotlyjs
+
 PATIENCE = 2.0  # seconds that a script is held up for a browser, at most
+_NOTEBOOK = "plotly_mimetype"  # what Plotly chooses in Jupyter
 
 _TYPED = {np.dtype(f"<{kind}"): kind for kind in ("f4", "f8", "i1", "i2", "i4", "u1", "u2", "u4")}  # as in plotly.js
 _FONTS = ("font", "tickfont", "textfont")
@@ -101,6 +105,11 @@ class Chart(go.Figure):
         asked for it, for ever where none does (on a server, say). Here the page is a file that a browser is asked to
         open; its name is printed. renderer, options : as of `plotly.graph_objects.Figure.show`.
         """
+        if renderer is None and pio.renderers.default == _NOTEBOOK:
+            from IPython.display import display
+
+            display(self._repr_mimebundle_(), raw=True)
+            return
         if renderer is not None or pio.renderers.default not in ("browser", ""):
             super().show(renderer, **options)
             return
@@ -113,6 +122,20 @@ class Chart(go.Figure):
         opening = threading.Thread(target=webbrowser.open, args=[Path(file.name).as_uri()], daemon=True)
         opening.start()
         opening.join(PATIENCE)
+
+    def _repr_mimebundle_(self, include=None, exclude=None, **options) -> dict[str, Any]:
+        """What a notebook keeps: Plotly's JSON, which Jupyter draws, and a part of a page that draws itself offline. A
+        notebook that becomes a page shows the latter; Plotly's own figures are lost there."""
+        shown = super()._repr_mimebundle_(include, exclude, **options)
+        if pio.renderers.default == _NOTEBOOK:
+            shown["text/html"] = plotlyjs.part(self.text(), f"attnviz-{uuid.uuid4().hex}")
+        return shown
+
+    def _ipython_display_(self) -> None:
+        if pio.renderers.render_on_display:
+            self.show()
+        else:
+            print(repr(self))
 
     def __reduce__(self):
         """A copy keeps all three."""

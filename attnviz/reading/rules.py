@@ -22,6 +22,8 @@ MOST_ROWS = 0.5  # more than this share of the rows makes "most rows"
 NEARLY_ALL = 0.8  # share of the rows that makes a diagonal
 SHARP = 0.8  # mean of the largest weights of the rows
 BLURRED = 0.6  # mean normalised entropy of the rows
+FAR = 3  # words from its place at which a word has moved, and
+FAR_SHARE = 1 / 3  # this share of the source, whichever is more
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ def special(grid: Grid, unit: str = "word") -> Observation | None:
 def swapped(grid: Grid, unit: str = "word") -> Observation | None:
     """Two words that follow each other in the target look at two that stand the other way round in the source.
 
-    Of several such places, the one whose weaker word looks hardest. Each of the four words must be one word only.
+    Of several such places, first one where the two stand next to each other in the source too, then the one whose
+    smaller weight is the largest. Each of the four words must be one word only.
     """
     if grid.kind != "cross":
         return None
@@ -61,14 +64,28 @@ def swapped(grid: Grid, unit: str = "word") -> Observation | None:
     if not places:
         return None
     first = max(places, key=lambda t: (best[t] - best[t + 1] == 1, largest[t : t + 2].min()))
-    looks = [
-        f"{quoted_word(targets[t])} looks at {quoted_word(sources[best[t]])} ({largest[t]:.2f})"
-        for t in (first, first + 1)
-    ]
+    before, after = (quoted_word(targets[t]) for t in (first, first + 1))
+    seen = [f"looks at {quoted_word(sources[best[t]])} ({largest[t]:.2f})" for t in (first, first + 1)]
     near = best[first] - best[first + 1] == 1
-    end = f"the two {unit}s have changed places" if near else f"the order of the {unit}s differs"
+    end = f"the two {unit}s have changed places" if near else "in the source the two stand in the other order"
     cells = tuple((targets[t].first, sources[best[t]].first) for t in (first, first + 1))
-    return Observation("swapped", f"{looks[0]} and the next {unit}, {looks[1]}: {end}.", cells)
+    return Observation("swapped", f"{before} {seen[0]}, and the next {unit}, {after}, {seen[1]}: {end}.", cells)
+
+
+def moved(grid: Grid, unit: str = "word") -> Observation | None:
+    """The word that looks furthest from its own place (both texts scaled to one length), when that is far."""
+    if grid.kind != "cross":
+        return None
+    targets, sources, weights = on_words(grid)
+    best, largest = weights.argmax(1), weights.max(1)
+    away = np.abs(best - _places(weights.shape)) * (largest >= LEAST)
+    if not len(targets) or away.max() < max(FAR, FAR_SHARE * len(sources)):
+        return None
+    t = int(away.argmax())
+    here, there = f"{unit} {t + 1} of {len(targets)}", f"{unit} {best[t] + 1} of {len(sources)}"
+    looks = f"looks at {quoted_word(sources[best[t]])} ({largest[t]:.2f}), {there} in the source"
+    cells = ((targets[t].first, sources[best[t]].first),)
+    return Observation("moved", f"{quoted_word(targets[t])}, {here}, {looks}: far from its own place.", cells)
 
 
 def reversed_order(grid: Grid, unit: str = "word") -> Observation | None:
@@ -76,7 +93,8 @@ def reversed_order(grid: Grid, unit: str = "word") -> Observation | None:
     share = _near(grid, mirrored=True)
     if share is None or share < NEARLY_ALL:
         return None
-    return Observation("reversed", f"The map is an anti-diagonal: {share:.0%} of the rows look at the mirrored place.")
+    looks = f"{share:.0%} of the {unit}s look at the same place counted from the end, give or take one"
+    return Observation("reversed", f"The map is an anti-diagonal: {looks}.")
 
 
 def diagonal(grid: Grid, unit: str = "word") -> Observation | None:
@@ -84,7 +102,8 @@ def diagonal(grid: Grid, unit: str = "word") -> Observation | None:
     share = _near(grid, mirrored=False)
     if share is None or share < NEARLY_ALL:
         return None
-    return Observation("diagonal", f"The map is nearly a diagonal: {share:.0%} of the {unit}s keep their place.")
+    looks = f"{share:.0%} of the {unit}s look at the same place in the source, give or take one"
+    return Observation("diagonal", f"The map is nearly a diagonal: {looks}.")
 
 
 def neighbour(grid: Grid, unit: str = "word") -> Observation | None:
@@ -114,25 +133,27 @@ def blurred(grid: Grid, unit: str = "word") -> Observation | None:
     mean, positions = _mean(grid, "normalised_entropy"), _mean(grid, "effective_entropy")
     if mean is None or mean < BLURRED:
         return None
-    text = f"Blurred: on average a row spreads its weight as if evenly over {positions:.1f} of {len(grid.keys)} tokens."
+    seen = grid.visible[usable_rows(grid)].sum(1)
+    count = f"{seen[0]} tokens" if (seen == seen[0]).all() else f"the {seen.mean():.1f} tokens that it sees"
+    text = f"Blurred: on average a row spreads its weight as if evenly over {positions:.1f} of {count}."
     return Observation("blurred", text)
 
 
 def strongest(grid: Grid, unit: str = "word") -> Observation | None:
-    """The largest weight of all rows of words."""
-    rows, best = _argmax(grid)
-    if not rows:
+    """The largest weight in the rows of words; punctuation is no word."""
+    looks = [cell for cell in zip(*_argmax(grid)) if any(map(str.isalnum, grid.queries[cell[0]].text))]
+    if not looks:
         return None
-    query, key = max(zip(rows, best), key=lambda cell: grid.weights[cell])
-    looks = (
-        f"{quoted(grid.queries[query])} looks hardest: at {quoted(grid.keys[key])} ({grid.weights[query, key]:.2f})."
-    )
-    return Observation("strongest", looks, ((query, key),))
+    query, key = max(looks, key=lambda cell: grid.weights[cell])
+    puts = f"{quoted(grid.queries[query])} puts the most weight on one token"
+    text = f"Of all {unit}s, {puts}: {grid.weights[query, key]:.2f} on {quoted(grid.keys[key])}."
+    return Observation("strongest", text, ((query, key),))
 
 
 RULES: dict[str, Callable[[Grid, str], Observation | None]] = {
     "special": special,
     "reversed": reversed_order,
+    "moved": moved,
     "swapped": swapped,
     "diagonal": diagonal,
     "neighbour": neighbour,
@@ -163,7 +184,13 @@ def _near(grid: Grid, mirrored: bool) -> float | None:
     count, width = weights.shape
     if count < 4 or width < 4:
         return None
-    places = (np.arange(count) + 0.5) * width / count - 0.5
+    places = _places(weights.shape)
     wanted = width - 1 - places if mirrored else places
     looks = weights.max(1) >= LEAST
     return float((looks & (np.abs(weights.argmax(1) - wanted) <= 1)).mean())
+
+
+def _places(shape: tuple[int, int]) -> np.ndarray:
+    """(T,): where in S source words each of T target words stands, counted from 0, when both texts have one length."""
+    count, width = shape
+    return (np.arange(count) + 0.5) * width / max(count, 1) - 0.5

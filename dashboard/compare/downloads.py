@@ -19,7 +19,6 @@ from dashboard.compare.confidence.caches import judge
 from dashboard.compare.confidence.sign import judgement
 from dashboard.compare.pictures import makers
 from dashboard.compare.scene import CompareScene
-from dashboard.server import index_page
 from dashboard.session import caches, memory
 from dashboard.session.memory import Cursor
 
@@ -75,7 +74,7 @@ def whole_page(current: CompareScene) -> bytes:
     """All models in one HTML file of about 1 MB."""
     shown = [column.shown for column in current.columns]
     notes = {model: judged.lines for model, judged in _judgements(current).items()}
-    return html_page.page(*shown, plotly=index_page.PLOTLY.read_text(encoding="utf-8"), notes=notes)
+    return html_page.page(*shown, notes=notes)
 
 
 def page(current: CompareScene, dark: bool, cursor: Cursor, name: str) -> bytes:

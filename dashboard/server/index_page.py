@@ -2,8 +2,6 @@
 letters where the system has none.
 
 Streamlit loads its own Plotly only with the first `st.plotly_chart`; here it loads while the server reads the models.
-vendor/ holds the `cartesian` build of the plotly.js that the plotly package draws with: a third of the whole in size
-and in the time to start. From https://www.npmjs.com/package/plotly.js-cartesian-dist-min, unchanged, MIT licence.
 """
 
 import base64
@@ -16,10 +14,11 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
 
+from attnviz import plotlyjs
 from attnviz.export import fonts
 from dashboard.pages import PAGES
 
-PLOTLY = Path(__file__).parent / "vendor" / "plotly-cartesian.min.js"
+PLOTLY = plotlyjs.SCRIPT
 INDEX = Path(find_spec("streamlit").origin).parent / "static" / "index.html"
 with PLOTLY.open(encoding="utf-8") as _file:
     VERSION = re.search(r" v([\d.]+)\n", _file.read(200))[1]

@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "helpers"), str(Path(__file__).resolve().parents[2])]
-from serving import ROOT, browser  # noqa: E402
+from serving import browser  # noqa: E402
 
-from attnviz import figures  # noqa: E402
+from attnviz import figures, plotlyjs  # noqa: E402
 from attnviz.select import select  # noqa: E402
 from attnviz.trace import AttentionMap, Token, Trace  # noqa: E402
 
@@ -38,7 +38,6 @@ BERTVIZ_DRAWN = """async () => {
   await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
   return performance.now() - window.__start;
 }"""
-PLOTLY = ROOT / "dashboard" / "server" / "vendor" / "plotly-cartesian.min.js"
 DRAW = """async (text) => {
   window.Plotly ??= window.moduleName;
   const plot = document.getElementById("plot"), start = performance.now();
@@ -136,7 +135,7 @@ def main() -> int:
     with browser() as chrome:
         page = chrome.new_page(viewport={"width": 1000, "height": 900})
         page.set_content("<div id=plot></div>")
-        page.add_script_tag(path=str(PLOTLY))
+        page.add_script_tag(path=plotlyjs.SCRIPT)
         for tokens in (32, 128, 512):
             trace = made(tokens)
             for name, draw in DRAWINGS.items():

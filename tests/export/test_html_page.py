@@ -8,7 +8,6 @@ import synthetic
 
 from attnviz import select, stats
 from attnviz.export import html_page
-from dashboard.server.index_page import PLOTLY
 
 TRACES = [
     synthetic.trace("The black dog", "Le chien noir", model="en-fr/a", seed=1),
@@ -24,7 +23,7 @@ def test_a_page_without_traces_is_refused():
 
 def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path, chrome):
     file, troubles = tmp_path / "page.html", []
-    file.write_bytes(html_page.page(*TRACES, plotly=PLOTLY.read_text(encoding="utf-8")))
+    file.write_bytes(html_page.page(*TRACES))
     assert file.stat().st_size < 1_500_000
     page = chrome.new_context(offline=True).new_page()
     page.on("pageerror", lambda error: troubles.append(str(error)))
@@ -48,7 +47,7 @@ def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path, chrome):
 def test_long_sentences_of_four_models_are_under_a_megabyte_and_a_half():
     words = [f"w{place}" for place in range(42)]
     long = [synthetic.trace(" ".join(words), " ".join(reversed(words)), model=f"en-fr/{name}") for name in "abcd"]
-    assert len(html_page.page(*long, plotly=PLOTLY.read_text(encoding="utf-8"))) < 1_500_000
+    assert len(html_page.page(*long)) < 1_500_000
 
 
 def test_positions_count_from_one():

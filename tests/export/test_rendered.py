@@ -12,9 +12,8 @@ import pytest
 import synthetic
 from PIL import Image
 
-from attnviz import figures, select, stats
+from attnviz import figures, plotlyjs, select, stats
 from attnviz.export import printed
-from dashboard.server.index_page import PLOTLY
 
 FIRST = synthetic.trace("The $5 dog <eos>", "Le chien & noir", heads=2, layers=2)
 SECOND = synthetic.trace("The $5 dog <eos>", "Le chien & noir", seed=7, model="second", heads=2, layers=2)
@@ -64,7 +63,7 @@ def test_cells_have_the_colours_of_the_page(chrome, name):
     on_page = figures.heatmap(GRID) if name == "map" else figures.difference(VALUES, GRID, ("A", "B"))
     page = chrome.new_page(viewport={"width": 500, "height": on_page.layout.height + 20})
     page.set_content("<style>body{margin:0}</style>" + on_page.to_html(include_plotlyjs=False, full_html=False))
-    page.add_script_tag(path=PLOTLY)
+    page.add_script_tag(path=plotlyjs.SCRIPT)
     page.evaluate("figure => Plotly.newPlot(document.querySelector('.plotly-graph-div'), figure)", _plain(on_page))
     places = page.evaluate(CENTRES)
     drawn = np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("RGB"), float)

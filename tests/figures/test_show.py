@@ -60,3 +60,26 @@ def test_another_renderer_is_plotlys_own(script, monkeypatch):
     monkeypatch.setattr(pio, "show", lambda figure, *args, **options: shown.append((figure, args, options)))
     CHART.show("json")
     assert [figure for figure, _, _ in shown] == [CHART] and not list(script.iterdir())
+
+
+def test_a_notebook_keeps_a_chart_that_draws_itself(monkeypatch, chrome, tmp_path):
+    """What Jupyter stores: Plotly's JSON, and for the page that `nbconvert` makes a part that needs nothing else."""
+    monkeypatch.setattr(pio.renderers, "default", "plotly_mimetype")
+    bars = figures.step_bars(select.select(synthetic.trace("The black dog", "Le chien noir")), 0)
+    kept = [chart._repr_mimebundle_() for chart in (CHART, CHART, bars)]
+    assert all(set(each) == {"application/vnd.plotly.v1+json", "text/html"} for each in kept)
+    file = tmp_path / "notebook.html"
+    file.write_text("<!doctype html>" + "".join(each["text/html"] for each in kept), encoding="utf-8")
+    assert file.stat().st_size < 2_500_000
+    page = chrome.new_context(offline=True).new_page()
+    page.goto(file.as_uri())
+    page.wait_for_function("document.querySelectorAll('.js-plotly-plot .main-svg').length >= 3")
+    assert page.locator(".ytick", has_text="chien").count() == 2 and page.locator(".barlayer .point").count()
+    page.close()
+
+
+def test_at_the_end_of_a_cell_a_chart_is_shown(monkeypatch):
+    shown = []
+    monkeypatch.setattr(type(CHART), "show", lambda figure: shown.append(figure))
+    CHART._ipython_display_()
+    assert shown == [CHART]

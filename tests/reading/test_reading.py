@@ -25,7 +25,7 @@ def test_two_words_that_changed_places():
     weights = [[0.9, 0, 0.1, 0], [0.1, 0.1, 0.7, 0.1], [0, 0.86, 0.04, 0.1], [0, 0, 0, 1]]
     seen = rules.swapped(grid(TARGET, SOURCE, weights))
     assert seen.sentence == (
-        "‘herbe’ looks at ‘grass’ (0.70) and the next word, ‘verte’ looks at ‘green’ (0.86): "
+        "‘herbe’ looks at ‘grass’ (0.70), and the next word, ‘verte’, looks at ‘green’ (0.86): "
         "the two words have changed places."
     )
     assert seen.cells == ((1, 2), (2, 1))
@@ -38,14 +38,31 @@ def test_below_the_least_weight_nothing_is_claimed():
 
 def test_words_further_apart_differ_in_order():
     weights = one_hot(0, 2, 0, 3, size=4)
-    assert rules.swapped(grid(TARGET, SOURCE, weights)).sentence.endswith("the order of the words differs.")
+    seen = rules.swapped(grid(TARGET, SOURCE, weights))
+    assert seen.sentence.endswith("in the source the two stand in the other order.")
+
+
+def test_a_verb_at_the_end():
+    """The last of five words looks at the second of five: three places from its own."""
+    five = words("a", "b", "c", "d", "e")
+    seen = rules.moved(grid(five, five, one_hot(0, 2, 3, 4, 1, 5, size=6)))
+    assert seen.sentence == (
+        "‘e’, word 5 of 5, looks at ‘b’ (1.00), word 2 of 5 in the source: far from its own place."
+    )
+    assert seen.cells == ((4, 1),)
+    assert rules.moved(grid(five, five, one_hot(0, 1, 3, 4, 2, 5, size=6))) is None  # two places
+
+
+def test_the_largest_weight_is_that_of_a_word():
+    drawn = grid(words("a", "."), words("a", "."), [[0.4, 0.3, 0.3], [0, 1, 0], [0, 0, 1]])
+    assert "‘a’ puts the most weight on one token: 0.40 on ‘a’" in rules.strongest(drawn).sentence
 
 
 def test_pieces_of_a_word_are_read_as_the_word():
     """Keys gr|een: .3 + .4 is above the least weight, though neither piece is."""
     keys = (Token("gr", 0, 2, word=0), Token("een", 2, 5, word=0), Token("grass", 6, 11, word=1), EOS)
     weights = [[0.1, 0.1, 0.7, 0.1], [0.3, 0.4, 0.2, 0.1], [0, 0, 0, 1]]
-    assert "‘verte’ looks at ‘green’ (0.70)" in rules.swapped(grid(words("herbe", "verte"), keys, weights)).sentence
+    assert "‘verte’, looks at ‘green’ (0.70)" in rules.swapped(grid(words("herbe", "verte"), keys, weights)).sentence
 
 
 def test_punctuation_is_no_word():
@@ -64,7 +81,7 @@ def test_a_diagonal_and_its_mirror_image():
     assert names(grid(FOUR, FOUR, one_hot(0, 1, 2, 3, 4, size=5)))[0] == "diagonal"
     mirrored = grid(FOUR, FOUR, one_hot(3, 2, 1, 0, 4, size=5))
     assert names(mirrored)[0] == "reversed"
-    assert reading.sentence(mirrored).startswith("The map is an anti-diagonal: 100% of the rows")
+    assert reading.sentence(mirrored).startswith("The map is an anti-diagonal: 100% of the words")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +106,23 @@ def test_sharp_and_blurred_exclude_each_other():
     blurred = grid(TARGET, SOURCE, np.full((4, 4), 0.25))
     assert rules.sharp(sharp).sentence == "Sharp: on average 1.00 of a row's weight is on one token."
     assert rules.blurred(sharp) is None and rules.sharp(blurred) is None
-    assert "as if evenly over 4.0 of 4 tokens" in rules.blurred(blurred).sentence
+    assert "as if evenly over 4.0 of 4 tokens." in rules.blurred(blurred).sentence
+
+
+def test_a_row_of_a_decoder_is_blurred_over_what_it_sees():
+    """The first of four rows sees one token and has no choice; the others are uniform over 2, 3 and 4 of them: their
+    mean is 3."""
+    keys = (Token("<bos>", 0, 0, special=True), *words("a", "b", "c"))
+    seen = np.tri(5, dtype=bool)
+    drawn = grid(FOUR, keys, seen / seen.sum(1, keepdims=True), kind="decoder", visible=seen)
+    assert "as if evenly over 3.0 of the 3.0 tokens that it sees." in rules.blurred(drawn).sentence
+
+
+def test_the_largest_weight_of_all_words():
+    weights = [[0.4, 0.3, 0.3, 0], [0.3, 0.3, 0.2, 0.2], [0.2, 0.45, 0.15, 0.2], [0, 0, 0, 1]]
+    seen = rules.strongest(grid(TARGET, SOURCE, weights))
+    assert seen.sentence == "Of all words, ‘verte’ puts the most weight on one token: 0.45 on ‘green’."
+    assert seen.cells == ((2, 1),)
 
 
 def test_without_weights_nothing_is_said():
@@ -138,5 +171,5 @@ def test_letters_are_not_called_words():
     drawn = grid(FOUR, FOUR, one_hot(4, 4, 4, 3, 4, size=5))
     assert rules.special(drawn, "letter").sentence.endswith("they look at no letter in particular.")
     swapped = rules.swapped(grid(FOUR, FOUR, one_hot(1, 0, 2, 3, 4, size=5)), "letter").sentence
-    assert "and the next letter, " in swapped and swapped.endswith("the two letters have changed places.")
+    assert "and the next letter, ‘b’, looks at" in swapped and swapped.endswith("the two letters have changed places.")
     assert "word" not in reading.sentence(drawn, "letter")

@@ -3,20 +3,18 @@
 import base64
 import io
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import synthetic
 from PIL import Image
 
-from attnviz import figures, heads
+from attnviz import figures, heads, plotlyjs
 from attnviz.figures.by_head.overview import arranged
 from attnviz.figures.theme import CLEAR, DARK, LIGHT
 from attnviz.heads import Head
 from attnviz.trace import AttentionMap
 
-PLOTLY = Path(__file__).resolve().parents[3] / "dashboard" / "server" / "vendor" / "plotly-cartesian.min.js"
 DRAW = """async (text) => {
     const { data, layout } = JSON.parse(text), plot = document.getElementById("plot");
     window.Plotly ??= window.moduleName;
@@ -177,7 +175,7 @@ def test_the_pointer_and_a_click_find_the_head_under_the_picture(chrome, trace, 
     page = chrome.new_page(viewport={"width": 700, "height": 600})
     try:
         page.set_content("<div id=plot></div>")
-        page.add_script_tag(path=str(PLOTLY))
+        page.add_script_tag(path=plotlyjs.SCRIPT)
         for ask in ({}, {"order": "gini"}, {"color": "next"}):  # nothing is next in a decoder: no frame has a colour
             figure = figures.overview(trace, "decoder", table, **ask)
             page.evaluate(DRAW, figure.to_json())
