@@ -105,15 +105,16 @@ class Permuted(Change):
 
     name = "permuted"
     title = "permuted"
-
     seed: int = 0
 
     def __call__(self, weights, visible, place):
         drawn = torch.Generator().manual_seed(hash((self.seed, *place)) & (2**63 - 1))
         chance = torch.rand(weights.shape, generator=drawn).masked_fill(~visible, torch.inf)
-        shuffled = chance.argsort(-1)  # visible tokens in a random order, then the hidden ones
+        moved = weights.gather(-1, chance.argsort(-1))  # visible tokens in a random order, then the hidden ones
+        if visible.all():  # most often, and a second sort takes as long as the first
+            return moved
         ordered = (~visible).to(torch.uint8).argsort(dim=-1, stable=True)  # the same in their own order
-        return torch.empty_like(weights).scatter_(-1, ordered, weights.gather(-1, shuffled))
+        return torch.empty_like(weights).scatter_(-1, ordered, moved)
 
     def __str__(self) -> str:
         return f"{self.name}:{self.seed}"
@@ -137,7 +138,6 @@ class Temperature(Change):
     """The softmax of the scores divided by `value`: above 1 the weights are flatter, below 1 sharper."""
 
     name = "temperature"
-
     value: float
 
     def __post_init__(self):

@@ -70,11 +70,11 @@ def effects_together(
     waiting: list[tuple[int, DecoderStep, Tensor]] = []
     tokens = pad([[BOS, *target[:-1]] for target in targets]).unbind(1)
     for step, token in enumerate(tokens):
-        plain = network.step(memory, state, token)
+        plain = network.step(memory, state, token, project=False)
         reweighs = scopes.reweighs(network, change, scope, step)
         with OneDNN():  # a wide batch: the products take less than half the time
             changed = network.step(wide, widened(state, rows), widened(token, rows), reweighs, project=False)
-        waiting.append((step, plain, changed.logits))
+        waiting.append((step, plain, torch.cat([plain.logits, changed.logits])))
         state = plain.state
         if len(waiting) == TOGETHER or step == len(tokens) - 1:
             yield from _projected(network, waiting, rows)
@@ -82,12 +82,13 @@ def effects_together(
 
 
 def _projected(network: nn.Module, waiting: list[tuple[int, DecoderStep, Tensor]], rows: int) -> Iterator[StepEffect]:
-    """The effects of some steps: number, step as it is, and what the changed logits are read from. The output matrix is
-    by far the largest; it is laid out for the product once for all these steps."""
+    """The effects of some steps: number, step as it is, and what logits are read from, first those as they are and then
+    the changed ones. The output matrix is by far the largest; it is laid out for the product once for all these."""
     with OneDNN():
-        logits = network.logits(torch.cat([readout for _, _, readout in waiting])).split(len(waiting[0][2]))
-    for (step, plain, _), changed in zip(waiting, logits):
-        yield StepEffect(step, plain.cross, plain.logits, changed.unflatten(0, (rows, -1)))
+        logits = network.logits(torch.cat([readouts for _, _, readouts in waiting])).split(len(waiting[0][2]))
+    for (step, unchanged, _), each in zip(waiting, logits):
+        both = each.unflatten(0, (rows + 1, -1))
+        yield StepEffect(step, unchanged.cross, both[0], both[1:])
 
 
 @torch.inference_mode()

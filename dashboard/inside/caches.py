@@ -1,6 +1,8 @@
 """What the page of one step keeps between reruns, as session/caches.py does: values that cannot change, shared by all
 sessions."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dashboard.session import caches as models
@@ -43,9 +45,15 @@ def testing(column):
     return _testing(models.key(column.model), column.text, column.target)
 
 
-def integrated(column, step: int):
-    """Integrated gradients of one target token (`attnviz.faithfulness.Integrated`), once its text is tested."""
-    return _integrated(models.key(column.model), column.text, column.target, step, column)
+def integrated(column, on_step=lambda: None):
+    """Integrated gradients of all target tokens (`attnviz.faithfulness.Integrated`), once their text is tested.
+    on_step : of the subject."""
+    from attnviz import faithfulness
+
+    subject = replace(testing(column).tests.subject, on_step=on_step)
+    return _integrated(models.key(column.model), column.text, column.target).get(
+        lambda: faithfulness.integrated_gradients(subject)
+    )
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
@@ -74,8 +82,6 @@ def _testing(key: tuple, text: str, target: str | None):
     return faithfulness.RunningTests(models.model(key[0]), text, target)
 
 
-@st.cache_resource(show_spinner=False, max_entries=256)
-def _integrated(key: tuple, text: str, target: str | None, step: int, _column):
-    from attnviz import faithfulness
-
-    return faithfulness.integrated_gradients(testing(_column).tests.subject, [step])
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _integrated(key: tuple, text: str, target: str | None) -> Once:
+    return Once()

@@ -3,12 +3,13 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestType
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequestType
 
 from attnviz.service.request import RESTARTING, STARTING
 from dashboard.session import caches
@@ -114,4 +115,16 @@ def let_go_if_asked() -> None:
     if context and context.script_requests and context.script_requests._state == ScriptRequestType.RERUN:
         request = context.script_requests.on_scriptrunner_ready()
         if request.type == ScriptRequestType.RERUN:  # and not, meanwhile, a stop
-            raise RerunException(request.rerun_data)
+            raise RerunException(with_interrupted(request.rerun_data, context.fragment_ids_this_run))
+
+
+def with_interrupted(asked: RerunData, running: Sequence[str] | None) -> RerunData:
+    """The run that was asked for, together with the one that it ends: what that had still to draw would be missing.
+
+    running : fragments of the run that ends; None of a run of the whole page.
+    """
+    if not asked.fragment_id_queue:
+        return asked
+    if not running:
+        return replace(asked, fragment_id=None, fragment_id_queue=[], is_fragment_scoped_rerun=False)
+    return replace(asked, fragment_id_queue=list(dict.fromkeys([*running, *asked.fragment_id_queue])))

@@ -9,6 +9,9 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.xdist_group("browser-inside")  # one process opens its pages and servers
 WAIT = 60_000  # ms, on a busy machine
 ONE = "show=Bahdanau"  # one model: quicker
+LONG = (
+    "A+young+woman+in+a+red+dress+sits+on+a+bench+and+reads+a+book+while+two+small+dogs+sleep+in+the+shade+of+a+tree."
+)
 
 
 def test_the_step_of_the_first_page_is_one_click_away(dashboard):
@@ -87,3 +90,27 @@ def test_the_tests_show_progress_and_results(dashboard):
     expect(page.locator(".st-key-chart-tests .main-svg").nth(3)).to_be_visible(timeout=WAIT)
     page.locator(".st-key-tests label").click()
     expect(page.get_by_text("Permuting attention at a step moves")).to_have_count(0, timeout=WAIT)
+
+
+def test_tests_are_stopped_while_they_run(dashboard):
+    """The page below them is there afterwards."""
+    page = dashboard.page
+    page.goto(f"{dashboard.address}/inside?tests=true&text={LONG}&show=Bahdanau&show=Transformer")
+    progress = page.get_by_text("Switch the tests off to stop.")
+    expect(progress).to_be_visible(timeout=WAIT)
+    page.locator(".st-key-tests label").click()
+    expect(progress).to_have_count(0, timeout=WAIT)
+    page.wait_for_function("!location.search.includes('tests=')", timeout=WAIT)
+    expect(page.get_by_role("heading", name="Download")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("Permuting attention at a step moves")).to_have_count(0)
+
+
+def test_integrated_gradients_are_stopped_while_they_run(dashboard):
+    page = dashboard.page
+    page.goto(f"{dashboard.address}/inside?tests=true&method=integrated+gradients&text={LONG}&{ONE}")
+    progress = page.get_by_text("Choose anything else on the page to stop.")
+    expect(progress).to_be_visible(timeout=WAIT)
+    page.get_by_role("radio", name="leave one out").or_(page.get_by_role("button", name="leave one out")).first.click()
+    expect(page.locator(".st-key-chart-tests h4", has_text="Bahdanau: leave one out")).to_be_visible(timeout=WAIT)
+    expect(progress).to_have_count(0)
+    expect(page.get_by_role("heading", name="Download")).to_be_visible(timeout=WAIT)

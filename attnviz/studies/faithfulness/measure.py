@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from attnviz import faithfulness, loading
 from attnviz.data import corpora
-from attnviz.faithfulness.sentence import CHANGED, INTEGRATED, PARTS, QUANTILES
+from attnviz.faithfulness.sentence import CHANGED, PARTS, QUANTILES
 from attnviz.mechanisms import find
 from attnviz.models import checkpoints
 from attnviz.models.model import TextError
@@ -20,7 +20,7 @@ from attnviz.studies.faithfulness.kept import Kept
 from attnviz.studies.measured_models import MeasuredModel, StudyConfig, record
 
 SAMPLES = 1000  # of the sentences, with replacement
-SLOW = {"permuted": 100, "erased": 100, INTEGRATED: 20}  # sentences at most, of parts that take longer
+SLOW = {"permuted": 200, "erased": 100}  # sentences at most, of parts that take longer
 BATCH = 32  # sentences translated at once
 
 

@@ -10,15 +10,17 @@ from streamlit.errors import StreamlitAPIException
 
 from dashboard.browser.plot import plots
 from dashboard.inside import caches, kept
-from dashboard.inside.panels import verdicts
-from dashboard.inside.studied import tasks
-from dashboard.inside.studied.placed import placed
-from dashboard.inside.panels.verdicts import GRADIENT, INTEGRATED, LEFT_OUT, Tested
-from dashboard.inside.scene import InsideScene
 from dashboard.inside.faithfulness import STAGES, RunningTests
+from dashboard.inside.scene import InsideScene
+from dashboard.inside.studied import tasks
+from dashboard.inside.studied.placed import Tested, placed
+from dashboard.inside.tested import results, verdicts
+from dashboard.inside.tested.attributed import AT_ONCE, GRADIENT, OFFERED, TITLES, attributed
+from dashboard.inside.tested.results import Results
 from dashboard.markup.text import markdown
 from dashboard.shell import turns
 from dashboard.shell.problems import sentence
+from dashboard.shell.stoppable import Steps
 
 DEBATE = (
     "<b>Attention is not by itself an explanation.</b> "
@@ -44,6 +46,7 @@ def show(current: InsideScene, dark: bool) -> None:
         help="Takes a second or two for each model. Switch it off to stop; what is done so far is kept.",
     ):
         kept.drop("tests")
+        kept.drop("agreement")
         return
     under_way = [(column, caches.testing(column)) for column in current.columns]
     other = tasks.classifier(current.columns[0])
@@ -78,22 +81,36 @@ def _finish(testings: list[RunningTests]) -> None:
 
 def _results(current: InsideScene, tested: list[Tested], of_tasks: str, dark: bool) -> None:
     """of_tasks : the comparison with the classifier, HTML."""
-    for column, tests in tested:
-        st.html(f'<p class="what" role="status">{verdicts.verdict(column, tests)}</p>')
-    st.html(placed(tested))
-    st.html(of_tasks or "<p></p>")
+    above = st.container()
     method = st.segmented_control(
         "Beside attention",
-        [GRADIENT, LEFT_OUT, INTEGRATED],
+        OFFERED,
         default=GRADIENT,
         required=True,
-        format_func=verdicts.METHOD_TITLES.get,
+        format_func=TITLES.get,
         key="method",
         bind="query-params",
+        help="Integrated gradients of all target tokens take a second or two for each model.",
     )
-    cells = verdicts.cells(tested, method, st.session_state["step"] - 1, dark)
-    with st.container(key=f"tested{len(tested)}"):  # style.css: a column for each model
+    shown = _attributed(tested, method)
+    with above:
+        st.html("".join(verdicts.verdict(of.column, of.tests, of.attributed) for of in shown))
+        st.html(f'<p class="small caveat">{verdicts.LIMITS}</p>')
+        st.html(placed(tested))
+        st.html(of_tasks or "<p></p>")
+    cells = results.cells(shown, dark)
+    with st.container(key=f"tested{len(shown)}"):  # style.css: a column for each model
         plots(cells, "tests")
-    st.html(verdicts.tables_of(tested, current.choices.tables))
-    kept.keep("tests", cells, [verdicts.frame(*pair) for pair in tested])
+    st.html(results.tables_of(shown, current.choices.tables))
+    kept.keep("tests", cells, [results.frame(of) for of in shown])
+    kept.keep("agreement", (), [results.by_token(of) for of in shown])
     kept.csv_button("tests")
+
+
+def _attributed(tested: list[Tested], method: str) -> list[Results]:
+    """The tests with the attributions of the chosen method; the page says how far they are."""
+    count = sum(-(-len(tests.subject.target) // AT_ONCE) for _, tests in tested)
+    steps = Steps("Integrated gradients", count)
+    shown = [Results(column, tests, attributed(column, tests, method, steps)) for column, tests in tested]
+    steps.end()
+    return shown

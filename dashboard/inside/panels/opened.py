@@ -76,8 +76,7 @@ def step_control(current: InsideScene) -> int:
 def _is_used_below() -> bool:
     """Does a panel below show something of the chosen step alone?"""
     session = st.session_state
-    changed = session.get("change") and (session.get("where") == "step" or session["change"] == "given")
-    return bool(changed or (session.get("tests") and session.get("method") == "integrated"))
+    return bool(session.get("change") and (session.get("where") == "step" or session["change"] == "given"))
 
 
 def _key(column: Column) -> int:

@@ -9,6 +9,7 @@ from dashboard.inside.faithfulness import FaithfulnessTests
 from dashboard.markup import tables
 from dashboard.session import caches
 
+Tested = tuple[Column, FaithfulnessTests]
 MEASURES = {
     "variation median": "total variation under permuted attention",
     "variation uniform": "total variation under uniform attention",
@@ -20,7 +21,7 @@ MEASURES = {
 }
 
 
-def placed(tested: list[tuple[Column, FaithfulnessTests]]) -> str:
+def placed(tested: list[Tested]) -> str:
     """A table, HTML: a row a measure, for each model the sentence's value and its percentile; and what it is from."""
     study_rows = [(column, tests.tested.sums, study(column.model)) for column, tests in tested]
     columns = [name for column, _, _ in study_rows for name in (column.title, "percentile")]

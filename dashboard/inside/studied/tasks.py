@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from attnviz.models import checkpoint_files
 from dashboard.inside.faithfulness import RunningTests
-from dashboard.inside.studied.placed import study
-from dashboard.inside.panels.verdicts import Tested
+from dashboard.inside.studied.placed import Tested, study
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
 from dashboard.session import catalogue

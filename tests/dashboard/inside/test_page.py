@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
-import tiny
+from inside_app import SCRIPT, cells, described, figures, opened, page, run
 from streamlit.testing.v1 import AppTest
 
 from attnviz.mechanisms import MECHANISMS
@@ -15,59 +15,8 @@ from dashboard.choices.options import title
 from dashboard.inside import downloads
 from dashboard.inside.panels.change import CHANGES, PARTS, WHERE
 
-TEXT = "The black dog runs."
+pytestmark = pytest.mark.usefixtures("here")
 ATTENDING = [name for name in MECHANISMS if MECHANISMS[name].kinds]
-SCRIPT = """import streamlit as st
-from dashboard.inside import sidebar, view
-
-with st.sidebar:
-    chosen = sidebar.show()
-view.show(chosen)
-"""
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    return tiny.write_models(tmp_path_factory.mktemp("one-step"))
-
-
-@pytest.fixture(autouse=True)
-def here(models, monkeypatch):
-    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(models))
-
-
-def opened(**query) -> AppTest:
-    app = AppTest.from_string(SCRIPT, default_timeout=120)
-    for key, value in {"text": TEXT, "show": "Bahdanau", **query}.items():
-        app.query_params[key] = value
-    return app.run()
-
-
-def run(**query) -> AppTest:
-    app = opened(**query)
-    assert not app.exception and not app.error, (app.exception, app.error)
-    return app
-
-
-def cells(app: AppTest, key: str) -> list[dict]:
-    for element in app.get("bidi_component"):
-        if f"chart-{key}" in element.proto.id:
-            return json.loads(element.proto.json)["cells"]
-    return []
-
-
-def figures(app: AppTest, key: str) -> list[dict]:
-    return [json.loads(cell["figure"]) for cell in cells(app, key) if cell["figure"]]
-
-
-def described(app: AppTest, key: str) -> list[str]:
-    return [figure["layout"]["meta"]["description"] for figure in figures(app, key)]
-
-
-def page(app: AppTest) -> str:
-    html = "".join(element.proto.body for element in app.get("html"))
-    charts = [element for element in app.get("bidi_component") if element.proto.component_name == "attnviz_plot"]
-    return html + "".join(cell["words"] for chart in charts for cell in json.loads(chart.proto.json)["cells"])
 
 
 @pytest.mark.parametrize("name", ATTENDING)
@@ -186,30 +135,6 @@ def test_the_same_word_is_no_replacement():
     )
 
 
-def test_the_tests_are_run_when_asked_for():
-    assert not figures(run(), "tests")
-    app = run(tests="true", show=["Bahdanau", "Transformer"], tables="true")
-    words = described(app, "tests")
-    assert len(words) == 8
-    assert words[0].startswith("Total variation of the next-token distribution")
-    assert words[2].startswith("Source tokens erased in the order of ")
-    maps = figures(app, "tests")
-    assert maps[4]["layout"]["xaxis"]["ticktext"] == maps[6]["layout"]["xaxis"]["ticktext"]
-    assert "Permuting attention at a step moves" in page(app) and "Kendall’s τ-b" in page(app)
-    assert "the study has not been run on these weights" in page(app)
-
-
-def test_integrated_gradients_say_how_complete_they_are():
-    app = run(tests="true", method="integrated gradients, this step", step="1")
-    assert "Attributions by integrated gradients" in described(app, "tests")[-1]
-    assert "Completeness error" in page(app)
-
-
-def test_the_debate_is_on_the_page():
-    words = page(run())
-    assert "Attention is not by itself an explanation." in words and words.count("aclanthology.org") == 3
-
-
 def test_the_zip_has_what_is_shown():
     app = run(change="uniform", step="2")
     current, shown = app.session_state["last scene of inside"], app.session_state["kept of inside"]
@@ -239,6 +164,7 @@ def test_every_panel_has_its_numbers_as_a_file():
     app = run(change="uniform", word="2 black", instead="white", tests="true")
     names = {button.proto.id.split("csv-")[-1] for button in app.get("download_button") if "csv-" in button.proto.id}
     assert names == {"step", "change", "replaced", "tests"}
+    assert {"tests", "agreement"} <= set(app.session_state["kept of inside"].parts)
 
 
 def test_the_step_is_that_of_the_beam():

@@ -6,7 +6,7 @@ import pytest
 import synthetic
 
 from attnviz import figures, select
-from attnviz.figures.faithfulness import erasure_curves, saliency, variation_by_weight
+from attnviz.figures.faithfulness import agreement_bars, erasure_curves, saliency, variation_by_weight
 
 
 def test_variation_against_weight():
@@ -55,3 +55,17 @@ def test_curves_are_means_over_target_tokens():
     assert "attention: comprehensiveness 0.45, sufficiency 0.40" in figure.layout.meta["description"]
     with pytest.raises(ValueError, match="^frames must hold at least one order of tokens; got none$"):
         erasure_curves({})
+
+
+def test_agreement_by_token_beside_random_orders():
+    tokens = synthetic.tokens("Le chien")  # and <eos>
+    frame = pd.DataFrame({"tau_b": [0.8, np.nan, -0.1], "top1": [True, False, False]})
+    figure = agreement_bars(tokens, frame, 0.25)
+    assert figure.data[0].y == (0.8, None, -0.1) and figure.data[0].marker.opacity == (1, 0.45, 0.45)
+    assert (figure.layout.shapes[0].y0, figure.layout.shapes[0].y1) == (-0.49, 0.49)
+    assert figure.data[0].hovertext[0] == "‘Le’: τ-b +0.80, same first source token"
+    words = figure.layout.meta["description"]
+    assert "for 3 target tokens: mean +0.35; random orders have 0 ± 0.25 for each. Least: <eos>, -0.10." in words
+    assert words.endswith("The same first source token for 1 of them.")
+    with pytest.raises(ValueError, match="^frame must have one row a token, 3; got 2$"):
+        agreement_bars(tokens, frame[:2], 0.25)

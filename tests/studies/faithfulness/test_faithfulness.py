@@ -46,7 +46,7 @@ def row(measure, value, mechanism="bahdanau", pair="en-fr"):
     }
 
 
-PARTS = {"changed": 500, "permuted": 200, "erased": 200, "integrated": 50}
+PARTS = {"changed": 500, "permuted": 200, "erased": 200, "integrated, one token": 500}
 
 
 def test_the_words_have_the_numbers():
@@ -62,6 +62,7 @@ def test_the_words_have_the_numbers():
     results = {"rows": rows, "parts": PARTS, "samples": 1000, "pair": "en-fr"}
     text = faithfulness.text(results)
     assert "500 for changed attention, 200 for 100 permutations each" in text
+    assert "500 for integrated gradients, of one target token each" in text
     function, content = (text.split(f"**{kind} words**")[1].split("\n\n")[1] for kind in ("Function", "Content"))
     assert "| en-fr · Bahdanau · additive | 68 (67–69) | –" in function and "sst2" not in function + content
     assert "| en-fr · Bahdanau · additive | 21 (20–22) | –" in content and "| 15 (14–16) |" in content
@@ -92,7 +93,7 @@ def test_a_run_on_a_tiny_model(root, data, tmp_path):
     found = {row["measure"]: row for row in results["rows"]}
     assert found["variation median"]["tokens"] > 3 and 0 <= found["variation uniform"]["value"] <= 1
     assert np.isclose(found["tau random"]["value"], found["tau random"]["low"])  # one sentence has no interval
-    assert results["parts"] == {"changed": 1, "permuted": 1, "erased": 1, "integrated": 1}
+    assert results["parts"] == {"changed": 1, "permuted": 1, "erased": 1, "integrated, one token": 1}
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert "## Does attention matter?" in text and (folder / "studies/faithfulness.svg").is_file()
 

@@ -1,0 +1,70 @@
+"""What the tests of attention say of one text, in plain sentences with their baselines, and what they cannot say."""
+
+import html
+
+from attnviz.faithfulness import spread_of_tau
+from attnviz.function_words import CONTENT, FUNCTION
+from dashboard.inside.faithfulness import FaithfulnessTests
+from dashboard.inside.tested.attributed import Attributed
+from dashboard.inside.scene import Column
+
+_PERMUTED = '<a href="https://aclanthology.org/N19-1357/">Jain and Wallace 2019</a>'
+_UNIFORM = '<a href="https://aclanthology.org/D19-1002/">Wiegreffe and Pinter 2019</a>'
+_PRESERVED = '<a href="https://aclanthology.org/D19-5624/">Moradi et al. 2019</a>'
+_ERASED = '<a href="https://aclanthology.org/2020.acl-main.408/">DeYoung et al. 2020</a>'
+LIMITS = (
+    "<b>What these tests cannot show.</b> A changed row of attention and a sentence with deleted tokens are unlike the "
+    "training data, so a word may be lost for that reason alone. A word that stays could be written without that "
+    "attention; it does not follow that the model did without it. Gradients are about small changes and are no ground "
+    "truth. No test here explains by itself why the model wrote a word."
+)
+
+
+def verdict(column: Column, tests: FaithfulnessTests, attributed: Attributed) -> str:
+    """A sentence for each test of a model; HTML."""
+    lines = (_permuted(tests), _preserved(tests), _erased(tests), _agrees(tests, attributed))
+    items = "".join(f"<li>{line}</li>" for line in lines)
+    return f'<div class="verdict" role="status"><b>{html.escape(column.title)}</b><ul>{items}</ul></div>'
+
+
+def _permuted(tests: FaithfulnessTests) -> str:
+    moved, uniform = (tests.tested.variation[name].mean() for name in ("median", "uniform"))
+    return (
+        f"Permuting attention at a step moves its next-token distribution by {moved:.2f} on average, uniform attention "
+        f"by {uniform:.2f} (total variation: 0 is no change, 1 is the most; of 100 permutations the median; "
+        f"{_PERMUTED}, {_UNIFORM})."
+    )
+
+
+def _preserved(tests: FaithfulnessTests) -> str:
+    """By kinds of words, where the language has a list of function words; else of all tokens."""
+    frame = tests.tested.preserved
+    frame = frame[frame["change"] == "uniform"]
+    counts = {kind: rows["preserved"] for kind, rows in frame.groupby("kind") if kind in (FUNCTION, CONTENT)}
+    counts = counts or {"": frame["preserved"]}
+    shares = " and ".join(
+        f"{int(kept.sum())} of {len(kept)} {f'{kind} words' if kind else 'tokens'}"
+        for kind, kept in sorted(counts.items(), reverse=True)
+    )
+    return f"Under uniform attention at their step, {shares} stay the model’s first choice ({_PRESERVED})."
+
+
+def _erased(tests: FaithfulnessTests) -> str:
+    own, chance = (tests.tested.erased[name]["comprehensiveness"].mean() for name in ("attention", "random"))
+    return (
+        "Deleting the source tokens with the largest weights lowers the probability of a token by "
+        f"{own:.2f} on average, deleting random tokens by {chance:.2f} (comprehensiveness, {_ERASED})."
+    )
+
+
+def _agrees(tests: FaithfulnessTests, attributed: Attributed) -> str:
+    means = tests.tested.agreement.groupby("method")["tau_b"].mean()
+    return (
+        f"Attention and {attributed.title} order the source tokens with Kendall’s τ-b {_mean(attributed):+.2f} on "
+        f"average (1: alike, −1: the other way round). Random numbers reach {means['random']:+.2f} here; for one token "
+        f"they have 0 ± {spread_of_tau(len(tests.subject.source)):.2f} ({_PERMUTED})."
+    )
+
+
+def _mean(attributed: Attributed) -> float:
+    return float(attributed.agreement["tau_b"].mean())
