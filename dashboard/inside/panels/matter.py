@@ -17,21 +17,17 @@ from dashboard.inside.studied.placed import Tested, placed
 from dashboard.inside.tested import results, verdicts
 from dashboard.inside.tested.attributed import AT_ONCE, GRADIENT, OFFERED, TITLES, attributed
 from dashboard.inside.tested.results import Results
+from dashboard.markup.papers import says
 from dashboard.markup.text import markdown
 from dashboard.shell import turns
 from dashboard.shell.problems import sentence
 from dashboard.shell.stoppable import Steps
 
 DEBATE = (
-    "<b>Attention is not by itself an explanation.</b> "
-    '<a href="https://aclanthology.org/N19-1357/">Jain and Wallace (2019)</a> permuted the attention of classifiers '
-    "and often changed nothing. "
-    '<a href="https://aclanthology.org/D19-1002/">Wiegreffe and Pinter (2019)</a> answered that an explanation need '
-    "not be the only one. "
-    '<a href="https://arxiv.org/abs/1909.11218">Vashishth et al. (2019)</a> expect attention to matter more in '
-    "translation than in classification. "
-    '<a href="https://aclanthology.org/D19-5624/">Moradi et al. (2019)</a> tested translation, and found content words '
-    "to depend on it more than function words."
+    f"<b>Attention is not by itself an explanation.</b> {says('jain')} permuted the attention of classifiers and often "
+    f"changed nothing. {says('wiegreffe')} answered that an explanation need not be the only one. {says('vashishth')} "
+    f"expect attention to matter more in translation than in classification. {says('moradi')} tested translation, and "
+    "found content words to depend on it more than function words."
 )
 
 

@@ -9,6 +9,7 @@ from dashboard.inside.faithfulness import RunningTests
 from dashboard.inside.studied.placed import Tested, study
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
+from dashboard.markup.papers import says
 from dashboard.session import catalogue
 
 CLASSIFIER = "sst2/self-attention"
@@ -19,7 +20,6 @@ MEASURES = {  # measure -> its words, and the form of its values
     "variation uniform": ("total variation under uniform attention", ".2f"),
     "comprehensiveness attention": ("probability lost without the most attended tokens", ".2f"),
 }
-_VASHISHTH = '<a href="https://arxiv.org/abs/1909.11218">Vashishth et al. (2019)</a>'
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def _verdict(tested: list[Tested], running: RunningTests) -> str:
         kept, count = tests.tested.sums["preserved uniform all"]
         shares.append(f"{html.escape(column.title)} keeps {kept:.0f} of {count} tokens")
     return (
-        f"<b>Translation against classification.</b> {_VASHISHTH} expect attention to matter in translation, and less "
-        f"in the classification of one sentence. Under uniform attention, {'; '.join(shares)}. The sentiment "
+        f"<b>Translation against classification.</b> {says('vashishth')} expect attention to matter in translation, "
+        f"and less in the classification of one sentence. Under uniform attention, {'; '.join(shares)}. The sentiment "
         f"classifier reads the same sentence as a review, and its label “{label}” {'stays' if stays else 'changes'}. "
         "One sentence and one classifier do not decide it: that model also has only two possible outputs, and layers "
         "that mix the tokens before its attention is changed."

@@ -7,11 +7,8 @@ from attnviz.function_words import CONTENT, FUNCTION
 from dashboard.inside.faithfulness import FaithfulnessTests
 from dashboard.inside.tested.attributed import Attributed
 from dashboard.inside.scene import Column
+from dashboard.markup.papers import cited
 
-_PERMUTED = '<a href="https://aclanthology.org/N19-1357/">Jain and Wallace 2019</a>'
-_UNIFORM = '<a href="https://aclanthology.org/D19-1002/">Wiegreffe and Pinter 2019</a>'
-_PRESERVED = '<a href="https://aclanthology.org/D19-5624/">Moradi et al. 2019</a>'
-_ERASED = '<a href="https://aclanthology.org/2020.acl-main.408/">DeYoung et al. 2020</a>'
 LIMITS = (
     "<b>What these tests cannot show.</b> A changed row of attention and a sentence with deleted tokens are unlike the "
     "training data, so a word may be lost for that reason alone. A word that stays could be written without that "
@@ -32,7 +29,7 @@ def _permuted(tests: FaithfulnessTests) -> str:
     return (
         f"Permuting attention at a step moves its next-token distribution by {moved:.2f} on average, uniform attention "
         f"by {uniform:.2f} (total variation: 0 is no change, 1 is the most; of 100 permutations the median; "
-        f"{_PERMUTED}, {_UNIFORM})."
+        f"{cited('jain')}, {cited('wiegreffe')})."
     )
 
 
@@ -46,14 +43,14 @@ def _preserved(tests: FaithfulnessTests) -> str:
         f"{int(kept.sum())} of {len(kept)} {f'{kind} words' if kind else 'tokens'}"
         for kind, kept in sorted(counts.items(), reverse=True)
     )
-    return f"Under uniform attention at their step, {shares} stay the model’s first choice ({_PRESERVED})."
+    return f"Under uniform attention at their step, {shares} stay the model’s first choice ({cited('moradi')})."
 
 
 def _erased(tests: FaithfulnessTests) -> str:
     own, chance = (tests.tested.erased[name]["comprehensiveness"].mean() for name in ("attention", "random"))
     return (
         "Deleting the source tokens with the largest weights lowers the probability of a token by "
-        f"{own:.2f} on average, deleting random tokens by {chance:.2f} (comprehensiveness, {_ERASED})."
+        f"{own:.2f} on average, deleting random tokens by {chance:.2f} (comprehensiveness, {cited('deyoung')})."
     )
 
 
@@ -62,7 +59,7 @@ def _agrees(tests: FaithfulnessTests, attributed: Attributed) -> str:
     return (
         f"Attention and {attributed.title} order the source tokens with Kendall’s τ-b {_mean(attributed):+.2f} on "
         f"average (1: alike, −1: the other way round). Random numbers reach {means['random']:+.2f} here; for one token "
-        f"they have 0 ± {spread_of_tau(len(tests.subject.source)):.2f} ({_PERMUTED})."
+        f"they have 0 ± {spread_of_tau(len(tests.subject.source)):.2f} ({cited('jain')})."
     )
 
 

@@ -15,6 +15,7 @@ from dashboard.inside.scene import Column
 from dashboard.learn.chapter import Chapter, Drawn
 from dashboard.learn.models import LONG, SHORT, column, state, trace
 from dashboard.markup import tables
+from dashboard.markup.papers import cited
 from dashboard.markup.text import output
 from dashboard.session import caches
 
@@ -73,9 +74,9 @@ CHAPTER = Chapter(
     (
         "A translation model has two halves. The <b>encoder</b> reads the source sentence, one token after the other. "
         "The <b>decoder</b> writes the translation, one token after the other.",
-        "The first models of this kind (Cho et al. 2014) gave the decoder one vector <b>c</b> for the whole sentence. "
+        f"The first models of this kind ({cited('cho')}) gave the decoder one vector <b>c</b> for the whole sentence. "
         "A sentence of six words and one of sixty get the same few hundred numbers. That is the bottleneck.",
-        "Attention (Bahdanau et al. 2015) removes it: at every step the decoder looks back at all tokens of the "
+        f"Attention ({cited('bahdanau')}) removes it: at every step the decoder looks back at all tokens of the "
         "source.",
     ),
     {

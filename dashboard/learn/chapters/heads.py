@@ -10,6 +10,7 @@ from dashboard.choices.options import KINDS
 from dashboard.learn.chapter import Chapter, Drawn
 from dashboard.learn.models import SENTENCE, TRANSLATION, column, heads_state
 from dashboard.markup import tables
+from dashboard.markup.papers import cited
 
 SHOWN = ((0, 0), (2, 0))  # layer and head, from 0
 
@@ -52,7 +53,7 @@ def _name(grid: Grid) -> str:
 CHAPTER = Chapter(
     "heads",
     (
-        "The Transformer (Vaswani et al. 2017) has no recurrent state. In each layer, every token makes a "
+        f"The Transformer ({cited('vaswani')}) has no recurrent state. In each layer, every token makes a "
         "<b>query</b> q = W<sup>Q</sup> x, and every token that may be read makes a <b>key</b> k = W<sup>K</sup> x "
         "and a <b>value</b> v = W<sup>V</sup> x. Scores are q · k / √d.",
         "A layer does this several times side by side, each time with matrices of its own. Each is a <b>head</b>. "

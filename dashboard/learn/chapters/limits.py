@@ -8,6 +8,7 @@ from dashboard.inside import caches
 from dashboard.inside.panels import effects
 from dashboard.learn.chapter import Chapter, Drawn
 from dashboard.learn.models import SENTENCE, column, state
+from dashboard.markup.papers import says
 
 KINDS = {"function": "Uniform at function words", "content": "Uniform at content words"}
 
@@ -32,15 +33,17 @@ CHAPTER = Chapter(
         "A weight says how much of a value goes into a mean. It does not say what the model would write without it. "
         "To know that, change the weights and see: below, attention is made uniform at all steps that write function "
         "words (such as <i lang=fr>le</i> or <i lang=fr>dans</i>), and then at those that write content words.",
-        "Jain and Wallace (2019) permuted the attention of classifiers and often changed nothing. They concluded that "
-        "attention is not explanation. Wiegreffe and Pinter (2019) answered that one explanation need not be the only "
+        f"{says('jain')} permuted the attention of classifiers and often changed nothing. They concluded that "
+        f"attention is not explanation. {says('wiegreffe')} answered that one explanation need not be the only "
         "one.",
-        "In translation, Moradi et al. (2019) found that content words depend on attention more than function words "
+        f"In translation, {says('moradi')} found that content words depend on attention more than function words "
         "do, which a model can often guess from the words before.",
     ),
     {
         "Δ log p(y_t)": "the change of the log-probability of token t under the change; below 0 it became less likely",
-        "total variation": "how far the distribution of the next token moves: ½ Σ |p − p′| over the vocabulary, 0 to 1",
+        "y_t": "the token that step t writes",
+        "p, p′": "the distribution of the next token as it is, and under the change",
+        "total variation": "how far that distribution moves: ½ Σ |p − p′| over the vocabulary, 0 to 1",
     },
     "A function word stays the same when its row is made uniform. Does it follow that the model did not use attention "
     "there?",

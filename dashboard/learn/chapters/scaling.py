@@ -11,6 +11,7 @@ from dashboard.inside.panels import why
 from dashboard.learn.chapter import Chapter, Drawn
 from dashboard.learn.models import SENTENCE, TRANSLATION, column, state
 from dashboard.markup import tables
+from dashboard.markup.papers import cited
 
 STEP, LAYER = 2, 2
 TEMPERATURES = (0.25, 1.0, 4.0)
@@ -56,18 +57,19 @@ CHAPTER = Chapter(
     "scaling",
     (
         "The softmax is sharp when scores lie far apart and flat when they lie close. Dividing all scores by a "
-        "<b>temperature</b> T shows it: a small T makes one weight win, a large T makes all weights equal.",
+        "<b>temperature</b> shows it: a small one makes one weight win, a large one makes all weights nearly equal.",
         "<b>Entropy</b> measures it: H<sub>t</sub> = −Σ<sub>j</sub> α<sub>tj</sub> ln α<sub>tj</sub>. It is 0 when "
         "one token has all the weight, and ln S when all S tokens have the same.",
-        "The dot product of two random vectors spreads as √d. A wide head would begin training with a softmax that is "
-        "sharp by accident. So the Transformer divides by √d, and the spread stays near 1 at every width (Vaswani et "
-        "al. 2017).",
+        "The dot product of two random vectors of width d spreads as √d. A wide head would begin training with a "
+        "softmax that is sharp by accident. So the Transformer divides by √d, and the spread stays near 1 at every "
+        f"width ({cited('vaswani')}).",
     ),
     {
-        "T": "the temperature that scores are divided by; 1 is the model itself",
+        "α_tj": "the weight of source token j at step t",
         "H_t": "the entropy of the weights of step t, in nats",
         "d": "the width of query and key",
         "S": "how many source tokens there are",
+        "temperature": "what the scores are divided by; 1 is the model itself",
     },
     "What happens to learning when the softmax is so sharp that one weight is 1 and the others are 0?",
     "The slope of the softmax is then almost 0 everywhere: a small change of any score changes no weight. Gradients "

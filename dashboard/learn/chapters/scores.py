@@ -67,7 +67,9 @@ CHAPTER = Chapter(
     ),
     {
         "s": "the decoder’s state, which is the query",
+        "h_j": "the encoder’s state at source token j, which is the key",
         "e_tj": "the score of source token j at step t",
+        "α_tj": "its weight; k in the sum goes through all source tokens",
         "W, U, v": "matrices and a vector that are learnt",
         "d": "the width of query and key: how many numbers each has",
     },

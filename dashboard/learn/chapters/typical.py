@@ -15,6 +15,7 @@ from dashboard.choices.options import KINDS
 from dashboard.learn.chapter import Chapter, Drawn
 from dashboard.learn.models import SENTENCE, column, heads_state
 from dashboard.markup import tables
+from dashboard.markup.papers import says
 
 SHOWN = ("current", "previous", "next", "separator", "broad")
 KINDS_SEARCHED = ("encoder", "decoder")  # self-attention: in it every pattern has a meaning
@@ -86,9 +87,9 @@ CHAPTER = Chapter(
         "score": "(1/Q) Σ_q Σ_k min(a_qk, u_qk), over Q queries",
     },
     "Why would a head put most of its weight on <code>&lt;eos&gt;</code>, a token without a meaning?",
-    "A row must sum to 1, so a head cannot look at nothing. When what it looks for is not in the sentence, it needs a "
-    "place to rest. A token that is always there and whose value changes little does no harm. Clark et al. (2019) "
-    "call it a no-op.",
+    "A row must sum to 1, so a head cannot look at nothing. When what it looks for is not in the sentence, a token "
+    f"that is always there and whose value changes little does no harm. {says('clark')} suggest this for the separator "
+    "tokens of BERT, and call it a no-op. It is an explanation that fits; this page does not test it.",
     "heads",
     heads_state(kind=KINDS["encoder"], pattern=PATTERNS["previous"].title),
     "Search for other patterns, and switch heads off.",

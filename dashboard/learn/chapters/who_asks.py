@@ -10,6 +10,7 @@ from dashboard.learn.chapter import Chapter, Drawn
 from dashboard.learn.models import SENTENCE, TRANSLATION, column, state
 from dashboard.markup import tables
 from dashboard.markup.order import order
+from dashboard.markup.papers import cited
 
 MECHANISMS = ("bahdanau", "luong-general")
 STEP = 2
@@ -45,14 +46,17 @@ CHAPTER = Chapter(
     (
         "A recurrent decoder carries a <b>state</b> s. At each step the state reads the token just written and moves "
         "on: s<sub>t−1</sub> becomes s<sub>t</sub>. Attention can ask before this move or after it.",
-        "<b>Bahdanau</b> asks first, with s<sub>t−1</sub>. The context then helps to make s<sub>t</sub>.",
-        "<b>Luong</b> moves first and asks with the new state s<sub>t</sub>. The context is joined to it afterwards, "
-        "in the attentional vector h̃<sub>t</sub>, from which the token is chosen.",
+        f"<b>Bahdanau</b> ({cited('bahdanau')}) asks first, with s<sub>t−1</sub>. The context then helps to make "
+        "s<sub>t</sub>.",
+        f"<b>Luong</b> ({cited('luong')}) moves first and asks with the new state s<sub>t</sub>. The context is joined "
+        "to it afterwards, in the attentional vector h̃<sub>t</sub>, from which the token is chosen.",
     ),
     {
         "s_t−1": "the decoder’s state before step t",
         "s_t": "its state after reading the token y_t−1",
-        "h̃_t": "Luong’s attentional vector: state and context joined, tanh(W [c_t; s_t])",
+        "c_t": "the context: the weighted mean of the encoder’s states",
+        "y_t": "the token that step t writes",
+        "h̃_t": "Luong’s attentional vector tanh(W [c_t; s_t]): context and state joined, times a learnt matrix W",
     },
     "At step t, which token does Luong’s query know that Bahdanau’s does not?",
     "y<sub>t−1</sub>, the token written just before. Luong’s state has read it when it asks. Bahdanau’s query is "
