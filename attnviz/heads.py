@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from attnviz.arguments import checked
+from attnviz.arguments import checked, listed
 from attnviz import patterns, select, stats
 from attnviz.concentration import means
 from attnviz.patterns import PATTERNS, Layout, Pattern
@@ -55,7 +55,7 @@ def table(
     columns = (*COLUMNS, *by_name)
     names = columns if only is None else tuple(only)
     if unknown := [name for name in names if name not in columns]:
-        raise ValueError(f"columns must be among {', '.join(columns)}; got {', '.join(unknown)}")
+        raise ValueError(f"columns must be among {', '.join(columns)}; got {listed(unknown)}")
     wanted = [by_name[name] for name in names if name in by_name]
     parts = [
         _part(trace, attention, names, wanted, threshold) for attention in trace.maps if kind in (None, attention.kind)

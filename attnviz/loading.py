@@ -20,7 +20,7 @@ def load(name: str, root: str | Path | None = None) -> Model:
     """
     if not isinstance(name, str):
         raise checkpoints.CheckpointError(
-            f"the name of a model must be text, such as 'en-fr/bahdanau'; got {name!r:.80}"
+            f"the name of a model must be text, such as 'en-fr/bahdanau'; got {arguments.shown(name)}"
         )
     if is_hugging_face(name):
         from attnviz.models.huggingface import load as huggingface

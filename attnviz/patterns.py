@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attnviz.arguments import checked
 from attnviz.trace import AttentionMap, Token, Trace
 
 REACH = 2  # keys on either side that count as local
@@ -45,6 +46,7 @@ class Layout(NamedTuple):
         return np.arange(len(self.keys)) - self.place[:, None]
 
 
+@checked
 def layout(trace: Trace, attention: AttentionMap) -> Layout:
     """The layout of a map of this trace."""
     keys, rows = trace.keys(attention), len(trace.queries(attention))
@@ -140,6 +142,7 @@ PATTERNS: Mapping[str, Pattern] = {
 }
 
 
+@checked
 def linked(name: str, title: str, links: Iterable[tuple[int, int]]) -> Pattern:
     """A pattern from your own annotation, such as syntax. links : (query word, key word), numbered as in `Token.word`.
 
@@ -155,23 +158,27 @@ def linked(name: str, title: str, links: Iterable[tuple[int, int]]) -> Pattern:
     )
 
 
+@checked
 def ceiling(pattern: Pattern, view: Layout) -> np.ndarray:
     """u (Q, K) float32; 0 in hidden cells and in the rows of queries with one visible key."""
     choice = view.visible.sum(-1, keepdims=True) > 1
     return (pattern.cells(view) * view.visible * choice).astype(np.float32)
 
 
+@checked
 def score(weights: np.ndarray, ceiling: np.ndarray) -> float:
     """The score of weights (Q, K) for a ceiling (Q, K), 0 to 1.
 
     NaN if the ceiling is 0 everywhere; ValueError for shapes.
     """
+    weights, ceiling = np.asarray(weights), np.asarray(ceiling)
     if weights.shape != ceiling.shape:
         raise ValueError(f"weights must have the shape of the ceiling, {ceiling.shape}; got {weights.shape}")
     rows = ceiling.any(-1).sum()
     return min(1.0, float(np.minimum(weights, ceiling).sum()) / rows) if rows else np.nan
 
 
+@checked
 def chance(trace: Trace, kind: str = "encoder", patterns: Iterable[Pattern] = PATTERNS.values()) -> dict[str, float]:
     """The score of uniform attention for each pattern, the baseline for a head's score. It is high for short texts."""
     view = layout(trace, trace.map(kind))

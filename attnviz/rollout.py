@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from attnviz.arguments import checked
+from attnviz.arguments import checked, shown
 from attnviz import patterns
 from attnviz.trace import AttentionMap, Trace
 
@@ -48,7 +48,7 @@ def rollout(trace: Trace, kind: str = "encoder") -> Trace:
     them with `select.words`); and if a layer is missing.
     """
     if kind not in SELF:
-        raise ValueError(f"kind must be encoder or decoder, where queries are keys too; got {kind!r:.80}")
+        raise ValueError(f"kind must be encoder or decoder, where queries are keys too; got {shown(kind)}")
     if trace.level != "pieces":
         raise ValueError("the trace must be of pieces; roll out first, then join the pieces to words")
     maps = sorted((m for m in trace.maps if m.kind == kind), key=lambda m: m.layer)

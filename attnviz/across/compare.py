@@ -1,5 +1,6 @@
 """Differences of two means with bootstrap intervals (Efron & Tibshirani 1993, chapter 13: the percentile interval)."""
 
+from attnviz.arguments import checked
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ class Difference:
         return self.low > 0 or self.high < 0
 
 
+@checked
 def paired_bootstrap(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> Difference:
     """Mean of a - b over pairs, a (N,) and b (N,); pairs with a NaN are left out. Sentences are drawn, as pairs.
 
@@ -39,6 +41,7 @@ def paired_bootstrap(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int
     return Difference(float(apart.mean()), *_interval(means), len(apart))
 
 
+@checked
 def bootstrap(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int = RESAMPLES) -> Difference:
     """Mean of a minus mean of b, of two samples that have no pairs; NaN is left out. ValueError for an empty one."""
     samples = []

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from attnviz import arguments
+from attnviz.arguments import shown
 from attnviz.across.sentences import share_above
 from attnviz.storage import json_text, regular_files
 
@@ -55,7 +57,7 @@ class Reference:
 
 def read(path: Path) -> Reference:
     """The reference in a file. Raises ValueError, OSError."""
-    return of(json_text.parse(regular_files.read(path, LARGEST)))
+    return of(json_text.parse(regular_files.read(arguments.path("path", path), LARGEST)))
 
 
 def of(content) -> Reference:
@@ -67,7 +69,7 @@ def of(content) -> Reference:
         raise ValueError("test and weights_sha256 of a reference must be strings")
     sentences = content.get("sentences")
     if type(sentences) is not int or sentences < 1:
-        raise ValueError(f"sentences of a reference must be an integer of at least 1; got {sentences!r:.80}")
+        raise ValueError(f"sentences of a reference must be an integer of at least 1; got {shown(sentences)}")
     lengths = _numbers(content.get("lengths"), None)
     return Reference(
         **words,
@@ -115,7 +117,7 @@ def _numbers(values, count: int | None) -> np.ndarray:
     """A list of finite numbers, as many as `count` unless that is None."""
     right = isinstance(values, list) and values and all(type(value) in (int, float) for value in values)
     if not right or (count is not None and len(values) != count):
-        raise ValueError(f"a reference must hold lists of {count or 'at least one'} numbers; got {values!r:.60}")
+        raise ValueError(f"a reference must hold lists of {count or 'at least one'} numbers; got {shown(values)}")
     try:
         numbers = np.array(values, dtype=float)
     except OverflowError:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from attnviz.arguments import checked
 from attnviz import stats
 from attnviz.trace import Trace
 
@@ -12,7 +13,8 @@ VALUES = tuple(name for name in stats.STATISTICS if name != "argmax") + ("specia
 _MAD = 1.4826  # times the median absolute deviation is the standard deviation of normal values
 
 
-def sentence(columns: Mapping[str, np.ndarray], kind: str = "cross") -> dict[str, float]:
+@checked
+def sentence(columns: Mapping, kind: str = "cross") -> dict[str, float]:
     """The mean of each of VALUES over all steps and heads of a kind; NaN where there is none.
 
     columns : `kind` and VALUES, one entry a step of a head, as `stats.steps` and `Measured.columns` have them.
@@ -26,6 +28,7 @@ def sentence(columns: Mapping[str, np.ndarray], kind: str = "cross") -> dict[str
     return means
 
 
+@checked
 def sharpness(trace: Trace, kind: str = "cross") -> float | None:
     """The mean normalised entropy over all steps and heads of a kind, as `sentence` has it: 0 is sharp, 1 is uniform.
 
@@ -38,6 +41,7 @@ def sharpness(trace: Trace, kind: str = "cross") -> float | None:
     return float(numbers.mean()) if len(numbers) else None
 
 
+@checked
 def outliers(values: pd.Series, limit: float = 3.5) -> pd.Series:
     """Robust z-scores of those beyond `limit`, the farthest first; empty where most values are equal.
 
@@ -52,6 +56,7 @@ def outliers(values: pd.Series, limit: float = 3.5) -> pd.Series:
     return beyond.reindex(beyond.abs().sort_values(ascending=False, kind="stable").index)
 
 
+@checked
 def share_above(value: float, quantiles: np.ndarray) -> float:
     """The share of values, 0 to 1, that are above `value`, from their quantiles at equal steps from 0 to 1."""
     return float(1 - np.interp(value, quantiles, np.linspace(0, 1, len(quantiles))))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attnviz.arguments import checked
 from attnviz.gold import LinkedPair
 
 
@@ -51,23 +52,28 @@ class Counts:
         }
 
 
+@checked
 def count(predicted: np.ndarray, pair: LinkedPair) -> Counts:
     """Compare predicted links, bool (T, S), with the links of a pair. ValueError for another shape."""
+    predicted = np.asarray(predicted)
     if (wanted := (len(pair.target_words), len(pair.source_words))) != predicted.shape:
         raise ValueError(f"an alignment of this pair must have shape {wanted}; got {predicted.shape}")
     links = {(int(source), int(target)) for target, source in np.argwhere(predicted)}
     return Counts(len(links), len(pair.sure), len(links & pair.sure), len(links & pair.possible))
 
 
+@checked
 def argmax(weights: np.ndarray) -> np.ndarray:
     """weights (..., T, S) -> links (..., T, S): each target word is linked to its most attended source word.
 
     A row of NaN has no link.
     """
+    weights = np.asarray(weights)
     there = ~np.isnan(weights).any(-1, keepdims=True)
     return (np.arange(weights.shape[-1]) == np.where(there, weights, 0).argmax(-1)[..., None]) & there
 
 
+@checked
 def above(threshold: float) -> Callable[[np.ndarray], np.ndarray]:
     """A rule like `argmax`: every weight of at least `threshold` is a link. ValueError unless 0 < threshold <= 1."""
     if not 0 < threshold <= 1:
@@ -75,6 +81,7 @@ def above(threshold: float) -> Callable[[np.ndarray], np.ndarray]:
     return lambda weights: weights >= threshold
 
 
+@checked
 def diagonal(targets: int, sources: int) -> np.ndarray:
     """Links (T, S) without a model, as a baseline: target word j with source word floor((j + 1/2) S / T)."""
     return np.arange(sources) == ((2 * np.arange(targets) + 1) * sources // (2 * targets))[:, None]

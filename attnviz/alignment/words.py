@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attnviz.arguments import checked
 from attnviz.gold import LinkedPair, Span
 from attnviz.select import Grid
 from attnviz.trace import Token, Trace
@@ -20,6 +21,7 @@ class Cells:
     possible: frozenset[tuple[int, int]]
 
 
+@checked
 def on_words(trace: Trace, pair: LinkedPair, shift: int = 0) -> dict[HeadOrMean, np.ndarray]:
     """Cross-attention between the pair's words: weights (T, S), float64, of each (layer, head).
 
@@ -47,6 +49,7 @@ def on_words(trace: Trace, pair: LinkedPair, shift: int = 0) -> dict[HeadOrMean,
     return {head: _normalised(queries, weights, keys) for head, weights in heads.items()}
 
 
+@checked
 def cells(grid: Grid, pair: LinkedPair) -> Cells:
     """The cells of a cross-attention grid, of pieces or words, whose tokens belong to linked words.
 

@@ -19,7 +19,14 @@ from typing import Any, Union
 SHOWN = 80  # characters of a value in an error
 LARGEST = 2**63  # of whole numbers
 PART, WHOLE = 255, 4095  # bytes of a name in a path, and of the path
-_SAID = {int: "a whole number", float: "a number", str: "text", bool: "True or False", type(None): "None"}
+_SAID = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "True or False",
+    type(None): "None",
+    bytes: "bytes",
+}
 _LISTS = (Sequence, Collection, Iterable, list, tuple)
 
 
@@ -30,7 +37,9 @@ def checked(function: Callable) -> Callable:
     @functools.wraps(function)
     def call(*args, **kwargs):
         for name, value in signature.bind(*args, **kwargs).arguments.items():
-            check(name, value, hints().get(name, Any))
+            every = value if signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL else (value,)
+            for each in every:
+                check(name, each, hints().get(name, Any))
         return function(*args, **kwargs)
 
     return call
@@ -68,6 +77,16 @@ def shown(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
+def listed(names: Iterable[str]) -> str:
+    """Names in one line, each of limited length."""
+    return ", ".join(" ".join(name.split())[:SHOWN] for name in names)
+
+
+def is_list(value: Any) -> bool:
+    """Has it entries, one after the other? Text has none here, nor has an array without axes."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes) and getattr(value, "ndim", 1) != 0
+
+
 def _fits(text: str) -> bool:
     try:
         encoded = os.fsencode(text)
@@ -93,6 +112,8 @@ def _is(value: Any, hint: Any) -> bool:
 
 def _is_list(value: Any, origin: Any, inner: tuple) -> bool:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) != 1:
+        return False
+    if origin in (Sequence, list, tuple) and not hasattr(value, "__getitem__"):  # a set has no order
         return False
     if not hasattr(value, "__len__"):  # an iterator, of which nothing is known before it is used
         return origin is Iterable

@@ -6,6 +6,7 @@ quick.
 
 import argparse
 import os
+import unicodedata
 from collections.abc import Sequence
 
 from attnviz.cli import align, corpus, download, evaluate, models, study, trace, train
@@ -58,5 +59,10 @@ def one_line(message: str, words: Sequence[str] = ()) -> str:
         if len(word) > QUOTED and not os.path.exists(word):
             for said in (repr(word)[1:-1], word):
                 message = message.replace(said, f"{said[: QUOTED - 1]}…")
-    message = " ".join(message.split())
+    message = "".join(map(_visible, " ".join(message.split())))
     return message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…"
+
+
+def _visible(character: str) -> str:
+    """A character, or the code of one that a terminal would obey."""
+    return character.encode("unicode_escape").decode() if unicodedata.category(character) == "Cc" else character

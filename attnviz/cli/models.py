@@ -33,11 +33,13 @@ def run(args: Namespace) -> None:
 
 
 def _row(description: dict) -> tuple[str, ...]:
-    """A row of the table. A card may lack any entry."""
+    """A row of the table. A card may lack any entry. What a terminal would obey in the name of a folder is shown."""
+    from attnviz.figures.labels import plain
+
+    name = plain(description["name"])
     if description["problem"]:
-        return description["name"], "–", "–", "–", description["problem"]
-    parameters = _number(description, ",", "parameters")
-    return description["name"], description["title"], parameters, _score(description), "none"
+        return name, "–", "–", "–", plain(description["problem"])
+    return name, description["title"], _number(description, ",", "parameters"), _score(description), "none"
 
 
 def _score(card: dict) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from attnviz import arguments
 from attnviz.confidence.judgement import Judgement, judgement
 from attnviz.confidence.scale import Scale
 from attnviz.confidence.signs import signs
@@ -26,8 +27,10 @@ class Judge:
 
         Raises CheckpointError for a damaged file.
         """
+        name = str(arguments.path("name", name))
+        root = arguments.path("root", root)
         content = checkpoint_files.read_card(name, root).get("confidence", {}).get("scale")
-        path = Path(root) / ModelName.parse(name).pair / FILE
+        path = root / ModelName.parse(name).pair / FILE
         scale = read_scale(content)
         return cls(scale, TrainingWords.load(path)) if scale is not None and path.exists() else None
 

@@ -3,11 +3,12 @@
 import math
 from dataclasses import dataclass, field
 
+from attnviz.arguments import Checked
 from attnviz.confidence.signs import FEATURES, Signs
 
 
 @dataclass(frozen=True)
-class Scale:
+class Scale(Checked):
     """risk = 1 / (1 + exp(-(intercept + sum of weight * feature))): the probability that a translation is poor.
 
     unusual, outside : the risks above which a translation is called so. usual : the mean log-probability of a piece
@@ -21,6 +22,7 @@ class Scale:
     usual: float = 0.0
 
     def __post_init__(self):
+        super().__post_init__()
         if unknown := self.weights.keys() - FEATURES.keys():
             raise ValueError(f"weights must be of the features {', '.join(FEATURES)}; got {', '.join(sorted(unknown))}")
         if not all(map(math.isfinite, (self.intercept, self.usual, *self.weights.values()))) or self.usual > 0:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attnviz.arguments import checked
 from attnviz.confidence import training_words
 from attnviz.confidence.training_words import TrainingWords, Word
 from attnviz.models.tracing.measured import Measured
@@ -37,6 +38,7 @@ class Signs:
     complete: bool
 
 
+@checked
 def signs(trace: Trace | Measured, known_words: TrainingWords) -> Signs:
     """The signs of a trace of pieces with log-probabilities. ValueError for any other trace."""
     if getattr(trace, "level", "pieces") != "pieces" or not trace.log_probs:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from attnviz import arguments
 from attnviz.models.checkpoint_files import unreadable
 from attnviz.models.tracing.measured import Measured
 from attnviz.storage import atomic, regular_files
@@ -53,12 +54,13 @@ class TrainingWords:
     @classmethod
     def load(cls, path: Path) -> "TrainingWords":
         """Read what `save` wrote. Raises CheckpointError."""
+        path = arguments.path("path", path)
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(regular_files.read(path, LARGEST))) as file:
                 first, *lines = file.read(LARGEST).decode().splitlines()
             return cls({word: int(count) for word, count in map(str.split, lines)}, int(first))
         except (OSError, EOFError, ValueError, zlib.error) as error:
-            raise unreadable(Path(path), error) from None
+            raise unreadable(path, error) from None
 
     def save(self, path: Path) -> None:
         """Write the number of sentences, then the words in alphabetical order with their counts."""

@@ -20,6 +20,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from attnviz import plotlyjs
+from attnviz.arguments import checked, shown
 from attnviz.export import index_page
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import FONT, Theme, palette
@@ -59,7 +60,7 @@ class Sheet(Protocol):
 def config(name: str, fmt: str = "png") -> dict:
     """Plotly's `config`: one button, which saves the picture as `name`.png (twice the size on screen) or `name`.svg."""
     if fmt not in _FORMATS:
-        raise ValueError(f"fmt must be png or svg; got {fmt!r:.80}")
+        raise ValueError(f"fmt must be png or svg; got {shown(fmt)}")
     return {
         "displaylogo": False,
         "displayModeBar": True,
@@ -70,6 +71,7 @@ def config(name: str, fmt: str = "png") -> dict:
     }
 
 
+@checked
 def figure_name(text: str) -> str:
     """A file name without extension, safe on every system: `Heatmap: Luong (général)` -> `heatmap-luong-general`."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
@@ -77,6 +79,7 @@ def figure_name(text: str) -> str:
     return f"{name}-file" if _RESERVED.match(name) else name
 
 
+@checked
 def figure_html(figure: go.Figure, name: str = "figure") -> bytes:
     """One HTML file that holds everything it needs, plotly.js (1.4 MB) included; UTF-8."""
     return _html(figure, name, f"<script>{plotlyjs.source(_types(figure))}</script>")
@@ -97,6 +100,7 @@ def document(title: str, body: str, colors: Theme, width: int, style: str = "") 
     return page.encode("utf-8", "xmlcharrefreplace")
 
 
+@checked
 def frame_csv(frame: pd.DataFrame) -> bytes:
     """RFC 4180 in UTF-8 with a byte order mark, so that Excel shows accents; pandas and readr read it as it is. No
     index.
@@ -114,6 +118,7 @@ def frame_csv(frame: pd.DataFrame) -> bytes:
     return safe.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig", "replace")
 
 
+@checked
 def trace_json(trace: Trace) -> bytes:
     """`Trace.to_json` in UTF-8; half a surrogate pair stays an escape, so the round trip is exact."""
     return trace.to_json().encode("utf-8", "backslashreplace")

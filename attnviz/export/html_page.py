@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from attnviz import figures, plotlyjs, select, stats
+from attnviz.arguments import checked
 from attnviz.export import bundle, heading
 from attnviz.figures.chart import Chart
 from attnviz.figures.labels import plain
@@ -97,6 +98,7 @@ class _Part:
     headings: list[dict]
 
 
+@checked
 def page(*traces: Trace, notes: Mapping[str, Sequence[str]] | None = None) -> bytes:
     """The page of one trace or several, UTF-8. Every map is of the last layer of its kind, the mean of its heads; steps
     are the rows of the cross-attention, or of the self-attention of a model that has no other.

@@ -165,6 +165,7 @@ def subject(model: Translator | Classifier, text: str, target: str | None = None
     return _subject(model, source, _kind(model).produced(model, [source], [trace])[0], trace)
 
 
+@checked
 def subjects(model: Translator | Classifier, texts: Sequence[str]) -> list[Subject | TextError]:
     """`subject` of each text, with the model's own output; a text that has none has its TextError in its place.
 

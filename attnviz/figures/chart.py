@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from attnviz import plotlyjs
+from attnviz.arguments import checked
 
 PATIENCE = 2.0  # seconds that a script is held up for a browser, at most
 _NOTEBOOK = "plotly_mimetype"  # what Plotly chooses in Jupyter
@@ -165,6 +166,7 @@ def _typed(value: Any) -> Any:
     return {"dtype": kind, "bdata": base64.b64encode(np.ascontiguousarray(value).tobytes()).decode(), **shape}
 
 
+@checked
 def large(figure: Chart, factor: float, most: float | None = None) -> Chart:
     """The same figure with type and margins `factor` times as large, as a new figure.
 

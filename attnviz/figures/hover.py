@@ -10,14 +10,24 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from attnviz.arguments import checked
 from attnviz.figures import labels
 from attnviz.figures.wording import BLANK, weight_words
+from attnviz.select import Grid
 
 _UNSEEN, _BLANK = (" cannot see ", ""), (f": {BLANK}", None)
 _MOST = 200_000  # cells up to which each has a sentence; more would weigh tens of MB
+
+
+class Links(Protocol):
+    """Links to lay over a map, as cells (query, key): `alignment.Cells`."""
+
+    sure: frozenset[tuple[int, int]]
+    possible: frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +62,8 @@ class CellTexts:
         )
 
 
-def cell_texts(grid, links=None) -> CellTexts | None:
+@checked
+def cell_texts(grid: Grid, links: Links | None = None) -> CellTexts | None:
     """The sentences of the weights of a Grid; None for a map so large that it has none.
 
     links : `alignment.Cells`; a cell that is a link says so. ValueError when a link is not a cell of the map.
@@ -84,7 +95,7 @@ def of_values(
     return CellTexts(spoken(grid.queries), spoken(grid.keys), listed, which)
 
 
-def link_words(grid, links) -> dict[tuple[int, int], str]:
+def link_words(grid: Grid, links: Links | None) -> dict[tuple[int, int], str]:
     """(query, key) of each link -> the text added to its cell. ValueError when a link is not a cell of the map."""
     if links is None:
         return {}

@@ -11,25 +11,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attnviz.arguments import checked
 from attnviz.figures import hover, labels, marks
 from attnviz.figures.axes import COLUMN, all_labels, check_step, key_axis, query_axis, rows_height
 from attnviz.figures.chart import Chart
-from attnviz.figures.hover import CellTexts
+from attnviz.figures.hover import CellTexts, Links
 from attnviz.figures.theme import build, colorscale, layout, note, palette, scale_bar
 from attnviz.figures.wording import describe, difference_words, links_sentence, windows_sentence
+from attnviz.select import Grid
 
 DASHED = -0.05  # differences below this carry a dash: in grey the two ends of the scale look the same
 _TOP, _TITLE, _SCALE = 86, 30, 34  # px above the cells for tokens, for a title; below them for the colour scale
 
 
+@checked
 def heatmap(
-    grid,
+    grid: Grid,
     step: int | None = None,
     title: str | None = None,
     *,
     dark: bool = False,
     scale: bool = True,
-    links=None,
+    links: Links | None = None,
     windows: Sequence[tuple[float, float]] = (),
     texts: CellTexts | None = None,
     written: bool = True,
@@ -56,8 +59,9 @@ def heatmap(
     return build([cells | _hover(texts, written)], frame)
 
 
+@checked
 def difference(
-    values, grid, names: tuple[str, str] = ("a", "b"), title: str | None = None, *, dark: bool = False
+    values: np.ndarray, grid: Grid, names: tuple[str, str] = ("a", "b"), title: str | None = None, *, dark: bool = False
 ) -> Chart:
     """values [queries, keys] = weights of names[0] - weights of names[1]; the scale is -1..1 around 0.
 

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attnviz.arguments import checked
 from attnviz.figures import labels
+from attnviz.select import Grid
 
 BLANK = "all its weight is on special tokens, which are hidden"
 
 
-def describe(grid, step: int | None = None) -> str:
+@checked
+def describe(grid: Grid, step: int | None = None) -> str:
     """The size of the map, its strongest weight, and the row of `step` if one is chosen. Plain text, not escaped."""
     rows, columns = (
         f"{len(tokens)} {side} token{'s' if len(tokens) != 1 else ''}"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
+from attnviz.arguments import checked
 from attnviz.trace import Token
 
 FUNCTION, CONTENT, OTHER = "function", "content", "other"
@@ -24,6 +25,7 @@ def languages() -> list[str]:
     )
 
 
+@checked
 @cache
 def words(language: str) -> frozenset[str]:
     """The function words of a language, lower case. ValueError for one that has no list."""
@@ -36,6 +38,7 @@ def words(language: str) -> frozenset[str]:
     return frozenset(word for line in lines for word in line.split())
 
 
+@checked
 def kind(word: str, language: str) -> str:
     """FUNCTION or CONTENT; OTHER for a token without a letter or digit, such as a full stop."""
     plain = word.strip().lower().translate(_APOSTROPHES)
@@ -56,6 +59,7 @@ def _contracted(word: str) -> list[tuple[str, str]]:
     return [(word[:cut], word[cut:]) for cut in sorted(cuts) if 0 < cut < len(word)]
 
 
+@checked
 def kinds(text: str, tokens: Sequence[Token], language: str) -> list[str]:
     """The kind of each token's word; pieces of one word have the kind of the whole, special tokens are OTHER."""
     spans: dict[int, list[int]] = {}

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from attnviz.arguments import checked
 from attnviz.attention import Local
 from attnviz.inside.replay import sharing, target_ids
 from attnviz.models.trained import Trained
@@ -10,6 +11,7 @@ from attnviz.networks import decode
 from attnviz.trace import Trace
 
 
+@checked
 @torch.inference_mode()
 def windows(model: Trained, trace: Trace) -> tuple[tuple[float, float], ...]:
     """(centre, reach) of each step: the predicted place p_t and D, Luong et al. 2015, eq. 9 and 10; () without windows.

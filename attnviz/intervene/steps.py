@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attnviz.arguments import checked
 from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS
 from attnviz.intervene import scope as scopes
@@ -32,6 +33,7 @@ class StepEffect(NamedTuple):
     changed: Tensor
 
 
+@checked
 @torch.inference_mode()  # of a generator: only while it runs
 def effects(
     network: nn.Module,
@@ -50,6 +52,7 @@ def effects(
         yield StepEffect(step, tuple(layer[0] for layer in weights), plain[0], changed[:, 0])
 
 
+@checked
 @torch.inference_mode()  # of a generator: only while it runs
 def effects_together(
     network: nn.Module,
@@ -91,6 +94,7 @@ def _projected(network: nn.Module, waiting: list[tuple[int, DecoderStep, Tensor]
         yield StepEffect(step, unchanged.cross, both[0], both[1:])
 
 
+@checked
 @torch.inference_mode()
 def effect_on_label(network: SelfAttention, source: Sequence[int], change: Change, rows: int = 1) -> StepEffect:
     """`effects` for a classifier, whose pooling is its one step; `plain` and `changed` are logits of the labels."""
@@ -98,6 +102,7 @@ def effect_on_label(network: SelfAttention, source: Sequence[int], change: Chang
     return StepEffect(step, (weights[0],), plain[0], changed[:, 0])
 
 
+@checked
 @torch.inference_mode()
 def effects_on_labels(
     network: SelfAttention, sources: Sequence[Sequence[int]], change: Change, rows: int = 1
@@ -124,6 +129,7 @@ def widened(tree, rows: int):
     return type(tree)(*branches) if hasattr(tree, "_fields") else tuple(branches)
 
 
+@checked
 def total_variation(plain: Tensor, changed: Tensor) -> Tensor:
     """Logits (..., V) and (B, ..., V) -> (B, ...): half the sum of absolute differences of the two
     distributions, 0 to 1."""

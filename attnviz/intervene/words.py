@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from attnviz.arguments import checked
 from attnviz.intervene.changed import OnStep
 from attnviz.intervene.changes import Identity
 from attnviz.intervene.run import forced_with_logits, own_text
@@ -44,6 +45,7 @@ class Rewritten:
         return np.subtract(self.forced.log_probs, self.before.log_probs)
 
 
+@checked
 def words(trace: Trace) -> tuple[Word, ...]:
     """The words of a trace's source, in order; special tokens and white space are none."""
     spans: dict[int, tuple[int, int]] = {}
@@ -55,6 +57,7 @@ def words(trace: Trace) -> tuple[Word, ...]:
     return tuple(word for word in each if word.text.strip())
 
 
+@checked
 def replaced(text: str, word: Word, new: str = MASK) -> str:
     """The text with another word in that place. ValueError where the word does not stand there, or nothing changes."""
     if text[word.start : word.end] != word.text:
@@ -65,6 +68,7 @@ def replaced(text: str, word: Word, new: str = MASK) -> str:
     return changed if new.strip() else " ".join(changed.split())
 
 
+@checked
 @torch.inference_mode()
 def rewrite(
     model: Translator,

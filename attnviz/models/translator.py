@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import numpy as np
 import torch
 
+from attnviz.arguments import shown
 from attnviz.data.batching import pad
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import BOS, PAD
@@ -25,7 +26,7 @@ BEAMS = 20  # hypotheses beam search may keep
 def check_beam(beam: int) -> None:
     """ValueError unless the number of hypotheses is from 1 to BEAMS."""
     if isinstance(beam, bool) or not isinstance(beam, int | np.integer) or not 1 <= beam <= BEAMS:
-        raise ValueError(f"beam must be from 1 to {BEAMS}; got {beam!r:.80}")
+        raise ValueError(f"beam must be from 1 to {BEAMS}; got {shown(beam)}")
 
 
 class Translator(Trained):

@@ -4,6 +4,7 @@ import inspect
 
 from torch import nn
 
+from attnviz.arguments import shown
 from attnviz.mechanisms import Config
 from attnviz.networks.classifier import SelfAttention
 from attnviz.networks.dropout import share
@@ -34,7 +35,7 @@ def build(config: Config) -> nn.Module:
         raise ValueError(f"{config.mechanism} has no option {', '.join(sorted(unknown))}; it has {', '.join(allowed)}")
     for name, value in config.options.items():
         if isinstance(value, bool) != (wanted := isinstance(allowed[name], bool)):
-            raise ValueError(f"{name} must {'' if wanted else 'not '}be true or false; got {value!r:.80}")
+            raise ValueError(f"{name} must {'' if wanted else 'not '}be true or false; got {shown(value)}")
     for name in ("layers", "encoder_layers"):
         if (count := config.options.get(name)) is not None and count < 1:
             raise ValueError(f"{name} must be at least 1; got {count}")

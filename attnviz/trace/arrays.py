@@ -11,7 +11,7 @@ What the tokens name depends on the kind of the weights:
               decoder had read by then: `start`, then the target without its last token.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def from_arrays(
     arguments.check("kind", kind, str | None)
     kind = kind or ("cross" if target else "encoder")
     if isinstance(special, str | bytes) or not isinstance(special, Collection) or hasattr(special, "detach"):
-        raise ValueError(f"special must be a list of tokens; got {special!r:.60}")
+        raise ValueError(f"special must be a list of tokens; got {arguments.shown(special)}")
     source, text = _tokens(tokens, special)
     produced, translation = _tokens(target, special)
     return Trace(
@@ -83,8 +83,10 @@ def _map(kind: str, layer: int, weights) -> AttentionMap:
 
 
 def _check_layers(weights) -> None:
-    if not isinstance(weights, Iterable) or isinstance(weights, str):
-        raise ValueError(f"weights must be one array of axes [heads, queries, keys] a layer; got {weights!r:.60}")
+    if not arguments.is_list(weights):
+        raise ValueError(
+            f"weights must be one array of axes [heads, queries, keys] a layer; got {arguments.shown(weights)}"
+        )
     if getattr(weights, "ndim", 0) == 3:
         raise ValueError(
             f"weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape "
@@ -93,9 +95,9 @@ def _check_layers(weights) -> None:
 
 
 def _strings(name: str, tokens) -> list[str]:
-    texts = None if isinstance(tokens, str) or not isinstance(tokens, Iterable) else list(tokens)
+    texts = list(tokens) if arguments.is_list(tokens) else None
     if texts is None or not all(isinstance(token, str) for token in texts):
-        raise ValueError(f"{name} must be a list of strings, one a token; got {tokens!r:.60}")
+        raise ValueError(f"{name} must be a list of strings, one a token; got {arguments.shown(tokens)}")
     return texts
 
 

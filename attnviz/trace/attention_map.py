@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attnviz.arguments import shown
 from attnviz.trace import checks
 
 KINDS = ("cross", "encoder", "decoder")
@@ -27,9 +28,9 @@ class AttentionMap:
 
     def __post_init__(self):
         if not isinstance(self.kind, str) or self.kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r:.80}")
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {shown(self.kind)}")
         if not isinstance(self.layer, int) or isinstance(self.layer, bool) or self.layer < 0:
-            raise ValueError(f"layer must be an integer of at least 0; got {self.layer!r:.80}")
+            raise ValueError(f"layer must be an integer of at least 0; got {shown(self.layer)}")
         if self.layer >= 2**31:
             raise ValueError(f"layer must be below {2**31:,}; got a number of {len(str(self.layer))} digits")
         name = f"weights of {self.name}"

@@ -35,7 +35,7 @@ def strings(trace) -> None:
     """Texts are strings, indices are integers, marks are bools. A file may hold other types."""
     for name in ("model", "mechanism", "text", "translation"):
         if not isinstance(getattr(trace, name), str):
-            raise ValueError(f"{name} must be text; got {getattr(trace, name)!r:.60}")
+            raise ValueError(f"{name} must be text; got {arguments.shown(getattr(trace, name))}")
     for name in ("source", "target"):
         for i, token in enumerate(getattr(trace, name)):
             if (
@@ -60,7 +60,7 @@ def marks(what: str, **given) -> None:
     """Must be bool: code uses these marks as masks, and an integer would index tokens."""
     for name, value in given.items():
         if not isinstance(value, bool):
-            raise ValueError(f"{name} of {what} must be true or false; got {value!r:.60}")
+            raise ValueError(f"{name} of {what} must be true or false; got {arguments.shown(value)}")
 
 
 def tokens(name: str, tokens, text: str) -> None:
@@ -74,7 +74,7 @@ def tokens(name: str, tokens, text: str) -> None:
         if not token.special and text[token.start : token.end] != token.text:
             raise ValueError(
                 f"{name} token {i} must be its text from {token.start} to {token.end}, "
-                f"{text[token.start : token.end]!r:.80}; got {token.text!r:.80}"
+                f"{text[token.start : token.end]!r:.80}; got {arguments.shown(token.text)}"
             )
 
 

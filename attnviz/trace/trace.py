@@ -22,7 +22,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 import numpy as np
 
 from attnviz import arguments
-from attnviz.arguments import checked
+from attnviz.arguments import checked, shown
 from attnviz.storage import json_text
 from attnviz.trace import checks, notebook
 from attnviz.trace.attention_map import SIDES, AttentionMap
@@ -72,7 +72,7 @@ class Trace:
             object.__setattr__(self, name, value)
         checks.strings(self)
         if self.level not in LEVELS:
-            raise ValueError(f"level must be one of {', '.join(LEVELS)}; got {self.level!r:.80}")
+            raise ValueError(f"level must be one of {', '.join(LEVELS)}; got {shown(self.level)}")
         if self.translation and not self.target:
             raise ValueError(f"target must hold the tokens of the translation, {self.translation!r:.80}; got none")
         if not self.source:

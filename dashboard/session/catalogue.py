@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from attnviz.mechanisms import MECHANISMS
+from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
 from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
@@ -20,7 +20,7 @@ def offered() -> dict[str, list[str]]:
     Without any checkpoint, the default models, so that the page can say that they are missing.
     """
     mechanisms: dict[str, list[str]] = {}
-    for name in map(ModelName.parse, checkpoint_files.names(root())):
+    for name in _named():
         if name.task.translates and name.mechanism in MECHANISMS:
             mechanisms.setdefault(name.pair, []).append(name.mechanism)
     in_order = {pair: sorted(mechanisms[pair], key=list(MECHANISMS).index) for pair in pairs.ordered(mechanisms)}
@@ -36,12 +36,20 @@ def attending() -> dict[str, list[str]]:
 def many_headed() -> list[str]:
     """The models with several heads in a layer, those that translate first."""
     translating = [name for pair in offered() for name in many_headed_of(pair)]
-    return translating + [name for name in checkpoint_files.names(root()) if ModelName.parse(name).task.classifies]
+    return translating + [str(name) for name in _named() if name.task.classifies and name.mechanism in CLASSIFIERS]
 
 
 def many_headed_of(pair: str) -> list[str]:
     """The models of a language pair with several heads in a layer."""
     return [str(ModelName(pair, name)) for name in offered().get(pair, []) if MECHANISMS[name].multi_head]
+
+
+def _named() -> list[ModelName]:
+    """All checkpoints but those in folders whose names are no text (bytes that are not UTF-8): no page can show it."""
+    names = checkpoint_files.names(root())
+    return [
+        ModelName.parse(name) for name in names if name.isascii() or name.encode("utf-8", "replace").decode() == name
+    ]
 
 
 def layers_and_heads(model: str | None) -> tuple[int, int]:

@@ -30,12 +30,12 @@ _MAY_BE_EMPTY = (
     "find",
 )
 _QUOTED = 80  # characters of a value
+_FROM_1 = ("layer", "head", "depth")  # counted from 1 in the address, and from 0 in the session
 # What the address may call the value of a control: Streamlit leaves out a value that is the default, which is no
 # mistake.
 _WORDS = (
     str,
     lambda value: str(value).lower(),
-    options.number,
     options.title,
     options.model_title,
     chapters.numbered,
@@ -44,7 +44,6 @@ _WORDS = (
     lambda value: {options.OWN: "Each model's own translation"}[
         value
     ],  # of links made before every pair had these words
-    options.head_title,
     lambda value: options.BEAMS[value],
     lambda value: options.KINDS[value],
     lambda value: pairs.of(value).title,
@@ -67,19 +66,24 @@ def came_with_link() -> bool:
 def drop_empty() -> None:
     """Take `?beam=` out of the address: a group of buttons would have none pressed. Call it before there is any widget.
 
-    An empty text, or no pair of words, is something that a person can choose.
+    An empty text, or no pair of words, is something that a person can choose. So are no mechanisms, on the page; a link
+    to nothing is none.
     """
-    empty = [key for key in st.query_params if key not in _MAY_BE_EMPTY and st.query_params[key] == ""]
+    empty = [key for key in st.query_params if st.query_params[key] == "" and not _may_be_empty(key)]
     for key in empty:
         del st.query_params[key]
     if empty:
         st.rerun()  # what the address held when this run began is what its controls would begin with
 
 
+def _may_be_empty(key: str) -> bool:
+    return key in _MAY_BE_EMPTY and (key != "show" or key in st.session_state)
+
+
 def show(session: MutableMapping) -> None:
     """A note for the values that the controls of this page did not take. Call it when all controls are there."""
     asked = session[_ASKED] = {key: value for key, value in session[_ASKED].items() if key not in st.query_params}
-    ignored = {key: value for key, value in asked.items() if key in session and value not in _words(session[key])}
+    ignored = {key: value for key, value in asked.items() if key in session and value not in _words(key, session[key])}
     unknown = ", ".join(f"{key} = “{value[:_QUOTED]}”" for key, value in ignored.items() if value)
     empty = ", ".join(key for key, value in ignored.items() if not value)
     reasons = [f"This page has no {unknown}."] * bool(unknown) + [f"The link gives no value for {empty}."] * bool(empty)
@@ -87,9 +91,13 @@ def show(session: MutableMapping) -> None:
         st.info(markdown(" ".join([*reasons, "It shows the default instead."])), icon=":material/link_off:")
 
 
-def _words(value) -> set[str]:
-    """What the address may call a value; of several chosen options, what it may call each."""
-    texts = set().union(*map(_words, value)) if isinstance(value, list | tuple) else set()
+def _words(key: str, value) -> set[str]:
+    """What the address may call the value of a control; of several chosen options, what it may call each."""
+    if key in _FROM_1:
+        return {options.head_title(value if value >= 0 else None)}
+    if isinstance(value, int) and value < 0:
+        return {"none"}  # no sentence, no word: the controls have no other such number
+    texts = set().union(*(_words(key, each) for each in value)) if isinstance(value, list) else set()
     for words in _WORDS:
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             texts.add(words(value))

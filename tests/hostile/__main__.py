@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "helpers" / "models"), str(HERE.parents[1])]
+sys.path[:0] = [str(HERE.parent / "helpers" / "models"), str(HERE.parent / "helpers"), str(HERE.parents[1])]
 
 from tests.hostile import cases  # noqa: E402
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import hypothesis
 import hypothesis.errors
 
-from tests.hostile.kinds import arguments, cards, configs, foreign, links, texts, tokenizers, traces
+from tests.hostile.kinds import api, arguments, cards, configs, foreign, links, texts, tokenizers, traces
 from tests.hostile.workplace import Failure, prepare
 
 KINDS = {
@@ -20,9 +20,10 @@ KINDS = {
     "tokenizers": tokenizers,
     "foreign": foreign,
     "links": links,
+    "api": api,
 }
 SHARES = {  # of a long run, in parts of a hundred
-    "texts": 40,
+    "texts": 35,
     "arguments": 5,
     "configs": 8,
     "cards": 10,
@@ -30,6 +31,7 @@ SHARES = {  # of a long run, in parts of a hundred
     "tokenizers": 8,
     "foreign": 2,
     "links": 2,
+    "api": 5,
 }
 
 

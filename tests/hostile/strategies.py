@@ -133,14 +133,16 @@ def damaged(content: bytes):
 
 @functools.cache
 def parameters() -> list[str]:
-    """The parameters of the address bar: the keys of all controls, as the code of the page names them."""
+    """The parameters of the address bar: the keys of the controls that are bound to it, as the code of the page names
+    them."""
     keys = set()
     for path in (ROOT / "dashboard").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.keyword) and node.arg == "key" and isinstance(node.value, ast.Constant):
-                keys.add(node.value.value)
+            given = {word.arg: word.value for word in getattr(node, "keywords", ())}
+            if {"bind", None} & given.keys() and isinstance(given.get("key"), ast.Constant):  # None: `**`, with it
+                keys.add(given["key"].value)
     others = {f"{prefix}{name}" for prefix in ("", "other_") for name in ("from", "lines", "path")}  # many/sources.py
-    return sorted({key for key in keys if isinstance(key, str)} | others)
+    return sorted(keys | others)
 
 
 @functools.cache

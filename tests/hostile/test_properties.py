@@ -6,7 +6,7 @@ from tests.hostile import cases
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 COUNT = {
-    "texts": 60,
+    "texts": 50,
     "arguments": 25,
     "configs": 25,
     "cards": 20,
@@ -14,6 +14,7 @@ COUNT = {
     "tokenizers": 20,
     "foreign": 4,
     "links": 4,
+    "api": 40,
 }
 
 

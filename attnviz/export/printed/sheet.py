@@ -11,6 +11,7 @@ import matplotlib
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
+from attnviz.arguments import shown
 from attnviz.export import fonts, heading
 from attnviz.figures.theme import Theme, palette
 
@@ -51,7 +52,7 @@ class Style:
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:
-            raise ValueError(f"size must be one of {', '.join(SIZES)}; got {self.size!r}")
+            raise ValueError(f"size must be one of {', '.join(SIZES)}; got {shown(self.size)}")
         if self.font is not None and not 4 <= self.font <= 40:
             raise ValueError(f"font must be 4 to 40 points; got {self.font}")
 
@@ -79,7 +80,7 @@ class Sheet:
     def save(self, fmt: str) -> bytes:
         """The picture as svg, pdf or png; the same picture gives the same bytes. ValueError for another format."""
         if fmt not in FORMATS:
-            raise ValueError(f"format must be one of {', '.join(FORMATS)}; got {fmt!r}")
+            raise ValueError(f"format must be one of {', '.join(FORMATS)}; got {shown(fmt)}")
         dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
         buffer = io.BytesIO()
         with _lock, matplotlib.rc_context(_settings(self.style)):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from attnviz.arguments import checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
@@ -15,6 +16,7 @@ _HEIGHT, _TITLE = 300, 30
 _COLUMNS = ("layer", "distance", "weight")
 
 
+@checked
 def by_distance(
     frame: pd.DataFrame, title: str | None = None, *, reach: int | None = None, dark: bool = False
 ) -> Chart:

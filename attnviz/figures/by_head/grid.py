@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from attnviz.arguments import listed
 from attnviz.figures import labels
 from attnviz.figures.theme import CLEAR, colorscale, layout, note, palette, scale_bar
 from attnviz.figures.titles import statistic_title
@@ -28,8 +29,8 @@ def values_by_head(table: pd.DataFrame | None, kind: str, column: str) -> dict[H
     wanted = ("kind", "layer", "head", column)
     if table is None or any(name not in table for name in wanted):
         raise ValueError(
-            f"the table must have the columns {', '.join(wanted)}; "
-            f"got {'no table' if table is None else ', '.join(table)}"
+            f"the table must have the columns {listed(wanted)}; "
+            f"got {'no table' if table is None else listed(map(str, table))}"
         )
     chosen = table[table["kind"] == kind]
     return {

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attnviz.arguments import checked
 from attnviz.figures import axes, labels
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build, layout, note, palette
 from attnviz.figures.wording import row_sentence, row_sentences
+from attnviz.select import Grid
 
 HEADS = 4  # as many colours as stay apart when they overlap
 _NAMED = 2  # heads a row of the legend
@@ -29,8 +31,9 @@ _WRAPPED, _WIDEST = 32, 12  # px a token where one is wrapped, which it is after
 _TOP, _TITLE, _LINE = 30, 30, 18
 
 
+@checked
 def token_lines(
-    grids: Sequence,
+    grids: Sequence[Grid],
     step: int | None = None,
     title: str | None = None,
     *,
@@ -67,7 +70,8 @@ def token_lines(
     return build([_tokens(grids, side, step, dark) for side in (0, 1)], frame)
 
 
-def line_threshold(grids: Sequence) -> float:
+@checked
+def line_threshold(grids: Sequence[Grid]) -> float:
     """The smallest weight that gets a line: 0.05, or less where attention is so flat that most queries would have no
     line; 0.05 again if there would then be too many lines to tell apart."""
     weights = [np.where(grid.visible, np.nan_to_num(grid.weights), 0) for grid in grids]

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 import pandas as pd
 
+from attnviz.arguments import checked
 from attnviz.figures import marks
 from attnviz.figures.by_head import grid, mosaic
 from attnviz.figures.by_head.grid import LABEL, Rows, head_name, placed
@@ -45,6 +46,7 @@ def arranged(trace: Trace, kind: str, table: pd.DataFrame | None = None, order: 
     return [row + [None] * (across - len(row)) for row in layers]
 
 
+@checked
 def overview(
     trace: Trace,
     kind: str | None = None,

@@ -6,6 +6,7 @@ import math
 
 import pandas as pd
 
+from attnviz.arguments import checked
 from attnviz.figures.by_head import grid
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build
@@ -17,6 +18,7 @@ _FEW = 50  # cells up to which a number is written into each
 _NEAR = 0.05  # numbers that lie closer together have a third digit
 
 
+@checked
 def head_map(
     frame: pd.DataFrame,
     column: str,

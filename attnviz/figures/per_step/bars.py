@@ -6,18 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attnviz.arguments import checked
 from attnviz.figures import hover, labels
 from attnviz.figures.axes import all_labels, check_step, key_axis, value_axis
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build, layout, lines, note, palette
 from attnviz.figures.wording import BLANK, row_sentence, strongest, weight_words
+from attnviz.select import Grid
 
 _HEIGHT, _TITLE = 196, 30  # px of the bars, of a title
 _ENDS = (0.02, 0.04, 0.06, 0.08, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)  # of a scale that is not whole
 
 
+@checked
 def step_bars(
-    grid,
+    grid: Grid,
     step: int,
     title: str | None = None,
     *,

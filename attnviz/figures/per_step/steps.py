@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
+from attnviz.arguments import checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
@@ -24,6 +25,7 @@ _HEIGHT, _TITLE = 300, 30  # px of the panels, of a title
 _GAP = 0.075  # between panels, as a share of the width
 
 
+@checked
 def by_step(
     frames: Mapping[str, pd.DataFrame],
     keys: int | Sequence[int] | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from attnviz.arguments import checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
@@ -14,6 +15,7 @@ from attnviz.figures.wording import listed
 _ROW, _TITLE = 30, 30  # px of a table row, of a title
 
 
+@checked
 def comparison(frame: pd.DataFrame, title: str | None = None, *, threshold: float = 0.1, dark: bool = False) -> Chart:
     """A table of mean ± standard deviation; frame has columns mechanism, statistic, mean, std. One column a mechanism.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attnviz.arguments import checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build, layout, palette
@@ -11,6 +12,7 @@ from attnviz.figures.theme import build, layout, palette
 _HEIGHT, _TITLE = 300, 30  # px of the panel, of a title
 
 
+@checked
 def reliability(bins: Sequence[tuple[float, float, int]], title: str | None = None, *, dark: bool = False) -> Chart:
     """bins : mean predicted risk, share that is poor, number of sentences (`confidence.Calibration.bins`; a card has
     them under `confidence`). Points on the dotted diagonal are right. ValueError without bins."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from attnviz.arguments import is_list, shown
 from attnviz.data.tokenizer import Tokens
 from attnviz.models.model import TextError
 from attnviz.models.tracing import measured
@@ -47,13 +48,13 @@ class Job:
 def kept(keep: Collection[str]) -> frozenset[str]:
     """What to keep of each trace. ValueError unless it is a tuple or list of at least one entry of KEEP."""
     if not isinstance(keep, tuple | list | set | frozenset) or not keep or not all(name in KEEP for name in keep):
-        raise ValueError(f"keep must be a tuple of some of {', '.join(KEEP)}; got {keep!r:.80}")
+        raise ValueError(f"keep must be a tuple of some of {', '.join(KEEP)}; got {shown(keep)}")
     return frozenset(keep)
 
 
 def check_size(batch_size: int) -> None:
     if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
-        raise ValueError(f"batch_size must be an integer of at least 1; got {batch_size!r:.80}")
+        raise ValueError(f"batch_size must be an integer of at least 1; got {shown(batch_size)}")
 
 
 def pairs(texts: Iterable[str], targets: Iterable[str | None] | None) -> Iterator[tuple[str, str | None]]:
@@ -61,8 +62,8 @@ def pairs(texts: Iterable[str], targets: Iterable[str | None] | None) -> Iterato
     if isinstance(texts, str) or isinstance(targets, str):
         raise ValueError("texts and targets must be lists of strings; got one string")
     for name, given in (("texts", texts), ("targets", () if targets is None else targets)):
-        if not isinstance(given, Iterable):
-            raise ValueError(f"{name} must be a list of strings; got {given!r:.80}")
+        if not is_list(given):
+            raise ValueError(f"{name} must be a list of strings; got {shown(given)}")
     if targets is None:
         return ((text, None) for text in texts)
     return _pairs(texts, targets)
@@ -125,7 +126,7 @@ def one_by_one(
 
 def _string(text: Any, what: str) -> str:
     if not isinstance(text, str):
-        raise TextError(f"the {what} must be a string; got {text!r:.60}")
+        raise TextError(f"the {what} must be a string; got {shown(text)}")
     return text
 
 

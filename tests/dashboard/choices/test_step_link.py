@@ -34,4 +34,4 @@ def test_without_attention_there_is_no_step_to_open():
 def test_the_default_mechanisms_are_no_mistake():
     from dashboard.shell.link_notes import _words
 
-    assert "Transformer" in _words(["bahdanau", "transformer"])
+    assert "Transformer" in _words("show", ["bahdanau", "transformer"])

@@ -1,5 +1,6 @@
 """What the page says before a model is read."""
 
+import os
 import shutil
 
 import pytest
@@ -54,3 +55,18 @@ def test_many_headed_models_are_those_whose_mechanism_has_several_heads(monkeypa
     assert [catalogue.many_headed_of(pair) for pair in pairs] == [[f"{pair}/transformer"] for pair in pairs]
     assert catalogue.many_headed_of("sst2") == catalogue.many_headed_of("en-xx") == []
     assert catalogue.layers_and_heads(None) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "name", [b"\xff-fr/transformer", b"en-fr/\xff", b"sst2/unknown", b"sst2/transformer", b"en-fr/unknown"]
+)
+def test_a_folder_that_no_page_can_name_takes_no_other_off(root, name):
+    """The first two are no text, which Streamlit cannot send; a label is given by classifiers alone."""
+    before = catalogue.offered(), catalogue.attending(), catalogue.many_headed()
+    folder = root / os.fsdecode(name)
+    try:
+        shutil.copytree(root / NAME, folder)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    assert os.fsdecode(name) in checkpoint_files.names(root)
+    assert (catalogue.offered(), catalogue.attending(), catalogue.many_headed()) == before
