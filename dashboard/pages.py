@@ -16,7 +16,7 @@ class Page:
 
     def sidebar(self) -> dict:
         """Draw the sidebar -> what was chosen there."""
-        link_notes.drop_empty()
+        link_notes.drop_meaningless()
         return import_module(f"dashboard.{self.folder}.sidebar").show()
 
     def show(self, chosen: dict) -> None:

@@ -29,6 +29,7 @@ _MAY_BE_EMPTY = (
     "other_path",
     "find",
 )
+_WHOLE = ("seed",)  # of a field for whole numbers, in which Streamlit fails at 1e999
 _QUOTED = 80  # characters of a value
 _FROM_1 = ("layer", "head", "depth")  # counted from 1 in the address, and from 0 in the session
 # What the address may call the value of a control: Streamlit leaves out a value that is the default, which is no
@@ -63,21 +64,23 @@ def came_with_link() -> bool:
     return bool(st.session_state.get(_OPENED))
 
 
-def drop_empty() -> None:
+def drop_meaningless() -> None:
     """Take `?beam=` out of the address: a group of buttons would have none pressed. Call it before there is any widget.
 
     An empty text, or no pair of words, is something that a person can choose. So are no mechanisms, on the page; a link
     to nothing is none.
     """
-    empty = [key for key in st.query_params if st.query_params[key] == "" and not _may_be_empty(key)]
-    for key in empty:
+    meaningless = [key for key in st.query_params if _means_nothing(key, st.query_params[key])]
+    for key in meaningless:
         del st.query_params[key]
-    if empty:
+    if meaningless:
         st.rerun()  # what the address held when this run began is what its controls would begin with
 
 
-def _may_be_empty(key: str) -> bool:
-    return key in _MAY_BE_EMPTY and (key != "show" or key in st.session_state)
+def _means_nothing(key: str, value: str) -> bool:
+    if key in _WHOLE:
+        return not value.isdecimal()
+    return value == "" and (key not in _MAY_BE_EMPTY or (key == "show" and key not in st.session_state))
 
 
 def show(session: MutableMapping) -> None:
