@@ -10,8 +10,10 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
     sys.path.insert(0, ROOT)
 
+from dashboard.choices import settings  # noqa: E402
 from dashboard.server import warm_up  # noqa: E402
 
+settings.check()
 warm_up.start_models()  # first of all: it takes longest
 
 from dashboard.server import index_page, security  # noqa: E402

@@ -35,12 +35,22 @@ def on_words(grid: Grid) -> tuple[tuple[Word, ...], tuple[Word, ...], np.ndarray
     kept = set(usable_rows(grid).tolist())
     targets = [word for word in _words(grid.queries) if kept.issuperset(word.tokens)]
     sources = _words(grid.keys)
-    weights = np.zeros((len(targets), max(len(sources), 1)))
-    for t, target in enumerate(targets):
-        for s, source in enumerate(sources):
-            weights[t, s] = grid.weights[np.ix_(target.tokens, source.tokens)].sum(1).mean()
+    weights = _between(grid.weights, targets, sources)
     weights.setflags(write=False)
     return tuple(targets), tuple(sources), weights
+
+
+def _between(weights: np.ndarray, targets: list[Word], sources: list[Word]) -> np.ndarray:
+    """Weights (Q, K) of tokens -> (T, S) of words: sums over the keys of a word, means over its queries."""
+    if not targets or not sources:
+        return np.zeros((len(targets), max(len(sources), 1)))
+    rows, columns = ([token for word in words for token in word.tokens] for words in (targets, sources))
+    first_row, first_column = (
+        np.cumsum([0, *(len(word.tokens) for word in words)][:-1]) for words in (targets, sources)
+    )
+    chosen = weights[np.ix_(rows, columns)].astype(float)
+    sums = np.add.reduceat(np.add.reduceat(chosen, first_column, axis=1), first_row, axis=0)
+    return sums / [[len(word.tokens)] for word in targets]
 
 
 def _words(tokens) -> list[Word]:

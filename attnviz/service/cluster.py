@@ -106,9 +106,7 @@ class Cluster:
             try:
                 answer = self._handle.remote(request).result(timeout_s=self.limit)
             except TimeoutError:
-                raise ServiceError(
-                    f"the models needed more than {self.limit:g} s for this sentence; shorten it"
-                ) from None
+                raise ServiceError(self._late()) from None
             except (RayError, RayServeException) as error:
                 if last or self._closed:
                     raise ServiceError(f"the models on the cluster cannot be reached: {type(error).__name__}") from None
@@ -119,6 +117,13 @@ class Cluster:
             if isinstance(answer, str):
                 raise ValueError(answer)
             return frozen(answer)
+
+    def _late(self) -> str:
+        if self.state == RESTARTING:
+            return (
+                f"the models on the cluster were lost, and are not back after {self.limit:g} s; try again in a minute"
+            )
+        return f"the models needed more than {self.limit:g} s for this sentence; shorten it"
 
 
 def _handle(address: str, replicas: int):

@@ -1,10 +1,8 @@
 """Where the sentences of the page "Many sentences" come from, its numbers, and its limits. No Streamlit here."""
 
-import os
-
 from attnviz.across import VALUES
 from attnviz.figures.titles import statistic_title
-from dashboard.choices import allowed
+from dashboard.choices import allowed, settings
 
 LINKED, PASTED, UPLOADED, NAMED, NONE = "linked", "pasted", "uploaded", "named", "none"
 SOURCES = {
@@ -20,7 +18,6 @@ NUMBERS = {name: statistic_title(name) for name in VALUES} | {
     "log_prob": "Log-probability (nats)",
 }
 ORDERS = {"number": "as given", "largest": "largest first", "smallest": "smallest first"}
-SENTENCES, UPLOAD = "ATTNVIZ_SENTENCES", "ATTNVIZ_UPLOAD_MB"  # settings: at most so many sentences, megabytes of a file
 IN_ADDRESS = 2000  # characters of pasted sentences that an address can hold
 
 
@@ -32,22 +29,13 @@ def sources() -> list[str]:
 
 
 def most_sentences() -> int:
-    """Of a run. 2,000, or 500 on a server for strangers, unless ATTNVIZ_SENTENCES says otherwise."""
-    return _setting(SENTENCES, 2000 if allowed.allowed() == allowed.ALL else 500)
+    """Of a run."""
+    return settings.of(settings.SENTENCES)
 
 
 def most_megabytes() -> int:
-    """Of a file that is uploaded: 10 unless ATTNVIZ_UPLOAD_MB says otherwise."""
-    return _setting(UPLOAD, 10)
-
-
-def _setting(name: str, default: int) -> int:
-    text = os.environ.get(name, "").strip()
-    if not text:
-        return default
-    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
-        raise ValueError(f"{name} must be a whole number from 1 to 100,000; got {text!r:.80}")
-    return int(text)
+    """Of a file that is uploaded."""
+    return settings.of(settings.UPLOAD)
 
 
 def words(value: str) -> str:

@@ -14,6 +14,7 @@ from attnviz.trace import Token, Trace
 from dashboard.choices import pairs
 from dashboard.choices.options import model
 from dashboard.compare.choices import CompareChoices
+from dashboard.session.space import Held, sizes
 from dashboard.shell import side_by_side
 from dashboard.shell.forced_text import Tracer, forced_text
 from dashboard.shell.side_by_side import ModelColumn, SideBySide
@@ -46,6 +47,10 @@ class Column(ModelColumn):
     frame: pd.DataFrame | None
     links: Links | None = None
     windows: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def held(self) -> list[Held]:
+        return sizes([self.trace, self.shown])
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.select import Grid
 from attnviz.trace import Trace
+from dashboard.session.space import Held, sizes
 from dashboard.shell.problems import SceneError, sentence
 
 Measurer = Callable[["HeadsChoices", Trace], pd.DataFrame]  # the trace at the level shown -> `heads.table` of the kind
@@ -96,6 +97,10 @@ class HeadsScene:
     @property
     def text(self) -> str:
         return self.choices.text
+
+    @property
+    def held(self) -> list[Held]:
+        return sizes([self.trace, self.shown])
 
     @property
     def heading(self) -> list[str]:

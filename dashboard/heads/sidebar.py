@@ -11,7 +11,7 @@ from dashboard.choices import allowed, pairs
 from dashboard.choices.options import HF, KINDS, SAVED, model_title
 from dashboard.heads import sources
 from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, Source
-from dashboard.session import catalogue, memory
+from dashboard.session import caches, catalogue, memory
 from dashboard.shell import widgets
 from dashboard.shell.problems import SceneError, Waiting, sentence
 
@@ -131,7 +131,7 @@ def _saved() -> Source:
             "Choose a trace file on the left: a file that attnviz.save_trace() has written. (A link to this page does "
             "not hold the file.)"
         )
-    return sources.Saved(("trace", file.file_id), file.name, memory.uploaded_trace(st.session_state, file))
+    return sources.Saved(("trace", file.file_id), file.name, caches.uploaded(file))
 
 
 def _overview() -> dict:

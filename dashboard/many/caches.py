@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from weakref import WeakValueDictionary
 
 import streamlit as st
 
@@ -10,20 +11,25 @@ from dashboard.many.given import Given, of_path
 from dashboard.many.running import Run
 from dashboard.session import caches as models
 
+_ALIVE: WeakValueDictionary[tuple, Run] = WeakValueDictionary()  # runs that somebody has
+
 
 def run(names: Sequence[str], given: Given, forced: bool) -> Run:
-    """The run of these sentences through these models, finished or not."""
-    return _run(tuple(models.key(name) for name in names), given.digest, forced, given)
+    """The run of these sentences through these models, finished or not. As long as somebody has it, all get the same;
+    afterwards it is kept while there is room."""
+    keys = tuple(models.key(name) for name in names)
+    asked = keys, given.digest, forced
+
+    def made() -> Run:
+        return _ALIVE.get(asked) or Run(names, given.records, forced, _statistics)
+
+    _ALIVE[asked] = kept = models.keep(("run", *asked), made, lambda run: run.bytes)
+    return kept
 
 
 def named_file(typed: str, stamp: tuple, most: int) -> Given:
     """The sentences of a file of this machine, read once. stamp : changes when the file does. Raises SceneError."""
     return _named_file(typed, stamp, most)
-
-
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _run(keys: tuple, digest: str, forced: bool, _given: Given) -> Run:
-    return Run([name for name, *_ in keys], _given.records, forced, _statistics)
 
 
 @st.cache_resource(show_spinner="Reading the file …", max_entries=8)

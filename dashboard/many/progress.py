@@ -1,6 +1,8 @@
 """Measuring the sentences: slice after slice, with the progress and a button that stops it."""
 
 import contextlib
+import time
+from weakref import WeakSet
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
@@ -12,7 +14,7 @@ from dashboard.shell import turns
 from dashboard.shell.problems import SceneError, sentence
 
 QUICK = 4 * SLICE  # sentences that take no longer than a moment
-_STOPPED = "stopped runs"
+_STOPPED = "stopped runs of many"
 
 
 def measure(runs: list[Run]) -> SceneError | None:
@@ -21,26 +23,42 @@ def measure(runs: list[Run]) -> SceneError | None:
     A run of this fragment alone does a slice and begins anew, since only then it hears whether Stop was pressed. A run
     of the whole page does all: Streamlit stops it when anything is pressed.
     """
-    left = sum(run.total - run.done for run in runs)
+    left = [run for run in runs if not run.finished]
     if not left:
         return None
-    done, total = sum(run.done for run in runs), sum(run.total for run in runs)
-    stopped, key = st.session_state.setdefault(_STOPPED, set()), tuple(map(id, runs))
-    if key in stopped:
-        st.button(f"Continue: {left:,} of {total:,} are left", key="go_on", on_click=stopped.discard, args=(key,))
+    stopped = st.session_state.setdefault(_STOPPED, WeakSet())
+    if stopped.issuperset(left):
+        count, total = _count(runs)
+        words = f"Continue: {total - count:,} of {total:,} are left"
+        st.button(words, key="go_on", on_click=stopped.clear)
         return None
     bar = st.empty()
-    if left > QUICK or done > QUICK:
-        st.button("Stop", key="stop", on_click=stopped.add, args=(key,), help="What is measured so far is shown.")
+    if sum(run.total for run in runs) > QUICK:
+        st.button("Stop", key="stop", on_click=stopped.update, args=(left,), help="What is measured so far is shown.")
     try:
         while waiting := [run for run in runs if not run.finished]:
-            done = sum(run.done for run in runs)
-            bar.progress(done / total, f"{done:,} of {total:,} translations are measured.")
+            done, total = _count(runs)
+            bar.progress(done / total, words_for(done, total, waiting[0].pace))
+            since = time.monotonic()
             with turns.long_turn():
-                waiting[0].advance()
+                waiting[0].advance(since)
             with contextlib.suppress(StreamlitAPIException):  # the whole page is run
                 st.rerun(scope="fragment")
     except (Full, ServiceError) as error:
         return SceneError(sentence(str(error)))
     bar.empty()
     return None
+
+
+def words_for(done: int, total: int, pace: float) -> str:
+    """What a person reads meanwhile. pace : sentences a second; 0 when it is not known."""
+    words = f"{done:,} of {total:,} translations are measured."
+    if not pace:
+        return words
+    seconds = (total - done) / pace
+    time_left = f"{seconds:.0f} s" if seconds < 99.5 else f"{seconds / 60:.0f} min"
+    return f"{words} {pace:,.0f} a second, about {time_left} left."
+
+
+def _count(runs: list[Run]) -> tuple[int, int]:
+    return sum(run.done for run in runs), sum(run.total for run in runs)

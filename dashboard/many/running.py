@@ -1,6 +1,8 @@
 """The statistics of many sentences, a few at a time, so that the page can say how far it is and stop. No Streamlit."""
 
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
@@ -15,6 +17,8 @@ from attnviz.service import ServiceError
 from dashboard.choices.options import title
 
 SLICE = 32  # sentences of one model that are asked for together
+ROW = 1500  # bytes of a sentence and a model, about
+_PACES = 16  # slices whose pace says how long the rest will take
 
 _NONE = np.full(len(across.VALUES), np.nan, dtype=np.float32)
 
@@ -26,7 +30,7 @@ class Run:
     """Sentences through models. All sessions that ask for the same share one.
 
     The models take turns after each slice, so that a run that was stopped has the same sentences of all.
-    done, total : sentences, of all models.
+    done, total : sentences, of all models. bytes : that it takes when it is finished, about.
     """
 
     def __init__(self, models: Sequence[str], sentences: Sequence[Record], forced: bool, submit: Submit):
@@ -35,14 +39,27 @@ class Run:
         self._left = [(model, part) for part in parts for model in models]
         self._rows: list[Row] = []
         self._lock = threading.Lock()
+        self._paces: deque[tuple[int, float]] = deque(maxlen=_PACES)  # sentences and seconds of the last slices
         self.total, self.done = len(models) * len(sentences), 0
+        self.bytes = ROW * self.total
 
     @property
     def finished(self) -> bool:
         return not self._left
 
-    def advance(self) -> None:
-        """One slice more. Raises ServiceError when the models cannot be reached; the slice is then still to do."""
+    @property
+    def pace(self) -> float:
+        """Sentences a second, of late; 0 before the first."""
+        paces = list(self._paces)
+        seconds = sum(seconds for _, seconds in paces)
+        return sum(count for count, _ in paces) / seconds if seconds > 0 else 0.0
+
+    def advance(self, since: float | None = None) -> None:
+        """One slice more. since : when the wait for it began (time.monotonic), if not now.
+
+        Raises ServiceError when the models cannot be reached; the slice is then still to do.
+        """
+        since = time.monotonic() if since is None else since
         with self._lock:
             if self.finished:
                 return
@@ -52,6 +69,7 @@ class Run:
             self._rows += [_row(model, record, answer) for record, answer in zip(part, answers, strict=True)]
             self._left.pop(0)
             self.done += len(part)
+            self._paces.append((len(part), time.monotonic() - since))
 
     def frame(self, kind: str) -> pd.DataFrame:
         """A row a model and sentence, so far: texts, lengths and `across.VALUES` of a kind of attention, NaN of a model

@@ -13,6 +13,7 @@ from dashboard.choices import pairs
 from dashboard.choices.options import KINDS, kind_title, title
 from dashboard.many.given import Given
 from dashboard.many.running import Run
+from dashboard.session.space import Held
 from dashboard.shell.problems import SceneError
 
 SHOWN_PROBLEMS = 3
@@ -31,13 +32,16 @@ class ManyChoices:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Sentences that were given, and what was measured of them. frame : of `Run.frame`. done, total : sentences of all
-    models."""
+    """Sentences that were given, and what was measured of them. frame : of `Run.frame`."""
 
     given: Given
+    run: Run
     frame: pd.DataFrame
-    done: int
-    total: int
+    done: int  # sentences of all models, when the frame was made
+
+    @property
+    def total(self) -> int:
+        return self.run.total
 
     def of(self, mechanism: str) -> pd.DataFrame:
         """The sentences of a mechanism (its title) that could be measured, by their number. Positions count from 1."""
@@ -65,6 +69,11 @@ class ManyScene:
         models = ", ".join(self.titles)
         parts = [corpus.given.name for corpus in (self.corpus, self.other) if corpus]
         return [f"{pairs.of(self.choices.pair).title}: {models}", " and ".join(parts), kind_title(self.choices.kind)]
+
+    @property
+    def held(self) -> list[Held]:
+        """What of it takes memory."""
+        return [(corpus.run, corpus.run.bytes) for corpus in (self.corpus, self.other) if corpus]
 
     @property
     def titles(self) -> list[str]:
@@ -102,7 +111,7 @@ def compose(choices: ManyChoices, given: Sequence[tuple[Given, Run]]) -> ManySce
     """given : the sentences with their run, and the others, where there are some. Raises SceneError."""
     if not choices.mechanisms:
         raise SceneError("Choose at least one mechanism on the left.")
-    corpora = [Corpus(sentences, run.frame(choices.kind), run.done, run.total) for sentences, run in given]
+    corpora = [Corpus(sentences, run, run.frame(choices.kind), run.done) for sentences, run in given]
     scene = ManyScene(choices, *corpora)
     if not scene.titles:
         raise SceneError(f"None of these mechanisms has {kind_title(choices.kind).lower()}.")

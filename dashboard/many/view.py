@@ -9,10 +9,13 @@ from dashboard.choices.options import model
 from dashboard.many import caches, downloads, progress, scene, sources
 from dashboard.many.given import Given
 from dashboard.many.panels import comparison, distribution, points, sentences
+from dashboard.many.running import Run
 from dashboard.many.scene import ManyChoices, ManyScene
 from dashboard.markup import terms
+from dashboard.session import memory
+from dashboard.session.space import NoRoom
 from dashboard.shell import frame
-from dashboard.shell.problems import SceneError
+from dashboard.shell.problems import SceneError, sentence
 
 
 @st.fragment
@@ -31,10 +34,20 @@ def show(fields: dict) -> None:
     problem = next((each for each in given if isinstance(each, SceneError)), None)
     names = [model(choices.pair, mechanism) for mechanism in choices.mechanisms]
     runs = [caches.run(names, each, forced) for each in there] if names and not problem else []
-    problem = problem or progress.measure(runs)
+    problem = problem or _no_room(runs) or progress.measure(runs)
     with frame.composed("many", lambda: _compose(choices, there, runs, problem)) as current:
         if current is not None:
             _draw(current, frame.is_dark())
+
+
+def _no_room(runs: list[Run]) -> SceneError | None:
+    """The session holds these runs from now on: why it cannot, or None."""
+    try:
+        memory.claim([(run, run.bytes) for run in runs], st.session_state, "many")
+    except NoRoom as error:
+        return SceneError(sentence(str(error)))
+    st.session_state["runs of many"] = runs
+    return None
 
 
 def _compose(choices: ManyChoices, given: Sequence[Given], runs: Sequence, problem: SceneError | None) -> ManyScene:

@@ -7,14 +7,18 @@ import socket
 import stat
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+
+COLLECT = 2.0  # s between two collections of garbage
 
 
 @asynccontextmanager
 async def lifespan(app) -> AsyncIterator[None]:
     send_at_once()
     threading.Thread(target=warm, name="warm", daemon=True).start()
+    threading.Thread(target=collect, name="collect", daemon=True).start()
     yield
 
 
@@ -42,6 +46,18 @@ def warm() -> None:
         with suppress(SceneError):  # no model can be read: the page says so
             scene.compose(CompareChoices(text, first, pair), caches.trace)
         asked.release()
+
+
+def collect() -> None:
+    """Let go of what is no longer reachable, every two seconds in which there was something to do.
+
+    Streamlit would do so after each run of a page. It takes 25 ms, in which no other thread runs; without it, large
+    arrays wait for Python, which counts objects and not their bytes.
+    """
+    while True:
+        time.sleep(COLLECT)
+        if any(gc.get_count()[1:]):  # objects have been made since
+            gc.collect()
 
 
 @contextmanager

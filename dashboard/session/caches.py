@@ -9,10 +9,9 @@ model whose files have changed is read again.
 """
 
 import contextlib
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import streamlit as st
 
@@ -22,10 +21,12 @@ from attnviz.models.checks import values, weights_header
 from attnviz import service
 from attnviz.models.names import HuggingFaceName, ModelName
 from attnviz.service import Request
+from dashboard.choices import settings
 from dashboard.session import catalogue
+from dashboard.session.space import size
 from dashboard.session.traces import Asked, Traces
 
-MEGABYTES = "ATTNVIZ_CACHE_MB"  # of the traces of trained models that are kept, 256 unless it says otherwise
+Value = TypeVar("Value")
 
 
 def model(name: str):
@@ -69,10 +70,31 @@ def read(name: str, text: str, target: str | None = None):
     return _kept(name).trace(*key(name), text, *filter(None, [target]))
 
 
+def uploaded(file):
+    """The trace in a file that was uploaded (Streamlit's), read once while there is room. Raises ValueError."""
+    from attnviz.trace import files
+
+    return keep(("file", file.file_id), lambda: files.unpack_for_page(file.getvalue(), file.name))
+
+
 def effect(name: str, text: str, off: tuple, target: str | None = None):
     """What a model says of a text without some heads (`attnviz.heads.Head`), computed once. target : its output, if
     that is forced."""
-    return _kept(name).effect(key(name), name, text, off, target)
+
+    def measure():
+        from attnviz import ablation
+
+        with st.spinner("Computing again without them …"):
+            return ablation.effect(model(name), off, text, target)
+
+    asked = ("effect", key(name), text, off, target)
+    return keep(asked, measure, lambda made: sum(map(size, (made.before, made.after, made.free))))
+
+
+def keep(asked: tuple, maker: Callable[[], Value], taken: Callable[[Value], int] = size) -> Value:
+    """What `maker` computes of something large, in the one cache of all traces. taken : its bytes. Raises what `maker`
+    raises."""
+    return _traces().make(asked, maker, taken)
 
 
 def importance(name: str, text: str, target: str | None, only: list):
@@ -140,7 +162,7 @@ def model_service() -> service.Service:
 
 @st.cache_resource(show_spinner=False)
 def _traces() -> Traces:
-    return Traces(model_service, int(os.environ.get(MEGABYTES) or 256) * 2**20)
+    return Traces(model_service, settings.bytes_of(settings.CACHE))
 
 
 def request(name: str, text: str, target: str | None, beam: int) -> Request:
@@ -159,7 +181,7 @@ def _windows(name: str, root: str, stamp: tuple, text: str, translation: str, fo
     return inside.windows(_trained(name, root, stamp), _trace)
 
 
-# Models that people bring, and their traces, are large: 12 layers of 12 heads on 512 tokens are 150 MB. Few are kept.
+# Models that people bring are large. Few are kept.
 @st.cache_resource(show_spinner="Reading the model …", max_entries=2)
 def _own(name: str, root: str, stamp: tuple):
     from attnviz import loading
@@ -167,38 +189,20 @@ def _own(name: str, root: str, stamp: tuple):
     return loading.load(name)
 
 
-@st.cache_resource(show_spinner="Reading the text …", max_entries=4)
 def _own_trace(name: str, root: str, stamp: tuple, text: str, target: str | None = None):
-    return _own(name, root, stamp).trace(text, *filter(None, [target]))
+    with st.spinner("Reading the text …"):
+        asked = (name, root, stamp, text, target)
+        return keep(asked, lambda: _own(name, root, stamp).trace(text, *filter(None, [target])))
 
 
-@st.cache_resource(show_spinner="Translating again without them …", max_entries=32)
-def _trained_effect(key: tuple, name: str, text: str, off: tuple, target: str | None):
-    from attnviz import ablation
-
-    return ablation.effect(model(name), off, text, target)
-
-
-@st.cache_resource(show_spinner="Reading the text again without them …", max_entries=1)
-def _own_effect(key: tuple, name: str, text: str, off: tuple, target: str | None):
-    from attnviz import ablation
-
-    return ablation.effect(model(name), off, text, target)
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """The caches of one kind of model, which differ in size."""
+class _Kept(NamedTuple):
+    """Where models of one kind are kept, and who traces with them."""
 
     model: Callable
     trace: Callable
-    effect: Callable
 
 
-_KEPT = {
-    ModelName: _Kept(_trained, _trained_trace, _trained_effect),
-    HuggingFaceName: _Kept(_own, _own_trace, _own_effect),
-}
+_KEPT = {ModelName: _Kept(_trained, _trained_trace), HuggingFaceName: _Kept(_own, _own_trace)}
 
 
 def _kept(name: str) -> _Kept:

@@ -1,12 +1,15 @@
 """What one session remembers: the last scene that was drawn, which stays on the page when the next one fails; the
-visitor's step and difference map; an uploaded trace; and the heads measured so far."""
+visitor's step and difference map; and the heads measured so far. What it holds in all is bounded."""
 
-from collections.abc import MutableMapping, Sequence
+import functools
+from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 
+from dashboard.choices import settings
 from dashboard.session import caches
+from dashboard.session.space import Held, Space
 
-_HEADING, _SCENE, _CURSOR, _CHANGES, _UPLOAD = "heading", "last scene of ", "cursor", "importance", "saved_trace"
+_HEADING, _SCENE, _CURSOR, _CHANGES, _VISITOR = "heading", "last scene of ", "cursor", "importance", "visitor"
 
 
 @dataclass
@@ -21,10 +24,26 @@ class Cursor:
     difference: tuple[int, int] | None = None  # places of the two columns whose maps are subtracted
 
 
+@functools.cache
+def space() -> Space:
+    """The memory of what all visitors hold."""
+    return Space(settings.bytes_of(settings.VISITOR), settings.bytes_of(settings.MEMORY))
+
+
 def remember(scene, session: MutableMapping, page: str) -> None:
-    """Keep the scene that a page drew last. page : the name of its folder."""
+    """Keep the scene that a page drew last. page : the name of its folder. Raises NoRoom (`claim`)."""
+    claim(scene.held, session, page)
     session[_SCENE + page] = scene
     session[_HEADING] = scene.heading
+
+
+def claim(held: Iterable[Held], session: MutableMapping, page: str) -> None:
+    """A page is about to hold these; what other pages hold goes if it must. Raises NoRoom when that is not enough."""
+    if _VISITOR not in session:
+        session[_VISITOR] = space().visitor()
+    for dropped in session[_VISITOR].show(page, held):
+        for key in [key for key in session if str(key).endswith(f" of {dropped}")]:  # what the page has kept
+            del session[key]
 
 
 def heading(session: MutableMapping) -> Sequence[str]:
@@ -47,15 +66,6 @@ def cursor(session: MutableMapping) -> Cursor:
     if _CURSOR not in session:
         session[_CURSOR] = Cursor()
     return session[_CURSOR]
-
-
-def uploaded_trace(session: MutableMapping, file):
-    """The trace in a file that was uploaded (Streamlit's), read once; of one file at a time. Raises ValueError."""
-    if session.get(_UPLOAD, (None,))[0] != file.file_id:
-        from attnviz.trace import files as trace_files
-
-        session[_UPLOAD] = (file.file_id, trace_files.unpack_for_page(file.getvalue(), file.name))
-    return session[_UPLOAD][1]
 
 
 def head_changes(session: MutableMapping, model: str, text: str, output: str = "") -> list:

@@ -1,19 +1,17 @@
-"""The traces of all sessions, computed once by the model service, in one cache of bounded size. No Streamlit here."""
+"""The traces of all sessions in one cache of bounded size, each computed once: by the model service, or here, of models
+and files that people bring. No Streamlit here."""
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, wait
+from typing import TypeVar
 
 from attnviz.service import Request, Service
 from attnviz.trace import Trace
+from dashboard.session.space import size
 
-TOKEN = 1000  # bytes of a token with its alternatives, about
-
-
-def size(trace: Trace) -> int:
-    """Bytes that a trace takes in memory, about."""
-    return sum(attention.weights.nbytes for attention in trace.maps) + TOKEN * (len(trace.source) + len(trace.target))
+Value = TypeVar("Value")
 
 
 class Asked:
@@ -34,19 +32,14 @@ class Asked:
 
 
 class Traces:
-    """service : makes the one service, when it is first needed. most : bytes of the traces kept."""
+    """service : makes the one service, when it is first needed. bytes : of what is kept. most : of them."""
 
     def __init__(self, service: Callable[[], Service], most: int):
-        self._service, self.most = service, most
-        self._futures: OrderedDict[Request, Future] = OrderedDict()  # those used last at the end
-        self._sizes: dict[Request, int] = {}  # of those that are there
+        self._service, self.bytes, self.most = service, 0, most
+        self._futures: OrderedDict[Hashable, Future] = OrderedDict()  # those used last at the end
+        self._sizes: dict[Hashable, int] = {}  # of those that are there
         self._users: dict[Request, int] = {}  # of those that are not
         self._lock = threading.Lock()
-
-    @property
-    def bytes(self) -> int:
-        """Of the traces kept."""
-        return sum(self._sizes.values())
 
     def ask(self, requests: Sequence[Request]) -> Asked:
         """Ask for what is not there and not on its way. Raises ServiceError."""
@@ -71,6 +64,19 @@ class Traces:
         finally:
             asked.release()
 
+    def make(self, key: Hashable, maker: Callable[[], Value], taken: Callable[[Value], int]) -> Value:
+        """What `maker` computes here, or has computed under this key. taken : its bytes. Raises what `maker` raises."""
+        with self._lock:
+            if key in self._sizes:
+                self._futures.move_to_end(key)
+                return self._futures[key].result()
+        value, made = maker(), Future()
+        made.set_result(value)
+        with self._lock:
+            self._futures[key] = made
+            self._keep(key, taken(value))
+        return value
+
     def release(self, request: Request, future: Future) -> None:
         """One user less."""
         with self._lock:
@@ -92,9 +98,14 @@ class Traces:
             if future.cancelled() or future.exception():
                 del self._futures[request]
                 return
-            self._sizes[request] = size(future.result())
-            for old in list(self._futures):
-                if self.bytes <= self.most or old == request:
-                    break
-                if old in self._sizes:
-                    del self._futures[old], self._sizes[old]
+            self._keep(request, size(future.result()))
+
+    def _keep(self, key: Hashable, taken: int) -> None:
+        self.bytes += taken - self._sizes.get(key, 0)
+        self._sizes[key] = taken
+        for old in list(self._futures):
+            if self.bytes <= self.most:
+                break
+            if old != key and old in self._sizes:
+                del self._futures[old]
+                self.bytes -= self._sizes.pop(old)

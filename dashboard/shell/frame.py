@@ -10,6 +10,7 @@ from attnviz.service.request import ServiceError
 from dashboard.markup.text import markdown
 from dashboard.session import memory
 from dashboard.session.line import Full
+from dashboard.session.space import NoRoom
 from dashboard.shell import turns
 from dashboard.shell.problems import SceneError, Waiting, Wanted, sentence
 
@@ -51,9 +52,11 @@ def composed(page: str, compose: Callable[[], Scene], wanted: Iterable[Wanted] =
 def _composed(page: str, compose: Callable[[], Scene], notice) -> Scene | None:
     try:
         scene = compose()
+        memory.remember(scene, st.session_state, page)
     except SceneError as error:
         return _refused(page, error, notice)
-    memory.remember(scene, st.session_state, page)
+    except NoRoom as error:
+        return _refused(page, SceneError(sentence(str(error))), notice)
     _warn(scene, notice)
     return scene
 

@@ -10,6 +10,7 @@ from attnviz.models.names import ModelName
 from attnviz.trace import Trace
 from dashboard.choices import pairs
 from dashboard.choices.options import title
+from dashboard.session.space import Held, sizes
 from dashboard.shell.problems import SceneError, check_text, sentence
 
 
@@ -18,6 +19,11 @@ class ModelColumn:
     """A trained model on the page. trace : as computed."""
 
     trace: Trace
+
+    @property
+    def held(self) -> list[Held]:
+        """What of it takes memory."""
+        return sizes([self.trace])
 
     @property
     def model(self) -> str:
@@ -59,6 +65,10 @@ class SideBySide(Generic[Column]):
     @property
     def text(self) -> str:
         return self.choices.text
+
+    @property
+    def held(self) -> list[Held]:
+        return [held for column in self.columns for held in column.held]
 
     @property
     def warnings(self) -> list[str]:

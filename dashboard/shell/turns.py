@@ -1,6 +1,5 @@
 """Turns: as many compute at once as there are processors for it, first come, first served; who waits is told so."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,6 +12,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, Scri
 
 from attnviz.service.request import RESTARTING, STARTING
 from dashboard.session import caches
+from dashboard.session.cores import cores
 from dashboard.session.line import Line, Ticket
 from dashboard.shell.problems import Wanted
 
@@ -22,8 +22,9 @@ MOST = 500  # people who may wait
 _STARTING = "The trained models are being read."
 _RESTARTING = "The process of the models has stopped. It is being started again; your sentence is kept."
 
-# The models compute in a process of their own, so one processor is theirs. What draws a page shares one interpreter.
-QUICK = Line(max(1, (os.cpu_count() or 1) - 1), MOST)
+# The models compute in a process of their own, so one processor is theirs. Threads that draw share one interpreter:
+# more than two at once draw fewer pages in all than one after the other.
+QUICK = Line(min(2, max(1, cores() - 1)), MOST)
 LONG = Line(1, MOST)  # what takes seconds: one at a time, and never in the way of a new sentence
 _here = threading.local()  # the ticket of this thread
 

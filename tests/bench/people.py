@@ -8,7 +8,11 @@ finished and the heatmaps of that run have come; only the drawing is left out.
     late          answers that took longer than the time between two sentences; the next one is then sent at once
     time-outs     no answer in 60 s
     errors        an error on the page, a lost connection, an answer to another sentence
-    memory        of the server and its processes, at the beginning and at the end, in MB
+    MB            of the server and its processes: at the beginning, after five minutes, at the end, and the most since
+                  the first five minutes
+    reached       is the bar reached? Of `class`, and of a second `one`, by the row of `one` before it
+
+The exit status is 1 when there is an error or a bar is missed.
 
 With --sut FOLDER the server is that of another checkout, so that two commits can take turns on the same machine.
 """
@@ -31,6 +35,7 @@ import serving  # noqa: E402
 from client import Client, Lost  # noqa: E402
 
 TIMEOUT = 60  # s
+SETTLED, EVERY = 300, 15  # s after which memory is to be steady; s between two looks at it
 WORDS = (
     ("A", "The", "One", "Another"),
     ("young", "old", "tall", "small", "happy"),
@@ -121,9 +126,8 @@ def percentile(values: list[float], share: float) -> float:
 
 def measured(address: str, pid: int | None, name: str, seconds: float | None) -> dict:
     """One load, as a row."""
-    load = LOADS[name]
-    before = processes.memory(pid) if pid else None
-    answers = asyncio.run(run(address, load, seconds or load.seconds))
+    load, memory = LOADS[name], []
+    answers = asyncio.run(watched(run(address, load, seconds or load.seconds), pid, memory))
     row = (
         {
             "load": name,
@@ -142,10 +146,50 @@ def measured(address: str, pid: int | None, name: str, seconds: float | None) ->
         else {"load": name, "answers": 0, "timeouts": answers.timeouts, "errors": len(answers.errors)}
     )
     if pid:
-        row |= {"MB before": before, "MB after": processes.memory(pid)}
+        row |= memory_of(memory)
     for error in sorted(set(answers.errors))[:5]:
         print(f"  {error[:200]}", file=sys.stderr)
     return row
+
+
+async def watched(load, pid: int | None, memory: list[tuple[float, int]]) -> Answers:
+    """The answers of a load; meanwhile memory gets (seconds, MB) now and then."""
+    begun, task = time.monotonic(), asyncio.create_task(load)
+    while True:
+        if pid:
+            memory.append((time.monotonic() - begun, await asyncio.to_thread(processes.memory, pid)))
+        if task.done():
+            return await task
+        await asyncio.wait([task], timeout=EVERY)
+
+
+def memory_of(memory: list[tuple[float, int]]) -> dict:
+    """MB at the beginning and the end; of a load that goes on long enough, after five minutes and the most since."""
+    row = {"MB before": memory[0][1], "MB after": memory[-1][1]}
+    settled = [taken for seconds, taken in memory if seconds >= SETTLED]
+    return row | ({"MB settled": settled[0], "MB least": min(settled), "MB most": max(settled)} if settled else {})
+
+
+def reached(row: dict, one: dict | None) -> bool | None:
+    """Is the bar of a load reached? one : the row of one person before it. None where there is nothing to compare."""
+    if row.get("errors") or not row["answers"]:
+        return False
+    if row["load"] == "hurried":
+        return row["p95"] <= 1000 and not row["late"] and not row["timeouts"]
+    if row["load"] == "lecture":
+        return row["p95"] <= 2000 and not row["timeouts"]
+    if row["load"] == "long":
+        steady = (
+            "MB settled" in row
+            and 0.95 * row["MB settled"] <= row["MB least"]
+            and row["MB most"] <= 1.05 * row["MB settled"]
+        )
+        return steady and not row["timeouts"]
+    if row["load"] == "overload":
+        return row["queued"] > 0
+    if one is None:
+        return None
+    return row["p95"] <= {"class": 3, "one": 1.5}[row["load"]] * one["p95"]
 
 
 @contextlib.contextmanager
@@ -168,12 +212,14 @@ def main() -> int:
     parser.add_argument("--sut", type=Path, help="another checkout whose server is started")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    failed = False
+    failed, one = False, None
     with under_test(options) as (address, pid):
         asyncio.run(run(address, Load(1, 0.5, 3, ""), 3))  # once before the clock starts
         for name in options.load:
             row = measured(address, pid, name, options.seconds)
-            failed |= bool(row["errors"])
+            row["reached"] = reached(row, one)
+            failed |= row["reached"] is False
+            one = one or (row if name == "one" else None)
             print(
                 json.dumps(row) if options.json else "  ".join(f"{key} {value}" for key, value in row.items()),
                 flush=True,

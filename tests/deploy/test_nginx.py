@@ -54,7 +54,8 @@ class Site:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("nginx")
-    with serving.running() as (first, first_pid), serving.running() as (second, second_pid):
+    public = {"ATTNVIZ_PUBLIC": "1"}  # as compose.yaml has it
+    with serving.running(**public) as (first, first_pid), serving.running(**public) as (second, second_pid):
         pids = {address.rsplit(":", 1)[1]: pid for address, pid in ((first, first_pid), (second, second_pid))}
         servers = "".join(f"server 127.0.0.1:{port} max_fails=1 fail_timeout=5s;\n" for port in pids)
         (folder / "replicas.conf").write_text(servers)
@@ -107,6 +108,26 @@ def test_the_page_refuses_other_names_behind_nginx_too(site):
     with pytest.raises(urllib.error.HTTPError) as error:
         site.get("/", Host="elsewhere.example")
     assert error.value.code == 403
+
+
+def test_a_public_site_takes_no_files_and_offers_neither_folders_nor_names_of_the_hub(site, chrome):
+    request = urllib.request.Request(site.address + "/_stcore/upload_file/a/b", b"x", method="PUT")
+    with pytest.raises(urllib.error.HTTPError) as error:
+        urllib.request.urlopen(request, timeout=20)
+    assert (error.value.code, error.value.read()) == (403, b"Refused: this server takes no files.\n")
+    page = chrome.new_page()
+    page.goto(f"{site.address}/heads?model=A+Hugging+Face+model&own=%2F")
+    page.locator(".st-key-chart-overview .main-svg").first.wait_for(timeout=60_000)
+    page.locator(".st-key-model [role=combobox], .st-key-model input").first.click()
+    page.get_by_role("option").first.wait_for(timeout=60_000)
+    options = page.get_by_role("option").all_inner_texts()
+    assert len(options) > 1 and not {"A Hugging Face model", "A saved trace"} & set(options)
+    page.goto(f"{site.address}/many?from=A+file+on+this+machine&path=%2Fetc%2Fpasswd")
+    page.get_by_text(re.compile(r": 25 of \d+ sentences")).first.wait_for(timeout=60_000)
+    offered = page.locator(".st-key-from [role=radio], .st-key-from button").all_inner_texts()
+    assert [words for words in offered if words.strip()] == ["Sentences of this project", "Pasted"]
+    assert "passwd" not in page.locator("body").inner_text()
+    page.close()
 
 
 def test_a_lost_server_s_visitor_comes_back_to_the_same_view(site, chrome):

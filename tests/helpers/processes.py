@@ -26,3 +26,9 @@ def memory(pid: int) -> int:
         rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
         total += int(next(line for line in rollup.splitlines() if line.startswith("Pss:")).split()[1])
     return total // 1024
+
+
+def models(pid: int) -> int:
+    """The model process of a server of the dashboard."""
+    (found,) = [child for child in family(pid) if "attnviz.service.process" in command(child)]
+    return found

@@ -1,16 +1,19 @@
 """What every model service does: the embedded one and the one on a Ray cluster, by the same tests."""
 
+import os
 import shutil
+import signal
 
 import numpy as np
 import pandas as pd
+import processes
 import pytest
 import tiny
 
 from attnviz import loading, stats
-from attnviz.service import Request, open_service
+from attnviz.service import Request, ServiceError, open_service
 from attnviz.service.embedded import Embedded
-from attnviz.service.request import RUNNING
+from attnviz.service.request import RESTARTING, RUNNING
 
 MECHANISMS = ("bahdanau", "luong-general", "luong-local", "fixed-context", "transformer")
 WAIT = 300  # s at most, never waited in full
@@ -113,3 +116,52 @@ def test_statistics_alone_are_those_of_the_traces(one, root, ask):
     wanted = stats.steps(model.trace(TEXTS[0]))
     pd.testing.assert_frame_equal(measured.frame()[wanted.columns], wanted, check_dtype=False, atol=1e-4, rtol=0)
     assert trace == model.trace(TEXTS[0])
+
+
+def models_of(service) -> int:
+    """The process of the models: of the service, or of its one replica."""
+    if isinstance(service, Embedded):
+        return service.pid
+    (replica,) = [pid for pid in processes.family(os.getpid()) if "ServeReplica:attnviz" in processes.command(pid)]
+    return replica
+
+
+def test_models_that_are_killed_in_the_middle_are_replaced_and_every_request_is_answered(one, root, ask, monkeypatch):
+    """The last test of the file."""
+    monkeypatch.setattr(one, "limit", WAIT)
+    first = models_of(one)
+    futures = one.submit([ask(text, name, beam=3) for text in TEXTS for name in ("bahdanau", "transformer")])
+    os.kill(first, signal.SIGKILL)
+    assert [future.result(WAIT).text for future in futures] == [text for text in TEXTS for _ in range(2)]
+    (trace,) = results(one, [ask(TEXTS[0])])
+    assert trace == loading.load_checkpoint("en-fr/bahdanau", root).trace(TEXTS[0])
+    assert one.state == RUNNING and models_of(one) != first
+
+
+def test_models_that_do_not_come_back_are_said(one, ask, monkeypatch):
+    """The caller gets a sentence."""
+    if isinstance(one, Embedded):
+        pytest.skip("its own test is in test_embedded.py")
+    handle = one._handle
+
+    class Gone:
+        """A deployment whose one replica is lost and whose next one never starts."""
+
+        def remote(self, request):
+            return self
+
+        def result(self, timeout_s):
+            if one.state != RESTARTING:
+                raise RayActorError
+            raise TimeoutError
+
+    from ray.exceptions import RayActorError
+
+    monkeypatch.setattr(one, "_handle", Gone())
+    monkeypatch.setattr(one, "limit", 2)
+    (future,) = one.submit([ask(TEXTS[1])])
+    with pytest.raises(ServiceError) as error:
+        future.result(WAIT)
+    assert str(error.value) == "the models on the cluster were lost, and are not back after 2 s; try again in a minute"
+    monkeypatch.setattr(one, "_handle", handle)
+    assert results(one, [ask(TEXTS[1])])[0].text == TEXTS[1] and one.state == RUNNING

@@ -8,7 +8,8 @@ import tiny
 from attnviz import across, loading
 from attnviz.data.records import Record
 from attnviz.service import ServiceError
-from dashboard.many import running
+from dashboard.many import caches, progress, running
+from dashboard.many.given import Given
 from dashboard.many.running import Run
 
 RECORDS = [
@@ -75,3 +76,31 @@ def test_models_that_cannot_be_reached_leave_the_slice_to_do(submit):
     broken.clear()
     run.advance()
     assert run.finished and len(run.frame("cross")) == 2
+
+
+def test_the_pace_is_that_of_the_last_slices_and_counts_the_wait_for_a_turn(submit, monkeypatch):
+    monkeypatch.setattr(running, "SLICE", 2)
+    run, clock = Run(NAMES[:1], RECORDS[:5], False, submit), iter([10.5, 13.0])
+    assert run.pace == 0
+    monkeypatch.setattr(running.time, "monotonic", lambda: next(clock))
+    run.advance(10.0)
+    assert run.pace == 4
+    run.advance(11.0)
+    assert run.pace == 4 / 2.5 and run.bytes == 5 * running.ROW
+
+
+def test_words_for_who_waits():
+    assert progress.words_for(0, 400, 0) == "0 of 400 translations are measured."
+    assert progress.words_for(1000, 8000, 240) == (
+        "1,000 of 8,000 translations are measured. 240 a second, about 29 s left."
+    )
+    assert progress.words_for(32, 8000, 20).endswith("20 a second, about 7 min left.")
+
+
+def test_a_run_that_somebody_has_is_the_same_for_all_even_when_the_cache_let_it_go(root, monkeypatch):
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
+    given = Given("some", tuple(RECORDS[:2]))
+    mine = caches.run(NAMES, given, False)
+    monkeypatch.setattr(caches.models, "keep", lambda asked, maker, taken: maker())
+    assert caches.run(NAMES, given, False) is mine
+    assert caches.run(NAMES, given, True) is not mine

@@ -5,11 +5,11 @@ import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
-import processes
 import pytest
 import serving
 import tiny
 from client import Answer, Client
+from processes import models
 
 TEXTS = [f"The {colour} {noun} runs." for colour in tiny.COLOURS for noun in tiny.NOUNS]
 WAIT = 300  # s at most, never waited in full
@@ -21,13 +21,6 @@ def server(root):
     """Address, and the number of the process, of a server of tiny models."""
     with serving.running(ATTNVIZ_CHECKPOINTS=str(root)) as running:
         yield running
-
-
-def models(pid: int) -> int:
-    """The model process of a server."""
-    children = [child for child in processes.family(pid) if "attnviz.service.process" in processes.command(child)]
-    (found,) = children
-    return found
 
 
 def run(work):

@@ -94,3 +94,21 @@ def test_one_trace_larger_than_the_cache_is_still_handed_over(service):
     traces.ask([request("y")])
     answer(service, 1)
     assert [one.text for one in traces._futures] == ["y"]
+
+
+def test_what_is_made_here_is_in_the_same_cache_by_its_bytes(service):
+    traces, made = Traces(lambda: service, 2 * size(TRACE)), []
+
+    def maker():
+        made.append("made")
+        return TRACE
+
+    assert traces.make("own", maker, size) is TRACE is traces.make("own", maker, size)
+    traces.ask([request("x")])
+    answer(service, 0)
+    assert (len(made), traces.bytes) == (1, 2 * size(TRACE))
+    assert traces.make("twice as large", maker, lambda trace: 2 * size(trace)) is TRACE
+    assert traces.bytes == 2 * size(TRACE) and list(traces._futures) == ["twice as large"]
+    with pytest.raises(ZeroDivisionError):
+        traces.make("wrong", lambda: 1 / 0, size)
+    assert traces.make("wrong", maker, size) is TRACE

@@ -9,7 +9,7 @@ import pytest
 import attnviz
 from attnviz.data import readers
 from attnviz.trace import files
-from dashboard.session import memory
+from dashboard.session import caches
 
 
 def small(layers=1, heads=1):
@@ -71,11 +71,10 @@ class Upload:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_refused_is_not_remembered(name):
-    session = {}
-    first = memory.uploaded_trace(session, Upload(1, files.pack(small())))
+    first = caches.uploaded(Upload(f"good for {name}", files.pack(small())))
     with pytest.raises(ValueError):
-        memory.uploaded_trace(session, Upload(2, WRONG[name][0]))
-    assert memory.uploaded_trace(session, Upload(1, b"not read again")) is first
+        caches.uploaded(Upload(f"bad {name}", WRONG[name][0]))
+    assert caches.uploaded(Upload(f"good for {name}", b"not read again")) is first
 
 
 def test_as_many_heads_as_people_have():

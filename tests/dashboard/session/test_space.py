@@ -1,0 +1,79 @@
+"""Memory of what visitors hold, by bytes: one visitor's share, all visitors' sum, and equal parts when it is full."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import attnviz
+from dashboard.session.space import TOKEN, NoRoom, Space, size, sizes
+
+BYTES = 4 * 10 * 10 + 20 * TOKEN
+
+
+def trace(heads: int = 1):
+    return attnviz.from_arrays(
+        [np.full((heads, 10, 10), 0.1, dtype=np.float32)], list("abcdefghij"), list("klmnopqrst")
+    )
+
+
+def test_the_bytes_of_a_trace():
+    assert size(trace()) == BYTES and size(trace(3)) == 3 * 400 + 20 * TOKEN
+
+
+def test_a_trace_is_counted_once_and_as_long_as_somebody_has_it():
+    space, shared = Space(10 * BYTES, 100 * BYTES), trace()
+    one, two = space.visitor(), space.visitor()
+    assert one.show("compare", sizes([shared, shared])) == [] == two.show("compare", sizes([shared]))
+    assert (space.held, one.held, two.held) == (BYTES, BYTES, BYTES)
+    del shared
+    gc.collect()
+    assert space.held == 0
+
+
+def test_one_who_wants_more_than_their_share_is_told_so_and_keeps_what_they_had():
+    space = Space(3 * 2**20, 100 * 2**20)
+    visitor, small, large = space.visitor(), trace(), trace(10_000)
+    visitor.show("heads", sizes([small]))
+    with pytest.raises(NoRoom) as error:
+        visitor.show("heads", sizes([large]))
+    assert str(error.value) == (
+        "this takes 3.8 MB of the server's memory, and each visitor may have 3.0 MB now; "
+        "give shorter or fewer texts, or choose fewer models"
+    )
+    assert visitor.held == BYTES
+
+
+def test_other_pages_let_go_the_oldest_first():
+    space, traces = Space(2 * BYTES, 100 * BYTES), [trace() for _ in range(4)]
+    visitor = space.visitor()
+    assert [visitor.show(page, sizes([each])) for page, each in zip(("a", "b", "a"), traces)] == [[], [], []]
+    assert visitor.show("c", sizes(traces[3:])) == ["b"]  # a was shown after it
+    assert visitor.held == 2 * BYTES
+
+
+def test_when_memory_is_full_each_may_have_an_equal_part_and_small_texts_go_on():
+    space = Space(100 * BYTES, 10 * BYTES)
+    greedy, modest = space.visitor(), space.visitor()
+    large = [trace() for _ in range(9)]
+    assert greedy.show("heads", sizes(large)) == []  # there is room
+    mine = [trace() for _ in range(4)]
+    assert modest.show("compare", sizes(mine)) == []
+    assert (space.held, space.limit) == (13 * BYTES, 5 * BYTES)
+    with pytest.raises(NoRoom):
+        greedy.show("heads", sizes(large[:6]))
+    assert greedy.show("heads", sizes(large[:4])) == []
+    del large[4:]
+    gc.collect()
+    assert space.limit == 100 * BYTES
+
+
+def test_visitors_who_have_left_take_no_part():
+    space, held = Space(100 * BYTES, BYTES), [trace(), trace()]
+    for each in held:
+        space.count(each, BYTES)
+    visitors = [space.visitor() for _ in range(4)]
+    assert space.limit == BYTES // 4
+    del visitors[1:]
+    gc.collect()
+    assert space.limit == BYTES
