@@ -36,9 +36,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--sentences",
         type=arguments.count,
-        default=500,
         metavar="N",
-        help="test sentences of the study faithfulness, which takes seconds for each (default 500)",
+        help="test sentences of every part of the study faithfulness (default: 500, fewer in the slower parts)",
     )
     parser.add_argument(
         "--out", metavar="DIR", type=arguments.place, help="folder to train in (default: trained/studies)"

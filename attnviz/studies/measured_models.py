@@ -27,7 +27,8 @@ TEST = "test_2016_flickr"  # the test on which the studies report
 class StudyConfig:
     """root : folder of the checkpoints to measure. out : folder to train in. seeds : training runs of each model.
 
-    corpus : None for a study that reads no sentences. sentences : at most, in a study that takes seconds for each.
+    corpus : None for a study that reads no sentences. sentences : at most, in a study that takes seconds for each; None
+    for as many as each of its parts takes in some minutes.
     data : the folder of the data, for the other pairs.
     """
 
@@ -36,7 +37,7 @@ class StudyConfig:
     corpus: corpora.Corpus | None
     seeds: int = 1
     pair: str = "en-fr"
-    sentences: int = 500
+    sentences: int | None = None
     data: Path | None = None
 
     @property

@@ -20,7 +20,8 @@ from attnviz.studies.faithfulness.kept import Kept
 from attnviz.studies.measured_models import MeasuredModel, StudyConfig, record
 
 SAMPLES = 1000  # of the sentences, with replacement
-SLOW = {"permuted": 200, "erased": 100}  # sentences at most, of parts that take longer
+SENTENCES = 500  # of each part, unless the caller says how many
+SLOW = {"permuted": 200, "erased": 100}  # fewer, of parts that take longer
 BATCH = 32  # sentences translated at once
 
 
@@ -38,7 +39,7 @@ def measure(config: StudyConfig) -> dict:
     of SAMPLES samples of the sentences. sentences : how many have a value. quantiles : of the sentences' own values, at
     QUANTILES, for one sentence to be placed among them. parts : of each the number of texts.
     """
-    counts = {part: min(config.sentences, SLOW.get(part, config.sentences)) for part in PARTS}
+    counts = sizes(config.sentences)
     models = list(_models(config))
     for part, count in counts.items():
         for measuring in models:
@@ -46,6 +47,11 @@ def measure(config: StudyConfig) -> dict:
     rows = [row for measuring in models for row in _rows(measuring, counts)]
     measured = [measuring.model for measuring in models]
     return {"rows": rows, "parts": counts, "samples": SAMPLES, **record(config, measured)}
+
+
+def sizes(sentences: int | None) -> dict[str, int]:
+    """Sentences of each part: as many as asked for, or SENTENCES and fewer where a part takes longer."""
+    return {part: sentences or SLOW.get(part, SENTENCES) for part in PARTS}
 
 
 def _measure(measuring: Measuring, part: str, count: int) -> None:
@@ -110,7 +116,7 @@ def _readable(config: StudyConfig, pair: str, texts: dict[str, tuple[str, ...]])
         return False
     sentences = next(iter(corpus.tests.values()), corpus.val)
     different = dict.fromkeys(source for source, _ in sentences)
-    texts[pair] = tuple(different)[: config.sentences]
+    texts[pair] = tuple(different)[: config.sentences or SENTENCES]
     return True
 
 

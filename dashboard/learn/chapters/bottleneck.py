@@ -35,7 +35,8 @@ def draw(dark: bool) -> Drawn:
         frame = pd.DataFrame(rows)
         study_words = (
             "<h4>Translation quality by length</h4>"
-            '<p class="small">Measured on many test sentences: the study of length of the models of this project.</p>'
+            '<p class="small">Measured on many test sentences: the study of length of the models of this project. '
+            "BLEU, 0 to 100, is how much of a translation agrees with one by a person.</p>"
         )
         cells.append((study_words, named(by_length(frame, dark=dark), "quality by length", dark)))
         equivalents += _table(rows)
@@ -81,7 +82,7 @@ CHAPTER = Chapter(
     ),
     {
         "x₁ … x_S": "the source tokens; S is how many there are",
-        "y₁ … y_T": "the target tokens, which the decoder writes",
+        "y₁ … y_T": "the target tokens, which the decoder writes; T is how many there are",
         "h₁ … h_S": "the encoder’s state at each source token, a vector each",
         "c": "the context, the vector that the decoder reads; without attention the same at every step",
     },

@@ -126,3 +126,9 @@ def test_weights_of_another_hash_have_a_file_of_their_own(tmp_path):
     second.add("changed", "A dog.", None)
     assert Kept(tmp_path, "en-fr/bahdanau", "a").sums == {("changed", "A dog."): {"x": (1.0, 2)}}
     assert Kept(tmp_path, "en-fr/bahdanau", "b").sums == {("changed", "A dog."): None}
+
+
+def test_slow_parts_read_fewer_sentences_unless_one_says_how_many():
+    assert set(measuring.sizes(7).values()) == {7}
+    sizes = measuring.sizes(None)
+    assert sizes["changed"] == 500 and sizes["permuted"] < 500 and sizes["erased"] < 500
