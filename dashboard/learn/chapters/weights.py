@@ -53,7 +53,8 @@ CHAPTER = Chapter(
         "j": "the place of a source token",
         "α_tj": "the weight of source token j at step t, from 0 to 1",
         "h_j": "the encoder’s state at source token j",
-        "c_t": "the context of step t, Σ α_tj h_j",
+        "c_t": "the context of step t, Σ_j α_tj h_j: a sum over all source tokens",
+        "y_t": "the token that step t writes",
     },
     "The map mostly follows the diagonal. Around ‘black dog’ it does not. Why?",
     "French puts most adjectives of colour after the noun: <i lang=fr>chien noir</i> is “dog black”. So the step that "
