@@ -15,7 +15,7 @@ from attnviz.storage import regular_files
 
 FOLDER = Path(__file__).parent
 LARGEST = 64 * 2**20  # bytes of a file
-_LINK = re.compile(r"(\d*)-(\d*)(\?)?")
+_LINK = re.compile(r"(\d{0,9})-(\d{0,9})(\?)?")
 
 Span = tuple[int, int]
 Link = tuple[int, int]

@@ -65,6 +65,21 @@ def test_tsv_with_fewer_columns(tmp_path):
         ("in.jsonl", b'{"source": 3}', "source must be a string; got 3"),
         ("in.jsonl", b'{"source": "a", "target": 3}', "target must be a string or none; got 3"),
         ("in.jsonl", b"{}", "source must be a string; got None"),
+        (
+            "in.jsonl",
+            b'{"source": "\\ud800 dog"}',
+            "source must have whole characters; got half of one in '\\ud800 dog'",
+        ),
+        (
+            "in.jsonl",
+            b'{"source": "a", "target": "\\udfff"}',
+            "target must have whole characters; got half of one in '\\udfff'",
+        ),
+        (
+            "in.jsonl",
+            b'{"source": "a", "id": "\\udfff"}',
+            "id must have whole characters; got half of one in '\\udfff'",
+        ),
     ],
 )
 def test_a_line_that_cannot_be_read_keeps_its_number(tmp_path, name, line, reason):

@@ -93,6 +93,11 @@ def test_what_is_written_is_read(drawn):
             "x, line 1: a link must be SOURCE-TARGET, counted from 0, with ? when it is only possible, and 3- or -3 "
             "for a word without a link; got '0-?'",
         ),
+        (
+            f"a\nb\n0-{'9' * 5000}",
+            "x, line 1: a link must be SOURCE-TARGET, counted from 0, with ? when it is only possible, and 3- or -3 "
+            f"for a word without a link; got '0-{'9' * 77}",
+        ),
         ("a\nb\n0-1", "x, line 1: the target has words 0 to 0; got word 1 among the links"),
         ("a b\nb\n2-0?", "x, line 1: the source has words 0 to 1; got word 2 among the links"),
         ("a\nb\n0-0 -7", "x, line 1: the target has words 0 to 0; got word 7 among the links"),

@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from attnviz import gold
+from attnviz.arguments import listed
 from attnviz.gold import LinkedPair
 from attnviz.storage import json_text, regular_files
 
@@ -153,6 +154,9 @@ def _record(number: int, values: dict) -> Record:
     if not isinstance(target, str | None):
         raise ValueError(f"target must be a string or none; got {target!r:.60}")
     name = str(number) if identity is None else str(identity)
+    for field, text in zip(FIELDS, (name, source, target or "")):
+        if any("\ud800" <= character <= "\udfff" for character in text):  # JSON can say so, and nothing can write it
+            raise ValueError(f"{field} must have whole characters; got half of one in {text!r:.60}")
     if values.get("links") is None:
         return Record(number, name, source, target)
     pair = _linked(source, target, values["links"])
@@ -170,7 +174,7 @@ def _parquet(path: Path) -> Iterator[Record | Unreadable]:
     table, number = _table(path), 0
     names = [name for name in FIELDS if name in table.schema_arrow.names]
     if "source" not in names:
-        raise ValueError(f"{path} must have a column `source`; got {', '.join(table.schema_arrow.names)}")
+        raise ValueError(f"{path} must have a column `source`; got {listed(table.schema_arrow.names[:20])}")
     for batch in table.iter_batches(batch_size=ROWS, columns=names):
         for values in batch.to_pylist():
             number += 1
