@@ -3,11 +3,15 @@
 Each command is a module in attnviz.cli. An error is one line on standard error, with exit status 2.
 """
 
+import errno
 import os
 import sys
 from argparse import Namespace
 
 from attnviz.cli.commands import COMMANDS, PROGRAM, RESUMABLE, one_line, parser
+
+
+_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -59,8 +63,10 @@ def _message(error: Exception) -> str:
     """An error in words. An error of the operating system begins with the file."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    if isinstance(error, OSError) and error.strerror:
+    if isinstance(error, OSError) and error.errno in _WRITING:
         return f"cannot write: {error.strerror}"  # to standard output, which has no name
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     return str(error) or type(error).__name__
 
 

@@ -105,7 +105,7 @@ def _watch(kind: str, seed: int, count: int, tally: Tally) -> int:
     return began
 
 
-def _lines(process: subprocess.Popen, seconds: float, first: float) -> Iterator[dict | None]:
+def _lines(process: subprocess.Popen, seconds: int, first: int) -> Iterator[dict | None]:
     """The lines of a child; None when it is silent for too long."""
     waiting: queue.Queue = queue.Queue()
 
@@ -118,7 +118,7 @@ def _lines(process: subprocess.Popen, seconds: float, first: float) -> Iterator[
     patience = first
     while True:
         try:
-            line = waiting.get(timeout=patience)
+            line = _wait(waiting, patience)
         except queue.Empty:
             yield None
             return
@@ -126,6 +126,16 @@ def _lines(process: subprocess.Popen, seconds: float, first: float) -> Iterator[
             return
         patience = seconds
         yield json.loads(line)
+
+
+def _wait(waiting: queue.Queue, seconds: int) -> bytes:
+    """The next line. Raises queue.Empty after so many seconds; those in which the whole machine slept do not count."""
+    for _ in range(seconds):
+        try:
+            return waiting.get(timeout=1)
+        except queue.Empty:
+            continue
+    raise queue.Empty
 
 
 def main() -> int:
