@@ -77,5 +77,6 @@ def _without(subject: Subject, erased: Sequence[int]) -> tuple[int, ...]:
 
 @checked
 def random_importance(subject: Subject, seed: int = 0) -> np.ndarray:
-    """(T, S) random numbers from a seed: the baseline for any importance."""
-    return np.random.default_rng(seed).random((len(subject.target), len(subject.source)))
+    """(T, S) random numbers from a seed and the source: the baseline for any importance. Sources of one length have
+    numbers of their own, so that many sentences are independent."""
+    return np.random.default_rng((seed, *subject.source)).random((len(subject.target), len(subject.source)))

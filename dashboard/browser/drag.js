@@ -6,7 +6,7 @@ function label(bar, value, total) {
 }
 
 function values(row) {
-  return [...row.querySelectorAll("input")].map((input) => Number(input.value));
+  return [...row.querySelectorAll("input")].map((input) => input.exact); // the browser rounds a value to the steps of the bar
 }
 
 function relabel(row) {
@@ -17,7 +17,7 @@ function relabel(row) {
 function build(row, { tokens, weights }) {
   row.replaceChildren(...tokens.map((token, i) => {
     const bar = document.createElement("label"), output = document.createElement("output"), input = document.createElement("input"), name = document.createElement("span");
-    Object.assign(input, { type: "range", min: 0, max: 1, step: 0.01, value: weights[i] });
+    Object.assign(input, { type: "range", min: 0, max: 1, step: 0.01, value: weights[i], exact: weights[i] });
     input.setAttribute("aria-label", `weight of source token ${i + 1}, ${token}`);
     input.setAttribute("aria-orientation", "vertical");
     name.textContent = token;
@@ -27,7 +27,7 @@ function build(row, { tokens, weights }) {
 }
 
 function set(row, { weights }) {
-  row.querySelectorAll("input").forEach((input, i) => { input.value = weights[i]; });
+  row.querySelectorAll("input").forEach((input, i) => Object.assign(input, { value: weights[i], exact: weights[i] }));
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -36,6 +36,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   else if (row.weights !== weights) set(row, data); // the bar that is in use keeps the focus
   Object.assign(row, { tokens, weights });
   relabel(row);
-  row.oninput = () => relabel(row);
+  row.oninput = ({ target }) => { target.exact = Number(target.value); relabel(row); };
   row.onchange = () => setTriggerValue("weights", values(row));
 }

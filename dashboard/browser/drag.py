@@ -22,5 +22,5 @@ def drag(tokens: Sequence[str], weights: Sequence[float], on_weights: Callable[[
         if weights is not None:
             on_weights([float(weight) for weight in weights])
 
-    data = {"tokens": list(tokens), "weights": [round(float(weight), 2) for weight in weights]}
+    data = {"tokens": list(tokens), "weights": [round(float(weight), 4) for weight in weights]}
     _component(key=name, data=data, on_weights_change=moved)

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from attnviz import faithfulness, loading
 from attnviz.data import corpora
-from attnviz.faithfulness.sentence import CHANGED, PARTS, QUANTILES
+from attnviz.faithfulness.sentence import CHANGED, ONE_INTEGRATED, PARTS, QUANTILES
 from attnviz.mechanisms import find
 from attnviz.models import checkpoints
 from attnviz.models.model import TextError
@@ -21,7 +21,7 @@ from attnviz.studies.measured_models import MeasuredModel, StudyConfig, record
 
 SAMPLES = 1000  # of the sentences, with replacement
 SENTENCES = 500  # of each part, unless the caller says how many
-SLOW = {"permuted": 200, "erased": 100}  # fewer, of parts that take longer
+SLOW = {"permuted": 200, "erased": 100, ONE_INTEGRATED: 300}  # fewer, of parts that take longer
 BATCH = 32  # sentences translated at once
 
 

@@ -58,7 +58,7 @@ def written(column: Column, effect: Effect) -> str:
         f'<dl class="versions"><dt>As it is</dt><dd>{texts[0]} <small>{before.log_prob:.2f} nats</small></dd>'
         f"<dt>Under the change</dt><dd>{now} <small>{free.log_prob:.2f} nats</small></dd>"
         f"<dt>The unchanged translation, forced under the change</dt><dd><small>{forced.log_prob:.2f} nats "
-        f"({forced.log_prob - before.log_prob:+.2f})</small></dd></dl>"
+        f"({round(forced.log_prob - before.log_prob, 2) + 0:+.2f})</small></dd></dl>"  # + 0: no −0.00
     )
 
 

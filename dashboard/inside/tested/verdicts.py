@@ -55,13 +55,16 @@ def _erased(tests: FaithfulnessTests) -> str:
 
 
 def _agrees(tests: FaithfulnessTests, attributed: Attributed) -> str:
-    means = tests.tested.agreement.groupby("method")["tau_b"].mean()
+    random = tests.tested.agreement.groupby("method")["tau_b"].mean()["random"]
+    spread = spread_of_tau(len(tests.subject.source))
     return (
-        f"Attention and {attributed.title} order the source tokens with Kendall’s τ-b {_mean(attributed):+.2f} on "
-        f"average (1: alike, −1: the other way round). Random numbers reach {means['random']:+.2f} here; for one token "
-        f"they have 0 ± {spread_of_tau(len(tests.subject.source)):.2f} ({cited('jain')})."
+        f"Attention and {attributed.title} order the source tokens with Kendall’s τ-b "
+        f"{signed(attributed.agreement['tau_b'].mean())} on average (1: alike, −1: the other way round). Random "
+        f"numbers reach {signed(random)} here; for one token they have 0 ± {spread:.2f} "
+        f"({cited('jain')})."
     )
 
 
-def _mean(attributed: Attributed) -> float:
-    return float(attributed.agreement["tau_b"].mean())
+def signed(value: float) -> str:
+    """With two digits, and a minus that is one."""
+    return f"{value:+.2f}".replace("-", "−")
