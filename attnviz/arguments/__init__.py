@@ -33,13 +33,24 @@ _LISTS = (Sequence, Collection, Iterable, list, tuple)
 def checked(function: Callable) -> Callable:
     """The function, which raises ValueError for an argument that is not of the type that its annotation says."""
     signature, hints = inspect.signature(function), functools.cache(lambda: typing.get_type_hints(function))
+    parameters = signature.parameters.values()
+    names, plain = tuple(signature.parameters), all(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
+    needed = sum(each.default is each.empty for each in parameters)
+
+    def given(args: tuple, kwargs: dict) -> Iterable[tuple[str, Any]]:
+        if plain and not kwargs and needed <= len(args) <= len(names):  # often, and ten times as fast
+            yield from zip(names, args)
+            return
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+            yield from ((name, each) for each in (value if several else (value,)))
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        for name, value in signature.bind(*args, **kwargs).arguments.items():
-            every = value if signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL else (value,)
-            for each in every:
-                check(name, each, hints().get(name, Any))
+        annotated = hints()
+        for name, value in given(args, kwargs):
+            if name in annotated:
+                check(name, value, annotated[name])
         return function(*args, **kwargs)
 
     return call

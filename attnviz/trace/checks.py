@@ -11,6 +11,10 @@ TOLERANCE = 1e-4  # how far from 1 the sum of a row, or a probability, may be
 
 def rows(weights, name: str) -> None:
     """weights (H, Q, K): finite, at least 0, each row sums to 1."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
+        sums = weights @ np.ones(weights.shape[-1], dtype=weights.dtype)
+    if weights.min() >= 0 and np.abs(sums - 1).max() <= TOLERANCE / 2:  # nearly always, and three times as fast
+        return
     if not np.isfinite(weights).all() or weights.min() < 0:
         head, query, key = np.argwhere(~(weights >= 0) | np.isinf(weights))[0]
         raise ValueError(
