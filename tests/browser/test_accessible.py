@@ -18,8 +18,10 @@ PAGES = {
     "first": "/?tour=3&tables=true&show=Bahdanau&show=Luong+local&text=A+dog+runs."
     "&target=One+text+for+all%3A+Bahdanau%27s",
     "presentation": "/?present=true&show=Bahdanau&text=A+dog+runs.",
-    "heads": "/heads?text=A+dog+runs.&tables=true&off=cross+layer+2%2C+head+1",
-    "many": "/many?show=Bahdanau&show=Luong+general&tables=true",
+    "heads": "/heads?text=A+dog+runs.&tables=true&off=cross+layer+2%2C+head+1"
+    "&beside=English+%E2%86%92+French+%C2%B7+Transformer&beside_text=A+cat+sleeps.",
+    "many": "/many?show=Bahdanau&show=Luong+general&tables=true"
+    "&other_from=Pasted&other_lines=A+dog+runs.%0AA+cat+sleeps.",
     "classifier": "/heads?model=Sentiment+of+a+sentence+%C2%B7+Self-attention&text=A+funny+film.",
     "inside": "/inside?text=A+dog+runs.&show=Bahdanau&change=uniform&tests=true&tables=true",
     "learn": "/learn",

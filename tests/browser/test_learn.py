@@ -9,7 +9,7 @@ pytestmark = pytest.mark.xdist_group("browser-inside")  # one process opens its 
 WAIT = 60_000  # ms, on a busy machine
 
 
-def test_all_chapters_and_their_links(dashboard):
+def test_all_chapters_and_their_links(dashboard, axe):
     page, links = dashboard.page, []
     page.goto(f"{dashboard.address}/learn")
     for number, chapter in enumerate(CHAPTERS, 1):
@@ -21,6 +21,7 @@ def test_all_chapters_and_their_links(dashboard):
         page.locator(".answer summary").focus()
         page.keyboard.press("Enter")
         expect(page.locator(".answer p")).to_be_visible()
+        assert axe(page) == [], chapter.title
         links.append(page.locator(".exercise a").get_attribute("href"))
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         if number < len(CHAPTERS):

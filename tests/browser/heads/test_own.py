@@ -67,7 +67,7 @@ def test_a_model_of_ones_own_is_named_and_looked_at(dashboard, t5, axe):
     assert shows(dashboard, trace.map("decoder", 0).weights[1])
 
 
-def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5):
+def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5, axe):
     path, trace = saved
     dashboard.page.goto(f"{dashboard.address}/heads?model=A+saved+trace")
     file = dashboard.page.locator(".st-key-file input[type=file]")
@@ -76,6 +76,7 @@ def test_a_saved_trace_is_shown_and_another_file_is_refused(dashboard, saved, t5
     assert np.allclose(dashboard.page.evaluate(CLOSE_UP), trace.map("encoder", 1).weights[0], atol=1e-4)
     assert not dashboard.sentence.count() and "a <b>dog</b> !" in dashboard.translations
     assert dashboard.page.get_by_text("A saved trace does not contain its model").count() == 2
+    assert axe(dashboard.page) == []
     file.set_input_files(t5 / "model.safetensors")
     dashboard.page.locator(".st-key-notice").get_by_text("its weights are not those of a trace").wait_for()
     dashboard.drawn(CHARTS)

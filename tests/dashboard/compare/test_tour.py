@@ -18,7 +18,7 @@ SAID = (
 
 
 def run(**query) -> AppTest:
-    app = AppTest.from_file(str(serving.ROOT / "dashboard" / "page.py"), default_timeout=60)
+    app = AppTest.from_file(str(serving.ROOT / "dashboard" / "page.py"), default_timeout=120)
     for key, value in query.items():
         app.query_params[key] = value
     return app.run()
