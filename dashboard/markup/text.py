@@ -31,7 +31,8 @@ def output(trace: Trace, language: str) -> str:
     cut = "" if trace.complete else " · cut at the length limit"
     chance = "no log-probability in this trace"
     if trace.log_probs:
-        chance = f"log-probability {trace.log_prob:.2f} ({trace.log_prob / len(trace.log_probs):.2f} per piece)"
+        per_piece = number(trace.log_prob / len(trace.log_probs))
+        chance = f"log-probability {number(trace.log_prob)} ({per_piece} per piece)"
     return f'<p class="said" role="status">{text}<br><small>{how}{chance}{cut}</small></p>'
 
 
@@ -46,6 +47,11 @@ def source(trace: Trace, file: str) -> str:
 def said(text: str, language: str, tag: str = "span") -> str:
     """A text of that language, escaped; its direction is its own."""
     return f'<{tag} lang="{html.escape(language)}" dir="auto">{html.escape(text)}</{tag}>'
+
+
+def number(value: float) -> str:
+    """Two decimals as print writes them: `−0.17`, and `0.00` for what is as good as 0."""
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 
 def signed(change: float) -> str:

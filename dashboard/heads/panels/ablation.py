@@ -17,7 +17,7 @@ from dashboard.browser.plot import Cell, named, plots
 from dashboard.choices.options import kind_title
 from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, head_name
 from dashboard.markup import tables
-from dashboard.markup.text import markdown, signed
+from dashboard.markup.text import markdown, number, signed
 from dashboard.session import caches
 from dashboard.shell.problems import sentence
 
@@ -95,11 +95,11 @@ def _written(effect: Effect, languages: Task, given: bool) -> str:
     same = "" if given else f"The {languages.output} {'changes' if changed else 'stays the same'}. "
     which = "forced" if given else "original"
     rows = [
-        ("With all heads", [effect.before.translation, f"{effect.before.log_prob:.2f}"]),
-        ("Without these heads", [effect.free.translation, f"{effect.free.log_prob:.2f}"]),
+        ("With all heads", [effect.before.translation, number(effect.before.log_prob)]),
+        ("Without these heads", [effect.free.translation, number(effect.free.log_prob)]),
         (
             f"Without these heads, the {which} {languages.output}" + ("" if given else " forced"),
-            [effect.after.translation, f"{effect.after.log_prob:.2f}"],
+            [effect.after.translation, number(effect.after.log_prob)],
         ),
     ]
     return (
