@@ -223,6 +223,7 @@ function open(chart) {
 
 function scan() {
   skipLinks();
+  nameUploads();
   readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
   count();

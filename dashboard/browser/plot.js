@@ -7,18 +7,6 @@ async function plotly() {
   while (!window.Plotly) await new Promise((next) => setTimeout(next, 10)); // index_page.py has the page load it
 }
 
-// The first chart of a page is seen before the others are drawn, which takes a third of a second when a page opens.
-async function afterFirst(drawing) {
-  const before = window.__attnvizFirst;
-  if (before) { await before; return drawing(); }
-  let seen;
-  window.__attnvizFirst = new Promise((resolve) => { seen = resolve; });
-  try { await drawing(); } finally {
-    requestAnimationFrame(() => setTimeout(seen)); // then it is on the screen
-    setTimeout(seen, 200); // a page in the background gets no frames
-  }
-}
-
 function cellAt(row, index) {
   while (row.children.length <= index) {
     const cell = document.createElement("div"), words = document.createElement("div"), plot = document.createElement("div");
@@ -91,11 +79,9 @@ async function draw(plot, text) {
   plot.classList.toggle("picks", Boolean(meta.rows || meta.heads)); // a click goes there: see bridge.js
   if (meta.rows) plot.tabIndex = -1; // a click gives it the focus, for the arrow keys: see rows.js
   await plotly();
-  await afterFirst(async () => {
-    if (plot.figure !== text) return; // a newer one came meanwhile
-    await (meta.tokens ? lines(plot, data, layout) : chart(plot, data, layout));
-    plot.dispatchEvent(new Event("drawn", { bubbles: true }));
-  });
+  if (plot.figure !== text) return; // a newer one came meanwhile
+  await (meta.tokens ? lines(plot, data, layout) : chart(plot, data, layout));
+  plot.dispatchEvent(new Event("drawn", { bubbles: true }));
 }
 
 async function chart(plot, [first, ...others], layout) {

@@ -19,6 +19,11 @@ function skipLinks() {
   });
 }
 
+// Streamlit's field for a file has a name and the role of what has none: a reader of the page is told that it is a group.
+function nameUploads() {
+  document.querySelectorAll("[data-testid=stFileUploaderDropzone][role=presentation]").forEach((field) => field.setAttribute("role", "group"));
+}
+
 // In a table of numbers the arrow keys go from cell to cell. The Tab key leaves it: it would else stop at every cell.
 function leaveTable(event) {
   if (event.key === "Tab" && event.target.closest?.("[data-testid=stDataFrame]")) event.stopPropagation();

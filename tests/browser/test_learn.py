@@ -22,7 +22,7 @@ def test_all_chapters_and_their_links(dashboard, axe):
         page.keyboard.press("Enter")
         expect(page.locator(".answer p")).to_be_visible()
         assert axe(page) == [], chapter.title
-        links.append(page.locator(".exercise a").get_attribute("href"))
+        links.append(page.locator(".exercise").get_by_role("link", name="Open the page").get_attribute("href"))
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         if number < len(CHAPTERS):
             page.locator(".st-key-turn1 button").click()
