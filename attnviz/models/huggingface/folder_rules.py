@@ -27,6 +27,8 @@ _NAMES_A_FILE = re.compile(r"_files?$|^auto_map$|^name_or_path$|^chat_template")
 def check(folder: Path) -> weights_header.Shapes:
     """Check all files and the numbers of config.json -> the shapes of the weights. Raises FileError."""
     check_files(folder)
+    if (generation := folder / "generation_config.json").exists():
+        _json(generation)
     return check_config(folder)
 
 
@@ -98,10 +100,10 @@ def _check_vocabulary(path: Path) -> None:
 
 
 def _settings(content: dict) -> dict:
-    """The settings of a tokenizer without paths; a limit of length that is not above 0 is left out."""
+    """The settings of a tokenizer without paths; a limit of length below 1 is left out."""
     kept = {key: value for key, value in content.items() if not _NAMES_A_FILE.search(key)}
     longest = kept.get("model_max_length")
-    if isinstance(longest, bool) or not isinstance(longest, int | float) or not longest > 0:
+    if isinstance(longest, bool) or not isinstance(longest, int | float) or not longest >= 1:
         kept.pop("model_max_length", None)
     return kept
 

@@ -96,3 +96,25 @@ def test_lists_of_pieces_are_limited(bomb, name, content):
 def test_a_text_is_limited_before_it_is_read(load):
     with pytest.raises(TextError, match="^the text is too long: 1,000,000 characters, and at most 20,000 are read"):
         load("bert").trace("a" * 1_000_000)
+
+
+@pytest.mark.parametrize(
+    "content, reason",
+    [
+        ("null", "it must be a JSON object; got NoneType"),
+        ("[" * 5000, "its lists or objects lie too deep in each other"),
+    ],
+)
+def test_settings_of_generation_are_an_object(tmp_path, content, reason):
+    folder = families.write(tmp_path / "t5", "t5")
+    (folder / "generation_config.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError) as error:
+        attnviz.load(f"hf:{folder}")
+    assert str(error.value) == f"hf:{folder}: its generation_config.json cannot be read: {reason}"
+
+
+def test_a_limit_below_one_token_is_none(tmp_path):
+    folder = families.write(tmp_path / "t5", "t5")
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"model_max_length": 0.5}), encoding="utf-8")
+    assert attnviz.load(f"hf:{folder}").limit > 1
