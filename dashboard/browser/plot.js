@@ -70,6 +70,7 @@ async function draw(plot, text) {
   if (plot.figure === text) return;
   plot.figure = text;
   plot.hidden = !text;
+  plot.parentElement.classList.toggle("without-figure", !text);
   if (!text) return;
   const { data, layout: { meta, ...layout } } = JSON.parse(text);
   plot.meta = meta; // ours: Plotly would draw all again when a name changes

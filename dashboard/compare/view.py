@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -22,7 +23,7 @@ from dashboard.compare.confidence.caches import judge
 from dashboard.compare.confidence.sign import judgement, sign
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.compare.tour import panel as tour
-from dashboard.markup import card, terms
+from dashboard.markup import card, columns, terms
 from dashboard.placed import sharper
 from dashboard.session import caches, memory
 from dashboard.shell import forced_text, frame, widgets
@@ -34,7 +35,8 @@ PRESENTED_MAP, PRESENTED_BARS = (1.35, 250), (1.25, 95)
 def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices."""
     if fields["present"]:
-        with st.container(key="presenting"):  # style.css hides the sidebar and enlarges the type
+        with st.container(key="presenting"):
+            st.html(Path(__file__).with_name("presentation.css"))  # hides the sidebar and enlarges the type
             st.button("Leave the presentation (Esc)", key="leave", on_click=_leave_presentation)
     tour.show()
     _sentence(fields)
@@ -77,6 +79,7 @@ def _draw(current: CompareScene, dark: bool) -> None:
 def _maps(current: CompareScene, texts: list, dark: bool) -> None:
     """A column for each mechanism: name, card, formula, translation, heatmap. texts : for the pointer, of each map."""
     ink, present = _inks(current, dark), current.choices.present
+    st.html(columns.style(len(current.columns)))
     with st.container(key="maps"):  # style.css lays its columns out: all in a row, or two and two
         for place, column in zip(_places(current), current.columns, strict=True):
             with place:
