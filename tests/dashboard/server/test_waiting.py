@@ -1,0 +1,89 @@
+"""What a person sees who waits, in a real browser: the place in the queue, progress of many sentences, and Stop."""
+
+import os
+import re
+import signal
+
+import pytest
+import serving
+import tiny
+from playwright.sync_api import expect
+from processes import models
+
+WAIT = 120_000  # ms, never waited in full
+LINES = "\n".join(english for english, _ in tiny.sentences(400, 3))
+pytestmark = pytest.mark.xdist_group("people")
+
+
+@pytest.fixture(scope="module")
+def server(root):
+    """Address, and the number of the process, of a server of tiny models."""
+    with serving.running(ATTNVIZ_CHECKPOINTS=str(root)) as running:
+        yield running
+
+
+@pytest.fixture
+def held(server):
+    """A function after which the models stand still, until `go`."""
+    _, pid = server
+    yield lambda: os.kill(models(pid), signal.SIGSTOP), lambda: os.kill(models(pid), signal.SIGCONT)
+    os.kill(models(pid), signal.SIGCONT)
+
+
+def visitor(chrome, address: str):
+    page = chrome.new_page(viewport={"width": 1366, "height": 900})
+    page.goto(address, timeout=WAIT)
+    expect(page.locator(".said").first).to_be_visible(timeout=WAIT)
+    return page
+
+
+def write(page, text: str) -> None:
+    page.locator(".st-key-text input").fill(text)
+    page.locator(".st-key-text input").press("Enter")
+
+
+def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server, held, chrome):
+    stop, go = held
+    one, two = visitor(chrome, server[0]), visitor(chrome, server[0])
+    stop()
+    write(one, "The black dog sleeps.")
+    expect(one.locator(".st-key-notice")).to_contain_text("You are next.", timeout=WAIT)
+    write(two, "The white cat runs.")
+    place = "Place 2 in the queue: 1 person is ahead of you."
+    expect(two.locator(".st-key-notice")).to_contain_text(place, timeout=WAIT)
+    write(two, "The white dog runs.")  # who types again waits for the new sentence alone
+    expect(two.locator(".st-key-notice")).to_contain_text(place, timeout=WAIT)
+    go()
+    for page, text in ((one, "The black dog sleeps."), (two, "The white dog runs.")):
+        expect(page.get_by_text("in the queue")).to_have_count(0, timeout=WAIT)
+        expect(page.get_by_text("You are next.")).to_have_count(0, timeout=WAIT)
+        page.wait_for_function(
+            "(words) => words.every((word) => document.querySelector('.st-key-chart-heatmaps .plot')"
+            ".textContent.includes(word))",
+            arg=text.rstrip(".").split()[1:],
+            timeout=WAIT,
+        )
+        page.close()
+
+
+def test_many_sentences_can_be_stopped_and_continued(server, held, chrome):
+    stop, go = held
+    page = chrome.new_page(viewport={"width": 1366, "height": 900})
+    page.goto(f"{server[0]}/many?show=Bahdanau&from=Pasted", timeout=WAIT)
+    lines = page.locator(".st-key-lines textarea")
+    expect(lines).to_be_visible(timeout=WAIT)
+    stop()
+    lines.fill(LINES)
+    lines.press("Control+Enter")
+    expect(page.get_by_text("0 of 400 translations are measured.")).to_be_visible(timeout=WAIT)
+    page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click()
+    go()
+    stopped = page.get_by_text(re.compile(r"Stopped: \d+ of 400 translations are measured."))
+    expect(stopped).to_be_visible(timeout=WAIT)
+    done = int(re.search(r"\d+", stopped.inner_text())[0])
+    assert 0 < done < 400
+    expect(page.get_by_text(f"Bahdanau: 25 of {done} sentences")).to_be_visible(timeout=WAIT)
+    page.get_by_role("button", name=f"Continue: {400 - done} of 400 are left").click()
+    expect(page.get_by_text("Bahdanau: 25 of 400 sentences")).to_be_visible(timeout=WAIT)
+    expect(stopped).to_have_count(0)
+    page.close()
