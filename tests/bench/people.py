@@ -2,7 +2,7 @@
 
 Each person is a WebSocket client that does what the browser does: it opens the page, then sends a new sentence again
 and again and reads every message of the answer. An answer is there when Streamlit says that the run of the fragment is
-finished and the heatmaps of that run have come; only the drawing is left out.
+finished and the heatmaps of that run have come; only the drawing is left out. The clock starts when all have the page.
 
     p50, p95      milliseconds from Enter to the answer
     late          answers that took longer than the time between two sentences; the next one is then sent at once
@@ -83,12 +83,28 @@ def sentence(chance: random.Random) -> str:
     return " ".join(chance.choice(words) for words in WORDS)
 
 
-async def person(address: str, number: int, load: Load, end: float, answers: Answers) -> None:
+class Start:
+    """The moment at which all people have opened the page, or given up: the clock starts then."""
+
+    def __init__(self, people: int):
+        self._left, self.now = people, asyncio.Event()
+
+    def ready(self) -> None:
+        self._left -= 1
+        if not self._left:
+            self.now.set()
+
+
+async def person(address: str, number: int, load: Load, seconds: float, start: Start, answers: Answers) -> None:
     """One person: opens the page, then types until the end."""
-    chance = random.Random(number)
+    chance, opened = random.Random(number), False
     try:
         async with Client(address) as client:
             await asyncio.wait_for(client.open(), 2 * TIMEOUT)
+            opened = True
+            start.ready()
+            await start.now.wait()
+            end = time.monotonic() + seconds
             due = time.monotonic() + chance.uniform(0, load.every)
             while (now := max(due, time.monotonic())) < end:
                 await asyncio.sleep(now - time.monotonic())
@@ -96,6 +112,9 @@ async def person(address: str, number: int, load: Load, end: float, answers: Ans
                 due += load.every * chance.uniform(0.8, 1.2)
     except (Lost, OSError, TimeoutError) as error:
         answers.errors.append(f"{type(error).__name__}: {error}")
+    finally:
+        if not opened:
+            start.ready()
 
 
 async def type_once(client: Client, text: str, load: Load, answers: Answers) -> None:
@@ -115,8 +134,8 @@ async def type_once(client: Client, text: str, load: Load, answers: Answers) -> 
 
 async def run(address: str, load: Load, seconds: float) -> Answers:
     """All people of a load at once."""
-    answers, end = Answers(), time.monotonic() + seconds
-    await asyncio.gather(*(person(address, number, load, end, answers) for number in range(load.people)))
+    answers, start = Answers(), Start(load.people)
+    await asyncio.gather(*(person(address, number, load, seconds, start, answers) for number in range(load.people)))
     return answers
 
 
