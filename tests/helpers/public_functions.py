@@ -50,7 +50,7 @@ def of_traces(model) -> dict:
     return {
         attnviz.load: ["en-fr/none", None],
         attnviz.available: [None],
-        attnviz.save_trace: [trace, "/no/such/folder/x.json"],
+        attnviz.save_trace: [trace, f"{__file__}/x.json"],  # below a file nothing can be written
         attnviz.load_trace: ["/no/such/x.json"],
         attnviz.from_arrays: [[[weights]], ["a", "b"], ["c", "d"]],
         model.trace: ["The dog.", "Le chien.", 1],
