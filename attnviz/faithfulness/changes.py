@@ -42,6 +42,9 @@ def preserved_together(subjects: Sequence[Subject], changes: Sequence[Change] = 
 
     A permutation depends on the subject's place in the batch.
     """
+    for name, given in (("subjects", subjects), ("changes", changes)):
+        if not len(given):
+            raise ValueError(f"{name} must hold at least one; got none")
     if len({len(subject.source) for subject in subjects}) > 1:
         raise ValueError("the sources must have one length; group the subjects by it")
     stacked = Stacked(tuple((change, len(subjects)) for change in changes))

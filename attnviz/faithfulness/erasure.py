@@ -36,7 +36,7 @@ def erasures(
     subject: Subject, importance: dict[str, np.ndarray], shares: Sequence[float] = SHARES
 ) -> dict[str, pd.DataFrame]:
     """`erasure` by several orders, each with its name: their sources go through the model together, each once."""
-    if not all(0 < share <= 1 for share in shares):
+    if not len(shares) or not all(0 < share <= 1 for share in shares):
         raise ValueError(f"shares must be above 0 and at most 1; got {tuple(shares)}")
     places: dict[tuple[int, ...], int] = {}  # of each source among those that are read
     frames = {name: _erased(subject, np.asarray(values), shares, places) for name, values in importance.items()}

@@ -38,7 +38,8 @@ class Silent:
 
 WRONG = (None, True, -1, 1.5, 10**400, "", "x" * 5000, "\ud800", b"x", [None], {"a": 1}, object(), Long(), Silent())
 WRONG += (int, 1j, ..., iter([]), float("nan"), [10**400], ("cross", 0), set(), "5", 10**30, lambda: 1, [[1, 2], [3]])
-WRONG += (np.zeros((2, 2)), torch.zeros(2), np.array(5), np.full((3, 2), np.nan), np.array(["a"]), pd.DataFrame())
+WRONG += ([], {}, (), np.zeros((2, 2)), torch.zeros(2), np.array(5), np.full((3, 2), np.nan), np.array(["a"]))
+WRONG += (pd.DataFrame(),)
 WRONG += (np.array([None, 1], object), pd.Series([1.0]), np.array(["a\nb"] * 3, object))
 
 
