@@ -119,8 +119,9 @@ def test_a_link_to_characters_that_are_none(dashboard):
 
 
 def test_a_link_that_shows_nothing(dashboard):
-    dashboard.page.goto(f"{dashboard.address}/?show=")
-    dashboard.page.get_by_text("Choose at least one mechanism").wait_for()
+    """The default, and a note."""
+    dashboard.open("/?show=")
+    dashboard.page.get_by_text("The link gives no value for show. It shows the default instead.").wait_for()
     healthy(dashboard)
 
 
