@@ -76,8 +76,15 @@ def test_no_value(folder):
     assert "The link gives no value for" in said and ("show" not in app.session_state or app.session_state["show"])
 
 
-@pytest.mark.parametrize("query", [{"present": "1"}, {"head": "0"}, {"layer": "0"}, {"step": "99"}, {"tables": "2"}])
+@pytest.mark.parametrize(
+    "query", [{"present": "1"}, {"head": "0"}, {"layer": "0"}, {"step": "99"}, {"step": "1.5"}, {"tables": "2"}]
+)
 def test_what_is_only_nearly_a_value(query):
     """1 is no word for True here, and heads are counted from 1."""
     app = opened("compare", {"show": ["Transformer"]} | query)
     assert named(app) == set(query)
+
+
+@pytest.mark.parametrize("folder, controls", [("heads", {}), ("many", {"from": "Pasted", "lines": "a dog\n" * 30})])
+def test_a_row_is_a_whole_number(folder, controls):
+    assert named(opened(folder, {"row": "1.5"} | controls)) == {"row"}
