@@ -101,10 +101,11 @@ def steps(trace) -> None:
 
 def maps(trace) -> None:
     """No map comes twice, each has the shape that the tokens give it, and hidden keys have weight 0."""
-    names = [m.name for m in trace.maps]
-    for i, attention in enumerate(trace.maps):
-        if attention.name in names[:i]:
+    seen = set()
+    for attention in trace.maps:
+        if (attention.kind, attention.layer) in seen:
             raise ValueError(f"maps must differ in kind or layer; got {attention.name} twice")
+        seen.add((attention.kind, attention.layer))
         if attention.kind == "cross" and not trace.target:
             raise ValueError(f"{attention.name} must have target tokens for its rows; got none")
         wanted = (len(trace.queries(attention)), len(trace.keys(attention)))
