@@ -7,11 +7,17 @@ import sys
 import pytest
 from hypothesis import settings
 
+LONG = 80  # characters of a value in the name of a test
 settings.register_profile("attnviz", deadline=None)  # nothing here is timed: a busy machine is no failure
 settings.load_profile("attnviz")
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch: the models are small, and the test processes share the cores
 os.environ["TORCHDYNAMO_DISABLE"] = "1"  # torch.compile takes seconds, more than it saves here
 os.environ.pop("ATTNVIZ_DATA", None)  # no data but what a test gives
+
+
+def pytest_make_parametrize_id(val, argname):
+    """The name of a test says how long a long value is, and does not repeat it: processes send each other all names."""
+    return f"{argname} of {len(val)}" if isinstance(val, str | bytes) and len(val) > LONG else None
 
 
 def pytest_collection_finish(session):
