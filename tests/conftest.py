@@ -38,6 +38,21 @@ def chrome():
 
 
 @pytest.fixture(scope="session")
+def visitor(chrome):
+    """visitor(address): the browser of one visitor of that server. A page that stays open in it keeps the scripts
+    compiled for those that follow."""
+    contexts = {}
+
+    def of(address: str):
+        if address not in contexts:
+            contexts[address] = chrome.new_context(viewport={"width": 1366, "height": 900})
+            contexts[address].new_page().goto(f"{address}/_stcore/health")
+        return contexts[address]
+
+    return of
+
+
+@pytest.fixture(scope="session")
 def data(tmp_path_factory):
     """A tiny data folder."""
     import tiny

@@ -1,5 +1,6 @@
 """One server and one Chromium for all browser tests; a page of its own for each."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -103,15 +104,6 @@ def address():
         yield address
 
 
-@pytest.fixture(scope="session")
-def visitor(chrome, address):
-    """One visitor's browser for the pages of the tests: a page that stays open keeps the scripts compiled for those
-    that follow."""
-    context = chrome.new_context(viewport=SCREEN)
-    context.new_page().goto(f"{address}/_stcore/health")
-    return context
-
-
 @pytest.fixture
 def visit(chrome):
     """A visitor whose browser knows nothing of the others: visit(address, **options of the browser)."""
@@ -142,20 +134,31 @@ def _leaves(url: str) -> bool:
     return url.startswith(("http", "ws")) and "//localhost:" not in url
 
 
+@pytest.fixture(scope="session")
+def look(visitor):
+    """with look(address) as dashboard: a fresh page; whatever is done there, the console must be free of errors and
+    nothing may leave the machine."""
+
+    @contextmanager
+    def opened(address: str):
+        dashboard = _look(visitor(address).new_page(), address)
+        yield dashboard
+        dashboard.page.close()
+        assert dashboard.errors == []
+
+    return opened
+
+
 @pytest.fixture(scope="module")
-def shared(visitor, address):
+def shared(look, address):
     """One page for those tests of a file that only look, or that change nothing which another one looks at: a page
     costs seconds."""
-    dashboard = _look(visitor.new_page(), address)
-    yield dashboard
-    dashboard.page.close()
-    assert dashboard.errors == []
+    with look(address) as dashboard:
+        yield dashboard
 
 
 @pytest.fixture
-def dashboard(visitor, address):
-    """A fresh page; whatever the test did, the console must be free of errors and nothing may have left the machine."""
-    dashboard = _look(visitor.new_page(), address)
-    yield dashboard
-    dashboard.page.close()
-    assert dashboard.errors == []
+def dashboard(look, address):
+    """A fresh page."""
+    with look(address) as dashboard:
+        yield dashboard

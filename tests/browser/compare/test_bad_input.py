@@ -99,11 +99,10 @@ def test_markup_stays_text(dashboard):
         ("?step=99", True),
     ],
 )
-def test_links_that_make_no_sense(dashboard, query, last):
+def test_links_that_make_no_sense(shared, dashboard, query, last):
     """What a link says that cannot be is as if it had not been said: the page is the one without it. A step after
     the end is the last one."""
-    dashboard.open()
-    wanted = dashboard.heatmaps()
+    wanted = shared.show().heatmaps()
     dashboard.open(f"/{query}")
     healthy(dashboard)
     assert dashboard.heatmaps() == wanted and dashboard.notice == ""

@@ -4,6 +4,8 @@ import judged
 import pytest
 import serving
 
+pytestmark = pytest.mark.xdist_group("browser-page")  # one process opens its pages and servers
+
 
 @pytest.fixture(scope="module")
 def judged_address(tmp_path_factory):
@@ -12,8 +14,12 @@ def judged_address(tmp_path_factory):
         yield address
 
 
-def test_a_click_says_why(visit, judged_address):
-    dashboard = visit(judged_address)
+def test_a_click_says_why(look, judged_address):
+    with look(judged_address) as dashboard:
+        says_why(dashboard)
+
+
+def says_why(dashboard) -> None:
     dashboard.open("/?text=The+Narita+is+running.&show=Bahdanau", charts=3)
     sign = dashboard.page.locator("details.sign")
     assert sign.locator("summary").inner_text() == "outside what this model has learnt"
@@ -22,4 +28,3 @@ def test_a_click_says_why(visit, judged_address):
     sign.locator("summary").click()
     reason.wait_for(state="visible")
     assert any(text.startswith("“Narita” is in no training sentence") for text in sign.locator("li").all_inner_texts())
-    assert dashboard.errors == []

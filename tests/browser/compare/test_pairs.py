@@ -24,11 +24,9 @@ def untrained(tmp_path_factory):
 
 
 @pytest.fixture
-def page(visit, untrained):
-    dashboard = visit(untrained)
-    yield dashboard
-    dashboard.page.close()
-    assert dashboard.errors == []
+def page(look, untrained):
+    with look(untrained) as dashboard:
+        yield dashboard
 
 
 def query(dashboard) -> dict:

@@ -30,8 +30,8 @@ def held(server):
     os.kill(models(pid), signal.SIGCONT)
 
 
-def visitor(chrome, address: str):
-    page = chrome.new_page(viewport={"width": 1366, "height": 900})
+def arrived(browser, address: str):
+    page = browser.new_page()
     page.goto(address, timeout=WAIT)
     expect(page.locator(".said").first).to_be_visible(timeout=WAIT)
     return page
@@ -42,9 +42,9 @@ def write(page, text: str) -> None:
     page.locator(".st-key-text input").press("Enter")
 
 
-def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server, held, chrome):
+def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server, held, visitor):
     stop, go = held
-    one, two = visitor(chrome, server[0]), visitor(chrome, server[0])
+    one, two = (arrived(visitor(server[0]), server[0]) for _ in range(2))
     stop()
     write(one, "The black dog sleeps.")
     expect(one.locator(".st-key-notice")).to_contain_text("You are next.", timeout=WAIT)
@@ -66,9 +66,9 @@ def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server
         page.close()
 
 
-def test_many_sentences_can_be_stopped_and_continued(server, held, chrome):
+def test_many_sentences_can_be_stopped_and_continued(server, held, visitor):
     stop, go = held
-    page = chrome.new_page(viewport={"width": 1366, "height": 900})
+    page = visitor(server[0]).new_page()
     page.goto(f"{server[0]}/many?show=Bahdanau&from=Pasted", timeout=WAIT)
     lines = page.locator(".st-key-lines textarea")
     expect(lines).to_be_visible(timeout=WAIT)

@@ -5,8 +5,8 @@ import pytest
 pytestmark = pytest.mark.xdist_group("hostile-server")  # one process starts it
 
 
-def test_a_link_reaches_no_network_in_the_real_server(watched, chrome):
-    page = chrome.new_page()
+def test_a_link_reaches_no_network_in_the_real_server(watched, visitor):
+    page = visitor(watched.address).new_page()
     page.goto(f"{watched.address}/heads?model=A+Hugging+Face+model&own=some/model&text=a+dog")
     page.get_by_role("button", name="Look it up on the Hugging Face hub").wait_for(timeout=60_000)
     page.wait_for_timeout(500)
@@ -14,8 +14,8 @@ def test_a_link_reaches_no_network_in_the_real_server(watched, chrome):
     page.close()
 
 
-def test_a_wrong_value_is_named_and_the_default_drawn(watched, chrome):
-    page = chrome.new_page()
+def test_a_wrong_value_is_named_and_the_default_drawn(watched, visitor):
+    page = visitor(watched.address).new_page()
     page.goto(f"{watched.address}/?beam=x&layer=99&units=q&text=a+dog&unknown=1&step=-9")
     page.get_by_text("It shows the default instead.").wait_for(timeout=60_000)
     said = page.get_by_text("It shows the default instead.").inner_text()
@@ -35,9 +35,9 @@ def test_a_wrong_value_is_named_and_the_default_drawn(watched, chrome):
         ("/many?find=dog", 1, "kind"),
     ],
 )
-def test_empty_values_are_none(watched, chrome, page, charts, named):
+def test_empty_values_are_none(watched, visitor, page, charts, named):
     """`?beam=` left a group of buttons with none pressed, and the page with nothing to draw."""
-    tab = chrome.new_page()
+    tab = visitor(watched.address).new_page()
     tab.goto(f"{watched.address}{page}&beam=&units=&layer=&head=&kind=&pair=&model=&depth=&row=&step=&target=")
     tab.wait_for_function("n => document.querySelectorAll('.plot').length >= n", arg=charts, timeout=60_000)
     assert (
