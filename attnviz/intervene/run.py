@@ -68,7 +68,8 @@ def run(
     forced, changed = forced_with_logits(model, text, target, change, scope, chosen, on_step)
     variation = (plain.softmax(-1) - changed.softmax(-1)).abs().sum(-1) / 2
     steps = np.isin(np.arange(count), chosen)
-    return Outcome(change, scope, before, forced, _free(model, text, change, scope, on_step), variation.numpy(), steps)
+    free = free_text(model, text, change, scope, on_step)
+    return Outcome(change, scope, before, forced, free, variation.numpy(), steps)
 
 
 def own_text(model: Translator, text: str) -> str:
@@ -97,7 +98,8 @@ def forced_with_logits(
     return trace, torch.stack(changed.said)
 
 
-def _free(model: Translator, text: str, change: Change, scope: Scope, on_step: OnStep) -> Trace:
+def free_text(model: Translator, text: str, change: Change, scope: Scope, on_step: OnStep) -> Trace:
+    """The trace of what the model writes by itself under the change."""
     if scope.words is None:
         chosen = at(scope.steps)
     else:

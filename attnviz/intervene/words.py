@@ -9,7 +9,7 @@ import torch
 from attnviz.arguments import checked
 from attnviz.intervene.changed import OnStep
 from attnviz.intervene.changes import Identity
-from attnviz.intervene.run import forced_with_logits, own_text
+from attnviz.intervene.run import forced_with_logits, free_text, own_text
 from attnviz.intervene.scope import Scope
 from attnviz.models.translator import Translator
 from attnviz.trace import Trace
@@ -88,4 +88,5 @@ def rewrite(
     before, plain = forced_with_logits(model, text, target, Identity(), Scope(), None, on_step)
     forced, changed = forced_with_logits(model, other, target, Identity(), Scope(), None, on_step)
     variation = (plain.softmax(-1) - changed.softmax(-1)).abs().sum(-1) / 2
-    return Rewritten(before, forced, model.trace(other), variation.numpy())
+    free = free_text(model, other, Identity(), Scope(), on_step)
+    return Rewritten(before, forced, free, variation.numpy())

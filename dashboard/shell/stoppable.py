@@ -13,14 +13,19 @@ EVERY = 0.25  # s between two words
 
 
 class Steps:
-    """Called at each step of some work: after SOON it says how many of `count` are done, and how to stop.
+    """Called at each step of some work: after SOON it says how many of `count` are done, beside a Stop button.
 
-    Where the person has moved something on the page, the work ends there, and the page is drawn anew.
+    Where the person has pressed it, or moved anything else on the page, the work ends there, and the page is drawn
+    anew.
+
+    key : of the button; a page may show several. stop : called when it is pressed; it takes back what asked for
+    the work.
     """
 
-    def __init__(self, words: str, count: int):
+    def __init__(self, words: str, count: int, key: str, stop: Callable[[], None]):
         self._words, self._count, self._done = words, max(1, count), 0
-        self._next, self._bar = time.monotonic() + SOON, None
+        self._key, self._stop = key, stop
+        self._next, self._line, self._bar = time.monotonic() + SOON, None, None
 
     def __call__(self) -> None:
         self._done += 1
@@ -28,14 +33,22 @@ class Steps:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + EVERY
-        self._bar = self._bar or st.empty()
         share = min(self._done / self._count, 1.0)
-        self._bar.progress(share, f"{self._words}: {share:.0%}. Choose anything else on the page to stop.")
+        self._say(share, f"{self._words}: {share:.0%}")
 
     def end(self) -> None:
         """Take the line away."""
+        if self._line:
+            self._line.empty()
+
+    def _say(self, share: float, words: str) -> None:
         if self._bar:
-            self._bar.empty()
+            self._bar.progress(share, words)
+            return
+        self._line = st.empty()
+        with self._line.container(horizontal=True, vertical_alignment="center"):
+            st.button("Stop", key=self._key, on_click=self._stop)
+            self._bar = st.progress(share, words)
 
 
 class Once:

@@ -108,9 +108,7 @@ def test_tests_are_stopped_while_they_run(dashboard):
 def test_integrated_gradients_are_stopped_while_they_run(dashboard):
     page = dashboard.page
     page.goto(f"{dashboard.address}/inside?tests=true&method=integrated+gradients&text={LONG}&{ONE}")
-    progress = page.get_by_text("Choose anything else on the page to stop.")
-    expect(progress).to_be_visible(timeout=WAIT)
-    page.get_by_role("radio", name="leave one out").or_(page.get_by_role("button", name="leave one out")).first.click()
-    expect(page.locator(".st-key-chart-tests h4", has_text="Bahdanau: leave one out")).to_be_visible(timeout=WAIT)
-    expect(progress).to_have_count(0)
+    page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click(timeout=WAIT)
+    expect(page.locator(".st-key-chart-tests h4", has_text="Bahdanau: gradient × input")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_role("progressbar")).to_have_count(0)
     expect(page.get_by_role("heading", name="Download")).to_be_visible(timeout=WAIT)

@@ -53,3 +53,20 @@ def test_both_runs(model):
 def test_a_masked_word_is_read_as_unknown(model):
     rewritten = intervene.rewrite(model, TEXT, Word("dog", 10, 13), target=TARGET)
     assert any(token.unknown for token in rewritten.forced.source)
+
+
+def test_it_can_be_stopped_at_every_step(model):
+    """Also while the model writes of the other text by itself."""
+    taken = []
+    rewritten = intervene.rewrite(model, TEXT, Word("dog", 10, 13), "cat", TARGET, lambda: taken.append(1))
+    assert len(taken) == 2 * len(rewritten.before.target) + len(rewritten.free.target)
+    left = len(taken)
+
+    def stop():
+        nonlocal left
+        left -= 1
+        if not left:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        intervene.rewrite(model, TEXT, Word("dog", 10, 13), "cat", TARGET, stop)

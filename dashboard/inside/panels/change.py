@@ -61,7 +61,7 @@ def show(current: InsideScene, dark: bool) -> None:
     change = _value(name, current)
     if change is None:
         return
-    steps = Steps("Decoding with changed attention", effects.steps(current.columns))
+    steps = Steps("Decoding with changed attention", effects.steps(current.columns), "stop-change", _unchanged)
     affected = [
         (column, outcome)
         for column in current.columns
@@ -70,6 +70,10 @@ def show(current: InsideScene, dark: bool) -> None:
     steps.end()
     if affected:
         _draw(current, affected, dark)
+
+
+def _unchanged() -> None:
+    st.session_state["change"] = NONE
 
 
 def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:

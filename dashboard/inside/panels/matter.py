@@ -106,7 +106,11 @@ def _results(current: InsideScene, tested: list[Tested], of_tasks: str, dark: bo
 def _attributed(tested: list[Tested], method: str) -> list[Results]:
     """The tests with the attributions of the chosen method; the page says how far they are."""
     count = sum(-(-len(tests.subject.target) // AT_ONCE) for _, tests in tested)
-    steps = Steps("Integrated gradients", count)
+    steps = Steps("Integrated gradients", count, "stop-gradients", _without_integrated)
     shown = [Results(column, tests, attributed(column, tests, method, steps)) for column, tests in tested]
     steps.end()
     return shown
+
+
+def _without_integrated() -> None:
+    st.session_state["method"] = GRADIENT

@@ -29,7 +29,7 @@ def show(current: InsideScene, dark: bool) -> None:
         kept.drop("replaced")
         st.html('<p class="small" role="status">Choose a word of the sentence above.</p>')
         return
-    steps = Steps("Translating the other text", effects.steps(current.columns))
+    steps = Steps("Translating the other text", effects.steps(current.columns), "stop-replaced", _as_it_was)
     affected = [
         (column, rewritten)
         for column in current.columns
@@ -48,6 +48,10 @@ def show(current: InsideScene, dark: bool) -> None:
     kept.csv_button("replaced")
     if current.choices.tables:
         st.html("".join(effects.table(*pair) + effects.maps_tables(*pair) for pair in affected))
+
+
+def _as_it_was() -> None:
+    st.session_state["word"] = NONE
 
 
 def _controls(words: list[str]) -> tuple[int, str]:

@@ -1,8 +1,9 @@
-"""What a person sees who waits, in a real browser: the place in the queue, progress of many sentences, and Stop."""
+"""What a person sees who waits, in a real browser: the place in the queue, progress, and Stop."""
 
 import os
 import re
 import signal
+from pathlib import Path
 
 import pytest
 import serving
@@ -11,14 +12,21 @@ from playwright.sync_api import expect
 from processes import models
 
 WAIT = 120_000  # ms, never waited in full
+HELD = Path(__file__).resolve().parents[2] / "helpers" / "held"
 LINES = "\n".join(english for english, _ in tiny.sentences(400, 3))
 pytestmark = pytest.mark.xdist_group("people")
 
 
 @pytest.fixture(scope="module")
-def server(root):
+def gate(tmp_path_factory):
+    """A file: while it is there, decoding with changed attention stands still."""
+    return tmp_path_factory.mktemp("held") / "gate"
+
+
+@pytest.fixture(scope="module")
+def server(root, gate):
     """Address, and the number of the process, of a server of tiny models."""
-    with serving.running(ATTNVIZ_CHECKPOINTS=str(root)) as running:
+    with serving.running(ATTNVIZ_CHECKPOINTS=str(root), PYTHONPATH=str(HELD), HELD_WHILE=str(gate)) as running:
         yield running
 
 
@@ -86,4 +94,28 @@ def test_many_sentences_can_be_stopped_and_continued(server, held, visitor):
     page.get_by_role("button", name=f"Continue: {400 - done} of 400 are left").click()
     expect(page.get_by_text("Bahdanau: 25 of 400 sentences")).to_be_visible(timeout=WAIT)
     expect(stopped).to_have_count(0)
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "asked, left, hint",
+    [
+        ("change=uniform", "change=", "Choose a change above."),
+        ("word=2+black&instead=white", "word=", "Choose a word of the sentence above."),
+    ],
+    ids=["attention", "word"],
+)
+def test_a_change_is_stopped_while_it_is_decoded(server, gate, chrome, asked, left, hint):
+    """The panels below it are there then, and the same change can be asked for again."""
+    page = chrome.new_page(viewport={"width": 1366, "height": 900})
+    gate.touch()
+    page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+runs.&{asked}", timeout=WAIT)
+    page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click(timeout=WAIT)
+    expect(page.get_by_text(hint)).to_be_visible(timeout=WAIT)
+    expect(page.get_by_role("heading", name="Download")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_role("progressbar")).to_have_count(0)
+    page.wait_for_function("(left) => !location.search.includes(left)", arg=left, timeout=WAIT)
+    gate.unlink()
+    page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+runs.&{asked}", timeout=WAIT)
+    expect(page.get_by_text("Under the change", exact=True)).to_be_visible(timeout=WAIT)
     page.close()
