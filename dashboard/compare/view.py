@@ -168,6 +168,7 @@ def _step_control(current: CompareScene) -> None:
             bind="query-params",
             help="A step is one row of each heatmap. Move it with the arrow keys, or click a row and use them there.",
         )
+        tour.keep_step()
 
 
 def _go_to(row: int) -> None:

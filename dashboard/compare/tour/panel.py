@@ -11,6 +11,7 @@ from dashboard.session import catalogue
 from dashboard.shell import link_notes
 
 _STOP, _ANSWERED = "tour stop", "tour answered"  # in the session: from 1; the offer needs not be made again
+_STEP, _AGAIN = "tour step", "tour step again"  # the step that the stop has set; and once more (`keep_step`)
 COOKIE = "attnviz_tour"  # set by browser/tour.js once the offer was answered: then it is not made again in this browser
 
 
@@ -19,6 +20,8 @@ def arrive() -> None:
 
     A link that was copied says all that is on the page; one that says no more than `tour=2` gets the view of that stop.
     """
+    if _AGAIN in st.session_state:
+        st.session_state["step"] = st.session_state.pop(_AGAIN)
     if _ANSWERED in st.session_state or not stops.offered(catalogue.offered()):
         return
     if stop := stops.number(st.query_params.get("tour")):
@@ -91,7 +94,20 @@ def _offer() -> None:
 def _go(stop: int) -> None:
     """To a stop; of the Transformer its last layer."""
     layers, _ = catalogue.layers_and_heads(next(iter(catalogue.many_headed_of(stops.PAIR)), None))
-    st.session_state.update({"layer": layers - 1} | stops.STOPS[stop - 1].view | {_STOP: stop, _ANSWERED: True})
+    view = stops.STOPS[stop - 1].view
+    st.session_state.update({"layer": layers - 1} | view | {_STOP: stop, _ANSWERED: True, _STEP: view["step"]})
+
+
+def keep_step() -> None:
+    """Call it after the control of the steps, which may begin at the step of the stop before.
+
+    A slider with another end is a new one to Streamlit, and the address, which still names that step, overrides what
+    the stop has set. In a second run the session overrides the address.
+    """
+    wanted = st.session_state.pop(_STEP, None)
+    if wanted not in (None, st.session_state.get("step")):
+        st.session_state[_AGAIN] = wanted
+        st.rerun()
 
 
 def _leave() -> None:

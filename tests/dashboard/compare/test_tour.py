@@ -61,6 +61,17 @@ def test_from_the_offer_to_the_end():
     assert "stop 1 of 5" in written(app)
 
 
+def test_each_stop_on_the_way_begins_at_its_own_step():
+    """The address still has the step of the stop before when texts of another length come."""
+    app = run()
+    app.button(key="tour_yes").click().run()
+    steps = [app.slider(key="step").value]
+    for _ in STOPS[1:]:
+        app.button(key="tour_next").click().run()
+        steps.append(app.slider(key="step").value)
+    assert steps == [stop.view["step"] for stop in STOPS]
+
+
 def test_the_offer_is_made_once_and_not_to_who_comes_with_a_link():
     app = run()
     app.button(key="tour_no").click().run()
