@@ -7,7 +7,7 @@ from attnviz.evaluation.metrics import METRICS
 from attnviz.mechanisms import ALL, MECHANISMS
 from attnviz.models import checkpoints, provenance
 from attnviz.models.names import ModelName
-from attnviz.studies.measured_models import StudyConfig, record
+from attnviz.studies.measured_models import StudyConfig
 from attnviz.studies.pictures import Panel, Series
 from attnviz.studies.tables import grouped, seeds, table
 
@@ -27,15 +27,15 @@ _METHOD = (
 def measure(config: StudyConfig) -> dict:
     """rows: by checkpoint, of all pairs, whose card has a history. scores : one an epoch, of the metric `metric`.
 
-    ValueError when more than one seed is asked for.
+    Nothing of the machine is in it: the same cards give the same files anywhere. ValueError when more than one seed is
+    asked for.
     """
     if config.seeds > 1:
         raise ValueError(
             f"the curves come from the cards, which have one run each; --seeds must be 1, got {config.seeds}"
         )
     rows = [row for name in checkpoints.names(config.root) if (row := _row(name, config.root))]
-    entries = record(config, ())
-    return {"rows": rows, **{key: entries[key] for key in ("missing", "versions", "device")}}
+    return {"rows": rows, "missing": config.missing(())}
 
 
 def _row(name: str, root: Path) -> dict | None:

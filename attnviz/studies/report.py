@@ -37,12 +37,19 @@ def section(name: str, study, results: dict, picture: bool) -> str:
     parts = [f"## {study.TITLE}", study.text(results)]
     parts += [f"![{study.DESCRIPTION}](studies/{name}.svg)"] if picture else []
     parts += [f"These models were missing: {tables.titles(results['missing'])}."] if results["missing"] else []
-    versions = ", ".join(f"{package} {version}" for package, version in results["versions"].items())
     parts.append(
-        f"Made by `{results['command']}` ({versions}; {results['device']}). The raw numbers, with the hashes of models "
-        f"and data: [studies/{name}.json](studies/{name}.json)."
+        f"Made by `{results['command']}`{_machine(results)}. The raw numbers, with the hashes of models and data: "
+        f"[studies/{name}.json](studies/{name}.json)."
     )
     return "\n\n".join(parts)
+
+
+def _machine(results: dict) -> str:
+    """What a study was measured with; nothing of one that measures nothing."""
+    if "versions" not in results:
+        return ""
+    versions = ", ".join(f"{package} {version}" for package, version in results["versions"].items())
+    return f" ({versions}; {results['device']})"
 
 
 def insert(text: str, name: str, section: str, where: str = "the text") -> str:

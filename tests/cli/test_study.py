@@ -5,11 +5,12 @@ import re
 import shutil
 
 import pytest
+import serving
 
-from attnviz import gold
+from attnviz import gold, studies
 from attnviz.__main__ import main
 from attnviz.models import checkpoints
-from attnviz.studies import curves, pictures
+from attnviz.studies import StudyConfig, curves, pictures, report
 from attnviz.studies.length import buckets
 from attnviz.studies.length.buckets import Bucket
 
@@ -198,3 +199,21 @@ def test_an_unknown_study_is_answered_with_those_there_are(capsys):
         main(["study", "phrenology"])
     error = capsys.readouterr().err
     assert all(name in error for name in ("phrenology", "mechanisms", "length", "dropout", "order", "curves"))
+
+
+SHIPPED = serving.ROOT / "checkpoints"
+
+
+@pytest.mark.parametrize("name", studies.STUDIES)
+def test_what_is_shipped_is_what_the_command_writes(name):
+    """From the shipped numbers: a run of a study changes nothing but what was measured anew."""
+    results = json.loads((SHIPPED / "studies" / f"{name}.json").read_text(encoding="utf-8"))
+    text = (SHIPPED / "README.md").read_text(encoding="utf-8")
+    assert report.insert(text, name, report.section(name, studies.STUDIES[name], results, True)) == text
+
+
+def test_curves_of_the_shipped_models_are_the_shipped_numbers():
+    """On any machine: nothing is measured."""
+    measured = curves.measure(StudyConfig(SHIPPED, SHIPPED, None))
+    command = {"study": "curves", "command": "python -m attnviz study curves"}
+    assert report.dumps(command | measured) == (SHIPPED / "studies" / "curves.json").read_text(encoding="utf-8")
