@@ -111,3 +111,9 @@ def listed(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A number with its sign, as print writes it: `+0.170`, `−0.170`, and `0.000` for what is as good as 0."""
+    near = round(value, digits)
+    return f"{near:+.{digits}f}".replace("-", "−") if near else f"{0:.{digits}f}"

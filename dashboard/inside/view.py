@@ -26,7 +26,9 @@ def show(fields: dict) -> None:
 
 
 def _draw(current: InsideScene, dark: bool) -> None:
-    for place, column in zip(st.columns(len(current.columns), gap="medium"), current.columns, strict=True):
+    with st.container(key="models"):  # style.css: as many beside each other as below
+        places = st.columns(len(current.columns), gap="medium")
+    for place, column in zip(places, current.columns, strict=True):
         place.html(_named(column))
     for panel in (opened, change, replaced, matter):
         panel.show(current, dark)

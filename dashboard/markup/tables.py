@@ -2,6 +2,7 @@
 
 import html
 import math
+import re
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from attnviz.data.tasks import Task
 from attnviz.figures import labels
 from attnviz.select import Grid
 
+_SIGNED = re.compile(r"[+-]\d+(\.\d+)?")
 _CELLS, _LARGEST = 2500, 5  # of a map that is written out as a whole; else so many of each row
 
 
@@ -26,13 +28,21 @@ def table(
     look = "" if cells == "en" else f' lang="{inner}" dir="auto"'
     body = "".join(
         '<tr><th scope="row" '
-        f'lang="{row}">{html.escape(name)}</th>{"".join(f"<td{look}>{html.escape(text)}</td>" for text in texts)}</tr>'
+        f'lang="{row}">{html.escape(name)}</th>'
+        f"{''.join(f'<td{look}>{html.escape(_printed(text))}</td>' for text in texts)}</tr>"
         for name, texts in rows
     )
     return (
         f'<div class="scroll" tabindex="0"><table class="numbers"><caption>{html.escape(caption)}</caption>'
         f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _printed(text: str) -> str:
+    """A number with the minus of print, and no sign before 0: `−0.17`, `0.00`. Any other text as it is."""
+    if not _SIGNED.fullmatch(text):
+        return text
+    return text.replace("-", "−") if text.strip("+-0.") else text[1:]
 
 
 def cell(value: float, form: str, seen: bool = True) -> str:

@@ -35,12 +35,12 @@ def erasure_curves(frames: Mapping[str, pd.DataFrame], title: str | None = None,
     for panel, (column, said) in enumerate(_PANELS):
         suffix = "" if panel == 0 else "2"
         start = panel * 0.54
-        shares = dict(title=dict(text="share of source tokens"), tickformat=".0%", domain=[start, start + 0.46])
+        shares = dict(title=dict(text="share of tokens"), tickformat=".0%", domain=[start, start + 0.46])
         figure[f"xaxis{suffix}"] = axis | shares | dict(anchor=f"y{suffix}")
         figure[f"yaxis{suffix}"] = axis | dict(anchor=f"x{suffix}")
         place = dict(x=start, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom")
         name = f"{column.capitalize()}:<br>{said}"
-        figure["annotations"].append(dict(text=name, showarrow=False, align="left", font=dict(size=12), **place))
+        figure["annotations"].append(dict(text=name, showarrow=False, align="left", font=dict(size=11), **place))
         data += [_line(name, mean[column], styles[name], suffix) for name, mean in means.items()]
     return build(data, figure)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from attnviz import mechanisms
 from attnviz.figures import hover, labels
 from attnviz.figures.axes import Keys, key_axis
 from attnviz.figures.chart import Chart
@@ -43,9 +44,15 @@ def rows(opened, frame: pd.DataFrame) -> tuple[list[str], np.ndarray]:
     """Names of the score functions, and weights (rows, S); the model's own first."""
     names, weights = [OWN], [opened.weights]
     for (score, model), part in frame.fillna({"trained_with": ""}).groupby(["score", "trained_with"], sort=False):
-        names.append(f"{score}, of {model.rpartition('/')[2]}" if model else score)
+        names.append(f"{score}, of {_family(model, score)}" if model else score)
         weights.append(part.sort_values("key")["weight"].to_numpy())
     return names, np.stack(weights)
+
+
+def _family(model: str, score: str) -> str:
+    """Whose score it is: `Luong`; `Luong local` where the mechanism is not called after the score."""
+    family, _, variant = mechanisms.find(model.rpartition("/")[2]).title.partition(" · ")
+    return family if variant == score else f"{family} {variant}"
 
 
 def _words(opened, names: list[str], weights: np.ndarray) -> str:

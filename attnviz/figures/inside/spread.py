@@ -9,7 +9,7 @@ from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
 from attnviz.figures.theme import build, layout, note, palette
 
-_HEIGHT, _TITLE = 270, 30  # px of the panels, of a title
+_HEIGHT, _TITLE = 300, 30  # px of the panels, of a title
 _PANELS = (("deviation", "standard deviation of the scores"), ("max_weight", "mean largest weight"))
 _SAMPLED = "Sampled: random vectors, no model"
 
@@ -26,17 +26,20 @@ def product_spread(frame: pd.DataFrame, title: str | None = None, *, dark: bool 
         "stay "
         "near 1."
     )
-    figure = layout(dark, _HEIGHT + above, (44, 12, 46 + above, 44), title and labels.escape(title), description)
-    figure |= dict(showlegend=True, legend=dict(orientation="h", x=0, y=1.02, yanchor="bottom", font=dict(size=12)))
-    figure["annotations"] = [note(_SAMPLED, dark, x=1, y=0, xref="paper", yref="paper", xanchor="right", yshift=-42)]
+    figure = layout(dark, _HEIGHT + above, (30, 12, 66 + above, 62), title and labels.escape(title), description)
+    figure |= dict(showlegend=True, legend=dict(orientation="h", x=0, y=1.14, yanchor="bottom", font=dict(size=12)))
+    place = dict(xref="paper", yref="paper", xanchor="left")
+    figure["annotations"] = [note(_SAMPLED, dark, x=0, y=0, yanchor="top", yshift=-44, **place)]
     axis = dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=dict(size=11, color=colors.muted))
     data = []
     for panel, (column, name) in enumerate(_PANELS):
         suffix = "" if panel == 0 else "2"
         domain = [panel * 0.54, panel * 0.54 + 0.46]
+        figure["annotations"].append(note(name, dark, x=domain[0], y=1, yanchor="bottom", yshift=6, **place))
         ticks = dict(type="log", tickvals=sorted(set(frame["width"].tolist())))
-        figure[f"xaxis{suffix}"] = axis | ticks | dict(anchor=f"y{suffix}", domain=domain, title=dict(text="width"))
-        figure[f"yaxis{suffix}"] = axis | dict(anchor=f"x{suffix}", rangemode="tozero", title=dict(text=name))
+        figure[f"xaxis{suffix}"] = axis | ticks | dict(anchor=f"y{suffix}", domain=domain)
+        figure[f"xaxis{suffix}"]["title"] = dict(text="width", standoff=4)
+        figure[f"yaxis{suffix}"] = axis | dict(anchor=f"x{suffix}", rangemode="tozero")
         data += [_line(rows, bool(scaled), column, suffix, colors) for scaled, rows in frame.groupby("scaled")]
     return build(data, figure)
 

@@ -41,10 +41,7 @@ CAUTION = (
     "The model never saw such a context in training, so a word may disappear for that reason alone. If a word stays, "
     "the model can produce it without this attention."
 )
-GREEDY = (
-    " Under the change the model decodes greedily, and the first text is that of a beam of 5: they may differ for that "
-    "reason alone."
-)
+GREEDY = " Both translations are decoded greedily. The charts are of the text that the beam of 5 has found."
 
 
 @st.fragment
@@ -84,23 +81,23 @@ def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
     if st.session_state.get("where", "all") not in offered:  # of another pair
         st.session_state["where"] = "all"
     name = left.selectbox("Change", list(CHANGES), format_func=CHANGES.get, key="change", bind="query-params")
-    where = middle.selectbox(
-        "Where",
-        offered,
-        format_func=WHERE.get,
-        key="where",
-        bind="query-params",
-        disabled=name == BY_HAND,
-        help="Weights set by hand are of the step chosen above.",
-    )
+    where = _where(middle, name, offered)
     part = several and right.selectbox(
         "In the Transformer", list(PARTS), format_func=PARTS.get, key="part", bind="query-params"
     )
-    scope = _scope(BY_HAND if name == BY_HAND else where)
+    scope = _scope(where)
     place = (
         {"layer": {"layer": several.layer}, "head": {"layer": several.layer, "head": several.head}} if several else {}
     )
     return name, {False: Scope(*scope), True: Scope(*scope, **place.get(part, {}))}
+
+
+def _where(place, name: str, offered: list[str]) -> str:
+    """Weights set by hand are of one step: there is nothing to choose then, and what was chosen stays."""
+    if name == BY_HAND:
+        st.session_state["where"] = st.session_state.get("where", "all")  # a control that is not drawn loses its value
+        return place.selectbox("Where", ["step"], format_func=WHERE.get, key="where_by_hand", disabled=True)
+    return place.selectbox("Where", offered, format_func=WHERE.get, key="where", bind="query-params")
 
 
 def places(language: str) -> list[str]:
@@ -111,7 +108,7 @@ def places(language: str) -> list[str]:
 
 def _scope(where: str) -> tuple[tuple[int, ...] | None, str | None]:
     """steps, words."""
-    steps = (st.session_state["step"] - 1,) if where in ("step", BY_HAND) else None
+    steps = (st.session_state["step"] - 1,) if where == "step" else None
     return steps, where if where in _KINDS_OF_WORDS else None
 
 

@@ -9,12 +9,15 @@ import pandas as pd
 
 from attnviz import figures
 from attnviz.figures import labels
+from attnviz.figures.wording import signed
 from attnviz.figures.inside import effect_bars
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
 from dashboard.markup.changed import marked
+from dashboard.markup.text import number, said
+from dashboard.session import caches
 
 
 class Effect(Protocol):
@@ -27,6 +30,7 @@ class Effect(Protocol):
     log_prob_changes: np.ndarray
 
 
+EMPTY = "<i>empty: the model ended at once</i>"
 Affected = tuple[Column, Effect]
 
 
@@ -47,19 +51,32 @@ def cells(affected: Sequence[Affected], dark: bool) -> list[Cell]:
 
 
 def written(column: Column, effect: Effect) -> str:
-    """Both translations, with the words that differ marked, and the log-probability of each."""
-    before, free, forced = effect.before, effect.free, effect.forced
-    same = before.translation == free.translation
-    texts = marked(before.translation, free.translation, column.languages.target)
-    now = texts[1] if free.translation else "<i>empty: the model ended at once</i>"
-    verdict = f"The translation {'stays the same' if same else 'changes'}."
+    """Both translations, with the words that differ marked, and the log-probability of each.
+
+    Both are the model's own, decoded greedily: a text that it was made to write would differ for that reason alone.
+    """
+    own = effect.before if column.target is None else caches.trace(column.model, column.text)
+    free, language = effect.free, column.languages.target
+    verdict = f"The translation {'stays the same' if own.translation == free.translation else 'changes'}."
+    texts = marked(own.translation, free.translation, language)
+    listed = "".join(
+        f"<dt>{name}</dt><dd>{text if trace.translation else EMPTY} <small>{number(trace.log_prob)} nats</small></dd>"
+        for name, text, trace in zip(("As it is", "Under the change"), texts, (own, free))
+    )
     return (
         f'<h4>{html.escape(column.title)}</h4><p class="what" role="status">{verdict}</p>'
-        f'<dl class="versions"><dt>As it is</dt><dd>{texts[0]} <small>{before.log_prob:.2f} nats</small></dd>'
-        f"<dt>Under the change</dt><dd>{now} <small>{free.log_prob:.2f} nats</small></dd>"
-        f"<dt>The unchanged translation, forced under the change</dt><dd><small>{forced.log_prob:.2f} nats "
-        f"({round(forced.log_prob - before.log_prob, 2) + 0:+.2f})</small></dd></dl>"  # + 0: no −0.00
+        f'<dl class="versions">{listed}{_forced(column, effect)}</dl>'
     )
+
+
+def _forced(column: Column, effect: Effect) -> str:
+    """What the change does to the probability of a text that stays; HTML."""
+    moved = signed(effect.forced.log_prob - effect.before.log_prob, 2)
+    numbers = f"<small>{number(effect.forced.log_prob)} nats ({moved})</small>"
+    if column.target is None:
+        return f"<dt>The unchanged translation, forced under the change</dt><dd>{numbers}</dd>"
+    text = said(effect.before.translation, column.languages.target)
+    return f"<dt>The text at the top of the page, forced under the change</dt><dd>{text} {numbers}</dd>"
 
 
 def _map(column: Column, trace: Trace, words: str, dark: bool) -> Cell:

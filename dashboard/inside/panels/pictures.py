@@ -16,13 +16,13 @@ from dashboard.markup import tables
 from dashboard.markup.order import order
 from dashboard.markup.text import said
 
-ASKS = {
-    "before": "The query is the decoder’s state <b>before</b> this step. It does not yet include the token just "
-    "written. Then the decoder steps, with the context.",
-    "after": "The decoder steps first. The query is its state <b>after</b> the step, which includes the "
-    "token just written.",
-    "layer": "The query is this layer’s state for the target so far, times the head’s query matrix.",
+ASKS = {  # with the token before this one
+    "before": "The query is the decoder’s state <b>before</b> this step. It has not yet read {}. The decoder reads "
+    "that afterwards, together with the context.",
+    "after": "The decoder first reads {}. The query is its state <b>after</b> that.",
+    "layer": "This layer reads the target so far, up to {}. The query is its state, times the head’s query matrix.",
 }
+START = "<b>&lt;bos&gt;</b>, the sign of the start"
 _DIMENSIONS = 10  # of a table
 
 
@@ -64,8 +64,16 @@ def asked(shown: Opened, dark: bool) -> Cell:
             f" It predicts the place {step.window.centre + 1:.1f} in the source and looks {step.window.reach:g} "
             "tokens to either side."
         )
-    words = f"Step {step.step + 1} writes {token}{column.place}. {ASKS[step.asks]}{window}"
+    words = f"Step {step.step + 1} writes {token}{column.place}. {ASKS[step.asks].format(_before(shown))}{window}"
     return f'{_heading(shown, "who asks")}<p class="what" role="status">{words}</p>{order(step.asks)}', None
+
+
+def _before(shown: Opened) -> str:
+    """The token before that of the step, which the decoder reads; HTML."""
+    if not shown.step.step:
+        return START
+    token = shown.column.trace.target[shown.step.step - 1]
+    return f"{said(labels.plain(token.text), shown.column.languages.target, 'b')}, the token before"
 
 
 def scores(shown: Opened, dark: bool) -> Cell:

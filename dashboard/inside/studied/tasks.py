@@ -16,8 +16,8 @@ CLASSIFIER = "sst2/self-attention"
 MEASURES = {  # measure -> its words, and the form of its values
     "preserved uniform all": ("tokens, or the label, that stay under uniform attention (share)", ".2f"),
     "preserved last-only all": ("… with attention on the last state only (share)", ".2f"),
-    "variation median": ("total variation under permuted attention", ".2f"),
-    "variation uniform": ("total variation under uniform attention", ".2f"),
+    "variation median": ("total variation under permuted attention", ".3f"),
+    "variation uniform": ("total variation under uniform attention", ".3f"),
     "comprehensiveness attention": ("probability lost without the most attended tokens", ".2f"),
 }
 

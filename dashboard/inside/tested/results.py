@@ -105,8 +105,8 @@ def _agreement(of: Results) -> str:
         if method in means.index
     ]
     return tables.table(
-        f"{of.column.title}: agreement with attention, mean over target tokens (for random orders: 0 ± {of.spread:.2f} "
-        "for each token)",
+        f"{of.column.title}: agreement with attention, mean over target tokens (random orders are expected to give 0, "
+        f"with a standard deviation of {of.spread:.2f} for one token)",
         ["Kendall’s τ-b", "same first token (per cent)"],
         rows,
     )

@@ -60,8 +60,8 @@ def _agrees(tests: FaithfulnessTests, attributed: Attributed) -> str:
     return (
         f"Attention and {attributed.title} order the source tokens with Kendall’s τ-b "
         f"{signed(attributed.agreement['tau_b'].mean())} on average (1: alike, −1: the other way round). Random "
-        f"numbers reach {signed(random)} here; for one token they have 0 ± {spread:.2f} "
-        f"({cited('jain')})."
+        f"numbers give {signed(random)} here; they are expected to give 0, with a standard deviation of {spread:.2f} "
+        f"for one token ({cited('jain')})."
     )
 
 

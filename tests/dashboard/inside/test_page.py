@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import zipfile
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 from inside_app import SCRIPT, cells, described, figures, opened, page, run
 from streamlit.testing.v1 import AppTest
 
+from attnviz import intervene
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices.options import title
 from dashboard.inside import downloads
 from dashboard.inside.panels.change import CHANGES, PARTS, WHERE
+from dashboard.session import caches
 
 pytestmark = pytest.mark.usefixtures("here")
 ATTENDING = [name for name in MECHANISMS if MECHANISMS[name].kinds]
@@ -37,6 +40,15 @@ def test_the_same_step_of_several_models_is_one_row_of_pictures():
     assert ["Bahdanau" in words[0], "Luong general" in words[1], "Transformer" in words[2]] == [True] * 3
     assert all("who asks" in cell for cell in words[:3]) and all("what comes next" in cell for cell in words[-3:])
     assert len(app.latex) == 3 and not any("different texts" in caption.value for caption in app.caption)
+
+
+def test_who_asks_names_the_token_that_the_query_has_read_or_not():
+    app = run(show=["Bahdanau", "Luong general"], target="One text for all: typed", force="Le chien.", step="2")
+    before, after = (cell["words"] for cell in cells(app, "opened")[:2])
+    assert '<b>before</b> this step. It has not yet read <b lang="fr" dir="auto">Le</b>, the token before.' in before
+    assert "it reads yₜ₋₁ and cₜ" in before and "the state steps first: it reads yₜ₋₁" in after
+    assert 'The decoder first reads <b lang="fr" dir="auto">Le</b>, the token before.' in after
+    assert "It has not yet read <b>&lt;bos&gt;</b>, the sign of the start." in page(run(step="1"))
 
 
 def test_a_text_that_ends_sooner_says_so():
@@ -101,6 +113,25 @@ def test_weights_by_hand_are_divided_by_their_sum():
     app = run(change="by hand: drag the bars", step="2", given=",".join(["0", "3"] + ["0"] * (count - 2)))
     changed = figures(app, "changed")[1]["data"][0]["z"]
     assert weights_of(changed, 1)[1] == 1
+
+
+def test_by_hand_is_at_the_step_and_what_was_chosen_stays():
+    app = run(change="by hand: drag the bars", where="at steps of content words")
+    assert [box.value for box in app.selectbox if box.label == "Where"] == ["step"]
+    app.selectbox(key="change").set_value("uniform").run()
+    assert app.session_state["where"] == "content"
+
+
+def test_a_forced_text_is_not_taken_for_the_translation():
+    """Only what the model writes by itself, with and without the change, can say whether the translation changes."""
+    app = run(change="uniform", target="One text for all: typed", force="Le chat.")
+    [column] = app.session_state["last scene of inside"].columns
+    own, model = caches.trace(column.model, column.text).translation, caches.model(column.model)
+    changed = intervene.run(model, column.text, intervene.Uniform()).free.translation
+    verdict = "stays the same" if own == changed else "changes"
+    words = re.sub("<[^>]+>", "", cells(app, "changed")[0]["words"])
+    assert own != "Le chat." and f"The translation {verdict}.As it is{own} " in words
+    assert "The text at the top of the page, forced under the changeLe chat. " in words
 
 
 def weights_of(z, row: int) -> list[float]:
@@ -172,4 +203,4 @@ def test_the_step_is_that_of_the_beam():
     app = run(beam="beam of 5", change="uniform")
     [column] = app.session_state["last scene of inside"].columns
     assert column.target == column.trace.translation and not column.trace.forced
-    assert "the model decodes greedily" in page(app)
+    assert "Both translations are decoded greedily." in page(app)

@@ -34,7 +34,7 @@ def test_the_numbers_are_those_of_the_tests(said):
     assert f"its label “{label}” {'stays' if stays else 'changes'}." in words
     for testing in (translator, classifier):
         total, number = testing.tests.tested.sums["variation uniform"]
-        assert f"<td>{total / number:.2f}</td>" in words
+        assert f"<td>{total / number:.3f}</td>" in words
 
 
 def test_the_study_stands_beside_the_sentence(said):

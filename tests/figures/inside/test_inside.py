@@ -78,11 +78,11 @@ def test_the_terms_of_a_score_sum_to_it():
     figure = score_parts(found, 2, count=2)
     *shown, nothing = figure.data[0].x
     name, _, rest = figure.layout.yaxis.ticktext[-1].partition(": ")
-    assert nothing is None and name == "2 others" and figure.layout.yaxis.ticktext[0] == "hidden unit 4"
-    assert sum(shown) + float(rest) == pytest.approx(found.scores[2], abs=1e-3)
+    assert nothing is None and name == "2 others" and figure.layout.yaxis.ticktext[0] == "hidden unit 4: +0.600"
+    assert sum(shown) + float(rest.replace("−", "-")) == pytest.approx(found.scores[2], abs=1e-3)
     windowed = step(Window(1.0, 2.0, np.linspace(0.2, 1, len(found.keys))))
     figure = score_parts(windowed, 2)
-    assert figure.layout.yaxis.ticktext[-1] == "ln of the Gaussian"
+    assert figure.layout.yaxis.ticktext[-1] == "ln of the Gaussian: −0.973"
     assert figure.data[0].x[-1] == pytest.approx(math.log(windowed.window.gaussian[2]), abs=1e-4)
     with pytest.raises(ValueError, match=r"^key must be from 0 to \d; got 99$"):
         score_parts(found, 99)
@@ -99,13 +99,23 @@ def test_the_spread_says_that_it_is_sampled():
         product_spread(frame.drop(columns="scaled"))
 
 
-def test_the_numbers_beside_the_longest_bars_have_room():
+def test_no_number_lies_on_the_names_where_the_picture_is_narrow():
+    """The numbers are in the names; a bar below 0 ends within the axis."""
     figure = score_parts(step(), 0)
     values = [value for value in figure.data[0].x if value is not None]
+    assert min(values) < 0 and figure.data[0].text is None
     low, high = figure.layout.xaxis.range
-    room = 0.1 * (max(0, *values) - min(0, *values))
-    assert high >= max(0, *values) + room
-    assert low <= min(0, *values) - room * (min(values) < 0)
+    assert low < min(values) and high > max(0, *values)
+    assert figure.layout.yaxis.ticktext[0] == "hidden unit 1: −0.500"
+
+
+def test_the_titles_of_two_panels_do_not_stand_between_them():
+    """In half a page's width a title beside the second axis would lie on the first panel's lines."""
+    figure = product_spread(inside.spread((4, 64), samples=10))
+    assert figure.layout.yaxis.title.text is None and figure.layout.yaxis2.title.text is None
+    sampled, first, second = figure.layout.annotations
+    assert (first.text, second.text) == ("standard deviation of the scores", "mean largest weight")
+    assert (first.x, second.x) == (0, 0.54) and first.y == second.y == 1 and sampled.y == 0 > sampled.yshift
 
 
 def test_a_temperature_changes_the_weights_alone():
