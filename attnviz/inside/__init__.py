@@ -4,13 +4,14 @@
     >>> opened.scores, opened.weights, opened.parts.terms
 
 `step` computes it; `temperatures`, `other_scores` and `spread` ask what else the scores could have been; `formula`
-writes one score with its numbers put in. `windows` is where local attention looks at every step.
+writes one score with its numbers put in, and `symbols` says what its letters stand for. `windows` is where local
+attention looks at every step.
 """
 
 from attnviz.inside.compute import step
-from attnviz.inside.formula import formula
+from attnviz.inside.formula import formula, symbols
 from attnviz.inside.scores import other_scores, spread, temperatures
 from attnviz.inside.values import Parts, Step, Window
 from attnviz.inside.windows import windows
 
-__all__ = ["Parts", "Step", "Window", "formula", "other_scores", "spread", "step", "temperatures", "windows"]
+__all__ = ["Parts", "Step", "Window", "formula", "other_scores", "spread", "step", "symbols", "temperatures", "windows"]

@@ -19,6 +19,28 @@ SUMS = {
 }
 
 
+_RECURRENT = "s is the decoder’s state, h an annotation (the encoder’s state)"
+_SYMBOLS = {  # mechanism -> what the letters of its sum stand for
+    "bahdanau": f"{_RECURRENT}; W, U and v are learnt; i counts hidden units",
+    "luong-dot": f"{_RECURRENT}; i counts dimensions",
+    "luong-general": f"{_RECURRENT}; W is learnt; i counts dimensions",
+    "luong-concat": f"{_RECURRENT}; [s; h] is both, one after the other; W and v are learnt; i counts hidden units",
+    "luong-local": f"{_RECURRENT}; W is learnt; i counts dimensions; g is the Gaussian of the window",
+    "scaled-dot": f"{_RECURRENT}; d is the width of both; i counts dimensions",
+    "transformer": "q is the query, k a key; d is the width of both; i counts dimensions",
+    "self-attention": "h is a token’s state; W, b and v are learnt; i counts hidden units",
+}
+
+
+@checked
+def symbols(opened: Step) -> str:
+    """What each letter of `formula` stands for, a sentence."""
+    return (
+        "e is the score and α the weight of source token j at step t, both counted from 1; "
+        f"{_SYMBOLS[opened.mechanism]}."
+    )
+
+
 @checked
 def formula(opened: Step, key: int) -> str:
     """LaTeX of the score and the weight of one key (0-based): symbols, then the largest terms, then the results.

@@ -1,6 +1,7 @@
 """Other temperatures, score functions and widths, and the formula with its numbers."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 import attnviz
 from attnviz import inside
+from attnviz.inside.formula import SUMS
 from attnviz.mechanisms import MECHANISMS
 
 TEXT = "The black dog runs."
@@ -101,3 +103,10 @@ def test_every_mechanism_has_a_formula(found, name):
     assert inside.formula(found[name], int(found[name].weights.argmax())).count("=") == 5
     with pytest.raises(ValueError, match=r"^key must be from 0 to \d+; got -1$"):
         inside.formula(found[name], -1)
+
+
+def test_every_letter_of_a_formula_is_named(found):
+    for asked in found.values():
+        named = re.findall(r"\b[a-zA-Zα]\b", inside.symbols(asked))
+        used = re.sub(r"\\[a-z]+", " ", SUMS[asked.mechanism])
+        assert set(re.findall("[a-zA-Z]", used)) <= set(named), asked.mechanism

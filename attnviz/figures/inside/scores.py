@@ -8,7 +8,7 @@ from attnviz.figures import hover, labels
 from attnviz.figures.axes import Keys, key_axis, value_axis
 from attnviz.figures.chart import Chart
 from attnviz.figures.per_step.bars import token_bars
-from attnviz.figures.theme import build, layout, note
+from attnviz.figures.theme import build, layout, note, palette
 from attnviz.figures.wording import weight_words
 
 _HEIGHT, _TITLE = 300, 30  # px of both rows of bars, of a title
@@ -19,9 +19,10 @@ def score_bars(opened, title: str | None = None, *, temperature: float = 1.0, da
     """opened : an `inside.Step`. Above: the score of each source token, any real number; below: its weight, 0 to 1.
 
     temperature : what the scores are divided by before the softmax; 1 is the model. Tokens outside the window of local
-    attention have no bar above and weight 0 below.
+    attention have no bar above and weight 0 below; a dotted line is its Gaussian.
     """
     after = "weight, after it" if temperature == 1 else f"weight, after it at temperature {temperature:g}"
+    after += " (dotted: Gaussian)" if opened.window else ""
     weights = opened.weights if temperature == 1 else opened.weights_at(temperature)
     scores = np.where(opened.mask, opened.scores, np.nan)
     left, right, xaxis = key_axis(Keys(opened.keys, (opened.token,)), "bottom")
@@ -42,7 +43,8 @@ def score_bars(opened, title: str | None = None, *, temperature: float = 1.0, da
             note(after, dark, x=0, y=_LOWER[1], **_CORNER),
         ],
     )
-    return build([_bars(opened, weights, "y", dark), _bars(opened, scores, "y2", dark)], frame)
+    bars = [_bars(opened, weights, "y", dark), _bars(opened, scores, "y2", dark)]
+    return build(bars + ([_gaussian(opened.window, dark)] if opened.window else []), frame)
 
 
 _CORNER = dict(xref="paper", yref="paper", xanchor="left", yanchor="bottom")
@@ -57,9 +59,21 @@ def describe_scores(opened, weights: np.ndarray) -> str:
         if opened.mask[key]
     )
     hidden = int((~opened.mask).sum())
-    outside = f" {hidden} tokens are outside the window." if hidden else ""
+    outside = f" {hidden} token{'s are' if hidden > 1 else ' is'} outside the window." if hidden else ""
     return (
         f"Scores and weights of step {opened.step + 1}, {labels.quoted(opened.token)}; the largest: {largest}.{outside}"
+    )
+
+
+def _gaussian(window, dark: bool) -> dict:
+    """What local attention multiplies each weight by before it divides the row by its sum."""
+    return dict(
+        type="scatter",
+        mode="lines",
+        y=[round(float(value), 4) for value in window.gaussian],
+        yaxis="y",
+        line=dict(color=palette(dark).text, width=2, dash="dot"),
+        hoverinfo="skip",
     )
 
 

@@ -10,7 +10,7 @@ from attnviz.figures.checks import require
 from attnviz.figures.theme import build, layout, note, palette
 
 _HEIGHT, _TITLE = 300, 30  # px of the panels, of a title
-_PANELS = (("deviation", "standard deviation of the scores"), ("max_weight", "mean largest weight"))
+_PANELS = (("deviation", "standard deviation"), ("max_weight", "mean largest weight"))
 _SAMPLED = "Sampled: random vectors, no model"
 
 

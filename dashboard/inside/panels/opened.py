@@ -1,5 +1,7 @@
 """One step opened, the same for each model: who asks, scores, weights, weighted values, and the next tokens."""
 
+import html
+
 import streamlit as st
 
 from attnviz import inside
@@ -124,3 +126,4 @@ def _formula(shown: Opened, named: bool) -> None:
     if named:
         st.caption(markdown(shown.column.title))
     st.latex(inside.formula(shown.step, shown.key))
+    st.html(f'<p class="small">{html.escape(inside.symbols(shown.step))}</p>')

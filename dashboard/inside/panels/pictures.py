@@ -130,21 +130,23 @@ def frame(shown: Opened) -> pd.DataFrame:
 
 def _scores_table(shown: Opened) -> str:
     step = shown.step
-    heated = step.weights_at(shown.temperature)
+    columns = {"weight": step.weights}
+    if shown.temperature != 1:
+        columns[f"weight at temperature {shown.temperature:g}"] = step.weights_at(shown.temperature)
+    if step.window:
+        columns["Gaussian"] = step.window.gaussian
     rows = [
         (
             f"{place + 1} {labels.plain(token.text)}",
             [
                 tables.cell(float(step.scores[place]), ".4f", bool(step.mask[place])),
-                f"{step.weights[place]:.4f}",
-                f"{heated[place]:.4f}",
+                *(f"{values[place]:.4f}" for values in columns.values()),
             ],
         )
         for place, token in enumerate(step.keys)
     ]
-    columns = ["score", "weight", f"weight at temperature {shown.temperature:g}"]
     caption = f"{shown.column.title}: scores and weights of this step"
-    return tables.table(caption, columns, rows, (shown.column.languages.source, "en"))
+    return tables.table(caption, ["score", *columns], rows, (shown.column.languages.source, "en"))
 
 
 def _parts_table(shown: Opened) -> str:

@@ -24,7 +24,7 @@ def draw(dark: bool) -> Drawn:
     lines = heading.of_trace("Every head of the cross-attention", shown.trace)
     cells: list[Cell] = [(words, named(overview(shown.trace, "cross", dark=dark), "all heads", dark, lines=lines))]
     grids = [select(shown.trace, "cross", layer, head) for layer, head in SHOWN]
-    cells += [(f"<h4>{_name(grid)}</h4>", _map(shown.trace, grid, dark)) for grid in grids]
+    cells += [(_words(grid), _map(shown.trace, grid, dark)) for grid in grids]
     equivalents = [
         tables.grid_table(f"Weights of {_name(grid)}", grid, shown.languages, grid.weights, ".2f") for grid in grids
     ]
@@ -40,6 +40,12 @@ def _all_heads(trace: Trace) -> str:
     ]
     columns = [f"head {number}" for number in range(1, len(layers[0]) + 1)]
     return tables.table("The largest weight of a row in each head, mean over the rows", columns, rows)
+
+
+def _words(grid: Grid) -> str:
+    """How sharply the head looks, so that two can be compared."""
+    sharpest = grid.weights.max(-1).mean()
+    return f'<h4>{_name(grid)}</h4><p class="small">On average the largest weight of a row is {sharpest:.2f}.</p>'
 
 
 def _map(trace: Trace, grid: Grid, dark: bool) -> Chart:

@@ -52,6 +52,6 @@ CHAPTER = Chapter(
     "met in training, and a word may be lost for that reason alone.",
     "inside",
     state("bahdanau", change="uniform", where="at steps of function words"),
-    "Try other changes, and the tests below them.",
+    "Scroll down to “Change attention”. Try other changes there, and the tests below.",
     draw,
 )

@@ -85,6 +85,6 @@ CHAPTER = Chapter(
         heat="4",
         scaled="true",
     ),
-    "Move the temperature and watch weights and entropy.",
+    "Move the temperature and watch weights and entropy. The picture of random vectors stands below the formula.",
     draw,
 )

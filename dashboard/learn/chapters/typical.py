@@ -17,7 +17,14 @@ from dashboard.learn.models import SENTENCE, column, heads_state
 from dashboard.markup import tables
 from dashboard.markup.papers import says
 
-SHOWN = ("current", "previous", "next", "separator", "broad")
+SHOWN = {  # pattern -> where a head of it looks
+    "current": "the token at the query’s own place (in the decoder, the token written last)",
+    "previous": "the token before the query’s own",
+    "next": "the token after the query’s own",
+    "first": "the first token (in the decoder <bos>, the sign of the start)",
+    "broad": "all tokens that it can see, evenly",
+}
+LINKED = "previous", Head("encoder", 1, 3)  # a pattern, and the head that shows it most
 KINDS_SEARCHED = ("encoder", "decoder")  # self-attention: in it every pattern has a meaning
 
 
@@ -57,7 +64,7 @@ def _cell(trace: Trace, name: str, shown: Best, dark: bool) -> Cell:
     pattern, head = PATTERNS[name], shown.head
     words = (
         f"<h4>{html.escape(pattern.title)}: {_named(head)}</h4>"
-        f'<p class="small">It looks at {html.escape(pattern.words)}. '
+        f'<p class="small">It looks at {html.escape(SHOWN[name])}. '
         f"Score {shown.score:.2f}; uniform attention {shown.chance:.2f}.</p>"
     )
     grid = select(trace, head.kind, head.layer, head.head)
@@ -77,7 +84,7 @@ CHAPTER = Chapter(
         "five patterns best, on this sentence. They are found by measuring, not chosen by hand.",
         "The <b>score</b> is the share of a head’s weight that fits the pattern: 1 is a perfect fit. Beside it stands "
         "the score of uniform attention, because a short sentence makes some patterns easy. A head that is hardly "
-        "above it does not show the pattern.",
+        "above it does not show the pattern. Only for the pattern “broad” uniform attention is the perfect fit.",
         "A pattern is a description of where a head looks. Whether the model needs the head is another question; "
         "switch it off to ask.",
     ),
@@ -86,12 +93,19 @@ CHAPTER = Chapter(
         "u_qk": "the pattern: the largest weight that counts in that cell",
         "score": "(1/Q) Σ_q Σ_k min(a_qk, u_qk), over Q queries",
     },
-    "Why would a head put most of its weight on <code>&lt;eos&gt;</code>, a token without a meaning?",
+    "One of these heads puts about half of its weight on <code>&lt;bos&gt;</code>, a token without a meaning. "
+    "Why would it?",
     "A row must sum to 1, so a head cannot look at nothing. When what it looks for is not in the sentence, a token "
     f"that is always there and whose value changes little does no harm. {says('clark')} suggest this for the separator "
     "tokens of BERT, and call it a no-op. It is an explanation that fits; this page does not test it.",
     "heads",
-    heads_state(kind=KINDS["encoder"], pattern=PATTERNS["previous"].title),
-    "Search for other patterns, and switch heads off.",
+    heads_state(
+        kind=KINDS["encoder"],
+        order=PATTERNS[LINKED[0]].title,
+        layer=str(LINKED[1].layer + 1),
+        head=str(LINKED[1].head + 1),
+        pattern=PATTERNS[LINKED[0]].title,
+    ),
+    "The heads are sorted by “Previous token”. Further down, look for other patterns, and switch heads off.",
     draw,
 )

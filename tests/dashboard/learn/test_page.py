@@ -9,7 +9,8 @@ import pytest
 import tiny
 from streamlit.testing.v1 import AppTest
 
-from dashboard.learn.chapters import CHAPTERS
+from dashboard.learn import models
+from dashboard.learn.chapters import CHAPTERS, typical
 from dashboard.choices.chapters import TITLES, numbered
 from dashboard.pages import PAGES
 
@@ -85,6 +86,16 @@ def test_each_link_opens_its_page_in_that_state(chapter):
     for key, values in asked.items():
         kept = app.query_params.get(key)
         assert kept is None or values == (kept if isinstance(kept, list) else [kept]), key
+
+
+def test_each_pattern_has_a_head_that_shows_it():
+    """Well above uniform attention, which is the broad pattern itself. The link opens one of these heads."""
+    trace = models.column("transformer", models.SENTENCE).trace
+    shown = {name: typical.best(trace, name) for name in typical.SHOWN}
+    assert all(best.score > 2 * best.chance for name, best in shown.items() if name != "broad")
+    assert shown["broad"].chance == pytest.approx(1) and shown["broad"].score > 0.7
+    name, head = typical.LINKED
+    assert shown[name].head == head
 
 
 def test_a_chapter_whose_model_is_missing_keeps_its_words(tmp_path, monkeypatch):

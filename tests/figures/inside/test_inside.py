@@ -67,10 +67,13 @@ def test_scores_and_weights_share_an_axis():
 
 def test_what_is_outside_the_window_has_no_score():
     count = len(step().keys)
-    figure = score_bars(step(Window(3.0, 2.0, np.linspace(0.2, 1, count))))
+    window = Window(3.0, 2.0, np.linspace(0.2, 1, count))
+    figure = score_bars(step(window))
     assert figure.data[1].y[0] is None and figure.data[0].y[0] == 0
     assert figure.data[1].hovertext[0] == "‘The’: outside the window"
-    assert figure.layout.meta["description"].endswith(" 1 tokens are outside the window.")
+    assert figure.layout.meta["description"].endswith(" 1 token is outside the window.")
+    np.testing.assert_allclose(figure.data[2].y, window.gaussian, atol=1e-4)  # over the weights
+    assert figure.data[2].yaxis == "y" and figure.layout.annotations[1].text == "weight, after it (dotted: Gaussian)"
 
 
 def test_the_terms_of_a_score_sum_to_it():
@@ -114,7 +117,7 @@ def test_the_titles_of_two_panels_do_not_stand_between_them():
     figure = product_spread(inside.spread((4, 64), samples=10))
     assert figure.layout.yaxis.title.text is None and figure.layout.yaxis2.title.text is None
     sampled, first, second = figure.layout.annotations
-    assert (first.text, second.text) == ("standard deviation of the scores", "mean largest weight")
+    assert (first.text, second.text) == ("standard deviation", "mean largest weight")
     assert (first.x, second.x) == (0, 0.54) and first.y == second.y == 1 and sampled.y == 0 > sampled.yshift
 
 
