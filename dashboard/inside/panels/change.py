@@ -66,7 +66,7 @@ def show(current: InsideScene, dark: bool) -> None:
     ]
     steps.end()
     if affected:
-        _draw(current, affected, dark)
+        _draw(current, affected, _said(change), dark)
 
 
 def _unchanged() -> None:
@@ -152,8 +152,17 @@ def _outcome(column: Column, change: Change, scope: Scope, steps: Steps):
         return None
 
 
-def _draw(current: InsideScene, affected: list, dark: bool) -> None:
-    cells = effects.cells(affected, dark)
+def _said(change: Change) -> str:
+    """The change and its place, above pictures that are saved."""
+    session = st.session_state
+    step = isinstance(change, intervene.Given) or session.get("where") == "step"
+    where = f"at step {session['step']}" if step else WHERE[session.get("where", "all")]
+    part = f"; in the Transformer: {PARTS[session['part']]}" if session.get("part") else ""
+    return f"Attention changed: {change.title}, {where}{part}"
+
+
+def _draw(current: InsideScene, affected: list, said: str, dark: bool) -> None:
+    cells = effects.cells(affected, dark, effects.CHANGED, said)
     with st.container(key=f"changed{len(affected)}"):  # style.css: a column for each model
         plots(cells, "changed")
     st.html(f'<p class="small">{html.escape(CAUTION + GREEDY * (current.choices.beam > 1))}</p>')

@@ -6,9 +6,11 @@ from typing import Protocol
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
 from attnviz import figures
 from attnviz.figures import labels
+from attnviz.figures.chart import Chart
 from attnviz.figures.wording import signed
 from attnviz.figures.inside import effect_bars
 from attnviz.trace import Trace
@@ -17,7 +19,7 @@ from dashboard.inside.scene import Column
 from dashboard.markup import tables
 from dashboard.markup.changed import marked
 from dashboard.markup.text import number, said
-from dashboard.session import caches
+from dashboard.session import caches, memory
 
 
 class Effect(Protocol):
@@ -30,6 +32,7 @@ class Effect(Protocol):
     log_prob_changes: np.ndarray
 
 
+CHANGED, REPLACED = "under the change", "with the other word"  # attention; a source word
 EMPTY = "<i>empty: the model ended at once</i>"
 Affected = tuple[Column, Effect]
 
@@ -39,18 +42,22 @@ def steps(columns: Sequence[Column]) -> int:
     return sum(3 * len(column.trace.target) for column in columns)
 
 
-def cells(affected: Sequence[Affected], dark: bool) -> list[Cell]:
-    """Row by row: what is written, the map as it is and under the change, and the effect on each token."""
+def cells(affected: Sequence[Affected], dark: bool, how: str, note: str) -> list[Cell]:
+    """Row by row: what is written, the map as it is and under the change, and the effect on each token.
+
+    how : CHANGED or REPLACED. A page may show both, and each has its own names in the zip. note : which change it
+    is, above pictures that are saved.
+    """
     rows = (
-        lambda column, effect: (written(column, effect), None),
+        lambda column, effect: (written(column, effect, how), None),
         lambda column, effect: _map(column, effect.before, "as it is", dark),
-        lambda column, effect: _map(column, effect.forced, "under the change, same words", dark),
-        lambda column, effect: _bars(column, effect, dark),
+        lambda column, effect: _map(column, effect.forced, f"{how}, same text", dark, [note]),
+        lambda column, effect: _bars(column, effect, how, dark, [note]),
     )
     return [row(column, effect) for row in rows for column, effect in affected]
 
 
-def written(column: Column, effect: Effect) -> str:
+def written(column: Column, effect: Effect, how: str = CHANGED) -> str:
     """Both translations, with the words that differ marked, and the log-probability of each.
 
     Both are the model's own, decoded greedily: a text that it was made to write would differ for that reason alone.
@@ -61,52 +68,57 @@ def written(column: Column, effect: Effect) -> str:
     texts = marked(own.translation, free.translation, language)
     listed = "".join(
         f"<dt>{name}</dt><dd>{text if trace.translation else EMPTY} <small>{number(trace.log_prob)} nats</small></dd>"
-        for name, text, trace in zip(("As it is", "Under the change"), texts, (own, free))
+        for name, text, trace in zip(("As it is", how.capitalize()), texts, (own, free))
     )
     return (
         f'<h4>{html.escape(column.title)}</h4><p class="what" role="status">{verdict}</p>'
-        f'<dl class="versions">{listed}{_forced(column, effect)}</dl>'
+        f'<dl class="versions">{listed}{_forced(column, effect, how)}</dl>'
     )
 
 
-def _forced(column: Column, effect: Effect) -> str:
+def _forced(column: Column, effect: Effect, how: str) -> str:
     """What the change does to the probability of a text that stays; HTML."""
     moved = signed(effect.forced.log_prob - effect.before.log_prob, 2)
     numbers = f"<small>{number(effect.forced.log_prob)} nats ({moved})</small>"
     if column.target is None:
-        return f"<dt>The unchanged translation, forced under the change</dt><dd>{numbers}</dd>"
+        return f"<dt>The unchanged translation, forced {how}</dt><dd>{numbers}</dd>"
     text = said(effect.before.translation, column.languages.target)
-    return f"<dt>The text at the top of the page, forced under the change</dt><dd>{text} {numbers}</dd>"
+    return f"<dt>The text at the top of the page, forced {how}</dt><dd>{text} {numbers}</dd>"
 
 
-def _map(column: Column, trace: Trace, words: str, dark: bool) -> Cell:
+def _map(column: Column, trace: Trace, words: str, dark: bool, lines: Sequence[str] = ()) -> Cell:
     name = f"{column.title}: attention {words}"
-    return f"<h4>{html.escape(name)}</h4>", named(figures.heatmap(column.grid(trace), dark=dark), name, dark, rows=True)
+    return _cell(figures.heatmap(column.grid(trace), dark=dark), name, dark, lines, rows=True)
 
 
-def _bars(column: Column, effect: Effect, dark: bool) -> Cell:
+def _bars(column: Column, effect: Effect, how: str, dark: bool, lines: Sequence[str]) -> Cell:
     figure = effect_bars(effect.before.target, effect.log_prob_changes, effect.total_variation, dark=dark)
-    name = f"{column.title}: each token, the first text forced"
-    return f"<h4>{html.escape(name)}</h4>", named(figure, f"effect {column.title}", dark)
+    return _cell(figure, f"{column.title}: each token {how}, same text", dark, lines)
 
 
-def table(column: Column, effect: Effect) -> str:
+def _cell(figure: Chart, name: str, dark: bool, lines: Sequence[str], rows: bool = False) -> Cell:
+    """lines : below the name of a picture that is saved."""
+    saved = [name, *lines, *memory.heading(st.session_state)]
+    return f"<h4>{html.escape(name)}</h4>", named(figure, name, dark, rows=rows, lines=saved)
+
+
+def table(column: Column, effect: Effect, how: str = CHANGED) -> str:
     """The text equivalent of the bars."""
     rows = [
         (f"{row.step + 1} {labels.plain(row.token)}", [f"{row.log_prob_change:+.3f}", f"{row.total_variation:.3f}"])
         for row in frame(column, effect).itertuples()
     ]
     return tables.table(
-        f"{column.title}: each target token, the first text forced",
+        f"{column.title}: each target token {how}, same text",
         ["change of log-probability (nats)", "total variation (0 to 1)"],
         rows,
         (column.languages.target, "en"),
     )
 
 
-def maps_tables(column: Column, effect: Effect) -> str:
+def maps_tables(column: Column, effect: Effect, how: str = CHANGED) -> str:
     """The text equivalents of the two maps."""
-    shown = ((effect.before, "as it is"), (effect.forced, "under the change"))
+    shown = ((effect.before, "as it is"), (effect.forced, how))
     return "".join(
         tables.grid_table(f"{column.title}: weights {words}", grid, column.languages, grid.weights, ".2f")
         for trace, words in shown

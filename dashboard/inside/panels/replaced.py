@@ -39,7 +39,7 @@ def show(current: InsideScene, dark: bool) -> None:
     if not affected:
         return
     st.html(f'<p class="what">The other text: <b>{html.escape(affected[0][1].free.text)}</b></p>')
-    cells = effects.cells(affected, dark)
+    cells = effects.cells(affected, dark, effects.REPLACED, f"Other text: {affected[0][1].free.text}")
     with st.container(key=f"replaced{len(affected)}"):  # style.css: a column for each model
         plots(cells, "replaced")
     st.html(f'<p class="small">{html.escape(CAUTION)}</p>')
@@ -47,7 +47,8 @@ def show(current: InsideScene, dark: bool) -> None:
     kept.keep("replaced", cells, [effects.frame(*pair) for pair in affected], traces)
     kept.csv_button("replaced")
     if current.choices.tables:
-        st.html("".join(effects.table(*pair) + effects.maps_tables(*pair) for pair in affected))
+        asked = [(*pair, effects.REPLACED) for pair in affected]
+        st.html("".join(effects.table(*each) + effects.maps_tables(*each) for each in asked))
 
 
 def _as_it_was() -> None:

@@ -15,7 +15,7 @@ from attnviz.figures import labels
 from attnviz.models.names import ModelName
 from dashboard.browser.plot import named, plots
 from dashboard.choices.options import model
-from dashboard.inside import caches
+from dashboard.inside import caches, kept
 from dashboard.inside.panels.pictures import Opened
 from dashboard.markup import tables
 from dashboard.session import catalogue
@@ -33,12 +33,16 @@ def show(opened: list[Opened], dark: bool) -> None:
         if functions.open:
             with functions:
                 _functions(recurrent, dark)
+        else:
+            kept.drop("functions")
     scaled = st.expander(
         "Why dot products are divided by the root of their width", key="scaled", on_change="rerun", bind="query-params"
     )
     if scaled.open:
         with scaled:
             _spread(dark)
+    else:
+        kept.drop("spread")
 
 
 def _functions(opened: list[Opened], dark: bool) -> None:
@@ -56,6 +60,7 @@ def _functions(opened: list[Opened], dark: bool) -> None:
         for shown, frame in frames
     ]
     plots(figures, "functions")
+    kept.keep("functions", figures, [frame.assign(model=shown.column.model) for shown, frame in frames])
     st.html("".join(_functions_table(shown, frame) for shown, frame in frames))
 
 
@@ -85,7 +90,9 @@ def _spread(dark: bool) -> None:
     frame = inside.spread(samples=300)
     figure = product_spread(frame, dark=dark)
     st.html(f'<p class="small">{html.escape(figure.description)}</p>')
-    plots([("", named(figure, "spread of dot products", dark))], "spread")
+    cells = [("", named(figure, "spread of dot products", dark))]
+    plots(cells, "spread")
+    kept.keep("spread", cells, [frame])
     st.html(spread_table(frame))
 
 

@@ -22,7 +22,7 @@ def draw(dark: bool) -> Drawn:
     for kind, outcome in outcomes.items():
         figure = effect_bars(outcome.before.target, outcome.log_prob_changes, outcome.total_variation, dark=dark)
         lines = heading.of_trace(f"{KINDS[kind]}, the first text forced", outcome.before)
-        words = f"<h4>{KINDS[kind]}: each token, the first text forced</h4>"
+        words = f"<h4>{KINDS[kind]}: each token, same text</h4>"
         cells.append((words, named(figure, KINDS[kind], dark, lines=lines)))
     return Drawn(cells, "".join(effects.table(shown, outcome) for outcome in outcomes.values()))
 

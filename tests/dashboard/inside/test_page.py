@@ -179,6 +179,31 @@ def test_the_zip_has_what_is_shown():
     assert manifest["panels"] == ["step", "change"]
 
 
+def test_a_saved_picture_says_which_change_it_shows():
+    app = run(
+        change="permuted", seed="3", step="2", where="at the step chosen above", show="Transformer", part="this head"
+    )
+    [before, after, tokens] = [figure["layout"]["meta"]["saved"]["title"]["text"] for figure in figures(app, "changed")]
+    said = "Attention changed: permuted, at step 2; in the Transformer: this head"
+    assert said in after and said in tokens and "Attention changed" not in before
+    replaced = figures(run(word="2 black", instead="white"), "replaced")
+    assert "Other text: The white dog runs." in replaced[1]["layout"]["meta"]["saved"]["title"]["text"]
+
+
+def test_the_zip_has_the_pictures_of_every_panel():
+    """Of a change, of a replaced word, and of what is opened below the formulas: each by a name of its own."""
+    app = run(change="uniform", word="2 black", instead="white", functions="true", scaled="true")
+    drawn = [figure for key in ("opened", "functions", "spread", "changed", "replaced") for figure in figures(app, key)]
+    shown = app.session_state["kept of inside"]
+    with zipfile.ZipFile(io.BytesIO(downloads.bundle(app.session_state["last scene of inside"], shown))) as archive:
+        pictures = [name for name in archive.namelist() if name.startswith("figures/") and name.endswith(".html")]
+        tables = {name for name in archive.namelist() if name.endswith(".csv")}
+    assert len(pictures) == len(drawn) - 1  # the map as it is stands in two panels
+    assert tables == {"step.csv", "functions.csv", "spread.csv", "change.csv", "replaced.csv"}
+    for how in ("under-the-change", "with-the-other-word"):
+        assert f"figures/bahdanau-each-token-{how}-same-text.html" in pictures
+
+
 @pytest.mark.parametrize(
     "text, message", [("", "There is no sentence yet."), ("a" * 501, "The sentence has 501 characters")]
 )

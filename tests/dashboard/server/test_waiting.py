@@ -98,14 +98,14 @@ def test_many_sentences_can_be_stopped_and_continued(server, held, visitor):
 
 
 @pytest.mark.parametrize(
-    "asked, left, hint",
+    "asked, left, hint, done",
     [
-        ("change=uniform", "change=", "Choose a change above."),
-        ("word=2+black&instead=white", "word=", "Choose a word of the sentence above."),
+        ("change=uniform", "change=", "Choose a change above.", "Under the change"),
+        ("word=2+black&instead=white", "word=", "Choose a word of the sentence above.", "With the other word"),
     ],
     ids=["attention", "word"],
 )
-def test_a_change_is_stopped_while_it_is_decoded(server, gate, chrome, asked, left, hint):
+def test_a_change_is_stopped_while_it_is_decoded(server, gate, chrome, asked, left, hint, done):
     """The panels below it are there then, and the same change can be asked for again."""
     page = chrome.new_page(viewport={"width": 1366, "height": 900})
     gate.touch()
@@ -117,5 +117,5 @@ def test_a_change_is_stopped_while_it_is_decoded(server, gate, chrome, asked, le
     page.wait_for_function("(left) => !location.search.includes(left)", arg=left, timeout=WAIT)
     gate.unlink()
     page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+runs.&{asked}", timeout=WAIT)
-    expect(page.get_by_text("Under the change", exact=True)).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text(done, exact=True)).to_be_visible(timeout=WAIT)
     page.close()
