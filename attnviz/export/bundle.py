@@ -36,12 +36,15 @@ _DOCUMENT = """<!doctype html>
 <style>
 body {{ margin: 24px auto; padding: 0 16px; max-width: {width}px;
   background: {page}; color: {text}; font: 15px/1.5 {font}; }}
+h1 {{ font-size: 18px; }}
 figure {{ margin: 0; }}
 figcaption {{ margin-top: 12px; font-size: 14px; color: {muted}; }}
 {style}</style>
 </head>
 <body>
+<main>
 {body}
+</main>
 </body>
 </html>
 """
@@ -181,7 +184,8 @@ def _html(figure: go.Figure, name: str, script: str) -> bytes:
         validate=False,
         div_id=figure_name(name),
     )
-    body = f"<figure>\n{script}\n{drawn}\n<figcaption>{html.escape(description)}</figcaption>\n</figure>"
+    caption = f"<figcaption>{html.escape(description)}</figcaption>"
+    body = f"<h1>{html.escape(name)}</h1>\n<figure>\n{script}\n{drawn}\n{caption}\n</figure>"
     width = 1200 if "xaxis3" in figure.layout.to_plotly_json() else 720
     return document(name, body, palette(dark), width)
 

@@ -18,6 +18,7 @@ from attnviz.mechanisms import ALL
 ROOM = 690  # px for text in a figure that is saved: a column of 720 px less its margins
 _SIZE, _LINE = 13, 18  # px of the type, from line to line
 _COLUMN = 0.56  # of the size of the type: the width of a letter, as a rule
+_BOLD, _CAPITAL = 0.88, 0.74  # of the letters of a line: so many fit when they are bold, and when all are capitals
 _DOWN = 14  # px from the edge: Plotly draws the first of several lines half above where it is told
 _AXIS = 22  # px for the name of an axis
 _KINDS = {
@@ -82,6 +83,18 @@ def wrapped(text: str, columns: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
+def folded(lines: Sequence[str], columns: int) -> list[list[str]]:
+    """Each of these lines `wrapped`. Bold letters, those of the first line, are wider than others, and so are
+    capitals."""
+    rooms = [columns * (1 if place else _BOLD) for place in range(len(lines))]
+    return [wrapped(line, int(room * _usual_letters(line))) for line, room in zip(lines, rooms)]
+
+
+def _usual_letters(line: str) -> float:
+    capitals = sum(letter.isupper() for letter in line) / max(len(line), 1)
+    return 1 - capitals * (1 - _CAPITAL)
+
+
 def changes(figure: go.Figure, lines: Sequence[str], room: int = ROOM) -> dict:
     """Of a figure's layout, so that it says what it is: higher by `lines` above it, and with the names of its axes
     (`layout.meta["axes"]`, x and y). `figure.update_layout` takes them; so does the page, for what it saves.
@@ -89,7 +102,7 @@ def changes(figure: go.Figure, lines: Sequence[str], room: int = ROOM) -> dict:
     room : px in which the lines must fit.
     """
     columns = int(room / (_COLUMN * _SIZE))
-    shown = [[labels.escape(part) for part in wrapped(line, columns)] for line in lines]
+    shown = [[labels.escape(part) for part in parts] for parts in folded(lines, columns)]
     text = "<br>".join([f"<b>{part}</b>" for part in shown[0]] + [part for line in shown[1:] for part in line])
     layout = figure.plain_layout if isinstance(figure, Chart) else figure.layout.to_plotly_json()
     axes, margin = layout.get("meta", {}).get("axes", {}), layout["margin"]

@@ -19,7 +19,8 @@ from attnviz.figures.theme import palette
 from attnviz.figures.titles import TITLES
 from attnviz.trace import KINDS, Trace
 
-_STYLE = """h1 {{ font-size: 22px; margin: 0; }}
+_STYLE = """h1 {{ font-size: 22px; margin: 64px 0 0; }}
+h1:first-child {{ margin: 0; }}
 h2 {{ font-size: 17px; margin: 32px 0 0; }}
 p {{ margin: 4px 0; }}
 .quiet {{ color: {muted}; }}
@@ -37,17 +38,26 @@ _BODY = """{parts}
 <script>
 let saved;
 function buttons(id) {{ // what is saved says what it is: attnviz/export/heading.py
-  function save(chart, format) {{
+  async function save(chart, format) {{
     const layout = {{...chart.layout, paper_bgcolor: "#ffffff"}}, width = Math.max(chart._fullLayout.width, 720);
     for (const [part, value] of Object.entries(chart.saved ?? saved[id]))
       layout[part] = typeof value === "object" ? {{...layout[part], ...value}} : value;
-    const options = {{format, width, height: layout.height, filename: id, scale: format === "png" ? 2 : 1}};
-    return Plotly.downloadImage({{data: chart.data, layout}}, options);
+    const options = {{format, width, height: layout.height, scale: format === "png" ? 2 : 1}};
+    const link = document.createElement("a"), image = await Plotly.toImage({{data: chart.data, layout}}, options);
+    link.href = image;
+    if (format === "svg") {{
+      const text = decodeURIComponent(image.slice(image.indexOf(",") + 1));
+      link.href = URL.createObjectURL(new Blob([vectors(text, chart)], {{type: "image/svg+xml"}}));
+    }}
+    link.download = `${{id}}.${{format}}`;
+    link.click();
   }}
   const shown = [["png", Plotly.Icons.camera], ["svg", Plotly.Icons.disk]].map(([format, icon]) =>
     ({{name: `Save as ${{format.toUpperCase()}}`, icon, click: chart => save(chart, format)}}));
-  return {{displaylogo: false, displayModeBar: true, scrollZoom: false, showTips: false, modeBarButtons: [shown]}};
+  const plain = {{displaylogo: false, displayModeBar: true, scrollZoom: false, showTips: false}};
+  return {{...plain, responsive: true, modeBarButtons: [shown]}};
 }}
+{vectors}
 {unpack} // plotly.js packed is a third of its size, figures are a tenth
 const text = id => document.getElementById(id).textContent;
 async function begin() {{
@@ -63,12 +73,12 @@ async function begin() {{
 function follow(part, main, bars) {{
   const choose = document.getElementById(part + "choose");
   function show(step) {{
-    choose.value = step;
+    choose.value = step + 1; // as it is counted on the page
     Plotly.react(part + "bars", bars[step].data, bars[step].layout);
     document.getElementById(part + "bars").saved = bars[step].saved;
     document.getElementById(part + "caption").textContent = bars[step].layout.meta.description;
   }}
-  choose.addEventListener("input", () => show(Number(choose.value)));
+  choose.addEventListener("input", () => show(Number(choose.value) - 1));
   document.getElementById(part + main).on("plotly_click", event => show(event.points[0].y));
 }}
 begin();
@@ -118,6 +128,7 @@ def page(*traces: Trace, notes: Mapping[str, Sequence[str]] | None = None) -> by
     body = _BODY.format(
         parts="\n".join(head + part.markup for head, part in zip(heads, parts)),
         unpack=plotlyjs.UNPACK,
+        vectors=plotlyjs.CELLS,
         plotly=plotlyjs.packed(plotlyjs.source()),
         figures=plotlyjs.packed(f'{{"drawn":{{{listed}}},"steps":{{{steps}}},"saved":{json.dumps(saved)}}}'),
     )
@@ -188,7 +199,7 @@ def _translation(trace: Trace, language: str) -> str:
     if not trace.target:
         return ""
     how = "target given" if trace.forced else "the model's translation"
-    chance = "" if trace.log_prob is None else f", log-probability {trace.log_prob:.2f}"
+    chance = "" if trace.log_prob is None else f", log-probability {f'{trace.log_prob:.2f}'.replace('-', '−')}"
     return (
         f'<p lang="{language}" dir="auto"><b>{html.escape(trace.translation)}</b></p>\n'
         f'<p class="quiet">{how}{chance}</p>\n'
@@ -202,7 +213,7 @@ def _section(heading: str, figure: Chart, name: str) -> str:
 
 def _bars(first: Chart, prefix: str, count: int) -> str:
     caption = html.escape(first.description)
-    slider = f'<input id="{prefix}choose" type="range" min="0" max="{count - 1}" value="0">'
+    slider = f'<input id="{prefix}choose" type="range" min="1" max="{count}" value="1">'
     return (
         f"<h2>One step</h2>\n<label>Step {slider}</label>\n"
         f'<figure>{_place(first, f"{prefix}bars")}<figcaption id="{prefix}caption">{caption}</figcaption></figure>'
@@ -224,7 +235,8 @@ def _table(frame: pd.DataFrame) -> str:
         rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in (*texts, *values))}</tr>")
     lines = "\n".join(rows)
     return (
-        f'<h2>The same in numbers</h2>\n<div class="table"><table><thead><tr>{head}</tr></thead>\n'
+        '<h2>The same in numbers</h2>\n<div class="table" tabindex="0" role="group" aria-label="Numbers of each step">'
+        f"<table><thead><tr>{head}</tr></thead>\n"
         f"<tbody>{lines}</tbody></table></div>"
     )
 

@@ -32,6 +32,7 @@ def _figures(names: Sequence[str]) -> str:
     stems = dict.fromkeys(
         name.rpartition(".")[0] for name in names if name.startswith("figures/") and ".min." not in name
     )
+    stems = sorted(stems, key=lambda stem: f"{stem}.png" not in names)  # those without a picture last
     figures = "\n".join(_figure(stem, [name for name in names if name.rpartition(".")[0] == stem]) for stem in stems)
     return stems and f'<h2>Figures</h2>\n<div class="figures">\n{figures}\n</div>'
 

@@ -16,6 +16,8 @@ UNPACK = """async function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed), letter => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }"""
+# `vectors(svg, chart)`: a saved picture whose cells are rectangles.
+CELLS = Path(__file__).with_name("cells.js").read_text(encoding="utf-8")
 _PART = """<div id="%(name)s" style="height: %(height)spx"></div>
 <script type="text/plain" id="%(name)s-plotly">%(script)s</script>
 <script>(() => {

@@ -26,7 +26,9 @@ function picture(chart) {
 async function save(chart, format) {
   const drawn = picture(chart), width = Math.max(chart._fullLayout.width, SAVED), { height } = drawn.layout;
   const image = await window.Plotly.toImage(drawn, { format, width, height, scale: format === "png" ? 2 : 1 });
-  const address = URL.createObjectURL(await (await fetch(image)).blob());
+  const written = await fetch(image), kind = { type: "image/svg+xml" };
+  const file = format === "svg" ? new Blob([vectors(await written.text(), chart)], kind) : await written.blob();
+  const address = URL.createObjectURL(file);
   const link = Object.assign(document.createElement("a"), { href: address, download: `${meta(chart).name ?? "chart"}.${format}` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000); // a busy browser reads it late
@@ -224,6 +226,7 @@ function open(chart) {
 function scan() {
   skipLinks();
   nameUploads();
+  reachFormulas();
   readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
   count();

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from attnviz import plotlyjs
+
 FILES = (
     "bridge.js",
     "rows.js",
@@ -17,7 +19,7 @@ FILES = (
 )  # one script: bridge.js calls what is in the others
 _component = st.components.v2.component(
     "attnviz_bridge",
-    js="\n".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in FILES),
+    js="\n".join([*(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in FILES), plotlyjs.CELLS]),
     isolate_styles=False,
 )
 

@@ -6,7 +6,7 @@ function enlarge(chart, button) {
   dialog.className = "enlarged";
   dialog.setAttribute("aria-label", label);
   dialog.innerHTML = '<form method="dialog"><p></p><button class="close">Close</button></form><div class="scroll" tabindex="0" role="group"><div class="large"></div></div>';
-  dialog.querySelector("p").textContent = label;
+  dialog.querySelector("p").textContent = label[0].toUpperCase() + label.slice(1);
   dialog.querySelector(".scroll").setAttribute("aria-label", `${label}: ${meta(chart).description ?? ""}`);
   document.querySelector(".stApp").append(dialog); // where the theme is
   dialog.showModal();

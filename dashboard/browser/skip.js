@@ -24,6 +24,15 @@ function nameUploads() {
   document.querySelectorAll("[data-testid=stFileUploaderDropzone][role=presentation]").forEach((field) => field.setAttribute("role", "group"));
 }
 
+// A formula that is wider than a narrow window scrolls: the Tab key reaches it.
+function reachFormulas() {
+  if (innerWidth > 1000) return;
+  for (const formula of document.querySelectorAll(".katex-display:not([tabindex])")) {
+    if (formula.scrollWidth <= formula.clientWidth) continue;
+    Object.assign(formula, { tabIndex: 0, role: "group", ariaLabel: "Formula" });
+  }
+}
+
 // In a table of numbers the arrow keys go from cell to cell. The Tab key leaves it: it would else stop at every cell.
 function leaveTable(event) {
   if (event.key === "Tab" && event.target.closest?.("[data-testid=stDataFrame]")) event.stopPropagation();

@@ -46,8 +46,8 @@ def _printed(text: str) -> str:
 
 
 def cell(value: float, form: str, seen: bool = True) -> str:
-    """A number; a dash for a hidden or undefined one."""
-    return format(value, form) if seen and math.isfinite(value) else "–"
+    """A number with the minus of print; a dash for a hidden or undefined one."""
+    return format(value, form).replace("-", "−") if seen and math.isfinite(value) else "–"
 
 
 def grid_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, form: str) -> str:

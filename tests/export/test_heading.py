@@ -45,6 +45,15 @@ def test_lines_end_between_words_and_between_japanese_letters():
     assert heading.wrapped("", 5) == [""]
 
 
+def test_a_bold_title_is_wrapped_before_other_lines():
+    line = "twelve chars twelve chars"
+    assert heading.folded([line, line], 25) == [["twelve chars twelve", "chars"], [line]]
+
+
+def test_capitals_are_wrapped_before_small_letters():
+    assert heading.folded(["", "a line", "A LINE"], 6) == [[""], ["a line"], ["A", "LINE"]]
+
+
 @pytest.mark.parametrize(
     ("chart", "names"),
     [

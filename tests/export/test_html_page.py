@@ -4,10 +4,14 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+import serving
 import synthetic
+import vectors
 
 from attnviz import select, stats
 from attnviz.export import html_page
+
+AXE = serving.ROOT / "tests" / "browser" / "vendor" / "axe.min.js"
 
 TRACES = [
     synthetic.trace("The black dog", "Le chien noir", model="en-fr/a", seed=1),
@@ -34,13 +38,20 @@ def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path, chrome):
     assert "No attention" in page.locator("body").inner_text()
     first, second = (page.locator(f"#{name}").inner_text for name in ("caption", "part1-caption"))
     before = first()
-    page.locator("#part1-choose").fill("1")
+    page.locator("#part1-choose").fill("2")  # counted from 1
     page.wait_for_function("document.getElementById('part1-caption').textContent.startsWith('Step 2')")
     assert first() == before and second().startswith("Step 2, ‘chien’")
     with page.expect_download() as download:
         page.locator("#part1-bars [data-title='Save as SVG']").dispatch_event("click")
     said = list(ElementTree.parse(download.value.path()).getroot().itertext())
     assert {"Step 2 of 3: ‘chien’", "The black dog", "→ Un chien", "attention weight"} <= set(said)
+    with page.expect_download() as download:
+        page.locator("#cross [data-title='Save as SVG']").dispatch_event("click")
+    vectors.check(download.value.path(), select.select(TRACES[0]).weights)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("document.documentElement.scrollWidth <= 390")  # the charts follow
+    page.add_script_tag(path=AXE)
+    assert page.evaluate("async () => (await axe.run()).violations.map(({ id }) => id)") == []
     assert troubles == []
 
 

@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 import synthetic
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from attnviz import select, stats
 from attnviz.export import printed
@@ -56,11 +57,24 @@ def test_bars_of_local_attention_show_the_place_and_the_window():
     assert axes.get_xlim() == (-0.5, len(GRID.keys) - 0.5)  # what lies beyond the axis does not widen it
 
 
+@pytest.mark.parametrize("size", printed.SIZES)
+@pytest.mark.parametrize("names", [("bahdanau", "luong-local"), ("mmmmmmm WWWWWWW", "MMMMM GGGGG mmmmm")])
+def test_no_line_above_a_picture_leaves_the_sheet(size, names):
+    pair = [synthetic.trace(seed=1, model=f"en-fr/{name}", mechanism=name) for name in names]
+    grid = select.select(pair[0])
+    figure = printed.of_difference(*pair, np.zeros(grid.weights.shape), grid, names, printed.Style(size)).figure
+    drawn = FigureCanvasAgg(figure).get_renderer()
+    assert len(figure.texts) > 3
+    for line in figure.texts:
+        assert line.get_window_extent(drawn).x1 <= figure.bbox.x1, line.get_text()
+
+
 def test_a_difference_names_both_models_and_its_scale():
     sheet = printed.of_difference(TRACE, SECOND, DIFFERENCE, GRID, ("A", "B"), PAPER)
     said = texts(sheet.save("svg"))
     title = "synthetic (synthetic) minus synthetic (second): cross-attention, layer 2 of 2, mean of 2 heads"
-    assert said[-3:] == [title, "The $5 dog <eos>", "→ Le chien & noir"]
+    assert " ".join(said[-4:-2]) == title  # in two lines
+    assert said[-2:] == ["The $5 dog <eos>", "→ Le chien & noir"]
     assert {"◂ B", "A ▸", "difference of weights; –: more in B", "target (attends)"} <= set(said)
     assert sheet.figure.axes[0].collections[0].get_array().tolist() == pytest.approx(DIFFERENCE.ravel().tolist())
 

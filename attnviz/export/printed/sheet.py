@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import matplotlib
 from matplotlib import font_manager
 from matplotlib.figure import Figure
+from matplotlib.textpath import text_to_path
 
 from attnviz.arguments import shown
 from attnviz.export import fonts, heading
@@ -93,12 +94,11 @@ def sheet(lines: Sequence[str], style: Style, body: float, draw: Callable[[Figur
 
     body : points in height that the picture needs, where the size does not say how high the sheet is.
     """
-    columns = max(20, int(style.width / (0.56 * style.points)))
-    shown = [(part, place == 0) for place, line in enumerate(lines) for part in heading.wrapped(line, columns)]
     step, paper = LEADING * style.points / POINT, SIZES[style.size]  # inches
-    head = (len(shown) + 0.4) * step
-    height = paper.height / INCH if paper.height else head + body / POINT
     with _lock, matplotlib.rc_context(_settings(style)):
+        shown = [(part, place == 0) for place, line in enumerate(lines) for part in _folded(line, place == 0, style)]
+        head = (len(shown) + 0.4) * step
+        height = paper.height / INCH if paper.height else head + body / POINT
         figure = Figure(figsize=(paper.width / INCH, height), facecolor=style.colors.page, layout="constrained")
         figure.get_layout_engine().set(rect=(0.01, 0.01, 0.98, 0.99 - head / height), w_pad=0.02, h_pad=0.02)
         for place, (text, bold) in enumerate(shown):
@@ -107,6 +107,17 @@ def sheet(lines: Sequence[str], style: Style, body: float, draw: Callable[[Figur
         draw(figure)
         _fix_places(figure)
     return Sheet(figure, style)
+
+
+def _folded(line: str, bold: bool, style: Style) -> list[str]:
+    """A line in parts that are no wider than the sheet. Call it with the settings of the style."""
+    look = font_manager.FontProperties(weight="bold" if bold else "normal", size=style.points)
+    for columns in range(int(style.width / (0.4 * style.points)), 0, -2):
+        parts = heading.wrapped(line, columns)
+        widths = (text_to_path.get_text_width_height_descent(part, look, ismath=False)[0] for part in parts)
+        if max(widths) <= 0.97 * style.width:
+            break
+    return parts
 
 
 def _fix_places(figure: Figure) -> None:

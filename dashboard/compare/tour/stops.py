@@ -14,6 +14,7 @@ from attnviz import reading
 from attnviz.figures import labels
 from dashboard.choices.options import OWN
 from dashboard.compare.scene import Column, CompareScene
+from dashboard.markup import text
 
 PAIR = "en-fr"
 _CLARK = '<a href="https://aclanthology.org/W19-4828/" target="_blank" rel="noopener">Clark et al. (2019)</a>'
@@ -83,10 +84,9 @@ def _sharpness(scene: CompareScene) -> str:
     texts = "Both write the same text" if same else "Their texts differ"
     return (
         f"{sharp.title} is sharper: on average the largest weight of a row is {first}; {blurred.title}: {second}. "
-        f"{texts}, "
-        f"with log-probabilities {sharp.trace.log_prob:.2f} and {blurred.trace.log_prob:.2f}. A sharp map alone does "
-        "not show that a translation is better. Bahdanau’s model looks before its decoder makes the new state, Luong’s "
-        "after it."
+        f"{texts}, with log-probabilities {text.number(sharp.trace.log_prob)} and "
+        f"{text.number(blurred.trace.log_prob)}. A sharp map alone does not show that a translation is better. "
+        "Bahdanau’s model looks before its decoder makes the new state, Luong’s after it."
     )
 
 
@@ -132,8 +132,8 @@ def _long(scene: CompareScene) -> str:
     return (
         f"Without attention these words of the other text are gone: {html.escape(', '.join(missing))}. One vector "
         "keeps the topic of the sentence and loses details: who does what, and where. The model is also less sure: "
-        "log-probability "
-        f"per piece {chances[1]:.2f}, with attention {chances[0]:.2f}. This is why attention was invented."
+        f"log-probability per piece {text.number(chances[1])}, with attention {text.number(chances[0])}. This is why "
+        "attention was invented."
     )
 
 

@@ -141,8 +141,8 @@ def _predicted(current: HeadsScene, effect: Effect) -> str:
     before, after = effect.log_probs
     return (
         '<p class="what" role="status">This model does not write text, so each token of your text is predicted: '
-        f"{_how(current, len(pairs))}. Log-probability of the tokens: {before:.2f} with all heads, {after:.2f} without "
-        f"these heads. Change: <b>{signed(effect.change)}</b> nats.</p>"
+        f"{_how(current, len(pairs))}. Log-probability of the tokens: {number(before)} with all heads, "
+        f"{number(after)} without these heads. Change: <b>{signed(effect.change)}</b> nats.</p>"
         + tables.table(
             f"Probability of each token{some}",
             ["with all heads", "without these heads", "most probable, with all", "most probable, without"],

@@ -38,7 +38,9 @@ def _used(current: HeadsScene) -> str:
     name, trace = current.choices.source.name, current.trace
     label, measured = trace.translation, memory.head_changes(st.session_state, name, trace.text)
     measured += caches.importance(name, trace.text, label, current.every[len(measured) :])
-    rows = [(head_name(head.head), [f"{head.change:+.3f}"]) for head in sorted(measured, key=lambda head: head.change)]
+    rows = [
+        (head_name(head.head), [text.signed(head.change, 3)]) for head in sorted(measured, key=lambda head: head.change)
+    ]
     caption = (
         f"How much each head matters: change in the log-probability of “{label}” (nats) when the head is switched off. "
         f"Negative: the model is less sure of “{label}” without this head."

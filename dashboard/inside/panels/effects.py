@@ -105,7 +105,7 @@ def _cell(figure: Chart, name: str, dark: bool, lines: Sequence[str], rows: bool
 def table(column: Column, effect: Effect, how: str = CHANGED) -> str:
     """The text equivalent of the bars."""
     rows = [
-        (f"{row.step + 1} {labels.plain(row.token)}", [f"{row.log_prob_change:+.3f}", f"{row.total_variation:.3f}"])
+        (f"{row.step + 1} {labels.plain(row.token)}", [signed(row.log_prob_change, 3), f"{row.total_variation:.3f}"])
         for row in frame(column, effect).itertuples()
     ]
     return tables.table(

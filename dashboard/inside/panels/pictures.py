@@ -163,6 +163,6 @@ def _values_table(shown: Opened) -> str:
     order = abs(step.context).argsort()[::-1][:_DIMENSIONS].tolist()
     names = [f"{place + 1} {labels.plain(token.text)}" for place, token in enumerate(step.keys)]
     numbers = [*step.weighted[:, order].tolist(), step.context[order].tolist()]
-    rows = [(name, [f"{value:+.3f}" for value in row]) for name, row in zip([*names, "context"], numbers)]
+    rows = [(name, [tables.cell(value, "+.3f") for value in row]) for name, row in zip([*names, "context"], numbers)]
     caption = f"{shown.column.title}: weighted values and their sum, in the {len(order)} largest dimensions"
     return tables.table(caption, [f"dimension {number + 1}" for number in order], rows)

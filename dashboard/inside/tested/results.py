@@ -100,7 +100,7 @@ def _preserved(of: Results) -> str:
 def _agreement(of: Results) -> str:
     means = of.agreement.groupby("method")[["tau_b", "top1"]].mean()
     rows = [
-        (METHODS[method], [f"{means.loc[method, 'tau_b']:+.2f}", f"{100 * means.loc[method, 'top1']:.0f}"])
+        (METHODS[method], [tables.cell(means.loc[method, "tau_b"], "+.2f"), f"{100 * means.loc[method, 'top1']:.0f}"])
         for method in METHODS
         if method in means.index
     ]

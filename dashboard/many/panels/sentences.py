@@ -10,6 +10,7 @@ from dashboard.choices.corpora import NUMBERS, ORDERS
 from dashboard.choices.sentence_link import sentence_link
 from dashboard.many import drawn
 from dashboard.many.scene import ManyScene, chosen, unusual
+from dashboard.markup import tables
 from dashboard.markup.text import said
 from dashboard.shell.frame import slider_value
 
@@ -82,5 +83,13 @@ def _row(current: ManyScene, row: dict, columns: list[str]) -> str:
     target = row["translation"] if choices.forced else None
     link = sentence_link(choices.pair, choices.mechanisms, row["source"], target)
     translation = said(row["translation"], pairs.of(choices.pair).target)
-    numbers = "".join(f"<td>{'–' if pd.isna(row[name]) else format(row[name], '.3g')}</td>" for name in columns)
+    numbers = "".join(f"<td>{_number(name, row[name])}</td>" for name in columns)
     return f'<tr><th scope="row">{row["number"]}</th><td>{link}</td><td>{translation}</td>{numbers}</tr>'
+
+
+def _number(name: str, value) -> str:
+    """Lengths as they are, log-probabilities with two decimals, other statistics with three."""
+    if pd.isna(value):
+        return "–"
+    decimals = 0 if name.endswith("tokens") else 2 if name == "log_prob" else 3
+    return tables.cell(float(value), f".{decimals}f")

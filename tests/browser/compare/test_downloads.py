@@ -7,8 +7,10 @@ import xml.etree.ElementTree as ElementTree
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+import vectors
 
 from attnviz.trace import Trace
 
@@ -43,7 +45,9 @@ def test_every_chart_saves_as(dashboard, tmp_path, kind):
 def test_the_saved_heatmap_holds_the_tokens(shared, tmp_path):
     shared.show()
     button = shared.page.get_by_role("button", name="Save heatmap Bahdanau as SVG")
-    svg = saved(shared, button, tmp_path).read_text(encoding="utf-8")
+    path = saved(shared, button, tmp_path)
+    svg = path.read_text(encoding="utf-8")
+    vectors.check(path, np.array(shared.heatmaps()[0]["weights"]))
     texts = list(ElementTree.fromstring(svg).itertext())
     assert "noir" in texts and "black" in texts
     sentence = shared.page.locator(".st-key-text input").input_value()

@@ -1,7 +1,10 @@
 """Numbers in words of the page."""
 
+import math
+
 import pytest
 
+from dashboard.markup import tables
 from dashboard.markup.text import number, signed
 
 
@@ -12,3 +15,9 @@ def test_a_number_has_two_decimals_and_a_true_minus(value, written):
 
 def test_a_change_has_its_sign():
     assert signed(-0.17) == "−0.17" and signed(0.171) == "+0.17"
+    assert signed(-0.1234, 3) == "−0.123" and signed(-0.001) == "+0.00"
+
+
+def test_a_cell_of_a_table_has_a_true_minus_and_a_dash_for_no_number():
+    assert tables.cell(-0.5, "+.2f") == "−0.50" and tables.cell(0.25, ".0%") == "25%"
+    assert tables.cell(math.nan, ".2f") == tables.cell(1.0, ".2f", seen=False) == "–"
