@@ -1,6 +1,7 @@
 """The page that compares up to four mechanisms on one sentence, side by side. Select, compute, draw, show."""
 
 import functools
+import html
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import streamlit as st
 from attnviz import figures
 from attnviz.export import heading
 from attnviz.figures import labels
+from attnviz.figures.maps import DASHED
 from attnviz.figures.per_step.bars import window_shapes
 from attnviz.figures.theme import lines
 from attnviz.figures.wording import row_sentence
@@ -165,10 +167,9 @@ def _step_control(current: CompareScene) -> None:
             1,
             current.steps,
             key="step",
-            bind="query-params",
+            bind=tour.step_binding(),
             help="A step is one row of each heatmap. Move it with the arrow keys, or click a row and use them there.",
         )
-        tour.keep_step()
 
 
 def _go_to(row: int) -> None:
@@ -217,6 +218,7 @@ def _difference(current: CompareScene, dark: bool) -> None:
     lines = heading.of_difference(a.shown, b.shown, a.grid)
     figure = pictures.difference(a, b, dark)
     figure = named(figure, f"difference {current.difference_title(chosen)}", dark, lines=lines)
-    plots([("", figure)], "difference")
+    words = f'<p class="what">A dash: over {-DASHED} more weight in {html.escape(b.title)}.</p>'
+    plots([(words, figure)], "difference")
     if current.choices.tables:
         st.html(tables.difference_table(a, b))

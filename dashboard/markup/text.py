@@ -54,11 +54,6 @@ def number(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 
-def signed(change: float, digits: int = 2) -> str:
-    """A change with its sign, as print writes it: `+0.17`, `−0.17`, and `+0.00` for what is as good as 0."""
-    return f"{round(change, digits) + 0.0:+.{digits}f}".replace("-", "−")
-
-
 def removed(grid: Grid) -> str:
     """How much weight was hidden, in a sentence without its full stop; nothing when none was."""
     share = 100 * float(grid.removed.mean())

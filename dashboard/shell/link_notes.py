@@ -55,7 +55,7 @@ _WORDS = (
 def remember(session: MutableMapping) -> None:
     """Keep what the link says that opened this session. Call it before there is any widget."""
     if _ASKED not in session:
-        session[_ASKED] = {key: st.query_params[key] for key in st.query_params}
+        session[_ASKED] = {key: st.query_params.get_all(key) for key in st.query_params}
         session[_OPENED] = bool(session[_ASKED])
 
 
@@ -85,10 +85,14 @@ def _means_nothing(key: str, value: str) -> bool:
 
 def show(session: MutableMapping) -> None:
     """A note for the values that the controls of this page did not take. Call it when all controls are there."""
-    asked = session[_ASKED] = {key: value for key, value in session[_ASKED].items() if key not in st.query_params}
-    ignored = {key: value for key, value in asked.items() if key in session and value not in _words(key, session[key])}
+    asked = session[_ASKED] = {key: values for key, values in session[_ASKED].items() if key not in st.query_params}
+    ignored = {
+        key: next((value for value in values if value not in _words(key, session[key])), None)
+        for key, values in asked.items()
+        if key in session
+    }
     unknown = ", ".join(f"{key} = “{value[:_QUOTED]}”" for key, value in ignored.items() if value)
-    empty = ", ".join(key for key, value in ignored.items() if not value)
+    empty = ", ".join(key for key, value in ignored.items() if value == "")
     reasons = [f"This page has no {unknown}."] * bool(unknown) + [f"The link gives no value for {empty}."] * bool(empty)
     if reasons:
         st.info(markdown(" ".join([*reasons, "It shows the default instead."])), icon=":material/link_off:")

@@ -11,22 +11,23 @@ from dashboard.session import catalogue
 from dashboard.shell import link_notes
 
 _STOP, _ANSWERED = "tour stop", "tour answered"  # in the session: from 1; the offer needs not be made again
-_STEP, _AGAIN = "tour step", "tour step again"  # the step that the stop has set; and once more (`keep_step`)
+_STEP = "tour step"  # in the session: the stop has set the step (`step_binding`)
 COOKIE = "attnviz_tour"  # set by browser/tour.js once the offer was answered: then it is not made again in this browser
 
 
 def arrive() -> None:
     """Take up the stop that a link names. Call it before there is any widget.
 
-    A link that was copied says all that is on the page; one that says no more than `tour=2` gets the view of that stop.
+    A link that was copied says all that is on the page, but for the step of a stop (`step_binding`); one that says no
+    more than `tour=2` gets the view of that stop.
     """
-    if _AGAIN in st.session_state:
-        st.session_state["step"] = st.session_state.pop(_AGAIN)
     if _ANSWERED in st.session_state or not stops.offered(catalogue.offered()):
         return
     if stop := stops.number(st.query_params.get("tour")):
         if "text" not in st.query_params:
             _go(stop)
+        elif "step" not in st.query_params and st.query_params["text"] == stops.STOPS[stop - 1].view["text"]:
+            st.session_state["step"] = stops.STOPS[stop - 1].view["step"]
         st.session_state.update({_STOP: stop, _ANSWERED: True})
 
 
@@ -95,19 +96,16 @@ def _go(stop: int) -> None:
     """To a stop; of the Transformer its last layer."""
     layers, _ = catalogue.layers_and_heads(next(iter(catalogue.many_headed_of(stops.PAIR)), None))
     view = stops.STOPS[stop - 1].view
-    st.session_state.update({"layer": layers - 1} | view | {_STOP: stop, _ANSWERED: True, _STEP: view["step"]})
+    st.session_state.update({"layer": layers - 1} | view | {_STOP: stop, _ANSWERED: True, _STEP: True})
 
 
-def keep_step() -> None:
-    """Call it after the control of the steps, which may begin at the step of the stop before.
+def step_binding() -> str | None:
+    """What ties the control of the steps to the address: nothing in the run in which a stop sets the step.
 
-    A slider with another end is a new one to Streamlit, and the address, which still names that step, overrides what
-    the stop has set. In a second run the session overrides the address.
+    A slider with another end is a new one to Streamlit, and the address, which still names the step of the stop before,
+    would override what the stop has set.
     """
-    wanted = st.session_state.pop(_STEP, None)
-    if wanted not in (None, st.session_state.get("step")):
-        st.session_state[_AGAIN] = wanted
-        st.rerun()
+    return None if st.session_state.pop(_STEP, False) else "query-params"
 
 
 def _leave() -> None:

@@ -30,13 +30,12 @@ _NOT_CHANGED = {  # what the page shows unless a stop says otherwise, as the ses
     "special": True,
     "kind": "cross",
     "head": -1,
-    "step": 1,
 }
 
 
 @dataclass(frozen=True)
 class Stop:
-    """title, question : plain text. changes : session values that differ from _NOT_CHANGED; `show` always.
+    """title, question : plain text. changes : session values that differ from _NOT_CHANGED; `show` and `step` always.
     answer : from what the page shows to HTML."""
 
     title: str
@@ -156,7 +155,7 @@ STOPS = (
         "This is one head of the last layer. Most of its rows look at <eos>, the end of the sentence, which is "
         "no word. "
         "Why would a head look there?",
-        {"show": ["transformer"], "text": "Two boys play with a yellow ball.", "head": 0},
+        {"show": ["transformer"], "text": "Two boys play with a yellow ball.", "head": 0, "step": 2},
         _end,
     ),
     Stop(
@@ -179,6 +178,7 @@ STOPS = (
             "show": ["fixed-context", "bahdanau"],
             "text": "A man in a red shirt is standing on a ladder and painting the wall of a white house while a woman "
             "in a green dress is sitting on a bench under a tree and reading a book.",
+            "step": 12,
         },
         _long,
     ),

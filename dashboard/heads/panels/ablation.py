@@ -10,6 +10,7 @@ from attnviz import figures, heads, select
 from attnviz.ablation import Effect
 from attnviz.data.tasks import Task
 from attnviz.figures import labels
+from attnviz.figures.wording import signed
 from attnviz.heads import Head
 from attnviz.models.huggingface.single_stack import Prediction
 from attnviz.trace import Trace
@@ -17,7 +18,7 @@ from dashboard.browser.plot import Cell, named, plots
 from dashboard.choices.options import kind_title
 from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, head_name
 from dashboard.markup import tables
-from dashboard.markup.text import markdown, number, signed
+from dashboard.markup.text import markdown, number
 from dashboard.session import caches
 from dashboard.shell.problems import sentence
 
@@ -104,7 +105,7 @@ def _written(effect: Effect, languages: Task, given: bool) -> str:
     ]
     return (
         f'<p class="what" role="status">{html.escape(same)}Change in log-probability of the {which} '
-        f"{html.escape(languages.output)}: <b>{signed(effect.change)}</b> nats.</p>"
+        f"{html.escape(languages.output)}: <b>{signed(effect.change, 2)}</b> nats.</p>"
         + tables.table("What the model writes", [languages.output, "log-probability"], rows, cells=languages.target)
     )
 
@@ -142,7 +143,7 @@ def _predicted(current: HeadsScene, effect: Effect) -> str:
     return (
         '<p class="what" role="status">This model does not write text, so each token of your text is predicted: '
         f"{_how(current, len(pairs))}. Log-probability of the tokens: {number(before)} with all heads, "
-        f"{number(after)} without these heads. Change: <b>{signed(effect.change)}</b> nats.</p>"
+        f"{number(after)} without these heads. Change: <b>{signed(effect.change, 2)}</b> nats.</p>"
         + tables.table(
             f"Probability of each token{some}",
             ["with all heads", "without these heads", "most probable, with all", "most probable, without"],

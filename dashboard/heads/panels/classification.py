@@ -5,6 +5,7 @@ import html
 import streamlit as st
 
 from attnviz import figures, mechanisms, select
+from attnviz.figures.wording import signed
 from dashboard.browser.plot import named, plots
 from dashboard.heads.scene import HeadsScene, head_name
 from dashboard.markup import tables, text
@@ -38,9 +39,7 @@ def _used(current: HeadsScene) -> str:
     name, trace = current.choices.source.name, current.trace
     label, measured = trace.translation, memory.head_changes(st.session_state, name, trace.text)
     measured += caches.importance(name, trace.text, label, current.every[len(measured) :])
-    rows = [
-        (head_name(head.head), [text.signed(head.change, 3)]) for head in sorted(measured, key=lambda head: head.change)
-    ]
+    rows = [(head_name(head.head), [signed(head.change)]) for head in sorted(measured, key=lambda head: head.change)]
     caption = (
         f"How much each head matters: change in the log-probability of “{label}” (nats) when the head is switched off. "
         f"Negative: the model is less sure of “{label}” without this head."

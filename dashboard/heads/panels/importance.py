@@ -8,12 +8,12 @@ from streamlit.errors import StreamlitAPIException
 
 from attnviz import ablation, figures
 from attnviz.ablation import Importance
+from attnviz.figures.wording import signed
 from dashboard.browser.plot import named, plots
 from dashboard.choices.options import kind_title
 from dashboard.heads.panels.ablation import refuse, say_why_not
 from dashboard.heads.scene import HeadsScene, head_name
 from dashboard.markup import tables
-from dashboard.markup.text import signed
 from dashboard.session import caches, memory
 from dashboard.shell import turns
 
@@ -108,7 +108,7 @@ def _results(current: HeadsScene, measured: list[Importance], dark: bool) -> Non
     )
     ranked = sorted(measured, key=lambda head: head.change)
     shown = ranked if current.choices.tables else ranked[:_SHOWN]
-    rows = [(head_name(head.head, kind=True), [signed(head.change, 3)]) for head in shown]
+    rows = [(head_name(head.head, kind=True), [signed(head.change)]) for head in shown]
     so_far = "" if len(measured) == len(frame) else f" ({len(measured)} of {len(frame)} heads measured so far)"
     right.html(tables.table(f"Heads that matter most{so_far}", ["change (nats)"], rows))
 

@@ -3,6 +3,7 @@
 import html
 
 from attnviz.faithfulness import spread_of_tau
+from attnviz.figures.wording import signed
 from attnviz.function_words import CONTENT, FUNCTION
 from dashboard.inside.faithfulness import FaithfulnessTests
 from dashboard.inside.tested.attributed import Attributed
@@ -59,12 +60,7 @@ def _agrees(tests: FaithfulnessTests, attributed: Attributed) -> str:
     spread = spread_of_tau(len(tests.subject.source))
     return (
         f"Attention and {attributed.title} order the source tokens with Kendall’s τ-b "
-        f"{signed(attributed.agreement['tau_b'].mean())} on average (1: alike, −1: the other way round). Random "
-        f"numbers give {signed(random)} here; they are expected to give 0, with a standard deviation of {spread:.2f} "
-        f"for one token ({cited('jain')})."
+        f"{signed(attributed.agreement['tau_b'].mean(), 2)} on average (1: alike, −1: the other way round). Random "
+        f"numbers give {signed(random, 2)} here; they are expected to give 0, with a standard deviation of "
+        f"{spread:.2f} for one token ({cited('jain')})."
     )
-
-
-def signed(value: float) -> str:
-    """With two digits, and a minus that is one."""
-    return f"{value:+.2f}".replace("-", "−")

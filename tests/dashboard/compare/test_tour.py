@@ -72,6 +72,12 @@ def test_each_stop_on_the_way_begins_at_its_own_step():
     assert steps == [stop.view["step"] for stop in STOPS]
 
 
+def test_a_link_copied_at_a_stop_shows_its_step_unless_it_says_another():
+    words = {"tour": "4", "text": STOPS[3].view["text"], "show": ["Bahdanau", "Transformer"]}
+    assert run(**words).slider(key="step").value == STOPS[3].view["step"]
+    assert run(**words, step="5").slider(key="step").value == 5
+
+
 def test_the_offer_is_made_once_and_not_to_who_comes_with_a_link():
     app = run()
     app.button(key="tour_no").click().run()

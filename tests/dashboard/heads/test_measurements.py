@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from attnviz import ablation, loading
 from attnviz.heads import Head
-from dashboard.markup.text import signed
+from attnviz.figures.wording import signed
 from dashboard.session import caches, memory
 
 TEXT = "The black dog runs."
@@ -26,7 +26,7 @@ def test_heads_switched_off(models):
     off = [Head("encoder", 0, 0), Head("cross", 1, 1)]
     app = sound(run(off=["encoder layer 1, head 1", "cross layer 2, head 2"]))
     effect = ablation.effect(loading.load("en-fr/transformer", models), off, TEXT)
-    assert f"<b>{signed(effect.change)}</b> nats" in page(app) and effect.change != 0
+    assert f"<b>{signed(effect.change, 2)}</b> nats" in page(app) and effect.change != 0
     shown, elsewhere = cells(app, "without")  # of the encoder, which is on show, and where the other head is
     assert [cell["figure"]["layout"]["shapes"][0]["name"] for cell in (shown, elsewhere)] == ["switched off"] * 2
     assert "Cross-attention without these heads" in elsewhere["words"]
@@ -38,7 +38,7 @@ def test_an_output_that_is_forced_is_shown_and_measured(models):
     app = sound(run(output="Le chien", off="encoder layer 1, head 1"))
     model, [head] = loading.load("en-fr/transformer", models), [Head("encoder", 0, 0)]
     assert heads_scene(app).trace == model.trace(TEXT, "Le chien")
-    assert f"<b>{signed(ablation.effect(model, [head], TEXT, 'Le chien').change)}</b> nats" in page(app)
+    assert f"<b>{signed(ablation.effect(model, [head], TEXT, 'Le chien').change, 2)}</b> nats" in page(app)
     assert "Change in log-probability of the forced French text" in page(app) and "stays the same" not in page(app)
     app.button(key="measure").click().run()
     measured = memory.head_changes(app.session_state, "en-fr/transformer", TEXT, "Le chien")

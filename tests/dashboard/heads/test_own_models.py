@@ -12,7 +12,7 @@ import attnviz
 from attnviz import ablation
 from attnviz.heads import Head
 from dashboard.choices.options import KINDS
-from dashboard.markup.text import signed
+from attnviz.figures.wording import signed
 from dashboard.session import memory
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
@@ -75,7 +75,7 @@ def test_a_writer_is_forced_to_produce_a_text(folder):
 def test_a_writer_without_some_heads(folder):
     app = sound(own(folder, "t5", off=["cross layer 2, head 1", "encoder layer 3, head 4"]))
     effect = ablation.effect(attnviz.load(f"hf:{folder('t5')}"), [Head("cross", 1, 0), Head("encoder", 2, 3)], TEXT)
-    assert f"<b>{signed(effect.change)}</b> nats" in page(app) and effect.change != 0
+    assert f"<b>{signed(effect.change, 2)}</b> nats" in page(app) and effect.change != 0
     assert len(cells(app, "without")) == 2  # the heads of the encoder, which are on show, and of the cross-attention
 
 
@@ -91,7 +91,7 @@ def test_a_reader_without_some_heads_says_what_is_measured_instead(folder, famil
     assert "does not write text" in page(app) and how in page(app) and len(cells(app, "without")) == 1
     found = attnviz.load(f"hf:{folder(family)}")
     effect = ablation.effect(found, [Head(kind, 0, 1)], TEXT)
-    assert f"<b>{signed(effect.change)}</b> nats" in page(app)
+    assert f"<b>{signed(effect.change, 2)}</b> nats" in page(app)
     app.button(key="measure").click().run()
     measured = memory.head_changes(app.session_state, found.name, TEXT)
     assert len(measured) == len(heads_scene(app).every) and cells(sound(app), "importance")

@@ -5,17 +5,12 @@ import math
 import pytest
 
 from dashboard.markup import tables
-from dashboard.markup.text import number, signed
+from dashboard.markup.text import number
 
 
 @pytest.mark.parametrize("value, written", [(-0.876, "−0.88"), (-0.004, "0.00"), (0.0, "0.00"), (12, "12.00")])
 def test_a_number_has_two_decimals_and_a_true_minus(value, written):
     assert number(value) == written
-
-
-def test_a_change_has_its_sign():
-    assert signed(-0.17) == "−0.17" and signed(0.171) == "+0.17"
-    assert signed(-0.1234, 3) == "−0.123" and signed(-0.001) == "+0.00"
 
 
 def test_a_cell_of_a_table_has_a_true_minus_and_a_dash_for_no_number():
