@@ -15,6 +15,7 @@ import attnviz
 from attnviz import figures
 from attnviz.figures.across.many import distribution, scatter
 from attnviz.figures.chart import Chart
+from attnviz.figures.wording import signed
 
 LEVELS = {"untrained": {"entropy_nats": 2.5, "max_weight": 0.2, "effective_entropy": 9.0}}
 HEADS = attnviz.from_arrays(
@@ -87,3 +88,8 @@ def test_a_chart_is_plotly_s_for_all_who_ask_for_a_part():
     with pytest.raises(AttributeError) as error:
         Chart.of_parts([], {"meta": {}}, "", False).nothing
     assert "nothing" in str(error.value)
+
+
+@pytest.mark.parametrize("value, said", [(-0.17, "−0.17"), (0.171, "+0.17"), (-0.001, "0.00"), (0.0, "0.00")])
+def test_a_change_has_its_sign_and_a_true_minus(value, said):
+    assert signed(value, 2) == said
