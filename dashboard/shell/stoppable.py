@@ -58,8 +58,15 @@ class Once:
         self._lock, self._value = threading.Lock(), None
 
     def get(self, make: Callable):
-        """The value, made by `make` where there is none yet. Raises what `make` raises."""
-        with self._lock:
+        """The value, made by `make` where there is none yet. Raises what `make` raises.
+
+        Who waits for another person's run can leave too.
+        """
+        while not self._lock.acquire(timeout=turns.LOOK):
+            turns.let_go_if_asked()
+        try:
             if self._value is None:
                 self._value = make()
             return self._value
+        finally:
+            self._lock.release()

@@ -72,15 +72,18 @@ def test_a_bar_is_dragged_with_the_mouse(dashboard):
 
 
 def test_a_word_is_replaced_and_everything_is_saved(dashboard, tmp_path):
+    """Other score functions and the spread of dot products are drawn, and saved, where they are opened."""
     page = dashboard.page
-    page.goto(f"{dashboard.address}/inside?{ONE}&word=2+black&instead=white")
+    page.goto(f"{dashboard.address}/inside?{ONE}&word=2+black&instead=white&functions=true&scaled=true")
+    for panel in ("functions", "spread"):
+        expect(page.locator(f".st-key-chart-{panel} .main-svg").first).to_be_visible(timeout=WAIT)
     expect(page.locator(".st-key-chart-replaced mark").first).to_be_visible(timeout=WAIT)
     page.wait_for_function("!document.querySelector('[data-stale=true]')")
     with page.expect_download(timeout=WAIT) as download:
         page.get_by_role("button", name="Everything as a zip").click()
     download.value.save_as(tmp_path / "step.zip")
     with zipfile.ZipFile(tmp_path / "step.zip") as archive:
-        assert {"manifest.json", "step.csv", "replaced.csv"} <= set(archive.namelist())
+        assert {"manifest.json", "step.csv", "replaced.csv", "functions.csv", "spread.csv"} <= set(archive.namelist())
 
 
 def test_the_tests_show_progress_and_results(dashboard):

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from dashboard.shell import turns
 from dashboard.shell.stoppable import Once
 
 
@@ -26,3 +27,25 @@ def test_what_was_stopped_is_made_by_the_next_who_asks():
     with pytest.raises(KeyboardInterrupt):
         once.get(stop)
     assert once.get(lambda: "value") == "value"
+
+
+def test_who_waits_for_another_persons_run_can_leave(monkeypatch):
+    once, begun, end = Once(), threading.Event(), threading.Event()
+
+    def make():
+        begun.set()
+        end.wait()
+        return "value"
+
+    def leave():
+        raise KeyboardInterrupt
+
+    first = threading.Thread(target=lambda: once.get(make))
+    first.start()
+    begun.wait()
+    monkeypatch.setattr(turns, "let_go_if_asked", leave)
+    with pytest.raises(KeyboardInterrupt):
+        once.get(make)
+    end.set()
+    first.join()
+    assert once.get(make) == "value"
