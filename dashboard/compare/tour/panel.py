@@ -11,7 +11,7 @@ from dashboard.session import catalogue
 from dashboard.shell import link_notes
 
 _STOP, _ANSWERED = "tour stop", "tour answered"  # in the session: from 1; the offer needs not be made again
-_STEP = "tour step"  # in the session: the stop has set the step (`step_binding`)
+_STEP, _LOOSE = "tour step", "tour step loose"  # in the session: a stop has set the step; it is not in the address
 COOKIE = "attnviz_tour"  # set by browser/tour.js once the offer was answered: then it is not made again in this browser
 
 
@@ -105,7 +105,13 @@ def step_binding() -> str | None:
     A slider with another end is a new one to Streamlit, and the address, which still names the step of the stop before,
     would override what the stop has set.
     """
-    return None if st.session_state.pop(_STEP, False) else "query-params"
+    session = st.session_state
+    if session.pop(_STEP, False):
+        session[_LOOSE] = True
+        return None
+    if session.pop(_LOOSE, False):
+        session["step"] = session["step"]  # an assignment is written into the address
+    return "query-params"
 
 
 def _leave() -> None:

@@ -70,6 +70,8 @@ def test_each_stop_on_the_way_begins_at_its_own_step():
         app.button(key="tour_next").click().run()
         steps.append(app.slider(key="step").value)
     assert steps == [stop.view["step"] for stop in STOPS]
+    app.slider(key="step").set_value(5).run()
+    assert app.slider(key="step").value == 5 and list(app.query_params["step"]) == ["5"]
 
 
 def test_a_link_copied_at_a_stop_shows_its_step_unless_it_says_another():
