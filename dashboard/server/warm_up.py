@@ -11,7 +11,11 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
-COLLECT = 2.0  # s between two collections of garbage
+COLLECT, LATEST = (
+    2.0,
+    5.0,
+)  # s between two collections of garbage: at least, and how much longer a quiet moment may take
+SENT = 0.2  # s after which an answer has left
 
 
 @asynccontextmanager
@@ -49,13 +53,18 @@ def warm() -> None:
 
 
 def collect() -> None:
-    """Let go of what is no longer reachable, every two seconds in which there was something to do.
+    """Let go of what is no longer reachable, every few seconds in which there was something to do.
 
-    Streamlit would do so after each run of a page. It takes 25 ms, in which no other thread runs; without it, large
-    arrays wait for Python, which counts objects and not their bytes.
+    Streamlit would do so after each run of a page. It takes 25 ms, or ten times that when hundreds of people have just
+    left, and no other thread runs meanwhile. So it is done when an answer has gone and nobody waits for one. Without
+    it, large arrays wait for Python, which counts objects and not their bytes.
     """
     while True:
         time.sleep(COLLECT)
+        from dashboard.shell.turns import QUICK
+
+        QUICK.empties(LATEST)
+        time.sleep(SENT)
         if any(gc.get_count()[1:]):  # objects have been made since
             gc.collect()
 

@@ -42,6 +42,12 @@ class Line:
         self.slots, self.most = slots, most
         self._tickets: dict[Ticket, None] = {}  # in the order in which they came
         self._lock = threading.Lock()
+        self._emptied = threading.Event()
+
+    def empties(self, seconds: float) -> bool:
+        """Wait at most so long until the last ticket leaves -> has it?"""
+        self._emptied.clear()
+        return self._emptied.wait(seconds)
 
     def join(self) -> Ticket:
         """A ticket, last in the line. Raises Full."""
@@ -67,6 +73,8 @@ class Line:
         with self._lock:
             self._tickets.pop(ticket, None)
             self._admit()
+            if not self._tickets:
+                self._emptied.set()
 
     def _admit(self) -> None:
         free = self.slots - sum(ticket._turn.is_set() for ticket in self._tickets)

@@ -1,5 +1,7 @@
 """Who may compute, first come, first served; and what a person reads who waits."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +49,20 @@ def test_one_that_gives_up_frees_its_place():
     assert tickets[2].ahead == 1
     tickets[0].leave()
     assert tickets[2].admitted(0)
+
+
+def test_the_moment_when_the_last_one_leaves_can_be_waited_for():
+    line = Line(1, 10)
+    first, second = joined(line, 2)
+    assert not line.empties(0)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(line.empties, 60)
+        first.leave()
+        assert not waiting.done()
+        second.leave()
+        while not waiting.done():  # it may have begun to wait only now
+            line.join().leave()
+        assert waiting.result()
 
 
 def test_a_full_line_refuses_and_recovers():
