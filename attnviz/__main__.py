@@ -1,6 +1,7 @@
-"""The command line: `python -m attnviz models | trace | evaluate | align | corpus | train | download | study`.
+"""The command line: `python -m attnviz COMMAND`; `python -m attnviz --help` lists the commands.
 
-Each command is a module in attnviz.cli. An error is one line on standard error, with exit status 2.
+Each command is a module in attnviz.cli; attnviz/cli/commands.py lists them. An error is one line on standard error,
+with exit status 2.
 """
 
 import errno

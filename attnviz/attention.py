@@ -6,7 +6,7 @@ A *query* is compared with every *key*; each key has a *value*. One step of atte
     weights = softmax(scores)               the scores as shares of 1              rows sum to 1
     context = weights @ values              the weighted mean of the values
 
-The mechanisms of the literature differ only in the first line:
+The mechanisms of the literature differ mostly in the first line (d: the width of a query):
 
     additive     v . tanh(W q + U k)        Bahdanau et al. 2015, appendix A.1.2
     dot          q . k                      Luong et al. 2015, sec. 3.1
@@ -16,8 +16,8 @@ The mechanisms of the literature differ only in the first line:
     multi-head   scaled dot in H learned projections, side by side; Vaswani et al. 2017, sec. 3.2.2
     local        general, in a window around a predicted position; Luong et al. 2015, sec. 3.2, eq. 9 and 10
 
-Letters: B batch, T queries, S keys, D width (query and key widths may differ), H heads, d width of one head.
-A mask is True where a key is *visible*. Every function returns its weights; no module stores them.
+Letters: B batch, T queries, S keys, D width (query and key widths may differ), H heads, d width of one head. 1|T is
+1 or T. A mask is True where a key is *visible*. Whatever attends returns its weights; no module stores them.
 """
 
 import math
@@ -70,8 +70,8 @@ def dot_scores(query: Tensor, keys: Tensor) -> Tensor:
 
 
 def scaled_dot_scores(query: Tensor, keys: Tensor) -> Tensor:
-    """query (..., T, D), keys (..., S, D) -> q . k / sqrt(D) (..., T, S). Vaswani et al. 2017, eq. 1."""
-    return dot_scores(query * query.shape[-1] ** -0.5, keys)  # fewer products than scaling the scores
+    """query (..., T, D), keys (..., S, D) -> q . k / sqrt(d), with d = D (..., T, S). Vaswani et al. 2017, eq. 1."""
+    return dot_scores(query * query.shape[-1] ** -0.5, keys)  # scaled before: the products stay small
 
 
 class Attention(nn.Module):
@@ -109,7 +109,7 @@ class Dot(Attention):
 
 
 class ScaledDot(Attention):
-    """q . k / sqrt(D). Vaswani et al. 2017, eq. 1."""
+    """q . k / sqrt(d). Vaswani et al. 2017, eq. 1."""
 
     def score(self, query, prepared):
         return scaled_dot_scores(query, prepared)
@@ -134,8 +134,8 @@ class General(Attention):
 def local_window(centre: Tensor, size: int, reach: float) -> tuple[Tensor, Tensor]:
     """centre (..., T), a position among keys 0 to size - 1 -> log Gaussian around it, window; both (..., T, size).
 
-    The Gaussian is exp(-(s - p)^2 / 2 sigma^2), sigma = D / 2. The window is a mask of the keys s with |s - p| <= D; D
-    is the reach. Luong et al. 2015, eq. 10 and sec. 3.2. Only the Gaussian has a gradient for the centre.
+    The Gaussian is exp(-(s - p)^2 / (2 sigma^2)), sigma = reach / 2. The window is a mask of the keys s with |s - p| <=
+    reach, the paper's D. Luong et al. 2015, eq. 10 and sec. 3.2. Only the Gaussian has a gradient for the centre.
     """
     away = torch.arange(size, device=centre.device) - centre.unsqueeze(-1)
     return -(away**2) / (2 * (reach / 2) ** 2), away.abs() <= reach
@@ -146,9 +146,9 @@ class Local(General):
 
     p = S sigmoid(v . tanh(W q)), eq. 9      weights = softmax over the window * Gaussian around p, eq. 10
 
-    One difference from the paper: here that product is divided by its sum, so that rows sum to 1. A row is therefore
-    the softmax, over the window, of score + log Gaussian. Keys count from 0. S is the number of visible keys, the
-    length of the sentence without padding; the visible keys must come first.
+    One difference from the paper: here the product of softmax and Gaussian is divided by its sum, so that rows sum to
+    1. A row is therefore the softmax, over the window, of score + log Gaussian. Keys count from 0. S is the number of
+    visible keys, the length of the sentence without padding; the visible keys must come first.
 
     reach : the paper's D, in keys. At least 1: p lies between 0 and S, so no window is empty.
     """
@@ -168,7 +168,7 @@ class Local(General):
     def read(self, query, prepared, values, mask=None, reweigh=None):
         size = values.shape[-2]
         visible = torch.ones(1, 1, size, dtype=torch.bool, device=values.device) if mask is None else mask
-        lengths = visible.sum(dim=-1, dtype=torch.float32)  # and so is p: in bfloat16, values from 64 on are 0.5 apart
+        lengths = visible.sum(dim=-1, dtype=torch.float32)  # p too: bfloat16 has steps of 0.5 above 64
         gaussian, window = local_window(self.centre(query, lengths), size, self.reach)
         scores = self.score(query, prepared) + gaussian.to(values.dtype)
         return attend(scores, values, window & visible, self.dropout if self.training else 0.0, reweigh)
@@ -216,7 +216,7 @@ class MultiHead(nn.Module):
 
     One matrix holds the H projections, and `split` cuts the result into heads. `remember` projects the memory, which
     keys and values come from, so that a decoder can keep both from step to step. `width` is that of the inputs, of all
-    heads together, and of the output.
+    heads together, and of the output. The projections have biases, which the paper's formula has not.
     """
 
     def __init__(self, width: int, heads: int, dropout: float = 0.0):

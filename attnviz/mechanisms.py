@@ -89,7 +89,7 @@ ALL = {
     "self-attention": Mechanism(
         "Self-attention · classifier",
         r"A = \mathrm{softmax}\!\left(QK^\top / \sqrt{d}\right), \; \alpha_i \propto \exp(v^\top \tanh(W h_i + b))",
-        "Vaswani et al. 2017, eq. 1; Yang et al. 2016, eq. 8 to 10",
+        "Vaswani et al. 2017, eq. 1; Yang et al. 2016, eq. 5 to 7",
         "In every head, each token attends to all tokens of the sentence. Then one learned query, the same for all "
         "sentences, weights the tokens' states h. Their weighted sum is the vector that gives the label.",
         ("cross", "encoder"),

@@ -1,0 +1,1 @@
+"""The command line: one module per command (`commands` lists them), and what they share."""

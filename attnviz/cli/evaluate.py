@@ -5,7 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.cli import arguments
+from attnviz.cli.shared import arguments
 
 HELP = (
     "BLEU, chrF, speed, entropy and maximum weight on two aligned files; for a classifier, accuracy on one file of "
@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Score a model, and print a table or JSON."""
-    from attnviz.cli.open_model import open_model
+    from attnviz.cli.shared.open_model import open_model
 
     model = open_model(args)
     evaluate, show = (_classify, _accuracy_table) if model.labels else (_translate, _score_table)
@@ -52,7 +52,7 @@ def _translate(translator, args: Namespace) -> dict:
 
 
 def _score_table(result: dict, args: Namespace) -> str:
-    from attnviz.cli.table import table
+    from attnviz.cli.shared.table import table
     from attnviz.evaluation import metrics
     from attnviz.models.names import ModelName
 
@@ -93,7 +93,7 @@ def _classify(classifier, args: Namespace) -> dict:
 
 
 def _accuracy_table(result: dict, args: Namespace) -> str:
-    from attnviz.cli.table import table
+    from attnviz.cli.shared.table import table
 
     rows = [
         ("model", result["model"]),

@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.cli import arguments
+from attnviz.cli.shared import arguments
 from attnviz.cli.trace import pictures
 from attnviz.storage import atomic
 
@@ -44,7 +44,7 @@ def run(args: Namespace) -> None:
     """Trace one text; print a table, or write the files that were asked for."""
     if args.target is not None and args.beam is not None:
         raise ValueError("--beam chooses a translation and --target gives one; use only one of them")
-    from attnviz.cli.open_model import open_model
+    from attnviz.cli.shared.open_model import open_model
     from attnviz.cli.trace.tables import summary
     from attnviz.export import html_page
     from attnviz.trace import files

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.cli import arguments
+from attnviz.cli.shared import arguments
 
 FORMATS = ("svg", "pdf", "png")  # attnviz.export.printed.FORMATS; that package imports matplotlib
 SIZES = ("column", "page", "slide")  # its SIZES
@@ -102,7 +102,7 @@ def _difference(first, second, style):
 
 def _pair(model, trace, args: Namespace) -> list:
     """The traces of both models, which are made to write what the first wrote: then both read it as the same tokens."""
-    from attnviz.cli.open_model import open_model
+    from attnviz.cli.shared.open_model import open_model
 
     other = open_model(Namespace(**vars(args) | {"model": args.beside}), huggingface=True)
     if other.name == model.name:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from attnviz import select, stats
-from attnviz.cli.table import table
+from attnviz.cli.shared.table import table
 from attnviz.export import html_page
 from attnviz.figures.labels import plain
 from attnviz.mechanisms import ALL

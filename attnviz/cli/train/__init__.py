@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.cli import arguments
+from attnviz.cli.shared import arguments
 
 HELP = "train a model, or resume a run that was stopped"
 DESCRIPTION = (

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from attnviz.cli import arguments
+from attnviz.cli.shared import arguments
 
 HELP = "measure how well a model knows when it is unsure, and write the thresholds on its card"
 
@@ -17,7 +17,7 @@ def run(args: Namespace) -> None:
     """Fit the scale on the validation sentences of the model's pair; write it, and the words of training, beside the
     model.
     """
-    from attnviz.cli.open_model import open_model
+    from attnviz.cli.shared.open_model import open_model
     from attnviz.data import corpora
     from attnviz.models import checkpoints
     from attnviz.models.translator import Translator

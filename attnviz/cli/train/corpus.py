@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from attnviz.cli import arguments
+from attnviz.cli.shared import arguments
 from attnviz.data import corpora, readers, tasks
 from attnviz.data.readers import Pairs
 from attnviz.models import checkpoints

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.cli import arguments
+from attnviz.cli.shared import arguments
 
 HELP = "pack moments of a training run (train --moments) into one small file beside the model"
 
@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Measure the loss of every kept moment, pack some, and print how near the packed ones are."""
-    from attnviz.cli.table import table
+    from attnviz.cli.shared.table import table
     from attnviz.data import corpora
     from attnviz.models.names import ModelName
     from attnviz.training.trainers import moment_losses

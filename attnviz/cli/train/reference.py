@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.cli import arguments
+from attnviz.cli.shared import arguments
 
 HELP = "measure a model's attention on its test set, so that the page can place a sentence among it"
 DESCRIPTION = (

@@ -8,7 +8,7 @@ from argparse import Namespace
 from dataclasses import fields
 from pathlib import Path
 
-from attnviz.cli import arguments
+from attnviz.cli.shared import arguments
 from attnviz.cli.train.corpus import file_labels, own_files
 from attnviz.data import corpora, tasks
 from attnviz.models import checkpoint_files

@@ -19,7 +19,7 @@ from attnviz.figures.wording import listed
 
 PANELS = tuple(
     (name, TITLES[name], uniform, digits)
-    for name, uniform, digits in zip(STATISTICS, (math.log, lambda keys: 1 / keys, float), (2, 2, 1))
+    for name, uniform, digits in zip(STATISTICS, (math.log, lambda keys: 1 / keys, float), (2, 2, 1), strict=True)
 )
 _HEIGHT, _TITLE = 300, 30  # px of the panels, of a title
 _GAP = 0.075  # between panels, as a share of the width

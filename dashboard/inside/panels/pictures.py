@@ -158,7 +158,7 @@ def _parts_table(shown: Opened) -> str:
 
 
 def _values_table(shown: Opened) -> str:
-    """The dimensions in which the context is furthest from 0, a column each."""
+    """The dimensions in which the context is furthest from 0, each in a column."""
     step = shown.step
     order = abs(step.context).argsort()[::-1][:_DIMENSIONS].tolist()
     names = [f"{place + 1} {labels.plain(token.text)}" for place, token in enumerate(step.keys)]

@@ -4,7 +4,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from attnviz import loading
-from attnviz.cli import arguments
+from attnviz.cli.shared import arguments
 from attnviz.models import checkpoint_files
 from attnviz.models.model import Model
 from attnviz.models.names import is_hugging_face
