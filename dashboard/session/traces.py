@@ -12,6 +12,7 @@ from attnviz.trace import Trace
 from dashboard.session.space import size
 
 Value = TypeVar("Value")
+MANY = 1000  # traces: a few of each of 300 people, and what a class has typed in five minutes
 
 
 class Asked:
@@ -32,10 +33,11 @@ class Asked:
 
 
 class Traces:
-    """service : makes the one service, when it is first needed. bytes : of what is kept. most : of them."""
+    """service : makes the one service, when it is first needed. bytes : of what is kept. most : of them; the cache is
+    that large for large traces. many : how many are kept at most, so that small ones do not fill it for hours."""
 
-    def __init__(self, service: Callable[[], Service], most: int):
-        self._service, self.bytes, self.most = service, 0, most
+    def __init__(self, service: Callable[[], Service], most: int, many: int = MANY):
+        self._service, self.bytes, self.most, self.many = service, 0, most, many
         self._futures: OrderedDict[Hashable, Future] = OrderedDict()  # those used last at the end
         self._sizes: dict[Hashable, int] = {}  # of those that are there
         self._users: dict[Request, int] = {}  # of those that are not
@@ -104,7 +106,7 @@ class Traces:
         self.bytes += taken - self._sizes.get(key, 0)
         self._sizes[key] = taken
         for old in list(self._futures):
-            if self.bytes <= self.most:
+            if self.bytes <= self.most and len(self._sizes) <= self.many:
                 break
             if old != key and old in self._sizes:
                 del self._futures[old]

@@ -85,6 +85,18 @@ def test_the_cache_is_bounded_and_lets_go_of_what_was_not_used_for_longest(servi
     assert len(service.asked) == 4
 
 
+def test_small_traces_are_bounded_by_their_number(service):
+    traces = Traces(lambda: service, 10**9, many=2)
+    for place, text in enumerate("xyz"):
+        traces.ask([request(text)])
+        answer(service, place)
+    assert traces.bytes == 2 * size(TRACE)
+    traces.ask([request("z"), request("y")])
+    assert len(service.asked) == 3  # both are there
+    traces.ask([request("x")])
+    assert len(service.asked) == 4
+
+
 def test_one_trace_larger_than_the_cache_is_still_handed_over(service):
     traces = Traces(lambda: service, 0)
     asked = traces.ask([request("x")])
