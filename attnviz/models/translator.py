@@ -1,6 +1,7 @@
 """A trained translation model with its tokenizer and card: text in, Trace out."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import torch
@@ -111,11 +112,10 @@ class Translator(Trained):
         return [self._measured(*each) for each in zip(jobs, alone, *zip(*said), statistics, traces)]
 
     def _measured(self, job, unrolled: Unrolled, translation, target, statistics, trace: Trace | None) -> Measured:
-        logits, tokens = unrolled.logits[0], unrolled.tokens[0]
-        chosen = logits.gather(1, tokens.unsqueeze(1)).squeeze(1) - logits.logsumexp(1)
+        log_probs = torch.log_softmax(unrolled.logits[0], dim=-1)  # (T, V)
         return Measured(
             **self._outline(job, translation, target),
-            log_probs=tuple(chosen.clamp(max=0).tolist()),
+            log_probs=probabilities.of_tokens(log_probs, unrolled.tokens[0]),
             start=START,
             maps=statistics[0],
             values=statistics[1],
@@ -124,16 +124,13 @@ class Translator(Trained):
 
     def _trace(self, job: Job, unrolled: Unrolled, translation: str, target: tuple[Token, ...]) -> Trace:
         log_probs = torch.log_softmax(unrolled.logits[0], dim=-1)  # (T, V)
-        maps = [
-            AttentionMap(kind, layer, weights[0].numpy())
-            for kind in KINDS
-            for layer, weights in enumerate(getattr(unrolled, kind))
-        ]
+        layers = [(kind, weights) for kind in KINDS if (weights := getattr(unrolled, kind))]
+        maps = [AttentionMap.of_layers(kind, torch.cat(weights).numpy()) for kind, weights in layers]
         return Trace(
             **self._outline(job, translation, target),
             log_probs=probabilities.of_tokens(log_probs, unrolled.tokens[0]),
             alternatives=probabilities.alternatives(log_probs, self.tokenizer.piece),
-            maps=tuple(maps),
+            maps=tuple(chain(*maps)),
         )
 
     def _outline(self, job: Job, translation: str, target: tuple[Token, ...]) -> dict:
