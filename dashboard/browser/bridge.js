@@ -165,6 +165,12 @@ function count() {
   note.classList.toggle("over", length > limit);
 }
 
+// Where a line stood that said how long one waits, Streamlit leaves an empty row.
+function closeNotice() {
+  const notice = document.querySelector(".st-key-notice");
+  if (notice) notice.parentElement.style.display = notice.textContent ? "" : "none";
+}
+
 function watchTheme() {
   const app = document.querySelector(".stApp");
   if (!app || !state.onTheme) return;
@@ -226,6 +232,7 @@ function open(chart) {
 function scan() {
   skipLinks();
   nameUploads();
+  closeNotice();
   reachFormulas();
   readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);

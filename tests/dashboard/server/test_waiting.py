@@ -14,6 +14,11 @@ from processes import models
 WAIT = 120_000  # ms, never waited in full
 HELD = Path(__file__).resolve().parents[2] / "helpers" / "held"
 LINES = "\n".join(english for english, _ in tiny.sentences(400, 3))
+GAP = """px => {
+  const [above, below] = ["examples", "maps"].map(
+    (key) => document.querySelector(`.st-key-${key}`).parentElement.getBoundingClientRect());
+  return Math.abs(below.top - above.bottom - px) < 1;
+}"""
 pytestmark = pytest.mark.xdist_group("people")
 
 
@@ -71,6 +76,7 @@ def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server
             arg=text.rstrip(".").split()[1:],
             timeout=WAIT,
         )
+        page.wait_for_function(GAP, arg=16, timeout=WAIT)  # no empty row is left where the line stood
         page.close()
 
 
