@@ -77,6 +77,7 @@ def _without(subject: Subject, erased: Sequence[int]) -> tuple[int, ...]:
 
 @checked
 def random_importance(subject: Subject, seed: int = 0) -> np.ndarray:
-    """(T, S) random numbers from a seed and the source: the baseline for any importance. Sources of one length have
-    numbers of their own, so that many sentences are independent."""
-    return np.random.default_rng((seed, *subject.source)).random((len(subject.target), len(subject.source)))
+    """(T, S) random numbers from a seed, the source and the target: the baseline for any importance. Other texts and
+    models that translate otherwise have other numbers, so that their errors are independent."""
+    drawn = np.random.default_rng((seed, *subject.source, *subject.target))
+    return drawn.random((len(subject.target), len(subject.source)))
