@@ -37,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--sentences",
         type=arguments.count,
         metavar="N",
-        help="test sentences of every part of the study faithfulness (default: 500, fewer in the slower parts)",
+        help="test sentences of the study faithfulness (default: 500)",
     )
     parser.add_argument(
         "--out", metavar="DIR", type=arguments.place, help="folder to train in (default: trained/studies)"

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from attnviz import faithfulness, loading
 from attnviz.data import corpora
-from attnviz.faithfulness.sentence import CHANGED, ONE_INTEGRATED, PARTS, QUANTILES
+from attnviz.faithfulness.sentence import CHANGED, PARTS, QUANTILES
 from attnviz.mechanisms import find
 from attnviz.models import checkpoints
 from attnviz.models.model import TextError
@@ -20,8 +20,7 @@ from attnviz.studies.faithfulness.kept import Kept
 from attnviz.studies.measured_models import MeasuredModel, StudyConfig, record
 
 SAMPLES = 1000  # of the sentences, with replacement
-SENTENCES = 500  # of each part, unless the caller says how many
-SLOW = {"permuted": 200, "erased": 100, ONE_INTEGRATED: 300}  # fewer, of parts that take longer
+SENTENCES = 500  # unless the caller says how many
 BATCH = 32  # sentences translated at once
 
 
@@ -50,8 +49,8 @@ def measure(config: StudyConfig) -> dict:
 
 
 def sizes(sentences: int | None) -> dict[str, int]:
-    """Sentences of each part: as many as asked for, or SENTENCES and fewer where a part takes longer."""
-    return {part: sentences or SLOW.get(part, SENTENCES) for part in PARTS}
+    """Sentences of each part."""
+    return dict.fromkeys(PARTS, sentences or SENTENCES)
 
 
 def _measure(measuring: Measuring, part: str, count: int) -> None:

@@ -1,7 +1,7 @@
 """What the study says: tables in Markdown, with what each test cannot show."""
 
 from attnviz.faithfulness import CHANGES
-from attnviz.faithfulness.sentence import CHANGED, METHODS, ONE_INTEGRATED, ORDERS
+from attnviz.faithfulness.sentence import METHODS, ORDERS
 from attnviz.mechanisms import find
 from attnviz.studies.tables import grouped, table
 
@@ -43,13 +43,10 @@ def text(results: dict) -> str:
 
 
 def _method(results: dict) -> str:
-    parts = results["parts"]
     return (
-        f"Test sentences of each model that attends: {parts[CHANGED]:,} for changed attention, "
-        f"{parts['permuted']:,} for 100 permutations each, {parts['erased']:,} for gradient × input, leave one out and "
-        f"erased tokens, {parts[ONE_INTEGRATED]:,} for integrated gradients, of one target token each that is drawn "
-        "at random. (sst2 has no test: its validation sentences.) Each model is forced to its own greedy translation, "
-        "the classifier to its own label. "
+        f"{max(results['parts'].values()):,} test sentences of each model that attends; integrated gradients of one "
+        "target token of each, drawn at random. (sst2 has no test: its validation sentences.) "
+        "Each model is forced to its own greedy translation, the classifier to its own label. "
         "Attention is the mean over all layers and heads of cross-attention; the classifier's is its pooling. "
         "Attention is changed at one step at a time, with everything before it as it was. In brackets: 95 % of "
         f"{results['samples']:,} samples of the sentences. One training run of each model."
