@@ -12,7 +12,7 @@ from attnviz.trace import Token
 
 def test_a_trace_in_one_line():
     assert repr(synthetic.trace("The black dog", "Le chien noir")) == (
-        "Trace(synthetic: 'The black dog' -> 'Le chien noir'; 4 source and 4 target pieces, 1 maps)"
+        "Trace(synthetic: 'The black dog' -> 'Le chien noir'; 4 source and 4 target pieces, 1 map)"
     )
 
 
