@@ -115,7 +115,7 @@ def _folded(line: str, bold: bool, style: Style) -> list[str]:
     for columns in range(int(style.width / (0.4 * style.points)), 0, -2):
         parts = heading.wrapped(line, columns)
         widths = (text_to_path.get_text_width_height_descent(part, look, ismath=False)[0] for part in parts)
-        if max(widths) <= 0.97 * style.width:
+        if max(widths) <= 0.95 * style.width:
             break
     return parts
 
