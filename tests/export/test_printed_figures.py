@@ -69,6 +69,17 @@ def test_no_line_above_a_picture_leaves_the_sheet(size, names):
         assert line.get_window_extent(drawn).x1 <= figure.bbox.x1, line.get_text()
 
 
+@pytest.mark.parametrize("size", printed.SIZES)
+def test_the_names_of_the_lines_are_on_the_sheet(size):
+    names = ["Luong general", "Luong concat", "Scaled dot", "Transformer"]
+    frame = stats.of_grid(GRID)
+    drawn = printed.of_statistics(
+        dict.fromkeys(names, TRACE), dict.fromkeys(names, frame), 5, printed.Style(size)
+    ).figure
+    legend = drawn.legends[0].get_window_extent(FigureCanvasAgg(drawn).get_renderer())
+    assert legend.x0 >= 0 and legend.x1 <= drawn.bbox.x1 and legend.y0 >= 0
+
+
 def test_a_difference_names_both_models_and_its_scale():
     sheet = printed.of_difference(TRACE, SECOND, DIFFERENCE, GRID, ("A", "B"), PAPER)
     said = texts(sheet.save("svg"))

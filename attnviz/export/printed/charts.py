@@ -105,11 +105,11 @@ def of_statistics(
         for axes, panel in zip(panels, steps.PANELS, strict=True):
             _panel(axes, panel, frames, keys, style)
         handles, names = panels[0].get_legend_handles_labels()
-        look = dict(frameon=False, ncols=2 if stacked else 4, labelcolor=style.colors.text, handlelength=4)
+        look = dict(frameon=False, ncols=2 if stacked else 3, labelcolor=style.colors.text, handlelength=4)
         for text in figure.legend(handles, names, loc="outside lower left", **look).get_texts():
             text.set_parse_math(False)
 
-    body = style.points * (3 * 11 if stacked else 20)
+    body = style.points * (3 * 11 if stacked else 21.5)
     return sheet(heading.of_statistics(traces), style, body, draw)
 
 
