@@ -13,6 +13,16 @@ def test_charts_say_in_words_what_they_show(shared):
     assert "‘noir’ looks at ‘black’" in " ".join(spoken) or "‘chien’ looks at ‘dog’" in " ".join(spoken)
 
 
+def test_no_row_of_the_page_is_empty(shared):
+    """What shows nothing takes no room: between two rows there is one gap of 16 px."""
+    shared.show()
+    edges = shared.page.evaluate("""() => ["step", "chart-step"].map((key) => {
+      const { top, bottom } = document.querySelector(`.st-key-${key}`).getBoundingClientRect();
+      return [top, bottom];
+    })""")
+    assert edges[1][0] - edges[0][1] == pytest.approx(16, abs=1)
+
+
 def test_dark_page_dark_figures(visit, address):
     dashboard = visit(address, color_scheme="dark").open()
     colours = dashboard.page.evaluate("[...document.querySelectorAll('.plot')].map((c) => c._fullLayout.font.color)")
