@@ -161,5 +161,10 @@ def test_on_a_phone_the_pages_are_reached_with_the_sidebar_closed(page, address)
     assert page.evaluate("window.same")  # no new document: the session goes on
     assert page.locator(".st-key-text input").input_value() == "A dog runs."
     assert page.evaluate(SIDEBAR_RIGHT) <= 1
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('.katex-display')].some((formula) => formula.scrollWidth > innerWidth)
+          && [...document.querySelectorAll('.katex-display')].every((formula) =>
+            formula.scrollWidth <= formula.clientWidth || formula.tabIndex === 0)"""
+    )  # what scrolls is reached by keys
     page.set_viewport_size({"width": 1366, "height": 900})
     links.first.wait_for(state="hidden")  # where there is room, Streamlit has its own
