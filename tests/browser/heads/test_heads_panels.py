@@ -147,4 +147,5 @@ def test_the_label_of_a_sentence_and_the_heads_that_it_used(dashboard):
         .locator("td:not(:empty)")
         .all_inner_texts()
     )
-    assert len(used) == 4 and [float(change) for change in used] == sorted(map(float, used)) and float(used[0]) < 0
+    changes = [float(change.replace("−", "-")) for change in used]
+    assert len(changes) == 4 and changes == sorted(changes) and changes[0] < 0
