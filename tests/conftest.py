@@ -12,6 +12,7 @@ settings.register_profile("attnviz", deadline=None)  # nothing here is timed: a 
 settings.load_profile("attnviz")
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch: the models are small, and the test processes share the cores
 os.environ["TORCHDYNAMO_DISABLE"] = "1"  # torch.compile takes seconds, more than it saves here
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # else a thread of Ray asks around until the end of the process
 os.environ.pop("ATTNVIZ_DATA", None)  # no data but what a test gives
 
 

@@ -4,6 +4,7 @@ Ray is an extra, `pip install -e '.[ray]'`. The shards of a node that dies are c
 written whole or not at all, so none is lost or doubled.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 
 from attnviz.corpus.shards import Done, Shard, Worker
@@ -25,6 +26,7 @@ def compute(worker: Worker, shards: Iterable[Shard], workers: int, address: str)
 
     Raises ValueError when Ray is not installed, or there is no such cluster.
     """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray sends statistics of its use unless told not to
     try:
         import ray
     except ImportError:

@@ -5,6 +5,7 @@ https://docs.ray.io/en/latest/serve/advanced-guides/dyn-req-batch.html
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,6 +28,7 @@ from attnviz.service.request import (
 )
 from attnviz.trace import Trace
 
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray sends statistics of its use unless told not to
 try:
     import ray
     from ray import serve

@@ -1,5 +1,7 @@
 """The same run on a Ray cluster of two nodes on this machine, one of which is killed in the middle."""
 
+import threading
+
 import pytest
 import tiny
 from corpora_files import same_files, write_lines
@@ -11,9 +13,10 @@ SHARD = 4
 
 
 @pytest.mark.xdist_group("ray")
-def test_a_node_that_is_killed_loses_nothing_and_repeats_nothing(root, tmp_path):
+def test_a_node_that_is_killed_loses_nothing_and_repeats_nothing(root, tmp_path, monkeypatch):
     from ray.cluster_utils import Cluster
 
+    monkeypatch.delenv("RAY_USAGE_STATS_ENABLED")  # as a person has it
     lines = write_lines(tmp_path / "in.txt", [english for english, _ in tiny.sentences(80, 1)])
     settings = corpus.CorpusConfig(("en-fr/bahdanau",), str(lines), beam=8, root=str(root), shard=SHARD)
     list(corpus.run(settings, tmp_path / "alone"))
@@ -34,3 +37,4 @@ def test_a_node_that_is_killed_loses_nothing_and_repeats_nothing(root, tmp_path)
         ray.shutdown()
         cluster.shutdown()
     same_files(tmp_path / "alone", tmp_path / "cluster")
+    assert not [thread.name for thread in threading.enumerate() if "usage" in thread.name]  # nothing is sent
