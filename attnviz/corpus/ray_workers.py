@@ -4,9 +4,9 @@ Ray is an extra, `pip install -e '.[ray]'`. The shards of a node that dies are c
 written whole or not at all, so none is lost or doubled.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 
+from attnviz.corpus import ray_cluster
 from attnviz.corpus.shards import Done, Shard, Worker
 
 
@@ -26,16 +26,11 @@ def compute(worker: Worker, shards: Iterable[Shard], workers: int, address: str)
 
     Raises ValueError when Ray is not installed, or there is no such cluster.
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray sends statistics of its use unless told not to
     try:
         import ray
     except ImportError:
         raise ValueError("--ray needs Ray; install it with: pip install -e '.[ray]'") from None
-    if not ray.is_initialized():
-        try:
-            ray.init(address, log_to_driver=False)
-        except (ConnectionError, ValueError) as error:
-            raise ValueError(f"there is no Ray cluster at {address!r}: {error}") from None
+    ray_cluster.join(address)
     rows = [{"shard": shard} for shard in shards]
     if not rows:
         return

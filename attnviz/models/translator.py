@@ -1,7 +1,6 @@
 """A trained translation model with its tokenizer and card: text in, Trace out."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain
 
 import numpy as np
 import torch
@@ -124,13 +123,16 @@ class Translator(Trained):
 
     def _trace(self, job: Job, unrolled: Unrolled, translation: str, target: tuple[Token, ...]) -> Trace:
         log_probs = torch.log_softmax(unrolled.logits[0], dim=-1)  # (T, V)
-        layers = [(kind, weights) for kind in KINDS if (weights := getattr(unrolled, kind))]
-        maps = [AttentionMap.of_layers(kind, torch.cat(weights).numpy()) for kind, weights in layers]
+        maps = [
+            AttentionMap(kind, layer, weights[0].numpy())
+            for kind in KINDS
+            for layer, weights in enumerate(getattr(unrolled, kind))
+        ]
         return Trace(
             **self._outline(job, translation, target),
             log_probs=probabilities.of_tokens(log_probs, unrolled.tokens[0]),
             alternatives=probabilities.alternatives(log_probs, self.tokenizer.piece),
-            maps=tuple(chain(*maps)),
+            maps=tuple(maps),
         )
 
     def _outline(self, job: Job, translation: str, target: tuple[Token, ...]) -> dict:

@@ -5,13 +5,13 @@ https://docs.ray.io/en/latest/serve/advanced-guides/dyn-req-batch.html
 """
 
 import asyncio
-import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch
 
+from attnviz.corpus import ray_cluster
 from attnviz.service.batch import Answer, Models, answers
 from attnviz.service.frames import frozen
 from attnviz.service.request import (
@@ -28,9 +28,7 @@ from attnviz.service.request import (
 )
 from attnviz.trace import Trace
 
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray sends statistics of its use unless told not to
 try:
-    import ray
     from ray import serve
     from ray.exceptions import RayError
     from ray.serve.exceptions import RayServeException
@@ -130,11 +128,10 @@ class Cluster:
 
 def _handle(address: str, replicas: int):
     """The running deployment, made if there is none."""
-    if not ray.is_initialized():
-        try:
-            ray.init(address, log_to_driver=False, namespace=NAME)
-        except (ConnectionError, ValueError) as error:
-            raise ServiceError(f"there is no Ray cluster at {address!r}: {error}") from None
+    try:
+        ray_cluster.join(address, namespace=NAME)
+    except ValueError as error:
+        raise ServiceError(str(error)) from None
     serve.start(proxy_location="Disabled")
     if NAME not in serve.status().applications:
         serve.run(Replica.options(num_replicas=replicas).bind(), name=NAME, route_prefix=None)

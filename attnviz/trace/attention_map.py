@@ -46,19 +46,6 @@ class AttentionMap:
         weights.setflags(write=False)
         object.__setattr__(self, "weights", weights)
 
-    @classmethod
-    def of_layers(cls, kind: str, weights: np.ndarray) -> tuple["AttentionMap", ...]:
-        """The maps of all layers of a kind, from the first: weights (layers, heads, queries, keys). The same as one by
-        one, in a third of the time."""
-        if kind not in KINDS or weights.ndim != 4 or not weights.size or not checks.are_rows(weights):
-            return tuple(cls(kind, layer, each) for layer, each in enumerate(weights))  # which says what is wrong
-        kept = np.array(weights, dtype=np.float32, order="C")
-        kept.setflags(write=False)
-        maps = tuple(object.__new__(cls) for _ in kept)
-        for layer, made in enumerate(maps):
-            made.__dict__.update(kind=kind, layer=layer, weights=kept[layer])
-        return maps
-
     @property
     def name(self) -> str:
         """Its name in error messages."""

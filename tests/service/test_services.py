@@ -129,6 +129,7 @@ def models_of(service) -> int:
 def test_models_that_are_killed_in_the_middle_are_replaced_and_every_request_is_answered(one, root, ask, monkeypatch):
     """The last test of the file."""
     monkeypatch.setattr(one, "limit", WAIT)
+    results(one, [ask(TEXTS[0])])  # there is a process to kill
     first = models_of(one)
     futures = one.submit([ask(text, name, beam=3) for text in TEXTS for name in ("bahdanau", "transformer")])
     os.kill(first, signal.SIGKILL)

@@ -30,7 +30,7 @@ def alternatives(
 ) -> tuple[tuple[Alternative, ...], ...]:
     """log_probs (T, V) -> the `count` most probable of each step. text_of : id -> what readers see."""
     values, ids = log_probs.topk(min(count, log_probs.shape[-1]))
-    texts = [text_of(number) for number in ids.flatten().tolist()]
-    choices = tuple(map(Alternative, texts, values.exp().flatten().tolist()))
-    size = values.shape[1]
-    return tuple(choices[start : start + size] for start in range(0, len(choices), size))
+    return tuple(
+        tuple(Alternative(text_of(number), probability) for number, probability in zip(*row))
+        for row in zip(ids.tolist(), values.exp().tolist())
+    )

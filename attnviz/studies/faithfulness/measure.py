@@ -36,27 +36,22 @@ class Measuring:
 def measure(config: StudyConfig) -> dict:
     """rows: a model and measure each. value : over all target tokens. low, high : between them are 95 % of the values
     of SAMPLES samples of the sentences. sentences : how many have a value. quantiles : of the sentences' own values, at
-    QUANTILES, for one sentence to be placed among them. parts : of each the number of texts.
+    QUANTILES, for one sentence to be placed among them. sentences : of each model.
     """
-    counts = sizes(config.sentences)
     models = list(_models(config))
-    for part, count in counts.items():
+    for part in PARTS:
         for measuring in models:
-            _measure(measuring, part, count)
-    rows = [row for measuring in models for row in _rows(measuring, counts)]
+            _measure(measuring, part)
+    rows = [row for measuring in models for row in _rows(measuring)]
     measured = [measuring.model for measuring in models]
-    return {"rows": rows, "parts": counts, "samples": SAMPLES, **record(config, measured)}
+    counts = {"sentences": config.sentences or SENTENCES, "samples": SAMPLES}
+    return {"rows": rows, **counts, **record(config, measured)}
 
 
-def sizes(sentences: int | None) -> dict[str, int]:
-    """Sentences of each part."""
-    return dict.fromkeys(PARTS, sentences or SENTENCES)
-
-
-def _measure(measuring: Measuring, part: str, count: int) -> None:
+def _measure(measuring: Measuring, part: str) -> None:
     """The texts of a part that have not been measured."""
     translator = measuring.model.translator
-    for batch in tqdm(_batches(translator, measuring.texts[:count]), desc=f"{part} {translator.name}"):
+    for batch in tqdm(_batches(translator, measuring.texts), desc=f"{part} {translator.name}"):
         _measure_batch(measuring, part, batch)
 
 
@@ -87,10 +82,10 @@ def _batches(translator, texts: Sequence[str]) -> list[list[str]]:
     return [group[start : start + BATCH] for group in groups for start in range(0, len(group), BATCH)]
 
 
-def _rows(measuring: Measuring, counts: dict[str, int]) -> Iterator[dict]:
+def _rows(measuring: Measuring) -> Iterator[dict]:
     label = {**measuring.model.label, "pair": measuring.model.translator.pair}
-    for part, count in counts.items():
-        sentences = [sums for text in measuring.texts[:count] if (sums := measuring.kept.sums[part, text])]
+    for part in PARTS:
+        sentences = [sums for text in measuring.texts if (sums := measuring.kept.sums[part, text])]
         for name in sorted({name for sums in sentences for name in sums}):
             yield {**label, "measure": name, **summary([sums[name] for sums in sentences if name in sums])}
 

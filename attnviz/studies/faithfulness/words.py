@@ -44,7 +44,7 @@ def text(results: dict) -> str:
 
 def _method(results: dict) -> str:
     return (
-        f"{max(results['parts'].values()):,} test sentences of each model that attends; integrated gradients of one "
+        f"{results['sentences']:,} test sentences of each model that attends; integrated gradients of one "
         "target token of each, drawn at random. (sst2 has no test: its validation sentences.) "
         "Each model is forced to its own greedy translation, the classifier to its own label. "
         "Attention is the mean over all layers and heads of cross-attention; the classifier's is its pooling. "

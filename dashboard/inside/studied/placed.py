@@ -57,7 +57,7 @@ def study(model: str) -> dict[str, dict]:
 
 
 def _counts(study_rows: list) -> str:
-    """`500`, or `200 to 500` where the slower tests have fewer sentences."""
+    """`500`, or `498 to 500` where a measure has no value for some, such as of function words."""
     counts = {rows[name].get("sentences", "?") for _, _, rows in study_rows for name in MEASURES if name in rows}
     ends = sorted({min(counts, default="?"), max(counts, default="?")})
     return " to ".join(html.escape(str(count)) for count in ends)

@@ -14,12 +14,14 @@ def judged_address(tmp_path_factory):
         yield address
 
 
-def test_a_click_says_why(look, judged_address):
+@pytest.fixture
+def judged_page(look, judged_address):
     with look(judged_address) as dashboard:
-        says_why(dashboard)
+        yield dashboard
 
 
-def says_why(dashboard) -> None:
+def test_a_click_says_why(judged_page):
+    dashboard = judged_page
     dashboard.open("/?text=The+Narita+is+running.&show=Bahdanau", charts=3)
     sign = dashboard.page.locator("details.sign")
     assert sign.locator("summary").inner_text() == "outside what this model has learnt"
