@@ -1,7 +1,5 @@
-"""Where the sentences of the page "Many sentences" come from, its numbers, and its limits. No Streamlit here."""
+"""Where the sentences of the page "Many sentences" come from, and its limits. No Streamlit here."""
 
-from attnviz.across import VALUES
-from attnviz.figures.titles import statistic_title
 from dashboard.choices import allowed, settings
 
 LINKED, PASTED, UPLOADED, NAMED, NONE = "linked", "pasted", "uploaded", "named", "none"
@@ -11,11 +9,6 @@ SOURCES = {
     UPLOADED: "An uploaded file",
     NAMED: "A file on this machine",
     NONE: "No other sentences",
-}
-NUMBERS = {name: statistic_title(name) for name in VALUES} | {
-    "source_tokens": "Length of the sentence (tokens)",
-    "target_tokens": "Length of the text written (tokens)",
-    "log_prob": "Log-probability (nats)",
 }
 ORDERS = {"number": "as given", "largest": "largest first", "smallest": "smallest first"}
 IN_ADDRESS = 2000  # characters of pasted sentences that an address can hold
@@ -40,4 +33,6 @@ def most_megabytes() -> int:
 
 def words(value: str) -> str:
     """What the page and its address call a choice. KeyError for anything else."""
+    from dashboard.choices.sentence_numbers import NUMBERS
+
     return (SOURCES | NUMBERS | ORDERS)[value]

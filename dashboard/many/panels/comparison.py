@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from attnviz.across.tables import differences
-from dashboard.choices.corpora import NUMBERS
+from dashboard.choices.sentence_numbers import NUMBERS
 from dashboard.many import drawn
 from dashboard.many.scene import ManyScene
 from dashboard.markup import tables

@@ -9,7 +9,7 @@ from attnviz.across import VALUES
 from attnviz.across.tables import SHARES, spread
 from attnviz.figures.across.many import distribution
 from dashboard.browser.plot import named, plots
-from dashboard.choices.corpora import NUMBERS
+from dashboard.choices.sentence_numbers import NUMBERS
 from dashboard.many import drawn
 from dashboard.many.scene import ManyScene, references, uniform
 from dashboard.markup import tables

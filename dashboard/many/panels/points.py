@@ -5,7 +5,7 @@ import streamlit as st
 from attnviz.across.tables import by_size, correlation
 from attnviz.figures.across.many import scatter
 from dashboard.browser.plot import named, plots
-from dashboard.choices.corpora import NUMBERS
+from dashboard.choices.sentence_numbers import NUMBERS
 from dashboard.many import drawn
 from dashboard.many.scene import ManyScene
 from dashboard.markup import tables

@@ -6,7 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.choices import pairs
-from dashboard.choices.corpora import NUMBERS, ORDERS
+from dashboard.choices.corpora import ORDERS
+from dashboard.choices.sentence_numbers import NUMBERS
 from dashboard.choices.sentence_link import sentence_link
 from dashboard.many import drawn
 from dashboard.many.scene import ManyScene, chosen, unusual

@@ -11,7 +11,7 @@ import pytest
 import tiny
 from streamlit.testing.v1 import AppTest
 
-from dashboard.choices.corpora import NUMBERS
+from dashboard.choices.sentence_numbers import NUMBERS
 from dashboard.many import downloads
 from dashboard.pages import PAGES
 

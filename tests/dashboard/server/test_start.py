@@ -4,11 +4,13 @@ import gc
 import os
 import re
 import socket
+import subprocess
 import sys
 from contextlib import suppress
 
 import pytest
 from plotly.offline import get_plotlyjs_version
+from serving import ROOT
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -34,6 +36,12 @@ def test_the_browser_gets_the_plotly_that_figures_are_made_for(client):
     assert answer.headers["content-encoding"] == "identity"
     assert answer.content == index_page.PLOTLY.read_bytes()
     assert f"plotly.js (cartesian - minified) v{get_plotlyjs_version()}\n" in answer.text[:200]
+
+
+def test_the_server_answers_before_pandas_is_imported():
+    """Else the browser waits for .3 s."""
+    code = "import sys, dashboard.server.index_page, dashboard.shell.link_notes; print('pandas' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "False\n"
 
 
 @pytest.mark.parametrize("family, address", [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
