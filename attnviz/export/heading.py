@@ -35,6 +35,11 @@ def of_map(trace, grid) -> list[str]:
     return [f"{_title(grid.mechanism)} ({trace.model}): {_which(trace, grid)}", *texts(trace)]
 
 
+def of_heads(trace, kind: str) -> list[str]:
+    """Of all heads of a kind."""
+    return [f"{_title(trace.mechanism)} ({trace.model}): {_KINDS[kind]}, all heads", *texts(trace)]
+
+
 def of_step(trace, grid, step: int) -> list[str]:
     """Of the weights of one step (from 0) of a map."""
     title, *others = of_map(trace, grid)

@@ -47,7 +47,7 @@ function buttons(id) {{ // what is saved says what it is: attnviz/export/heading
     link.href = image;
     if (format === "svg") {{
       const text = decodeURIComponent(image.slice(image.indexOf(",") + 1));
-      link.href = URL.createObjectURL(new Blob([vectors(text, chart)], {{type: "image/svg+xml"}}));
+      link.href = URL.createObjectURL(new Blob([await vectors(text, chart)], {{type: "image/svg+xml"}}));
     }}
     link.download = `${{id}}.${{format}}`;
     link.click();

@@ -16,8 +16,13 @@ UNPACK = """async function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed), letter => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }"""
-# `vectors(svg, chart)`: a saved picture whose cells are rectangles.
-CELLS = Path(__file__).with_name("cells.js").read_text(encoding="utf-8")
+MOST_RECTANGLES = 300_000  # of a saved picture; more stay an image, for most programs would not open the file
+# `await vectors(svg, chart)`: a saved picture whose cells are rectangles.
+CELLS = f"""const vectors = (() => {{
+const MOST_RECTANGLES = {MOST_RECTANGLES};
+{Path(__file__).with_name("cells.js").read_text(encoding="utf-8")}
+return vectors;
+}})();"""
 _PART = """<div id="%(name)s" style="height: %(height)spx"></div>
 <script type="text/plain" id="%(name)s-plotly">%(script)s</script>
 <script>(() => {

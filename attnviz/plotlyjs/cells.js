@@ -1,32 +1,93 @@
-// Plotly puts all cells of a map into an SVG as one image of pixels. Here each cell becomes a rectangle, sharp in any size.
-// svg : the text of the picture. chart : the element in which Plotly drew the same map.
-const MOST_CELLS = 50_000; // above it the file would be larger than most programs open
-
-function vectors(svg, chart) {
-  const maps = chart._fullData.filter(({ type }) => type === "heatmap"), [map] = maps;
-  const picture = new DOMParser().parseFromString(svg, "image/svg+xml"), images = picture.querySelectorAll(".heatmaplayer image");
-  if (maps.length !== 1 || images.length !== 1 || map.z.length * map.z[0].length > MOST_CELLS) return svg;
-  if (!map.colorscale.every(([, colour]) => /^#[0-9a-f]{6}$/i.test(colour))) return svg; // of clear cells
-  const [image] = images, [x, y, width, height] = ["x", "y", "width", "height"].map((name) => +image.getAttribute(name));
-  const { range } = chart._fullLayout[map.yaxis.replace("y", "yaxis")], rows = range[0] > range[1] ? [...map.z] : [...map.z].reverse();
-  const wide = width / rows[0].length, high = height / rows.length, group = picture.createElementNS(image.namespaceURI, "g");
-  if (!map.xgap) group.setAttribute("shape-rendering", "crispEdges"); // no hairlines between cells that touch
-  rows.forEach((row, i) => row.forEach((value, j) => {
-    if (value === null || Number.isNaN(value)) return;
-    const cell = picture.createElementNS(image.namespaceURI, "rect");
-    const place = { x: x + j * wide + map.xgap / 2, y: y + i * high + map.ygap / 2, width: wide - map.xgap, height: high - map.ygap };
-    for (const [name, number] of Object.entries(place)) cell.setAttribute(name, Math.round(number * 100) / 100);
-    cell.setAttribute("fill", shade(map.colorscale, (value - map.zmin) / (map.zmax - map.zmin)));
-    group.append(cell);
-  }));
-  image.replaceWith(group);
+// Plotly puts the cells of a map, and all maps of an overview of heads, into an SVG as images of pixels. Here they become
+// shapes, sharp in any size. More than MOST_RECTANGLES (of Python, see __init__.py) stay an image.
+// svg : the text of the picture. chart : the element in which Plotly drew the same figure.
+async function vectors(svg, chart) {
+  const picture = new DOMParser().parseFromString(svg, "image/svg+xml");
+  const maps = chart._fullData.filter(({ type }) => type === "heatmap"), images = picture.querySelectorAll(".heatmaplayer image");
+  if (maps.length === 1 && images.length === 1) redraw(images[0], cells(maps[0], chart, images[0]));
+  for (const image of picture.querySelectorAll(".imagelayer image")) redraw(image, await tiles(image));
   return new XMLSerializer().serializeToString(picture);
 }
 
-// The colour of a share of the scale, between two of its stops as Plotly does it.
+function redraw(image, markup) {
+  if (markup === null) return; // too many
+  const parts = new DOMParser().parseFromString(`<g xmlns="${image.namespaceURI}">${markup}</g>`, "image/svg+xml");
+  image.replaceWith(image.ownerDocument.importNode(parts.documentElement, true));
+}
+
+const place = (image) => ["x", "y", "width", "height"].map((name) => +image.getAttribute(name));
+const fit = ([x, y, width, height], columns, rows) => `translate(${x} ${y}) scale(${width / columns} ${height / rows})`;
+const rounded = (number) => Math.round(number * 100) / 100;
+
+// A map with gaps: a rectangle for each cell. One without: neighbours of one colour are one rectangle.
+function cells(map, chart, image) {
+  const { range } = chart._fullLayout[map.yaxis.replace("y", "yaxis")], rows = range[0] > range[1] ? [...map.z] : [...map.z].reverse();
+  const shades = rows.map((row) => Array.from(row, (value) => value === null || Number.isNaN(value) ? null : shade(map.colorscale, (value - map.zmin) / (map.zmax - map.zmin))));
+  const columns = rows[0].length, [x, y, width, height] = place(image), wide = width / columns, high = height / rows.length;
+  if (!map.xgap) {
+    const drawn = rectangles(shades.flat(), columns);
+    return drawn && `<g shape-rendering="crispEdges" transform="${fit([x, y, width, height], columns, rows.length)}">${paths(drawn)}</g>`;
+  }
+  if (columns * rows.length > MOST_RECTANGLES) return null;
+  const size = `width="${rounded(wide - map.xgap)}" height="${rounded(high - map.ygap)}"`;
+  return shades.flatMap((row, i) => row.map((colour, j) => colour === null ? "" :
+    `<rect x="${rounded(x + j * wide + map.xgap / 2)}" y="${rounded(y + i * high + map.ygap / 2)}" ${size} fill="${colour}"/>`)).join("");
+}
+
+// The maps of an overview, whose picture is a PNG of mosaic.py: the first colour is clear, the last two are those of hidden cells.
+async function tiles(image) {
+  const { width, height, pixels, palette } = await unpacked(image.getAttributeNS("http://www.w3.org/1999/xlink", "href")), page = palette.length - 2;
+  const colours = [null, ...palette.slice(1, page), "url(#hidden)", "url(#hidden)"], drawn = rectangles(Array.from(pixels, (index) => colours[index]), width);
+  const stripes = `<pattern id="hidden" width="6" height="6" patternUnits="userSpaceOnUse"><path fill="${palette[page]}" d="M0 0H6V6H0z"/>
+<path fill="${palette[page + 1]}" d="M0 0h2L0 2zM6 0v2L2 6H0z"/></pattern>`;
+  return drawn && `${drawn.has("url(#hidden)") ? stripes : ""}<g shape-rendering="crispEdges" transform="${fit(place(image), width, height)}">${paths(drawn)}</g>`;
+}
+
+// A PNG as mosaic.py writes one: indices into a palette, rows not filtered, one part with the data.
+async function unpacked(address) {
+  const bytes = Uint8Array.from(atob(address.slice(address.indexOf(",") + 1)), (letter) => letter.charCodeAt(0)), view = new DataView(bytes.buffer), parts = {};
+  for (let at = 8; at < bytes.length; at += 12 + view.getUint32(at)) {
+    parts[String.fromCharCode(...bytes.subarray(at + 4, at + 8))] = bytes.subarray(at + 8, at + 8 + view.getUint32(at));
+  }
+  const [width, height] = [16, 20].map((at) => view.getUint32(at)), { PLTE: channels, IDAT: data } = parts;
+  const rows = new Uint8Array(await new Response(new Blob([data]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer());
+  const palette = Array.from({ length: channels.length / 3 }, (_, i) => `rgb(${channels.slice(3 * i, 3 * i + 3).join(", ")})`);
+  return { width, height, palette, pixels: rows.filter((_, i) => i % (width + 1)) }; // each row begins with the name of its filter
+}
+
+// colours : of cells, row by row; null for none. -> colour -> its rectangles [x, y, width, height], in cells: a run of one
+// colour, as high as the rows that have the same run. null if they are too many.
+function rectangles(colours, columns) {
+  const drawn = new Map();
+  let above = new Map(), count = 0;
+  for (let start = 0; start < colours.length; start += columns) {
+    const runs = new Map();
+    for (let from = 0, to; from < columns; from = to) {
+      const colour = colours[start + from];
+      for (to = from + 1; to < columns && colours[start + to] === colour;) to += 1;
+      if (colour === null) continue;
+      const old = above.get(from), same = old?.colour === colour && old.box[2] === to - from;
+      const run = same ? old : { colour, box: [from, start / columns, to - from, 0] };
+      run.box[3] += 1;
+      runs.set(from, run);
+      if (same) continue;
+      if (++count > MOST_RECTANGLES) return null;
+      if (!drawn.has(colour)) drawn.set(colour, []);
+      drawn.get(colour).push(run.box);
+    }
+    above = runs;
+  }
+  return drawn;
+}
+
+const paths = (drawn) => [...drawn].map(([colour, boxes]) =>
+  `<path fill="${colour}" d="${boxes.map(([x, y, width, height]) => `M${x} ${y}h${width}v${height}h${-width}z`).join("")}"/>`).join("");
+
+// The colour of a share of the scale, between two of its stops as Plotly does it; null where the scale is clear.
 function shade(scale, share) {
   const at = Math.min(Math.max(share, 0), 1), after = Math.max(scale.findIndex(([stop]) => stop >= at), 1);
   const [[low, from], [high, to]] = [scale[after - 1], scale[after]], part = (at - low) / (high - low);
+  if (![from, to].every((colour) => colour.startsWith("#"))) return null;
   const [first, second] = [from, to].map((hex) => [1, 3, 5].map((place) => parseInt(hex.slice(place, place + 2), 16)));
   return `rgb(${first.map((value, i) => Math.round(value + part * (second[i] - value))).join(", ")})`;
 }

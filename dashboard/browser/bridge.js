@@ -27,7 +27,7 @@ async function save(chart, format) {
   const drawn = picture(chart), width = Math.max(chart._fullLayout.width, SAVED), { height } = drawn.layout;
   const image = await window.Plotly.toImage(drawn, { format, width, height, scale: format === "png" ? 2 : 1 });
   const written = await fetch(image), kind = { type: "image/svg+xml" };
-  const file = format === "svg" ? new Blob([vectors(await written.text(), chart)], kind) : await written.blob();
+  const file = format === "svg" ? new Blob([await vectors(await written.text(), chart)], kind) : await written.blob();
   const address = URL.createObjectURL(file);
   const link = Object.assign(document.createElement("a"), { href: address, download: `${meta(chart).name ?? "chart"}.${format}` });
   link.click();

@@ -86,6 +86,14 @@ def test_trace_picture_of_two_models(cli, root, tmp_path):
     assert {"en-fr/bahdanau", "en-fr/luong-dot", f"→ {first.translation}"} <= set(said(place))  # the same text
 
 
+def test_trace_picture_of_all_heads(cli, tmp_path):
+    place = tmp_path / "x.svg"
+    arguments = ("trace", SENTENCE, "--model", "en-fr/transformer", "--picture", place, "--draw", "heads")
+    assert cli(*arguments) == (0, "", f"{place} is written\n")
+    assert "Transformer · multi-head (en-fr/transformer): cross-attention, all heads" in " ".join(said(place))
+    assert "<image" not in place.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -27,6 +27,7 @@ SHEETS = {
     "bars": lambda: printed.of_step(FIRST, GRID, 1, PAPER, window=(1.25, 2)),
     "difference": lambda: printed.of_difference(FIRST, SECOND, VALUES, GRID, ("A", "B"), PAPER),
     "statistics": lambda: printed.of_statistics(TRACES, FRAMES, 5, PAPER),
+    "heads": lambda: printed.of_overview(FIRST, style=PAPER),
 }
 WIDTH = 600  # px
 CENTRES = """() => { const { xaxis: x, yaxis: y } = document.querySelector('.js-plotly-plot')._fullLayout;

@@ -1,4 +1,5 @@
-"""The pictures of `python -m attnviz trace --picture`: a map, bars of a step, statistics by step, or a difference."""
+"""The pictures of `python -m attnviz trace --picture`: a map, bars of a step, statistics by step, a difference,
+or all heads."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -7,7 +8,7 @@ from attnviz.cli.shared import arguments
 
 FORMATS = ("svg", "pdf", "png")  # attnviz.export.printed.FORMATS; that package imports matplotlib
 SIZES = ("column", "page", "slide")  # its SIZES
-DRAWN = ("map", "bars", "statistics", "difference")
+DRAWN = ("map", "bars", "statistics", "difference", "heads")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -44,8 +45,8 @@ def check(args: Namespace) -> None:
 
 
 def draw(model, trace, args: Namespace) -> bytes:
-    """The picture of a trace by `model`: of the last layer, the mean of its heads, of cross-attention where there is
-    any. Raises ValueError."""
+    """The picture of a trace by `model`: of the last layer, the mean of its heads, or of all heads; of cross-attention
+    where there is any. Raises ValueError."""
     from attnviz.export import printed
 
     style = printed.Style(args.size or "page", args.font, args.dark)
@@ -56,6 +57,8 @@ def draw(model, trace, args: Namespace) -> bytes:
         sheet = _statistics([trace], style)
     elif args.draw == "bars":
         sheet = _bars(model, trace, args.step or 1, style)
+    elif args.draw == "heads":
+        sheet = printed.of_overview(trace, style=style)
     else:
         sheet = printed.of_map(trace, _grid(trace), style, windows=_windows(model, trace))
     return sheet.save(_ending(args))

@@ -9,7 +9,8 @@ each character from the first font that has it, and saves PNG by the same lines.
 """
 
 from attnviz.export.printed.charts import of_statistics, of_step
+from attnviz.export.printed.heads import of_overview
 from attnviz.export.printed.maps import of_difference, of_map
 from attnviz.export.printed.sheet import FORMATS, SIZES, Sheet, Style
 
-__all__ = ["FORMATS", "SIZES", "Sheet", "Style", "of_difference", "of_map", "of_statistics", "of_step"]
+__all__ = ["FORMATS", "SIZES", "Sheet", "Style", "of_difference", "of_map", "of_overview", "of_statistics", "of_step"]

@@ -21,7 +21,7 @@ from attnviz.figures.theme import Theme
 from attnviz.select import Grid
 from attnviz.trace import Trace
 
-_HIDDEN = "////"  # over cells that a query cannot see
+HIDDEN = "////"  # over cells that a query cannot see
 
 
 def of_map(
@@ -47,7 +47,9 @@ def of_map(
         axes, cells = _grid(figure, grid, grid.weights, style, style.colors.sequential, (0, 1))
         _outlines(axes, step, links, grid, style.colors)
         _places(axes, windows, style.colors)
-        _scale(figure, axes, cells, style, {0: "0", 0.25: ".25", 0.5: ".5", 0.75: ".75", 1: "1"}, "attention weight")
+        scale_below(
+            figure, axes, cells, style, {0: "0", 0.25: ".25", 0.5: ".5", 0.75: ".75", 1: "1"}, "attention weight"
+        )
 
     return sheet(heading.of_map(trace, grid), style, _height(grid, style), draw)
 
@@ -66,7 +68,7 @@ def of_difference(
         axes, cells = _grid(figure, grid, values, style, style.colors.diverging, (-1, 1))
         _dashes(axes, values, grid, style.colors)
         ticks = {-1: "−1", -0.5: f"◂ {names[1]}", 0: "0", 0.5: f"{names[0]} ▸", 1: "1"}
-        _scale(figure, axes, cells, style, ticks, f"difference of weights; –: more in {names[1]}")
+        scale_below(figure, axes, cells, style, ticks, f"difference of weights; –: more in {names[1]}")
 
     return sheet(heading.of_difference(first, second, grid), style, _height(grid, style), draw)
 
@@ -88,7 +90,7 @@ def _grid(figure: Figure, grid: Grid, values: np.ndarray, style: Style, colors: 
     cells.set_edgecolor(style.colors.page)
     axes.add_collection(cells)
     if hidden:
-        stripes = dict(facecolor="none", edgecolor=style.colors.grid, hatch=_HIDDEN, linewidth=0)
+        stripes = dict(facecolor="none", edgecolor=style.colors.grid, hatch=HIDDEN, linewidth=0)
         axes.add_collection(PatchCollection(hidden, **stripes))
     _axes(axes, grid, style)
     return axes, cells
@@ -120,7 +122,7 @@ def texts(tokens) -> list[str]:
     return [html.unescape(re.sub("</?i>", "", label)) for label in labels.ticks(tokens, limit=30)]
 
 
-def _scale(figure: Figure, axes, cells, style: Style, ticks: dict[float, str], name: str) -> None:
+def scale_below(figure: Figure, axes, cells, style: Style, ticks: dict[float, str], name: str) -> None:
     """The scale of colours below the map."""
     bar = figure.colorbar(cells, ax=axes, orientation="horizontal", fraction=0.04, aspect=90, pad=0.02)
     bar.solids.set(rasterized=False, edgecolor="face", linewidth=0.3)

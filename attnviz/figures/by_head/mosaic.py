@@ -68,18 +68,14 @@ def png(
     edges = ((round(height * above), round(height * round_)), (round(width * round_),) * 2)
 
     def tile(weights: np.ndarray | None) -> np.ndarray:
-        cells = np.full(visible.shape, _CLEAR, np.uint8) if weights is None else _shades(weights, root)
+        cells = np.full(visible.shape, _CLEAR, np.uint8) if weights is None else shades(weights, root)
         pixels = cells.repeat(down, 0).repeat(across, 1)
         if weights is not None:
             pixels[~seen] = hatch
         return np.pad(pixels, edges)
 
     pixels = np.vstack([np.hstack([tile(weights) for weights in row]) for row in maps])
-    scale = [_channels(color) for color in theme.sequential]
-    places = np.linspace(0, len(scale) - 1, _SHADES)
-    shades = np.stack([np.interp(places, range(len(scale)), channel) for channel in zip(*scale)], axis=1).round()
-    page, muted = (np.array(_channels(color)) for color in (theme.page, theme.muted))
-    return _encode(pixels, np.vstack([[[0, 0, 0]], shades, [page, (page + muted) // 2]]).astype(np.uint8))
+    return _encode(pixels, colors(theme))
 
 
 def address(picture: bytes) -> str:
@@ -87,19 +83,30 @@ def address(picture: bytes) -> str:
     return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
 
 
+def shades(weights: np.ndarray, root: bool) -> np.ndarray:
+    """The place of each weight in `colors`, uint8."""
+    return (np.clip(np.sqrt(weights) if root else weights, 0, 1) * (_SHADES - 1) + 1.5).astype(np.uint8)
+
+
+def colors(theme: Theme) -> np.ndarray:
+    """The palette of a picture, uint8 (n, 3): clear, the shades of weights, and the last two those of hidden cells."""
+    scale = [_channels(color) for color in theme.sequential]
+    places = np.linspace(0, len(scale) - 1, _SHADES)
+    channels = [np.interp(places, range(len(scale)), channel) for channel in zip(*scale)]
+    page, muted = (np.array(_channels(color)) for color in (theme.page, theme.muted))
+    hidden = [page, (page + muted) // 2]
+    return np.vstack([[[0, 0, 0]], np.stack(channels, axis=1).round(), hidden]).astype(np.uint8)
+
+
 def _channels(color: str) -> list[int]:
     """#rrggbb -> red, green, blue."""
     return [int(color[i : i + 2], 16) for i in (1, 3, 5)]
 
 
-def _shades(weights: np.ndarray, root: bool) -> np.ndarray:
-    return (np.clip(np.sqrt(weights) if root else weights, 0, 1) * (_SHADES - 1) + 1.5).astype(np.uint8)
-
-
 def _encode(pixels: np.ndarray, colors: np.ndarray) -> bytes:
     """pixels (height, width) uint8, indices into colors (n, 3); the first colour is transparent.
 
-    PNG, W3C 2003, sec. 10 and 11.
+    PNG, W3C 2003, sec. 10 and 11. plotlyjs/cells.js reads what is written here.
     """
     height, width = pixels.shape
     rows = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # each row begins with 0: not filtered

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
+import numpy as np
 import pandas as pd
 
 from attnviz.arguments import checked
@@ -75,22 +76,29 @@ def overview(
     said = f"{_shown(trace, kind, rows, root)}{_arrangement(rows, order, columns)}"
     said += f"; frames: {statistic_title(color)}." if color else "."
     frame = grid.frame(rows, bool(order), bool(color), title, dark, said)
-    frame["images"] = [_picture(trace, kind, rows, (_GAP * (1 + bool(color)), bool(order)), root, dark)]
+    frame["images"] = [_picture(trace, kind, rows, margins(bool(order), bool(color)), root, dark)]
     if places := [(y, x) for y, x, head in placed(rows) if head in off]:
         _cross_out(places, rows, cells, frame, dark)
     return build([cells, *([_names(rows, dark)] if order else [])], frame)
 
 
-def _picture(trace: Trace, kind: str, rows: Rows, gaps: tuple[float, bool], root: bool, dark: bool) -> dict:
-    """The maps as one image over all cells.
+def margins(named: bool, framed: bool) -> tuple[float, float]:
+    """Above a map and on its other sides, as shares of its side."""
+    gap = _GAP * (1 + framed)
+    return (LABEL if named else gap, gap)
 
-    gaps : around each map, as a share of its side; and whether there is a name above it.
-    """
+
+def small_maps(trace: Trace, kind: str, rows: Rows) -> tuple[list[list[np.ndarray | None]], np.ndarray]:
+    """The pooled map (q, k) of each head of `rows`, and which of its cells are visible, bool (q, k)."""
     maps = {m.layer: m for m in trace.maps if m.kind == kind}
     pooled = {layer: mosaic.pool(m.weights) for layer, m in maps.items()}
-    tiles = [[head and pooled[head.layer][head.head] for head in row] for row in rows]
-    seen, (gap, named) = mosaic.pool(trace.visible(next(iter(maps.values())))[None])[0], gaps
-    picture = mosaic.png(tiles, seen, palette(dark), (LABEL if named else gap, gap), root)
+    seen = mosaic.pool(trace.visible(next(iter(maps.values())))[None])[0]
+    return [[head and pooled[head.layer][head.head] for head in row] for row in rows], seen
+
+
+def _picture(trace: Trace, kind: str, rows: Rows, margins: tuple[float, float], root: bool, dark: bool) -> dict:
+    """The maps as one image over all cells."""
+    picture = mosaic.png(*small_maps(trace, kind, rows), palette(dark), margins, root)
     place = dict(xref="x", yref="y", x=-0.5, y=-0.5, xanchor="left", yanchor="top", layer="above")
     size = dict(sizex=len(rows[0]), sizey=len(rows), sizing="stretch")
     return dict(source=mosaic.address(picture)) | place | size

@@ -34,6 +34,15 @@ def test_the_overview_takes_an_order_and_colours(shared, trace):
     assert overview["names"] == names and near(np.ravel(overview["z"]), best.special_mass)
 
 
+def test_the_saved_overview_is_rectangles(shared, tmp_path):
+    shared.show(OPEN, CHARTS)
+    with shared.page.expect_download(timeout=60_000) as download:
+        shared.page.get_by_role("button", name="Save overview encoder as SVG").click()
+    download.value.save_as(tmp_path / "overview.svg")
+    svg = (tmp_path / "overview.svg").read_text(encoding="utf-8")
+    assert "<image" not in svg and svg.count("v") > 300 and TEXT in svg
+
+
 def test_a_head_is_opened_by_keys_and_special_tokens_can_be_hidden(dashboard, trace):
     dashboard.open(OPEN, CHARTS)
     dashboard.page.locator(".st-key-head").get_by_role("radio", name="1", exact=True).or_(

@@ -1,0 +1,103 @@
+"""All heads for slides and papers: what is named, a rectangle for equal neighbours, the colours of the page."""
+
+import io
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+import synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from PIL import Image
+
+from attnviz import heads
+from attnviz.export import printed
+from attnviz.export.printed import heads as printed_heads
+from attnviz.figures.by_head import mosaic
+from attnviz.figures.by_head.overview import arranged, margins
+from attnviz.figures.theme import LIGHT
+
+TRACE = synthetic.trace("The $5 dog", "Le chien & noir", heads=3, layers=2, kinds=("cross", "decoder"))
+TABLE = heads.table(TRACE)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg: bytes) -> list[str]:
+    return ["".join(node.itertext()).strip() for node in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+@given(arrays.arrays(int, st.tuples(st.integers(1, 9), st.integers(1, 9)), elements=st.integers(-1, 2)))
+def test_rectangles_cover_every_cell_once(cells):
+    again, count = np.full(cells.shape, -9), np.zeros(cells.shape, int)
+    for value, (x, y, width, height) in printed_heads.merged(cells):
+        again[y : y + height, x : x + width] = value
+        count[y : y + height, x : x + width] += 1
+    assert np.array_equal(again, cells) and (count == 1).all()
+
+
+def test_equal_neighbours_are_one_rectangle():
+    cells = np.array([[1, 1, 2], [1, 1, 2], [3, 3, 3]])
+    assert sorted(printed_heads.merged(cells)) == [(1, (0, 0, 2, 2)), (2, (2, 0, 1, 2)), (3, (0, 2, 3, 1))]
+
+
+def test_the_picture_names_what_it_shows():
+    said = texts(printed.of_overview(TRACE).save("svg"))
+    assert {
+        "synthetic (synthetic): cross-attention, all heads",
+        "The $5 dog",
+        "→ Le chien & noir",
+        "layer",
+        "head",
+    } <= set(said)
+    described = "6 cross heads, each a map of 5 target tokens by 5 source tokens; 2 layers downwards, heads across."
+    assert described in " ".join(said) and "attention weight" in said
+
+
+def test_sorted_and_framed_by_statistics():
+    sheet = printed.of_overview(TRACE, "decoder", table=TABLE, order="gini", color="distance", root=True)
+    said = texts(sheet.save("svg"))
+    assert "frames: Distance (tokens)" in said
+    here = TABLE[TABLE.kind == "decoder"].sort_values("gini", ascending=False)
+    names = [f"{layer + 1}·{head + 1}" for layer, head in zip(here.layer, here["head"])]
+    assert [text for text in said if "·" in text] == names
+    [frames] = sheet.figure.axes[0].collections
+    assert frames.get_array().tolist() == pytest.approx(here.distance.tolist())
+
+
+def test_cells_are_shapes_in_the_colours_of_the_page():
+    sheet = printed.of_overview(TRACE, "decoder", printed.Style("column"))
+    for fmt, image in (("svg", b"<image"), ("pdf", b"/Subtype /Image")):
+        assert image not in sheet.save(fmt)
+    drawn = np.asarray(Image.open(io.BytesIO(sheet.save("png"))).convert("RGB"), int)
+    axes, colors = sheet.figure.axes[0], mosaic.colors(LIGHT).astype(int)
+    rows = arranged(TRACE, "decoder")
+    boxes = printed_heads.boxes(TRACE, "decoder", rows, margins(False, False), False)
+    assert sorted(boxes)[0] == -1 and len(boxes) > 5
+    for shade, places in boxes.items():
+        for x, y, width, height in places if shade >= 0 else ():
+            across, up = axes.transData.transform((x + width / 2, y + height / 2)) * 300 / sheet.figure.dpi
+            assert np.abs(drawn[round(drawn.shape[0] - up), round(across)] - colors[shade]).max() <= 2
+
+
+def test_too_many_rectangles_are_an_image(monkeypatch):
+    vectors = printed.of_overview(TRACE).save("svg")
+    monkeypatch.setattr(printed_heads, "MOST_RECTANGLES", 5)
+    sheet = printed.of_overview(TRACE)
+    assert sheet.save("svg").count(b"<image") == 1 and sheet.save("pdf").count(b"/Subtype /Image") >= 1
+    assert texts(sheet.save("svg")) == texts(vectors)
+    as_image, as_shapes = (
+        np.asarray(Image.open(io.BytesIO(each.save("png"))).convert("RGB"), float)
+        for each in (sheet, _with(monkeypatch, 300_000))
+    )
+    assert np.abs(as_image - as_shapes).mean() < 2
+
+
+def _with(monkeypatch, most: int) -> printed.Sheet:
+    monkeypatch.setattr(printed_heads, "MOST_RECTANGLES", most)
+    return printed.of_overview(TRACE)
+
+
+def test_a_statistic_needs_a_table():
+    with pytest.raises(ValueError, match="^the table must have the columns kind, layer, head, gini; got no table$"):
+        printed.of_overview(TRACE, order="gini")
