@@ -30,7 +30,7 @@ LAYERS = {
     "plotlyjs": "plotly",
     "figures": "IPython numpy pandas plotly",
     "reading": "numpy",
-    "export": "matplotlib numpy pandas plotly",
+    "export": "fontTools matplotlib numpy pandas plotly",
     "data": "pooch pyarrow tokenizers torch",
     "networks": "torch",
     "models": "huggingface_hub numpy pandas safetensors tokenizers torch transformers",

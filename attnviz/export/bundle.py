@@ -21,7 +21,7 @@ import plotly.io as pio
 
 from attnviz import plotlyjs
 from attnviz.arguments import checked, shown
-from attnviz.export import index_page
+from attnviz.export import fonts, index_page
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import FONT, Theme, palette
 from attnviz.trace import Trace
@@ -187,7 +187,8 @@ def _html(figure: go.Figure, name: str, script: str) -> bytes:
     caption = f"<figcaption>{html.escape(description)}</figcaption>"
     body = f"<h1>{html.escape(name)}</h1>\n<figure>\n{script}\n{drawn}\n{caption}\n</figure>"
     width = 1200 if "xaxis3" in figure.layout.to_plotly_json() else 720
-    return document(name, body, palette(dark), width)
+    texts = json.dumps(json.loads(figure.to_json(validate=False)), ensure_ascii=False)
+    return document(name, body, palette(dark), width, fonts.face(name + description + texts))
 
 
 def _guard(value):

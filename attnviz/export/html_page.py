@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -12,77 +13,39 @@ import plotly.io as pio
 
 from attnviz import figures, plotlyjs, select, stats
 from attnviz.arguments import checked
-from attnviz.export import bundle, heading
+from attnviz.export import bundle, fonts, heading
 from attnviz.figures.chart import Chart
 from attnviz.figures.labels import plain
-from attnviz.figures.theme import palette
+from attnviz.figures.theme import DARK, LIGHT, dark_for_light
 from attnviz.figures.titles import TITLES
 from attnviz.trace import KINDS, Trace
 
-_STYLE = """h1 {{ font-size: 22px; margin: 64px 0 0; }}
+_STYLE = """:root {{ color-scheme: light dark; }}
+h1 {{ font-size: 22px; margin: 64px 0 0; }}
 h1:first-child {{ margin: 0; }}
 h2 {{ font-size: 17px; margin: 32px 0 0; }}
 p {{ margin: 4px 0; }}
-.quiet {{ color: {muted}; }}
+.quiet {{ color: {light.muted}; }}
 label {{ display: flex; gap: 12px; align-items: center; }}
 input {{ flex: 1; }}
 .table {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-size: 13px; width: 100%; }}
-th, td {{ padding: 4px 8px; text-align: right; border-bottom: 1px solid {grid}; white-space: nowrap; }}
+th, td {{ padding: 4px 8px; text-align: right; border-bottom: 1px solid {light.grid}; white-space: nowrap; }}
 th {{ white-space: normal; }}
 th:nth-child(-n+3), td:nth-child(-n+3) {{ text-align: left; }}
+@media screen and (prefers-color-scheme: dark) {{
+  body {{ background: {dark.page}; color: {dark.text}; }}
+  .quiet, figcaption {{ color: {dark.muted}; }}
+  th, td {{ border-color: {dark.grid}; }}
+}}
 """
 _BODY = """{parts}
 <script id="plotly" type="text/plain">{plotly}</script>
 <script id="figures" type="text/plain">{figures}</script>
 <script>
-let saved;
-function buttons(id) {{ // what is saved says what it is: attnviz/export/heading.py
-  async function save(chart, format) {{
-    const layout = {{...chart.layout, paper_bgcolor: "#ffffff"}}, width = Math.max(chart._fullLayout.width, 720);
-    for (const [part, value] of Object.entries(chart.saved ?? saved[id]))
-      layout[part] = typeof value === "object" ? {{...layout[part], ...value}} : value;
-    const options = {{format, width, height: layout.height, scale: format === "png" ? 2 : 1}};
-    const link = document.createElement("a"), image = await Plotly.toImage({{data: chart.data, layout}}, options);
-    link.href = image;
-    if (format === "svg") {{
-      const text = decodeURIComponent(image.slice(image.indexOf(",") + 1));
-      link.href = URL.createObjectURL(new Blob([await vectors(text, chart)], {{type: "image/svg+xml"}}));
-    }}
-    link.download = `${{id}}.${{format}}`;
-    link.click();
-  }}
-  const shown = [["png", Plotly.Icons.camera], ["svg", Plotly.Icons.disk]].map(([format, icon]) =>
-    ({{name: `Save as ${{format.toUpperCase()}}`, icon, click: chart => save(chart, format)}}));
-  const plain = {{displaylogo: false, displayModeBar: true, scrollZoom: false, showTips: false}};
-  return {{...plain, responsive: true, modeBarButtons: [shown]}};
-}}
-{vectors}
-{unpack} // plotly.js packed is a third of its size, figures are a tenth
-const text = id => document.getElementById(id).textContent;
-async function begin() {{
-  const script = document.createElement("script");
-  script.textContent = await unpack(text("plotly"));
-  document.head.append(script);
-  const figures = JSON.parse(await unpack(text("figures")));
-  saved = figures.saved;
-  for (const [id, {{ data, layout }}] of Object.entries(figures.drawn))
-    await Plotly.newPlot(id, data, layout, buttons(id));
-  for (const [part, {{ main, bars }}] of Object.entries(figures.steps)) follow(part, main, bars);
-}}
-function follow(part, main, bars) {{
-  const choose = document.getElementById(part + "choose");
-  function show(step) {{
-    choose.value = step + 1; // as it is counted on the page
-    Plotly.react(part + "bars", bars[step].data, bars[step].layout);
-    document.getElementById(part + "bars").saved = bars[step].saved;
-    document.getElementById(part + "caption").textContent = bars[step].layout.meta.description;
-  }}
-  choose.addEventListener("input", () => show(Number(choose.value) - 1));
-  document.getElementById(part + main).on("plotly_click", event => show(event.points[0].y));
-}}
-begin();
+{script}
 </script>"""
+_SCRIPT = Path(__file__).with_name("html_page.js").read_text(encoding="utf-8")
 _HEADINGS = {
     ("target", "source"): "Target looks at source",
     ("source", "source"): "Source looks at source",
@@ -113,7 +76,8 @@ def page(*traces: Trace, notes: Mapping[str, Sequence[str]] | None = None) -> by
     """The page of one trace or several, UTF-8. Every map is of the last layer of its kind, the mean of its heads; steps
     are the rows of the cross-attention, or of the self-attention of a model that has no other.
 
-    A page of four models has under 1.5 MB. notes : model -> lines of plain text under its translation.
+    Light or dark as the reader's browser is. A page of four models has under 1.5 MB. notes : model -> lines of plain
+    text under its translation.
     """
     if not traces:
         raise ValueError("there must be at least one trace; got none")
@@ -125,16 +89,25 @@ def page(*traces: Trace, notes: Mapping[str, Sequence[str]] | None = None) -> by
     )
     saved = {f"{part.prefix}{name}": changes for part in parts for name, changes in part.saved.items()}
     listed = ",".join(f"{json.dumps(name)}:{_json(figure)}" for name, figure in drawn.items())
+    packed = f'{{"drawn":{{{listed}}},"steps":{{{steps}}},"saved":{json.dumps(saved)}}}'
     body = _BODY.format(
         parts="\n".join(head + part.markup for head, part in zip(heads, parts)),
-        unpack=plotlyjs.UNPACK,
-        vectors=plotlyjs.CELLS,
+        script="\n".join(
+            (
+                plotlyjs.UNPACK,
+                plotlyjs.SAVING,
+                f"const COLOURS = new Map(Object.entries({json.dumps(dark_for_light())}));",
+                _SCRIPT,
+            )
+        ),
         plotly=plotlyjs.packed(plotlyjs.source()),
-        figures=plotlyjs.packed(f'{{"drawn":{{{listed}}},"steps":{{{steps}}},"saved":{json.dumps(saved)}}}'),
+        figures=plotlyjs.packed(packed),
     )
-    colors = palette(False)
+    style = _STYLE.format(light=LIGHT, dark=DARK) + fonts.face(
+        body + json.dumps(json.loads(packed), ensure_ascii=False)
+    )
     title = f"Attention of {', '.join(trace.model for trace in traces)}"
-    return bundle.document(title, body, colors, 760, _STYLE.format(muted=colors.muted, grid=colors.grid))
+    return bundle.document(title, body, LIGHT, 760, style)
 
 
 def _part(trace: Trace, prefix: str) -> _Part:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from attnviz.figures.chart import Chart
 
-# Latin first, then Japanese: without a name a browser may take the Chinese shape of a character that both write.
+# First the font that pages bring for Japanese alone, then Latin, then Japanese: without a name a browser may take the
+# Chinese shape of a character that both write.
 _JAPANESE = '"Hiragino Sans", "Yu Gothic", Meiryo, "Noto Sans CJK JP", "Noto Sans JP", "IPAPGothic"'
-FONT = f'"Source Sans", "Source Sans 3", system-ui, -apple-system, "Segoe UI", "Noto Sans", {_JAPANESE}, sans-serif'
+_LATIN = '"Source Sans", "Source Sans 3", system-ui, -apple-system, "Segoe UI", "Noto Sans"'
+FONT = f'"attnviz Japanese", {_LATIN}, {_JAPANESE}, sans-serif'
 CLEAR = "rgba(0,0,0,0)"
 
 
@@ -83,6 +85,15 @@ class Line:
 
 def palette(dark: bool) -> Theme:
     return DARK if dark else LIGHT
+
+
+def dark_for_light() -> dict[str, str]:
+    """Each colour of the light theme -> the one that has its place in the dark theme."""
+    light, dark = (
+        [color for part in astuple(theme) for color in ((part,) if isinstance(part, str) else part)]
+        for theme in (LIGHT, DARK)
+    )
+    return dict(zip(light, dark, strict=True))
 
 
 def lines(names: Iterable[str], dark: bool = False) -> dict[str, Line]:

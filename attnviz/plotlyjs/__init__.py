@@ -17,12 +17,14 @@ UNPACK = """async function unpack(packed) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }"""
 MOST_RECTANGLES = 300_000  # of a saved picture; more stay an image, for most programs would not open the file
-# `await vectors(svg, chart)`: a saved picture whose cells are rectangles.
-CELLS = f"""const vectors = (() => {{
-const MOST_RECTANGLES = {MOST_RECTANGLES};
-{Path(__file__).with_name("cells.js").read_text(encoding="utf-8")}
-return vectors;
-}})();"""
+# `await pictureFile(…)`: a figure as an SVG whose cells are rectangles (`await vectors(svg, chart)`), or as a PNG.
+SAVING = "\n".join(
+    (
+        f"const {{ vectors, pictureFile }} = (() => {{ const MOST_RECTANGLES = {MOST_RECTANGLES};",
+        *(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("cells.js", "saved.js")),
+        "return { vectors, pictureFile }; })();",
+    )
+)
 _PART = """<div id="%(name)s" style="height: %(height)spx"></div>
 <script type="text/plain" id="%(name)s-plotly">%(script)s</script>
 <script>(() => {

@@ -25,13 +25,20 @@ function picture(chart) {
 
 async function save(chart, format) {
   const drawn = picture(chart), width = Math.max(chart._fullLayout.width, SAVED), { height } = drawn.layout;
-  const image = await window.Plotly.toImage(drawn, { format, width, height, scale: format === "png" ? 2 : 1 });
-  const written = await fetch(image), kind = { type: "image/svg+xml" };
-  const file = format === "svg" ? new Blob([await vectors(await written.text(), chart)], kind) : await written.blob();
-  const address = URL.createObjectURL(file);
+  const address = URL.createObjectURL(await pictureFile(drawn, chart, { format, width, height }, face));
   const link = Object.assign(document.createElement("a"), { href: address, download: `${meta(chart).name ?? "chart"}.${format}` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000); // a busy browser reads it late
+}
+
+// A saved picture has the fonts of the system alone. One that lacks Japanese has fetched a font for the page (server/index_page.py):
+// the picture takes it along.
+async function face(svg) {
+  const font = performance.getEntriesByType("resource").find(({ name }) => name.endsWith("/japanese.ttf"));
+  if (!font || !/[\u3000-\u9fff]/.test(svg)) return "";
+  const file = await (await fetch(font.name)).blob(), reader = new FileReader();
+  const address = await new Promise((resolve) => { reader.onload = () => resolve(reader.result); reader.readAsDataURL(file); });
+  return JAPANESE_FACE.replace("ADDRESS", address);
 }
 
 function add(group, text, label, act) {

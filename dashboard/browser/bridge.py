@@ -1,12 +1,14 @@
 """What must happen in the browser: see bridge.js, and the other scripts for one thing each. One component, no frame, no
 network."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
 
 from attnviz import plotlyjs
+from attnviz.export import fonts
 
 FILES = (
     "bridge.js",
@@ -19,7 +21,13 @@ FILES = (
 )  # one script: bridge.js calls what is in the others
 _component = st.components.v2.component(
     "attnviz_bridge",
-    js="\n".join([*(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in FILES), plotlyjs.CELLS]),
+    js="\n".join(
+        [
+            *(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in FILES),
+            f"const JAPANESE_FACE = {json.dumps(fonts.rule('ADDRESS', 'truetype'))};",
+            plotlyjs.SAVING,
+        ]
+    ),
     isolate_styles=False,
 )
 

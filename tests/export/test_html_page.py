@@ -7,9 +7,11 @@ import pytest
 import serving
 import synthetic
 import vectors
+from PIL import Image
 
 from attnviz import select, stats
 from attnviz.export import html_page
+from attnviz.figures.theme import DARK, LIGHT
 
 AXE = serving.ROOT / "tests" / "browser" / "vendor" / "axe.min.js"
 
@@ -48,11 +50,48 @@ def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path, chrome):
     with page.expect_download() as download:
         page.locator("#cross [data-title='Save as SVG']").dispatch_event("click")
     vectors.check(download.value.path(), select.select(TRACES[0]).weights)
+    check_dark(page)
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function("document.documentElement.scrollWidth <= 390")  # the charts follow
     page.add_script_tag(path=AXE)
     assert page.evaluate("async () => (await axe.run()).violations.map(({ id }) => id)") == []
     assert troubles == []
+
+
+def check_dark(page) -> None:
+    """Where the reader's browser is dark, the page is, with its charts, and what is saved of it; and light again."""
+    light, dark = rgb(LIGHT.page), rgb(DARK.page)
+    label = "() => getComputedStyle(document.querySelector('#part1-bars .xtick text')).fill"
+    background = "() => getComputedStyle(document.body).backgroundColor"
+    assert (page.evaluate(background), page.evaluate(label)) == (light, rgb(LIGHT.text))
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"({label})() === '{rgb(DARK.text)}'")
+    assert page.evaluate(background) == dark
+    assert page.locator("#part1-caption").inner_text().startswith("Step 2")  # the step stays
+    with page.expect_download() as download:
+        page.locator("#part1-bars [data-title='Save as PNG']").dispatch_event("click")
+    picture = Image.open(download.value.path()).convert("RGB")
+    assert (
+        f"rgb{picture.getpixel((0, 0))}" == dark
+        and picture.width >= 1440
+        and len(set(picture.get_flattened_data())) > 50
+    )
+    page.emulate_media(color_scheme="light")
+    page.wait_for_function(f"({label})() === '{rgb(LIGHT.text)}'")
+
+
+def rgb(color: str) -> str:
+    """As a browser writes it."""
+    return f"rgb{tuple(int(color[place : place + 2], 16) for place in (1, 3, 5))}"
+
+
+def test_japanese_letters_come_with_the_page():
+    plain, japanese = (
+        html_page.page(synthetic.trace("A dog", target)).decode() for target in ("Un chien", "犬は走る。")
+    )
+    style = re.compile(r'@font-face { font-family: "attnviz Japanese"; src: .*url\(data:font/woff;base64,')
+    assert style.search(japanese) and not style.search(plain)
+    assert len(japanese) < len(plain) + 10_000
 
 
 def test_long_sentences_of_four_models_are_under_a_megabyte_and_a_half():

@@ -89,6 +89,22 @@ def test_mechanisms_differ_in_colour_dash_and_marker_and_keep_theirs():
     assert "dot" not in {line.dash for line in several.values()}
 
 
+def test_a_dark_figure_is_a_light_one_with_each_colour_exchanged():
+    """So one page can be both: attnviz/export/html_page.js."""
+    colors, dog = theme.dark_for_light(), grids.dog()
+    assert len(colors) == 32  # no colour of the light theme stands for two of the dark one
+
+    def exchanged(value):
+        if isinstance(value, dict):
+            return {name: exchanged(part) for name, part in value.items()}
+        return [exchanged(part) for part in value] if isinstance(value, list) else colors.get(value, value)
+
+    for draw in (figures.heatmap, lambda grid, **look: figures.step_bars(grid, 1, **look)):
+        light, dark = (json.loads(draw(dog, dark=dark).to_json()) for dark in (False, True))
+        light["layout"]["meta"]["dark"] = True
+        assert exchanged(light) == dark
+
+
 def test_a_chart_carries_what_it_shows_in_words():
     bars = theme.build([dict(type="bar", y=[1, 2])], theme.layout(True, 100, (0, 0, 0, 0), None, "Two bars."))
     for chart in (bars, copy.deepcopy(bars), pickle.loads(pickle.dumps(bars))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import threading
 from collections.abc import Callable, Sequence
@@ -86,7 +87,16 @@ class Sheet:
         buffer = io.BytesIO()
         with _lock, matplotlib.rc_context(_settings(self.style)):
             self.figure.savefig(buffer, format=fmt, dpi=_DPI if fmt == "png" else POINT, metadata=dates[fmt])
-        return buffer.getvalue()
+        return _with_face(buffer.getvalue()) if fmt == "svg" else buffer.getvalue()
+
+
+def _with_face(svg: bytes) -> bytes:
+    """An SVG that brings the Japanese letters of its texts."""
+    face = fonts.face(html.unescape(svg.decode()))
+    if not face:
+        return svg
+    named = svg.replace(b"font-family: ", f"font-family: '{fonts.FAMILY}', ".encode())
+    return named.replace(b"<defs>", f'<defs>\n  <style type="text/css">{face}</style>'.encode(), 1)
 
 
 def sheet(lines: Sequence[str], style: Style, body: float, draw: Callable[[Figure], None]) -> Sheet:

@@ -1,0 +1,69 @@
+// The script of html_page.py: draws the figures that are packed in the page, follows the steps, saves pictures.
+const DARK = matchMedia("screen and (prefers-color-scheme: dark)"); // paper stays light
+const TEXTS = ["text", "ticktext", "hovertext", "customdata", "meta"]; // of a figure: no colours
+const text = (id) => document.getElementById(id).textContent;
+const steps = []; // what draws the bars of each part anew
+let headings;
+
+// A figure in the colours of the reader's theme: each colour of the light theme has one in the dark theme.
+function themed({ data, layout }) {
+  const turned = (value, name) => {
+    if (TEXTS.includes(name)) return value;
+    if (Array.isArray(value)) return value.map((inner) => turned(inner));
+    if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([inner, part]) => [inner, turned(part, inner)]));
+    return COLOURS.get(value) ?? value;
+  };
+  return DARK.matches ? { data: turned(data), layout: turned(layout) } : { data, layout };
+}
+
+function buttons(id) { // what is saved says what it is: heading.py
+  async function save(chart, format) {
+    const layout = { ...chart.layout, paper_bgcolor: getComputedStyle(document.body).backgroundColor };
+    for (const [part, value] of Object.entries(chart.heading ?? headings[id])) {
+      layout[part] = value && typeof value === "object" ? { ...layout[part], ...value } : value;
+    }
+    const size = { format, width: Math.max(chart._fullLayout.width, 720), height: layout.height };
+    const face = async () => document.querySelector("style").textContent.match(/@font-face \{[^}]*\}/)?.[0] ?? "";
+    const file = await pictureFile({ data: chart.data, layout }, chart, size, face), link = document.createElement("a");
+    Object.assign(link, { href: URL.createObjectURL(file), download: `${id}.${format}` }).click();
+  }
+  const shown = [["png", Plotly.Icons.camera], ["svg", Plotly.Icons.disk]].map(([format, icon]) =>
+    ({ name: `Save as ${format.toUpperCase()}`, icon, click: (chart) => save(chart, format) }));
+  return { displaylogo: false, displayModeBar: true, scrollZoom: false, showTips: false, responsive: true, modeBarButtons: [shown] };
+}
+
+async function begin() {
+  const script = document.createElement("script");
+  script.textContent = await unpack(text("plotly")); // packed it is a third of its size, figures are a tenth
+  document.head.append(script);
+  const figures = JSON.parse(await unpack(text("figures"))), drawn = Object.entries(figures.drawn);
+  headings = figures.saved;
+  for (const [id, figure] of drawn) {
+    const { data, layout } = themed(figure);
+    await Plotly.newPlot(id, data, layout, buttons(id));
+  }
+  for (const [part, { main, bars }] of Object.entries(figures.steps)) follow(part, main, bars);
+  DARK.addEventListener("change", () => {
+    for (const [id, figure] of drawn) redraw(id, figure);
+    for (const again of steps) again();
+  });
+}
+
+function redraw(id, figure) {
+  const { data, layout } = themed(figure);
+  Plotly.react(id, data, layout);
+}
+
+function follow(part, main, bars) {
+  const choose = document.getElementById(`${part}choose`);
+  function show(step) {
+    choose.value = step + 1; // as it is counted on the page
+    redraw(`${part}bars`, bars[step]);
+    document.getElementById(`${part}bars`).heading = bars[step].saved;
+    document.getElementById(`${part}caption`).textContent = bars[step].layout.meta.description;
+  }
+  steps.push(() => show(Number(choose.value) - 1));
+  choose.addEventListener("input", () => show(Number(choose.value) - 1));
+  document.getElementById(part + main).on("plotly_click", (event) => show(event.points[0].y));
+}
+begin();
