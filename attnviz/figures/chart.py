@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import math
+import re
 import tempfile
 import threading
 import uuid
@@ -18,6 +20,7 @@ import plotly.io as pio
 
 from attnviz import plotlyjs
 from attnviz.arguments import checked
+from attnviz.figures.labels import columns
 
 PATIENCE = 2.0  # seconds that a script is held up for a browser, at most
 _NOTEBOOK = "plotly_mimetype"  # what Plotly chooses in Jupyter
@@ -25,7 +28,7 @@ _NOTEBOOK = "plotly_mimetype"  # what Plotly chooses in Jupyter
 _TYPED = {np.dtype(f"<{kind}"): kind for kind in ("f4", "f8", "i1", "i2", "i4", "u1", "u2", "u4")}  # as in plotly.js
 _FONTS = ("font", "tickfont", "textfont")
 _LINE = 1.26  # height of a line of text, as a share of its size
-_LEAST = 9  # px of the smallest type
+_LEAST = 9  # px of the smallest type, of a figure that is not enlarged
 
 
 class Chart(go.Figure):
@@ -170,7 +173,8 @@ def _typed(value: Any) -> Any:
 def large(figure: Chart, factor: float, most: float | None = None) -> Chart:
     """The same figure with type and margins `factor` times as large, as a new figure.
 
-    most : px that the plot between the margins may be high; rows of a map then get less, and so do their names.
+    most : px that the plot between the margins may be high; rows of a map then get less, and so do their names, and
+        above it is no more room than the names of its columns take.
     ValueError unless factor is above 0.
     """
     if not factor > 0:
@@ -181,8 +185,10 @@ def large(figure: Chart, factor: float, most: float | None = None) -> Chart:
     inner = (figure.layout.height - before.t - before.b) * factor
     height = inner if most is None else min(inner, most)
     layout["margin"] = {side: round(before[side] * factor) for side in "lrtb"} | {"pad": 0}
+    if most is not None:
+        layout["margin"]["t"] = min(layout["margin"]["t"], _room_above(layout.get("xaxis", {})))
     layout["height"] = round(height + layout["margin"]["t"] + layout["margin"]["b"])
-    _fit_names(layout.get("yaxis", {}), height)
+    _fit_names(layout.get("yaxis", {}), height, _LEAST * max(factor, 1))
     said = dict(description=figure.description, dark=figure.dark, name=figure.name)
     large_chart = Chart(values["data"], layout, **said, _validate=False)
     for part in (large_chart, large_chart.layout, *large_chart.data):
@@ -202,10 +208,18 @@ def _scaled(value: Any, factor: float, font: bool = False) -> Any:
     return [_scaled(inner, factor) for inner in value] if isinstance(value, list) else value
 
 
-def _fit_names(axis: dict, height: float) -> None:
-    """Names of rows no larger than their rows; where that would be too small, only every second, third … name."""
+def _room_above(axis: dict) -> float:
+    """Px that names take which stand on end above a map, and at least two lines in its corner; any number below it."""
+    if axis.get("side") != "top" or not axis.get("ticktext"):
+        return math.inf
+    longest = max(columns(html.unescape(re.sub("</?[bi]>", "", name))) for name in axis["ticktext"])
+    return round(axis["tickfont"]["size"] * max(0.6 * longest + 1, 3))
+
+
+def _fit_names(axis: dict, height: float, least: float) -> None:
+    """Names of rows no larger than their rows; where that is below `least` px, only every second, third … name."""
     names = len(axis.get("ticktext") or ())
     if names and axis.get("tickfont"):
-        every = math.ceil(_LEAST * _LINE * names / height)
+        every = math.ceil(least * _LINE * names / height)
         axis["tickvals"], axis["ticktext"] = axis["tickvals"][::every], axis["ticktext"][::every]
-        axis["tickfont"]["size"] = max(_LEAST, min(axis["tickfont"]["size"], every * height / names / _LINE))
+        axis["tickfont"]["size"] = max(least, min(axis["tickfont"]["size"], every * height / names / _LINE))

@@ -31,7 +31,7 @@ from dashboard.session import caches, memory
 from dashboard.shell import forced_text, frame, widgets
 
 # How much larger type is in a presentation, and px that a plot may be high: all fits on a screen of 1920 by 1080.
-PRESENTED_MAP, PRESENTED_BARS = (1.35, 250), (1.25, 95)
+PRESENTED_MAP, PRESENTED_BARS = (1.35, 285), (1.25, 95)
 
 
 def show(fields: dict) -> None:

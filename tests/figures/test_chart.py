@@ -25,9 +25,8 @@ def test_a_plot_is_no_higher_than_asked_and_names_of_rows_fit():
     large = figures.large(small, 2, most=40)
     margin = large.layout.margin
     assert large.layout.height - margin.t - margin.b == 40
-    assert large.layout.yaxis.tickfont.size * len(large.layout.yaxis.ticktext) <= 40 or (
-        large.layout.yaxis.tickfont.size == 9
-    )
+    axis = large.layout.yaxis
+    assert list(axis.tickvals) == [0, 2] and 18 <= axis.tickfont.size <= 2 * 40 / 3  # px of two of three rows
 
 
 def test_where_names_of_rows_would_be_too_small_some_are_left_out():
@@ -48,3 +47,12 @@ def test_a_copy_and_a_larger_one_keep_the_name():
     chart.name = "heatmap Bahdanau"
     for other in (pickle.loads(pickle.dumps(chart)), figures.large(chart, 1.5)):
         assert (other.name, other.description, other.dark) == (chart.name, chart.description, chart.dark)
+
+
+def test_above_a_map_that_is_limited_is_only_the_room_of_its_names():
+    figure = figures.heatmap(grids.dog())
+    free, limited = figures.large(figure, 1.35), figures.large(figure, 1.35, most=200)
+    size, longest = limited.layout.xaxis.tickfont.size, max(len(token.text) for token in grids.dog().keys)
+    assert size * (0.6 * longest + 1) <= limited.layout.margin.t < free.layout.margin.t
+    bars = figures.step_bars(grids.dog(), 0)
+    assert figures.large(bars, 1.35, most=200).layout.margin.t == figures.large(bars, 1.35).layout.margin.t
