@@ -9,6 +9,7 @@ import os
 import sys
 from argparse import Namespace
 
+from attnviz.cli import corpus
 from attnviz.cli.commands import COMMANDS, PROGRAM, RESUMABLE, one_line, parser
 
 
@@ -53,7 +54,7 @@ def _give_up_output() -> None:
 
 def _how_to_resume(args: Namespace) -> str:
     if args.command == "corpus":
-        return "; the same command with --resume continues"
+        return corpus.how_to_resume(args)
     if args.command not in RESUMABLE:
         return ""
     without = " without --restart" if getattr(args, "restart", False) else ""

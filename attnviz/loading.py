@@ -32,11 +32,16 @@ def load(name: str, root: str | Path | None = None) -> Model:
 def load_checkpoint(name: str, root: Path | None = None) -> Trained:
     """The checkpoint `name` below `root`. Raises checkpoints.CheckpointError."""
     root = root or checkpoints.ROOT
+    return class_of(name, root).load(name, root)
+
+
+def class_of(name: str, root: Path) -> type[Trained]:
+    """The class that loads the checkpoint `name` below `root`. Raises checkpoints.CheckpointError."""
     if os.path.isfile(Path(name) / "config.json") and name not in checkpoints.names(root):
         raise checkpoints.CheckpointError(
             f"no checkpoint {name!r:.80}, but a folder; a model for the transformers library is {HUGGING_FACE}{name}"
         )
-    return model_class(checkpoints.read_config(name, root).mechanism).load(name, root)
+    return model_class(checkpoints.read_config(name, root).mechanism)
 
 
 def model_class(mechanism: str) -> type[Trained]:

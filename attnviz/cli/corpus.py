@@ -52,7 +52,7 @@ def run(args: Namespace) -> None:
         keep=tuple(args.keep),
         root=str(arguments.root_folder(args)) if args.root else None,
     )
-    skipped = 0
+    reported = 0
     with tqdm(unit="sentence", disable=None) as bar:
         for progress in corpus.run(config, Path(args.out), args.workers, args.resume, args.ray):
             if bar.total is None:
@@ -60,8 +60,21 @@ def run(args: Namespace) -> None:
                 bar.initial = progress.done
             bar.update(progress.done - bar.n)
             for model, number, reason in progress.errors:
-                skipped += 1
-                if skipped <= SHOWN:
+                reported += 1
+                if reported <= SHOWN:
                     tqdm.write(f"{model}: line {number} is skipped: {reason}", file=sys.stderr)
-    more = f"; {skipped} skipped, see the column `error` of sentences.parquet" if skipped else ""
-    print(f"{progress.total} sentences in {args.out}{more}")
+    skipped = corpus.skipped(Path(args.out))  # in earlier parts of the run too
+    more = (
+        f"; {skipped:,} of {progress.total:,} skipped, see the column `error` of sentences.parquet" if skipped else ""
+    )
+    sentences = _counted(progress.total // len(config.models), "sentence")
+    print(f"{sentences} through {_counted(len(config.models), 'model')} in {args.out}{more}")
+
+
+def _counted(count: int, unit: str) -> str:
+    return f"{count:,} {unit}" if count == 1 else f"{count:,} {unit}s"
+
+
+def how_to_resume(args: Namespace) -> str:
+    """What to say after Ctrl-C: nothing where nothing has begun."""
+    return "; the same command with --resume continues" if (Path(args.out) / "manifest.json").is_file() else ""

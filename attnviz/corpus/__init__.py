@@ -1,6 +1,6 @@
 """A file of sentences through models: statistics of every sentence in a folder of Parquet files."""
 
-from attnviz.corpus.run import Progress, run
+from attnviz.corpus.run import Progress, run, skipped
 from attnviz.corpus.config import KEEP, CorpusConfig
 
-__all__ = ["KEEP", "Progress", "CorpusConfig", "run"]
+__all__ = ["KEEP", "Progress", "CorpusConfig", "run", "skipped"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from attnviz import arguments
 from attnviz.arguments import Checked
 from attnviz.models.tracing import batches
+from attnviz.models.translator import check_beam
 
 KEEP = ("statistics", "weights")
 SHARD = 512  # sentences that are computed and written together, whatever the number of workers
@@ -35,5 +36,6 @@ class CorpusConfig(Checked):
             raise ValueError(f"models must be different names, at least one; got {', '.join(self.models) or 'none'}")
         if not self.keep or not set(self.keep) <= set(KEEP):
             raise ValueError(f"keep must be some of {', '.join(KEEP)}; got {', '.join(self.keep) or 'nothing'}")
+        check_beam(self.beam)
         batches.check_size(self.batch_size)
         batches.check_size(self.shard)

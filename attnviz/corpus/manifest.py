@@ -10,7 +10,8 @@ import attnviz
 from attnviz.storage import atomic
 from attnviz.corpus.config import CorpusConfig
 from attnviz.models import checkpoints
-from attnviz.models.names import ModelName, is_hugging_face
+from attnviz.models.checkpoint_files import CheckpointError, read_json
+from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
 
 FILE = "manifest.json"
 FORMAT = 2  # 2: sentences.parquet has the column aer
@@ -31,8 +32,9 @@ def of(config: CorpusConfig, records: int) -> dict:
 
 
 def _model(name: str, root: Path) -> dict:
-    if is_hugging_face(name):  # of the transformers library: its files are not ours to know
-        return {}
+    if is_hugging_face(name):  # the files of a folder; nothing of a model on the hub
+        files = HuggingFaceName(without_prefix(name)).files(root)
+        return {"files_sha256": {path.name: _sha256(path) for path in files}}
     return {
         "weights_sha256": checkpoints.fingerprint(name, root),
         "tokenizer_sha256": checkpoints.fingerprint_tokenizer(ModelName.parse(name).pair, root),
@@ -40,10 +42,11 @@ def _model(name: str, root: Path) -> dict:
 
 
 def begin(folder: Path, made: dict, resume: bool) -> None:
-    """Write the manifest into an empty or new folder; to resume, compare it with the one there. Raises ValueError."""
+    """Write the manifest into an empty or new folder, or one where a run has computed nothing. To resume, compare it
+    with the one there. Raises ValueError."""
     path = folder / FILE
     if not resume:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and not _is_free(folder):
             raise ValueError(f"{folder} is not empty; give a new folder, or --resume to continue the run in it")
         write(folder, made | {"complete": False})
         return
@@ -56,6 +59,17 @@ def begin(folder: Path, made: dict, resume: bool) -> None:
         raise ValueError(f"{path} is damaged; begin again in a new folder") from None
     if apart:
         raise ValueError(f"{folder} holds a run with other {', '.join(apart)}; begin again in a new folder")
+
+
+def _is_free(folder: Path) -> bool:
+    """Is a folder empty, but for the manifest of a run that stopped before it had computed anything?"""
+    if not folder.is_dir() or any(path.name != FILE for path in folder.iterdir()):
+        return False
+    try:
+        there = read_json(folder / FILE) if (folder / FILE).exists() else {"complete": False}
+    except CheckpointError:
+        return False
+    return there.get("complete") is False
 
 
 def write(folder: Path, made: dict) -> None:

@@ -15,13 +15,16 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from attnviz import arguments
+from attnviz import arguments, loading
 from attnviz.arguments import checked
 from attnviz.storage import atomic
 from attnviz.corpus import manifest
 from attnviz.data.records import count, read
 from attnviz.corpus.config import CorpusConfig
 from attnviz.corpus.shards import SENTENCES_SCHEMA, STATISTICS_SCHEMA, Done, Shard, Worker, part
+from attnviz.models import checkpoints
+from attnviz.models.classifier import Classifier
+from attnviz.models.names import is_hugging_face
 
 Backend = Callable[[Worker, Iterable[Shard]], Iterator[Done]]
 
@@ -50,6 +53,7 @@ def run(
     Raises ValueError for impossible settings, or another run in the folder; OSError for files.
     """
     path, folder = Path(config.input), arguments.path("folder", folder)
+    _check_models(config)
     records = count(path)
     made = manifest.of(config, records)
     manifest.begin(folder, made, resume)
@@ -65,6 +69,20 @@ def run(
         yield Progress(done, total, tuple((model, number, reason) for number, reason in result.errors))
     _join(config, folder, records)
     manifest.write(folder, made | {"complete": True})
+
+
+def skipped(folder: Path) -> int:
+    """The rows of a finished run's sentences.parquet that have an error in place of a result."""
+    file = parquet.ParquetFile(folder / "sentences.parquet")
+    return sum(len(batch) - batch.column("error").null_count for batch in file.iter_batches(columns=["error"]))
+
+
+def _check_models(config: CorpusConfig) -> None:
+    """Before anything is written: are the trained models there, and do they take the settings? Raises ValueError."""
+    root = Path(config.root) if config.root else checkpoints.ROOT
+    for name in config.models:
+        if not is_hugging_face(name) and loading.class_of(name, root) is Classifier and config.beam != 1:
+            raise ValueError(f"beam must be 1 for {name}, which chooses a label and writes no text; got {config.beam}")
 
 
 def _backend(workers: int, ray: str | None) -> Backend:

@@ -83,6 +83,13 @@ def read(path: str | Path) -> tuple[LinkedPair, ...]:
 
 
 @checked
+def pair(source: str, target: str, links: str) -> LinkedPair:
+    """The pair of three lines in the format of README.md. ValueError for anything else."""
+    (source, sources), (target, targets) = _words(source), _words(target)
+    return LinkedPair(source, target, sources, targets, *_links(links))
+
+
+@checked
 def parse(text: str, name: str = "the text") -> tuple[LinkedPair, ...]:
     """The pairs of a text in the format of README.md. name : of the text, for errors."""
     pairs = []
@@ -93,8 +100,7 @@ def parse(text: str, name: str = "the text") -> tuple[LinkedPair, ...]:
                 f"got {len(lines)}"
             )
         try:
-            (source, sources), (target, targets) = map(_words, lines[:2])
-            pairs.append(LinkedPair(source, target, sources, targets, *_links(lines[2])))
+            pairs.append(pair(*lines))
         except ValueError as error:
             raise ValueError(f"{name}, line {number}: {error}") from None
     if not pairs:

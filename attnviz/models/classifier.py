@@ -42,10 +42,10 @@ class Classifier(Trained):
         cross map                the pooling: how much of each token is in the vector that decides
         encoder maps             each layer's self-attention
 
-        Raises TextError for an empty or too long text, ValueError for an unknown label.
+        Raises TextError for an empty or too long text, and for an unknown label.
         """
         if target not in (None, *self.labels):
-            raise ValueError(f"target must be one of {', '.join(self.labels)}; got {target!r:.80}")
+            raise TextError(f"target must be one of {', '.join(self.labels)}; got {target!r:.80}")
         source = self.read(text)
         with torch.inference_mode():
             verdict = self.model(torch.tensor([source.ids]))

@@ -128,10 +128,45 @@ def test_refusals(settings, whole, tmp_path):
         ({"models": ("a", "a")}, "models must be different names, at least one; got a, a"),
         ({"keep": ("maps",)}, "keep must be some of statistics, weights; got maps"),
         ({"batch_size": 0}, "batch_size must be an integer of at least 1; got 0"),
+        ({"beam": 0}, "beam must be from 1 to 20; got 0"),
     ):
         with pytest.raises(ValueError) as error:
             corpus.CorpusConfig(**{"models": MODELS, "input": settings.input} | values)
         assert str(error.value) == message
+
+
+def test_a_model_that_cannot_run_is_refused_before_anything_is_written(settings, tmp_path):
+    for values, message in (
+        ({"models": ("en-fr/nosuch",)}, "no checkpoint 'en-fr/nosuch'; available: en-de/bahdanau, "),
+        ({"models": ("sst2/self-attention",), "beam": 3}, "beam must be 1 for sst2/self-attention, which chooses a "),
+    ):
+        with pytest.raises(ValueError) as error:
+            list(corpus.run(corpus.CorpusConfig(input=settings.input, **values), tmp_path / "out"))
+        assert str(error.value).startswith(message) and not (tmp_path / "out").exists()
+
+
+def test_a_run_that_stopped_before_its_first_shard_can_begin_anew(settings, whole, tmp_path):
+    folder = tmp_path / "begun"
+    next(corpus.run(settings, folder))
+    assert files(folder).keys() == {"manifest.json"}
+    list(corpus.run(settings, folder))
+    same_files(folder, whole)
+    lone = tmp_path / "lone"
+    lone.mkdir()
+    for content in ('{"complete": true}', "{}", "["):  # of another program, perhaps
+        (lone / "manifest.json").write_text(content)
+        with pytest.raises(ValueError, match="is not empty"):
+            list(corpus.run(settings, lone))
+        assert (lone / "manifest.json").read_text() == content
+
+
+def test_a_wrong_label_is_skipped_alone(root, tmp_path):
+    (tmp_path / "in.tsv").write_text("a good film\tpositive\na bad film\tblue\na dull film\n")
+    config = corpus.CorpusConfig(("sst2/self-attention",), str(tmp_path / "in.tsv"))
+    *_, last = corpus.run(config, tmp_path / "out")
+    assert last.errors == (("sst2/self-attention", 2, "target must be one of negative, positive; got 'blue'"),)
+    rows = parquet.read_table(tmp_path / "out" / "sentences.parquet").to_pandas()
+    assert rows["forced"].tolist() == [True, None, False]
 
 
 def test_the_command(settings, whole, tmp_path, capsys):
@@ -140,8 +175,11 @@ def test_the_command(settings, whole, tmp_path, capsys):
     printed = capsys.readouterr()
     total = 2 * len(WITH_BAD)
     assert printed.out == (
-        f"{total} sentences in {tmp_path / 'out'}; 4 skipped, see the column `error` of sentences.parquet\n"
+        f"{len(WITH_BAD)} sentences through 2 models in {tmp_path / 'out'}; "
+        f"4 of {total} skipped, see the column `error` of sentences.parquet\n"
     )
+    assert main(["corpus", *options, "--out", str(tmp_path / "out"), "--resume"]) == 0
+    assert capsys.readouterr().out == printed.out
     assert "en-fr/transformer: line 6 is skipped: the text is empty; type a sentence" in printed.err
     assert main(["corpus", *options, "--out", str(tmp_path / "out")]) == 2
     assert "is not empty; give a new folder, or --resume" in capsys.readouterr().err
@@ -150,18 +188,8 @@ def test_the_command(settings, whole, tmp_path, capsys):
 def test_interrupted_by_the_keyboard_it_can_be_resumed(root, tmp_path):
     lines = write_lines(tmp_path / "in.txt", SENTENCES * 200)
     folder = tmp_path / "out"
-    command = [
-        sys.executable,
-        "-m",
-        "attnviz",
-        "corpus",
-        "--model",
-        MODELS[0],
-        "--input",
-        str(lines),
-        "--root",
-        str(root),
-    ]
+    options = ["--model", MODELS[0], "--input", str(lines), "--root", str(root)]
+    command = [sys.executable, "-m", "attnviz", "corpus", *options]
     running = subprocess.Popen(
         [*command, "--out", str(folder), "--workers", "2"],
         stderr=subprocess.PIPE,
@@ -203,7 +231,7 @@ def test_the_alignment_error_rate_where_links_are_given(root, tmp_path):
     for name in models:
         mine, model = rows[rows["model"] == name].reset_index(drop=True), Translator.load(name, root)
         assert mine["source"].tolist()[:3] == ["The black dog.", "The dog runs.", "A cat sleeps."]
-        assert mine["error"][3] == "links, line 1: the target has words 0 to 2; got word 9 among the links"
+        assert mine["error"][3] == "the target has words 0 to 2; got word 9 among the links"
         assert pd.isna(mine["aer"][1]) and pd.isna(mine["aer"][3])
         for place, pair in zip((0, 2), pairs, strict=True):
             rates = alignment.measure([model.trace(pair.source, pair.target)], [pair])

@@ -50,6 +50,25 @@ def test_kinds_of_files(tmp_path, name, write, wanted, packed):
     assert count(path) == len(wanted)
 
 
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("in.tsv", "A dog.\t\n7\tA dog.\t \n"),
+        ("in.jsonl", '{"source": "A dog.", "target": ""}\n{"source": "A dog.", "target": " ", "id": 7}\n'),
+    ],
+)
+def test_an_empty_target_is_none(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    assert list(read(tmp_path / name)) == [Record(1, "1", "A dog."), Record(2, "7", "A dog.")]
+
+
+def test_a_linked_sentence_may_begin_with_the_sign_of_a_comment(tmp_path):
+    row = {"source": "#1 runs|.", "target": "Le no 1 court|.", "links": "0-1 1-3 2-4"}
+    (tmp_path / "in.jsonl").write_text(json.dumps(row))
+    (record,) = read(tmp_path / "in.jsonl")
+    assert record.source == "#1 runs." and record.linked.sure == {(0, 1), (1, 3), (2, 4)}
+
+
 def test_tsv_with_fewer_columns(tmp_path):
     path = tmp_path / "in.tsv"
     path.write_text("one\ntwo\tdeux\n")

@@ -132,9 +132,13 @@ def _tsv(number: int, text: str) -> Record:
     fields = text.split("\t")
     if len(fields) > 3:
         raise ValueError(f"it must have 1 to 3 columns (id, source, target); got {len(fields)}")
-    if len(fields) == 3:
-        return Record(number, *fields)
-    return Record(number, str(number), *fields)
+    identity = fields.pop(0) if len(fields) == 3 else str(number)
+    return Record(number, identity, fields[0], _given(fields[1]) if len(fields) > 1 else None)
+
+
+def _given(target: str | None) -> str | None:
+    """A target, or None for an empty one: the sentence is then translated."""
+    return target if target and target.strip() else None
 
 
 def _json(number: int, text: str) -> Record:
@@ -158,16 +162,16 @@ def _record(number: int, values: dict) -> Record:
         if any("\ud800" <= character <= "\udfff" for character in text):  # JSON can say so, and nothing can write it
             raise ValueError(f"{field} must have whole characters; got half of one in {text!r:.60}")
     if values.get("links") is None:
-        return Record(number, name, source, target)
+        return Record(number, name, source, _given(target))
     pair = _linked(source, target, values["links"])
     return Record(number, name, pair.source, pair.target, pair)
 
 
 def _linked(source: str, target: str | None, links) -> LinkedPair:
     """As in a file of gold links (attnviz/gold/README.md): words stand between spaces and bars."""
-    if not isinstance(links, str) or target is None or "\n" in source + target + links:
+    if not isinstance(links, str) or target is None:
         raise ValueError(f"links must be a string, such as 0-0 1-2?, beside a target; got {links!r:.60}")
-    return gold.parse(f"{source}\n{target}\n{links}", "links")[0]
+    return gold.pair(source, target, links)
 
 
 def _parquet(path: Path) -> Iterator[Record | Unreadable]:
