@@ -1,5 +1,6 @@
 """One server and one Chromium for all browser tests; a page of its own for each."""
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +9,6 @@ import pytest
 import serving
 from playwright.sync_api import Locator, Page
 
-SCREEN = {"width": 1366, "height": 900}
 READY = """n => {
   const charts = [...document.querySelectorAll('.plot')]
     .filter((chart) => !chart.hidden && chart._fullLayout && chart.meta?.name);
@@ -107,15 +107,27 @@ def address():
 @pytest.fixture
 def visit(chrome):
     """A visitor whose browser knows nothing of the others: visit(address, **options of the browser)."""
-    return lambda address, **options: _look(chrome.new_page(viewport=SCREEN, **options), address)
+    return lambda address, **options: _listen(chrome.new_page(viewport=serving.SCREEN, **options), address)[0]
 
 
-def _look(page: Page, address: str) -> Dashboard:
+def _listen(page: Page, address: str) -> tuple[Dashboard, Callable[[], None]]:
+    """A dashboard that writes errors down -> it, and what makes it stop."""
     dashboard = Dashboard(page, address)
-    page.on("console", lambda message: dashboard.errors.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: dashboard.errors.append(str(error)))
-    page.on("request", lambda request: dashboard.errors.append(request.url) if _leaves(request.url) else None)
-    return dashboard
+    found = dashboard.errors
+    ears = {
+        "console": lambda message: found.append(message.text) if message.type == "error" else None,
+        "pageerror": lambda error: found.append(str(error)),
+        "request": lambda request: found.append(request.url) if _leaves(request.url) else None,
+    }
+    for event, hear in ears.items():
+        page.on(event, hear)
+
+    def stop() -> None:
+        page.evaluate("0")  # what the page has said so far arrives before the answer
+        for event, hear in ears.items():
+            page.remove_listener(event, hear)
+
+    return dashboard, stop
 
 
 @pytest.fixture(scope="session")
@@ -135,16 +147,17 @@ def _leaves(url: str) -> bool:
 
 
 @pytest.fixture(scope="session")
-def look(visitor):
+def look(tab):
     """with look(address) as dashboard: a fresh page; whatever is done there, the console must be free of errors and
     nothing may leave the machine."""
 
     @contextmanager
     def opened(address: str):
-        dashboard = _look(visitor(address).new_page(), address)
-        yield dashboard
-        dashboard.page.close()
-        assert dashboard.errors == []
+        with tab(address) as page:
+            dashboard, stop = _listen(page, address)
+            yield dashboard
+            stop()
+            assert dashboard.errors == []
 
     return opened
 

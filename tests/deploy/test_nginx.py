@@ -75,6 +75,12 @@ def site(tmp_path_factory):
             process.wait(20)
 
 
+@pytest.fixture
+def page(site, tab):
+    with tab(site.address) as page:
+        yield page
+
+
 def test_the_configuration_as_it_ships_is_valid(tmp_path):
     """But for the names of its servers, which only compose knows."""
     (tmp_path / "nginx.conf").write_text((DEPLOY / "nginx.conf").read_text())
@@ -110,12 +116,11 @@ def test_the_page_refuses_other_names_behind_nginx_too(site):
     assert error.value.code == 403
 
 
-def test_a_public_site_takes_no_files_and_offers_neither_folders_nor_names_of_the_hub(site, chrome):
+def test_a_public_site_takes_no_files_and_offers_neither_folders_nor_names_of_the_hub(site, page):
     request = urllib.request.Request(site.address + "/_stcore/upload_file/a/b", b"x", method="PUT")
     with pytest.raises(urllib.error.HTTPError) as error:
         urllib.request.urlopen(request, timeout=20)
     assert (error.value.code, error.value.read()) == (403, b"Refused: this server takes no files.\n")
-    page = chrome.new_page()
     page.goto(f"{site.address}/heads?model=A+Hugging+Face+model&own=%2F")
     page.locator(".st-key-chart-overview .main-svg").first.wait_for(timeout=60_000)
     page.locator(".st-key-model [role=combobox], .st-key-model input").first.click()
@@ -127,12 +132,10 @@ def test_a_public_site_takes_no_files_and_offers_neither_folders_nor_names_of_th
     offered = page.locator(".st-key-from [role=radio], .st-key-from button").all_inner_texts()
     assert [words for words in offered if words.strip()] == ["Sentences of this project", "Pasted"]
     assert "passwd" not in page.locator("body").inner_text()
-    page.close()
 
 
-def test_a_lost_server_s_visitor_comes_back_to_the_same_view(site, chrome):
+def test_a_lost_server_s_visitor_comes_back_to_the_same_view(site, page):
     """The last test: it kills a server."""
-    page = chrome.new_page()
     page.goto(site.address + VIEW)
     page.locator(".said").first.wait_for(timeout=60_000)
     before, said = page.url, page.locator(".said").first.inner_text()
@@ -145,4 +148,3 @@ def test_a_lost_server_s_visitor_comes_back_to_the_same_view(site, chrome):
     assert page.locator(".said").first.inner_text() == said
     assert page.locator(".st-key-text input").input_value() == "A dog runs in the snow."
     assert page.url == before
-    page.close()

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+SCREEN = {"width": 1366, "height": 900}  # of most tests
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -75,8 +76,8 @@ def _wait(address: str, process: subprocess.Popen, seconds: float = 60) -> None:
 
 
 @contextlib.contextmanager
-def browser() -> Iterator:
-    """A headless Chromium (playwright's Browser)."""
+def browser(scripts: str = "") -> Iterator:
+    """A headless Chromium (playwright's Browser). scripts : options of V8, which runs them."""
     from playwright.sync_api import sync_playwright
 
     arguments = [
@@ -87,7 +88,7 @@ def browser() -> Iterator:
         "--process-per-site",
         # Playwright listens to errors, and V8 then reads a script again for each that it throws: .1 to .2 s for
         # Plotly's, which a person's browser does not spend.
-        "--js-flags=--no-enable-lazy-source-positions",
+        f"--js-flags=--no-enable-lazy-source-positions {scripts}",
     ]
     with sync_playwright() as playwright:
         chrome = playwright.chromium.launch(executable_path=chromium(), args=arguments)

@@ -43,11 +43,17 @@ def held(server):
     os.kill(models(pid), signal.SIGCONT)
 
 
-def arrived(browser, address: str):
-    page = browser.new_page()
-    page.goto(address, timeout=WAIT)
-    expect(page.locator(".said").first).to_be_visible(timeout=WAIT)
-    return page
+@pytest.fixture
+def page(server, tab):
+    with tab(server[0]) as page:
+        yield page
+
+
+@pytest.fixture
+def other(server, tab):
+    """A second person's."""
+    with tab(server[0]) as page:
+        yield page
 
 
 def write(page, text: str) -> None:
@@ -55,9 +61,11 @@ def write(page, text: str) -> None:
     page.locator(".st-key-text input").press("Enter")
 
 
-def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server, held, visitor):
-    stop, go = held
-    one, two = (arrived(visitor(server[0]), server[0]) for _ in range(2))
+def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server, held, page, other):
+    (stop, go), one, two = held, page, other
+    for arriving in (one, two):
+        arriving.goto(server[0], timeout=WAIT)
+        expect(arriving.locator(".said").first).to_be_visible(timeout=WAIT)
     stop()
     write(one, "The black dog sleeps.")
     expect(one.locator(".st-key-notice")).to_contain_text("You are next.", timeout=WAIT)
@@ -77,12 +85,10 @@ def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server
             timeout=WAIT,
         )
         page.wait_for_function(GAP, arg=16, timeout=WAIT)  # no empty row is left where the line stood
-        page.close()
 
 
-def test_many_sentences_can_be_stopped_and_continued(server, held, visitor):
+def test_many_sentences_can_be_stopped_and_continued(server, held, page):
     stop, go = held
-    page = visitor(server[0]).new_page()
     page.goto(f"{server[0]}/many?show=Bahdanau&from=Pasted", timeout=WAIT)
     lines = page.locator(".st-key-lines textarea")
     expect(lines).to_be_visible(timeout=WAIT)
@@ -100,7 +106,6 @@ def test_many_sentences_can_be_stopped_and_continued(server, held, visitor):
     page.get_by_role("button", name=f"Continue: {400 - done} of 400 are left").click()
     expect(page.get_by_text("Bahdanau: 25 of 400 sentences")).to_be_visible(timeout=WAIT)
     expect(stopped).to_have_count(0)
-    page.close()
 
 
 @pytest.mark.parametrize(
@@ -111,9 +116,8 @@ def test_many_sentences_can_be_stopped_and_continued(server, held, visitor):
     ],
     ids=["attention", "word"],
 )
-def test_a_change_is_stopped_while_it_is_decoded(server, gate, chrome, asked, left, hint, done):
+def test_a_change_is_stopped_while_it_is_decoded(server, gate, page, asked, left, hint, done):
     """The panels below it are there then, and the same change can be asked for again."""
-    page = chrome.new_page(viewport={"width": 1366, "height": 900})
     gate.touch()
     page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+runs.&{asked}", timeout=WAIT)
     page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click(timeout=WAIT)
@@ -124,4 +128,3 @@ def test_a_change_is_stopped_while_it_is_decoded(server, gate, chrome, asked, le
     gate.unlink()
     page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+runs.&{asked}", timeout=WAIT)
     expect(page.get_by_text(done, exact=True)).to_be_visible(timeout=WAIT)
-    page.close()
