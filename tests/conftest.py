@@ -16,6 +16,8 @@ settings.load_profile("attnviz")
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch: the models are small, and the test processes share the cores
 os.environ["TORCHDYNAMO_DISABLE"] = "1"  # torch.compile takes seconds, more than it saves here
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # else a thread of Ray asks around until the end of the process
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a server that a test starts finds the project compiled, as elsewhere
+sys.dont_write_bytecode = False  # nor do the test processes compile each other's modules and tests again
 os.environ.pop("ATTNVIZ_DATA", None)  # no data but what a test gives
 
 

@@ -102,8 +102,8 @@ def test_an_error_quotes_little(run):
 
 
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "> /dev/full"])
-def test_output_that_is_closed_or_full(closed):
-    command = f"{sys.executable} -m attnviz models {closed}"
+def test_output_that_is_closed_or_full(closed, root):
+    command = f"{sys.executable} -m attnviz models --root {root} {closed}"
     found = subprocess.run(["bash", "-c", command], cwd=ROOT, stderr=subprocess.PIPE, text=True, timeout=100)
     assert found.returncode in (0, 2, 141)
     assert "Traceback" not in found.stderr and "Exception ignored" not in found.stderr
