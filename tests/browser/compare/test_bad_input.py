@@ -58,24 +58,24 @@ def test_a_picture_of_whatever_is_typed(dashboard, model):
 
 
 def test_a_message_and_the_last_good_picture(dashboard):
-    dashboard.open()
+    dashboard.open("/?show=Bahdanau", charts=3)
     for text, message in MESSAGES.values():
         before = dashboard.heatmaps()
         dashboard.type(text)
         dashboard.page.get_by_text(message).wait_for()
-        dashboard.drawn()
+        dashboard.drawn(3)
         healthy(dashboard)
         assert dashboard.sentence.input_value() == text
         assert dashboard.heatmaps() == before, message
         dashboard.type(GOOD)
         dashboard.page.wait_for_function("!document.querySelector('.st-key-notice [role=alert]')")
         dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un chien')")
-        dashboard.drawn()
+        dashboard.drawn(3)
         assert dashboard.notice == ""
 
 
 def test_the_count_follows_the_typing(dashboard):
-    dashboard.open()
+    dashboard.open("/?show=Bahdanau", charts=3)
     count = dashboard.page.locator(".count")
     assert count.inner_text() == "9 words · 48 of at most 500 characters (and 200 pieces)"
     dashboard.sentence.fill("A dog")

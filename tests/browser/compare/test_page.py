@@ -41,10 +41,10 @@ def test_enter_redraws_and_the_link_reopens_the_view(dashboard, visit):
 
 
 def test_an_example_is_one_click_away(dashboard):
-    dashboard.open()
+    dashboard.open("/?show=Bahdanau", charts=3)
     dashboard.page.get_by_role("button", name="Two boys play with a yellow ball.").click()
     dashboard.page.wait_for_function("document.querySelector('.said').innerText.includes('garçons')")
-    dashboard.drawn()
+    dashboard.drawn(3)
     assert dashboard.sentence.input_value() == "Two boys play with a yellow ball."
     assert parse_qs(urlparse(dashboard.page.url).query)["text"] == ["Two boys play with a yellow ball."]
 
@@ -98,7 +98,7 @@ def outlined(dashboard) -> list[int]:
 
 
 def test_a_click_on_a_heatmap_row_goes_to_that_step(dashboard):
-    dashboard.open()
+    dashboard.open("/?show=Bahdanau", charts=3)
     chart = dashboard.page.locator(".plot").first
     chart.scroll_into_view_if_needed()
     for row in (4, 1, 1):

@@ -34,24 +34,24 @@ def query(dashboard) -> dict:
 
 
 def test_the_pair_is_a_control_and_part_of_the_link(page):
-    page.open()
+    page.open("/?show=Bahdanau", charts=3)
     assert page.page.locator(".said span").first.get_attribute("lang") == "fr" and "pair" not in query(page)
     page.choose("pair", "English → German")
     page.page.wait_for_selector(".said span[lang=de]")
-    page.drawn()
+    page.drawn(3)
     assert page.sentence.input_value() == TASKS["en-de"].examples[0]
     assert page.page.get_by_text("German text").count() == 1
     page.type("A dog has caught a ball.")
     page.page.wait_for_function("location.search.includes('caught')")
-    page.drawn()
+    page.drawn(3)
     before = page.heatmaps()
     assert query(page)["pair"] == ["English → German"]
     page.page.reload()
-    page.drawn()
+    page.drawn(3)
     assert page.heatmaps() == before and page.sentence.input_value() == "A dog has caught a ball."
     page.choose("pair", "English → French")
     page.page.wait_for_selector(".said span[lang=fr]")
-    page.drawn()
+    page.drawn(3)
     assert page.sentence.input_value() == "A dog has caught a ball." and "pair" not in query(page)
 
 
@@ -66,14 +66,14 @@ def test_japanese_reads_properly(page):
 
 
 def test_the_made_task_says_what_it_is(page):
-    page.open()
+    page.open("/?show=Bahdanau", charts=3)
     page.choose("pair", "Reverse the sequence")
     page.page.get_by_text("Toy task: reverse the letters").wait_for()
-    page.drawn()
+    page.drawn(3)
     assert page.sentence.input_value() == "a b c d e f"
     page.page.get_by_role("button", name="m o t o r", exact=True).click()
     page.page.wait_for_function("location.search.includes('m+o+t+o+r')")
-    page.drawn()
+    page.drawn(3)
     assert page.heatmaps()[0]["keys"] == ["m", "o", "t", "o", "r", "<i>&lt;eos&gt;</i>"]
 
 
