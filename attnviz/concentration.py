@@ -16,6 +16,8 @@ STATISTICS = (
     "expected_position",
 )
 
+TINY = np.finfo(np.float64).tiny  # less than any weight but 0
+
 
 def measure(weights, visible, threshold):
     """weights (..., Q, K), visible (Q, K) -> {statistic: (..., Q)}, floats.
@@ -27,15 +29,16 @@ def measure(weights, visible, threshold):
     sums = weights.sum(-1, keepdims=True, dtype=np.float64)
     a = weights / sums
     n, size = visible.sum(-1), weights.shape[-1]
-    entropy = -(a * np.log(np.where(a > 0, a, 1))).sum(-1) + 0.0  # + 0.0: no "-0.0"
+    entropy = -(a * np.log(np.maximum(a, TINY))).sum(-1) + 0.0  # 0 log 0 = 0; + 0.0: no "-0.0"
     positions = np.arange(size)
     blank = np.isnan(a[..., 0])
     with np.errstate(divide="ignore", invalid="ignore"):
         normalised = np.where(n > 1, entropy / np.log(n), np.nan)
         # sum_i (2i - n - 1) a_(i) / n, ascending; masked zeros come first and shift the ranks by size - n
-        ranked = np.sort(weights, -1) @ (positions + 1.0) / sums[..., 0]
+        ascending = np.sort(weights, -1)
+        ranked = ascending @ (positions + 1.0) / sums[..., 0]
         gini = (2 * ranked - 2 * (size - n) - n - 1) / n
-    largest, count, first = weights.max(-1).astype(np.float64), above.sum(-1), weights.argmax(-1)
+    largest, count, first = ascending[..., -1].astype(np.float64), above.sum(-1), weights.argmax(-1)
     values = (
         entropy,
         entropy / np.log(2),

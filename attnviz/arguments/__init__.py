@@ -107,7 +107,7 @@ def _fits(text: str) -> bool:
 
 
 def _is(value: Any, hint: Any) -> bool:
-    if hint is Any:
+    if hint is Any or (type(value) is hint and _is_enough(hint)):  # often, and ten times as fast
         return True
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
@@ -119,6 +119,12 @@ def _is(value: Any, hint: Any) -> bool:
     if issubclass(origin, Mapping):
         return isinstance(value, Mapping) and all(_is(entry, inner[1]) for entry in value.values())
     return _is_list(value, origin, inner) if origin in _LISTS else isinstance(value, origin)
+
+
+@functools.cache
+def _is_enough(kind: type) -> bool:
+    """Is every value of exactly this type a right one? Not of those of which `_is_of` checks more than the type."""
+    return not issubclass(kind, int | tuple) and kind.__name__ != "ndarray"
 
 
 def _is_list(value: Any, origin: Any, inner: tuple) -> bool:

@@ -121,23 +121,24 @@ class SubwordTokenizer:
         """Pieces of a text with character offsets into it as typed, and <eos>."""
         divided, places = self._divide(text)
         encoding = self.backend.encode(divided)
-        tokens, following = [], [start for start, _ in encoding.offsets[1:]] + [len(divided)]
-        for number, span, word, limit in zip(encoding.ids, encoding.offsets, encoding.word_ids, following):
-            start, end = self._surface(divided, *span, limit, self.backend.id_to_token(number))
+        ids, offsets, blank = encoding.ids, encoding.offsets, self.backend.token_to_id(SPACE)
+        tokens, following = [], [start for start, _ in offsets[1:]] + [len(divided)]
+        for number, span, word, limit in zip(ids, offsets, encoding.word_ids, following):
+            start, end = self._surface(divided, *span, limit, number == blank)
             start, end = places[start], places[end]
             tokens.append(Token(text[start:end], start, end, word=word, unknown=number == UNK))
         tokens.append(Token("<eos>", len(text), len(text), special=True))
-        return Tokens((*encoding.ids, EOS), tuple(tokens))
+        return Tokens((*ids, EOS), tuple(tokens))
 
     @staticmethod
-    def _surface(text: str, start: int, end: int, limit: int, piece: str) -> tuple[int, int]:
+    def _surface(text: str, start: int, end: int, limit: int, blank: bool) -> tuple[int, int]:
         """The characters a piece shows: nothing blank before its word, and none at all for a space that nobody typed;
-        accents that were typed apart from their letter, up to the next piece at `limit`."""
+        accents that were typed apart from their letter, up to the next piece at `limit`. blank : it is a space."""
         while start < end - 1 and (text[start].isspace() or not text[start].isprintable()):
             start += 1
         while start < end < limit and unicodedata.combining(text[end]):
             end += 1
-        if piece == SPACE and not text[start:end].isspace() and text[start:end] != SPACE:  # which people may type
+        if blank and not text[start:end].isspace() and text[start:end] != SPACE:  # which people may type
             return start, start
         return start, end
 

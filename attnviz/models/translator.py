@@ -74,7 +74,7 @@ class Translator(Trained):
         source, wanted = torch.tensor([self.read(text).ids]), torch.tensor([self.read(target, "target").ids])
         inputs = torch.cat([wanted.new_tensor([[BOS]]), wanted[:, :-1]], dim=1)
         log_probs = torch.log_softmax(self.model(source, inputs)[0][0], dim=-1)  # (T, V)
-        return probabilities.total(log_probs, wanted[0])
+        return probabilities.total(log_probs, wanted[0].tolist())
 
     def _unroll(self, jobs: Sequence[Job], beam: int) -> Unrolled:
         """Decode a batch of texts; either all of them are forced or none."""
@@ -114,7 +114,7 @@ class Translator(Trained):
         log_probs = torch.log_softmax(unrolled.logits[0], dim=-1)  # (T, V)
         return Measured(
             **self._outline(job, translation, target),
-            log_probs=probabilities.of_tokens(log_probs, unrolled.tokens[0]),
+            log_probs=probabilities.of_tokens(log_probs, unrolled.tokens[0].tolist()),
             start=START,
             maps=statistics[0],
             values=statistics[1],
@@ -124,13 +124,13 @@ class Translator(Trained):
     def _trace(self, job: Job, unrolled: Unrolled, translation: str, target: tuple[Token, ...]) -> Trace:
         log_probs = torch.log_softmax(unrolled.logits[0], dim=-1)  # (T, V)
         maps = [
-            AttentionMap(kind, layer, weights[0].numpy())
+            AttentionMap(kind, layer, weights.numpy()[0])
             for kind in KINDS
             for layer, weights in enumerate(getattr(unrolled, kind))
         ]
         return Trace(
             **self._outline(job, translation, target),
-            log_probs=probabilities.of_tokens(log_probs, unrolled.tokens[0]),
+            log_probs=probabilities.of_tokens(log_probs, unrolled.tokens[0].tolist()),
             alternatives=probabilities.alternatives(log_probs, self.tokenizer.piece),
             maps=tuple(maps),
         )

@@ -59,8 +59,7 @@ class Unrolled:
 
 def lengths(tokens: Tensor) -> list[int]:
     """tokens (B, T) -> the length of each row up to and including its first <eos>; T without one."""
-    ends = tokens == EOS
-    return torch.where(ends.any(1), ends.int().argmax(1) + 1, tokens.shape[1]).tolist()
+    return [row.index(EOS) + 1 if EOS in row else len(row) for row in tokens.tolist()]
 
 
 Choose = Callable[[int, Tensor], Tensor]  # step, logits (B, V) -> tokens (B,)
@@ -140,8 +139,7 @@ def forced(model: nn.Module, source: Tensor, target: Tensor, mask: Tensor | None
     """
     target = target[:, : max(lengths(target))]
     memory = model.encode(source, mask)
-    starts = target.new_full((len(target), 1), BOS)
-    logits, cross, decoder = model.force(memory, torch.cat([starts, target[:, :-1]], dim=1))
+    logits, cross, decoder = model.force(memory, F.pad(target[:, :-1], (1, 0), value=BOS))
     return Unrolled(target, logits, list(cross), list(memory.maps), list(decoder))
 
 

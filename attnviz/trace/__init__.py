@@ -1,6 +1,7 @@
 """Trace: what one model attended to in one text, with its tokens and its attention maps. No torch here."""
 
-from attnviz.trace.attention_map import KINDS, SIDES, AttentionMap
+from attnviz.trace.attention_map import AttentionMap
+from attnviz.trace.axes import KINDS, SIDES
 from attnviz.trace.token import BOS, Alternative, Token
 from attnviz.trace.trace import Trace
 

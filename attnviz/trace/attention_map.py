@@ -1,4 +1,4 @@
-"""AttentionMap: the attention weights of one layer. KINDS: where attention may lie in a model."""
+"""AttentionMap: the attention weights of one layer."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,7 @@ import numpy as np
 
 from attnviz.arguments import shown
 from attnviz.trace import checks
-
-KINDS = ("cross", "encoder", "decoder")
-SIDES = {  # kind -> what the rows are, what the columns are
-    "cross": ("target", "source"),
-    "encoder": ("source", "source"),
-    "decoder": ("target", "input"),
-}
+from attnviz.trace.axes import KINDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +29,10 @@ class AttentionMap:
             raise ValueError(f"layer must be below {2**31:,}; got a number of {len(str(self.layer))} digits")
         name = f"weights of {self.name}"
         try:
-            if np.iscomplexobj(self.weights):
+            given = np.asarray(self.weights)
+            if given.dtype.kind == "c":
                 raise ValueError("they are complex")
-            weights = np.array(self.weights, dtype=np.float32, order="C")
+            weights = np.array(given, dtype=np.float32, order="C")
         except (TypeError, ValueError, OverflowError):
             raise ValueError(f"{name} must be numbers with axes [heads, queries, keys]") from None
         if weights.ndim != 3 or not weights.size:

@@ -1,20 +1,23 @@
 """Checks of a Trace and its maps. Each raises ValueError; the message says what was wanted and what came."""
 
 from collections.abc import Iterable
+from types import NoneType
 
 import numpy as np
 
 from attnviz import arguments
+from attnviz.trace import axes
 
+INDEX, PIECE = (int, NoneType), (str, NoneType)  # tuples: `int | None` is built anew each time, and slower
 TOLERANCE = 1e-4  # how far from 1 the sum of a row, or a probability, may be
 
 
 def rows(weights, name: str) -> None:
     """weights (H, Q, K): finite, at least 0, each row sums to 1."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
-        sums = weights @ np.ones(weights.shape[-1], dtype=weights.dtype)
-    if weights.min() >= 0 and np.abs(sums - 1).max() <= TOLERANCE / 2:  # nearly always, and three times as fast
-        return
+    if weights.min() >= 0 and weights.max() <= 1 + TOLERANCE:  # false of NaN, and no sum of these is too large
+        sums = weights.sum(-1)
+        if sums.min() >= 1 - TOLERANCE / 2 and sums.max() <= 1 + TOLERANCE / 2:  # nearly always
+            return
     if not np.isfinite(weights).all() or weights.min() < 0:
         head, query, key = np.argwhere(~(weights >= 0) | np.isinf(weights))[0]
         raise ValueError(
@@ -31,6 +34,9 @@ def rows(weights, name: str) -> None:
 
 
 def numbers(name: str, values) -> tuple[float, ...]:
+    """The values as floats."""
+    if isinstance(values, tuple) and all(type(value) is float for value in values):  # nearly always
+        return values
     arguments.check(name, values, Iterable[float])
     return tuple(map(float, values))
 
@@ -42,17 +48,18 @@ def strings(trace) -> None:
             raise ValueError(f"{name} must be text; got {arguments.shown(getattr(trace, name))}")
     for name in ("source", "target"):
         for i, token in enumerate(getattr(trace, name)):
-            if (
-                not isinstance(token.text, str)
-                or not isinstance(token.word, int | None)
-                or not isinstance(token.pieces, int)
-                or not isinstance(token.piece, str | None)
+            if not (
+                isinstance(token.text, str)
+                and isinstance(token.word, INDEX)
+                and isinstance(token.pieces, int)
+                and isinstance(token.piece, PIECE)
             ):
                 raise ValueError(
                     f"{name} token {i} must have a text, the index of its word or none, a count of pieces, and a piece "
                     f"or none; got {token!r:.120}"
                 )
-            marks(f"{name} token {i}", special=token.special, unknown=token.unknown)
+            if not (isinstance(token.special, bool) and isinstance(token.unknown, bool)):
+                marks(f"{name} token {i}", special=token.special, unknown=token.unknown)
     marks("the trace", forced=trace.forced, complete=trace.complete)
     if not isinstance(trace.start.text, str) or not all(
         isinstance(choice.text, str) for step in trace.alternatives for choice in step
@@ -101,6 +108,8 @@ def steps(trace) -> None:
 
 def maps(trace) -> None:
     """No map comes twice, each has the shape that the tokens give it, and hidden keys have weight 0."""
+    kinds = dict.fromkeys(attention.kind for attention in trace.maps)
+    sides = {kind: axes.tokens(kind, trace.source, trace.target, trace.start) for kind in kinds}
     seen = set()
     for attention in trace.maps:
         if (attention.kind, attention.layer) in seen:
@@ -108,15 +117,27 @@ def maps(trace) -> None:
         seen.add((attention.kind, attention.layer))
         if attention.kind == "cross" and not trace.target:
             raise ValueError(f"{attention.name} must have target tokens for its rows; got none")
-        wanted = (len(trace.queries(attention)), len(trace.keys(attention)))
-        if attention.weights.shape[1:] != wanted:
+        queries, keys = map(len, sides[attention.kind])
+        if attention.weights.shape[1:] != (queries, keys):
             raise ValueError(
-                f"weights of {attention.name} must have {wanted[0]} queries and {wanted[1]} keys, as the tokens do; "
+                f"weights of {attention.name} must have {queries} queries and {keys} keys, as the tokens do; "
                 f"got shape {attention.weights.shape}"
             )
-        if attention.kind == "decoder" and (hidden := attention.weights * ~trace.visible(attention)).any():
-            head, query, key = np.argwhere(hidden)[0]
-            raise ValueError(
-                f"weights of {attention.name} must be 0 on tokens not yet {'produced' if trace.target else 'read'}; "
-                f"got {hidden[head, query, key]} in head {head}, query {query}, key {key}"
-            )
+    causal = [attention for attention in trace.maps if attention.kind == "decoder"]
+    if causal:
+        queries, keys = sides["decoder"]
+        words = trace.level == "words" and bool(trace.target)
+        hidden, done = ~axes.visible("decoder", queries, len(keys), words), "produced" if trace.target else "read"
+        for attention in causal:
+            future(attention, hidden, done)
+
+
+def future(attention, hidden: np.ndarray, done: str) -> None:
+    """Hidden keys have weight 0. hidden (Q, K), bool. done : what they are not yet."""
+    weights = attention.weights * hidden
+    if weights.any():
+        head, query, key = np.argwhere(weights)[0]
+        raise ValueError(
+            f"weights of {attention.name} must be 0 on tokens not yet {done}; "
+            f"got {weights[head, query, key]} in head {head}, query {query}, key {key}"
+        )

@@ -35,4 +35,5 @@ class Alternative:
     probability: float
 
     def __post_init__(self):
-        object.__setattr__(self, "probability", float(self.probability))
+        if type(self.probability) is not float:
+            object.__setattr__(self, "probability", float(self.probability))

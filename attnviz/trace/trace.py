@@ -24,8 +24,8 @@ import numpy as np
 from attnviz import arguments
 from attnviz.arguments import checked, shown
 from attnviz.storage import json_text
-from attnviz.trace import checks, notebook
-from attnviz.trace.attention_map import SIDES, AttentionMap
+from attnviz.trace import axes, checks, notebook
+from attnviz.trace.attention_map import AttentionMap
 from attnviz.trace.token import BOS, Alternative, Token
 
 LEVELS = ("pieces", "words")
@@ -85,17 +85,17 @@ class Trace:
     @checked
     def queries(self, attention: AttentionMap) -> tuple[Token, ...]:
         """The tokens of the rows of a map of this trace."""
-        return self.source if attention.kind == "encoder" or not self.target else self.target
+        return axes.tokens(attention.kind, self.source, self.target, self.start)[0]
 
     @checked
     def keys(self, attention: AttentionMap) -> tuple[Token, ...]:
         """The tokens of the columns of a map of this trace."""
-        return (self.start, *self.target[:-1]) if attention.kind == "decoder" and self.target else self.source
+        return axes.tokens(attention.kind, self.source, self.target, self.start)[1]
 
     @checked
     def sides(self, attention: AttentionMap) -> tuple[str, str]:
         """What the rows and the columns of a map are, one word each: target, source or input."""
-        return SIDES[attention.kind] if self.target or attention.kind == "encoder" else ("input", "input")
+        return axes.SIDES[attention.kind] if self.target or attention.kind == "encoder" else ("input", "input")
 
     @checked
     def visible(self, attention: AttentionMap) -> np.ndarray:
@@ -104,12 +104,8 @@ class Trace:
         In a decoder map row t sees keys 0 to t. A target word of several pieces also sees key t + 1, which is the word
         itself, because its later pieces see its earlier ones.
         """
-        queries, columns = self.queries(attention), len(self.keys(attention))
-        if attention.kind != "decoder":
-            return np.ones((len(queries), columns), dtype=bool)
-        shifted = self.level == "words" and bool(self.target)
-        last = np.array([t + (shifted and token.pieces > 1) for t, token in enumerate(queries)])
-        return np.arange(columns) <= last[:, None]
+        queries, keys = axes.tokens(attention.kind, self.source, self.target, self.start)
+        return axes.visible(attention.kind, queries, len(keys), words=self.level == "words" and bool(self.target))
 
     @checked
     def map(self, kind: str = "cross", layer: int = -1) -> AttentionMap:

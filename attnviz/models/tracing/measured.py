@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnviz.concentration import STATISTICS, measure
-from attnviz.trace import BOS, Token, Trace
+from attnviz.trace import BOS, Token, Trace, axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ class Measured:
         columns = {name: [] for name in ("kind", "layer", "head", "step", "token", "argmax_token")}
         argmax, first = self.values[NAMES.index("argmax")].astype(np.int64), 0
         for kind, layer, heads, steps in self.maps:
-            queries, keys = _sides(kind, self.source, self.target, self.start)
+            queries, keys = axes.tokens(kind, self.source, self.target, self.start)
             rows = heads * steps
             columns["kind"].append(np.full(rows, kind, dtype=object))
             columns["layer"].append(np.full(rows, layer))
@@ -94,24 +94,18 @@ def of_batch(maps: dict[str, Sequence[np.ndarray]], texts: Sequence[tuple]) -> l
         and of the target of each sentence.
     """
     sentences = [([], []) for _ in texts]
-    for kind, layers in maps.items():
-        sides = [_sides(kind, source, target, BOS) for source, target in texts]
+    for kind, layers in ((kind, layers) for kind, layers in maps.items() if layers):
+        sides = [axes.tokens(kind, source, target, BOS) for source, target in texts]
+        visible = _visible(kind, sides, layers[0].shape)
+        special = _padded([[token.special for token in keys] for _, keys in sides], layers[0].shape[-1])
         for layer, weights in enumerate(layers):
-            special = _padded([[token.special for token in keys] for _, keys in sides], weights.shape[-1])
-            values = _measure(weights, _visible(kind, sides, weights.shape), special)
+            values = _measure(weights, visible, special)
             for i, (queries, _) in enumerate(sides):
                 shapes, parts = sentences[i]
                 shapes.append((kind, layer, weights.shape[1], len(queries)))
                 parts.append(values[:, i, :, : len(queries)].reshape(len(NAMES), -1))
     empty = np.empty((len(NAMES), 0))
     return [(tuple(shapes), np.concatenate([empty, *parts], axis=1)) for shapes, parts in sentences]
-
-
-def _sides(kind: str, source: Sequence, target: Sequence, start: Token) -> tuple[Sequence[Token], Sequence[Token]]:
-    """The tokens of queries and keys, as in `Trace`."""
-    if kind == "encoder" or not target:
-        return source, source
-    return (target, (start, *target[:-1])) if kind == "decoder" else (target, source)
 
 
 def _visible(kind: str, sides: Sequence[tuple], shape: tuple[int, ...]) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import torch
 from torch import Tensor
 
 from attnviz.trace import Alternative
@@ -11,18 +10,14 @@ CHOICES = 5  # the most probable tokens that a trace keeps of each step
 
 
 def of_tokens(log_probs: Tensor, ids: Sequence[int]) -> tuple[float, ...]:
-    """log_probs (T, V) -> the T natural log-probabilities of `ids`."""
-    return tuple(_chosen(log_probs, ids).tolist())
+    """log_probs (T, V) -> the T natural log-probabilities of `ids`. Rounding may not make one greater than 0."""
+    values = log_probs.numpy()
+    return tuple(min(values.item(step, number), 0.0) for step, number in enumerate(ids))
 
 
 def total(log_probs: Tensor, ids: Sequence[int]) -> float:
     """log_probs (T, V) -> the natural log-probability of the whole sequence `ids`."""
-    return float(_chosen(log_probs, ids).double().sum())
-
-
-def _chosen(log_probs: Tensor, ids: Sequence[int]) -> Tensor:
-    """(T, V) -> (T); rounding may not make one greater than 0."""
-    return log_probs.gather(1, torch.as_tensor(ids).unsqueeze(1)).squeeze(1).clamp(max=0)
+    return sum(of_tokens(log_probs, ids))
 
 
 def alternatives(
