@@ -13,7 +13,10 @@ if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
 from dashboard.choices import settings  # noqa: E402
 from dashboard.server import warm_up  # noqa: E402
 
-settings.check()
+try:
+    settings.check()
+except ValueError as error:
+    raise SystemExit(f"attnviz does not start: {error}") from None
 warm_up.start_models()  # first of all: it takes longest
 
 from dashboard.server import index_page, security  # noqa: E402

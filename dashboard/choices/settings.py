@@ -1,11 +1,13 @@
 """The numbers that whoever runs the server may set, by its environment. No Streamlit here."""
 
 import os
+import re
 from typing import NamedTuple
 
 from dashboard.choices import allowed
 
 LARGEST = 100_000
+_NAME = re.compile(r"\[[0-9a-f:.]+\]|[a-z0-9_.-]+")
 
 
 class Setting(NamedTuple):
@@ -16,6 +18,7 @@ class Setting(NamedTuple):
 
 
 SENTENCES, UPLOAD = "ATTNVIZ_SENTENCES", "ATTNVIZ_UPLOAD_MB"
+HOSTS, ANY, CHECKPOINTS = "ATTNVIZ_HOSTS", "*", "ATTNVIZ_CHECKPOINTS"
 CACHE, VISITOR, MEMORY = "ATTNVIZ_CACHE_MB", "ATTNVIZ_VISITOR_MB", "ATTNVIZ_MEMORY_MB"
 SETTINGS = {
     SENTENCES: Setting(2000, 500),  # of a run on the page of many sentences
@@ -41,8 +44,25 @@ def bytes_of(name: str) -> int:
     return of(name) * 2**20
 
 
+def hosts() -> list[str]:
+    """The names of this server that visitors type, in lower case, or ANY. Raises ValueError for what is no name."""
+    given = (name.strip().rstrip(".") for name in os.environ.get(HOSTS, "").lower().split(","))
+    names = [name for name in given if name]
+    for name in names:
+        if name != ANY and not _NAME.fullmatch(name):
+            raise ValueError(
+                f"{HOSTS} must list names such as attention.example.org, without https:// and without a port; "
+                f"got {name!r:.80}"
+            )
+    return names
+
+
 def check() -> None:
     """Raises ValueError for a setting that is none, so that a server with one does not start."""
     allowed.allowed()
+    hosts()
     for name in SETTINGS:
         of(name)
+    folder = os.environ.get(CHECKPOINTS)
+    if folder and not os.path.isdir(folder):
+        raise ValueError(f"{CHECKPOINTS} must be a folder; there is no folder {folder!r:.200}")

@@ -55,7 +55,7 @@ def of_text(text: str) -> Given:
     """Pasted sentences: a line each, or sentence, tab, translation."""
     if not text.strip():
         raise Waiting("There are no sentences yet. Paste some, one a line.")
-    content = "\n".join(line for line in text.splitlines() if line.strip()).encode("utf-8", "replace")
+    content = "\n".join(text.splitlines()).encode("utf-8", "replace")
     return gathered("the pasted sentences", records.unpack(content, "pasted.tsv", len(content)))
 
 
@@ -84,7 +84,8 @@ def _checked(name: str, read) -> Given:
     except (ValueError, OSError) as error:
         if isinstance(error, SceneError):
             raise
-        raise SceneError(f"This file cannot be read: {error}.") from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise SceneError(f"This file cannot be read: {reason}.") from None
 
 
 def gathered(name: str, given: Iterable[Record | Unreadable]) -> Given:

@@ -179,7 +179,7 @@ def _warnings(corpus: Corpus) -> list[str]:
     unread += list(zip(failed["number"].tolist(), failed["error"].tolist()))
     if unread:
         some = "; ".join(f"line {number}, {reason[:120]}" for number, reason in sorted(unread)[:SHOWN_PROBLEMS])
-        more = " …" if len(unread) > SHOWN_PROBLEMS else ""
+        end = "; …" if len(unread) > SHOWN_PROBLEMS else "."
         count = "One line" if len(unread) == 1 else f"{len(unread):,} lines"
-        words.append(f"{count} of {given.name} cannot be read: {some}{more}.")
+        words.append(f"{count} of {given.name} cannot be read: {some}{end}")
     return words

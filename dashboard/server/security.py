@@ -9,7 +9,6 @@ never given an `Origin`.
 """
 
 import logging
-import os
 import re
 from collections.abc import Iterable
 
@@ -17,12 +16,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard.choices import allowed
+from dashboard.choices import allowed, settings
 from dashboard.server import index_page
 
-SETTING = "ATTNVIZ_HOSTS"
+SETTING, ANY = settings.HOSTS, settings.ANY
 LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
-ANY = "*"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 UPLOAD = "/_stcore/upload_file"  # Streamlit's address for files
 QUOTED = 80  # characters of a name that are repeated in a refusal
@@ -75,8 +73,7 @@ def headers() -> dict[str, str]:
 
 def own_names() -> frozenset[str]:
     """The names that requests may be for, in lower case: those of this machine, and the operator's."""
-    given = os.environ.get(SETTING, "").lower().split(",")
-    return LOCAL | {name.strip().rstrip(".") for name in given if name.strip()}
+    return LOCAL.union(settings.hosts())
 
 
 class Guard:
