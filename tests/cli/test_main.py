@@ -87,6 +87,7 @@ def test_a_damaged_checkpoint(tmp_path, capsys):
     ("command", "message"),
     [
         (["models"], "models: interrupted"),
+        (["corpus", *MODEL, "--input", "in.txt", "--out", "nowhere"], "corpus: interrupted"),  # there is none to resume
         (
             ["train", "--pair", "en-fr", "--mechanism", "bahdanau"],
             "train: interrupted; the same command continues from the last save",
