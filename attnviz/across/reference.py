@@ -17,7 +17,7 @@ from attnviz.storage import json_text, regular_files
 
 FILE = "sentences.json"  # beside the weights
 LARGEST = 2**20  # bytes of a file
-STATISTICS = ("normalised_entropy", "entropy_nats", "max_weight", "effective_entropy", "gini", "special_mass")
+COMPARED = ("normalised_entropy", "entropy_nats", "max_weight", "effective_entropy", "gini", "special_mass")
 QUANTILES = 51  # at equal steps from 0 to 1
 MODELS = ("trained", "untrained", "shuffled")
 SHOWN = "shown"  # beside the kinds: cross-attention of the last layer, mean of its heads, as `select` gives it
@@ -102,7 +102,7 @@ def _rounded(levels: Levels, digits: int) -> dict:
 def _levels(content, count: int) -> Levels:
     kinds = {kind: _object(statistics) for kind, statistics in _object(content).items() if kind in KINDS}
     return {
-        kind: {name: _numbers(values, count) for name, values in statistics.items() if name in STATISTICS}
+        kind: {name: _numbers(values, count) for name, values in statistics.items() if name in COMPARED}
         for kind, statistics in kinds.items()
     }
 

@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--input",
         required=True,
         metavar="FILE",
-        help="one sentence a line; or .tsv (source; source and target; id, source and target), .jsonl or .parquet "
+        help="one sentence per line; or .tsv (source; source and target; id, source and target), .jsonl or .parquet "
         "(with id, source, target, links). Any of them gzipped, as .gz. A target is forced, not translated. Links "
         "between words, as in attnviz/gold, give an alignment error rate",
     )

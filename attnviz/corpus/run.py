@@ -152,7 +152,7 @@ def _processes(worker: Worker, shards: Iterable[Shard], workers: int) -> Iterato
             yield from (future.result() for future in finished)
     except BrokenProcessPool:
         raise RuntimeError(
-            "a worker died, perhaps for want of memory; what is done is kept: --resume goes on"
+            "a worker died, perhaps because memory ran out; what is done is kept, and --resume continues"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)

@@ -44,7 +44,7 @@ def preserved_together(subjects: Sequence[Subject], changes: Sequence[Change] = 
     """
     for name, given in (("subjects", subjects), ("changes", changes)):
         if not len(given):
-            raise ValueError(f"{name} must hold at least one; got none")
+            raise ValueError(f"{name} must not be empty")
     if len({len(subject.source) for subject in subjects}) > 1:
         raise ValueError("the sources must have one length; group the subjects by it")
     stacked = Stacked(tuple((change, len(subjects)) for change in changes))

@@ -193,8 +193,8 @@ def _kind(model: Translator | Classifier) -> type[Subject]:
 def _subject(model, source: Sequence[int], produced: tuple[int, ...], trace: Trace) -> Subject:
     """TextError where the model says nothing; ValueError where it does not attend."""
     if not trace.translation.strip():
-        raise TextError(f"{model.name} says nothing of this text that could be explained; give it a target")
+        raise TextError(f"{model.name} produces no text here, so there is nothing to explain; give it a target")
     cross = [attention.weights for attention in trace.maps if attention.kind == "cross"]
     if not cross:
-        raise ValueError(f"model must attend; {model.name} has no attention to judge")
+        raise ValueError(f"model must have attention; {model.name} has none to test")
     return _kind(model)(model, tuple(source), produced, trace, np.concatenate(cross).mean(0, dtype=np.float64))

@@ -54,9 +54,7 @@ def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0
 def _check(model: Trained, trace: Trace, step: int, layer: int, head: int) -> int:
     """The number of the layer. ValueError as of `step`."""
     if not isinstance(model, Trained) or not replay.attends(model.model):
-        raise ValueError(
-            f"model must be one of this project that attends; {model.name} does not, so no step can be opened"
-        )
+        raise ValueError(f"model must be of this project and have attention; no step of {model.name} can be opened")
     if trace.level != "pieces":
         raise ValueError("trace must be at the level of pieces, as a model makes it; got one of words")
     if not 0 <= step < len(trace.target):

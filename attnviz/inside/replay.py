@@ -54,7 +54,7 @@ def target_ids(model: Trained, trace: Trace) -> list[int]:
         for ids in (said, _pieces(model.tokenizer, trace)):
             if _spelt(model.tokenizer.spell(ids)[1], trace):
                 return ids
-    raise ValueError(f"trace must be of a model with this vocabulary; {trace.translation!r:.80} is not spelt so by it")
+    raise ValueError(f"trace must be of a model with this vocabulary; it divides {trace.translation!r:.80} otherwise")
 
 
 def _spelt(tokens: tuple[Token, ...], trace: Trace) -> bool:

@@ -76,7 +76,7 @@ def own_text(model: Translator, text: str) -> str:
     """The model's greedy translation. TextError where it is empty."""
     trace = model.trace(text)
     if not trace.translation.strip():
-        raise TextError(f"{model.name} says nothing of this text that could be forced; give it a target")
+        raise TextError(f"{model.name} produces no text here, so there is nothing to force; give it a target")
     return trace.translation
 
 

@@ -45,7 +45,7 @@ def check(network: nn.Module, scope: Scope) -> None:
     """ValueError if the network has no attention, or not that layer or head."""
     count = layers(network)
     if not count:
-        raise ValueError("model must attend; one with a fixed context has no attention to change")
+        raise ValueError("model must have attention; a fixed context has none to change")
     for name, number, most in (("layer", scope.layer, count), ("head", scope.head, heads(network))):
         if number is not None and not 0 <= number < most:
             raise ValueError(f"{name} must be None or from 0 to {most - 1}; got {number}")

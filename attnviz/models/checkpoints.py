@@ -66,7 +66,7 @@ def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
     weights = {key: value.float() for key, value in load_tensors(Path(root) / name / "model.safetensors").items()}
     if not all(weight.isfinite().all() for weight in weights.values()):
         raise CheckpointError(
-            f"{short(Path(root) / name / 'model.safetensors')} is damaged (weights that are no numbers); restore it"
+            f"{short(Path(root) / name / 'model.safetensors')} is damaged (some weights are not numbers); restore it"
         )
     _fill(name, model, weights)
     return model.eval().requires_grad_(False), config.to_dict()

@@ -81,7 +81,7 @@ def named(model: nn.Module, counts: Mapping[str, Sequence[int]]) -> list[Project
         or any(_width(model.get_submodule(projection.path)) % projection.heads for projection in projections)
     ):
         raise ValueError(
-            "heads of its family cannot be switched off: it is not known here where in its layers they end"
+            "heads of its family cannot be switched off: attnviz does not know where in its layers they end"
         )
     return projections
 

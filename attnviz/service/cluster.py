@@ -62,7 +62,7 @@ class Replica:
     def check_health(self) -> None:
         """Ray Serve asks now and then: it raises, and the replica is replaced, when a matrix product is wrong."""
         if not torch.equal(torch.ones(2, 2) @ torch.ones(2, 2), torch.full((2, 2), 2.0)):
-            raise RuntimeError("the processor of this replica computes wrongly")
+            raise RuntimeError("the processor of this replica computes wrong numbers")
 
 
 class Cluster:

@@ -18,4 +18,4 @@ def parse(text: str | bytes):
     except ValueError:  # Python converts no longer number, which would take long
         raise ValueError(f"it has a number of more than {sys.get_int_max_str_digits():,} digits") from None
     except RecursionError:
-        raise ValueError("its lists or objects lie too deep in each other") from None
+        raise ValueError("its lists or objects are nested too deeply") from None

@@ -14,7 +14,7 @@ import torch
 
 from attnviz import across, loading, select, stats
 from attnviz.across import reference
-from attnviz.across.reference import MODELS, QUANTILES, SHOWN, STATISTICS, Reference
+from attnviz.across.reference import MODELS, QUANTILES, SHOWN, COMPARED, Reference
 from attnviz.models import checkpoints
 from attnviz.models.model import TextError
 from attnviz.models.tracing.measured import Measured
@@ -107,7 +107,7 @@ def _values(measured: Measured) -> Values:
     values = {kind: across.sentence(columns, kind) for kind in dict.fromkeys(kind for kind, *_ in measured.maps)}
     if "cross" in values:
         shown = stats.of_grid(select.select(measured.trace))
-        values[SHOWN] = {name: float(shown[name].mean()) for name in STATISTICS}
+        values[SHOWN] = {name: float(shown[name].mean()) for name in COMPARED}
     return values
 
 
@@ -120,7 +120,7 @@ def _lengths(tokens: Sequence[int]) -> np.ndarray:
 def _table(values: Sequence[Values], summarise: Callable[[np.ndarray], np.ndarray]) -> dict:
     """kind -> statistic -> the summary of the sentences' values."""
     return {
-        kind: {name: summarise(np.array([each[kind][name] for each in values])) for name in STATISTICS}
+        kind: {name: summarise(np.array([each[kind][name] for each in values])) for name in COMPARED}
         for kind in values[0]
     }
 

@@ -97,7 +97,7 @@ def _check_layers(weights) -> None:
 def _strings(name: str, tokens) -> list[str]:
     texts = list(tokens) if arguments.is_list(tokens) else None
     if texts is None or not all(isinstance(token, str) for token in texts):
-        raise ValueError(f"{name} must be a list of strings, one a token; got {arguments.shown(tokens)}")
+        raise ValueError(f"{name} must be a list of strings, one per token; got {arguments.shown(tokens)}")
     return texts
 
 

@@ -19,7 +19,7 @@ def show(current: CompareScene, cursor: Cursor) -> None:
     with st.popover("Pictures for slides and papers", key="printed", on_change="rerun") as popover:
         if not popover.open:
             return
-        st.caption("With title, sentence, translation, mechanism and model. In PDF and SVG, text is text.")
+        st.caption("With title, sentence, translation, mechanism and model. PDF and SVG keep text as text.")
         size = st.segmented_control(
             "Size", list(SIZES), default="page", format_func=SIZES.get, required=True, key="print_size"
         )
@@ -27,7 +27,7 @@ def show(current: CompareScene, cursor: Cursor) -> None:
             "Format", list(FORMATS), default="pdf", format_func=str.upper, required=True, key="print_format"
         )
         font = st.number_input(
-            "Font size in points", 4.0, 40.0, None, 1.0, key="print_font", placeholder="of the size chosen"
+            "Font size in points", 4.0, 40.0, None, 1.0, key="print_font", placeholder="default of the size"
         )
         dark = st.toggle("Dark background", key="print_dark")
         framed = st.toggle("Frame the row of the step", key="print_step")

@@ -20,7 +20,7 @@ _PACKAGES = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
 def show(current: ManyScene) -> None:
     """Nothing is built before it is asked for."""
     st.subheader("Download", divider="gray")
-    st.caption("Each chart has a PNG and an SVG button. The CSV has a row a model and sentence, with every statistic.")
+    st.caption("Each chart has a PNG and an SVG button. The CSV has one row for each model and sentence.")
     with st.container(horizontal=True):
         st.download_button(
             "Everything as a zip",

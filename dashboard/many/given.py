@@ -54,7 +54,7 @@ def of_project(pair: str) -> Given:
 def of_text(text: str) -> Given:
     """Pasted sentences: a line each, or sentence, tab, translation."""
     if not text.strip():
-        raise Waiting("There are no sentences yet. Paste some, one a line.")
+        raise Waiting("There are no sentences yet. Paste some, one per line.")
     content = "\n".join(text.splitlines()).encode("utf-8", "replace")
     return gathered("the pasted sentences", records.unpack(content, "pasted.tsv", len(content)))
 
@@ -67,7 +67,7 @@ def of_content(content: bytes, name: str) -> Given:
 def of_path(typed: str) -> Given:
     r"""A file of this machine, by its name. One like \\server\share would ask another machine."""
     if is_elsewhere(typed):
-        raise SceneError("Only files of this machine are read.")
+        raise SceneError("Only files on this machine are read.")
     path = Path(typed).expanduser()
     try:
         regular_files.check(path)

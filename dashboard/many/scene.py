@@ -173,7 +173,7 @@ def _warnings(corpus: Corpus) -> list[str]:
         )
     given = corpus.given
     if given.cut:
-        words.append(f"Of {given.name} only the first {len(given.records) + len(given.problems):,} lines are read.")
+        words.append(f"Only the first {len(given.records) + len(given.problems):,} lines of {given.name} are read.")
     unread = [(problem.number, problem.reason) for problem in given.problems]
     failed = corpus.frame[corpus.frame["error"].notna()].drop_duplicates("number")
     unread += list(zip(failed["number"].tolist(), failed["error"].tolist()))

@@ -13,7 +13,7 @@ from dashboard.shell.problems import SceneError, Waiting
 
 FORMATS = ("txt", "tsv", "jsonl", "ndjson", "gz")
 _HELP = (
-    "One sentence a line. In a TSV file or a pasted text: sentence, tab, translation. In a JSONL file: objects with "
+    "One sentence per line. In a TSV file or a pasted text: sentence, tab, translation. In a JSONL file: objects with "
     "`source`, and `target` where there is one."
 )
 
@@ -44,7 +44,7 @@ def _pasted(prefix: str) -> Given:
     if key not in st.session_state:
         st.session_state[key] = st.query_params.get(key, "")
     text = st.text_area(
-        "Sentences, one a line",
+        "Sentences, one per line",
         key=key,
         height=140,
         help=_HELP,
@@ -62,7 +62,7 @@ def _pasted(prefix: str) -> Given:
 
 def _uploaded(prefix: str) -> Given:
     file = st.file_uploader(
-        f"File with a sentence a line, at most {corpora.most_megabytes()} MB",
+        f"File with one sentence per line, at most {corpora.most_megabytes()} MB",
         FORMATS,
         key=f"{prefix}upload",
         max_upload_size=corpora.most_megabytes(),
@@ -75,7 +75,7 @@ def _uploaded(prefix: str) -> Given:
         raise Waiting("Choose a file. (A link to this page does not hold the file.)")
     if st.session_state.get(kept, (None,))[0] != file.file_id:
         if file.size > corpora.most_megabytes() * 2**20:
-            raise SceneError(f"The file is larger than {corpora.most_megabytes()} MB. Send a part of it.")
+            raise SceneError(f"The file is larger than {corpora.most_megabytes()} MB. Choose a smaller file.")
         st.session_state[kept] = file.file_id, given.of_content(file.getvalue(), file.name)
     return st.session_state[kept][1]
 
@@ -86,7 +86,7 @@ def _named(prefix: str) -> Given:
         key=f"{prefix}path",
         bind="query-params",
         placeholder="./sentences.tsv",
-        help=f"{_HELP} Parquet files too, and each packed with gzip.",
+        help=f"{_HELP} Parquet files are read too. Every format may be packed with gzip.",
     ).strip()
     if not typed:
         raise Waiting("Type the name of a file on this machine.")

@@ -112,14 +112,14 @@ class Guard:
             asked = repr(", ".join(hosts)[:QUOTED]) if hosts else "no name at all"
             return (
                 f"this server answers requests for {', '.join(sorted(self.names))}, and this one is for {asked}. "
-                f"Who runs the server can add a name with the environment variable {SETTING}."
+                f"Whoever runs the server can add a name with the environment variable {SETTING}."
             )
         if origins and (scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS):
             if len(origins) > 1 or not self._is_own(origins[0], hosts[0], name):
                 return (
-                    f"it comes from the page {', '.join(origins)[:QUOTED]!r}, which is not a page of "
-                    f"{hosts[0][:QUOTED]!r}. Who runs the server can add the name of that page with the environment "
-                    f"variable {SETTING}."
+                    f"the request comes from the page {', '.join(origins)[:QUOTED]!r}, which is not a page of "
+                    f"{hosts[0][:QUOTED]!r}. Whoever runs the server can add the name of that page with the "
+                    f"environment variable {SETTING}."
                 )
         if scope.get("path", "").startswith(UPLOAD) and scope["method"] not in SAFE_METHODS:
             if allowed.UPLOADS not in allowed.allowed():

@@ -16,7 +16,7 @@ LINES = "A dog runs.\nTwo dogs run in the snow.\tDeux chiens courent dans la nei
 def test_pasted_sentences_are_measured_saved_and_stand_in_the_address(dashboard, tmp_path):
     page = dashboard.page
     page.goto(f"{dashboard.address}/many?{ONE}&from=Pasted")
-    expect(page.get_by_text("There are no sentences yet. Paste some, one a line.")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("There are no sentences yet. Paste some, one per line.")).to_be_visible(timeout=WAIT)
     page.locator(".st-key-lines textarea").fill(LINES)
     page.locator(".st-key-lines textarea").press("Control+Enter")
     expect(page.get_by_text("Bahdanau: 3 of 3 sentences")).to_be_visible(timeout=WAIT)

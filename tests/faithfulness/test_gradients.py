@@ -98,5 +98,5 @@ def test_a_label_is_explained_too():
 
 
 def test_refusals(root):
-    with pytest.raises(ValueError, match=r"^model must attend; en-fr/fixed-context has no attention to judge$"):
+    with pytest.raises(ValueError, match=r"^model must have attention; en-fr/fixed-context has none to test$"):
         faithfulness.subject(attnviz.load("en-fr/fixed-context", root), TEXT, TARGET)

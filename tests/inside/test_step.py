@@ -159,7 +159,7 @@ def test_refusals(models):
     )
     assert refusal(model, trace, 0, head=2) == "head must be from 0 to 1; got 2"
     assert refusal(models["fixed-context"], models["fixed-context"].trace(TEXT), 0) == (
-        "model must be one of this project that attends; en-fr/fixed-context does not, so no step can be opened"
+        "model must be of this project and have attention; no step of en-fr/fixed-context can be opened"
     )
     assert refusal(models["bahdanau"], models["luong-dot"].trace(TEXT, TARGET), 1).startswith(
         "trace must be one that en-fr/bahdanau made as it is now: at step 1 its weights differ by up to 0."
@@ -172,5 +172,5 @@ def test_refusals(models):
 def test_a_trace_of_another_vocabulary(models):
     trace = attnviz.load("en-fr/bahdanau").trace("A young woman smiles.")
     assert refusal(models["bahdanau"], trace, 0) == (
-        f"trace must be of a model with this vocabulary; {trace.translation!r} is not spelt so by it"
+        f"trace must be of a model with this vocabulary; it divides {trace.translation!r} otherwise"
     )

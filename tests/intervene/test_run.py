@@ -151,7 +151,7 @@ def refusal(*arguments, **named):
 
 def test_refusals(models):
     assert refusal(models["fixed-context"], TEXT, Uniform()) == (
-        "model must attend; one with a fixed context has no attention to change"
+        "model must have attention; a fixed context has none to change"
     )
     assert refusal(models["transformer"], TEXT, Uniform(), Scope(layer=2)) == "layer must be None or from 0 to 1; got 2"
     assert refusal(models["bahdanau"], TEXT, Uniform(), Scope(head=1)) == "head must be None or from 0 to 0; got 1"

@@ -196,7 +196,7 @@ def test_weights_that_are_no_numbers(copy, value):
     tensors = load_file(path)
     tensors["start.bias"][3] = value
     save_file(tensors, path)
-    assert fails(copy) == f"{path} is damaged (weights that are no numbers); restore it"
+    assert fails(copy) == f"{path} is damaged (some weights are not numbers); restore it"
 
 
 @pytest.mark.parametrize("part", ["pre_tokenizer", "normalizer", "specials"])

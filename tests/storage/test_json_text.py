@@ -27,8 +27,8 @@ def test_what_was_written_comes_back(value):
         ("", "it is not JSON: Expecting value in line 1, column 1"),
         ('{"a": 1,\n "b" 2}', "it is not JSON: Expecting ':' delimiter in line 2, column 6"),
         (b'{"a": "\xff"}', "it is not text in UTF-8 (byte 7)"),
-        ("[" * 100_000, "its lists or objects lie too deep in each other"),
-        ('{"a": ' * 100_000, "its lists or objects lie too deep in each other"),
+        ("[" * 100_000, "its lists or objects are nested too deeply"),
+        ('{"a": ' * 100_000, "its lists or objects are nested too deeply"),
         ("9" * 5_000, "it has a number of more than 4,300 digits"),
     ],
 )

@@ -126,7 +126,7 @@ def test_one_token(tokens):
         ),
         (None, SOURCE, {}, "weights must be one array of axes [heads, queries, keys] a layer; got None"),
         (5, SOURCE, {}, "weights must be one array of axes [heads, queries, keys] a layer; got 5"),
-        ([draw(1, 4, 4)], None, {}, "tokens must be a list of strings, one a token; got None"),
+        ([draw(1, 4, 4)], None, {}, "tokens must be a list of strings, one per token; got None"),
         ([draw(1, 4, 4)], SOURCE, {"special": "[CLS]"}, "special must be a list of tokens; got '[CLS]'"),
         (
             [(draw(1, 4, 4) * 0.99).astype(np.float16)],
@@ -149,9 +149,9 @@ def test_one_token(tokens):
             "4)",
         ),
         ([draw(1, 4, 4)], [], {}, "source must hold at least one token, if only <eos>; got none"),
-        ([draw(1, 4, 4)], "four", {}, "tokens must be a list of strings, one a token; got 'four'"),
-        ([draw(1, 4, 4)], [1, 2, 3, 4], {}, "tokens must be a list of strings, one a token; got [1, 2, 3, 4]"),
-        ([draw(1, 2, 4)], SOURCE, {"target": "ab"}, "target must be a list of strings, one a token; got 'ab'"),
+        ([draw(1, 4, 4)], "four", {}, "tokens must be a list of strings, one per token; got 'four'"),
+        ([draw(1, 4, 4)], [1, 2, 3, 4], {}, "tokens must be a list of strings, one per token; got [1, 2, 3, 4]"),
+        ([draw(1, 2, 4)], SOURCE, {"target": "ab"}, "target must be a list of strings, one per token; got 'ab'"),
         ([], SOURCE, {}, "weights must hold at least one layer; got none"),
         ({}, SOURCE, {}, "weights must hold at least one layer; got none"),
         (

@@ -70,7 +70,7 @@ def _add_run(parser: ArgumentParser) -> None:
 
 def _add_sentences(group) -> None:
     arguments.add_data(group)
-    group.add_argument("--source-file", metavar="FILE", type=arguments.place, help="your own sentences, one a line")
+    group.add_argument("--source-file", metavar="FILE", type=arguments.place, help="your own sentences, one per line")
     group.add_argument("--target-file", metavar="FILE", type=arguments.place, help="their translations, line by line")
     group.add_argument(
         "--tsv", metavar="FILE", type=arguments.place, help="or both in one file, sentence<TAB>translation"

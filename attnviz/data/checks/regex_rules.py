@@ -143,14 +143,14 @@ class _Reader:
         elif rest[place] == "\\":
             self._escape()
         elif rest[place] in "*+?{":
-            raise RegexError("it repeats nothing")
+            raise RegexError("it has a repeat sign with nothing before it")
         else:
             self.place += 1
         return _Branch(shortest=width)
 
     def _escape(self) -> None:
         if _REFERENCE.match(self.pattern, self.place):
-            raise RegexError("it refers back to what it has matched")
+            raise RegexError("it has a backreference")
         escape = _ESCAPE.match(self.pattern, self.place)
         if escape is None:
             raise RegexError("it has a backslash before a letter that is not known here, or at its end")

@@ -40,7 +40,7 @@ def contained() -> Iterator[None]:
         yield
     except BaseException as error:
         if type(error) is Exception or type(error).__name__ == "PanicException":
-            raise TokenizerError(f"the tokenizer broke off: {' '.join(str(error).split())[:80]}") from None
+            raise TokenizerError(f"the tokenizer failed: {' '.join(str(error).split())[:80]}") from None
         raise
 
 

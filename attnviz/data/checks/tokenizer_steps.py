@@ -96,7 +96,7 @@ def _steps(content: dict, name: str) -> list[dict]:
         if step["type"] == "Sequence":
             inner = next((step[key] for key in _LISTS if isinstance(step.get(key), list)), None)
             if inner is None:
-                raise TokenizerError(f"its {name} is a sequence of nothing")
+                raise TokenizerError(f"its {name} is an empty sequence")
             waiting = inner + waiting
         else:
             steps.append(step)
@@ -167,7 +167,7 @@ def _longest_mapping(charsmap: object) -> int:
         return 1
     start = 4 + int.from_bytes(table[:4], "little")
     if start > len(table):
-        raise TokenizerError("its table of characters is not whole")
+        raise TokenizerError("its table of characters is incomplete")
     return max(1, *map(len, table[start:].split(b"\0")))
 
 

@@ -66,6 +66,6 @@ def _words(tokens: Sequence[Token], frame: pd.DataFrame, spread: float) -> str:
     least, mean = int(frame["tau_b"].fillna(2).to_numpy().argmin()), frame["tau_b"].mean()
     return (
         f"Kendall’s τ-b of attention and attributions for {len(tokens)} target tokens: mean {mean:+.2f}; "
-        f"random orders have 0 ± {spread:.2f} for each. Least: {labels.quoted(tokens[least])}, "
+        f"random orders are expected to have 0 ± {spread:.2f} for each. Lowest: {labels.quoted(tokens[least])}, "
         f"{frame['tau_b'].iloc[least]:+.2f}. The same first source token for {int(frame['top1'].sum())} of them."
     )

@@ -9,7 +9,7 @@ import pandas as pd
 from attnviz.figures import labels
 from attnviz.figures.theme import Line
 
-STATISTICS = ("entropy_nats", "max_weight", "effective_entropy")  # a panel each
+PANEL_STATISTICS = ("entropy_nats", "max_weight", "effective_entropy")  # a panel each
 REFERENCES = {"untrained": "triangle-up-open", "shuffled": "x-thin-open"}  # -> Plotly's symbol
 References = Mapping[str, Mapping[str, Mapping[str, float]]]  # mechanism -> one of REFERENCES -> statistic -> level
 
@@ -17,7 +17,7 @@ References = Mapping[str, Mapping[str, Mapping[str, float]]]  # mechanism -> one
 def marks(frames: Mapping[str, pd.DataFrame], references: References, styles: Mapping[str, Line]) -> Iterator[dict]:
     """A trace for each reference of each panel."""
     end = max((frame["step"].max() for frame in frames.values() if len(frame)), default=0) + 0.4
-    for panel, statistic in enumerate(STATISTICS):
+    for panel, statistic in enumerate(PANEL_STATISTICS):
         axis = "" if panel == 0 else str(panel + 1)
         for name, levels in references.items():
             for kind, numbers in levels.items():

@@ -14,12 +14,12 @@ from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
 from attnviz.figures.theme import build, layout, lines, note, palette
 from attnviz.figures.titles import TITLES
-from attnviz.figures.per_step.references import STATISTICS, References, highest, marks, said
+from attnviz.figures.per_step.references import PANEL_STATISTICS, References, highest, marks, said
 from attnviz.figures.wording import listed
 
 PANELS = tuple(
     (name, TITLES[name], uniform, digits)
-    for name, uniform, digits in zip(STATISTICS, (math.log, lambda keys: 1 / keys, float), (2, 2, 1), strict=True)
+    for name, uniform, digits in zip(PANEL_STATISTICS, (math.log, lambda keys: 1 / keys, float), (2, 2, 1), strict=True)
 )
 _HEIGHT, _TITLE = 300, 30  # px of the panels, of a title
 _GAP = 0.075  # between panels, as a share of the width

@@ -28,7 +28,7 @@ def shapes(path: str | Path) -> Shapes:
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > min(LARGEST, size - 8):
-            raise HeaderError("it does not begin as safetensors do, or is not whole")
+            raise HeaderError("it is no safetensors file, or it is incomplete")
         try:
             header = json.loads(file.read(length))
         except (ValueError, RecursionError):

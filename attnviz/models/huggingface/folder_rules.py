@@ -124,7 +124,7 @@ def _json(path: Path, name: str = "") -> dict:
 def _check_numbers(values: Mapping[str, object] | list, tensors: int, depth: int, key: str = "") -> None:
     """FileError for a number that is too large for a model with so many tensors."""
     if depth == 0:
-        raise FileError("its config.json has values within values that no model has")
+        raise FileError("its config.json is nested too deeply")
     named = values.items() if isinstance(values, Mapping) else ((key, value) for value in values)
     for name, value in named:
         if isinstance(value, Mapping | list):

@@ -39,7 +39,7 @@ def show(current: InsideScene, dark: bool) -> None:
         "Test attention on this sentence",
         key="tests",
         bind="query-params",
-        help="Takes a second or two for each model. Switch it off to stop; what is done so far is kept.",
+        help="The tests take a second or two for each model. Switch them off to stop; what is done so far is kept.",
     ):
         kept.drop("tests")
         kept.drop("agreement")

@@ -15,7 +15,7 @@ from dashboard.shell.stoppable import Steps
 
 NONE = -1
 CAUTION = (
-    "Another word is another sentence: word order and agreement may change with it. A masked word is read as an "
+    "Another word makes another sentence: word order and agreement may change with it. A masked word is read as an "
     "unknown piece, which the model saw rarely in training."
 )
 

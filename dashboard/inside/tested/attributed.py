@@ -46,7 +46,8 @@ def attributed(column: Column, tests: FaithfulnessTests, method: str, steps: Ste
     worst = int(np.abs(gradients.delta).argmax())
     note = (
         f"Completeness error: at most {abs(gradients.delta[worst]):.2f} nats, at "
-        f"{html.escape(labels.quoted(target[worst]))}. It is the sum of a row against the true change of "
-        f"log-probability. Where it is large, {POINTS} points of the path are too few and the row is not exact."
+        f"{html.escape(labels.quoted(target[worst]))}. It is the difference between the sum of a row and the true "
+        f"change of log-probability. Where it is large, {POINTS} points of the path are too few and the row is not "
+        f"exact."
     )
     return Attributed(method, gradients.values, frame, f'<p class="small">{note}</p>')

@@ -45,9 +45,9 @@ class Results:
 
 
 def cells(results: Sequence[Results], dark: bool) -> list[Cell]:
-    """Row by row: moved attention, erased tokens, attention, attributions beside it, and how far both agree."""
+    """Row by row: changed attention, erased tokens, attention, attributions beside it, and how far both agree."""
     rows = (
-        lambda of: _cell(of, "moved attention", variation_by_weight(of.tests.tested.variation, dark=dark), dark),
+        lambda of: _cell(of, "changed attention", variation_by_weight(of.tests.tested.variation, dark=dark), dark),
         lambda of: _cell(of, "erased source tokens", erasure_curves(_named_orders(of), dark=dark), dark),
         lambda of: _cell(of, "attention, mean of all layers and heads", heatmap(of.grid, dark=dark), dark),
         lambda of: _attributions(of, dark),
@@ -68,7 +68,7 @@ def _attributions(of: Results, dark: bool) -> Cell:
 
 def _agreement_bars(of: Results, dark: bool) -> Cell:
     figure = agreement_bars(of.tests.subject.trace.target, of.attributed.agreement, of.spread, dark=dark)
-    note = '<p class="small">Pale: the first source token is another one.</p>'
+    note = '<p class="small">Pale: the two methods put different source tokens first.</p>'
     return _cell(of, f"agreement of attention and {of.attributed.title}, by target token", figure, dark, note)
 
 
@@ -135,7 +135,7 @@ def _variation(of: Results) -> str:
         (f"{step + 1} {labels.plain(token)}", [tables.cell(value, ".3f") for value in row])
         for step, token, row in zip(frame["step"], frame["token"], frame[[*names]].to_numpy())
     ]
-    caption = f"{of.column.title}: total variation of the next token when attention is moved"
+    caption = f"{of.column.title}: total variation of the next token when attention is changed"
     return tables.table(caption, [*names.values()], rows, (of.column.languages.target, "en"))
 
 

@@ -28,9 +28,9 @@ def verdict(column: Column, tests: FaithfulnessTests, attributed: Attributed) ->
 def _permuted(tests: FaithfulnessTests) -> str:
     moved, uniform = (tests.tested.variation[name].mean() for name in ("median", "uniform"))
     return (
-        f"Permuting attention at a step moves its next-token distribution by {moved:.2f} on average, uniform attention "
-        f"by {uniform:.2f} (total variation: 0 is no change, 1 is the most; of 100 permutations the median; "
-        f"{cited('jain')}, {cited('wiegreffe')})."
+        f"Permuting attention at a step moves its next-token distribution by {moved:.2f} on average (the median of 100 "
+        f"permutations). Uniform attention moves it by {uniform:.2f}. This is total variation: 0 is no change, 1 is "
+        f"the largest possible ({cited('jain')}, {cited('wiegreffe')})."
     )
 
 
@@ -51,7 +51,8 @@ def _erased(tests: FaithfulnessTests) -> str:
     own, chance = (tests.tested.erased[name]["comprehensiveness"].mean() for name in ("attention", "random"))
     return (
         "Deleting the source tokens with the largest weights lowers the probability of a token by "
-        f"{own:.2f} on average, deleting random tokens by {chance:.2f} (comprehensiveness, {cited('deyoung')})."
+        f"{own:.2f} on average. Deleting random tokens lowers it by {chance:.2f} (comprehensiveness, "
+        f"{cited('deyoung')})."
     )
 
 
@@ -60,7 +61,7 @@ def _agrees(tests: FaithfulnessTests, attributed: Attributed) -> str:
     spread = spread_of_tau(len(tests.subject.source))
     return (
         f"Attention and {attributed.title} order the source tokens with Kendall’s τ-b "
-        f"{signed(attributed.agreement['tau_b'].mean(), 2)} on average (1: alike, −1: the other way round). Random "
-        f"numbers give {signed(random, 2)} here; they are expected to give 0, with a standard deviation of "
+        f"{signed(attributed.agreement['tau_b'].mean(), 2)} on average (1: the same order, −1: the reverse order). "
+        f"Random numbers give {signed(random, 2)} here; they are expected to give 0, with a standard deviation of "
         f"{spread:.2f} for one token ({cited('jain')})."
     )

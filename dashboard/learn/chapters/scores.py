@@ -87,7 +87,7 @@ CHAPTER = Chapter(
         step=str(STEP + 1),
         functions="true",
     ),
-    "See the score of one token as the sum that it is, in three mechanisms. Below their formulas, the same query goes "
+    "See the score of one token as a sum of its parts, in three mechanisms. Below their formulas, the same query goes "
     "through other scores.",
     draw,
 )

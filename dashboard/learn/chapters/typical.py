@@ -84,7 +84,7 @@ CHAPTER = Chapter(
         "five patterns best, on this sentence. They are found by measuring, not chosen by hand.",
         "The <b>score</b> is the share of a head’s weight that fits the pattern: 1 is a perfect fit. Beside it stands "
         "the score of uniform attention, because a short sentence makes some patterns easy. A head that is hardly "
-        "above it does not show the pattern. Only for the pattern “broad” uniform attention is the perfect fit.",
+        "above it does not show the pattern. Only for the pattern “broad” is uniform attention the perfect fit.",
         "A pattern is a description of where a head looks. Whether the model needs the head is another question; "
         "switch it off to ask.",
     ),

@@ -17,7 +17,7 @@ def draw(dark: bool) -> Drawn:
     token = labels.plain(grid.queries[STEP].text)
     cells = [
         (
-            "<h4>Every step: a row each</h4>",
+            "<h4>Every step: one row each</h4>",
             named(
                 heatmap(grid, STEP, dark=dark),
                 "attention of all steps",
@@ -35,7 +35,7 @@ def draw(dark: bool) -> Drawn:
             ),
         ),
     ]
-    return Drawn(cells, tables.grid_table("Weights, a row a step", grid, shown.languages, grid.weights, ".2f"))
+    return Drawn(cells, tables.grid_table("Weights, one row per step", grid, shown.languages, grid.weights, ".2f"))
 
 
 CHAPTER = Chapter(

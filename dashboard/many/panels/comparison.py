@@ -59,14 +59,14 @@ def _pair_lines(a: pd.DataFrame, b: pd.DataFrame) -> bool:
         "Line by line",
         key="paired",
         bind="query-params",
-        help="Line 1 is compared with line 1, and so on: for two versions of the same sentences. On: the interval is "
-        "of the differences of pairs. Off: the two sets are independent samples.",
+        help="For two versions of the same sentences. On: line 1 is compared with line 1, and so on, and the "
+        "interval is of these differences. Off: the two sets are independent samples.",
     )
 
 
 def _words(frame: pd.DataFrame, pair: Versus, paired: bool) -> str:
     if frame.empty:
-        return '<p class="small" role="status">The two have no sentence in common that was measured.</p>'
+        return '<p class="small" role="status">No sentence was measured for both.</p>'
     how = f"{int(frame['pairs'].max()):,} pairs of sentences" if paired else "two independent samples of sentences"
     return (
         f'<p class="small" role="status">{html.escape(str(pair))}. In brackets: the 95 % interval of 2,000 bootstrap '

@@ -32,7 +32,7 @@ def show(current: ManyScene, dark: bool) -> None:
     values = {name: frame[statistic].dropna() for name, frame in lines.items()}
     if not any(map(len, values.values())):
         drawn.drop("distribution")
-        st.html('<p class="small" role="status">No sentence has this number.</p>')
+        st.html('<p class="small" role="status">This statistic could not be measured for any sentence.</p>')
         return
     by_model = {frame["model"].iloc[0]: reference(frame["model"].iloc[0]) for frame in lines.values()}
     marks = references(lines, statistic, kind, by_model) if statistic in VALUES else {}

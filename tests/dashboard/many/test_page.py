@@ -153,7 +153,7 @@ def test_only_so_many_sentences_are_read(monkeypatch):
     monkeypatch.setenv("ATTNVIZ_SENTENCES", "5")
     app = run()
     assert len(scene(app).corpus.frame) == 5
-    assert "Of the pasted sentences only the first 5 lines are read" in app.warning[0].value.replace("\\", "")
+    assert "Only the first 5 lines of the pasted sentences are read" in app.warning[0].value.replace("\\", "")
 
 
 def test_a_text_that_is_too_long_is_left_out_and_said():

@@ -65,7 +65,10 @@ def test_agreement_by_token_beside_random_orders():
     assert (figure.layout.shapes[0].y0, figure.layout.shapes[0].y1) == (-0.49, 0.49)
     assert figure.data[0].hovertext[0] == "‘Le’: τ-b +0.80, same first source token"
     words = figure.layout.meta["description"]
-    assert "for 3 target tokens: mean +0.35; random orders have 0 ± 0.25 for each. Least: <eos>, -0.10." in words
+    assert (
+        "for 3 target tokens: mean +0.35; random orders are expected to have 0 ± 0.25 for each. Lowest: <eos>, -0.10."
+        in words
+    )
     assert words.endswith("The same first source token for 1 of them.")
     with pytest.raises(ValueError, match="^frame must have one row a token, 3; got 2$"):
         agreement_bars(tokens, frame[:2], 0.25)

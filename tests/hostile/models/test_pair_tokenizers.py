@@ -40,7 +40,7 @@ def numbered(number):
         ({"normalizer": in_sequence("normalizers", replace({"Regex": "x*"}, "a"), 30)}, "its normalizer can make"),
         ({"normalizer": in_sequence("normalizers", {"type": "NFKC"}, 2)}, "are not those of a vocabulary"),
         ({"pre_tokenizer": in_sequence("pretokenizers", BYTES, 30)}, "its normalizer can make"),
-        ({"version": "9.9"}, "the tokenizer broke off: Unknown tokenizer version '9.9'"),
+        ({"version": "9.9"}, "the tokenizer failed: Unknown tokenizer version '9.9'"),
     ],
 )
 def test_a_checkpoint_with_a_bomb(pair, values, message):
@@ -58,7 +58,7 @@ def test_what_the_library_raises_for_a_text_is_a_sentence(pair, kind, message):
     """Plain Exception, which passed every net."""
     root = pair(lambda content: content | {"model": {**content["model"], "type": kind, "unk_token": "zzz"}})
     model = attnviz.load("en-fr/bahdanau", root)
-    with pytest.raises(TextError, match=f"^en-fr/bahdanau cannot read the text: the tokenizer broke off: .*{message}"):
+    with pytest.raises(TextError, match=f"^en-fr/bahdanau cannot read the text: the tokenizer failed: .*{message}"):
         model.trace("漢")
     assert [type(answer) for answer in model.traces(["漢", "漢"])] == [TextError] * 2
 

@@ -151,7 +151,7 @@ def test_a_panic_of_the_library_is_an_error():
         pass
 
     for error in (PanicException("index out of bounds"), Exception("plain")):
-        with pytest.raises(TokenizerError, match="^the tokenizer broke off: "), tokenizer_rules.contained():
+        with pytest.raises(TokenizerError, match="^the tokenizer failed: "), tokenizer_rules.contained():
             raise error
     with pytest.raises(KeyboardInterrupt), tokenizer_rules.contained():
         raise KeyboardInterrupt

@@ -102,7 +102,7 @@ def test_a_text_is_limited_before_it_is_read(load):
     "content, reason",
     [
         ("null", "it must be a JSON object; got NoneType"),
-        ("[" * 5000, "its lists or objects lie too deep in each other"),
+        ("[" * 5000, "its lists or objects are nested too deeply"),
     ],
 )
 def test_settings_of_generation_are_an_object(tmp_path, content, reason):

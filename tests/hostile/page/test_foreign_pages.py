@@ -34,7 +34,7 @@ def test_a_name_that_is_not_ours_is_refused(watched, host, path):
 def test_the_refusal_says_what_to_do(watched):
     assert watched.ask("/", Host="evil.example:80").text == (
         "Refused: this server answers requests for 127.0.0.1, [::1], localhost, and this one is for 'evil.example:80'. "
-        "Who runs the server can add a name with the environment variable ATTNVIZ_HOSTS.\n"
+        "Whoever runs the server can add a name with the environment variable ATTNVIZ_HOSTS.\n"
     )
     assert len(watched.ask("/", Host="e" * 5000).text) < 400
 

@@ -111,7 +111,7 @@ def test_a_family_whose_layers_share_weights_says_that_no_head_can_be_switched_o
         ablation.heads(found)
     assert (
         str(error.value)
-        == f"{found.name} (albert): heads of its family cannot be switched off: it is not known here where in its "
+        == f"{found.name} (albert): heads of its family cannot be switched off: attnviz does not know where in its "
         "layers they end"
     )
 
