@@ -40,7 +40,7 @@ def table(
     scored: Iterable[Pattern] = PATTERNS.values(),
     threshold: float = 0.1,
 ) -> pd.DataFrame:
-    """One row a head: model, kind, layer, head, the mean over its steps of every statistic of `stats`, and
+    """One row per head: model, kind, layer, head, the mean over its steps of every statistic of `stats`, and
 
     special_mass   the weight on special keys
     distance       sum_k a_qk |k - p_q|, in keys from the query's own place p (Vig & Belinkov 2019, eq. 3;

@@ -19,7 +19,7 @@ _WEIGHTS = ("model", "kind", "layer", "head", "query", "query_token", "key", "ke
 
 @checked
 def rows(weights: np.ndarray, threshold: float = 0.1, visible: np.ndarray | None = None) -> pd.DataFrame:
-    """Every statistic of weights (Q, K), one row a query. visible : (Q, K) bool; all True unless given.
+    """Every statistic of weights (Q, K), one row per query. visible : (Q, K) bool; all True unless given.
 
     entropy_nats, entropy_bits   -sum a ln a and -sum a log2 a, with 0 ln 0 = 0
     normalised_entropy   entropy / ln(number of visible keys), 0 to 1; NaN if one key is visible

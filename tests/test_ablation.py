@@ -57,10 +57,10 @@ def by_hand(model, off, source, inputs):
 def test_off_is_the_context_times_zero(model, off):
     source, inputs = torch.tensor([[5, 9, 11, 3]]), torch.tensor([[2, 7, 8, 10]])
     with torch.no_grad():
-        found = ablation.without(model.model, model.projections(), off)(source, inputs)[0]
+        reduced = ablation.without(model.model, model.projections(), off)(source, inputs)[0]
         plain = model.model(source, inputs)[0]
-    torch.testing.assert_close(found, by_hand(model.model, off, source, inputs), atol=1e-5, rtol=1e-5)
-    assert torch.equal(found, plain) == (not off)
+    torch.testing.assert_close(reduced, by_hand(model.model, off, source, inputs), atol=1e-5, rtol=1e-5)
+    assert torch.equal(reduced, plain) == (not off)
 
 
 def test_the_model_stays_as_it_is_and_is_shared(model):
@@ -103,26 +103,28 @@ def test_cross_heads_off_leave_the_encoder_and_those_below_alone(model):
 
 def test_the_effect_on_a_given_output(model):
     off = [Head("cross", 1, 1)]
-    found = ablation.effect(model, off, TEXT, TARGET)
+    effect = ablation.effect(model, off, TEXT, TARGET)
     changed = ablation.switch_off(model, off)
-    assert found.off == tuple(off) and found.before.translation == found.after.translation == TARGET
-    assert found.change == changed.trace(TEXT, TARGET).log_prob - model.trace(TEXT, TARGET).log_prob != 0
-    assert found.free.translation == changed.trace(TEXT).translation and not found.free.forced
-    assert found.after.alternatives != found.before.alternatives
+    assert effect.off == tuple(off) and effect.before.translation == effect.after.translation == TARGET
+    assert effect.change == changed.trace(TEXT, TARGET).log_prob - model.trace(TEXT, TARGET).log_prob != 0
+    assert effect.free.translation == changed.trace(TEXT).translation and not effect.free.forced
+    assert effect.after.alternatives != effect.before.alternatives
 
 
 def test_the_effect_on_the_models_own_output(model):
-    found = ablation.effect(model, [Head("decoder", 0, 0)], TEXT)
-    assert found.before.translation == model.trace(TEXT).translation and found.before.forced
+    effect = ablation.effect(model, [Head("decoder", 0, 0)], TEXT)
+    assert effect.before.translation == model.trace(TEXT).translation and effect.before.forced
     assert ablation.effect(model, [], TEXT).change == 0
 
 
 def test_importance_is_the_effect_of_each_head(model):
-    found = list(ablation.importance(model, TEXT, TARGET))
-    assert [one.head for one in found] == all_heads()
-    assert [(one.done, one.total) for one in found] == [(i, 12) for i in range(1, 13)]
-    for one in found[::5]:
-        assert one.change == pytest.approx(ablation.effect(model, [one.head], TEXT, TARGET).change, abs=1e-4)
+    measured = list(ablation.importance(model, TEXT, TARGET))
+    assert [importance.head for importance in measured] == all_heads()
+    assert [(importance.done, importance.total) for importance in measured] == [(i, 12) for i in range(1, 13)]
+    for importance in measured[::5]:
+        assert importance.change == pytest.approx(
+            ablation.effect(model, [importance.head], TEXT, TARGET).change, abs=1e-4
+        )
 
 
 def test_importance_can_be_stopped(model, monkeypatch):
@@ -136,8 +138,12 @@ def test_importance_can_be_stopped(model, monkeypatch):
 
 
 def test_importance_of_some_heads(model):
-    [one] = ablation.importance(model, TEXT, TARGET, only=[Head("cross", 0, 1)])
-    assert one.head == Head("cross", 0, 1) and (one.done, one.total) == (1, 1) and math.isfinite(one.change)
+    [importance] = ablation.importance(model, TEXT, TARGET, only=[Head("cross", 0, 1)])
+    assert (
+        importance.head == Head("cross", 0, 1)
+        and (importance.done, importance.total) == (1, 1)
+        and math.isfinite(importance.change)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -151,15 +157,15 @@ def classifier():
 
 def test_heads_of_a_classifier(classifier):
     assert ablation.heads(classifier) == [Head("encoder", layer, head) for layer in range(2) for head in range(2)]
-    found = ablation.effect(classifier, [Head("encoder", 0, 1)], TEXT)
+    effect = ablation.effect(classifier, [Head("encoder", 0, 1)], TEXT)
     label = classifier.trace(TEXT).translation
-    chance = {choice.text: choice.probability for choice in found.free.alternatives[0]}[label]
-    assert found.after.translation == label and found.change == pytest.approx(
+    chance = {choice.text: choice.probability for choice in effect.free.alternatives[0]}[label]
+    assert effect.after.translation == label and effect.change == pytest.approx(
         math.log(chance) - classifier.trace(TEXT).log_prob
     )
-    assert found.change != 0 and found.before.alternatives == classifier.trace(TEXT).alternatives
-    changes = [one.change for one in ablation.importance(classifier, TEXT, label)]
-    assert len(changes) == 4 and changes[1] == pytest.approx(found.change)
+    assert effect.change != 0 and effect.before.alternatives == classifier.trace(TEXT).alternatives
+    changes = [importance.change for importance in ablation.importance(classifier, TEXT, label)]
+    assert len(changes) == 4 and changes[1] == pytest.approx(effect.change)
 
 
 def test_a_label_that_there_is_not(classifier):

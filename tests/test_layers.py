@@ -74,15 +74,15 @@ MODULES = {name_of(path) for path in sources("attnviz")}
 @functools.cache
 def inner(path):
     """The modules of the library that a file imports."""
-    found = set()
+    imported = set()
     for package, whole in imports(path):
         if package != "attnviz":
             continue
         parts = whole.split(".")[1:]
         while ".".join(parts) not in MODULES:  # a name in a module, not a module
             parts.pop()
-        found.add(".".join(parts))
-    return found - {"", name_of(path)}
+        imported.add(".".join(parts))
+    return imported - {"", name_of(path)}
 
 
 def layer(name):

@@ -31,26 +31,26 @@ def column(k, rows=N, columns=N):
 
 
 def test_each_looks_at_itself():
-    found = scores(np.eye(N))
-    assert found["current"] == 1 and found["local"] == 1
-    assert found["previous"] == found["next"] == 0
-    assert found["first"] == pytest.approx(1 / N) and found["separator"] == pytest.approx(
+    scored = scores(np.eye(N))
+    assert scored["current"] == 1 and scored["local"] == 1
+    assert scored["previous"] == scored["next"] == 0
+    assert scored["first"] == pytest.approx(1 / N) and scored["separator"] == pytest.approx(
         1 / N
     )  # of the two ends themselves
-    assert found["broad"] == pytest.approx(1 / N)
+    assert scored["broad"] == pytest.approx(1 / N)
 
 
 def test_each_looks_at_the_one_before():
     """The first row has none before it: it does not count, whatever it looks at."""
-    found = scores(np.vstack([column(3, 1), np.eye(N)[:-1]]))
-    assert found["previous"] == 1 and found["current"] == found["next"] == 0
-    assert found["local"] == pytest.approx(4 / 5)  # the first row looks 3 away, and there is a window for it
-    assert found["first"] == pytest.approx(1 / 5)  # row 1 alone
+    scored = scores(np.vstack([column(3, 1), np.eye(N)[:-1]]))
+    assert scored["previous"] == 1 and scored["current"] == scored["next"] == 0
+    assert scored["local"] == pytest.approx(4 / 5)  # the first row looks 3 away, and there is a window for it
+    assert scored["first"] == pytest.approx(1 / 5)  # row 1 alone
 
 
 def test_each_looks_at_the_one_after():
-    found = scores(np.vstack([np.eye(N)[1:], column(0, 1)]))
-    assert found["next"] == 1 and found["previous"] == found["current"] == 0
+    scored = scores(np.vstack([np.eye(N)[1:], column(0, 1)]))
+    assert scored["next"] == 1 and scored["previous"] == scored["current"] == 0
 
 
 def test_all_look_at_the_first_or_at_the_separator():
@@ -66,9 +66,9 @@ def test_two_keys_away_is_local_and_three_is_not():
 
 
 def test_uniform_is_broad():
-    found = scores(np.full((N, N), 1 / N))
-    assert found["broad"] == pytest.approx(1) and found["current"] == pytest.approx(1 / N)
-    assert found["local"] == pytest.approx((3 + 4 + 5 + 4 + 3) / 25)
+    scored = scores(np.full((N, N), 1 / N))
+    assert scored["broad"] == pytest.approx(1) and scored["current"] == pytest.approx(1 / N)
+    assert scored["local"] == pytest.approx((3 + 4 + 5 + 4 + 3) / 25)
 
 
 def test_half_the_weight_is_half_the_score():
@@ -101,14 +101,14 @@ def test_the_same_word_is_what_the_vocabulary_takes_to_be_the_same():
 
 def test_the_same_word_on_both_sides_of_a_cross_map():
     """Target `Anna parle` over source `Anna speaks`: Anna is on the diagonal, and counts."""
-    found = scores(np.eye(3), "cross", "Anna speaks", "Anna parle")
-    assert found["same"] == 1 and found["current"] == 1
+    scored = scores(np.eye(3), "cross", "Anna speaks", "Anna parle")
+    assert scored["same"] == 1 and scored["current"] == 1
 
 
 def test_a_causal_map_knows_no_next_and_its_first_row_has_no_choice():
-    found = scores(np.eye(N), "decoder")
-    assert np.isnan(found["next"]) and np.isnan(found["separator"])
-    assert found["current"] == 1 and found["first"] == 0  # of rows 1 to 4
+    scored = scores(np.eye(N), "decoder")
+    assert np.isnan(scored["next"]) and np.isnan(scored["separator"])
+    assert scored["current"] == 1 and scored["first"] == 0  # of rows 1 to 4
     uniform = scores(np.tri(N) / np.arange(1, N + 1)[:, None], "decoder")
     assert uniform["broad"] == pytest.approx(1)  # of the keys that each row sees
     assert uniform["first"] == pytest.approx(np.mean([1 / 2, 1 / 3, 1 / 4, 1 / 5]))
@@ -119,8 +119,8 @@ def test_a_decoder_row_stands_where_its_input_went_in():
 
     Row 3, named <eos>, went in as the second `a` and finds the first at key 1.
     """
-    found = scores(np.eye(4)[[0, 1, 2, 1]], "decoder", target="a b a")
-    assert found["same"] == 1
+    scored = scores(np.eye(4)[[0, 1, 2, 1]], "decoder", target="a b a")
+    assert scored["same"] == 1
 
 
 def test_the_diagonal_of_a_cross_map():
@@ -132,8 +132,8 @@ def test_the_diagonal_of_a_cross_map():
 
 
 def test_one_token_scores_nothing():
-    found = scores(np.ones((1, 1)), source="")
-    assert all(np.isnan(value) for value in found.values())
+    scored = scores(np.ones((1, 1)), source="")
+    assert all(np.isnan(value) for value in scored.values())
 
 
 def test_an_annotation_of_ones_own():
@@ -152,14 +152,14 @@ def test_scores_are_shares(raw, causal):
     raw = raw + 1e-6
     raw = np.tril(raw) if causal else raw
     weights = raw / raw.sum(-1, keepdims=True)
-    found = scores(weights, "decoder" if causal else "encoder", source="a b a d", target="a b a d")
-    assert all(np.isnan(value) or 0 <= value <= 1 for value in found.values())
+    scored = scores(weights, "decoder" if causal else "encoder", source="a b a d", target="a b a d")
+    assert all(np.isnan(value) or 0 <= value <= 1 for value in scored.values())
     rows = range(1, N) if causal else range(N)
     visible = np.tri(N) if causal else np.ones((N, N))
     apart = [np.abs(weights[q] - visible[q] / visible[q].sum()).sum() / 2 for q in rows]  # total variation
-    assert found["broad"] == pytest.approx(1 - np.mean(apart), abs=1e-5)
+    assert scored["broad"] == pytest.approx(1 - np.mean(apart), abs=1e-5)
     near = [weights[q, max(0, q - 2) : q + 3].sum() for q in rows]
-    assert found["local"] == pytest.approx(np.mean(near), abs=1e-5)
+    assert scored["local"] == pytest.approx(np.mean(near), abs=1e-5)
 
 
 def test_chance_is_the_score_of_uniform_attention():

@@ -1,4 +1,4 @@
-"""Statistics across sentences: a row a sentence, outliers, and differences with intervals.
+"""Statistics across sentences: one row per sentence, outliers, and differences with intervals.
 
 Letters: N sentences. A sentence's value is the mean of a statistic over the steps and heads of one kind of attention.
 """

@@ -17,7 +17,7 @@ _MAD = 1.4826  # times the median absolute deviation is the standard deviation o
 def sentence(columns: Mapping, kind: str = "cross") -> dict[str, float]:
     """The mean of each of VALUES over all steps and heads of a kind; NaN where there is none.
 
-    columns : `kind` and VALUES, one entry a step of a head, as `stats.steps` and `Measured.columns` have them.
+    columns : `kind` and VALUES, one entry per step of a head, as `stats.steps` and `Measured.columns` have them.
     """
     rows = np.asarray(columns["kind"]) == kind
     means = {}

@@ -1,6 +1,6 @@
 """Tables of many sentences: how a number is spread, how two go together, and differences with their intervals.
 
-A frame has a row a sentence and a column a number; NaN is left out.
+A frame has one row per sentence and one column per number; NaN is left out.
 """
 
 import numpy as np

@@ -34,7 +34,7 @@ def spread_of_tau(size: int) -> float:
 
 @checked
 def agreement(attention: np.ndarray, attributions: dict[str, np.ndarray], tokens: tuple[Token, ...]) -> pd.DataFrame:
-    """One row a target token and method: columns step, token, method, tau_b, top1.
+    """One row per target token and method: columns step, token, method, tau_b, top1.
 
     attention (T, S); attributions : method -> (T, S), compared by absolute value, because weights have no
     sign.

@@ -25,7 +25,7 @@ CHANGES: tuple[Change, ...] = (
 
 @checked
 def preserved(subject: Subject, changes: Sequence[Change] = CHANGES) -> pd.DataFrame:
-    """One row a target token and change: columns step, token, kind, change, preserved, total_variation. Moradi et al.
+    """One row per target token and change: columns step, token, kind, change, preserved, total_variation. Moradi et al.
     2019.
 
     Attention is changed at that step alone; the steps before it stay. preserved : the token is the model's first
@@ -87,8 +87,8 @@ def _kinds(subject: Subject) -> list[str]:
 
 @checked
 def variation(subject: Subject, count: int = 100, seed: int = 0) -> pd.DataFrame:
-    """One row a target token: columns step, token, max_weight, median, low, high, uniform. Jain and Wallace 2019, sec.
-    4.2.1.
+    """One row per target token: columns step, token, max_weight, median, low, high, uniform. Jain and Wallace 2019,
+    sec. 4.2.1.
 
     Total variation (0 to 1) between the next-token distribution as it is and with permuted attention: the median over
     `count` permutations, run as one batch, with the quartiles; and with uniform attention (Wiegreffe and Pinter 2019).

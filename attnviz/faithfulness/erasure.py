@@ -21,8 +21,8 @@ SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the source tokens; DeYoung et al. 202
 
 @checked
 def erasure(subject: Subject, importance: np.ndarray, shares: Sequence[float] = SHARES) -> pd.DataFrame:
-    """One row a target token and share: columns step, share, count, comprehensiveness, sufficiency (of probability, -1
-    to 1).
+    """One row per target token and share: columns step, share, count, comprehensiveness, sufficiency (of probability,
+    -1 to 1).
 
     importance (T, S) : the largest is erased first; its sign counts. count : the number of tokens erased or kept: the
     share of those that may be erased, rounded, at least 1. ValueError for another shape, or a share that is not above 0
@@ -54,7 +54,7 @@ def erasures(
 
 
 def _erased(subject: Subject, importance: np.ndarray, shares: Sequence[float], places: dict) -> pd.DataFrame:
-    """One row a target token and share: columns step, share, count, and the places (new ones are added) of the source
+    """One row per target token and share: columns step, share, count, and the places (new ones are added) of the source
     `without` the most important tokens, and of these `alone`."""
     wanted = len(subject.target), len(subject.source)
     if importance.shape != wanted:

@@ -19,7 +19,7 @@ WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 
 @checked
 def temperatures(opened: Step, values: Sequence[float] = TEMPERATURES) -> pd.DataFrame:
-    """One row a temperature, with columns temperature, entropy_nats and max_weight of the same scores divided by it."""
+    """One row per temperature, with columns temperature, entropy_nats, max_weight of the same scores divided by it."""
     weights = np.stack([opened.weights_at(value) for value in values])
     measured = stats.rows(weights, visible=np.broadcast_to(opened.mask, weights.shape))
     return measured[["entropy_nats", "max_weight"]].assign(temperature=list(values)).reset_index(drop=True)
@@ -105,7 +105,7 @@ def spread(widths: Sequence[int] = WIDTHS, keys: int = 10, samples: int = 1000, 
     """How far dot products spread as vectors get wider, with the root of the width and without: SAMPLED, from no model.
 
     Queries and keys have independent standard normal components, so that a dot product has the variance of the width
-    (Vaswani et al. 2017, footnote 4). One row a width and `scaled`, with columns width, scaled, deviation (standard
+    (Vaswani et al. 2017, footnote 4). One row per width and `scaled`, with columns width, scaled, deviation (standard
     deviation of the scores) and max_weight (mean largest weight among `keys` keys, over `samples` queries).
     """
     generator, rows = np.random.default_rng(seed), []

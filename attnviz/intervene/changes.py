@@ -203,7 +203,7 @@ class Given(Change):
 
     def __call__(self, weights, visible, place):
         if len(self.weights) != weights.shape[-1]:
-            raise ValueError(f"weights must be one a source token, {weights.shape[-1]}; got {len(self.weights)}")
+            raise ValueError(f"weights must be one per source token, {weights.shape[-1]}; got {len(self.weights)}")
         row = weights.new_tensor(self.weights)
         return (row / row.sum()).expand_as(weights)
 

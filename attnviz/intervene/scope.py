@@ -52,7 +52,7 @@ def check(network: nn.Module, scope: Scope) -> None:
 
 
 def reweighs(network: nn.Module, change: Change, scope: Scope, step: int) -> tuple[Reweigh | None, ...]:
-    """The argument `reweigh` of a network's `step` where the change applies: one entry a layer, None for no change."""
+    """The argument `reweigh` of a network's `step` where the change applies: one per layer, None for no change."""
     if isinstance(change, Identity):
         return (None,) * layers(network)
     return tuple(

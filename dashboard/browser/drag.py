@@ -14,7 +14,7 @@ _component = st.components.v2.component(
 
 
 def drag(tokens: Sequence[str], weights: Sequence[float], on_weights: Callable[[list[float]], None], key: str) -> None:
-    """A bar a token, from 0 to 1; `on_weights` gets all of them when one is let go. They need not sum to 1."""
+    """One bar per token, from 0 to 1; `on_weights` gets all of them when one is let go. They need not sum to 1."""
     name = f"drag-{key}"
 
     def moved() -> None:

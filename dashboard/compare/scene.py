@@ -89,8 +89,8 @@ class CompareScene(SideBySide[Column]):
 
     @property
     def keys(self) -> int | list[int] | None:
-        """How many tokens every row on show may look at; a number a row when rows differ, as in a decoder, which sees
-        only what came before; None when the maps differ, or no row sees any."""
+        """How many tokens every row on show may look at; one number per row when rows differ, as in a decoder, which
+        sees only what came before; None when the maps differ, or no row sees any."""
         counts = [column.grid.visible.sum(axis=1).tolist() for column in self.mapped]
         longest = max(counts, key=len, default=[])
         if not any(longest) or any(count != longest[: len(count)] for count in counts):

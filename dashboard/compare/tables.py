@@ -75,7 +75,7 @@ def _largest(column: Column, seen: heads.Disagreement) -> str:
 
 
 def comparison_table(scene: CompareScene) -> str:
-    """Mean ± population standard deviation of every statistic, a column a mechanism."""
+    """Mean ± population standard deviation of every statistic, one column per mechanism."""
     summary = scene.summary()
     mechanisms = list(dict.fromkeys(summary["mechanism"]))
     cells = {

@@ -72,8 +72,8 @@ class Run:
             self._paces.append((len(part), time.monotonic() - since))
 
     def frame(self, kind: str) -> pd.DataFrame:
-        """A row a model and sentence, so far: texts, lengths and `across.VALUES` of a kind of attention, NaN of a model
-        without it. `error` says why there are none."""
+        """One row per model and sentence, so far: texts, lengths and `across.VALUES` of a kind of attention, NaN of a
+        model without it. `error` says why there are none."""
         with self._lock:
             rows = list(self._rows)
         columns = ["model", "mechanism", "number", "id", "source", "translation", "source_tokens", "target_tokens"]

@@ -1,4 +1,4 @@
-"""One value a sentence, outliers, and bootstrap intervals: by hand, against scipy, and what always holds."""
+"""One value per sentence, outliers, and bootstrap intervals: by hand, against scipy, and what always holds."""
 
 import numpy as np
 import pandas as pd
@@ -28,8 +28,8 @@ def test_a_sentence_s_value_is_the_mean_over_steps_and_heads_of_a_kind():
 
 def test_outliers_by_hand():
     """Median 3, median absolute deviation 1: (100 - 3) / 1.4826."""
-    found = outliers(pd.Series([1, 2, 3, 4, 100, np.nan], index=list("abcdef")))
-    assert found.to_dict() == {"e": pytest.approx(97 / 1.4826)}
+    outlying = outliers(pd.Series([1, 2, 3, 4, 100, np.nan], index=list("abcdef")))
+    assert outlying.to_dict() == {"e": pytest.approx(97 / 1.4826)}
     assert outliers(pd.Series([1.0, 1, 1, 1, 9])).empty  # most values are equal
     both = outliers(pd.Series([-200, 1, 2, 3, 4, 100]))
     assert both.index.tolist() == [0, 5]

@@ -86,23 +86,23 @@ class Stored:
 
 def test_the_report_of_a_card():
     traces, pairs = corpus()
-    found = alignment.report(Stored([traces[0]] * 4), pairs)
-    assert (found["pairs"], found["sure"], found["possible"]) == (4, 8, 8)
-    assert found["best_head"] == {
+    measured = alignment.report(Stored([traces[0]] * 4), pairs)
+    assert (measured["pairs"], measured["sure"], measured["possible"]) == (4, 8, 8)
+    assert measured["best_head"] == {
         "error_rate": 0.0,
         "precision": 1.0,
         "recall": 1.0,
         "links": 8,
         "chosen": [[0, 0], [0, 0]],
     }
-    assert found["diagonal"]["error_rate"] == 0 and set(found["shifted"]) == {"-1", "1"}
+    assert measured["diagonal"]["error_rate"] == 0 and set(measured["shifted"]) == {"-1", "1"}
     # with the second head, a step later, x reads the row of y, which is right, and y that of <eos>, which is none: 1 -
     # 2 / 3
     later = {"error_rate": 0.3333, "precision": 1.0, "recall": 0.5, "links": 4, "chosen": [[0, 1], [0, 1]]}
-    assert found["shifted"]["1"] == later
-    assert [(row["layer"], row["head"], row["error_rate"]) for row in found["heads"]] == [(0, 0, 0), (0, 1, 1)]
-    assert [(row["layer"], row["head"]) for row in found["means"]] == [(0, None), (None, None)]
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert measured["shifted"]["1"] == later
+    assert [(row["layer"], row["head"], row["error_rate"]) for row in measured["heads"]] == [(0, 0, 0), (0, 1, 1)]
+    assert [(row["layer"], row["head"]) for row in measured["means"]] == [(0, None), (None, None)]
+    assert json.loads(json.dumps(measured, allow_nan=False)) == measured
 
 
 def test_no_attention_and_no_pairs_have_no_report():
@@ -120,8 +120,8 @@ def test_cells_are_the_tokens_of_linked_words(words):
     pair = gold.parse("The black horse\nLe cheval noir\n0-0 0-1? 1-2 2-1")[0]
     trace = synthetic.trace(pair.source, pair.target, pieces=True)
     grid = select.select(trace, words=words)
-    found = alignment.cells(grid, pair)
-    spelt = {(grid.queries[query].text, grid.keys[key].text) for query, key in found.sure}
+    predicted = alignment.cells(grid, pair)
+    spelt = {(grid.queries[query].text, grid.keys[key].text) for query, key in predicted.sure}
     assert spelt == (
         {("Le", "The"), ("cheval", "horse"), ("noir", "black")}
         if words
@@ -137,7 +137,7 @@ def test_cells_are_the_tokens_of_linked_words(words):
             ("ir", "ck"),
         }
     )
-    more = {(grid.queries[query].text, grid.keys[key].text) for query, key in found.possible - found.sure}
+    more = {(grid.queries[query].text, grid.keys[key].text) for query, key in predicted.possible - predicted.sure}
     assert more == ({("cheval", "The")} if words else {("che", "The"), ("val", "The")})
 
 

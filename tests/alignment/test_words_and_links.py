@@ -20,8 +20,8 @@ from attnviz.trace import AttentionMap, Token
 
 def test_the_error_rate_by_hand():
     """A = 0-0 0-1 1-2, S = 0-0 1-2 2-1, P = S and 0-1: |A∩S| = 2, |A∩P| = 3; 1 - (2 + 3) / (3 + 3) = 1/6."""
-    found = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0]], dtype=bool)
-    counts = alignment.count(found, PAIR)
+    predicted = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0]], dtype=bool)
+    counts = alignment.count(predicted, PAIR)
     assert counts == Counts(predicted=3, sure=3, predicted_sure=2, predicted_possible=3)
     assert counts.error_rate == pytest.approx(1 / 6) and counts.precision == 1 and counts.recall == pytest.approx(2 / 3)
     assert counts.to_dict() == {"error_rate": 0.1667, "precision": 1.0, "recall": 0.6667, "links": 3}
@@ -39,9 +39,9 @@ def test_what_is_undefined():
     assert Counts(0, 2, 0, 0).error_rate == 1
 
 
-def oracle(found, sure, possible):
+def oracle(predicted, sure, possible):
     """Och & Ney 2003, with sets of links."""
-    a, s, p = ({(i, j) for i, j in links} for links in (found, sure, possible | sure))
+    a, s, p = ({(i, j) for i, j in links} for links in (predicted, sure, possible | sure))
     return 1 - (len([x for x in a if x in s]) + len([x for x in a if x in p])) / (len(a) + len(s))
 
 
@@ -49,29 +49,29 @@ def oracle(found, sure, possible):
 def drawn(draw):
     sources, targets = draw(st.integers(1, 5)), draw(st.integers(1, 5))
     cells = st.sets(st.tuples(st.integers(0, sources - 1), st.integers(0, targets - 1)))
-    sure, more, found = draw(cells), draw(cells), draw(cells)
+    sure, more, predicted = draw(cells), draw(cells), draw(cells)
     spans = [tuple((2 * i, 2 * i + 1) for i in range(count)) for count in (sources, targets)]
     texts = [" ".join("x" * count) for count in (sources, targets)]
-    return gold.LinkedPair(*texts, *spans, frozenset(sure), frozenset(sure | more)), found
+    return gold.LinkedPair(*texts, *spans, frozenset(sure), frozenset(sure | more)), predicted
 
 
 @given(drawn())
 def test_the_error_rate_is_that_of_the_definition(example):
-    pair, found = example
+    pair, predicted = example
     matrix = np.zeros((len(pair.target_words), len(pair.source_words)), dtype=bool)
-    for source, target in found:
+    for source, target in predicted:
         matrix[target, source] = True
     counts = alignment.count(matrix, pair)
-    if found or pair.sure:
-        assert counts.error_rate == pytest.approx(oracle(found, pair.sure, pair.possible))
+    if predicted or pair.sure:
+        assert counts.error_rate == pytest.approx(oracle(predicted, pair.sure, pair.possible))
         assert 0 <= counts.error_rate <= 1
     assert counts.predicted_sure <= counts.predicted_possible <= counts.predicted
 
 
 @given(drawn())
 def test_any_links_between_sure_and_possible_are_without_error(example):
-    pair, found = example
-    links = pair.sure | (found & pair.possible)
+    pair, predicted = example
+    links = pair.sure | (predicted & pair.possible)
     matrix = np.zeros((len(pair.target_words), len(pair.source_words)), dtype=bool)
     for source, target in links:
         matrix[target, source] = True
@@ -125,15 +125,15 @@ def test_the_diagonal_reads_the_same_from_both_ends(targets, sources):
 def test_words_are_those_of_select_when_the_pair_has_the_same():
     trace = synthetic.trace("The black horse", "Le cheval noir", heads=2, layers=2, pieces=True)
     pair = gold.parse(f"{trace.text}\n{trace.translation}\n0-0")[0]
-    found = alignment.on_words(trace, pair)
-    assert list(found) == [(0, 0), (0, 1), (1, 0), (1, 1), (0, None), (1, None), (None, None)]
+    weights = alignment.on_words(trace, pair)
+    assert list(weights) == [(0, 0), (0, 1), (1, 0), (1, 1), (0, None), (1, None), (None, None)]
     for layer in (0, 1):
         for head in (0, 1, None):
             grid = select.select(trace, layer=layer, head=head, words=True, special=False)
-            np.testing.assert_allclose(found[layer, head], grid.weights, atol=1e-6)
+            np.testing.assert_allclose(weights[layer, head], grid.weights, atol=1e-6)
     means = [select.select(select.words(trace), layer=layer).weights for layer in (0, 1)]
     both = np.mean(means, axis=0)[:-1, :-1]
-    np.testing.assert_allclose(found[None, None], both / both.sum(1, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(weights[None, None], both / both.sum(1, keepdims=True), atol=1e-6)
 
 
 def test_words_smaller_than_pieces_share_them_by_characters():
@@ -146,8 +146,8 @@ def test_words_smaller_than_pieces_share_them_by_characters():
 
 def test_a_piece_over_two_target_words_speaks_for_both():
     pair = gold.parse("a b\nxy|z\n0-0 1-1")[0]
-    found = alignment.on_words(forced(pair, [[[0.25, 0.5, 0.25], [0, 0, 1]]]), pair)[0, 0]
-    assert found.tolist() == [pytest.approx([1 / 3, 2 / 3])] * 2
+    weights = alignment.on_words(forced(pair, [[[0.25, 0.5, 0.25], [0, 0, 1]]]), pair)[0, 0]
+    assert weights.tolist() == [pytest.approx([1 / 3, 2 / 3])] * 2
 
 
 def test_a_piece_of_blank_stands_with_the_piece_it_leads():
@@ -164,9 +164,9 @@ def test_a_piece_of_blank_stands_with_the_piece_it_leads():
 
 def test_a_row_with_nothing_but_special_tokens_links_nothing():
     pair = gold.parse("a b\nx y\n0-0 1-1")[0]
-    found = alignment.on_words(forced(pair, [[[0, 0, 1], [0.5, 0.25, 0.25], [0, 0, 1]]]), pair)[0, 0]
-    assert np.isnan(found[0]).all() and found[1].tolist() == pytest.approx([2 / 3, 1 / 3])
-    assert alignment.argmax(found).tolist() == [[False, False], [True, False]]
+    weights = alignment.on_words(forced(pair, [[[0, 0, 1], [0.5, 0.25, 0.25], [0, 0, 1]]]), pair)[0, 0]
+    assert np.isnan(weights[0]).all() and weights[1].tolist() == pytest.approx([2 / 3, 1 / 3])
+    assert alignment.argmax(weights).tolist() == [[False, False], [True, False]]
 
 
 def test_a_shift_reads_another_row():
@@ -174,7 +174,7 @@ def test_a_shift_reads_another_row():
     pair = gold.parse("a b c\nx y z\n0-0 1-1 2-2")[0]
     trace = forced(pair, [sharp(0, 1, 2, 3, size=4)])
     links = {shift: alignment.argmax(alignment.on_words(trace, pair, shift)[0, 0]).nonzero() for shift in (-1, 0, 1)}
-    assert {shift: [row.tolist() for row in found] for shift, found in links.items()} == {
+    assert {shift: [row.tolist() for row in predicted] for shift, predicted in links.items()} == {
         -1: [[1, 2], [0, 1]],
         0: [[0, 1, 2], [0, 1, 2]],
         1: [[0, 1], [1, 2]],
@@ -184,9 +184,9 @@ def test_a_shift_reads_another_row():
 def test_japanese_words_are_found_in_running_text():
     pair = gold.shipped("en-ja")[0]
     trace = synthetic.trace(pair.source, pair.target, seed=2)  # the whole run of letters is one token here
-    found = alignment.on_words(trace, pair)[0, 0]
-    assert found.shape == (len(pair.target_words), len(pair.source_words))
-    np.testing.assert_allclose(found.sum(1), 1)
+    weights = alignment.on_words(trace, pair)[0, 0]
+    assert weights.shape == (len(pair.target_words), len(pair.source_words))
+    np.testing.assert_allclose(weights.sum(1), 1)
 
 
 @pytest.mark.parametrize("change", [{"text": "The black dog "}, {"translation": "Le chien noir."}])

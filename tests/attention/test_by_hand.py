@@ -58,8 +58,8 @@ def test_scaled_dot_by_hand():
 def test_general_by_hand():
     # W = [[0 2], [1 0]], not its own transpose: W k = (2 k2, k1) = (0,1) (2,0) (2,1)
     # q . W k: (1,0) -> 0 2 2; (0,2) -> 2 0 2
-    one, most = 1 / (1 + 2 * E2), E2 / (1 + 2 * E2)
-    check_by_hand(with_weights(General(2, 2), key=[[0.0, 2.0], [1.0, 0.0]]), [[one, most, most], [most, one, most]])
+    least, most = 1 / (1 + 2 * E2), E2 / (1 + 2 * E2)
+    check_by_hand(with_weights(General(2, 2), key=[[0.0, 2.0], [1.0, 0.0]]), [[least, most, most], [most, least, most]])
 
 
 def test_additive_by_hand():

@@ -143,8 +143,8 @@ def test_the_centre_learns_to_go_where_it_should(wanted):
 
 def test_dropout_is_for_training_only():
     module, query, keys = made(reach=6, dropout=0.5).train(), numbers(1, 6, DQ), numbers(1, 20, DK, seed=1)
-    (one, shown), (other, same) = module(query, keys, keys), module(query, keys, keys)
-    assert torch.equal(shown, same) and not torch.equal(one, other)
+    (first, shown), (other, same) = module(query, keys, keys), module(query, keys, keys)
+    assert torch.equal(shown, same) and not torch.equal(first, other)
     module.eval()
     assert torch.equal(module(query, keys, keys)[0], module(query, keys, keys)[0])
 

@@ -30,8 +30,8 @@ def text() -> str:
     import attnviz
 
     written = f"{TEXT}."
-    found = len(attnviz.load(MODEL).trace(written, target="A").source)
-    assert found == TOKENS, f"the text has {found} pieces and not {TOKENS}: change TEXT"
+    length = len(attnviz.load(MODEL).trace(written, target="A").source)
+    assert length == TOKENS, f"the text has {length} pieces and not {TOKENS}: change TEXT"
     return written
 
 

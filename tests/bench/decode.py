@@ -190,15 +190,15 @@ def main() -> int:
     parser.add_argument("--untrained", action="store_true", help="random weights, a fixed number of steps")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    found = list(rows(options.untrained, options.rounds))
+    measured = list(rows(options.untrained, options.rounds))
     if options.json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(measured, indent=1))
     else:
         print(
             f"{'model':24} pieces steps   greedy    floor   ratio  (wall: greedy, floor, ratio; text to Trace)   "
             f"bar {BAR:g}"
         )
-        for row in found:
+        for row in measured:
             trace = f"{row['trace_wall_ms']:7.2f} ms" if "trace_ms" in row else "-"
             print(
                 f"{row['model']:24} {row['source_pieces']:6} {row['steps']:5} "
@@ -206,7 +206,7 @@ def main() -> int:
                 f"{row['ratio']:6.2f}x  ({row['greedy_wall_ms']:.2f} ms, {row['floor_wall_ms']:.2f} ms, "
                 f"{row['wall_ratio']:.2f}x; {trace})"
             )
-    return int(not found or any(row["ratio"] > BAR for row in found))
+    return int(not measured or any(row["ratio"] > BAR for row in measured))
 
 
 if __name__ == "__main__":

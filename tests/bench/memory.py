@@ -66,21 +66,21 @@ def redraw(page, number: int) -> None:
 
 
 def measure(redraws: int, sessions: int) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {"sessions": [], "redraws": []}
+    megabytes: dict[str, list[float]] = {"sessions": [], "redraws": []}
     with tempfile.TemporaryDirectory() as name, browser() as chrome:
         folder = families.write(Path(name) / "model", "bert", **SIZE)
         with running() as (address, process):
-            found["sessions"].append(resident(process))
+            megabytes["sessions"].append(resident(process))
             pages = []
             for number in range(sessions):
                 pages.append(opened(chrome, address, folder, number))
-                found["sessions"].append(resident(process))
+                megabytes["sessions"].append(resident(process))
             for number in range(WARM + redraws):
                 if number >= WARM and not (number - WARM) % 20:
-                    found["redraws"].append(resident(process))
+                    megabytes["redraws"].append(resident(process))
                 redraw(pages[-1], number)
-            found["redraws"].append(resident(process))
-    return found
+            megabytes["redraws"].append(resident(process))
+    return megabytes
 
 
 def main() -> int:
@@ -88,10 +88,10 @@ def main() -> int:
     parser.add_argument("--redraws", type=int, default=100)
     parser.add_argument("--sessions", type=int, default=6)
     options = parser.parse_args()
-    found = measure(options.redraws, options.sessions)
-    print("MB when started and after each session:", *(f"{value:.0f}" for value in found["sessions"]))
-    print(f"MB along {options.redraws} redraws:", *(f"{value:.0f}" for value in found["redraws"]))
-    grown = found["redraws"][-1] / found["redraws"][0] - 1
+    megabytes = measure(options.redraws, options.sessions)
+    print("MB when started and after each session:", *(f"{value:.0f}" for value in megabytes["sessions"]))
+    print(f"MB along {options.redraws} redraws:", *(f"{value:.0f}" for value in megabytes["redraws"]))
+    grown = megabytes["redraws"][-1] / megabytes["redraws"][0] - 1
     print(f"{options.redraws} redraws: {grown:+.1%}, bar ±{BAR:.0%}{'' if abs(grown) <= BAR else ' MISSED'}")
     return int(abs(grown) > BAR)
 

@@ -189,7 +189,7 @@ def memory_of(memory: list[tuple[float, int]]) -> dict:
     return row | ({"MB settled": settled[0], "MB least": min(settled), "MB most": max(settled)} if settled else {})
 
 
-def reached(row: dict, one: dict | None) -> bool | None:
+def reached(row: dict, alone: dict | None) -> bool | None:
     """Is the bar of a load reached? one : the row of one person before it. None where there is nothing to compare."""
     if row.get("errors") or not row["answers"]:
         return False
@@ -206,9 +206,9 @@ def reached(row: dict, one: dict | None) -> bool | None:
         return steady and not row["timeouts"]
     if row["load"] == "overload":
         return row["queued"] > 0
-    if one is None:
+    if alone is None:
         return None
-    return row["p95"] <= {"class": 3, "one": 1.5}[row["load"]] * one["p95"]
+    return row["p95"] <= {"class": 3, "one": 1.5}[row["load"]] * alone["p95"]
 
 
 @contextlib.contextmanager
@@ -219,8 +219,8 @@ def under_test(options):
         yield options.address, None
     else:
         root = options.sut or serving.ROOT
-        with serving.running(root / "dashboard" / "app.py") as found:
-            yield found
+        with serving.running(root / "dashboard" / "app.py") as server:
+            yield server
 
 
 def main() -> int:
@@ -231,14 +231,14 @@ def main() -> int:
     parser.add_argument("--sut", type=Path, help="another checkout whose server is started")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    failed, one = False, None
+    failed, alone = False, None
     with under_test(options) as (address, pid):
         asyncio.run(run(address, Load(1, 0.5, 3, ""), 3))  # once before the clock starts
         for name in options.load:
             row = measured(address, pid, name, options.seconds)
-            row["reached"] = reached(row, one)
+            row["reached"] = reached(row, alone)
             failed |= row["reached"] is False
-            one = one or (row if name == "one" else None)
+            alone = alone or (row if name == "one" else None)
             print(
                 json.dumps(row) if options.json else "  ".join(f"{key} {value}" for key, value in row.items()),
                 flush=True,

@@ -5,11 +5,11 @@ MODEL = ("--model", "en-fr/bahdanau")
 
 def test_one_linked_pair(cli, tmp_path):
     """Enough for a model with one head, which needs no choosing; not for one with several."""
-    one = tmp_path / "one.txt"
-    one.write_text("The dog runs.\nLe chien court.\n0-0 1-1 2-2\n", encoding="utf-8")
-    status, out, _ = cli("align", *MODEL, "--gold", one)
+    single = tmp_path / "one.txt"
+    single.write_text("The dog runs.\nLe chien court.\n0-0 1-1 2-2\n", encoding="utf-8")
+    status, out, _ = cli("align", *MODEL, "--gold", single)
     assert status == 0 and "1 pairs, 3 sure of 3 links" in out
-    status, _, err = cli("align", "--model", "en-fr/transformer", "--gold", one)
+    status, _, err = cli("align", "--model", "en-fr/transformer", "--gold", single)
     assert status == 2 and "at least two linked pairs are needed; got 1" in err
 
 

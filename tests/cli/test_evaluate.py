@@ -30,8 +30,8 @@ def test_evaluate_without_attention(cli, files):
 
 def test_evaluate_json(cli, files):
     status, out, _ = cli("evaluate", *MODEL, "--source", files[0], "--reference", files[1], "--json")
-    found = json.loads(out)
-    assert status == 0 and found["sentences"] == 6 and 0 < found["max_weight"] <= 1 and found["entropy_nats"] > 0
+    scores = json.loads(out)
+    assert status == 0 and scores["sentences"] == 6 and 0 < scores["max_weight"] <= 1 and scores["entropy_nats"] > 0
 
 
 def test_files_that_do_not_fit(cli, files, tmp_path):

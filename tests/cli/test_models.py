@@ -37,9 +37,9 @@ def test_models_of_other_pairs_show_the_score_that_suits_them(tmp_path, capsys):
 
 def test_models_json(cli):
     status, out, err = cli("models", "--json")
-    found = json.loads(out)
-    assert (status, err) == (0, "") and [entry["name"] for entry in found] == AVAILABLE.split(", ")
-    assert all(entry["problem"] is None and entry["title"] for entry in found)
+    listed = json.loads(out)
+    assert (status, err) == (0, "") and [entry["name"] for entry in listed] == AVAILABLE.split(", ")
+    assert all(entry["problem"] is None and entry["title"] for entry in listed)
 
 
 def test_models_that_are_damaged_or_not_there(tmp_path, capsys):

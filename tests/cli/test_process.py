@@ -27,17 +27,17 @@ def shell(*arguments, **environment):
 
 
 def test_process(root):
-    found = shell("trace", SENTENCE, "--model", "en-fr/luong-general", "--root", root, "--json", "-")
-    assert (found.returncode, found.stderr) == (0, "")
-    assert Trace.from_json(found.stdout) == attnviz.load("en-fr/luong-general", root).trace(SENTENCE)
-    found = shell("trace", SENTENCE, "--model", "nope", "--root", root)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr == f"python -m attnviz trace: no checkpoint 'nope'; available: {AVAILABLE}\n"
+    ended = shell("trace", SENTENCE, "--model", "en-fr/luong-general", "--root", root, "--json", "-")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert Trace.from_json(ended.stdout) == attnviz.load("en-fr/luong-general", root).trace(SENTENCE)
+    ended = shell("trace", SENTENCE, "--model", "nope", "--root", root)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"python -m attnviz trace: no checkpoint 'nope'; available: {AVAILABLE}\n"
 
 
 def test_a_terminal_that_knows_only_ascii(root):
-    found = shell("trace", "garçon 日本", *MODEL, "--root", root, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert (found.returncode, found.stderr) == (0, "")
+    ended = shell("trace", "garçon 日本", *MODEL, "--root", root, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_nobody_reads_the_output(root):
@@ -50,6 +50,6 @@ def test_nobody_reads_the_output(root):
 def test_help_does_not_import_torch():
     code = "import sys; from attnviz.__main__ import main\n"
     code += "try: main(['--help'])\nfinally: assert 'torch' not in sys.modules"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=checkpoints.ROOT.parent)
-    assert (found.returncode, found.stderr) == (0, "")
-    assert all(name in found.stdout for name in ("models", "trace", "evaluate", "train", "download"))
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=checkpoints.ROOT.parent)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert all(name in ended.stdout for name in ("models", "trace", "evaluate", "train", "download"))

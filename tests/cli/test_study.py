@@ -34,7 +34,7 @@ def study(name, few, data, *more):
     return main(["study", name, "--root", str(few), "--data", str(data), "--out", str(few / "out"), *more])
 
 
-def found(few, name):
+def measured(few, name):
     return json.loads((few / "studies" / f"{name}.json").read_text(encoding="utf-8"))
 
 
@@ -45,7 +45,7 @@ def test_length_twice(few, data, capsys, monkeypatch):
         capsys.readouterr().out
         == f"the study length is in {few / 'README.md'}, its numbers are in {few / 'studies/length'}.json\n"
     )
-    text, figures = (few / "README.md").read_text(encoding="utf-8"), found(few, "length")
+    text, figures = (few / "README.md").read_text(encoding="utf-8"), measured(few, "length")
     start, end = text.index("<!-- study:length -->"), text.index("<!-- /study:length -->")
     assert text[:start] == "# Trained models\n\nOurs.\n\n" and text[end:] == "<!-- /study:length -->\n\nLast words.\n"
     assert (
@@ -76,7 +76,7 @@ def test_mechanisms(few, data):
         {"seed": 1, "epochs": 20, "seconds": 3600, "peak_memory_mb": 512, "device": "abacus", "remark": "Slow."},
     )
     assert study("mechanisms", few, data) == 0
-    text, figures = (few / "README.md").read_text(encoding="utf-8"), found(few, "mechanisms")
+    text, figures = (few / "README.md").read_text(encoding="utf-8"), measured(few, "mechanisms")
     line = next(line for line in text.splitlines() if line.startswith("| Bahdanau")).split(" | ")
     row = figures["rows"][1]
     assert (
@@ -120,7 +120,7 @@ def trained(few):
 
 def test_curves(trained):
     assert main(["study", "curves", "--root", str(trained)]) == 0  # it reads the cards alone
-    text, figures = (trained / "README.md").read_text(encoding="utf-8"), found(trained, "curves")
+    text, figures = (trained / "README.md").read_text(encoding="utf-8"), measured(trained, "curves")
     rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
     assert [line[2:-2] for line in rows[1:]] == [
         "en-fr · Bahdanau · additive | BLEU lower-cased | 8 | 5.0 | 20.0 | 40.0 | 37.0 | 35.0 | 4 | 2.200 | 4",
@@ -149,7 +149,7 @@ def test_a_picture_is_not_drawn_without_matplotlib(few, data, capsys, monkeypatc
     text = (few / "README.md").read_text(encoding="utf-8")
     assert "order.svg" not in text and not (few / "studies/order.svg").exists()
     assert re.search(r"\| Bahdanau · additive \| −1 step \| 0\.\d{3} \| 0\.\d{3} to [01]\.\d{3} \|", text)
-    assert "These models were missing: Luong · concat." in text and found(few, "order")["differences"] == []
+    assert "These models were missing: Luong · concat." in text and measured(few, "order")["differences"] == []
 
 
 @pytest.mark.parametrize("name", ["mechanisms", "length", "order", "curves"])

@@ -129,8 +129,8 @@ def test_trace_json(cli, root, tmp_path):
 
 def test_trace_forced(cli):
     status, out, _ = cli("trace", SENTENCE, *MODEL, "--target", "Le chien noir court.", "--json", "-")
-    found = json.loads(out)
-    assert status == 0 and found["forced"] and found["translation"] == "Le chien noir court."
+    written = json.loads(out)
+    assert status == 0 and written["forced"] and written["translation"] == "Le chien noir court."
     assert cli("trace", SENTENCE, *MODEL, "--target", "Le chien.")[1].startswith("target: Le chien.\n")
 
 

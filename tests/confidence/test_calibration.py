@@ -15,19 +15,19 @@ def made(count=600, seed=1):
     """Signs whose mean log-probability goes with the score, and the scores."""
     chance = np.random.default_rng(seed)
     doubt = chance.gamma(2.0, 0.4, count)
-    found = [replace(SURE, log_probs=tuple(-mean * chance.uniform(0.5, 1.5, 8))) for mean in doubt]
-    return found, 90 - 40 * doubt + chance.normal(0, 8, count)
+    read = [replace(SURE, log_probs=tuple(-mean * chance.uniform(0.5, 1.5, 8))) for mean in doubt]
+    return read, 90 - 40 * doubt + chance.normal(0, 8, count)
 
 
 def test_calibration_finds_what_goes_with_poor_translations():
-    found, scores = made()
-    result = calibrate(found, scores)
+    read, scores = made()
+    result = calibrate(read, scores)
     assert result.worst_tenth > 0.8 and result.best_half <= 0.05
     assert (
         all(abs(risk - share) < 0.15 for risk, share, _ in result.bins)
         and sum(count for *_, count in result.bins) == 600
     )
-    assert result == calibrate(found, scores) and Scale(**result.to_dict()["scale"]) == result.scale
+    assert result == calibrate(read, scores) and Scale(**result.to_dict()["scale"]) == result.scale
     others, other_scores = made(seed=2)
     flagged = np.array([judgement(each, result.scale).level != "usual" for each in others])
     assert flagged[other_scores <= np.quantile(other_scores, 0.1)].mean() > 0.7
@@ -42,11 +42,11 @@ def test_of_the_best_half_no_more_than_a_twentieth_is_flagged(count):
 
 def test_what_a_rule_calls_outside_counts_as_flagged():
     """The shares are those of the page: a text that was cut off is outside whatever its risk."""
-    found, scores = made()
+    read, scores = made()
     order = np.argsort(scores)
     for place in (*order[:60], *order[-10:]):
-        found[place] = replace(found[place], complete=False)
-    result = calibrate(found, scores)
+        read[place] = replace(read[place], complete=False)
+    result = calibrate(read, scores)
     assert result.sentences == 600 and result.worst_tenth == 1.0 and 10 / 300 <= result.best_half <= 0.05
 
 

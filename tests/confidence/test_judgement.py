@@ -36,9 +36,9 @@ def tokens(words):
 
 
 def test_signs_of_a_trace():
-    found = signs(trace(["Na", "ri", "ta", "."], ["ti"] * 8, (-1.0,) * 7 + (-2.0,)), TrainingWords({"run": 1}, 1))
-    assert found.new == (Word("Narita", 0, 6, 3),) and found.words == 1 and found.read == 4 and found.least == "ti"
-    assert found.loop == Loop(0, 1, 8) and found.looping == "ti" and found.complete
+    doubts = signs(trace(["Na", "ri", "ta", "."], ["ti"] * 8, (-1.0,) * 7 + (-2.0,)), TrainingWords({"run": 1}, 1))
+    assert doubts.new == (Word("Narita", 0, 6, 3),) and doubts.words == 1 and doubts.read == 4 and doubts.least == "ti"
+    assert doubts.loop == Loop(0, 1, 8) and doubts.looping == "ti" and doubts.complete
 
 
 def test_a_trace_without_log_probabilities():

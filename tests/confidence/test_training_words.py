@@ -42,7 +42,7 @@ def test_words_of_a_trace_and_their_pieces(tmp_path):
     root = tmp_path / "models"
     tiny.write_models(root)
     trace = loading.load("en-fr/bahdanau", root).trace("The dog's cat, 25 jumps.")
-    found = words(trace)
-    assert [word.text for word in found] == ["The", "dog's", "cat", "jumps"]
-    assert all(trace.text[word.start : word.end] == word.text and word.pieces >= 1 for word in found)
+    unseen = words(trace)
+    assert [word.text for word in unseen] == ["The", "dog's", "cat", "jumps"]
+    assert all(trace.text[word.start : word.end] == word.text and word.pieces >= 1 for word in unseen)
     assert [word.text for word in TrainingWords({"the": 1, "cat": 1}, 9).new(trace)] == ["dog's", "jumps"]

@@ -104,15 +104,18 @@ def test_tsv_with_fewer_columns(tmp_path):
 def test_a_line_that_cannot_be_read_keeps_its_number(tmp_path, name, line, reason):
     good = b'{"source": "A dog."}' if name.endswith("jsonl") else b"A dog."
     (tmp_path / name).write_bytes(b"\n".join([good, line, good]))
-    found = list(read(tmp_path / name))
-    assert found[1] == Unreadable(2, reason)
-    assert [(record.number, record.source) for record in (found[0], found[2])] == [(1, "A dog."), (3, "A dog.")]
+    records_read = list(read(tmp_path / name))
+    assert records_read[1] == Unreadable(2, reason)
+    assert [(record.number, record.source) for record in (records_read[0], records_read[2])] == [
+        (1, "A dog."),
+        (3, "A dog."),
+    ]
 
 
 def test_bad_json_says_where(tmp_path):
     (tmp_path / "in.jsonl").write_text('{"source": }\n')
-    (found,) = read(tmp_path / "in.jsonl")
-    assert found.number == 1 and found.reason.startswith("it must be a JSON object; it is not JSON: Expecting value")
+    (record,) = read(tmp_path / "in.jsonl")
+    assert record.number == 1 and record.reason.startswith("it must be a JSON object; it is not JSON: Expecting value")
 
 
 @pytest.mark.parametrize(

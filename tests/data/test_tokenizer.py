@@ -23,11 +23,11 @@ def text(request):
 
 def words(tokens):
     """The text of each word, its pieces joined."""
-    found = {}
+    by_word = {}
     for token in tokens:
         if not token.special:
-            found[token.word] = found.get(token.word, "") + token.text
-    return [word.strip() for word in found.values()]
+            by_word[token.word] = by_word.get(token.word, "") + token.text
+    return [word.strip() for word in by_word.values()]
 
 
 ODD = st.text(st.sampled_from("aéÀœ'’ \t\n\u00a0\u200b\u202e…ﬁ½½👍🏽日の\u0301<>eos▁.,-\x00İß"), max_size=20)

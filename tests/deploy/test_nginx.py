@@ -42,8 +42,8 @@ class Site:
 
     def cookies(self, cookie="") -> list[str]:
         """What nginx has the browser keep; Streamlit's own cookie is another."""
-        found = self.get(cookie=cookie).headers.get_all("Set-Cookie", [])
-        return [one for one in found if one.startswith("attnviz_server=")]
+        headers = self.get(cookie=cookie).headers.get_all("Set-Cookie", [])
+        return [entry for entry in headers if entry.startswith("attnviz_server=")]
 
     def served(self) -> list[tuple[str, str]]:
         """Visitor's number and port of the server of each request so far, as nginx has written them."""
@@ -139,7 +139,7 @@ def test_a_lost_server_s_visitor_comes_back_to_the_same_view(site, page):
     page.goto(site.address + VIEW)
     page.locator(".said").first.wait_for(timeout=60_000)
     before, said = page.url, page.locator(".said").first.inner_text()
-    (cookie,) = (one["value"] for one in page.context.cookies() if one["name"] == "attnviz_server")
+    (cookie,) = (entry["value"] for entry in page.context.cookies() if entry["name"] == "attnviz_server")
     ports = {port for visitor, port in site.served() if visitor == cookie}
     assert len(ports) == 1  # the WebSocket too
     os.kill(site.pids[ports.pop()], signal.SIGKILL)

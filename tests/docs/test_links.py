@@ -81,5 +81,5 @@ def test_commands_have_the_options_that_are_named(path, capsys):
         with pytest.raises(SystemExit) as stop:
             main([command, "--help"])
         assert stop.value.code == 0, line
-        known = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
-        assert set(re.findall(r"--[a-z-]+", line)) <= known, line
+        options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+        assert set(re.findall(r"--[a-z-]+", line)) <= options, line

@@ -32,15 +32,21 @@ def test_the_sentences_that_ship():
     ],
 )
 def test_what_counts_as_copied(wanted, translation, right):
-    found = copying.measure([Case(wanted, (wanted,))], [translation])
-    assert found.share == right and found.missed == (() if right else ((wanted, translation),))
-    assert (found.names, found.numbers) == ((0, 1) if wanted[0].isdigit() else (1, 0))
+    measured = copying.measure([Case(wanted, (wanted,))], [translation])
+    assert measured.share == right and measured.missed == (() if right else ((wanted, translation),))
+    assert (measured.names, measured.numbers) == ((0, 1) if wanted[0].isdigit() else (1, 0))
 
 
 def test_names_do_not_count_where_a_language_has_a_script_of_its_own():
     case = Case("Tom paid 25 dollars.", ("Tom", "25"))
-    found = copying.measure([case], ["トムは２５ドル払った。"], names=False)
-    assert (found.names, found.numbers, found.numbers_right, found.share, found.missed) == (0, 1, 1, 1.0, ())
+    measured = copying.measure([case], ["トムは２５ドル払った。"], names=False)
+    assert (measured.names, measured.numbers, measured.numbers_right, measured.share, measured.missed) == (
+        0,
+        1,
+        1,
+        1.0,
+        (),
+    )
     assert TASKS["en-fr"].copies_names and TASKS["en-de"].copies_names and not TASKS["en-ja"].copies_names
 
 

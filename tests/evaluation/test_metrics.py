@@ -57,10 +57,10 @@ def test_tok_lc_is_bleu_on_words_divided_by_hand(language, texts, divided):
 
 def test_japanese_by_given_words_and_by_characters():
     """Divided otherwise, the words differ and the characters do not."""
-    found, references = ["彼 は 行っ た 。 今日 も"], ["彼 は 行 っ た 。 今日 も"]
-    scored = metrics.score("en-ja", found, references)
+    outputs, references = ["彼 は 行っ た 。 今日 も"], ["彼 は 行 っ た 。 今日 も"]
+    scored = metrics.score("en-ja", outputs, references)
     assert scored["bleu_char"] == 100 and scored["bleu_morphemes"] < 90
-    characters = [" ".join(text.replace(" ", "")) for text in (found[0], references[0])]
+    characters = [" ".join(text.replace(" ", "")) for text in (outputs[0], references[0])]
     assert scored["bleu_char"] == round(
         sacrebleu.corpus_bleu([characters[0]], [[characters[1]]], tokenize="none").score, 2
     )

@@ -30,31 +30,31 @@ def bahdanau(root):
 
 @pytest.mark.parametrize("beam", [1, 3])
 def test_attention_is_what_stats_says_of_each_trace(translator, beam):
-    found = translation.score(translator, SOURCES, REFERENCES, beam=beam)
+    scores = translation.score(translator, SOURCES, REFERENCES, beam=beam)
     frames = [stats.steps(translator.trace(source, beam=beam)) for source in SOURCES]
     rows = np.concatenate([frame[frame.kind == "cross"][["entropy_nats", "max_weight"]].to_numpy() for frame in frames])
-    assert found["entropy_nats"] == pytest.approx(rows[:, 0].mean(), abs=1e-5)
-    assert found["max_weight"] == pytest.approx(rows[:, 1].mean(), abs=1e-5)
+    assert scores["entropy_nats"] == pytest.approx(rows[:, 0].mean(), abs=1e-5)
+    assert scores["max_weight"] == pytest.approx(rows[:, 1].mean(), abs=1e-5)
 
 
 def test_a_model_without_attention_has_no_figures_of_it(root):
-    found = translation.score(Translator.load("en-fr/fixed-context", root), SOURCES, REFERENCES)
-    assert found["entropy_nats"] is None and found["max_weight"] is None and found["bleu"] >= 0
+    scores = translation.score(Translator.load("en-fr/fixed-context", root), SOURCES, REFERENCES)
+    assert scores["entropy_nats"] is None and scores["max_weight"] is None and scores["bleu"] >= 0
 
 
 def test_overlap_is_sacrebleu_with_signatures(bahdanau):
-    found = translation.score(bahdanau, SOURCES, REFERENCES)
+    scores = translation.score(bahdanau, SOURCES, REFERENCES)
     texts = [bahdanau.trace(source).translation for source in SOURCES]
-    assert found["bleu"] == round(sacrebleu.corpus_bleu(texts, [REFERENCES]).score, 2)
-    assert found["bleu_lc"] == round(sacrebleu.corpus_bleu(texts, [REFERENCES], lowercase=True).score, 2)
-    assert found["chrf"] == round(sacrebleu.corpus_chrf(texts, [REFERENCES]).score, 2)
+    assert scores["bleu"] == round(sacrebleu.corpus_bleu(texts, [REFERENCES]).score, 2)
+    assert scores["bleu_lc"] == round(sacrebleu.corpus_bleu(texts, [REFERENCES], lowercase=True).score, 2)
+    assert scores["chrf"] == round(sacrebleu.corpus_chrf(texts, [REFERENCES]).score, 2)
     version = sacrebleu.__version__
-    assert found["bleu_signature"] == f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{version}"
-    assert found["bleu_lc_signature"] == f"nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:{version}"
-    assert found["chrf_signature"] == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{version}"
-    assert (found["model"], found["sentences"], found["beam"]) == ("en-fr/bahdanau", 9, 1)
-    assert found["sentences_per_second"] * found["ms_per_sentence"] == pytest.approx(1000, rel=1e-2)
-    assert found["seconds"] == pytest.approx(9 / found["sentences_per_second"], abs=1e-3)
+    assert scores["bleu_signature"] == f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{version}"
+    assert scores["bleu_lc_signature"] == f"nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:{version}"
+    assert scores["chrf_signature"] == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{version}"
+    assert (scores["model"], scores["sentences"], scores["beam"]) == ("en-fr/bahdanau", 9, 1)
+    assert scores["sentences_per_second"] * scores["ms_per_sentence"] == pytest.approx(1000, rel=1e-2)
+    assert scores["seconds"] == pytest.approx(9 / scores["sentences_per_second"], abs=1e-3)
 
 
 def test_translate_gives_what_each_sentence_gives_alone(translator):
@@ -70,8 +70,8 @@ def test_nothing_to_translate(bahdanau):
 @pytest.mark.parametrize("beam", [1, 2])
 def test_an_empty_source_counts_and_gets_an_empty_translation(bahdanau, beam):
     sources = ["", SOURCES[0], "  "]
-    found, _ = translation.translations(bahdanau, sources, beam)
-    assert found == ["", bahdanau.trace(SOURCES[0], beam=beam).translation, ""]
+    translated, _ = translation.translations(bahdanau, sources, beam)
+    assert translated == ["", bahdanau.trace(SOURCES[0], beam=beam).translation, ""]
     assert translation.score(bahdanau, sources, ["", REFERENCES[0], ""], beam=beam)["sentences"] == 3
 
 
@@ -140,24 +140,24 @@ def test_the_pair_says_which_metrics():
         ["私 は リンゴ を 食べ た 。", "彼女 は どこ で す か 。"],
     )
     japanese = untrained("en-ja", "tokenised", [*sources, *references], "bahdanau")
-    found = translation.score(japanese, sources, references)
+    scores = translation.score(japanese, sources, references)
     texts, _ = translation.translations(japanese, sources)
     assert any(" " in text for text in texts)
     shown = [japanese.trace(source).translation for source in sources]
     assert [text.replace(" ", "") for text in texts] == [text.replace(" ", "") for text in shown]
-    assert {key: found[key] for key in metrics.score("en-ja", texts, references)} == metrics.score(
+    assert {key: scores[key] for key in metrics.score("en-ja", texts, references)} == metrics.score(
         "en-ja", texts, references
     )
-    assert "bleu" not in found and "antidiagonal" not in found
+    assert "bleu" not in scores and "antidiagonal" not in scores
 
 
 def test_reversal_is_measured_on_the_antidiagonal():
     for mechanism, shape in (("transformer", (2, 2)), ("bahdanau", (1, 1))):
         model = untrained("reverse", "symbols", ["a b c k", "k b a"], mechanism)
-        found = translation.score(model, ["a b c", "k b"], ["c b a", "b k"])
-        assert found["exact_match"] in (0, 50, 100) and "exact match" in found["exact_match_signature"]
-        assert np.shape(found["antidiagonal_heads"]) == shape and found["antidiagonal"] == np.max(
-            found["antidiagonal_heads"]
+        scores = translation.score(model, ["a b c", "k b"], ["c b a", "b k"])
+        assert scores["exact_match"] in (0, 50, 100) and "exact match" in scores["exact_match_signature"]
+        assert np.shape(scores["antidiagonal_heads"]) == shape and scores["antidiagonal"] == np.max(
+            scores["antidiagonal_heads"]
         )
     without = translation.score(untrained("reverse", "symbols", ["a b c"], "fixed-context"), ["a b c"], ["c b a"])
     assert without["antidiagonal"] is None and without["antidiagonal_heads"] is None

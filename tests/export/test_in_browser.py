@@ -83,7 +83,7 @@ def test_labels_of_keys_do_not_meet_in_a_narrow_column(offline, tmp_path, count)
         });
     }""")
     spans.sort()
-    assert len(spans) >= min(count, 9) and all(one[1] <= other[0] for one, other in zip(spans, spans[1:]))
+    assert len(spans) >= min(count, 9) and all(span[1] <= other[0] for span, other in zip(spans, spans[1:]))
     page.close()
 
 

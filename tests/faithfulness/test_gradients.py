@@ -36,21 +36,21 @@ def test_gradients_match_finite_differences(subjects, name):
     (gradient,) = torch.autograd.grad(subject.of_vectors(inputs, step).sum(), inputs)
     ahead, behind = (subject.of_vectors(vectors + sign * 1e-6 * direction, step) for sign in (1, -1))
     assert float((gradient * direction).sum()) == pytest.approx(float((ahead - behind) / 2e-6), rel=1e-6, abs=1e-9)
-    found = faithfulness.gradient_times_input(subject, [step])
-    np.testing.assert_allclose(found[0], (gradient * vectors).sum(-1)[0], rtol=1e-9)
+    computed = faithfulness.gradient_times_input(subject, [step])
+    np.testing.assert_allclose(computed[0], (gradient * vectors).sum(-1)[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ATTENDING)
 def test_integrated_gradients_are_complete(subjects, name):
     """Sundararajan et al. 2017, proposition 1: they sum to f(input) - f(baseline), but for what delta says."""
     subject, steps = subjects[name], (0, 2)
-    found = faithfulness.integrated_gradients(subject, steps, points=100)
+    computed = faithfulness.integrated_gradients(subject, steps, points=100)
     nothing = torch.zeros_like(subject.vectors)
     for row, step in enumerate(steps):
         change = float(subject.of_vectors(subject.vectors, step) - subject.of_vectors(nothing, step))
-        assert found.values[row].sum() - change == pytest.approx(found.delta[row], abs=1e-9)
+        assert computed.values[row].sum() - change == pytest.approx(computed.delta[row], abs=1e-9)
         if name not in ("transformer", "luong-local"):  # a norm turns sharply near zeros, a window jumps: delta says so
-            assert abs(found.delta[row]) < 1e-3
+            assert abs(computed.delta[row]) < 1e-3
 
 
 def test_the_forward_pass_is_that_of_the_trace(subjects):
@@ -72,11 +72,11 @@ def test_sources_of_many_lengths_do_not_meet(subjects):
 @pytest.mark.parametrize("name", ["bahdanau", "transformer"])
 def test_leave_one_out_by_hand(subjects, name):
     subject = subjects[name]
-    found = faithfulness.leave_one_out(subject)
-    assert found.shape == (len(subject.target), len(subject.source))
+    computed = faithfulness.leave_one_out(subject)
+    assert computed.shape == (len(subject.target), len(subject.source))
     without = subject.source[:1] + subject.source[2:]
     wanted = subject.log_probs([subject.source])[0] - subject.log_probs([without])[0]
-    np.testing.assert_allclose(found[:, 1], wanted, atol=1e-10)
+    np.testing.assert_allclose(computed[:, 1], wanted, atol=1e-10)
 
 
 def test_nothing_is_left_in_the_model(root):
@@ -92,8 +92,8 @@ def test_nothing_is_left_in_the_model(root):
 def test_a_label_is_explained_too():
     subject = faithfulness.subject(attnviz.load("sst2/self-attention"), "A moving film that is never dull.")
     assert subject.attention.shape == (1, len(subject.source)) and len(subject.target) == 1
-    found = faithfulness.integrated_gradients(subject, points=64)
-    assert found.values.shape == subject.attention.shape and abs(found.delta[0]) < 0.05
+    computed = faithfulness.integrated_gradients(subject, points=64)
+    assert computed.values.shape == subject.attention.shape and abs(computed.delta[0]) < 0.05
     assert float(subject.log_probs([subject.source])[0, 0]) == pytest.approx(subject.trace.log_probs[0], abs=1e-5)
 
 

@@ -26,7 +26,7 @@ def sentence(figure, query, key):
 def corners(path):
     """The boxes of a path of squares, (x0, y0, x1, y1) of each."""
     number = r"(-?[\d.]+)"
-    return [tuple(map(float, found)) for found in re.findall(f"M{number},{number}H{number}V{number}H{number}Z", path)]
+    return [tuple(map(float, edges)) for edges in re.findall(f"M{number},{number}H{number}V{number}H{number}Z", path)]
 
 
 @pytest.fixture

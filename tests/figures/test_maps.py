@@ -60,13 +60,13 @@ def test_what_the_pointer_reads_in_short_is_the_same(dog):
     visible, weights = np.tri(3, dtype=bool), np.array([[1, 0, 0], [np.nan] * 3, [0.2, 0.201, 0.599]])
     masked = grid(words("<b>", "b"), words("c", "d"), weights, "decoder", visible, [0, 1, 0])
     links = Cells(frozenset({(0, 0)}), frozenset({(0, 0), (1, 1)}))
-    for one in (dog, masked):
-        short = figures.heatmap(one, links=links, written=False)
+    for shown in (dog, masked):
+        short = figures.heatmap(shown, links=links, written=False)
         cells = short.layout.meta["cells"]
         assert short.data[0].hovertext is None and len(cells["phrases"]) <= short.data[0].z.size
-        texts = figures.cell_texts(one, links)
+        texts = figures.cell_texts(shown, links)
         assert hover.CellTexts(**cells).sentences == texts.sentences
-        for figure in (figures.heatmap(one, links=links), figures.heatmap(one, links=links, texts=texts)):
+        for figure in (figures.heatmap(shown, links=links), figures.heatmap(shown, links=links, texts=texts)):
             assert [list(row) for row in figure.data[0].hovertext] == texts.sentences
 
 

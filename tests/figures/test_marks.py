@@ -50,8 +50,8 @@ def test_the_mean_of_chosen_heads(trace):
     assert np.allclose(grid.weights, (a + b) / 2) and (grid.layer, grid.head) == (None, None)
     assert select.mean(trace, "encoder", [(1, 0), (1, 2)]).layer == 1
     whole = select.mean(trace, "encoder", [(1, head) for head in range(3)], special=False)
-    one = select.select(trace, "encoder", 1, special=False)
-    assert np.allclose(whole.weights, one.weights) and np.allclose(whole.removed, one.removed)
+    chosen = select.select(trace, "encoder", 1, special=False)
+    assert np.allclose(whole.weights, chosen.weights) and np.allclose(whole.removed, chosen.removed)
     with pytest.raises(ValueError, match=r"^heads must hold at least one \(layer, head\); got none$"):
         select.mean(trace, "encoder", [])
 
@@ -64,9 +64,9 @@ def test_lines_of_a_mean_over_layers_say_so(trace):
 def test_the_nearest_heads_are_those_of_the_distances(trace):
     every = [Head("encoder", layer, head) for layer in range(2) for head in range(3)]
     expected = heads.distances(trace, every).loc["encoder 0.1"].drop("encoder 0.1").sort_values()
-    found = heads.nearest(trace, Head("encoder", 0, 1))
-    assert [f"encoder {row.layer}.{row.head}" for row in found.itertuples()] == list(expected.index)
-    assert np.allclose(found.jensen_shannon, expected)
+    nearest = heads.nearest(trace, Head("encoder", 0, 1))
+    assert [f"encoder {row.layer}.{row.head}" for row in nearest.itertuples()] == list(expected.index)
+    assert np.allclose(nearest.jensen_shannon, expected)
     with pytest.raises(ValueError, match="^head must be one of 0 to 2"):
         heads.nearest(trace, Head("encoder", 0, 3))
 

@@ -40,9 +40,9 @@ def made():
 
 def test_every_figure_passes_the_whole_check_of_plotly(made):
     for figure in made:
-        checked, ours = (json.loads(one.to_json()) for one in (go.Figure(figure.to_dict()), figure))
-        for one in (checked, ours):
-            del one["layout"]["template"]  # an empty one; the check writes it out
+        checked, ours = (json.loads(drawn.to_json()) for drawn in (go.Figure(figure.to_dict()), figure))
+        for drawn in (checked, ours):
+            del drawn["layout"]["template"]  # an empty one; the check writes it out
         assert checked == ours
 
 

@@ -45,8 +45,8 @@ def test_pieces_have_the_kind_of_their_word():
         Token(".", 12, 13, word=2),
         Token("<eos>", 13, 13, special=True),
     )
-    found = function_words.kinds(text, tokens, "en")
-    assert found == ["function", "function", "content", "content", "other", "other"]
+    kinds = function_words.kinds(text, tokens, "en")
+    assert kinds == ["function", "function", "content", "content", "other", "other"]
 
 
 def test_a_language_without_a_list():

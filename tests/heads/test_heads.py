@@ -24,9 +24,9 @@ def trace():
 
 
 def row(frame, *head):
-    found = frame[(frame[["kind", "layer", "head"]] == list(head)).all(axis=1)]
-    assert len(found) == 1
-    return found.iloc[0]
+    rows = frame[(frame[["kind", "layer", "head"]] == list(head)).all(axis=1)]
+    assert len(rows) == 1
+    return rows.iloc[0]
 
 
 def test_one_row_a_head(trace):
@@ -63,9 +63,9 @@ def test_distance_and_patterns_by_hand(trace):
                 sum(a * abs(k - int((q + 0.5) * keys / queries)) for k, a in enumerate(line))
                 for q, line in enumerate(weights)
             ]
-            found = row(frame, kind, 1, head)
-            assert found.distance == pytest.approx(np.mean(away), rel=1e-5)
-            assert found["first"] == pytest.approx(weights[kind == "decoder" :, 0].mean(), rel=1e-5)
+            measured = row(frame, kind, 1, head)
+            assert measured.distance == pytest.approx(np.mean(away), rel=1e-5)
+            assert measured["first"] == pytest.approx(weights[kind == "decoder" :, 0].mean(), rel=1e-5)
 
 
 def test_the_table_of_words(trace):
@@ -126,11 +126,11 @@ pairs = (
 
 @given(pairs)
 def test_jensen_shannon_is_scipys(pair):
-    found = heads.jensen_shannon(*pair)
+    distance = heads.jensen_shannon(*pair)
     wanted = np.nan_to_num(scipy.spatial.distance.jensenshannon(*pair, base=2, axis=-1))  # scipy: root of -1e-17 is NaN
-    np.testing.assert_allclose(found, wanted, atol=1e-7)
-    assert ((found >= 0) & (found <= 1)).all()
-    np.testing.assert_array_equal(found, heads.jensen_shannon(*pair[::-1]))
+    np.testing.assert_allclose(distance, wanted, atol=1e-7)
+    assert ((distance >= 0) & (distance <= 1)).all()
+    np.testing.assert_array_equal(distance, heads.jensen_shannon(*pair[::-1]))
 
 
 def test_equal_rows_and_rows_apart():
@@ -140,12 +140,12 @@ def test_equal_rows_and_rows_apart():
 
 def test_distances_between_chosen_heads(trace):
     chosen = [Head("encoder", 0, 1), Head("encoder", 2, 0), Head("encoder", 2, 1)]
-    found = heads.distances(trace, chosen)
-    assert list(found) == list(found.index) == ["encoder 0.1", "encoder 2.0", "encoder 2.1"]
-    assert (np.diag(found) == 0).all() and (found.to_numpy() == found.to_numpy().T).all()
+    distances = heads.distances(trace, chosen)
+    assert list(distances) == list(distances.index) == ["encoder 0.1", "encoder 2.0", "encoder 2.1"]
+    assert (np.diag(distances) == 0).all() and (distances.to_numpy() == distances.to_numpy().T).all()
     a, b = trace.map("encoder", 0).weights[1], trace.map("encoder", 2).weights[0]
     wanted = scipy.spatial.distance.jensenshannon(a.astype(float), b.astype(float), base=2, axis=-1).mean()
-    assert found.iloc[0, 1] == pytest.approx(wanted, rel=1e-5)
+    assert distances.iloc[0, 1] == pytest.approx(wanted, rel=1e-5)
 
 
 @pytest.mark.parametrize(

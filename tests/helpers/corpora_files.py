@@ -11,7 +11,7 @@ def files(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def same_files(found, wanted):
-    found, wanted = files(found), files(wanted)
-    assert found.keys() == wanted.keys()
-    assert [name for name in found if found[name] != wanted[name]] == []
+def same_files(made, wanted):
+    made, wanted = files(made), files(wanted)
+    assert made.keys() == wanted.keys()
+    assert [name for name in made if made[name] != wanted[name]] == []

@@ -22,13 +22,13 @@ def charts(dashboard, panel: str) -> list[dict]:
 
 def drawn(dashboard, panel: str, wanted) -> list[dict]:
     """The charts of a panel once `wanted` is true of them: the answer to what was pressed takes its time."""
-    found = charts(dashboard, panel)
+    shown = charts(dashboard, panel)
     for _ in range(600):
-        if wanted(found):
+        if wanted(shown):
             break
         dashboard.page.wait_for_timeout(50)
-        found = charts(dashboard, panel)
-    return found
+        shown = charts(dashboard, panel)
+    return shown
 
 
 def near(values, expected) -> bool:

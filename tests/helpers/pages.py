@@ -20,11 +20,11 @@ def name_of(path: Path) -> str:
 def blocks(path: Path, language: str) -> list[tuple[int, str, str]]:
     """Line (from 1), code, and the line before it, of every block of code in a language."""
     text = path.read_text(encoding="utf-8")
-    found = []
+    listed = []
     for match in re.finditer(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         before = text[: match.start()]
-        found.append((before.count("\n") + 2, match[1], before.rstrip("\n").rpartition("\n")[2]))
-    return found
+        listed.append((before.count("\n") + 2, match[1], before.rstrip("\n").rpartition("\n")[2]))
+    return listed
 
 
 def prose(path: Path) -> str:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 def family(pid: int) -> list[int]:
     """The process and all its descendants."""
-    found, todo = [], [pid]
+    members, todo = [], [pid]
     while todo:
-        one = todo.pop()
-        found.append(one)
-        for file in Path(f"/proc/{one}/task").glob("*/children"):
+        process = todo.pop()
+        members.append(process)
+        for file in Path(f"/proc/{process}/task").glob("*/children"):
             todo += map(int, file.read_text().split())
-    return found
+    return members
 
 
 def command(pid: int) -> str:
@@ -22,13 +22,13 @@ def command(pid: int) -> str:
 def memory(pid: int) -> int:
     """MB that they take, pages they share counted once each among them (PSS)."""
     total = 0
-    for one in family(pid):
-        rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
+    for process in family(pid):
+        rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
         total += int(next(line for line in rollup.splitlines() if line.startswith("Pss:")).split()[1])
     return total // 1024
 
 
 def models(pid: int) -> int:
     """The model process of a server of the dashboard."""
-    (found,) = [child for child in family(pid) if "attnviz.service.process" in command(child)]
-    return found
+    (process,) = [child for child in family(pid) if "attnviz.service.process" in command(child)]
+    return process

@@ -59,17 +59,17 @@ def check(model, text, target=None, layer=-1, head=0):
     trace, read = contexts(model, text, target, layer)
     weights = trace.map("cross", layer).weights
     for step in (0, len(trace.target) // 2, len(trace.target) - 1):
-        found = inside.step(model, trace, step, layer, head)
+        opened = inside.step(model, trace, step, layer, head)
         close = dict(rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(found.weights, weights[head, step], **close)
+        np.testing.assert_allclose(opened.weights, weights[head, step], **close)
         width = len(read[step]) // len(weights)
-        np.testing.assert_allclose(found.context, read[step][head * width : (head + 1) * width], **close)
-        np.testing.assert_allclose(found.weighted.sum(0), found.context, **close)
-        products = found.parts.terms.sum(-1) + (np.log(found.window.gaussian) if found.window else 0)
-        np.testing.assert_allclose(products[found.mask], found.scores[found.mask], rtol=1e-5, atol=2e-5)
-        for ours, theirs in zip(found.alternatives, trace.alternatives[step], strict=True):
+        np.testing.assert_allclose(opened.context, read[step][head * width : (head + 1) * width], **close)
+        np.testing.assert_allclose(opened.weighted.sum(0), opened.context, **close)
+        products = opened.parts.terms.sum(-1) + (np.log(opened.window.gaussian) if opened.window else 0)
+        np.testing.assert_allclose(products[opened.mask], opened.scores[opened.mask], rtol=1e-5, atol=2e-5)
+        for ours, theirs in zip(opened.alternatives, trace.alternatives[step], strict=True):
             assert ours.text == theirs.text and ours.probability == pytest.approx(theirs.probability, abs=1e-5)
-        assert found.token == trace.target[step] and found.keys == trace.source
+        assert opened.token == trace.target[step] and opened.keys == trace.source
 
 
 @pytest.mark.parametrize("target", [None, TARGET])
@@ -92,8 +92,8 @@ def test_shipped_models(name):
 def test_a_translation_found_by_a_beam():
     model = attnviz.load("en-fr/luong-general")
     trace = model.trace("Two men are standing in front of a building.", beam=5)
-    found = inside.step(model, trace, 3)
-    np.testing.assert_allclose(found.weights, trace.map().weights[0, 3], atol=1e-5)
+    opened = inside.step(model, trace, 3)
+    np.testing.assert_allclose(opened.weights, trace.map().weights[0, 3], atol=1e-5)
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
@@ -105,22 +105,22 @@ def test_who_asks(name, cell):
     network = build(Config(name, len(text), {**tiny.WIDTHS[name], "cell": cell})).eval().requires_grad_(False)
     model = Translator(f"en-fr/{name}", name, network, text, {})
     trace = model.trace(TEXT, TARGET)
-    found, later = inside.step(model, trace, 2), inside.step(model, trace, 3)
-    before, after = found.states
+    opened, later = inside.step(model, trace, 2), inside.step(model, trace, 3)
+    before, after = opened.states
     np.testing.assert_array_equal(after, later.states[0])
-    assert found.asks == {"bahdanau": "before", "luong-concat": "after"}[name]
-    np.testing.assert_array_equal(found.query, before if name == "bahdanau" else after)
+    assert opened.asks == {"bahdanau": "before", "luong-concat": "after"}[name]
+    np.testing.assert_array_equal(opened.query, before if name == "bahdanau" else after)
     assert not np.array_equal(before, after)
 
 
 def test_the_window_of_local_attention(models):
     """Luong et al. 2015, eq. 10 with D = 3, so sigma = 1.5."""
     trace = models["luong-local"].trace("The black white grey dog runs.")
-    found = inside.step(models["luong-local"], trace, 1)
-    away = np.arange(len(found.keys)) - found.window.centre
-    np.testing.assert_allclose(found.window.gaussian, np.exp(-(away**2) / (2 * 1.5**2)), rtol=1e-4)
-    np.testing.assert_array_equal(found.mask, np.abs(away) <= 3)
-    assert (found.weights[~found.mask] == 0).all() and found.window.reach == 3
+    opened = inside.step(models["luong-local"], trace, 1)
+    away = np.arange(len(opened.keys)) - opened.window.centre
+    np.testing.assert_allclose(opened.window.gaussian, np.exp(-(away**2) / (2 * 1.5**2)), rtol=1e-4)
+    np.testing.assert_array_equal(opened.mask, np.abs(away) <= 3)
+    assert (opened.weights[~opened.mask] == 0).all() and opened.window.reach == 3
 
 
 def test_the_largest_terms_come_first(models):
@@ -136,12 +136,12 @@ def test_nothing_changes(models):
     before = {name: value.clone() for name, value in model.model.state_dict().items()}
     chance = torch.get_rng_state()
     trace = model.trace(TEXT)
-    found = inside.step(model, trace, 1)
+    opened = inside.step(model, trace, 1)
     assert all(torch.equal(value, before[name]) for name, value in model.model.state_dict().items())
     assert torch.equal(chance, torch.get_rng_state()) and not model.model.training
     assert not any(module._forward_hooks for module in model.model.modules())
     with pytest.raises(ValueError, match="read-only"):
-        found.scores[0] = 1
+        opened.scores[0] = 1
 
 
 def refusal(*arguments, **named):

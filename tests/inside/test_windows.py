@@ -17,11 +17,11 @@ def local(root):
 @pytest.mark.parametrize("target", [None, TARGET])
 def test_one_pass_predicts_what_each_step_predicts(local, target):
     trace = local.trace(TEXT, target)
-    found = inside.windows(local, trace)
+    windows = inside.windows(local, trace)
     alone = [inside.step(local, trace, step).window for step in range(len(trace.target))]
-    assert [centre for centre, _ in found] == pytest.approx([window.centre for window in alone], abs=1e-4)
-    assert {reach for _, reach in found} == {window.reach for window in alone}
-    assert all(0 <= centre <= len(trace.source) for centre, _ in found)
+    assert [centre for centre, _ in windows] == pytest.approx([window.centre for window in alone], abs=1e-4)
+    assert {reach for _, reach in windows} == {window.reach for window in alone}
+    assert all(0 <= centre <= len(trace.source) for centre, _ in windows)
 
 
 def test_of_a_beam_too(local):

@@ -47,23 +47,25 @@ def test_rows_sum_to_1_and_hidden_stays_0(change, row):
     seen[0] = True
     weights = torch.where(seen, numbers, 0) / numbers[seen].sum()
     kept = weights.clone()
-    found = change(weights, seen, HERE)
-    assert torch.equal(weights, kept) and float(found.sum()) == pytest.approx(1, abs=1e-5) and float(found.min()) >= 0
+    changed = change(weights, seen, HERE)
+    assert (
+        torch.equal(weights, kept) and float(changed.sum()) == pytest.approx(1, abs=1e-5) and float(changed.min()) >= 0
+    )
     if change.name != "last-only":
-        assert not found[~seen].any()
+        assert not changed[~seen].any()
     if change.name == "permuted":
-        torch.testing.assert_close(found.sort().values, weights.sort().values)
+        torch.testing.assert_close(changed.sort().values, weights.sort().values)
 
 
 def test_each_row_of_a_batch_is_permuted_by_itself():
     weights = torch.arange(1.0, 9).expand(100, 1, 8) / 36
     seen = torch.ones(100, 1, 8, dtype=torch.bool)
-    found = Permuted(3)(weights, seen, HERE)
-    assert len({tuple(row) for row in found.squeeze(1).tolist()}) > 95
-    assert torch.equal(found, Permuted(3)(weights, seen, HERE))
-    assert not torch.equal(found, Permuted(4)(weights, seen, HERE))
-    assert not torch.equal(found, Permuted(3)(weights, seen, Place(1, 0)))
-    torch.testing.assert_close(found.mean(0).squeeze(0), torch.full((8,), 1 / 8), atol=0.03, rtol=0)
+    changed = Permuted(3)(weights, seen, HERE)
+    assert len({tuple(row) for row in changed.squeeze(1).tolist()}) > 95
+    assert torch.equal(changed, Permuted(3)(weights, seen, HERE))
+    assert not torch.equal(changed, Permuted(4)(weights, seen, HERE))
+    assert not torch.equal(changed, Permuted(3)(weights, seen, Place(1, 0)))
+    torch.testing.assert_close(changed.mean(0).squeeze(0), torch.full((8,), 1 / 8), atol=0.03, rtol=0)
 
 
 def test_no_number_is_drawn_from_the_shared_generator():
@@ -114,7 +116,7 @@ def test_stacked_changes_have_rows_of_their_own():
         (lambda: Hide(()), "tokens must be places of source tokens, from 0; got ()"),
         (lambda: Given((0.5, 0.4)), "weights must be at least 0 and sum to 1; got (0.5, 0.4)"),
         (lambda: Given((1.5, -0.5)), "weights must be at least 0 and sum to 1; got (1.5, -0.5)"),
-        (lambda: Given((1.0,))(ROW, SEEN, HERE), "weights must be one a source token, 4; got 1"),
+        (lambda: Given((1.0,))(ROW, SEEN, HERE), "weights must be one per source token, 4; got 1"),
         (lambda: Hide((4,))(ROW, SEEN, HERE), "tokens must be places of source tokens, 0 to 3; got 4"),
         (lambda: Hide((0, 1, 3))(ROW, SEEN, HERE), "at least one source token must stay visible; hide fewer"),
         (

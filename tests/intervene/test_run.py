@@ -126,7 +126,7 @@ def test_nothing_is_left_in_the_model(models, name):
     model = models[name]
     (weights, attributes), before = state(model), model.trace(TEXT)
     intervene.run(model, TEXT, Uniform(), target=TARGET)
-    with pytest.raises(ValueError, match=r"^weights must be one a source token, \d+; got 1$"):
+    with pytest.raises(ValueError, match=r"^weights must be one per source token, \d+; got 1$"):
         intervene.run(model, TEXT, Given((1.0,)), target=TARGET)
     after, left = state(model)
     assert all(torch.equal(value, after[key]) for key, value in weights.items()) and attributes == left
@@ -138,9 +138,9 @@ def test_a_network_changed_is_read_by_every_decoder(models):
     network = models["luong-dot"].model
     source = torch.tensor([models["luong-dot"].tokenizer.ids(TEXT)] * 2)
     changed = Changed(network, Uniform(), Scope(), at(None))
-    found = decode.greedy(changed, source)
-    assert torch.equal(found.tokens[0], found.tokens[1])
-    torch.testing.assert_close(found.cross[0], torch.full_like(found.cross[0], 1 / source.shape[1]))
+    decoded = decode.greedy(changed, source)
+    assert torch.equal(decoded.tokens[0], decoded.tokens[1])
+    torch.testing.assert_close(decoded.cross[0], torch.full_like(decoded.cross[0], 1 / source.shape[1]))
 
 
 def refusal(*arguments, **named):
@@ -178,8 +178,8 @@ def test_a_hundred_permutations_are_one_batch(models):
     for effect in intervene.effects(model.model, source, target, intervene.Permuted(5), rows=100):
         assert effect.changed.shape == (100, len(model.tokenizer))
         row.append(intervene.total_variation(effect.plain, effect.changed))
-    found = torch.stack(row)
-    assert found.shape == (len(target), 100) and 0 < float(found.min()) and float(found.max()) <= 1
+    stacked = torch.stack(row)
+    assert stacked.shape == (len(target), 100) and 0 < float(stacked.min()) and float(stacked.max()) <= 1
 
 
 def test_effects_of_identity_are_none(models):
@@ -192,8 +192,8 @@ def test_effects_of_identity_are_none(models):
 
 def test_effects_that_are_left_off_leave_gradients_on(models):
     model = models["bahdanau"]
-    found = intervene.effects(model.model, model.tokenizer.ids(TEXT), model.tokenizer.ids(TARGET), Uniform())
-    next(found)
+    effects = intervene.effects(model.model, model.tokenizer.ids(TEXT), model.tokenizer.ids(TARGET), Uniform())
+    next(effects)
     assert not torch.is_inference_mode_enabled()
 
 

@@ -108,11 +108,11 @@ def test_texts_that_no_model_can_take(classifier, text, message):
 def test_scores_by_hand(classifier, reviews):
     pairs = readers.read_labelled(reviews / "sst2" / "dev.tsv", LABELS)
     said = [classifier.trace(sentence).translation for sentence, _ in pairs]  # alone, not in batches
-    found = classification.score(classifier, *zip(*pairs))
-    assert found["accuracy"] == pytest.approx(100 * np.mean([a == b for a, (_, b) in zip(said, pairs)]), abs=0.01)
+    scores = classification.score(classifier, *zip(*pairs))
+    assert scores["accuracy"] == pytest.approx(100 * np.mean([a == b for a, (_, b) in zip(said, pairs)]), abs=0.01)
     for true in LABELS:
         for given in LABELS:
-            assert found["confusion"][true][given] == sum(a == given and b == true for a, (_, b) in zip(said, pairs))
+            assert scores["confusion"][true][given] == sum(a == given and b == true for a, (_, b) in zip(said, pairs))
     sentences = [sentence for sentence, _ in pairs]
     assert classify.predict(classifier.model, classifier.tokenizer, classifier.labels, sentences) == said
 

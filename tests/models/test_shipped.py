@@ -77,8 +77,8 @@ def test_what_must_ship_does_with_one_vocabulary_a_pair():
 
 @pytest.mark.parametrize("name", FLOORS)
 def test_it_translates_as_well_as_when_it_was_shipped(name):
-    found = [greedy(name, source).translation for source, _ in PAIRS]
-    score = sacrebleu.corpus_bleu(found, [[reference for _, reference in PAIRS]], lowercase=True).score
+    translations = [greedy(name, source).translation for source, _ in PAIRS]
+    score = sacrebleu.corpus_bleu(translations, [[reference for _, reference in PAIRS]], lowercase=True).score
     assert score >= FLOORS[name]
 
 

@@ -123,8 +123,8 @@ def test_a_beam_is_no_less_probable_than_a_beam_of_one(translator, monkeypatch):
     sentences = (TYPED, "The cat sleeps.", "The white grey horse jumps.")
 
     def ending(*args):
-        found = step(*args)
-        return found._replace(logits=found.logits + more)
+        widest = step(*args)
+        return widest._replace(logits=widest.logits + more)
 
     def ending_forced(*args):
         logits, *weights = force(*args)
@@ -135,9 +135,9 @@ def test_a_beam_is_no_less_probable_than_a_beam_of_one(translator, monkeypatch):
     while not all(translator.trace(typed, beam=beam).complete for typed in sentences for beam in (1, BEAMS)):
         more[EOS] += 0.2
     for typed in sentences:
-        greedy, found = translator.trace(typed, beam=1), translator.trace(typed, beam=BEAMS)
+        greedy, widest = translator.trace(typed, beam=1), translator.trace(typed, beam=BEAMS)
         assert greedy == translator.trace(typed)
-        assert found.log_prob / len(found.target) >= greedy.log_prob / len(greedy.target) - 1e-5
+        assert widest.log_prob / len(widest.target) >= greedy.log_prob / len(greedy.target) - 1e-5
 
 
 @every

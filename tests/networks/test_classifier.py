@@ -82,8 +82,8 @@ def test_padding_changes_nothing(model):
 
 
 def test_the_order_of_the_words_counts(model):
-    one, other = model(torch.tensor([[7, 30, 4, 2]])), model(torch.tensor([[30, 7, 4, 2]]))
-    assert not torch.allclose(one.logits, other.logits, atol=1e-3)
+    first, other = model(torch.tensor([[7, 30, 4, 2]])), model(torch.tensor([[30, 7, 4, 2]]))
+    assert not torch.allclose(first.logits, other.logits, atol=1e-3)
 
 
 def test_a_sentence_beyond_the_places_is_refused(model):

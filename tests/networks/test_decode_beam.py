@@ -49,9 +49,9 @@ def test_a_beam_scores_at_least_what_greedy_scores(name, penalty):
         if greedy[-1] != EOS:
             continue
         compared += 1
-        found = decode.beam(model, source, 5, penalty)
-        assert found[-1] == EOS
-        assert score(model, source, found, penalty) >= score(model, source, greedy, penalty) - 1e-5, seed
+        best = decode.beam(model, source, 5, penalty)
+        assert best[-1] == EOS
+        assert score(model, source, best, penalty) >= score(model, source, greedy, penalty) - 1e-5, seed
     assert compared >= 1
 
 

@@ -32,9 +32,9 @@ def with_map(trace, kind, weights):
 def test_select_takes_a_head_or_the_mean_of_heads():
     trace = synthetic.trace(heads=3, layers=2)
     weights = trace.map("cross", 1).weights
-    one, mean = select.select(trace, head=2), select.select(trace)
-    assert one.head == 2 and one.layer == 1 and mean.head is None
-    np.testing.assert_array_equal(one.weights, weights[2])
+    single, mean = select.select(trace, head=2), select.select(trace)
+    assert single.head == 2 and single.layer == 1 and mean.head is None
+    np.testing.assert_array_equal(single.weights, weights[2])
     np.testing.assert_allclose(mean.weights, weights.mean(0), rtol=1e-6)
     assert mean.removed.tolist() == [0] * 4 and mean.visible.all()
     assert mean.queries == trace.target and mean.keys == trace.source

@@ -13,7 +13,7 @@ def ask(root):
 
 
 @pytest.fixture(scope="module")
-def one():
+def service():
     """A model process for the tests of a file, which may harm it: it recovers."""
     service = Embedded()
     yield service

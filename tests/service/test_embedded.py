@@ -24,16 +24,16 @@ WAIT = 300  # s at most, never waited in full: a busy machine is no failure
 
 
 @pytest.fixture
-def held(one, ask):
+def held(service, ask):
     """A request that has begun in the process, which stands still."""
-    answer(one, ask(TEXTS[0]))
-    os.kill(one.pid, signal.SIGSTOP)
-    (begun,) = one.submit([ask(TEXTS[1])])
+    answer(service, ask(TEXTS[0]))
+    os.kill(service.pid, signal.SIGSTOP)
+    (begun,) = service.submit([ask(TEXTS[1])])
     while not begun.running():
         time.sleep(0.01)
     yield begun
-    if one.pid:
-        os.kill(one.pid, signal.SIGCONT)
+    if service.pid:
+        os.kill(service.pid, signal.SIGCONT)
 
 
 def answer(service, request):
@@ -57,73 +57,73 @@ def test_the_page_s_process_needs_no_torch():
     assert subprocess.run([sys.executable, "-c", code], cwd=serving.ROOT).returncode == 0
 
 
-def test_a_full_service_refuses_and_recovers(one, held, ask, monkeypatch):
-    monkeypatch.setattr(one, "longest", 4)
-    waiting = one.submit([ask(text) for text in TEXTS[2:6]])
+def test_a_full_service_refuses_and_recovers(service, held, ask, monkeypatch):
+    monkeypatch.setattr(service, "longest", 4)
+    waiting = service.submit([ask(text) for text in TEXTS[2:6]])
     with pytest.raises(Busy) as error:
-        one.submit([ask(TEXTS[6])])
+        service.submit([ask(TEXTS[6])])
     assert str(error.value) == "4 sentences are waiting for the models already; try again in a minute"
-    os.kill(one.pid, signal.SIGCONT)
+    os.kill(service.pid, signal.SIGCONT)
     assert [future.result(WAIT).text for future in (held, *waiting)] == TEXTS[1:6]
-    assert answer(one, ask(TEXTS[6])).text == TEXTS[6]
+    assert answer(service, ask(TEXTS[6])).text == TEXTS[6]
 
 
-def test_what_is_cancelled_before_its_batch_is_not_computed(one, held, ask):
-    cancelled, other = one.submit([ask(TEXTS[2]), ask(TEXTS[3])])
+def test_what_is_cancelled_before_its_batch_is_not_computed(service, held, ask):
+    cancelled, other = service.submit([ask(TEXTS[2]), ask(TEXTS[3])])
     assert cancelled.cancel()
-    os.kill(one.pid, signal.SIGCONT)
+    os.kill(service.pid, signal.SIGCONT)
     assert other.result(WAIT).text == TEXTS[3] and held.result().text == TEXTS[1]
     with pytest.raises(CancelledError):
         cancelled.result()
 
 
-def test_a_process_that_is_killed_loses_nothing(one, held, ask, root):
-    first = one.pid
-    futures = one.submit([ask(text, mechanism) for text in TEXTS for mechanism in MECHANISMS])
+def test_a_process_that_is_killed_loses_nothing(service, held, ask, root):
+    first = service.pid
+    futures = service.submit([ask(text, mechanism) for text in TEXTS for mechanism in MECHANISMS])
     os.kill(first, signal.SIGKILL)
     traces = [future.result(WAIT) for future in futures]
     assert held.result().text == TEXTS[1]
     assert [trace.text for trace in traces] == [text for text in TEXTS for _ in MECHANISMS]
-    assert answer(one, ask(TEXTS[0])) == loading.load_checkpoint("en-fr/bahdanau", root).trace(TEXTS[0])
-    assert one.pid != first and one.state == RUNNING
+    assert answer(service, ask(TEXTS[0])) == loading.load_checkpoint("en-fr/bahdanau", root).trace(TEXTS[0])
+    assert service.pid != first and service.state == RUNNING
 
 
-def test_the_state_says_that_it_is_being_restarted(one, ask):
-    answer(one, ask(TEXTS[0]))
-    (future,) = one.submit([ask(LONG, "transformer", beam=20)])
+def test_the_state_says_that_it_is_being_restarted(service, ask):
+    answer(service, ask(TEXTS[0]))
+    (future,) = service.submit([ask(LONG, "transformer", beam=20)])
     while not future.running():
         time.sleep(0.001)
-    os.kill(one.pid, signal.SIGKILL)
-    seen = {one.state}
+    os.kill(service.pid, signal.SIGKILL)
+    seen = {service.state}
     while not future.done():
-        seen.add(one.state)
-    assert RESTARTING in seen and one.state == RUNNING
+        seen.add(service.state)
+    assert RESTARTING in seen and service.state == RUNNING
 
 
-def test_a_sentence_that_takes_too_long_is_refused_and_the_next_one_answered(one, ask, monkeypatch):
-    answer(one, ask(TEXTS[0], "transformer"))
+def test_a_sentence_that_takes_too_long_is_refused_and_the_next_one_answered(service, ask, monkeypatch):
+    answer(service, ask(TEXTS[0], "transformer"))
     with monkeypatch.context() as patch:
-        patch.setattr(one, "limit", 0.02)
-        (slow,) = one.submit([ask(LONG, "transformer", beam=20)])
+        patch.setattr(service, "limit", 0.02)
+        (slow,) = service.submit([ask(LONG, "transformer", beam=20)])
         with pytest.raises(ServiceError) as error:
             slow.result(WAIT)
     assert str(error.value) == "the models needed more than 0.02 s for this sentence; shorten it"
-    assert answer(one, ask(TEXTS[2])).text == TEXTS[2]
+    assert answer(service, ask(TEXTS[2])).text == TEXTS[2]
 
 
-def test_a_request_that_kills_the_process_each_time_takes_no_other_along(one, ask, monkeypatch):
-    answer(one, ask(TEXTS[0]))
+def test_a_request_that_kills_the_process_each_time_takes_no_other_along(service, ask, monkeypatch):
+    answer(service, ask(TEXTS[0]))
     killed, write = [], embedded.frames.write
 
     def kill_at_deadly(stream, requests):
         if any(request.text == "deadly" for request in requests):
-            killed.append(one.pid)
-            os.kill(one.pid, signal.SIGKILL)
-            one._process.wait()
+            killed.append(service.pid)
+            os.kill(service.pid, signal.SIGKILL)
+            service._process.wait()
         write(stream, requests)
 
     monkeypatch.setattr(embedded.frames, "write", kill_at_deadly)
-    deadly, harmless = one.submit([ask("deadly"), ask(TEXTS[1])])
+    deadly, harmless = service.submit([ask("deadly"), ask(TEXTS[1])])
     with pytest.raises(ServiceError) as error:
         deadly.result(WAIT)
     assert str(error.value) == "the model process stopped twice at this sentence; change it"
@@ -131,16 +131,16 @@ def test_a_request_that_kills_the_process_each_time_takes_no_other_along(one, as
     assert len(killed) == 2
 
 
-def test_a_process_that_does_not_start_is_said_and_tried_again(one, ask, monkeypatch):
-    answer(one, ask(TEXTS[0]))
+def test_a_process_that_does_not_start_is_said_and_tried_again(service, ask, monkeypatch):
+    answer(service, ask(TEXTS[0]))
     with monkeypatch.context() as broken:
         broken.setattr(embedded.sys, "executable", "/bin/false")
-        os.kill(one.pid, signal.SIGKILL)
+        os.kill(service.pid, signal.SIGKILL)
         with pytest.raises(ServiceError) as error:
-            answer(one, ask(TEXTS[0]))
+            answer(service, ask(TEXTS[0]))
     assert str(error.value) == "the model process does not start; whoever runs the server can see why in its output"
     for _ in range(10):  # the process that was being started meanwhile may be a broken one too
-        if one.submit([ask(TEXTS[0])])[0].exception(WAIT) is None:
+        if service.submit([ask(TEXTS[0])])[0].exception(WAIT) is None:
             return
     pytest.fail("it does not recover")
 
@@ -155,14 +155,14 @@ def test_the_process_ends_with_the_server_that_has_started_it():
     assert ended(int(done.stdout))
 
 
-def test_a_closed_service_answers_nothing_and_leaves_no_process(one, held, ask):
+def test_a_closed_service_answers_nothing_and_leaves_no_process(service, held, ask):
     """The last test of the file."""
-    pid = one.pid
-    (waiting,) = one.submit([ask(TEXTS[2])])
-    one.close()
+    pid = service.pid
+    (waiting,) = service.submit([ask(TEXTS[2])])
+    service.close()
     for future in (held, waiting):
         with pytest.raises(ServiceError, match=f"^{embedded.CLOSED}$"):
             future.result(WAIT)
     with pytest.raises(ServiceError, match=f"^{embedded.CLOSED}$"):
-        one.submit([ask(TEXTS[0])])
-    assert one.pid is None and ended(pid)
+        service.submit([ask(TEXTS[0])])
+    assert service.pid is None and ended(pid)

@@ -21,7 +21,7 @@ TEXTS = [english for english, _ in tiny.sentences(12, 5)]
 
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("cluster", marks=pytest.mark.xdist_group("ray"))])
-def one(request):
+def service(request):
     """One service for the tests that do it no harm."""
     if request.param == "embedded":
         service = Embedded()
@@ -56,15 +56,15 @@ def results(service, requests):
     return [future.result(WAIT) for future in service.submit(requests)]
 
 
-def test_a_request_alone_is_the_trace_of_this_process_bit_for_bit(one, root, ask):
+def test_a_request_alone_is_the_trace_of_this_process_bit_for_bit(service, root, ask):
     for mechanism in MECHANISMS:
-        (trace,) = results(one, [ask(TEXTS[0], mechanism)])
+        (trace,) = results(service, [ask(TEXTS[0], mechanism)])
         assert trace == loading.load_checkpoint(f"en-fr/{mechanism}", root).trace(TEXTS[0])
         assert all(not attention.weights.flags.writeable for attention in trace.maps)
-    assert one.state == RUNNING
+    assert service.state == RUNNING
 
 
-def test_many_requests_are_the_traces_one_by_one(one, root, ask):
+def test_many_requests_are_the_traces_one_by_one(service, root, ask):
     """Of several models, forced and not, greedy and with a beam, in the order asked."""
     models = {name: loading.load_checkpoint(f"en-fr/{name}", root) for name in MECHANISMS}
     asked = [
@@ -73,8 +73,8 @@ def test_many_requests_are_the_traces_one_by_one(one, root, ask):
         for name in MECHANISMS
         for target, beam in ((None, 1), ("Le chien dort.", 1), (None, 3))
     ]
-    found = results(one, [ask(text, name, target=target, beam=beam) for text, name, target, beam in asked])
-    for (text, name, target, beam), trace in zip(asked, found, strict=True):
+    answers = results(service, [ask(text, name, target=target, beam=beam) for text, name, target, beam in asked])
+    for (text, name, target, beam), trace in zip(asked, answers, strict=True):
         alone = models[name].trace(text, target, beam)
         assert (trace.text, trace.translation, trace.target) == (text, alone.translation, alone.target)
         assert trace.log_prob == pytest.approx(alone.log_prob, abs=1e-4)
@@ -82,9 +82,9 @@ def test_many_requests_are_the_traces_one_by_one(one, root, ask):
             np.testing.assert_allclose(ours.weights, theirs.weights, atol=1e-5)
 
 
-def test_a_bad_text_fails_alone_and_in_the_words_of_the_model(one, root, ask):
+def test_a_bad_text_fails_alone_and_in_the_words_of_the_model(service, root, ask):
     model = loading.load_checkpoint("en-fr/bahdanau", root)
-    bad, good = one.submit([ask("dog " * 300), ask(TEXTS[0])])
+    bad, good = service.submit([ask("dog " * 300), ask(TEXTS[0])])
     with pytest.raises(ValueError) as ours:
         bad.result(WAIT)
     with pytest.raises(ValueError) as theirs:
@@ -93,26 +93,26 @@ def test_a_bad_text_fails_alone_and_in_the_words_of_the_model(one, root, ask):
     assert good.result(WAIT).text == TEXTS[0]
 
 
-def test_a_model_that_is_not_there(one, root):
-    (future,) = one.submit([Request("en-fr/none", "A dog runs.", root=str(root))])
+def test_a_model_that_is_not_there(service, root):
+    (future,) = service.submit([Request("en-fr/none", "A dog runs.", root=str(root))])
     with pytest.raises(ValueError) as error:
         future.result(WAIT)
     assert str(error.value).startswith("no checkpoint 'en-fr/none'; available: en-fr/")
 
 
-def test_a_model_whose_files_change_is_read_again(one, root, tmp_path):
+def test_a_model_whose_files_change_is_read_again(service, root, tmp_path):
     own = tmp_path / "own"
     shutil.copytree(root, own)
-    (before,) = results(one, [Request("en-fr/bahdanau", TEXTS[0], root=str(own), stamp=(1,))])
+    (before,) = results(service, [Request("en-fr/bahdanau", TEXTS[0], root=str(own), stamp=(1,))])
     shutil.copytree(own / "en-fr" / "luong-dot", own / "en-fr" / "bahdanau", dirs_exist_ok=True)
-    (after,) = results(one, [Request("en-fr/bahdanau", TEXTS[0], root=str(own), stamp=(2,))])
+    (after,) = results(service, [Request("en-fr/bahdanau", TEXTS[0], root=str(own), stamp=(2,))])
     assert (before.mechanism, after.mechanism) == ("bahdanau", "luong-dot")
 
 
-def test_statistics_alone_are_those_of_the_traces(one, root, ask):
+def test_statistics_alone_are_those_of_the_traces(service, root, ask):
     model = loading.load_checkpoint("en-fr/transformer", root)
     asked = [ask(TEXTS[0], "transformer", statistics=True), ask(TEXTS[0], "transformer")]
-    measured, trace = results(one, asked)
+    measured, trace = results(service, asked)
     wanted = stats.steps(model.trace(TEXTS[0]))
     pd.testing.assert_frame_equal(measured.frame()[wanted.columns], wanted, check_dtype=False, atol=1e-4, rtol=0)
     assert trace == model.trace(TEXTS[0])
@@ -126,24 +126,26 @@ def models_of(service) -> int:
     return replica
 
 
-def test_models_that_are_killed_in_the_middle_are_replaced_and_every_request_is_answered(one, root, ask, monkeypatch):
+def test_models_that_are_killed_in_the_middle_are_replaced_and_every_request_is_answered(
+    service, root, ask, monkeypatch
+):
     """The last test of the file."""
-    monkeypatch.setattr(one, "limit", WAIT)
-    results(one, [ask(TEXTS[0])])  # there is a process to kill
-    first = models_of(one)
-    futures = one.submit([ask(text, name, beam=3) for text in TEXTS for name in ("bahdanau", "transformer")])
+    monkeypatch.setattr(service, "limit", WAIT)
+    results(service, [ask(TEXTS[0])])  # there is a process to kill
+    first = models_of(service)
+    futures = service.submit([ask(text, name, beam=3) for text in TEXTS for name in ("bahdanau", "transformer")])
     os.kill(first, signal.SIGKILL)
     assert [future.result(WAIT).text for future in futures] == [text for text in TEXTS for _ in range(2)]
-    (trace,) = results(one, [ask(TEXTS[0])])
+    (trace,) = results(service, [ask(TEXTS[0])])
     assert trace == loading.load_checkpoint("en-fr/bahdanau", root).trace(TEXTS[0])
-    assert one.state == RUNNING and models_of(one) != first
+    assert service.state == RUNNING and models_of(service) != first
 
 
-def test_models_that_do_not_come_back_are_said(one, ask, monkeypatch):
+def test_models_that_do_not_come_back_are_said(service, ask, monkeypatch):
     """The caller gets a sentence."""
-    if isinstance(one, Embedded):
+    if isinstance(service, Embedded):
         pytest.skip("its own test is in test_embedded.py")
-    handle = one._handle
+    handle = service._handle
 
     class Gone:
         """A deployment whose one replica is lost and whose next one never starts."""
@@ -152,17 +154,17 @@ def test_models_that_do_not_come_back_are_said(one, ask, monkeypatch):
             return self
 
         def result(self, timeout_s):
-            if one.state != RESTARTING:
+            if service.state != RESTARTING:
                 raise RayActorError
             raise TimeoutError
 
     from ray.exceptions import RayActorError
 
-    monkeypatch.setattr(one, "_handle", Gone())
-    monkeypatch.setattr(one, "limit", 2)
-    (future,) = one.submit([ask(TEXTS[1])])
+    monkeypatch.setattr(service, "_handle", Gone())
+    monkeypatch.setattr(service, "limit", 2)
+    (future,) = service.submit([ask(TEXTS[1])])
     with pytest.raises(ServiceError) as error:
         future.result(WAIT)
     assert str(error.value) == "the models on the cluster were lost, and are not back after 2 s; try again in a minute"
-    monkeypatch.setattr(one, "_handle", handle)
-    assert results(one, [ask(TEXTS[1])])[0].text == TEXTS[1] and one.state == RUNNING
+    monkeypatch.setattr(service, "_handle", handle)
+    assert results(service, [ask(TEXTS[1])])[0].text == TEXTS[1] and service.state == RUNNING

@@ -1,4 +1,4 @@
-"""Statistics of whole traces and grids: one row a step, their summary, and every weight with its tokens."""
+"""Statistics of whole traces and grids: one row per step, their summary, and every weight with its tokens."""
 
 from dataclasses import replace
 

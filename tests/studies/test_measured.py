@@ -61,21 +61,22 @@ def test_samples_of_pairs_by_other_code():
 
 
 def test_error_rates_are_those_of_the_report(asked):
-    found = order.measure(asked)
+    results = order.measure(asked)
     for mechanism in order.ORDERS:
         report = alignment.report(Translator.load(f"en-fr/{mechanism}", asked.root), LINKED)
-        rows = {row["shift"]: row for row in found["rows"] if row["mechanism"] == mechanism}
+        rows = {row["shift"]: row for row in results["rows"] if row["mechanism"] == mechanism}
         for shift, wanted in ((0, report["best_head"]), (1, report["shifted"]["1"]), (-1, report["shifted"]["-1"])):
             assert {key: rows[shift][key] for key in ("error_rate", "precision", "recall", "links")} == {
                 key: wanted[key] for key in ("error_rate", "precision", "recall", "links")
             }
             assert rows[shift]["low"] <= rows[shift]["error_rate"] <= rows[shift]["high"]
         assert (
-            found["links"]["diagonal"] == report["diagonal"]["error_rate"] and found["links"]["sure"] == report["sure"]
+            results["links"]["diagonal"] == report["diagonal"]["error_rate"]
+            and results["links"]["sure"] == report["sure"]
         )
-    rates = {(row["mechanism"], row["shift"]): row["error_rate"] for row in found["rows"]}
-    assert [row["shift"] for row in found["differences"]] == [-1, 0, 1]
-    for row in found["differences"]:
+    rates = {(row["mechanism"], row["shift"]): row["error_rate"] for row in results["rows"]}
+    assert [row["shift"] for row in results["differences"]] == [-1, 0, 1]
+    for row in results["differences"]:
         wanted = rates["bahdanau", row["shift"]] - rates["luong-concat", row["shift"]]
         assert row["difference"] == pytest.approx(wanted, abs=2e-4) and row["low"] <= row["difference"] <= row["high"]
 
@@ -100,8 +101,8 @@ def test_scores_are_the_cards_when_it_has_them_all_of_the_same_files(asked, mode
     measured = translation.score(model.translator, *zip(*asked.test))
     for name, (card, kept) in cards.items():
         monkeypatch.setitem(model.translator.__dict__, "card", card)
-        found = mechanisms.scores_on_test(model, asked)
-        assert {key: found[key] for key in whole} == (whole if kept else {key: measured[key] for key in whole}), name
+        scores = mechanisms.scores_on_test(model, asked)
+        assert {key: scores[key] for key in whole} == (whole if kept else {key: measured[key] for key in whole}), name
 
 
 def test_a_row_of_a_mechanism(asked, model):
@@ -137,17 +138,17 @@ def test_runs_of_attention_dropout(asked, monkeypatch):
     recipe = {"batch_tokens": 100, "vocabulary": 120, "warmup": 5, "options": tiny.WIDTHS["bahdanau"]}
     monkeypatch.setitem(recipes.RECIPES, "bahdanau", recipe)
     two = studies.StudyConfig(asked.root, asked.out, asked.corpus, seeds=2)
-    found = dropout.measure(two)
-    assert [(row["seed"], row["attention_dropout"]) for row in found["rows"]] == [(1, 0), (1, 0.3), (2, 0), (2, 0.3)]
+    results = dropout.measure(two)
+    assert [(row["seed"], row["attention_dropout"]) for row in results["rows"]] == [(1, 0), (1, 0.3), (2, 0), (2, 0.3)]
     assert (
-        len({entry["weights_sha256"] for entry in found["models"]}) == 4
-        and found["captions"] == 40
-        and found["compared"] == 12
+        len({entry["weights_sha256"] for entry in results["models"]}) == 4
+        and results["captions"] == 40
+        and results["compared"] == 12
     )
     folder = asked.out / "dropout-0.3" / "seed-2"
     state = saved_run.read(folder / "en-fr/bahdanau")
     assert state["settings"]["options"]["attention_dropout"] == 0.3 and state["settings"]["seed"] == 2
-    row, model = found["rows"][-1], Translator.load("en-fr/bahdanau", folder)
+    row, model = results["rows"][-1], Translator.load("en-fr/bahdanau", folder)
     losses = []
     for pairs in (asked.corpus.train[:12], asked.corpus.val):
         forced = [model.trace(*pair) for pair in pairs]
@@ -158,10 +159,10 @@ def test_runs_of_attention_dropout(asked, monkeypatch):
     assert (row["best_epoch"], row["epochs"]) == (best["epoch"], 2)
     assert row["val_bleu_lc"] == translation.score(model, *zip(*asked.corpus.val))["bleu_lc"]
     monkeypatch.setattr(Trainer, "update", lambda *_: pytest.fail("it is trained already"))
-    assert dropout.measure(two)["rows"] == found["rows"]
-    text, panels = dropout.text(found), dropout.panels(found)
+    assert dropout.measure(two)["rows"] == results["rows"]
+    text, panels = dropout.text(results), dropout.panels(results)
     assert "first 40 captions" in text and "2 seeds each" in text and "Bahdanau · additive 2; on cpu" in text
-    gaps = [row["gap"] for row in found["rows"] if row["attention_dropout"] == 0.3]
+    gaps = [row["gap"] for row in results["rows"] if row["attention_dropout"] == 0.3]
     assert panels[3].series[0].y[1] == statistics.fmean(gaps) and panels[3].series[0].low[1] == min(gaps)
     assert f"{statistics.fmean(gaps):.3f} ± {statistics.stdev(gaps):.3f}" in text
 

@@ -39,14 +39,14 @@ def test_it_is_measured_on_the_model_s_own_translations(transformer, root):
 def test_the_untrained_model_is_the_same_network_with_other_weights(root):
     state = torch.random.get_rng_state()
     model = loading.load("en-fr/bahdanau", root)
-    one, two = (references.untrained(model, root) for _ in range(2))
+    first, second = (references.untrained(model, root) for _ in range(2))
     assert torch.equal(torch.random.get_rng_state(), state)
-    weights = [dict(each.model.state_dict()) for each in (model, one, two)]
+    weights = [dict(each.model.state_dict()) for each in (model, first, second)]
     assert checkpoints.same(weights[1], weights[2]) and not checkpoints.same(weights[0], weights[1])
     assert {name: value.shape for name, value in weights[0].items()} == {
         name: value.shape for name, value in weights[1].items()
     }
-    assert not one.model.training
+    assert not first.model.training
 
 
 def test_shuffled_words_are_the_same_words():

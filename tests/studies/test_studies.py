@@ -54,9 +54,9 @@ def test_broken_marks_are_refused(text, counts):
 
 
 def test_json_has_a_line_for_each_record():
-    found = {"study": "x", "rows": [{"a": 1, "b": None}, {"a": 2.5, "b": "é"}], "missing": [], "data": {"f": "0"}}
-    text = report.dumps(found)
-    assert json.loads(text) == found and text.count("\n") == 9 and '  {"a": 2.5, "b": "é"}\n' in text
+    results = {"study": "x", "rows": [{"a": 1, "b": None}, {"a": 2.5, "b": "é"}], "missing": [], "data": {"f": "0"}}
+    text = report.dumps(results)
+    assert json.loads(text) == results and text.count("\n") == 9 and '  {"a": 2.5, "b": "é"}\n' in text
     with pytest.raises(ValueError):
         report.dumps({"rows": [{"a": math.nan}]})
 
@@ -78,10 +78,10 @@ def test_the_spread_is_that_of_the_seeds():
 
 
 def test_the_number_of_seeds_is_said():
-    one = [row(), row("transformer")]
-    assert tables.seeds(one).startswith("One seed: each row is a single training run")
-    assert tables.seeds([*one, row(seed=2), row("transformer", 2)]).startswith("2 seeds each;")
-    uneven = tables.seeds([*one, row(seed=2)])
+    rows = [row(), row("transformer")]
+    assert tables.seeds(rows).startswith("One seed: each row is a single training run")
+    assert tables.seeds([*rows, row(seed=2), row("transformer", 2)]).startswith("2 seeds each;")
+    uneven = tables.seeds([*rows, row(seed=2)])
     assert (
         uneven.startswith("Seeds: Bahdanau · additive: 2; Transformer · multi-head: 1;")
         and "standard deviation" in uneven

@@ -168,8 +168,8 @@ def test_no_file(tmp_path):
 def test_on_the_command_line(root, tmp_path, capsys):
     command = ["trace", "The black dog runs.", "--model", "en-fr/transformer", "--root", str(root), "--save"]
     assert main([*command, str(tmp_path / "t.safetensors")]) == 0 and capsys.readouterr().out == ""
-    found = attnviz.load_trace(tmp_path / "t.safetensors")
-    assert found == attnviz.load("en-fr/transformer", root).trace("The black dog runs.") and isinstance(found, Trace)
+    loaded = attnviz.load_trace(tmp_path / "t.safetensors")
+    assert loaded == attnviz.load("en-fr/transformer", root).trace("The black dog runs.") and isinstance(loaded, Trace)
     assert (
         main([*command, str(tmp_path / "t.npz")]) == 2
         and "path must end in .safetensors or .json" in capsys.readouterr().err

@@ -3,7 +3,7 @@
     .tsv      source, or source and target, or id, source and target
     .jsonl    objects with `source`, and `id`, `target` and `links` where there are any
     .parquet  the same four as columns
-    others    one source a line
+    others    one source per line
 
 For a record that cannot be read, an Unreadable comes in its place.
 """

@@ -1,4 +1,4 @@
-"""How a statistic is distributed over sentences, a line a mechanism; and two numbers of each sentence as points."""
+"""How a statistic is distributed over sentences, one line per mechanism; and two numbers of each sentence as points."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -24,7 +24,7 @@ def distribution(
     uniform: float | None = None,
     dark: bool = False,
 ) -> Chart:
-    """The share of sentences in each of BINS equal bins, a line a name. values : name -> a number a sentence.
+    """The share of sentences in each of BINS equal bins, one line per name. values : name -> one number per sentence.
 
     references : name -> one of REFERENCES -> a number, marked on the axis in the colour of the name. uniform : the
     number of uniform attention, a dotted line. NaN is left out. ValueError when there is no number at all.

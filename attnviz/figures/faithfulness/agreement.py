@@ -1,4 +1,4 @@
-"""Agreement of attention with attributions, a bar a target token, with the band in which random orders mostly lie."""
+"""Agreement of attention and attributions, one bar per target token, and the band in which random orders mostly lie."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def agreement_bars(
     """
     require(frame, ("tau_b", "top1"), "frame of the agreement")
     if len(frame) != len(tokens):
-        raise ValueError(f"frame must have one row a token, {len(tokens)}; got {len(frame)}")
+        raise ValueError(f"frame must have one row per token, {len(tokens)}; got {len(frame)}")
     left, right, xaxis = key_axis(Keys(tokens), "bottom")
     above = _TITLE if title else 0
     margin = (left, right, 24 + above, 72)

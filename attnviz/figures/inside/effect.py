@@ -25,7 +25,7 @@ def effect_bars(
     """
     if not len(tokens) == len(changes) == len(variation):
         counts = f"{len(changes)} and {len(variation)}"
-        raise ValueError(f"changes and variation must have one number a token, {len(tokens)}; got {counts}")
+        raise ValueError(f"changes and variation must have one number per token, {len(tokens)}; got {counts}")
     left, right, xaxis = key_axis(Keys(tokens), "bottom")
     above = _TITLE if title else 0
     frame = layout(

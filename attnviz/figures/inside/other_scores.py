@@ -1,4 +1,4 @@
-"""The weights of one query through several score functions: a row each, a column a source token."""
+"""The weights of one query through several score functions: a row each, one column per source token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values times their weights, and the context that they sum to: a row each, a column a dimension."""
+"""Values times their weights, and the context that they sum to: a row each, one column per dimension."""
 
 from __future__ import annotations
 

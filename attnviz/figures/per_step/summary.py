@@ -17,7 +17,7 @@ _ROW, _TITLE = 30, 30  # px of a table row, of a title
 
 @checked
 def comparison(frame: pd.DataFrame, title: str | None = None, *, threshold: float = 0.1, dark: bool = False) -> Chart:
-    """A table of mean ± standard deviation; frame has columns mechanism, statistic, mean, std. One column a mechanism.
+    """A table of mean ± standard deviation; frame has mechanism, statistic, mean, std. One column per mechanism.
 
     threshold : the one that `stats` was given.
     """

@@ -1,4 +1,4 @@
-"""Translation quality against the length of the source, a line a model."""
+"""Translation quality against the length of the source, one line per model."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What has been measured so far, in a file for each model: a line a sentence and part, so that a run that was stopped
-goes on where it was."""
+"""What has been measured so far, in a file for each model: one line per sentence and part, so that a stopped run goes
+on where it was."""
 
 import hashlib
 import json

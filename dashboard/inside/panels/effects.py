@@ -1,4 +1,4 @@
-"""What a change did, whatever it was: both translations, both maps, and each target token. A column a model."""
+"""What a change did, whatever it was: both translations, both maps, and each target token. One column per model."""
 
 import html
 from collections.abc import Sequence
@@ -127,7 +127,7 @@ def maps_tables(column: Column, effect: Effect, how: str = CHANGED) -> str:
 
 
 def frame(column: Column, effect: Effect) -> pd.DataFrame:
-    """One row a target token, as it is saved: steps count from 0."""
+    """One row per target token, as it is saved: steps count from 0."""
     return pd.DataFrame(
         {
             "model": column.model,

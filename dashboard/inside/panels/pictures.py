@@ -111,7 +111,7 @@ def tables_of(shown: Opened) -> str:
 
 
 def frame(shown: Opened) -> pd.DataFrame:
-    """One row a source token, as it is saved: positions count from 0."""
+    """One row per source token, as it is saved: positions count from 0."""
     step = shown.step
     return pd.DataFrame(
         {

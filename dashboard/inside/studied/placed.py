@@ -22,7 +22,7 @@ MEASURES = {
 
 
 def placed(tested: list[Tested]) -> str:
-    """A table, HTML: a row a measure, for each model the sentence's value and its percentile; and what it is from."""
+    """A table, HTML: one row per measure, each model's value for the sentence and its percentile; and the source."""
     study_rows = [(column, tests.tested.sums, study(column.model)) for column, tests in tested]
     columns = [name for column, _, _ in study_rows for name in (column.title, "percentile")]
     rows = [

@@ -1,4 +1,4 @@
-"""The results of the tests of attention as charts and tables; a column a model."""
+"""The results of the tests of attention as charts and tables; one column per model."""
 
 import html
 from collections.abc import Sequence
@@ -162,12 +162,12 @@ def _maps(of: Results) -> str:
 
 
 def frame(of: Results) -> pd.DataFrame:
-    """One row a measure, as it is saved: its mean over target tokens, and of how many."""
+    """One row per measure, as it is saved: its mean over target tokens, and of how many."""
     sums = of.tests.tested.sums
     rows = [(of.column.model, name, total / count, count) for name, (total, count) in sums.items() if count]
     return pd.DataFrame(rows, columns=["model", "measure", "mean", "tokens"])
 
 
 def by_token(of: Results) -> pd.DataFrame:
-    """One row a target token and method, as it is saved: steps count from 0."""
+    """One row per target token and method, as it is saved: steps count from 0."""
     return of.agreement.assign(model=of.column.model)[["model", "step", "token", "method", "tau_b", "top1"]]

@@ -1,4 +1,4 @@
-"""How a statistic is spread over the sentences, a line a mechanism, beside an untrained model and shuffled words."""
+"""How a statistic is spread over sentences, one line per mechanism, beside an untrained model and shuffled words."""
 
 import html
 
@@ -58,7 +58,7 @@ def _key(marks: dict, by_model: dict) -> str:
 
 
 def table(lines: dict[str, pd.DataFrame], statistic: str) -> pd.DataFrame:
-    """A row a line: count, mean, deviation and quantiles."""
+    """One row per line: count, mean, deviation and quantiles."""
     return pd.DataFrame([{"line": name} | spread(frame[statistic]) for name, frame in lines.items()])
 
 

@@ -23,8 +23,12 @@ WIDTH = 490  # px of the heatmap on the page of heads, in a window of 1366
 @st.cache_resource
 def grids() -> list:
     trace = Trace.from_json(Path(os.environ["ATTNVIZ_STORED"]).read_text(encoding="utf-8"))
-    encoder = enumerate(one for one in trace.maps if one.kind == "encoder")
-    return [select.select(trace, "encoder", layer, head) for layer, one in encoder for head in range(len(one.weights))]
+    encoder = enumerate(attention for attention in trace.maps if attention.kind == "encoder")
+    return [
+        select.select(trace, "encoder", layer, head)
+        for layer, attention in encoder
+        for head in range(len(attention.weights))
+    ]
 
 
 st.set_page_config(layout="wide")

@@ -29,7 +29,7 @@ def test_the_overview_takes_an_order_and_colours(shared, trace):
     [overview] = drawn(
         shared,
         "overview",
-        lambda found: found[0]["names"] == names and near(np.ravel(found[0]["z"]), best.special_mass),
+        lambda shown: shown[0]["names"] == names and near(np.ravel(shown[0]["z"]), best.special_mass),
     )
     assert overview["names"] == names and near(np.ravel(overview["z"]), best.special_mass)
 
@@ -55,7 +55,7 @@ def test_a_head_is_opened_by_keys_and_special_tokens_can_be_hidden(dashboard, tr
     dashboard.page.wait_for_function("location.search.includes('special=false')")
     dashboard.drawn(CHARTS)
     grid = select.select(trace, "encoder", -1, 1, special=False)
-    closeup = drawn(dashboard, "closeup", lambda found: near(found[0]["z"], grid.weights))[0]
+    closeup = drawn(dashboard, "closeup", lambda shown: near(shown[0]["z"], grid.weights))[0]
     assert near(closeup["z"], grid.weights) and not any("eos" in key for key in closeup["keys"])
     said = dashboard.page.locator(".st-key-chart-closeup").inner_text()
     assert f"pecial tokens are hidden: {100 * grid.removed.mean():.0f} % of the weight on average" in said
@@ -71,7 +71,7 @@ def test_the_pointer_brings_out_a_row_and_a_column_and_asks_nobody(shared, trace
         tip, best = shared.page.locator(".tip").inner_text(), weights[:, place].max() if side else weights[place].max()
         assert f"{best:.2f}" in tip and ("looks at it most" in tip) == bool(side)
     several = point(shared, "compared-lines", 1, 2, len(weights))
-    assert len(set(several)) == 2  # a colour a head
+    assert len(set(several)) == 2  # one colour per head
     shared.page.mouse.move(2, 2)
     assert shared.page.locator(".lit-lines").count() == 0 and shared.page.evaluate("__sent") == 0
 
@@ -102,11 +102,11 @@ def test_lines_of_another_head_are_drawn_between_the_same_tokens(dashboard, trac
     for width in (1366, 1100):
         dashboard.page.set_viewport_size({"width": width, "height": 900})
         dashboard.drawn(CHARTS)
-        found = dashboard.page.evaluate(LINES)
-        assert sum(path["count"] for path in found) == (weights >= 0.05).sum()
+        lines = dashboard.page.evaluate(LINES)
+        assert sum(path["count"] for path in lines) == (weights >= 0.05).sum()
         assert all(
             abs(path["left"]) < 4 and abs(path["right"]) < 4 and path["over"] > -4 and path["under"] < 4
-            for path in found
+            for path in lines
         )
 
 
@@ -118,7 +118,7 @@ def test_the_browsers_back_goes_to_the_head_before(dashboard, trace):
     dashboard.page.wait_for_function("location.search.includes('head=2')")
     dashboard.drawn(CHARTS)
     expected = select.select(trace, "encoder", 0, 1).weights
-    closeup = drawn(dashboard, "closeup", lambda found: near(found[0]["z"], expected))
+    closeup = drawn(dashboard, "closeup", lambda shown: near(shown[0]["z"], expected))
     assert near(closeup[0]["z"], expected) and "layer 1, head 2" in closeup[1]["told"]
 
 

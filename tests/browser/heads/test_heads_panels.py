@@ -26,7 +26,7 @@ def test_heads_compared_and_their_mean(dashboard, trace):
     dashboard.drawn(CHARTS + 2)
     chosen = [(0, 0), (0, 1), (2, 3)]
     expected = select.mean(trace, "decoder", chosen).weights
-    *maps, mean = drawn(dashboard, "compared", lambda found: len(found) == 4 and near(found[-1]["z"], expected))
+    *maps, mean = drawn(dashboard, "compared", lambda shown: len(shown) == 4 and near(shown[-1]["z"], expected))
     assert len(maps) == 3 and near(mean["z"], expected)
     assert all(
         chart["shapes"] == ["hidden"] and np.isnan(chart["z"][0][1]) for chart in (*maps, mean)
@@ -48,13 +48,13 @@ def test_the_heads_most_like_a_pattern_and_most_like_a_head(shared, trace):
     table = heads.table(trace, "encoder")
     pick(shared, "pattern", "Next token")
     shared.drawn(CHARTS)
-    [scores] = drawn(shared, "pattern", lambda found: near(np.ravel(found[0]["z"]), table["next"]))
+    [scores] = drawn(shared, "pattern", lambda shown: near(np.ravel(shown[0]["z"]), table["next"]))
     assert near(np.ravel(scores["z"]), table["next"])
     pick(shared, "pattern", "layer 2, head 3")
     shared.drawn(CHARTS)
     nearest = heads.nearest(trace, Head("encoder", 1, 2))
     expected = nearest.pivot(index="layer", columns="head", values="jensen_shannon")
-    [distances] = drawn(shared, "pattern", lambda found: near(found[0]["z"], expected))
+    [distances] = drawn(shared, "pattern", lambda shown: near(shown[0]["z"], expected))
     assert near(distances["z"], expected) and np.isnan(distances["z"][1][2])
     best = nearest.iloc[0]
     row = shared.page.get_by_role(
@@ -69,7 +69,7 @@ def test_rollout_up_to_a_layer(shared, trace):
     shared.page.wait_for_function("location.search.includes('depth=2')")
     shared.drawn(CHARTS)
     expected = rollout.rollout(trace).map("encoder", 1).weights[0]
-    rolled, far = drawn(shared, "depth", lambda found: near(found[0]["z"], expected))
+    rolled, far = drawn(shared, "depth", lambda shown: near(shown[0]["z"], expected))
     assert near(rolled["z"], expected) and "layer 3 most at" in far["told"]
 
 

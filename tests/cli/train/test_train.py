@@ -18,7 +18,9 @@ def test_a_card_says_what_its_run_began_with(train, data, tmp_path, monkeypatch)
     folder, two = tmp_path / "out" / "en-fr" / "bahdanau", tmp_path / "two"
     assert train("--data", data, "--limit", 80, "--start", folder, "--out", two)[0] == 0
     first, second = card_of(tmp_path), checkpoints.read_json(two / "en-fr" / "bahdanau" / "card.json")
-    curve = [{key: one[key] for key in ("epoch", "val_bleu_lc", "val_loss", "train_loss")} for one in first["history"]]
+    curve = [
+        {key: epoch[key] for key in ("epoch", "val_bleu_lc", "val_loss", "train_loss")} for epoch in first["history"]
+    ]
     kept = {key: first[key] for key in ("command", "settings", "data", "epochs", "seconds", "weights_sha256")}
     assert second["start"] == kept | {"history": curve}
     assert second["settings"]["start"] == first["weights_sha256"] and "start" not in first

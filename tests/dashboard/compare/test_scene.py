@@ -181,8 +181,8 @@ def test_links_by_hand_where_text_and_target_are_theirs(monkeypatch, words, spec
     for column in others:
         assert column.links.cells.sure == {(0, 0), (2, 1)} and column.links.cells.possible == {(0, 0), (2, 1), (1, 2)}
         rows = column.trace.map().weights[0][:3, :3]  # without <eos>
-        found = {(int(row.argmax()), target) for target, row in enumerate(rows)}
-        right = len(found & {(0, 0), (1, 2)}) + len(found & {(0, 0), (1, 2), (2, 1)})
+        strongest = {(int(row.argmax()), target) for target, row in enumerate(rows)}
+        right = len(strongest & {(0, 0), (1, 2)}) + len(strongest & {(0, 0), (1, 2), (2, 1)})
         assert column.links.error == pytest.approx(1 - right / (3 + 2))
         assert column.links.diagonal == pytest.approx(
             1 - (1 + 1) / (3 + 2)

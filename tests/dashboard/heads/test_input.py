@@ -50,8 +50,8 @@ def test_the_card_of_a_trained_model_is_on_the_page(models, monkeypatch):
         '<div class="model"><p>Sentiment of a sentence · Self-attention</p><details class="card"' in shown
         and "MB on disk" in shown
     )
-    found = heads_scene(run()).choices.source
-    assert f'<div class="model"><p>{html.escape(found.title)}</p><details class="card"' in page(run())
+    source = heads_scene(run()).choices.source
+    assert f'<div class="model"><p>{html.escape(source.title)}</p><details class="card"' in page(run())
 
 
 def test_markup_is_text():

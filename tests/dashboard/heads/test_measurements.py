@@ -48,11 +48,13 @@ def test_an_output_that_is_forced_is_shown_and_measured(models):
 def test_each_head_is_measured_and_what_was_found_stays(models):
     app = run()
     app.button(key="measure").click().run()
-    found = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
+    changes = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
     model = loading.load("en-fr/transformer", models)
     expected = ablation.importance(model, TEXT, model.trace(TEXT).translation)
-    assert {one.head: one.change for one in found} == pytest.approx({one.head: one.change for one in expected})
-    assert len(found) == 12 and cells(sound(app), "importance")
+    assert {importance.head: importance.change for importance in changes} == pytest.approx(
+        {importance.head: importance.change for importance in expected}
+    )
+    assert len(changes) == 12 and cells(sound(app), "importance")
     app.selectbox(key="kind").set_value("cross").run()
     assert cells(sound(app), "importance")
     app.text_input(key="text").set_value("The cat sleeps.").run()
@@ -61,9 +63,9 @@ def test_each_head_is_measured_and_what_was_found_stays(models):
 
 def test_what_was_stopped_goes_on_from_there(monkeypatch):
     app, asked = run(), []
-    found = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
+    changes = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
     every = heads_scene(app).every
-    found += [ablation.Importance(head, -1.0, 1, 12) for head in every[:5]]
+    changes += [ablation.Importance(head, -1.0, 1, 12) for head in every[:5]]
     monkeypatch.setattr(
         caches,
         "importance",

@@ -89,11 +89,11 @@ def test_a_writer_without_some_heads(folder):
 def test_a_reader_without_some_heads_says_what_is_measured_instead(folder, family, kind, how):
     app = sound(own(folder, family, off=f"{kind} layer 1, head 2", tables="true"))
     assert "does not write text" in page(app) and how in page(app) and len(cells(app, "without")) == 1
-    found = attnviz.load(f"hf:{folder(family)}")
-    effect = ablation.effect(found, [Head(kind, 0, 1)], TEXT)
+    model = attnviz.load(f"hf:{folder(family)}")
+    effect = ablation.effect(model, [Head(kind, 0, 1)], TEXT)
     assert f"<b>{signed(effect.change, 2)}</b> nats" in page(app)
     app.button(key="measure").click().run()
-    measured = memory.head_changes(app.session_state, found.name, TEXT)
+    measured = memory.head_changes(app.session_state, model.name, TEXT)
     assert len(measured) == len(heads_scene(app).every) and cells(sound(app), "importance")
     assert measured[1].change == pytest.approx(effect.change, abs=1e-4)
 

@@ -156,11 +156,11 @@ def test_a_model_that_learnt_from_others_says_from_which():
 def test_a_card_may_lack_anything(missing):
     """Any field may be missing, null, or of another shape."""
     whole = facts(card.show(FULL))
-    for known in (
+    for expected in (
         {k: v for k, v in FULL.items() if k != missing},
         *({**FULL, missing: v} for v in (None, "text", []) if missing != "bytes"),
     ):
-        shown = facts(card.show(known))
+        shown = facts(card.show(expected))
         assert set(shown) <= set(whole) and len(shown) >= len(whole) - 1
 
 

@@ -41,18 +41,18 @@ def test_who_waits_is_told_so_and_a_sentence_typed_again_replaces_the_first(serv
     address, pid = server
 
     async def work():
-        async with Client(address) as one, Client(address) as two:
-            assert (await one.open()).problems == [] and (await two.open()).problems == []
+        async with Client(address) as first, Client(address) as second:
+            assert (await first.open()).problems == [] and (await second.open()).problems == []
             os.kill(models(pid), signal.SIGSTOP)
-            await one.send(TEXTS[0])
-            await shown(one, "You are next.")
-            await two.send(TEXTS[1])
-            await shown(two, "Place 2 in the queue: 1 person is ahead of you.")
-            await one.send(TEXTS[2])
-            await shown(two, "You are next.")  # who types again waits behind those who have come meanwhile
+            await first.send(TEXTS[0])
+            await shown(first, "You are next.")
+            await second.send(TEXTS[1])
+            await shown(second, "Place 2 in the queue: 1 person is ahead of you.")
+            await first.send(TEXTS[2])
+            await shown(second, "You are next.")  # who types again waits behind those who have come meanwhile
             os.kill(models(pid), signal.SIGCONT)
-            answers = await one.answer(), await two.answer()
-            return answers, (await one.type(TEXTS[2]), await one.type(TEXTS[1]))
+            answers = await first.answer(), await second.answer()
+            return answers, (await first.type(TEXTS[2]), await first.type(TEXTS[1]))
 
     answers, alone = run(work())
     assert [answer.problems for answer in (*answers, *alone)] == [[]] * 4
@@ -64,15 +64,15 @@ def test_a_model_process_that_dies_is_started_again_and_the_page_says_so(server)
     address, pid = server
 
     async def work():
-        async with Client(address) as one:
-            await one.open()
+        async with Client(address) as client:
+            await client.open()
             first = models(pid)
             os.kill(first, signal.SIGSTOP)
-            await one.send(TEXTS[3])
-            await shown(one, "You are next.")
+            await client.send(TEXTS[3])
+            await shown(client, "You are next.")
             os.kill(first, signal.SIGKILL)
-            await shown(one, "It is being started again; your sentence is kept.")
-            return first, await one.answer()
+            await shown(client, "It is being started again; your sentence is kept.")
+            return first, await client.answer()
 
     first, answer = run(work())
     assert answer.problems == [] and answer.heatmaps

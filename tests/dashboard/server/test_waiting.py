@@ -62,20 +62,20 @@ def write(page, text: str) -> None:
 
 
 def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server, held, page, other):
-    (stop, go), one, two = held, page, other
-    for arriving in (one, two):
+    (stop, go), first, second = held, page, other
+    for arriving in (first, second):
         arriving.goto(server[0], timeout=WAIT)
         expect(arriving.locator(".said").first).to_be_visible(timeout=WAIT)
     stop()
-    write(one, "The black dog sleeps.")
-    expect(one.locator(".st-key-notice")).to_contain_text("You are next.", timeout=WAIT)
-    write(two, "The white cat runs.")
+    write(first, "The black dog sleeps.")
+    expect(first.locator(".st-key-notice")).to_contain_text("You are next.", timeout=WAIT)
+    write(second, "The white cat runs.")
     place = "Place 2 in the queue: 1 person is ahead of you."
-    expect(two.locator(".st-key-notice")).to_contain_text(place, timeout=WAIT)
-    write(two, "The white dog runs.")  # who types again waits for the new sentence alone
-    expect(two.locator(".st-key-notice")).to_contain_text(place, timeout=WAIT)
+    expect(second.locator(".st-key-notice")).to_contain_text(place, timeout=WAIT)
+    write(second, "The white dog runs.")  # who types again waits for the new sentence alone
+    expect(second.locator(".st-key-notice")).to_contain_text(place, timeout=WAIT)
     go()
-    for page, text in ((one, "The black dog sleeps."), (two, "The white dog runs.")):
+    for page, text in ((first, "The black dog sleeps."), (second, "The white dog runs.")):
         expect(page.get_by_text("in the queue")).to_have_count(0, timeout=WAIT)
         expect(page.get_by_text("You are next.")).to_have_count(0, timeout=WAIT)
         page.wait_for_function(

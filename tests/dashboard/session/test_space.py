@@ -23,9 +23,9 @@ def test_the_bytes_of_a_trace():
 
 def test_a_trace_is_counted_once_and_as_long_as_somebody_has_it():
     space, shared = Space(10 * BYTES, 100 * BYTES), trace()
-    one, two = space.visitor(), space.visitor()
-    assert one.show("compare", sizes([shared, shared])) == [] == two.show("compare", sizes([shared]))
-    assert (space.held, one.held, two.held) == (BYTES, BYTES, BYTES)
+    first, second = space.visitor(), space.visitor()
+    assert first.show("compare", sizes([shared, shared])) == [] == second.show("compare", sizes([shared]))
+    assert (space.held, first.held, second.held) == (BYTES, BYTES, BYTES)
     del shared
     gc.collect()
     assert space.held == 0

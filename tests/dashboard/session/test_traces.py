@@ -41,23 +41,23 @@ def answer(service, place, value=TRACE):
 
 def test_two_who_ask_the_same_share_one_computation(service):
     traces = Traces(lambda: service, 10**9)
-    one, two = traces.ask([request("x"), request("y")]), traces.ask([request("y")])
+    first, second = traces.ask([request("x"), request("y")]), traces.ask([request("y")])
     assert [asked.text for asked, _ in service.asked] == ["x", "y"]
-    assert not two.done(0)
+    assert not second.done(0)
     answer(service, 1)
-    assert two.done(0) and not one.done(0)
+    assert second.done(0) and not first.done(0)
     answer(service, 0)
-    assert one.done(0)
+    assert first.done(0)
     assert traces.get(request("x")) is TRACE and len(service.asked) == 2
 
 
 def test_only_what_nobody_waits_for_any_more_is_cancelled(service):
     traces = Traces(lambda: service, 10**9)
-    one, two = traces.ask([request("x")]), traces.ask([request("x")])
-    one.release()
+    first, second = traces.ask([request("x")]), traces.ask([request("x")])
+    first.release()
     assert not service.asked[0][1].cancelled()
-    two.release()
-    two.release()
+    second.release()
+    second.release()
     assert service.asked[0][1].cancelled()
     traces.ask([request("x")])
     assert len(service.asked) == 2
@@ -105,7 +105,7 @@ def test_one_trace_larger_than_the_cache_is_still_handed_over(service):
     assert len(traces._futures) == 1
     traces.ask([request("y")])
     answer(service, 1)
-    assert [one.text for one in traces._futures] == ["y"]
+    assert [future.text for future in traces._futures] == ["y"]
 
 
 def test_what_is_made_here_is_in_the_same_cache_by_its_bytes(service):

@@ -14,19 +14,19 @@ from attnviz.figures.theme import DARK, LIGHT
 
 def drawn(figure):
     """(y of the query, y of the key) of each line, in the order of drawing, and its path."""
-    found = []
+    lines = []
     for path in figure.layout.shapes:
         ends = re.fullmatch(r"(?:M0,([^ML]+)L1,([^ML]+))+", path.path)
         assert ends and path.layer == "below"
-        found += [(float(a), float(b), path) for a, b in re.findall(r"M0,([^ML]+)L1,([^ML]+)", path.path)]
-    return found
+        lines += [(float(a), float(b), path) for a, b in re.findall(r"M0,([^ML]+)L1,([^ML]+)", path.path)]
+    return lines
 
 
 def test_a_line_for_each_weight_that_is_large_enough():
     """chien .8 .1 .1 / noir .05 .83 .12 / <eos> .2 .2 .6 with a limit of .15: five lines."""
-    found = drawn(figures.token_lines([dog()], least=0.15))
-    assert sorted((a, b) for a, b, _ in found) == [(0, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
-    wide = {(a, b): path for a, b, path in found}
+    lines = drawn(figures.token_lines([dog()], least=0.15))
+    assert sorted((a, b) for a, b, _ in lines) == [(0, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
+    wide = {(a, b): path for a, b, path in lines}
     assert wide[0, 0].line.width > wide[2, 2].line.width > wide[2, 0].line.width
     assert wide[0, 0].opacity > wide[2, 2].opacity > wide[2, 0].opacity and wide[1, 1].line.color == LIGHT.lines[0]
 
@@ -38,9 +38,14 @@ def test_few_paths_however_many_lines():
 
 
 def test_keys_are_spread_over_the_height_of_the_queries():
-    one = grid(words("a", "b", "c"), words("k"), np.eye(2)[[0, 1, 0, 1]])
-    assert sorted((a, b) for a, b, _ in drawn(figures.token_lines([one]))) == [(0, 0.5), (1, 2.5), (2, 0.5), (3, 2.5)]
-    layout = figures.token_lines([one]).layout
+    single = grid(words("a", "b", "c"), words("k"), np.eye(2)[[0, 1, 0, 1]])
+    assert sorted((a, b) for a, b, _ in drawn(figures.token_lines([single]))) == [
+        (0, 0.5),
+        (1, 2.5),
+        (2, 0.5),
+        (3, 2.5),
+    ]
+    layout = figures.token_lines([single]).layout
     assert layout.yaxis.range == (3.5, -0.5) and layout.yaxis2.range == (1.5, -0.5) and layout.yaxis2.side == "right"
 
 
@@ -92,9 +97,9 @@ def test_where_attention_is_spread_thin_lines_begin_lower():
     many = words(*"abcdefgh" * 10)
     thin = grid(many, many, np.full((81, 81), 1 / 81))
     assert least(thin) == 0.05 and not figures.token_lines([thin]).layout.shapes  # 6,561 lines are a blot
-    one = grid((EOS,), (EOS,), [[1.0]])
+    single = grid((EOS,), (EOS,), [[1.0]])
     assert (
-        figures.token_lines([one])
+        figures.token_lines([single])
         .layout.meta["description"]
         .startswith("1 line from 1 target token to 1 source token for")
     )

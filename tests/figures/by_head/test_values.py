@@ -1,4 +1,4 @@
-"""One number a head: the picture is no larger than its numbers need."""
+"""One number per head: the picture is no larger than its numbers need."""
 
 import pandas as pd
 

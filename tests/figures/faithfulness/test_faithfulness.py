@@ -70,5 +70,5 @@ def test_agreement_by_token_beside_random_orders():
         in words
     )
     assert words.endswith("The same first source token for 1 of them.")
-    with pytest.raises(ValueError, match="^frame must have one row a token, 3; got 2$"):
+    with pytest.raises(ValueError, match="^frame must have one row per token, 3; got 2$"):
         agreement_bars(tokens, frame[:2], 0.25)

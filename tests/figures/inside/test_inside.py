@@ -54,13 +54,13 @@ def step(window=None):
 
 
 def test_scores_and_weights_share_an_axis():
-    found = step()
-    figure = score_bars(found, "A <title>")
+    opened = step()
+    figure = score_bars(opened, "A <title>")
     weights, scores = figure.data
-    np.testing.assert_allclose(weights.y, found.weights, atol=1e-4)
-    np.testing.assert_allclose(scores.y, found.scores, atol=1e-4)
+    np.testing.assert_allclose(weights.y, opened.weights, atol=1e-4)
+    np.testing.assert_allclose(scores.y, opened.scores, atol=1e-4)
     assert figure.layout.title.text == "A &lt;title&gt;"
-    assert len(figure.layout.xaxis.ticktext) == len(found.keys) and "&lt;" in "".join(figure.layout.xaxis.ticktext)
+    assert len(figure.layout.xaxis.ticktext) == len(opened.keys) and "&lt;" in "".join(figure.layout.xaxis.ticktext)
     words = figure.layout.meta["description"]
     assert words.startswith("Scores and weights of step 2, ‘<i>’; the largest: <eos> ")
 
@@ -77,18 +77,18 @@ def test_what_is_outside_the_window_has_no_score():
 
 
 def test_the_terms_of_a_score_sum_to_it():
-    found = step()
-    figure = score_parts(found, 2, count=2)
+    opened = step()
+    figure = score_parts(opened, 2, count=2)
     *shown, nothing = figure.data[0].x
     name, _, rest = figure.layout.yaxis.ticktext[-1].partition(": ")
     assert nothing is None and name == "2 others" and figure.layout.yaxis.ticktext[0] == "hidden unit 4: +0.600"
-    assert sum(shown) + float(rest.replace("−", "-")) == pytest.approx(found.scores[2], abs=1e-3)
-    windowed = step(Window(1.0, 2.0, np.linspace(0.2, 1, len(found.keys))))
+    assert sum(shown) + float(rest.replace("−", "-")) == pytest.approx(opened.scores[2], abs=1e-3)
+    windowed = step(Window(1.0, 2.0, np.linspace(0.2, 1, len(opened.keys))))
     figure = score_parts(windowed, 2)
     assert figure.layout.yaxis.ticktext[-1] == "ln of the Gaussian: −0.973"
     assert figure.data[0].x[-1] == pytest.approx(math.log(windowed.window.gaussian[2]), abs=1e-4)
     with pytest.raises(ValueError, match=r"^key must be from 0 to \d; got 99$"):
-        score_parts(found, 99)
+        score_parts(opened, 99)
 
 
 def test_the_spread_says_that_it_is_sampled():
@@ -167,5 +167,5 @@ def test_the_effect_on_each_token():
 
 
 def test_an_effect_has_a_number_for_each_token():
-    with pytest.raises(ValueError, match="^changes and variation must have one number a token, 2; got 1 and 2$"):
+    with pytest.raises(ValueError, match="^changes and variation must have one number per token, 2; got 1 and 2$"):
         effect_bars(tokens("Le")[:2], np.zeros(1), np.zeros(2))

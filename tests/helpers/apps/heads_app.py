@@ -35,8 +35,8 @@ def cells(app: AppTest, key: str) -> list[dict]:
     """The words and figures of a row of figures; [] when it is not on the page."""
     for element in app.get("bidi_component"):
         if f"chart-{key}" in element.proto.id:
-            found = json.loads(element.proto.json)
-            return [cell | {"figure": cell["figure"] and json.loads(cell["figure"])} for cell in found["cells"]]
+            content = json.loads(element.proto.json)
+            return [cell | {"figure": cell["figure"] and json.loads(cell["figure"])} for cell in content["cells"]]
     return []
 
 

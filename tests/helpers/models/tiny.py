@@ -50,7 +50,7 @@ def write_data(folder: Path, train: int = 120) -> Path:
 
 def reviews(count: int, seed: int) -> list[tuple[str, str]]:
     """`the long film is dull , really` and `0`."""
-    chance, found = random.Random(seed), []
+    chance, made = random.Random(seed), []
     for _ in range(count):
         label = chance.choice(list(OPINIONS))
         words = [
@@ -58,10 +58,10 @@ def reviews(count: int, seed: int) -> list[tuple[str, str]]:
             *chance.sample(("long", "short", "french"), chance.randint(0, 2)),
             chance.choice(("film", "plot")),
         ]
-        found.append(
+        made.append(
             (" ".join([*words, "is", chance.choice(OPINIONS[label]), *chance.sample((", really", "!"), 1)]), label)
         )
-    return found
+    return made
 
 
 def write_reviews(folder: Path, train: int = 150) -> Path:

@@ -49,8 +49,8 @@ def padded(rows):
     return torch.nn.utils.rnn.pad_sequence([row[0] for row in rows], batch_first=True, padding_value=PAD)
 
 
-def close(found, wanted):
-    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
+def close(computed, wanted):
+    torch.testing.assert_close(computed, wanted, atol=1e-5, rtol=1e-5)
 
 
 def scores(model, source, hypotheses, penalty):

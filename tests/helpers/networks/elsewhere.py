@@ -77,16 +77,16 @@ def compute(op, args, kwargs):
         raise RuntimeError(f"{op}: tensors on two devices")
     asked = kwargs.get("device")
     args_raw, kwargs_raw = tree_map(lambda leaf: leaf.raw if isinstance(leaf, There) else leaf, (args, kwargs))
-    found = op(*args_raw, **(kwargs_raw if asked is None else {**kwargs_raw, "device": torch.device("cpu")}))
+    result = op(*args_raw, **(kwargs_raw if asked is None else {**kwargs_raw, "device": torch.device("cpu")}))
     if op in PACKING and there:
-        return There(found[0]), found[1]
+        return There(result[0]), result[1]
     if op is aten.copy_.default:
         return args[0]
     if not (there if asked is None else torch.device(asked).type == NAME):
-        return found
-    known = {id(tensor.raw): tensor for tensor in there}  # what was changed in place is itself
-    return tree_map(lambda leaf: _wrapped(leaf, known) if isinstance(leaf, torch.Tensor) else leaf, found)
+        return result
+    wrapped = {id(tensor.raw): tensor for tensor in there}  # what was changed in place is itself
+    return tree_map(lambda leaf: _wrapped(leaf, wrapped) if isinstance(leaf, torch.Tensor) else leaf, result)
 
 
-def _wrapped(raw, known):
-    return known[id(raw)] if id(raw) in known else There(raw)
+def _wrapped(raw, wrapped):
+    return wrapped[id(raw)] if id(raw) in wrapped else There(raw)

@@ -57,11 +57,11 @@ def encoded(model, source):
     """h_j = [forward; backward] of each word. Bahdanau et al. 2015, A.2.1."""
     rnn, width, halves = model.encoder.rnn, model.encoder.rnn.weight_hh_l0.shape[1], []
     for suffix, order in (("_l0", range(len(source))), ("_l0_reverse", reversed(range(len(source))))):
-        state, found = (np.zeros(width),) * states(model), {}
+        state, by_word = (np.zeros(width),) * states(model), {}
         for j in order:
             state = stepped(rnn, embedded(model, source[j]), state, suffix)
-            found[j] = state[0]
-        halves.append([found[j] for j in range(len(source))])
+            by_word[j] = state[0]
+        halves.append([by_word[j] for j in range(len(source))])
     return [np.concatenate(pair) for pair in zip(*halves)]
 
 

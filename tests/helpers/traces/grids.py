@@ -40,6 +40,6 @@ def luminance(color):
     return linear @ [0.2126, 0.7152, 0.0722]
 
 
-def contrast(one, other):
-    low, high = sorted((luminance(one), luminance(other)))
+def contrast(first, other):
+    low, high = sorted((luminance(first), luminance(other)))
     return (high + 0.05) / (low + 0.05)

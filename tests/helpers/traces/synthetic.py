@@ -9,13 +9,13 @@ from attnviz.trace import Alternative, AttentionMap, Token, Trace
 
 def tokens(text, pieces=False):
     """Words and punctuation marks of `text`, then <eos>; with `pieces` a word of more than 3 letters is two tokens."""
-    found = []
+    made = []
     for index, match in enumerate(re.finditer(r"\w+|[^\w\s]", text)):
         start, end = match.span()
         middle = (start + end + 1) // 2
         spans = [(start, middle), (middle, end)] if pieces and end - start > 3 else [(start, end)]
-        found += [Token(text[a:b], a, b, word=index) for a, b in spans]
-    return (*found, Token("<eos>", len(text), len(text), special=True))
+        made += [Token(text[a:b], a, b, word=index) for a, b in spans]
+    return (*made, Token("<eos>", len(text), len(text), special=True))
 
 
 def softmax(scores, visible=True):

@@ -24,12 +24,12 @@ def run(root, capsys, monkeypatch, tmp_path):
 
     def status(*arguments):
         try:
-            found = main([*ARGUMENTS, "--root", str(root), *arguments])
+            code = main([*ARGUMENTS, "--root", str(root), *arguments])
         except SystemExit as end:
-            found = end.code
+            code = end.code
         err = capsys.readouterr().err
         assert "Traceback" not in err
-        return found, err.strip().rpartition("\n")[2]
+        return code, err.strip().rpartition("\n")[2]
 
     return status
 
@@ -104,9 +104,9 @@ def test_an_error_quotes_little(run):
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "> /dev/full"])
 def test_output_that_is_closed_or_full(closed, root):
     command = f"{sys.executable} -m attnviz models --root {root} {closed}"
-    found = subprocess.run(["bash", "-c", command], cwd=ROOT, stderr=subprocess.PIPE, text=True, timeout=100)
-    assert found.returncode in (0, 2, 141)
-    assert "Traceback" not in found.stderr and "Exception ignored" not in found.stderr
+    ended = subprocess.run(["bash", "-c", command], cwd=ROOT, stderr=subprocess.PIPE, text=True, timeout=100)
+    assert ended.returncode in (0, 2, 141)
+    assert "Traceback" not in ended.stderr and "Exception ignored" not in ended.stderr
 
 
 def test_two_trainings_in_a_folder(tmp_path):

@@ -16,8 +16,8 @@ WARM = (0, 0, 0, None)
 def strategy():
     import public_functions
 
-    known = st.integers(0, len(public_functions.WRONG) - 1)  # some of them cannot even be written down
-    return st.tuples(st.integers(0, 999), st.integers(0, 9), st.one_of(known, st.none()), strategies.json_values)
+    listed = st.integers(0, len(public_functions.WRONG) - 1)  # some of them cannot even be written down
+    return st.tuples(st.integers(0, 999), st.integers(0, 9), st.one_of(listed, st.none()), strategies.json_values)
 
 
 def check(place: Workplace, case) -> None:
@@ -25,11 +25,11 @@ def check(place: Workplace, case) -> None:
     JSON."""
     import public_functions
 
-    number, position, known, value = case
+    number, position, listed, value = case
     every = _functions(place.root)
     function, given = every[number % len(every)]
     position %= len(given)
-    wrong = value if known is None else public_functions.WRONG[known]
+    wrong = value if listed is None else public_functions.WRONG[listed]
     with contextlib.chdir(place.folder), sentence():
         answer = function(*given[:position], wrong, *given[position + 1 :])
         if isinstance(answer, Iterator):

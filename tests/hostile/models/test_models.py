@@ -187,8 +187,8 @@ def test_cards_that_say_anything(two, field, capsys):
     """One bad card takes nothing away: the model is listed, its card is drawn, and the other is as it was."""
     for wrong in WRONG:
         (two / NAME / "card.json").write_text(json.dumps({"pair": "en-fr", "parameters": 1234, field: wrong}))
-        found = describe(NAME, two)
-        assert found["name"] == NAME and json.dumps(found, allow_nan=False)
+        described = describe(NAME, two)
+        assert described["name"] == NAME and json.dumps(described, allow_nan=False)
         card.show(values.card(json.loads((two / NAME / "card.json").read_text())) | {"bytes": 5}).encode("utf-8")
         assert run_command(["models", "--root", str(two)]) == 0
         out, err = capsys.readouterr()

@@ -34,71 +34,71 @@ VALUES = {
 }
 
 
-def ask(found):
+def ask(model):
     """The last hidden states, or the logits of a writer."""
-    if isinstance(found, EncoderDecoderModel):
-        return found.run(found.read(TEXT).ids, decoder_input_ids=torch.tensor([[found.start, 5, 7, 9]])).logits
-    return found.run(found.read(TEXT).ids).last_hidden_state
+    if isinstance(model, EncoderDecoderModel):
+        return model.run(model.read(TEXT).ids, decoder_input_ids=torch.tensor([[model.start, 5, 7, 9]])).logits
+    return model.run(model.read(TEXT).ids).last_hidden_state
 
 
 @pytest.mark.parametrize("family", VALUES)
 def test_off_is_a_head_whose_values_are_zero(load, family):
     """Rows of the value projection belong to heads too: a head of no values has a context of zero."""
-    found = load(family)
+    model = load(family)
     for kind, path in VALUES[family].items():
-        for layer, heads in enumerate(found.head_counts[kind]):
-            values, head = found.model.get_submodule(path.format(layer)), heads - 1
+        for layer, heads in enumerate(model.head_counts[kind]):
+            values, head = model.model.get_submodule(path.format(layer)), heads - 1
             width = values.weight.shape[0] // heads
             rows, before = (
                 slice(head * width, (head + 1) * width),
                 {name: value.clone() for name, value in values.state_dict().items()},
             )
-            off = ask(ablation.switch_off(found, [Head(kind, layer, head)]))
+            off = ask(ablation.switch_off(model, [Head(kind, layer, head)]))
             with torch.no_grad():
                 for parameter in values.parameters():
                     parameter[rows] = 0
-                by_hand = ask(found)
+                by_hand = ask(model)
                 values.load_state_dict(before)
             torch.testing.assert_close(off, by_hand, atol=1e-5, rtol=1e-5)
-            assert not torch.allclose(off, ask(found), atol=1e-4)
+            assert not torch.allclose(off, ask(model), atol=1e-4)
 
 
 def test_off_in_gpt2(load):
     """Its queries, keys and values are thirds of one matrix, whose columns are what comes out."""
-    found = load("gpt2")
-    attention = found.model.transformer.h[1].attn.c_attn
+    model = load("gpt2")
+    attention = model.model.transformer.h[1].attn.c_attn
     weight, bias = attention.weight.clone(), attention.bias.clone()
-    off = ask(ablation.switch_off(found, [Head("decoder", 1, 0)]))
+    off = ask(ablation.switch_off(model, [Head("decoder", 1, 0)]))
     attention.weight[:, 32:40], attention.bias[32:40] = 0, 0
-    by_hand = ask(found)
+    by_hand = ask(model)
     attention.weight.copy_(weight), attention.bias.copy_(bias)
     torch.testing.assert_close(off, by_hand, atol=1e-5, rtol=1e-5)
 
 
 def test_off_in_llama_is_columns_of_its_output(load):
     """Its heads share values."""
-    found = load("llama")
-    output = found.model.model.layers[0].self_attn.o_proj
-    weight, off = output.weight.clone(), ask(ablation.switch_off(found, [Head("decoder", 0, 2)]))
+    model = load("llama")
+    output = model.model.model.layers[0].self_attn.o_proj
+    weight, off = output.weight.clone(), ask(ablation.switch_off(model, [Head("decoder", 0, 2)]))
     output.weight[:, 8:12] = 0
-    by_hand = ask(found)
+    by_hand = ask(model)
     output.weight.copy_(weight)
     torch.testing.assert_close(off, by_hand, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_head_and_nothing_changes(load, family):
-    found = load(family)
-    trace, before = found.trace(TEXT), {name: value.clone() for name, value in found.model.state_dict().items()}
-    heads = ablation.heads(found)
+    model = load(family)
+    trace, before = model.trace(TEXT), {name: value.clone() for name, value in model.model.state_dict().items()}
+    heads = ablation.heads(model)
     assert set(heads) == {Head(m.kind, m.layer, head) for m in trace.maps for head in range(len(m.weights))}
-    changed = ablation.switch_off(found, heads[:2])
+    changed = ablation.switch_off(model, heads[:2])
     assert changed.name.endswith(f"without {heads[0]}, {heads[1]}") and changed.trace(TEXT).model == changed.name
     assert (
-        all(torch.equal(value, before[name]) for name, value in found.model.state_dict().items())
-        and found.trace(TEXT) == trace
+        all(torch.equal(value, before[name]) for name, value in model.model.state_dict().items())
+        and model.trace(TEXT) == trace
     )
-    ours, theirs = (dict(one.model.named_parameters()) for one in (changed, found))
+    ours, theirs = (dict(each.model.named_parameters()) for each in (changed, model))
     assert all(ours[name].data_ptr() == theirs[name].data_ptr() for name in theirs)
 
 
@@ -106,12 +106,12 @@ def test_a_family_whose_layers_share_weights_says_that_no_head_can_be_switched_o
     monkeypatch.setitem(
         FAMILIES, "albert", (families.wordpiece, "AlbertForMaskedLM", {**families.STACK, "embedding_size": 8})
     )
-    found = attnviz.load(f"hf:{families.write(tmp_path / 'albert', 'albert')}")
+    model = attnviz.load(f"hf:{families.write(tmp_path / 'albert', 'albert')}")
     with pytest.raises(ValueError) as error:
-        ablation.heads(found)
+        ablation.heads(model)
     assert (
         str(error.value)
-        == f"{found.name} (albert): heads of its family cannot be switched off: attnviz does not know where in its "
+        == f"{model.name} (albert): heads of its family cannot be switched off: attnviz does not know where in its "
         "layers they end"
     )
 
@@ -133,10 +133,10 @@ def test_what_reads_more_than_heads_is_not_cut_into_them(tmp_path, name):
         "embedding_size": 32,
     }
     families.save(tmp_path, cls(cls.config_class(vocab_size=tokenizer.get_vocab_size(), **settings)), made)
-    found = attnviz.load(f"hf:{tmp_path}")
-    assert found.trace("the dog").maps
+    model = attnviz.load(f"hf:{tmp_path}")
+    assert model.trace("the dog").maps
     with pytest.raises(ValueError, match="heads of its family cannot be switched off"):
-        ablation.heads(found)
+        ablation.heads(model)
 
 
 def test_a_decoder_alone_whose_layers_have_a_cross_attention_that_it_does_not_use(tmp_path):
@@ -152,6 +152,6 @@ def test_a_decoder_alone_whose_layers_have_a_cross_attention_that_it_does_not_us
         decoder_ffn_dim=16,
     )
     families.save(tmp_path, transformers.BartForCausalLM(config), made)
-    found = attnviz.load(f"hf:{tmp_path}")
-    assert [one.path.rsplit(".", 2)[1] for one in found.projections()] == ["self_attn"] * 3
-    assert ablation.effect(found, [Head("decoder", 2, 1)], TEXT).change != 0
+    projection = attnviz.load(f"hf:{tmp_path}")
+    assert [each.path.rsplit(".", 2)[1] for each in projection.projections()] == ["self_attn"] * 3
+    assert ablation.effect(projection, [Head("decoder", 2, 1)], TEXT).change != 0

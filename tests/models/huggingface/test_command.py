@@ -10,8 +10,8 @@ TEXT, TARGET = "The black dogs are running.", "Le chien noir court."
 
 
 def test_names(folder, load):
-    found = load("bert")
-    assert found.name == found.title == found.trace(TEXT).model == f"hf:{folder('bert')}" and found.mechanism == "bert"
+    model = load("bert")
+    assert model.name == model.title == model.trace(TEXT).model == f"hf:{folder('bert')}" and model.mechanism == "bert"
 
 
 def run(capsys, *arguments):

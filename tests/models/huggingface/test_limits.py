@@ -45,29 +45,29 @@ def test_one_token(load):
 @every
 def test_the_limit_is_the_models(load, family):
     """As many tokens as it has positions pass; of one more the message says how many there are and may be."""
-    found = load(family)
-    added = sum(token.special for token in found.trace("n").source)
-    assert len(found.trace(text(found, LIMIT)).source) == LIMIT and added == {
+    model = load(family)
+    added = sum(token.special for token in model.trace("n").source)
+    assert len(model.trace(text(model, LIMIT)).source) == LIMIT and added == {
         "gpt2": 0,
         "llama": 1,
         "t5": 1,
         "marian": 1,
     }.get(family, 2)
     with pytest.raises(TextError) as error:
-        found.trace(text(found, LIMIT + 1))
+        model.trace(text(model, LIMIT + 1))
     assert str(error.value) == (
-        f"the text is too long: {LIMIT + 1} tokens with those that {found.name} adds, and its limit here is "
+        f"the text is too long: {LIMIT + 1} tokens with those that {model.name} adds, and its limit here is "
         f"{LIMIT}; shorten it or split it into sentences"
     )
 
 
-def text(found, count):
+def text(model, count):
     """A text of so many tokens, those that the tokenizer adds included."""
     grown = "n"
-    while len(found.tokenizer(grown)["input_ids"]) < count:
+    while len(model.tokenizer(grown)["input_ids"]) < count:
         grown += " n"
-    cut = grown if len(found.tokenizer(grown)["input_ids"]) == count else grown[:-2]
-    return cut if len(found.tokenizer(cut)["input_ids"]) == count else f"{cut}n"
+    cut = grown if len(model.tokenizer(grown)["input_ids"]) == count else grown[:-2]
+    return cut if len(model.tokenizer(cut)["input_ids"]) == count else f"{cut}n"
 
 
 def test_a_model_that_reads_more_is_shown_what_can_be_drawn(tmp_path):

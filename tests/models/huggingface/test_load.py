@@ -118,18 +118,18 @@ def test_attention_is_eager_whatever_the_folder_asks_for(folder, load, tmp_path)
     (copy / "config.json").write_text(
         json.dumps({**config, "attn_implementation": "sdpa", "_attn_implementation": "sdpa"})
     )
-    found = attnviz.load(f"hf:{copy}")
-    assert found.model.config._attn_implementation == "eager"
-    assert found.trace(TEXT).maps == load("bert").trace(TEXT).maps
+    model = attnviz.load(f"hf:{copy}")
+    assert model.model.config._attn_implementation == "eager"
+    assert model.trace(TEXT).maps == load("bert").trace(TEXT).maps
 
 
 @every
 def test_a_trace_has_no_side_effects(load, family):
-    found = load(family)
-    state, before = torch.get_rng_state(), [parameter.clone() for parameter in found.model.parameters()]
-    assert found.trace(TEXT) == found.trace(TEXT)
-    assert not found.model.training and torch.equal(torch.get_rng_state(), state)
-    assert all(torch.equal(a, b) for a, b in zip(before, found.model.parameters()))
+    model = load(family)
+    state, before = torch.get_rng_state(), [parameter.clone() for parameter in model.model.parameters()]
+    assert model.trace(TEXT) == model.trace(TEXT)
+    assert not model.model.training and torch.equal(torch.get_rng_state(), state)
+    assert all(torch.equal(a, b) for a, b in zip(before, model.model.parameters()))
 
 
 # -- what the trace says of it ---------------------------------------------------------------------------------------

@@ -105,10 +105,10 @@ def test_a_damaged_tokenizer(bert):
 def test_the_tokenizer_of_another_model(bert):
     made = families.byte_pairs()
     families.save(bert, None, made)
-    known = load_file(bert / "model.safetensors")["bert.embeddings.word_embeddings.weight"].shape[0]
+    pieces = load_file(bert / "model.safetensors")["bert.embeddings.word_embeddings.weight"].shape[0]
     assert (
         refused(bert)
-        == f"the model knows {known} pieces and the tokenizer {made[0].get_vocab_size()}; they do not belong together"
+        == f"the model knows {pieces} pieces and the tokenizer {made[0].get_vocab_size()}; they do not belong together"
     )
 
 

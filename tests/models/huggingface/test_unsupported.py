@@ -21,9 +21,9 @@ def test_a_tokenizer_without_offsets(bert):
     (bert / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
     (bert / "merges.txt").write_text("#version\nT h\nTh e</w>\n")
     (bert / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "CTRLTokenizer", "unk_token": "<unk>"}))
-    found = attnviz.load(f"hf:{bert}")
-    tokens = found.trace("The  dog s").source
-    assert not found.tokenizer.is_fast and [(t.text, t.start, t.word) for t in tokens] == [
+    model = attnviz.load(f"hf:{bert}")
+    tokens = model.trace("The  dog s").source
+    assert not model.tokenizer.is_fast and [(t.text, t.start, t.word) for t in tokens] == [
         ("The", 0, 0),
         ("d", 5, 1),
         ("o", 6, 1),
@@ -31,9 +31,9 @@ def test_a_tokenizer_without_offsets(bert):
         ("s", 9, 2),
     ]
     with pytest.raises(TextError) as error:
-        found.trace("The cat")
+        model.trace("The cat")
     assert str(error.value) == (
-        f"the tokenizer changes the text and does not say where in it its pieces are; {found.name} needs a fast "
+        f"the tokenizer changes the text and does not say where in it its pieces are; {model.name} needs a fast "
         "tokenizer, with a tokenizer.json, for this text"
     )
 

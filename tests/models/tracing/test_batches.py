@@ -44,12 +44,12 @@ def translator(root, mechanism):
     return loaded[mechanism]
 
 
-def same(found, wanted):
+def same(batched, wanted):
     """What `traces` yields is what `trace` returned, or raised."""
     if isinstance(wanted, TextError):
-        assert type(found) is TextError and str(found) == str(wanted)
+        assert type(batched) is TextError and str(batched) == str(wanted)
     else:
-        alike(found, wanted)
+        alike(batched, wanted)
 
 
 def one_by_one(translator, texts, targets=None, **settings):
@@ -64,8 +64,8 @@ def one_by_one(translator, texts, targets=None, **settings):
 @few
 @given(texts=st.lists(sentence | st.just(" "), min_size=1, max_size=7), size=st.integers(1, 4))
 def test_greedy_is_as_one_by_one(translator, mechanism, texts, size):
-    found = list(translator.traces(texts, batch_size=size))
-    for got, wanted in zip(found, one_by_one(translator, texts), strict=True):
+    batched = list(translator.traces(texts, batch_size=size))
+    for got, wanted in zip(batched, one_by_one(translator, texts), strict=True):
         same(got, wanted)
 
 
@@ -77,8 +77,8 @@ def test_greedy_is_as_one_by_one(translator, mechanism, texts, size):
 )
 def test_forced_and_free_may_be_mixed(translator, mechanism, given, size):
     texts, targets = zip(*given)
-    found = list(translator.traces(texts, targets, batch_size=size))
-    for got, wanted in zip(found, one_by_one(translator, texts, targets), strict=True):
+    batched = list(translator.traces(texts, targets, batch_size=size))
+    for got, wanted in zip(batched, one_by_one(translator, texts, targets), strict=True):
         same(got, wanted)
 
 
@@ -103,16 +103,16 @@ def test_statistics_are_those_of_the_traces(translator, mechanism, given, size):
         assert got.trace is None
 
 
-def measured_as(found, trace):
+def measured_as(batched, trace):
     """A Measured says of a trace what `stats.steps` says."""
-    assert isinstance(found, Measured)
+    assert isinstance(batched, Measured)
     for name in "model mechanism text translation forced complete source target start".split():
-        assert getattr(found, name) == getattr(trace, name), name
+        assert getattr(batched, name) == getattr(trace, name), name
     if trace.log_prob is None:
-        assert found.log_prob is None
+        assert batched.log_prob is None
     else:
-        assert found.log_prob == pytest.approx(trace.log_prob, abs=1e-4)
-    got, wanted = found.frame(), stats.steps(trace)
+        assert batched.log_prob == pytest.approx(trace.log_prob, abs=1e-4)
+    got, wanted = batched.frame(), stats.steps(trace)
     assert list(got.columns) == list(wanted.columns)
     jumpy = ["argmax", "argmax_token", "effective_threshold"]  # a rounding apart, they are another key, or one more
     pd.testing.assert_frame_equal(
@@ -126,21 +126,21 @@ def measured_as(found, trace):
 @pytest.mark.parametrize("mechanism", ["transformer", "fixed-context"])
 def test_statistics_of_one_sentence_are_exactly_those_of_its_trace(translator):
     """No rounding between them: the same weights."""
-    (found,) = translator.traces(["The black dog runs."], keep=("maps", "statistics"))
-    frame = stats.steps(found.trace)
+    (batched,) = translator.traces(["The black dog runs."], keep=("maps", "statistics"))
+    frame = stats.steps(batched.trace)
     if len(frame):
-        pd.testing.assert_frame_equal(found.frame(), frame, rtol=1e-12)
+        pd.testing.assert_frame_equal(batched.frame(), frame, rtol=1e-12)
     else:
-        assert list(found.frame()) == list(frame) and found.frame().empty
+        assert list(batched.frame()) == list(frame) and batched.frame().empty
 
 
 @pytest.mark.parametrize("mechanism", ["bahdanau"])
 def test_a_bad_text_leaves_its_error_in_its_place(translator):
     texts = ["The cat sleeps.", *BAD, "The dog " * 200, "The cat runs."]
-    found = list(translator.traces(texts, batch_size=2))
-    assert [found[0].text, found[-1].text] == [texts[0], texts[-1]]
-    assert [str(error) for error in found[1 : 1 + len(BAD)]] == list(BAD.values())
-    assert re.match(r"the text is too long: \d+ pieces with <eos>", str(found[-2]))
+    batched = list(translator.traces(texts, batch_size=2))
+    assert [batched[0].text, batched[-1].text] == [texts[0], texts[-1]]
+    assert [str(error) for error in batched[1 : 1 + len(BAD)]] == list(BAD.values())
+    assert re.match(r"the text is too long: \d+ pieces with <eos>", str(batched[-2]))
     wrong_target = list(translator.traces(["The cat sleeps."] * 2, ["", "Le chat dort."]))
     assert (
         str(wrong_target[0]) == "the target is empty; type a sentence"
@@ -191,9 +191,9 @@ def test_no_more_than_a_window_is_read_ahead(translator, monkeypatch):
             read.append(number)
             yield "The cat sleeps."
 
-    found = translator.traces(endless(), batch_size=2)
+    batched = translator.traces(endless(), batch_size=2)
     for number in range(3 * 2 * batches.WINDOW):
-        assert next(found).text == "The cat sleeps."
+        assert next(batched).text == "The cat sleeps."
         assert len(read) - number <= 2 * batches.WINDOW
     monkeypatch.setattr(batches, "CELLS", 1)  # long texts make shorter windows
     read.clear()
@@ -221,27 +221,27 @@ def test_batches_hold_like_lengths_and_no_more_than_asked(translator, monkeypatc
 def test_models_of_the_transformers_library(folder, family):
     model = attnviz.load(f"hf:{folder(family)}")
     texts = ["the black dog is run", "", "the ball"]
-    found, kept = list(model.traces(texts)), list(model.traces(texts, keep=("statistics",)))
-    assert str(found[1]) == str(kept[1]) == "the text is empty; type a sentence"
+    batched, kept = list(model.traces(texts)), list(model.traces(texts, keep=("statistics",)))
+    assert str(batched[1]) == str(kept[1]) == "the text is empty; type a sentence"
     for i in (0, 2):
-        alike(found[i], model.trace(texts[i]))
-        measured_as(kept[i], found[i])
+        alike(batched[i], model.trace(texts[i]))
+        measured_as(kept[i], batched[i])
 
 
 def test_a_classifier():
     model = attnviz.load("sst2/self-attention")
     texts = ["a lovely film", "a dull , long film"]
-    for found, kept, text in zip(model.traces(texts), model.traces(texts, keep=("statistics",)), texts, strict=True):
-        alike(found, model.trace(text))
-        measured_as(kept, found)
+    for batched, kept, text in zip(model.traces(texts), model.traces(texts, keep=("statistics",)), texts, strict=True):
+        alike(batched, model.trace(text))
+        measured_as(kept, batched)
 
 
 @pytest.mark.parametrize("mechanism", ["transformer"])
 def test_nothing_else_changes(translator):
     before = {name: value.clone() for name, value in translator.model.state_dict().items()}
-    found = translator.traces(["The cat sleeps."] * 40, ["Le chat dort."] * 40)
-    next(found)
+    batched = translator.traces(["The cat sleeps."] * 40, ["Le chat dort."] * 40)
+    next(batched)
     assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
     assert torch.nn.functional.linear(torch.ones(99, 2), torch.ones(3, 2)).requires_grad is False
-    found.close()
+    batched.close()
     assert all(torch.equal(value, before[name]) for name, value in translator.model.state_dict().items())

@@ -36,18 +36,18 @@ def first_rows(name, cell, tokens):
 @both_cells
 def test_bahdanau_looks_before_it_steps(cell):
     # Row t is made with s_{t-1}: a change of the token given at step t leaves row t as it is and changes the next.
-    one, other = (first_rows("bahdanau", cell, [BOS, 5, token, 7]) for token in (6, 9))
-    assert torch.equal(one[:3], other[:3])
-    assert not torch.allclose(one[3], other[3], atol=1e-5)
+    first, other = (first_rows("bahdanau", cell, [BOS, 5, token, 7]) for token in (6, 9))
+    assert torch.equal(first[:3], other[:3])
+    assert not torch.allclose(first[3], other[3], atol=1e-5)
 
 
 @luong
 @both_cells
 def test_luong_steps_before_it_looks(name, cell):
     # Row t is made with s_t, which has read the token given at step t: that very row changes.
-    one, other = first_rows(name, cell, [BOS, 5, 6, 7]), first_rows(name, cell, [BOS, 5, 9, 7])
-    assert torch.equal(one[:2], other[:2])
-    assert not torch.allclose(one[2], other[2], atol=1e-5)
+    first, other = first_rows(name, cell, [BOS, 5, 6, 7]), first_rows(name, cell, [BOS, 5, 9, 7])
+    assert torch.equal(first[:2], other[:2])
+    assert not torch.allclose(first[2], other[2], atol=1e-5)
 
 
 def test_bahdanau_asks_with_the_previous_state_whatever_the_cell_makes_of_it():

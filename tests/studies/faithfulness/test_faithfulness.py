@@ -22,10 +22,10 @@ add = Kept.add
 
 def test_a_value_is_over_all_tokens_and_its_interval_over_sentences():
     """Two sentences with 1 of 1 and 1 of 3 tokens: 2 of 4; samples of two sentences have 1 of 1, 2 of 4 or 1 of 3."""
-    found = summary([(1.0, 1), (1.0, 3)])
-    assert found["value"] == 0.5 and found["tokens"] == 4
-    assert (found["low"], found["high"]) == (0.3333, 1.0)
-    assert len(found["quantiles"]) == len(QUANTILES) and found["quantiles"][10] == pytest.approx(2 / 3, abs=1e-4)
+    summed = summary([(1.0, 1), (1.0, 3)])
+    assert summed["value"] == 0.5 and summed["tokens"] == 4
+    assert (summed["low"], summed["high"]) == (0.3333, 1.0)
+    assert len(summed["quantiles"]) == len(QUANTILES) and summed["quantiles"][10] == pytest.approx(2 / 3, abs=1e-4)
 
 
 def test_nothing_measured_is_none():
@@ -86,9 +86,11 @@ def test_a_run_on_a_tiny_model(root, data, tmp_path):
     assert main(["study", "faithfulness", *arguments]) == 0
     results = json.loads((folder / "studies/faithfulness.json").read_text(encoding="utf-8"))
     assert {(row["pair"], row["mechanism"]) for row in results["rows"]} == {("en-fr", "bahdanau")}
-    found = {row["measure"]: row for row in results["rows"]}
-    assert found["variation median"]["tokens"] > 3 and 0 <= found["variation uniform"]["value"] <= 1
-    assert np.isclose(found["tau random"]["value"], found["tau random"]["low"])  # one sentence has no interval
+    by_measure = {row["measure"]: row for row in results["rows"]}
+    assert by_measure["variation median"]["tokens"] > 3 and 0 <= by_measure["variation uniform"]["value"] <= 1
+    assert np.isclose(
+        by_measure["tau random"]["value"], by_measure["tau random"]["low"]
+    )  # one sentence has no interval
     assert results["sentences"] == 1
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert "## Does attention matter?" in text and (folder / "studies/faithfulness.svg").is_file()

@@ -48,13 +48,16 @@ def test_the_texts_of_buckets_count_what_is_left_out(root, monkeypatch):
     monkeypatch.setattr(buckets, "BUCKETS", (Bucket(3, 3, False), Bucket(6, 7, True), Bucket(12, 12, True)))
     pieces = len(text.ids("The dog runs. The dog runs."))
     monkeypatch.setattr(buckets, "LONGEST", pieces)
-    one, two, four = buckets.texts(pairs, text)
-    assert (len(one.pairs), one.captions, one.left_out) == (8, 8, 0) and (
-        len(four.pairs),
-        four.captions,
-        four.left_out,
+    single, double, fourfold = buckets.texts(pairs, text)
+    assert (len(single.pairs), single.captions, single.left_out) == (8, 8, 0) and (
+        len(fourfold.pairs),
+        fourfold.captions,
+        fourfold.left_out,
     ) == (0, 0, 2)
-    assert two.pairs == [("The dog runs. The dog runs.", "Le chien court. Le chien court.")] * 4 and two.captions == 8
+    assert (
+        double.pairs == [("The dog runs. The dog runs.", "Le chien court. Le chien court.")] * 4
+        and double.captions == 8
+    )
 
 
 def test_the_line_is_that_of_least_squares():
@@ -63,9 +66,9 @@ def test_the_line_is_that_of_least_squares():
         (int(pieces), float(0.5 * np.log(pieces) + chance.normal())) for pieces in chance.integers(5, 90, size=60)
     ]
     wanted = scipy.stats.linregress(np.log([p for p, _ in sentences]), [e for _, e in sentences])
-    found = measurements.fit(sentences)
-    assert found["slope"] == pytest.approx(wanted.slope) and found["intercept"] == pytest.approx(wanted.intercept)
-    assert found["explained"] == pytest.approx(wanted.rvalue**2) and found["sentences"] == 60
+    fitted = measurements.fit(sentences)
+    assert fitted["slope"] == pytest.approx(wanted.slope) and fitted["intercept"] == pytest.approx(wanted.intercept)
+    assert fitted["explained"] == pytest.approx(wanted.rvalue**2) and fitted["sentences"] == 60
     uniform = measurements.fit([(n, math.log(n)) for n in (3, 5, 9, 9)])
     assert (uniform["slope"], uniform["intercept"], uniform["explained"]) == pytest.approx((1, 0, 1))
     assert (uniform["from"], uniform["to"]) == (3, 9)
@@ -91,12 +94,12 @@ def by_trace(model, sources):
 
 def test_entropy_by_sentence_is_what_stats_says_of_each_trace(model):
     sources = [source for source, _ in PAIRS]
-    found = translation.translations(model.translator, sources, also=(EntropyBySentence,))[1]["by_sentence"]
+    by_sentence = translation.translations(model.translator, sources, also=(EntropyBySentence,))[1]["by_sentence"]
     if model.mechanism == "fixed-context":
-        assert found is None
+        assert by_sentence is None
         return
     wanted = sorted(by_trace(model, sources))
-    assert np.allclose(sorted(found), wanted, atol=1e-4) and len(found) == 9
+    assert np.allclose(sorted(by_sentence), wanted, atol=1e-4) and len(by_sentence) == 9
 
 
 def test_a_row_of_a_bucket(model):

@@ -23,11 +23,11 @@ def load(folder):
     st.lists(st.lists(st.sampled_from("abcdé"), min_size=1, max_size=9).map(" ".join), max_size=6), st.integers(0, 5)
 )
 def test_ngrams_stand_in_a_sentence_as_they_are(sentences, count):
-    found = distillation.ngrams(sentences, count, 1)
-    assert len(set(found)) == len(found) <= count * len(sentences)
-    assert not set(found) & set(sentences)
-    assert all(any(f" {ngram} " in f" {sentence} " for sentence in sentences) for ngram in found)
-    assert found == distillation.ngrams(sentences, count, 1)
+    grams = distillation.ngrams(sentences, count, 1)
+    assert len(set(grams)) == len(grams) <= count * len(sentences)
+    assert not set(grams) & set(sentences)
+    assert all(any(f" {ngram} " in f" {sentence} " for sentence in sentences) for ngram in grams)
+    assert grams == distillation.ngrams(sentences, count, 1)
 
 
 def test_ngrams_are_of_every_length_and_place():
@@ -41,10 +41,10 @@ def test_ngrams_are_of_every_length_and_place():
 def test_what_teachers_say_is_the_mean_of_their_logits_at_one_spread(teachers):
     texts = ["the film is great", "dull", "a story", "is awful , really"]
     loaded = [load(folder) for folder in teachers]
-    logits = np.stack([classifier.logits(one.model, one.tokenizer, texts).double().numpy() for one in loaded])
+    logits = np.stack([classifier.logits(each.model, each.tokenizer, texts).double().numpy() for each in loaded])
     centred = logits - logits.mean(-1, keepdims=True)
-    spread = np.array([np.sqrt((one**2).mean()) for one in centred])
-    mean = sum(one / own for one, own in zip(centred, spread)) * spread.mean() / 2
+    spread = np.array([np.sqrt((each**2).mean()) for each in centred])
+    mean = sum(each / own for each, own in zip(centred, spread)) * spread.mean() / 2
     shares = np.exp(mean) / np.exp(mean).sum(-1, keepdims=True)
     np.testing.assert_allclose(distillation.soft_targets(loaded, texts), shares, atol=1e-5)
     alone = distillation.soft_targets(loaded[:1], texts)

@@ -41,21 +41,21 @@ def test_the_card_says_from_whom_it_learnt(train, teachers, tmp_path):
         )
     status, _, err = train()
     assert status == 0, err
-    known = checkpoints.read_card(NAME, tmp_path)
-    assert [(one["command"], one["best"]["val_accuracy"]) for one in known["teachers"]] == [
+    card = checkpoints.read_card(NAME, tmp_path)
+    assert [(teacher["command"], teacher["best"]["val_accuracy"]) for teacher in card["teachers"]] == [
         ("teacher 0", 70),
         ("teacher 1", 70),
     ]
-    assert known["settings"]["teachers"].split() == [
+    assert card["settings"]["teachers"].split() == [
         checkpoints.fingerprint(*checkpoint_files.locate(folder)) for folder in teachers
     ]
     taught = json.loads(json.dumps(recipes.DISTILLATION)) | {"epochs": 2}
     options = taught.pop("options")
-    assert known["settings"].items() >= taught.items() and known["settings"]["options"].items() >= options.items()
+    assert card["settings"].items() >= taught.items() and card["settings"]["options"].items() >= options.items()
     names = ["/".join(folder.parts[-3:]) for folder in teachers]
-    assert f"--teacher {names[0]} --teacher {names[1]}" in known["command"]
+    assert f"--teacher {names[0]} --teacher {names[1]}" in card["command"]
     assert (
-        provenance.begun(tmp_path / NAME)["start"]["teachers"] == known["teachers"]
+        provenance.begun(tmp_path / NAME)["start"]["teachers"] == card["teachers"]
     )  # of what begins with these weights
 
 
@@ -142,5 +142,5 @@ def test_few_sentences_of_ones_own_have_the_passes_of_those_that_are_taught(teac
         main([*TRAIN, "self-attention", "--tsv", str(path), "--out", str(out), *SMALL, "--teacher", str(teachers[0])])
         == 0
     )
-    known = checkpoints.read_card(NAME, out)["settings"]
-    assert (known["epochs"], known["batch_tokens"]) == (recipes.DISTILLATION["epochs"], 500)
+    card = checkpoints.read_card(NAME, out)["settings"]
+    assert (card["epochs"], card["batch_tokens"]) == (recipes.DISTILLATION["epochs"], 500)
