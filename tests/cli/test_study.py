@@ -45,7 +45,7 @@ def test_length_twice(few, data, capsys, monkeypatch):
         capsys.readouterr().out
         == f"the study length is in {few / 'README.md'}, its numbers are in {few / 'studies/length'}.json\n"
     )
-    text, figures = (few / "README.md").read_text(encoding="utf-8"), measured(few, "length")
+    text, results = (few / "README.md").read_text(encoding="utf-8"), measured(few, "length")
     start, end = text.index("<!-- study:length -->"), text.index("<!-- /study:length -->")
     assert text[:start] == "# Trained models\n\nOurs.\n\n" and text[end:] == "<!-- /study:length -->\n\nLast words.\n"
     assert (
@@ -53,18 +53,18 @@ def test_length_twice(few, data, capsys, monkeypatch):
         and "](studies/length.svg)" in text
         and (few / "studies/length.svg").read_bytes().startswith(b"<?xml")
     )
-    assert [row["sentences"] for row in figures["rows"][:3]] == [10, 4, 0] and len(figures["rows"]) == 9
-    assert {row["mechanism"] for row in figures["fits"]} == {"bahdanau", "transformer"}
+    assert [row["sentences"] for row in results["rows"][:3]] == [10, 4, 0] and len(results["rows"]) == 9
+    assert {row["mechanism"] for row in results["fits"]} == {"bahdanau", "transformer"}
     sizes = {
-        name: sum(row["sentences"] for row in figures["points"] if row["mechanism"] == name)
+        name: sum(row["sentences"] for row in results["points"] if row["mechanism"] == name)
         for name in ("bahdanau", "transformer")
     }
     assert sizes == {"bahdanau": 14, "transformer": 14}
-    assert figures["missing"] == ["luong-dot", "luong-general", "luong-concat", "luong-local", "scaled-dot"]
+    assert results["missing"] == ["luong-dot", "luong-general", "luong-concat", "luong-local", "scaled-dot"]
     assert "Luong · dot, Luong · general, Luong · concat, Luong · local and Scaled dot · recurrent" in text
-    for row in figures["rows"]:  # nothing in the tables that is not in the figures
+    for row in results["rows"]:  # nothing in the tables that is not in the results
         assert "bleu_lc" not in row or f"{row['bleu_lc']:.1f} / {row['bleu_tok_lc']:.1f}" in text
-    assert {entry["weights_sha256"] for entry in figures["models"]} == {
+    assert {entry["weights_sha256"] for entry in results["models"]} == {
         checkpoints.fingerprint(name, few) for name in checkpoints.names(few)
     }
     assert study("length", few, data) == 0 and (few / "README.md").read_text(encoding="utf-8") == text
@@ -76,9 +76,9 @@ def test_mechanisms(few, data):
         {"seed": 1, "epochs": 20, "seconds": 3600, "peak_memory_mb": 512, "device": "abacus", "remark": "Slow."},
     )
     assert study("mechanisms", few, data) == 0
-    text, figures = (few / "README.md").read_text(encoding="utf-8"), measured(few, "mechanisms")
+    text, results = (few / "README.md").read_text(encoding="utf-8"), measured(few, "mechanisms")
     line = next(line for line in text.splitlines() if line.startswith("| Bahdanau")).split(" | ")
-    row = figures["rows"][1]
+    row = results["rows"][1]
     assert (
         row["mechanism"] == "bahdanau" and line[4] == f"{row['error_rate']:.2f}" and line[7] == f"{row['parameters']:,}"
     )
@@ -120,7 +120,7 @@ def trained(few):
 
 def test_curves(trained):
     assert main(["study", "curves", "--root", str(trained)]) == 0  # it reads the cards alone
-    text, figures = (trained / "README.md").read_text(encoding="utf-8"), measured(trained, "curves")
+    text, results = (trained / "README.md").read_text(encoding="utf-8"), measured(trained, "curves")
     rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
     assert [line[2:-2] for line in rows[1:]] == [
         "en-fr · Bahdanau · additive | BLEU lower-cased | 8 | 5.0 | 20.0 | 40.0 | 37.0 | 35.0 | 4 | 2.200 | 4",
@@ -130,9 +130,9 @@ def test_curves(trained):
         "sst2 · Self-attention · classifier † | accuracy (%) | 3 | 71.0 | 71.0 | 75.0 | 74.0 | 74.0 | 2 | 1.500 | 2",
     ]
     assert [
-        (row["seed"], row["fine_tuned"], row["passes_before"], len(row["val_losses"])) for row in figures["rows"]
+        (row["seed"], row["fine_tuned"], row["passes_before"], len(row["val_losses"])) for row in results["rows"]
     ] == [(4, False, 0, 8), (None, True, 40, 6), (None, True, 40, 2), (None, False, 0, 3)]
-    assert [series.x for series in curves.panels(figures)[0].series[1:]] == [(41, 42, 43, 44, 45, 46), (41, 42)]
+    assert [series.x for series in curves.panels(results)[0].series[1:]] == [(41, 42, 43, 44, 45, 46), (41, 42)]
     picture = (trained / "studies/curves.svg").read_text(encoding="utf-8")
     assert "Bahdanau · additive" in picture and ">en-fr<" in picture and "sst2" not in picture
 

@@ -1,4 +1,4 @@
-"""The figures of each study: by hand, and against other code that computes the same."""
+"""The numbers of each study: by hand, and against other code that computes the same."""
 
 import statistics
 

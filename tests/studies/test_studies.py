@@ -19,8 +19,8 @@ from attnviz.studies import measured_models, pictures, report, tables
 from attnviz.studies.pictures import Panel, Series
 
 
-def row(mechanism="bahdanau", seed=1, **figures):
-    return {"mechanism": mechanism, "seed": seed, **figures}
+def row(mechanism="bahdanau", seed=1, **numbers):
+    return {"mechanism": mechanism, "seed": seed, **numbers}
 
 
 # --- sections

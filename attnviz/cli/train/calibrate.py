@@ -28,12 +28,12 @@ def run(args: Namespace) -> None:
         raise ValueError(f"--model must be a translation model that was trained here; got {args.model}")
     root = arguments.root_folder(args)
     corpus = corpora.load(model.pair, arguments.data_folder(args))
-    figures = card.typed_sentences(model, corpus, root)
-    if not figures:
+    calibrated = card.typed_sentences(model, corpus, root)
+    if not calibrated:
         raise ValueError(f"{model.pair} must translate from English and have 100 validation sentences to calibrate on")
     path = root / args.model / card.FILE
-    checkpoints.write_json(path, checkpoints.read_json(path) | figures)
-    confidence, copied = figures["confidence"], figures["copied"]["beam_1"]
+    checkpoints.write_json(path, checkpoints.read_json(path) | calibrated)
+    confidence, copied = calibrated["confidence"], calibrated["copied"]["beam_1"]
     print(
         f"{path}: of the worst tenth of validation {confidence['worst_tenth']:.0%} are flagged, of the best half "
         f"{confidence['best_half']:.0%}; names and numbers copied: {copied['share']:.0%}"
