@@ -36,7 +36,7 @@ def show() -> dict:
     kind = st.selectbox("Which attention", kinds, format_func=KINDS.get, key="kind", bind="query-params")
     fields = {"model": model, "problem": problem, "source": source, "kind": kind, "output": _output(source)}
     fields |= _overview()
-    scope = "This applies to the close-up and to compared heads. All else includes special tokens."
+    scope = "This applies to the close-up and to compared heads. The other panels include special tokens."
     return fields | {"words": widgets.words(), "special": widgets.special(scope), "tables": widgets.tables()}
 
 
@@ -101,7 +101,7 @@ def _check_allowed(name: str) -> None:
     if allowed.FOLDERS not in here and (not _HUB_NAME.fullmatch(name) or _is_folder(name)):
         raise SceneError("This server opens models by their names on the Hugging Face hub, and no folders.")
     if allowed.HUB not in here and not _is_folder(name):
-        raise SceneError("This server opens models from folders, and looks nothing up on the Hugging Face hub.")
+        raise SceneError("This server opens models from folders only, not from the Hugging Face hub.")
 
 
 def _is_folder(name: str) -> bool:
@@ -123,7 +123,7 @@ def _saved() -> Source:
         "Trace file",
         [ending.removeprefix(".") for ending in files.FORMATS],
         key="file",
-        help="A file that attnviz.save_trace() or Trace.to_json() has written, also of a trace made by "
+        help="A file written by attnviz.save_trace() or Trace.to_json(). The trace may come from "
         "attnviz.from_arrays().",
     )
     if file is None:

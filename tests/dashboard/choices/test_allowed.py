@@ -70,7 +70,7 @@ def test_folders_alone_ask_no_hub(monkeypatch):
     monkeypatch.setenv("ATTNVIZ_PUBLIC", "1")
     monkeypatch.setenv("ATTNVIZ_ALLOW", "folders")
     page = heads_app.run(model="A Hugging Face model", own="openai-community/gpt2")
-    assert said(page) == ["This server opens models from folders, and looks nothing up on the Hugging Face hub."]
+    assert said(page) == ["This server opens models from folders only, not from the Hugging Face hub."]
     assert not [button for button in page.button if button.key == "look_up"]
 
 
