@@ -24,23 +24,9 @@ with PLOTLY.open(encoding="utf-8") as _file:
     VERSION = re.search(r" v([\d.]+)\n", _file.read(200))[1]
 ADDRESS = f"{PLOTLY.name}?v={VERSION}"  # a browser that holds another version asks again
 # Japanese letters where the system has none. They join the page's own family, so text and charts have them; a browser
-# asks for the file only when a page shows such a letter and none of the system's fonts named here is there.
-SYSTEM_FONTS = (
-    "Hiragino Sans W3",
-    "HiraginoSans-W3",
-    "Yu Gothic Regular",
-    "YuGothic-Regular",
-    "Meiryo",
-    "Noto Sans CJK JP",
-    "Noto Sans CJK JP Regular",
-    "Noto Sans JP",
-    "IPAPGothic",
-)
-JAPANESE = f"""<style>@font-face {{
-  font-family: "Source Sans"; font-weight: 100 900; font-style: normal; font-display: swap;
-  src: {", ".join(f'local("{name}")' for name in SYSTEM_FONTS)}, url("./{fonts.JAPANESE.name}") format("truetype");
-  unicode-range: U+3000-30FF, U+4E00-9FFF, U+FF01-FF9F;
-}}</style>"""
+# asks for the file only when a page shows such a letter and the system has none of `fonts.SYSTEM_FONTS`.
+_EVERY = "font-weight: 100 900; font-style: normal; font-display: swap; "
+JAPANESE = f"<style>{fonts.rule(f'./{fonts.JAPANESE.name}', 'truetype', 'Source Sans', _EVERY)}</style>"
 SCRIPT = f'<script async src="./{ADDRESS}"></script>'
 # Where the server of a page with a name is: else the browser asks below that name first, in vain, and complains of it.
 HERE = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'

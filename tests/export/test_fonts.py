@@ -10,7 +10,6 @@ from fontTools.ttLib import TTFont
 from attnviz import figures, select
 from attnviz.export import bundle, fonts, printed
 from attnviz.figures.theme import FONT
-from dashboard.server import index_page
 
 TRACE = synthetic.trace("The dog", "犬は走る。")
 
@@ -44,8 +43,3 @@ def test_a_printed_svg_and_a_figure_as_html_bring_their_letters():
     english = select.select(synthetic.trace())
     assert b"@font-face" not in printed.of_map(synthetic.trace(), english).save("svg")
     assert b"@font-face {" not in bundle.figure_html(figures.heatmap(english), "x")
-
-
-def test_the_server_looks_for_the_same_fonts_of_the_system():
-    assert index_page.SYSTEM_FONTS == fonts.SYSTEM_FONTS
-    assert fonts.rule("x", "woff").partition("unicode-range: ")[2].partition(";")[0] in index_page.JAPANESE

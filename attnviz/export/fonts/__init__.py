@@ -50,13 +50,13 @@ def face(text: str) -> str:
     return rule(f"data:font/woff;base64,{base64.b64encode(data).decode()}", "woff") if data else ""
 
 
-def rule(address: str, form: str) -> str:
+def rule(address: str, form: str, family: str = FAMILY, more: str = "") -> str:
     """CSS, `@font-face`: Japanese letters of the system, else of the font at `address`. In a list of fonts the family
-    stands first: Chromium asks for no font behind one that has a sign for every letter."""
+    stands first: Chromium asks for no font behind one that has a sign for every letter. more : of the rule."""
     system = ", ".join(f'local("{name}")' for name in SYSTEM_FONTS)
     letters = ", ".join(f"U+{first:X}-{last:X}" for first, last in _RANGES)
     return (
-        f'@font-face {{ font-family: "{FAMILY}"; src: {system}, url({address}) format("{form}"); '
+        f'@font-face {{ font-family: "{family}"; {more}src: {system}, url({address}) format("{form}"); '
         f"unicode-range: {letters}; }}"
     )
 
