@@ -54,6 +54,7 @@ def visitor(chrome):
     def of(address: str):
         if address not in contexts:
             contexts[address] = chrome.new_context(viewport=serving.SCREEN)
+            contexts[address].set_default_timeout(60_000)  # a slow machine is no fault of the page
             contexts[address].new_page().goto(f"{address}{EMPTY}")
         return contexts[address]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import serving
 from playwright.sync_api import Locator, Page
+from script_runs import ScriptRuns
 
 READY = """n => {
   const charts = [...document.querySelectorAll('.plot')]
@@ -26,6 +27,7 @@ class Dashboard:
 
     page: Page
     address: str
+    runs: ScriptRuns
     opened: str | None = None  # by `show`
     errors: list[str] = field(default_factory=list)  # of the console, of scripts, and requests that left this machine
 
@@ -45,8 +47,16 @@ class Dashboard:
         late."""
         for _ in range(2):
             self.page.wait_for_timeout(110)
+            self._answered()
             self.page.wait_for_function(READY, arg=charts, timeout=60_000)
         return self
+
+    def _answered(self) -> None:
+        for _ in range(1200):  # a minute
+            if not self.runs.waiting:
+                return
+            self.page.wait_for_timeout(50)
+        raise TimeoutError("the server has not answered for a minute")
 
     def type(self, text: str) -> None:
         self.sentence.fill(text)
@@ -112,12 +122,12 @@ def visit(chrome):
 
 def _listen(page: Page, address: str) -> tuple[Dashboard, Callable[[], None]]:
     """A dashboard that writes errors down -> it, and what makes it stop."""
-    dashboard = Dashboard(page, address)
-    found = dashboard.errors
+    dashboard = Dashboard(page, address, ScriptRuns(page))
+    errors = dashboard.errors
     ears = {
-        "console": lambda message: found.append(message.text) if message.type == "error" else None,
-        "pageerror": lambda error: found.append(str(error)),
-        "request": lambda request: found.append(request.url) if _leaves(request.url) else None,
+        "console": lambda message: errors.append(message.text) if message.type == "error" else None,
+        "pageerror": lambda error: errors.append(str(error)),
+        "request": lambda request: errors.append(request.url) if _leaves(request.url) else None,
     }
     for event, hear in ears.items():
         page.on(event, hear)
@@ -126,6 +136,7 @@ def _listen(page: Page, address: str) -> tuple[Dashboard, Callable[[], None]]:
         page.evaluate("0")  # what the page has said so far arrives before the answer
         for event, hear in ears.items():
             page.remove_listener(event, hear)
+        dashboard.runs.forget()
 
     return dashboard, stop
 
