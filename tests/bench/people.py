@@ -29,7 +29,8 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "helpers"), str(Path(__file__).resolve().parents[2])]
+HELPERS = Path(__file__).resolve().parents[1] / "helpers"
+sys.path[:0] = [str(HELPERS), str(HELPERS / "protocol"), str(HELPERS.parents[1])]
 import processes  # noqa: E402
 import serving  # noqa: E402
 from client import Client, Lost  # noqa: E402
@@ -239,10 +240,8 @@ def main() -> int:
             row["reached"] = reached(row, alone)
             failed |= row["reached"] is False
             alone = alone or (row if name == "one" else None)
-            print(
-                json.dumps(row) if options.json else "  ".join(f"{key} {value}" for key, value in row.items()),
-                flush=True,
-            )
+            line = json.dumps(row) if options.json else "  ".join(f"{key} {value}" for key, value in row.items())
+            print(line, flush=True)
     return int(failed)
 
 

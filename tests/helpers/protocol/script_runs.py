@@ -1,5 +1,7 @@
-"""Has the server answered all that a page asked of it? Read from the frames between them, for the page itself tells
-late: a control changes the address before the server has heard of it, and a busy browser draws an answer when it can."""
+"""Has the server answered all that a page asked of it?
+
+Read from the frames between them, for the page itself tells late: a control changes the address before the server has
+heard of it."""
 
 from playwright.sync_api import Page, WebSocket
 from streamlit.proto.BackMsg_pb2 import BackMsg
