@@ -86,11 +86,19 @@ def test_trace_picture_of_two_models(cli, root, tmp_path):
     assert {"en-fr/bahdanau", "en-fr/luong-dot", f"→ {first.translation}"} <= set(said(place))  # the same text
 
 
-def test_trace_picture_of_all_heads(cli, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("heads", "Transformer · multi-head (en-fr/transformer): cross-attention, all heads"),
+        ("lines", "Transformer · multi-head (en-fr/transformer): cross-attention, layer 2 of 2, mean of 2 heads"),
+        ("distances", "Weight by distance: Transformer · multi-head (en-fr/transformer)"),
+    ],
+)
+def test_trace_picture_of_a_model_with_heads(cli, tmp_path, name, title):
     place = tmp_path / "x.svg"
-    arguments = ("trace", SENTENCE, "--model", "en-fr/transformer", "--picture", place, "--draw", "heads")
+    arguments = ("trace", SENTENCE, "--model", "en-fr/transformer", "--picture", place, "--draw", name)
     assert cli(*arguments) == (0, "", f"{place} is written\n")
-    assert "Transformer · multi-head (en-fr/transformer): cross-attention, all heads" in " ".join(said(place))
+    assert title in " ".join(said(place))
     assert "<image" not in place.read_text(encoding="utf-8")
 
 

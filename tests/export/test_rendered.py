@@ -14,10 +14,12 @@ from PIL import Image
 
 from attnviz import figures, plotlyjs, select, stats
 from attnviz.export import printed
+from attnviz.figures.faithfulness import saliency
 
 FIRST = synthetic.trace("The $5 dog <eos>", "Le chien & noir", heads=2, layers=2)
 SECOND = synthetic.trace("The $5 dog <eos>", "Le chien & noir", seed=7, model="second", heads=2, layers=2)
 GRID = select.select(FIRST)
+OTHER = select.select(FIRST, "cross", 1, 0)
 VALUES = select.difference(GRID, select.select(SECOND))
 TRACES = {"First": FIRST, "Second": SECOND}
 FRAMES = {name: stats.of_grid(select.select(trace)) for name, trace in TRACES.items()}
@@ -28,6 +30,8 @@ SHEETS = {
     "difference": lambda: printed.of_difference(FIRST, SECOND, VALUES, GRID, ("A", "B"), PAPER),
     "statistics": lambda: printed.of_statistics(TRACES, FRAMES, 5, PAPER),
     "heads": lambda: printed.of_overview(FIRST, style=PAPER),
+    "lines": lambda: printed.of_figure(figures.token_lines([GRID, OTHER], 1), ["Lines"], PAPER),
+    "saliency": lambda: printed.of_figure(saliency(GRID, VALUES, "gradients"), ["Saliency"], PAPER),
 }
 WIDTH = 600  # px
 CENTRES = """() => { const { xaxis: x, yaxis: y } = document.querySelector('.js-plotly-plot')._fullLayout;
@@ -40,7 +44,7 @@ def coarse(picture: Image.Image) -> np.ndarray:
     return np.asarray(picture.convert("L").resize(size, Image.BOX), float)
 
 
-@pytest.mark.parametrize("name", SHEETS)
+@pytest.mark.parametrize("name", [name for name in SHEETS if name != "saliency"])
 def test_svg_pdf_and_png_are_the_same_picture(chrome, name):
     drawn = SHEETS[name]()
     png = coarse(Image.open(io.BytesIO(drawn.save("png"))))
@@ -59,9 +63,16 @@ def test_svg_pdf_and_png_are_the_same_picture(chrome, name):
     assert png.std() > 10  # and it is not blank
 
 
-@pytest.mark.parametrize("name", ["map", "difference"])
+ON_PAGE = {
+    "map": lambda: figures.heatmap(GRID),
+    "difference": lambda: figures.difference(VALUES, GRID, ("A", "B")),
+    "saliency": lambda: saliency(GRID, VALUES, "gradients"),
+}
+
+
+@pytest.mark.parametrize("name", ON_PAGE)
 def test_cells_have_the_colours_of_the_page(chrome, name):
-    on_page = figures.heatmap(GRID) if name == "map" else figures.difference(VALUES, GRID, ("A", "B"))
+    on_page = ON_PAGE[name]()
     page = chrome.new_page(viewport={"width": 500, "height": on_page.layout.height + 20})
     page.set_content("<style>body{margin:0}</style>" + on_page.to_html(include_plotlyjs=False, full_html=False))
     page.add_script_tag(path=plotlyjs.SCRIPT)
@@ -71,7 +82,7 @@ def test_cells_have_the_colours_of_the_page(chrome, name):
     page.close()
     sheet = SHEETS[name]()
     print_ = np.asarray(Image.open(io.BytesIO(sheet.save("png"))).convert("RGB"), float)
-    axes = sheet.figure.axes[0]
+    axes = next(axes for axes in sheet.figure.axes if axes.collections)
     for row, columns in enumerate(places):
         for column, (x, y) in enumerate(columns):
             across, up = axes.transData.transform((column, row)) * 300 / sheet.figure.dpi

@@ -1,5 +1,5 @@
 """The pictures of `python -m attnviz trace --picture`: a map, bars of a step, statistics by step, a difference,
-or all heads."""
+all heads, lines between tokens, or the weight by distance."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -8,7 +8,7 @@ from attnviz.cli.shared import arguments
 
 FORMATS = ("svg", "pdf", "png")  # attnviz.export.printed.FORMATS; that package imports matplotlib
 SIZES = ("column", "page", "slide")  # its SIZES
-DRAWN = ("map", "bars", "statistics", "difference", "heads")
+DRAWN = ("map", "bars", "statistics", "difference", "heads", "lines", "distances")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -59,6 +59,10 @@ def draw(model, trace, args: Namespace) -> bytes:
         sheet = _bars(model, trace, args.step or 1, style)
     elif args.draw == "heads":
         sheet = printed.of_overview(trace, style=style)
+    elif args.draw == "lines":
+        sheet = _lines(trace, style)
+    elif args.draw == "distances":
+        sheet = _distances(trace, style)
     else:
         sheet = printed.of_map(trace, _grid(trace), style, windows=_windows(model, trace))
     return sheet.save(_ending(args))
@@ -101,6 +105,23 @@ def _difference(first, second, style):
     grid = _grid(first)
     values = select.difference(grid, select.select(second, grid.kind))
     return printed.of_difference(first, second, values, grid, (first.model, second.model), style)
+
+
+def _lines(trace, style):
+    from attnviz import figures
+    from attnviz.export import heading, printed
+
+    grid = _grid(trace)
+    chart = figures.token_lines([grid], dark=style.dark)
+    return printed.of_figure(chart, heading.of_map(trace, grid), style)
+
+
+def _distances(trace, style):
+    from attnviz import figures, rollout
+    from attnviz.export import heading, printed
+
+    chart = figures.by_distance(rollout.by_distance(trace, trace.maps[0].kind), dark=style.dark)
+    return printed.of_figure(chart, heading.of_trace("Weight by distance", trace), style)
 
 
 def _pair(model, trace, args: Namespace) -> list:

@@ -2,6 +2,8 @@
 
     >>> printed.of_map(trace, select.select(trace), printed.Style("column")).save("pdf")
 
+`of_figure` prints any figure of `attnviz.figures`; the others know what they print, and have one of their own.
+
 Each has its title, the sentence and the translation above it and names on its axes. In SVG and PDF shapes are shapes
 and text is text. Colours of maps climb evenly in lightness, lines differ in dash and marker, and negative differences
 carry a dash, so a print in grey says the same. matplotlib and not a writer of our own: it embeds fonts in PDF, takes
@@ -9,8 +11,20 @@ each character from the first font that has it, and saves PNG by the same lines.
 """
 
 from attnviz.export.printed.charts import of_statistics, of_step
+from attnviz.export.printed.figure import of_figure
 from attnviz.export.printed.heads import of_overview
 from attnviz.export.printed.maps import of_difference, of_map
 from attnviz.export.printed.sheet import FORMATS, SIZES, Sheet, Style
 
-__all__ = ["FORMATS", "SIZES", "Sheet", "Style", "of_difference", "of_map", "of_overview", "of_statistics", "of_step"]
+__all__ = [
+    "FORMATS",
+    "SIZES",
+    "Sheet",
+    "Style",
+    "of_difference",
+    "of_figure",
+    "of_map",
+    "of_overview",
+    "of_statistics",
+    "of_step",
+]

@@ -59,7 +59,7 @@ def of_overview(
         if sum(map(len, drawn.values())) > MOST_RECTANGLES:
             _image(axes, chart.layout.images[0].source, rows)
         else:
-            _rectangles(axes, drawn, style)
+            add_rectangles(axes, drawn, style)
         weights = LinearSegmentedColormap.from_list("weights", style.colors.sequential)
         norm = PowerNorm(0.5, 0, 1) if root else Normalize(0, 1)
         ticks = {0: "0", 0.25: ".25", 0.5: ".5", 0.75: ".75", 1: "1"}
@@ -101,8 +101,8 @@ def merged(cells: np.ndarray) -> Iterator[tuple[int, tuple[int, int, int, int]]]
         above = runs
 
 
-def _rectangles(axes, boxes: dict[int, list[Box]], style: Style) -> None:
-    """One path a shade, and one for what is hidden."""
+def add_rectangles(axes, boxes: dict[int, list[Box]], style: Style) -> None:
+    """One path a shade of `mosaic.colors`, and one for what is hidden (-1)."""
     colors = mosaic.colors(style.colors) / 255
     for shade, places in boxes.items():
         if shade == -1:
