@@ -1,13 +1,15 @@
 """Sentences as people type them: each pass reads the pairs with small changes that keep the translation right.
 
 A share of the pairs loses its final mark or its capitals, or has English contractions instead of full forms. Names and
-numbers that stand on both sides become others, so that a model learns to copy what it has never seen.
+numbers that stand on both sides become others, and some stand beside a sentence, so that a model learns to copy what it
+has never seen.
 """
 
 import random
 from dataclasses import dataclass, fields
 
 from attnviz.data.augmentation import find_names
+from attnviz.data.augmentation.asides import Asides
 from attnviz.data.augmentation.english_forms import other_form
 from attnviz.data.augmentation.names import Names, Pair
 from attnviz.data.augmentation.numbers import other_numbers
@@ -26,10 +28,12 @@ class Shares:
     question: float = 0.1  # the source without its question mark
     first: float = 0.06  # the first letter of the source in lower case
     lower: float = 0.04  # all of the source in lower case
+    asides: float = 0.1  # with copied words beside it
 
 
-# Few English names are known with their katakana, and what stands in the place of one is often no person.
-JAPANESE = Shares(names=0.1)
+# Few English names are known with their katakana, and what stands in the place of one is often no person. Japanese text
+# holds few words in Latin letters.
+JAPANESE = Shares(names=0.1, asides=0)
 
 
 def check(pair: str) -> None:
@@ -60,6 +64,7 @@ class Augmenter:
 
     def __init__(self, names: Names, language: str, seed: int = 1, shares: Shares = Shares()):
         self.names, self.language, self.seed, self.shares = names, language, seed, shares
+        self._asides = Asides(list(names.by_source))
 
     def __call__(self, pairs: list[Pair], epoch: int) -> list[Pair]:
         """The pairs as pass number `epoch` reads them, in the same order."""
@@ -79,7 +84,8 @@ class Augmenter:
             source, target = without_stop(source), without_stop(target)
         if source[-1:] == "?" and chance.random() < shares.question:
             source = source[:-1].rstrip() or source
-        return self._other_case(source, chance), target
+        pair = self._other_case(source, chance), target
+        return self._asides.beside(pair, chance) if chance.random() < shares.asides else pair
 
     def _other_case(self, source: str, chance: random.Random) -> str:
         shares, drawn = self.shares, chance.random()

@@ -8,7 +8,7 @@ import pytest
 from attnviz.data.augmentation import augmenter, english_forms, find_names
 from attnviz.data.augmentation.augmenter import Augmenter, Shares
 
-NONE = Shares(0, 0, 0, 0, 0, 0, 0)
+NONE = Shares(0, 0, 0, 0, 0, 0, 0, 0)
 PAIRS = [
     ("Tom saw Anna in Boston.", "Tom a vu Anna à Boston."),
     ("She is Anna.", "Elle est Anna."),

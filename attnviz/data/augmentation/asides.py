@@ -1,0 +1,53 @@
+"""Names and numbers that stand alike in both languages, put beside a sentence, so that a model learns to copy.
+
+Text that is the same on both sides teaches copying (Currey, Miceli Barone & Heafield 2017, "Copied monolingual data
+improves low-resource neural machine translation"). The names of a corpus are too few: a model learns them by heart.
+So each of these is made up when it is needed.
+"""
+
+import random
+
+from attnviz.data.augmentation.made_up_names import NameMaker
+
+Pair = tuple[str, str]
+_LETTERS = "aaaabcdeeeefghiiijklmnooopqrstuuvwxyzáäåçéèíłñóöøšüž"
+_MOST = 3  # copied words in an aside; twice as many where they are the whole text
+
+
+class Asides:
+    """names : those that made-up ones are to look like."""
+
+    def __init__(self, names: list[str]):
+        self._maker = NameMaker(names) if names else None
+
+    def beside(self, pair: Pair, chance: random.Random) -> Pair:
+        """The pair with copied words in brackets, after a dash, before it, or, of one in four, these words alone."""
+        form = chance.choice(("brackets", "dash", "before", "alone"))
+        words = [self._word(chance) for _ in range(chance.randint(1, _MOST * (1 + (form == "alone"))))]
+        text = chance.choice((" ", ", ")).join(words)
+        return tuple(_together(form, side, text) for side in pair)
+
+    def _word(self, chance: random.Random) -> str:
+        kind = chance.random()
+        if kind < 0.45:
+            return _number(chance, chance.choice((1, 2, 2, 3, 3, 4, 4, 4, 5, 6)))
+        if kind < 0.55:
+            return f"{_number(chance, 3)}-{_number(chance, 4)}"
+        if kind < 0.85 and self._maker:
+            return self._maker.name(chance).capitalize()
+        return "".join(chance.choice(_LETTERS) for _ in range(chance.randint(3, 10))).capitalize()
+
+
+def _together(form: str, side: str, text: str) -> str:
+    if form == "brackets":
+        end = side[-1:] if side[-1:] in ".。!?" else ""
+        return f"{side.removesuffix(end).rstrip() if end else side} ({text}){end}"
+    return {"dash": f"{side} - {text}", "before": f"{text} - {side}", "alone": text}[form]
+
+
+def _number(chance: random.Random, digits: int) -> str:
+    """Digits, of which one in three repeats the one before: the hardest to copy."""
+    text = chance.choice("123456789")
+    while len(text) < digits:
+        text += text[-1] if chance.random() < 1 / 3 else chance.choice("0123456789")
+    return text
