@@ -1,6 +1,6 @@
 """Figures, traces and tables as bytes to keep: HTML that opens offline, CSV, JSON, and one zip of everything.
 
-PNG and SVG are made by the browser that shows the figure (see `config`), so no Chrome is needed where this runs.
+PNG and SVG of a figure in HTML are made by the browser that shows it, so no Chrome is needed where this runs.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 import unicodedata
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import pandas as pd
@@ -20,8 +21,8 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from attnviz import plotlyjs
-from attnviz.arguments import checked, shown
-from attnviz.export import fonts, index_page
+from attnviz.arguments import checked
+from attnviz.export import fonts, heading, index_page
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import FONT, Theme, palette
 from attnviz.trace import Trace
@@ -50,28 +51,21 @@ figcaption {{ margin-top: 12px; font-size: 14px; color: {muted}; }}
 """
 _FORMULA = re.compile(r"'*[=+\-@\t\r＝＋－＠]")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)$")  # file names that Windows refuses
+_HEIGHT = 450  # px of a figure that does not say it
 _STAMP = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: the same content gives the same bytes
-_FORMATS = {"png", "svg"}
+SAVE_BUTTONS = Path(__file__).with_name("save_buttons.js").read_text(encoding="utf-8")
+_DRAWN = """<div id="%(name)s" style="height: %(height)spx"></div>
+<script>(() => {
+%(saving)s
+const { data, layout } = %(figure)s;
+Plotly.newPlot("%(name)s", data, layout, saveButtons("%(name)s", () => (%(changes)s)));
+})();</script>"""
 
 
 class Sheet(Protocol):
     """`printed.Sheet`, of which this file knows no more: matplotlib takes half a second to import."""
 
     def save(self, fmt: str) -> bytes: ...
-
-
-def config(name: str, fmt: str = "png") -> dict:
-    """Plotly's `config`: one button, which saves the picture as `name`.png (twice the size on screen) or `name`.svg."""
-    if fmt not in _FORMATS:
-        raise ValueError(f"fmt must be png or svg; got {shown(fmt)}")
-    return {
-        "displaylogo": False,
-        "displayModeBar": True,
-        "modeBarButtons": [["toImage"]],
-        "scrollZoom": False,
-        "showTips": False,
-        "toImageButtonOptions": {"format": fmt, "filename": figure_name(name), "scale": 2},
-    }
 
 
 @checked
@@ -176,19 +170,25 @@ def _types(figure: go.Figure) -> set[str]:
 def _html(figure: go.Figure, name: str, script: str) -> bytes:
     """script : the element that brings plotly.js."""
     description, dark = (figure.description, figure.dark) if isinstance(figure, Chart) else ("", False)
-    drawn = pio.to_html(
-        figure,
-        config=config(name),
-        include_plotlyjs=False,
-        full_html=False,
-        validate=False,
-        div_id=figure_name(name),
-    )
+    drawn = _DRAWN % {
+        "name": figure_name(name),
+        "height": figure.layout.height or _HEIGHT,
+        "saving": f"{plotlyjs.SAVING}\n{SAVE_BUTTONS}",
+        "figure": pio.to_json(figure, validate=False).replace("<", r"\u003c"),
+        "changes": json.dumps(_heading(figure, name, description)).replace("<", r"\u003c"),
+    }
     caption = f"<figcaption>{html.escape(description)}</figcaption>"
     body = f"<h1>{html.escape(name)}</h1>\n<figure>\n{script}\n{drawn}\n{caption}\n</figure>"
     width = 1200 if "xaxis3" in figure.layout.to_plotly_json() else 720
     texts = json.dumps(json.loads(figure.to_json(validate=False)), ensure_ascii=False)
     return document(name, body, palette(dark), width, fonts.face(name + description + texts))
+
+
+def _heading(figure: go.Figure, name: str, description: str) -> dict:
+    """What a saved picture gets above it, so that it says what it shows; a title of its own stays."""
+    if figure.layout.title.text or not isinstance(figure, Chart):
+        return {}
+    return heading.changes(figure, [name, description])
 
 
 def _guard(value):

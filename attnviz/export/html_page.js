@@ -1,4 +1,4 @@
-// The script of html_page.py: draws the figures that are packed in the page, follows the steps, saves pictures.
+// The script of html_page.py: draws the figures that are packed in the page, and follows the steps.
 const DARK = matchMedia("screen and (prefers-color-scheme: dark)"); // paper stays light
 const TEXTS = ["text", "ticktext", "hovertext", "customdata", "meta"]; // of a figure: no colours
 const text = (id) => document.getElementById(id).textContent;
@@ -16,22 +16,6 @@ function themed({ data, layout }) {
   return DARK.matches ? { data: turned(data), layout: turned(layout) } : { data, layout };
 }
 
-function buttons(id) { // what is saved says what it is: heading.py
-  async function save(chart, format) {
-    const layout = { ...chart.layout, paper_bgcolor: getComputedStyle(document.body).backgroundColor };
-    for (const [part, value] of Object.entries(chart.heading ?? headings[id])) {
-      layout[part] = value && typeof value === "object" ? { ...layout[part], ...value } : value;
-    }
-    const size = { format, width: Math.max(chart._fullLayout.width, 720), height: layout.height };
-    const face = async () => document.querySelector("style").textContent.match(/@font-face \{[^}]*\}/)?.[0] ?? "";
-    const file = await pictureFile({ data: chart.data, layout }, chart, size, face), link = document.createElement("a");
-    Object.assign(link, { href: URL.createObjectURL(file), download: `${id}.${format}` }).click();
-  }
-  const shown = [["png", Plotly.Icons.camera], ["svg", Plotly.Icons.disk]].map(([format, icon]) =>
-    ({ name: `Save as ${format.toUpperCase()}`, icon, click: (chart) => save(chart, format) }));
-  return { displaylogo: false, displayModeBar: true, scrollZoom: false, showTips: false, responsive: true, modeBarButtons: [shown] };
-}
-
 async function begin() {
   const script = document.createElement("script");
   script.textContent = await unpack(text("plotly")); // packed it is a third of its size, figures are a tenth
@@ -40,7 +24,7 @@ async function begin() {
   headings = figures.saved;
   for (const [id, figure] of drawn) {
     const { data, layout } = themed(figure);
-    await Plotly.newPlot(id, data, layout, buttons(id));
+    await Plotly.newPlot(id, data, layout, saveButtons(id, (chart) => chart.heading ?? headings[id]));
   }
   for (const [part, { main, bars }] of Object.entries(figures.steps)) follow(part, main, bars);
   DARK.addEventListener("change", () => {

@@ -96,6 +96,7 @@ def page(*traces: Trace, notes: Mapping[str, Sequence[str]] | None = None) -> by
             (
                 plotlyjs.UNPACK,
                 plotlyjs.SAVING,
+                bundle.SAVE_BUTTONS,
                 f"const COLOURS = new Map(Object.entries({json.dumps(dark_for_light())}));",
                 _SCRIPT,
             )

@@ -140,7 +140,8 @@ def layout(dark: bool, height: int, margin: tuple[int, int, int, int], title: st
             font=dict(family=FONT, color=colors.text, size=13),
             align="left",
         ),
-        modebar=dict(bgcolor=CLEAR, color=colors.muted, activecolor=colors.text),
+        # Plotly's own button saves a picture that does not say what it shows.
+        modebar=dict(bgcolor=CLEAR, color=colors.muted, activecolor=colors.text, remove=["toImage"]),
         meta=dict(description=description, dark=dark),
     )
     if title is not None:

@@ -36,18 +36,6 @@ def test_figure_name_is_safe(text, name):
     assert bundle.figure_name(text) == name
 
 
-def test_config_offers_one_button_that_saves_the_picture():
-    made = bundle.config("Step 3: ‘noir’", "svg")
-    assert made["toImageButtonOptions"] == {"format": "svg", "filename": "step-3-noir", "scale": 2}
-    assert made["displaylogo"] is False and made["modeBarButtons"] == [["toImage"]]
-    assert bundle.config("x")["toImageButtonOptions"]["format"] == "png"
-
-
-def test_config_refuses_other_formats():
-    with pytest.raises(ValueError, match="^fmt must be png or svg; got 'pdf'$"):
-        bundle.config("x", "pdf")
-
-
 # --- HTML
 
 

@@ -1,6 +1,7 @@
 """Exported figures in a real browser without a network: they draw, and read as they were typed."""
 
 import io
+import xml.etree.ElementTree as ElementTree
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from nasty import NASTY, drawn, nasty_grid
 from attnviz import figures
 from attnviz.export import bundle
 from attnviz.trace import Token
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 # --- a real chrome, offline
 
@@ -117,14 +120,30 @@ def test_figures_of_the_zip_open_from_the_unpacked_folder(offline, pack, tmp_pat
         opened(offline, tmp_path / "figures" / f"{name}.html").close()
 
 
-@pytest.mark.parametrize("fmt, start", [("svg", b"<svg"), ("png", b"\x89PNG")])
-def test_the_browser_saves_the_picture(offline, tmp_path, fmt, start):
+@pytest.mark.parametrize("fmt", ["svg", "png"])
+def test_the_browser_saves_a_picture_that_says_what_it_shows(offline, tmp_path, fmt):
     file = tmp_path / "figure.html"
-    file.write_bytes(bundle.figure_html(drawn("heatmap"), "Heat map"))
+    file.write_bytes(bundle.figure_html(figures.heatmap(nasty_grid()), "Heat map"))
     page = opened(offline, file)
+    buttons = page.locator(".modebar-btn")
+    assert [button.get_attribute("data-title") for button in buttons.all()] == ["Save as PNG", "Save as SVG"]
     with page.expect_download() as download:
-        options = bundle.config("Heat map", fmt)["toImageButtonOptions"]
-        page.evaluate("options => Plotly.downloadImage('heat-map', options)", options)
+        buttons.nth(int(fmt == "svg")).click()
     assert download.value.suggested_filename == f"heat-map.{fmt}"
-    assert Path(download.value.path()).read_bytes().startswith(start)
+    saved = Path(download.value.path()).read_bytes()
+    page.close()
+    if fmt == "png":
+        assert saved.startswith(b"\x89PNG")
+        return
+    root = ElementTree.fromstring(saved)
+    said = ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
+    assert "Heat map" in " ".join(said) and "14 target tokens by 14 source tokens" in " ".join(said)
+    assert not list(root.iter(f"{SVG}image"))
+
+
+def test_a_figure_that_python_writes_has_no_button_for_a_picture_without_words(offline, tmp_path):
+    file = tmp_path / "figure.html"
+    figures.heatmap(nasty_grid()).write_html(file)
+    page = opened(offline, file)
+    assert page.locator('[data-title="Download plot as png"]').count() == 0
     page.close()
