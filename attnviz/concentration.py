@@ -26,19 +26,19 @@ def measure(weights, visible, threshold):
     """
     # in the weights' precision: float32(.1) is not above .1
     above = weights > np.asarray(threshold, dtype=weights.dtype)
-    sums = weights.sum(-1, keepdims=True, dtype=np.float64)
-    a = weights / sums
     n, size = visible.sum(-1), weights.shape[-1]
-    entropy = -(a * np.log(np.maximum(a, TINY))).sum(-1) + 0.0  # 0 log 0 = 0; + 0.0: no "-0.0"
-    positions = np.arange(size)
+    positions, ones = np.arange(size), np.ones(size)
+    sums = weights @ ones  # products are twice as fast as `sum` on short rows
+    a = weights / sums[..., None]
+    entropy = -np.einsum("...k,...k", a, np.log(np.maximum(a, TINY))) + 0.0  # 0 log 0 = 0; + 0.0: no "-0.0"
     blank = np.isnan(a[..., 0])
     with np.errstate(divide="ignore", invalid="ignore"):
         normalised = np.where(n > 1, entropy / np.log(n), np.nan)
         # sum_i (2i - n - 1) a_(i) / n, ascending; masked zeros come first and shift the ranks by size - n
         ascending = np.sort(weights, -1)
-        ranked = ascending @ (positions + 1.0) / sums[..., 0]
+        ranked = ascending @ (positions + 1.0) / sums
         gini = (2 * ranked - 2 * (size - n) - n - 1) / n
-    largest, count, first = ascending[..., -1].astype(np.float64), above.sum(-1), weights.argmax(-1)
+    largest, count, first = ascending[..., -1].astype(np.float64), above @ ones, weights.argmax(-1)
     values = (
         entropy,
         entropy / np.log(2),
@@ -46,7 +46,7 @@ def measure(weights, visible, threshold):
         largest,
         np.where(blank, np.nan, count),
         np.exp(entropy),
-        1 / (a * a).sum(-1),
+        1 / np.einsum("...k,...k", a, a),
         np.maximum(gini, 0),
         np.where(blank, np.nan, first),
         a @ positions,

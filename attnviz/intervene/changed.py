@@ -20,7 +20,7 @@ Chosen = Callable[[int, Callable[[], Tensor]], bool]  # step, what the unchanged
 
 
 class Changed:
-    """`encode`, `step` and `force` of a network whose attention is changed.
+    """`encode`, `step`, `force` and `logits` of a network whose attention is changed.
 
     chosen : at which steps. on_step : called before each step; what it raises ends the decoding. said :
     logits (V,) of the steps so far, of the first row of the batch, for the caller.
@@ -50,8 +50,9 @@ class Changed:
         self.said.append(step.logits[0])
         return step._replace(state=(numbers + 1, step.state))
 
-    def force(self, memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
-        """As the `force` of the network, but step by step, because a change may depend on the step."""
+    def force(self, memory, target: Tensor, project: bool = True) -> tuple[Tensor, tuple, tuple]:
+        """As the `force` of the network, but step by step, because a change may depend on the step. The logits are
+        there whatever `project` says."""
         state, steps = memory.state, []
         for token in target.unbind(1):
             steps.append(self.step(memory, state, token))
@@ -64,6 +65,10 @@ class Changed:
             for layer in zip(*(step.decoder for step in steps))
         ]
         return logits, tuple(cross), tuple(own)
+
+    def logits(self, readouts: Tensor) -> Tensor:
+        """What `force` gives are logits already."""
+        return readouts
 
 
 def at(steps: Sequence[int] | None) -> Chosen:

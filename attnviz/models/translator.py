@@ -13,6 +13,7 @@ from attnviz.models.model import TextError
 from attnviz.models.tracing import batches, measured, probabilities
 from attnviz.models.tracing.batches import Job
 from attnviz.models.tracing.measured import Measured
+from attnviz.models.tracing.probabilities import Kept
 from attnviz.models.trained import Trained
 from attnviz.networks import decode
 from attnviz.networks.decode import Unrolled
@@ -42,7 +43,9 @@ class Translator(Trained):
         source = self.read(text)
         job = Job(text, source, target, None if target is None else self.read(target, "target"))
         unrolled = self._unroll([job], beam)
-        return self._trace(job, unrolled, *self._said(job, unrolled.tokens[0].tolist()))
+        ids = unrolled.tokens[0].tolist()
+        kept = probabilities.of_sentence(unrolled.logits[0], ids, self.tokenizer.piece)
+        return self._trace(job, unrolled, self._said(job, ids), kept)
 
     def traces(
         self,
@@ -77,7 +80,8 @@ class Translator(Trained):
         return probabilities.total(log_probs, wanted[0].tolist())
 
     def _unroll(self, jobs: Sequence[Job], beam: int) -> Unrolled:
-        """Decode a batch of texts; either all of them are forced or none."""
+        """Decode a batch of texts; either all of them are forced or none. Of several that are forced,
+        the logits are not yet made."""
         source = pad([list(job.source.ids) for job in jobs])
         mask = source != PAD if len({len(job.source.ids) for job in jobs}) > 1 else None
         if jobs[0].wanted is not None:
@@ -89,7 +93,7 @@ class Translator(Trained):
         if len(jobs) == 1:
             return decode.forced(self.model, source, pad(target))
         with OneDNN():
-            return decode.forced(self.model, source, pad(target), mask)
+            return decode.forced(self.model, source, pad(target), mask, project=False)
 
     def _said(self, job: Job, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
         """The target's text and tokens."""
@@ -100,39 +104,42 @@ class Translator(Trained):
         ends = [decode.limit(len(job.source.ids)) if job.wanted is None else LONGEST for job in jobs]
         steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # a longer neighbour does not let one ramble on
         said = [self._said(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]
-        alone = [unrolled.sentence(i, n, len(job.source.ids)) for i, (job, n) in enumerate(zip(jobs, steps))]
+        kept = self._kept(unrolled, steps, "maps" in keep)
+        traces = [None] * len(jobs)
+        if "maps" in keep:
+            alone = (unrolled.sentence(i, n, len(job.source.ids)) for i, (job, n) in enumerate(zip(jobs, steps)))
+            traces = [self._trace(*each) for each in zip(jobs, alone, said, kept)]
         if "statistics" not in keep:
-            return [self._trace(*each) for each in zip(jobs, alone, *zip(*said))]
+            return traces
         maps = {kind: [weights.numpy() for weights in getattr(unrolled, kind)] for kind in KINDS}
         statistics = measured.of_batch(maps, [(job.source.tokens, target) for job, (_, target) in zip(jobs, said)])
-        traces = (
-            [self._trace(*each) for each in zip(jobs, alone, *zip(*said))] if "maps" in keep else [None] * len(jobs)
-        )
-        return [self._measured(*each) for each in zip(jobs, alone, *zip(*said), statistics, traces)]
+        return [self._measured(*each) for each in zip(jobs, said, kept, statistics, traces)]
 
-    def _measured(self, job, unrolled: Unrolled, translation, target, statistics, trace: Trace | None) -> Measured:
-        log_probs = torch.log_softmax(unrolled.logits[0], dim=-1)  # (T, V)
+    def _kept(self, unrolled: Unrolled, steps: Sequence[int], alternatives: bool) -> list[Kept]:
+        """What traces keep of the probabilities of each sentence of a batch."""
+        project = _as_it_is if unrolled.projected else self.model.logits
+        spell = self.tokenizer.piece if alternatives else None
+        with OneDNN():
+            return probabilities.of_batch(unrolled.logits, unrolled.tokens, steps, project, spell)
+
+    def _measured(self, job: Job, said: tuple, kept: Kept, statistics: tuple, trace: Trace | None) -> Measured:
         return Measured(
-            **self._outline(job, translation, target),
-            log_probs=probabilities.of_tokens(log_probs, unrolled.tokens[0].tolist()),
+            **self._outline(job, *said),
+            log_probs=kept.log_probs,
             start=START,
             maps=statistics[0],
             values=statistics[1],
             trace=trace,
         )
 
-    def _trace(self, job: Job, unrolled: Unrolled, translation: str, target: tuple[Token, ...]) -> Trace:
-        log_probs = torch.log_softmax(unrolled.logits[0], dim=-1)  # (T, V)
+    def _trace(self, job: Job, unrolled: Unrolled, said: tuple, kept: Kept) -> Trace:
         maps = [
             AttentionMap(kind, layer, weights.numpy()[0])
             for kind in KINDS
             for layer, weights in enumerate(getattr(unrolled, kind))
         ]
         return Trace(
-            **self._outline(job, translation, target),
-            log_probs=probabilities.of_tokens(log_probs, unrolled.tokens[0].tolist()),
-            alternatives=probabilities.alternatives(log_probs, self.tokenizer.piece),
-            maps=tuple(maps),
+            **self._outline(job, *said), log_probs=kept.log_probs, alternatives=kept.alternatives, maps=tuple(maps)
         )
 
     def _outline(self, job: Job, translation: str, target: tuple[Token, ...]) -> dict:
@@ -147,3 +154,7 @@ class Translator(Trained):
             source=job.source.tokens,
             target=target,
         )
+
+
+def _as_it_is(logits: torch.Tensor) -> torch.Tensor:
+    return logits

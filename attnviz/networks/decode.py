@@ -33,13 +33,17 @@ class DecoderStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Unrolled:
-    """All steps of a batch. Steps after a sentence's <eos> carry no meaning."""
+    """All steps of a batch. Steps after a sentence's <eos> carry no meaning.
+
+    projected : False if `logits` holds what the logits are read from (B, T, D); the model's `logits` makes them of it.
+    """
 
     tokens: Tensor  # (B, T) token chosen at each step
     logits: Tensor  # (B, T, V) over the whole vocabulary, as the model gave them
     cross: list[Tensor]  # (B, H, T, S) of each layer
     encoder: list[Tensor]  # (B, H, S, S) of each layer
     decoder: list[Tensor]  # (B, H, T, T) of each layer, 0 above the diagonal
+    projected: bool = True
 
     def lengths(self) -> list[int]:
         """Steps of each sentence up to and including its first <eos>, or all of them."""
@@ -54,6 +58,7 @@ class Unrolled:
             [weights[part, :, :steps, :size] for weights in self.cross],
             [weights[part, :, :size, :size] for weights in self.encoder],
             [weights[part, :, :steps, :steps] for weights in self.decoder],
+            self.projected,
         )
 
 
@@ -131,16 +136,18 @@ def best_or_end(rows: int) -> Choose:
 
 
 @torch.inference_mode()
-def forced(model: nn.Module, source: Tensor, target: Tensor, mask: Tensor | None = None) -> Unrolled:
+def forced(
+    model: nn.Module, source: Tensor, target: Tensor, mask: Tensor | None = None, project: bool = True
+) -> Unrolled:
     """The given targets (B, T), <eos> included, in one pass, without a loop over steps.
 
     source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded. A shorter target
-    has any ids after its <eos>; columns after the last <eos> of all are left out.
+    has any ids after its <eos>; columns after the last <eos> of all are left out. project : see Unrolled.projected.
     """
     target = target[:, : max(lengths(target))]
     memory = model.encode(source, mask)
-    logits, cross, decoder = model.force(memory, F.pad(target[:, :-1], (1, 0), value=BOS))
-    return Unrolled(target, logits, list(cross), list(memory.maps), list(decoder))
+    logits, cross, decoder = model.force(memory, F.pad(target[:, :-1], (1, 0), value=BOS), project)
+    return Unrolled(target, logits, list(cross), list(memory.maps), list(decoder), project)
 
 
 @torch.inference_mode()

@@ -231,11 +231,11 @@ class Transformer(nn.Module):
         read = self.logits(readout) if project else readout
         return DecoderStep(read[:, 0], state, *(tuple(w.squeeze(2) for w in kind) for kind in (cross, own)))
 
-    def force(self, memory: TransformerMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
+    def force(self, memory: TransformerMemory, target: Tensor, project: bool = True) -> tuple[Tensor, tuple, tuple]:
         """target inputs (B, T) from <bos> on -> logits (B, T, V), and of each layer cross (B, H, T, S) and decoder
-        weights (B, H, T, T): what `step` gives position by position, in one pass."""
+        weights (B, H, T, T): what `step` gives position by position, in one pass. project : of `step`."""
         readout, _, own, cross = self.decode(memory, memory.state, target)
-        return self.logits(readout), cross, own
+        return self.logits(readout) if project else readout, cross, own
 
     def readouts(self, memory: TransformerMemory, target: Tensor) -> Tensor:
         """target inputs (B, T) from <bos> on -> what `force` reads its logits from (B, T, D)."""

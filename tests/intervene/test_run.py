@@ -1,9 +1,12 @@
 """A translation under a change: identity changes nothing, analytic contexts, scopes, and a model that stays as it
 was."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
+from alike import alike
 
 import attnviz
 from attnviz import intervene
@@ -210,3 +213,12 @@ def test_what_is_heard_at_a_step_stops_the_decoding(models):
         intervene.run(model, TEXT, intervene.Uniform(), target=TARGET, on_step=stop)
     again = intervene.run(model, TEXT, intervene.Uniform(), target=TARGET)
     assert again.forced.log_probs == whole.forced.log_probs and not torch.is_inference_mode_enabled()
+
+
+def test_changed_models_trace_batches_too(models):
+    """Their logits are there whatever `project` says, so that many texts give what each gives alone."""
+    model = models["luong-dot"]
+    changed = dataclasses.replace(model, model=Changed(model.model, Uniform(), Scope(), at(None)))
+    texts, targets = ["The dog runs.", TEXT], ["Le chien court.", TARGET]
+    for got, text, target in zip(changed.traces(texts, targets), texts, targets, strict=True):
+        alike(got, changed.trace(text, target))

@@ -20,6 +20,7 @@ KEEP = ("maps", "statistics")
 BATCH = 32  # sentences that go through a model together; more are no faster on a processor
 WINDOW = 16  # batches that are read before the first of them runs
 PIECES = 2048  # of source and target of a batch, padding included, at most
+START = 200  # pieces of work that take as long as the start of a batch, about
 CELLS = 4_000_000  # of the maps of a window, one head and layer of each kind, at most
 
 Result = Trace | Measured
@@ -146,16 +147,34 @@ def _windows(given: Iterable[Job | TextError], batch_size: int) -> Iterator[list
 
 def _batches(window: Sequence[Job | TextError], batch_size: int) -> Iterator[list[int]]:
     """Indices of the jobs in a window, grouped by similar lengths. Forced and free jobs are in different batches."""
-    places = [place for place, job in enumerate(window) if isinstance(job, Job)]
-    batch, longest = [], 0
-    for place in sorted(places, key=lambda place: (window[place].wanted is None, *window[place].lengths)):
-        job = window[place]
-        pieces = sum(job.lengths)
-        apart = bool(batch) and (window[batch[0]].wanted is None) != (job.wanted is None)
-        if batch and (apart or len(batch) == batch_size or (len(batch) + 1) * max(longest, pieces) > PIECES):
-            yield batch
-            batch, longest = [], 0
-        batch.append(place)
-        longest = max(longest, pieces)
-    if batch:
-        yield batch
+    lengths = {place: job.lengths for place, job in enumerate(window) if isinstance(job, Job)}
+    for forced in (True, False):
+        places = [place for place in lengths if (window[place].wanted is not None) == forced]
+        places.sort(key=lengths.__getitem__)
+        for start, end in _cuts([lengths[place] for place in places], batch_size):
+            yield places[start:end]
+
+
+def _cuts(lengths: Sequence[tuple[int, int]], batch_size: int) -> list[tuple[int, int]]:
+    """Where to cut a list of lengths (target, source) into batches, start and end of each, so that the work is least.
+
+    The work of a batch is its pieces, padding included, and START. Few large batches have much padding, and many small
+    ones start often.
+    """
+    least, begins = [0], []
+    for end in range(1, len(lengths) + 1):
+        best, begin, target, source = None, end - 1, 0, 0
+        for start in range(end - 1, max(end - batch_size, 0) - 1, -1):
+            target, source = max(target, lengths[start][0]), max(source, lengths[start][1])
+            pieces = (end - start) * (target + source)
+            if best is not None and pieces > PIECES:
+                break
+            if best is None or least[start] + pieces + START < best:
+                best, begin = least[start] + pieces + START, start
+        least.append(best)
+        begins.append(begin)
+    cuts, end = [], len(lengths)
+    while end:
+        cuts.append((begins[end - 1], end))
+        end = begins[end - 1]
+    return cuts[::-1]

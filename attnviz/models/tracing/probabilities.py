@@ -1,12 +1,26 @@
-"""From the log-probabilities of a model to what a trace keeps of them. T steps, V tokens or labels."""
+"""From the log-probabilities of a model to what a trace keeps of them. B sentences, T steps, V tokens or labels."""
 
 from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from attnviz.trace import Alternative
 
 CHOICES = 5  # the most probable tokens that a trace keeps of each step
+ROWS = 256  # steps whose logits are worked out together: few enough not to fill the memory
+
+Alternatives = tuple[tuple[Alternative, ...], ...]
+Spell = Callable[[int], str]  # id -> what readers see
+
+
+class Kept(NamedTuple):
+    """What a trace keeps. log_probs : of the T tokens. alternatives : of each step; () if not asked for."""
+
+    log_probs: tuple[float, ...]
+    alternatives: Alternatives = ()
 
 
 def of_tokens(log_probs: Tensor, ids: Sequence[int]) -> tuple[float, ...]:
@@ -20,12 +34,35 @@ def total(log_probs: Tensor, ids: Sequence[int]) -> float:
     return sum(of_tokens(log_probs, ids))
 
 
-def alternatives(
-    log_probs: Tensor, text_of: Callable[[int], str], count: int = CHOICES
-) -> tuple[tuple[Alternative, ...], ...]:
-    """log_probs (T, V) -> the `count` most probable of each step. text_of : id -> what readers see."""
+def alternatives(log_probs: Tensor, text_of: Spell, count: int = CHOICES) -> Alternatives:
+    """log_probs (T, V) -> the `count` most probable of each step."""
     values, ids = log_probs.topk(min(count, log_probs.shape[-1]))
     return tuple(
-        tuple(Alternative(text_of(number), probability) for number, probability in zip(*row))
-        for row in zip(ids.tolist(), values.exp().tolist())
+        tuple(map(Alternative, map(text_of, numbers), probabilities))
+        for numbers, probabilities in zip(ids.tolist(), values.exp().tolist())
     )
+
+
+def of_sentence(logits: Tensor, ids: Sequence[int], text_of: Spell) -> Kept:
+    """logits (T, V) -> what a trace keeps of the tokens `ids`."""
+    log_probs = torch.log_softmax(logits, dim=-1)
+    return Kept(of_tokens(log_probs, ids), alternatives(log_probs, text_of))
+
+
+@torch.inference_mode()
+def of_batch(
+    readouts: Tensor, tokens: Tensor, steps: Sequence[int], project: Callable[[Tensor], Tensor], text_of: Spell | None
+) -> list[Kept]:
+    """`of_sentence` of each sentence, without the logits of padding, and never with all logits in memory.
+
+    readouts (B, T, D), of which `project` makes logits. tokens : (B, T) ids. steps : of each sentence. text_of : None
+    leaves out the alternatives.
+    """
+    real = torch.arange(tokens.shape[1]) < torch.tensor(steps)[:, None]
+    chosen, choices = [], []
+    for rows, ids in zip(readouts[real].split(ROWS), tokens[real].split(ROWS)):
+        log_probs = torch.log_softmax(project(rows), dim=-1)
+        chosen += log_probs.gather(1, ids[:, None])[:, 0].clamp(max=0).tolist()
+        choices += () if text_of is None else alternatives(log_probs, text_of)
+    log_probs, choices = iter(chosen), iter(choices)
+    return [Kept(tuple(islice(log_probs, count)), tuple(islice(choices, count))) for count in steps]

@@ -136,11 +136,12 @@ class Recurrent(nn.Module):
         weights = [torch.cat(layer, dim=1) for layer in zip(*cross)]
         return self.logits(readout), weights[0] if weights else None
 
-    def force(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
+    def force(self, memory: RecurrentMemory, target: Tensor, project: bool = True) -> tuple[Tensor, tuple, tuple]:
         """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, 1, T, S) of each layer, and () of
-        none: what `step` gives position by position, in evaluation mode."""
+        none: what `step` gives position by position, in evaluation mode. project : of `step`."""
         readouts, cross = self._force(memory, target)
-        return self.logits(readouts), tuple(torch.stack(layer, dim=2) for layer in zip(*cross)), ()
+        weights = tuple(torch.stack(layer, dim=2) for layer in zip(*cross))
+        return self.logits(readouts) if project else readouts, weights, ()
 
     def readouts(self, memory: RecurrentMemory, target: Tensor) -> Tensor:
         """target inputs (B, T) from <bos> on -> what `force` reads its logits from (B, T, E)."""
