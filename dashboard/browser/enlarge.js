@@ -1,5 +1,5 @@
 // A map or its bars over the whole window: every token is named, in full, and what does not fit is reached by scrolling.
-const CELL = { least: 22, most: 64 }, LETTER = 7.6, EDGE = 16; // px of a cell, of a letter of 14 px, beside the longest label
+const CELL = { least: 22, most: 120 }, LETTER = 7.6, EDGE = 16; // px of a cell, of a letter of 14 px, beside the longest label
 
 function enlarge(chart, button) {
   const { data, layout } = picture(chart), dialog = document.createElement("dialog"), { label = "chart" } = meta(chart);
@@ -12,7 +12,7 @@ function enlarge(chart, button) {
   dialog.showModal();
   const large = dialog.querySelector(".large"), room = dialog.querySelector(".scroll").getBoundingClientRect();
   if (data[0].type === "heatmap") data[0].hovertext ??= chart.data?.[0]?.hovertext; // plot.js has written them out
-  window.Plotly.newPlot(large, data, { ...layout, ...spread(layout, meta(chart).ticks, room) }, { displayModeBar: false });
+  window.Plotly.newPlot(large, data, { ...layout, font: chart._fullLayout.font, ...spread(layout, meta(chart).ticks, room) }, { displayModeBar: false });
   dialog.addEventListener("close", () => { window.Plotly.purge(large); dialog.remove(); button.focus(); });
 }
 

@@ -125,6 +125,8 @@ def test_axe_finds_nothing_in_what_opens_over_the_page(page, address, axe):
     page.get_by_role("button", name="Enlarge heatmap Bahdanau").click()
     page.wait_for_selector("dialog .main-svg")
     findings["enlarged"] = axe(page)
+    assert page.evaluate("""() => [...document.querySelectorAll('.plot, dialog .js-plotly-plot')]
+      .every((chart, _, [{ _fullLayout: first }]) => chart._fullLayout.font.family === first.font.family)""")
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog", state="detached")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Enlarge heatmap Bahdanau"

@@ -6,6 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from attnviz import figures
+from attnviz.export import heading
 from dashboard.browser.plot import Cell, named, plots
 from dashboard.choices.options import kind_title, model_title
 from dashboard.heads import scene, sources
@@ -66,7 +67,7 @@ def _overview(side: HeadsScene, dark: bool) -> Cell:
         f'<p class="what">{kind_title(kind)}. {said(side.text, languages.source)}{output}</p>'
     )
     figure = figures.overview(side.shown, kind, root=side.choices.root, dark=dark)
-    return words, named(figure, f"overview beside {side.name} {kind}", dark)
+    return words, named(figure, f"overview beside {side.name} {kind}", dark, lines=heading.of_heads(side.shown, kind))
 
 
 def _means(*scenes: HeadsScene) -> str:

@@ -5,6 +5,7 @@ import html
 import streamlit as st
 
 from attnviz import figures, reading
+from attnviz.export import heading
 from attnviz.figures.wording import lines_words, row_name, row_sentence
 from attnviz.select import Grid
 from dashboard.browser.bridge import bridge
@@ -53,12 +54,13 @@ def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, da
     least = figures.line_threshold([grid])
     heatmap = figures.heatmap(grid, dark=dark, written=False, room=HALF)
     lines = figures.token_lines([grid], row, least=least, dark=dark)
+    saved = heading.of_map(current.shown, grid)
     cells = [
         (
             _read(grid, choices.languages.unit) + _measured(current, grid),
-            named(heatmap, f"heatmap {choices.kind} {name}", dark, rows=True),
+            named(heatmap, f"heatmap {choices.kind} {name}", dark, rows=True, lines=saved),
         ),
-        (_looks(grid, row, least), named(lines, f"lines {choices.kind} {name}", dark, rows=True)),
+        (_looks(grid, row, least), named(lines, f"lines {choices.kind} {name}", dark, rows=True, lines=saved)),
     ]
     plots(cells, "closeup")
     if choices.tables:

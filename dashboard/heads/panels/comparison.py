@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from attnviz import figures, heads
+from attnviz.export import heading
 from attnviz.figures.wording import lines_words
 from attnviz.heads import Head
 from attnviz.select import Grid
@@ -36,7 +37,8 @@ def show(current: HeadsScene, dark: bool) -> None:
     maps = {head_name(head): current.grid(head.layer, head.head) for head in chosen}
     grids = list(maps.values())
     least = figures.line_threshold(grids)
-    lines = named(figures.token_lines(grids, least=least, dark=dark), "lines of compared heads", dark)
+    saved = heading.of_trace("Lines of compared heads", current.shown)
+    lines = named(figures.token_lines(grids, least=least, dark=dark), "lines of compared heads", dark, lines=saved)
     if st.toggle(
         "Show their mean too", key="mean", bind="query-params", help="Adds one map: the mean of the chosen heads."
     ):
@@ -58,7 +60,10 @@ def _map(current: HeadsScene, name: str, grid: Grid, dark: bool) -> Cell:
     said = [removed(grid), "Statistics of a mean are not the mean of the statistics" if grid.head is None else ""]
     note = f'<p class="what">{". ".join(filter(None, said))}.</p>' if any(said) else ""
     return f"<h4>{name.capitalize()}</h4>{note}", named(
-        figures.heatmap(grid, dark=dark, written=False), f"heatmap {current.choices.kind} {name}", dark
+        figures.heatmap(grid, dark=dark, written=False),
+        f"heatmap {current.choices.kind} {name}",
+        dark,
+        lines=heading.of_map(current.shown, grid),
     )
 
 

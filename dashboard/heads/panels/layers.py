@@ -5,6 +5,7 @@ import html
 import streamlit as st
 
 from attnviz import figures, rollout, select
+from attnviz.export import heading
 from attnviz.select import Grid
 from dashboard.browser.plot import HALF, Cell, named, plots
 from dashboard.choices.options import number
@@ -18,7 +19,8 @@ def show(current: HeadsScene, dark: bool) -> None:
     st.html(terms.line("rollout"))
     rollout_cell, rollout_table = _rollout(current, dark)
     frame = rollout.by_distance(current.shown, current.choices.kind)
-    figure = named(figures.by_distance(frame, dark=dark), f"distance {current.choices.kind}", dark)
+    saved = heading.of_trace("Weight by distance", current.shown)
+    figure = named(figures.by_distance(frame, dark=dark), f"distance {current.choices.kind}", dark, lines=saved)
     plots([rollout_cell, (_distance_words(current), figure)], "depth")
     if current.choices.tables:
         st.html(rollout_table + _distance_table(frame))
@@ -44,8 +46,9 @@ def _rollout(current: HeadsScene, dark: bool) -> tuple[Cell, str]:
     except ValueError as error:  # a trace from elsewhere that lacks a layer, or is of words
         return _no_rollout(f"Rollout is not possible here: {error}.")
     name = f"rollout layer {layer + 1}"
-    figure = named(figures.heatmap(grid, dark=dark, written=False, room=HALF), name, dark)
     caption, languages = f"Rollout up to layer {layer + 1}", current.choices.languages
+    saved = heading.of_trace(caption, current.shown)
+    figure = named(figures.heatmap(grid, dark=dark, written=False, room=HALF), name, dark, lines=saved)
     return (_rollout_words(layer), figure), tables.grid_table(caption, grid, languages, grid.weights, ".2f")
 
 

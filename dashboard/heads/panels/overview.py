@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from attnviz import figures
+from attnviz.export import heading
 from dashboard.browser.plot import named, plots
 from dashboard.choices.options import kind_title
 from dashboard.heads.scene import COLUMNS, HeadsScene, head_name
@@ -31,7 +32,8 @@ def _figure(current: HeadsScene, dark: bool) -> go.Figure:
         root=choices.root,
         dark=dark,
     )
-    return named(figure, f"overview {choices.kind}", dark, heads=True)
+    lines = heading.of_heads(current.shown, choices.kind)
+    return named(figure, f"overview {choices.kind}", dark, heads=True, lines=lines)
 
 
 def _words(current: HeadsScene) -> str:

@@ -203,6 +203,8 @@ def test_another_model_and_another_text_stand_beside_this(models):
     assert "The black dog runs." in this["words"] and "The cat sleeps." in other["words"]
     kinds = [cell["figure"]["layout"]["meta"]["description"].split()[1] for cell in (this, other)]
     assert kinds == ["encoder"] * 2
+    saved = other["figure"]["layout"]["meta"]["saved"]["title"]["text"]  # not what stands beside it
+    assert "self-attention of the encoder" in saved and "The cat sleeps." in saved and "dog" not in saved
     model = loading.load("en-fr/transformer", models)
     for text in ("The black dog runs.", "The cat sleeps."):
         mean = heads.table(model.trace(text), "encoder")["entropy_nats"].mean()
