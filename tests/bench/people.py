@@ -8,11 +8,12 @@ finished and the heatmaps of that run have come; only the drawing is left out. T
     late          answers that took longer than the time between two sentences; the next one is then sent at once
     time-outs     no answer in 60 s
     errors        an error on the page, a lost connection, an answer to another sentence
-    MB            of the server and its processes: at the beginning, after five minutes, at the end, and the most since
-                  the first five minutes
+    MB            of the server and its processes: at the beginning and at the end; of a load of more than five minutes
+                  also after five minutes, and the least and the most since. Of such a load each look is printed to
+                  stderr, every 20 s: what the page's process takes, and what the models' process takes
     reached       is the bar reached? Of `class`, and of a second `one`, by the row of `one` before it
 
-The exit status is 1 when there is an error or a bar is missed.
+The last line says which bars are reached. The exit status is 1 when there is an error or a bar is missed.
 
 With --sut FOLDER the server is that of another checkout, so that two commits can take turns on the same machine.
 """
@@ -33,10 +34,11 @@ HELPERS = Path(__file__).resolve().parents[1] / "helpers"
 sys.path[:0] = [str(HELPERS), str(HELPERS / "protocol"), str(HELPERS.parents[1])]
 import processes  # noqa: E402
 import serving  # noqa: E402
+from bars import SETTLED, memory_of, reached, verdict  # noqa: E402
 from client import Client, Lost  # noqa: E402
 
 TIMEOUT = 60  # s
-SETTLED, EVERY = 300, 15  # s after which memory is to be steady; s between two looks at it
+EVERY = 20  # s between two looks at memory
 WORDS = (
     ("A", "The", "One", "Another"),
     ("young", "old", "tall", "small", "happy"),
@@ -147,7 +149,8 @@ def percentile(values: list[float], share: float) -> float:
 def measured(address: str, pid: int | None, name: str, seconds: float | None) -> dict:
     """One load, as a row."""
     load, memory = LOADS[name], []
-    answers = asyncio.run(watched(run(address, load, seconds or load.seconds), pid, memory))
+    seconds = seconds or load.seconds
+    answers = asyncio.run(watched(run(address, load, seconds), pid, memory, aloud=seconds > SETTLED))
     row = (
         {
             "load": name,
@@ -166,50 +169,27 @@ def measured(address: str, pid: int | None, name: str, seconds: float | None) ->
         else {"load": name, "answers": 0, "timeouts": answers.timeouts, "errors": len(answers.errors)}
     )
     if pid:
-        row |= memory_of(memory)
+        row |= memory_of([(second, sum(parts)) for second, *parts in memory])
     for error in sorted(set(answers.errors))[:5]:
         print(f"  {error[:200]}", file=sys.stderr)
     return row
 
 
-async def watched(load, pid: int | None, memory: list[tuple[float, int]]) -> Answers:
-    """The answers of a load; meanwhile memory gets (seconds, MB) now and then."""
+async def watched(load, pid: int | None, memory: list[tuple[float, int, int]], aloud: bool) -> Answers:
+    """The answers of a load; meanwhile memory gets (seconds, MB of the page's process, MB of all others) now and then.
+
+    aloud : print each of them.
+    """
     begun, task = time.monotonic(), asyncio.create_task(load)
     while True:
         if pid:
-            memory.append((time.monotonic() - begun, await asyncio.to_thread(processes.memory, pid)))
+            page, *others = await asyncio.to_thread(processes.memories, pid)
+            memory.append((time.monotonic() - begun, page, sum(others)))
+            if aloud:
+                print("  {:5.0f} s  page {} MB  models {} MB".format(*memory[-1]), file=sys.stderr, flush=True)
         if task.done():
             return await task
         await asyncio.wait([task], timeout=EVERY)
-
-
-def memory_of(memory: list[tuple[float, int]]) -> dict:
-    """MB at the beginning and the end; of a load that goes on long enough, after five minutes and the most since."""
-    row = {"MB before": memory[0][1], "MB after": memory[-1][1]}
-    settled = [taken for seconds, taken in memory if seconds >= SETTLED]
-    return row | ({"MB settled": settled[0], "MB least": min(settled), "MB most": max(settled)} if settled else {})
-
-
-def reached(row: dict, alone: dict | None) -> bool | None:
-    """Is the bar of a load reached? one : the row of one person before it. None where there is nothing to compare."""
-    if row.get("errors") or not row["answers"]:
-        return False
-    if row["load"] == "hurried":
-        return row["p95"] <= 1000 and not row["late"] and not row["timeouts"]
-    if row["load"] == "lecture":
-        return row["p95"] <= 2000 and not row["timeouts"]
-    if row["load"] == "long":
-        steady = (
-            "MB settled" in row
-            and 0.95 * row["MB settled"] <= row["MB least"]
-            and row["MB most"] <= 1.05 * row["MB settled"]
-        )
-        return steady and not row["timeouts"]
-    if row["load"] == "overload":
-        return row["queued"] > 0
-    if alone is None:
-        return None
-    return row["p95"] <= {"class": 3, "one": 1.5}[row["load"]] * alone["p95"]
 
 
 @contextlib.contextmanager
@@ -232,17 +212,18 @@ def main() -> int:
     parser.add_argument("--sut", type=Path, help="another checkout whose server is started")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    failed, alone = False, None
+    rows, alone = [], None
     with under_test(options) as (address, pid):
         asyncio.run(run(address, Load(1, 0.5, 3, ""), 3))  # once before the clock starts
         for name in options.load:
             row = measured(address, pid, name, options.seconds)
             row["reached"] = reached(row, alone)
-            failed |= row["reached"] is False
+            rows.append(row)
             alone = alone or (row if name == "one" else None)
             line = json.dumps(row) if options.json else "  ".join(f"{key} {value}" for key, value in row.items())
             print(line, flush=True)
-    return int(failed)
+    print(verdict(rows), file=sys.stderr if options.json else sys.stdout)
+    return int(any(row["reached"] is False for row in rows))
 
 
 if __name__ == "__main__":

@@ -21,11 +21,17 @@ def command(pid: int) -> str:
 
 def memory(pid: int) -> int:
     """MB that they take, pages they share counted once each among them (PSS)."""
-    total = 0
-    for process in family(pid):
-        rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
-        total += int(next(line for line in rollup.splitlines() if line.startswith("Pss:")).split()[1])
-    return total // 1024
+    return sum(map(_kilobytes, family(pid))) // 1024
+
+
+def memories(pid: int) -> list[int]:
+    """`memory` of each of them, the process itself first."""
+    return [_kilobytes(process) // 1024 for process in family(pid)]
+
+
+def _kilobytes(pid: int) -> int:
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(next(line for line in rollup.splitlines() if line.startswith("Pss:")).split()[1])
 
 
 def models(pid: int) -> int:
