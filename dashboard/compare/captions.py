@@ -122,7 +122,10 @@ def steps_note(scene: CompareScene, marked: bool = False) -> str:
         notes.append(f"Dotted line: uniform attention over {keys} token{'' if keys == 1 else 's'}.")
     elif keys is not None:
         notes.append(f"Dotted line: uniform attention over the tokens that each step can see, up to {max(keys)}.")
-    elif len(scene.mapped) > 1:
+    local = [column.title for column in scene.mapped if column.trace.mechanism == "luong-local"]
+    if keys is not None and local:
+        notes.append(f"{local[0]} attends only to those in its window, so it may lie far from that line.")
+    if keys is None and len(scene.mapped) > 1:
         notes.append(
             "There is no line for uniform attention, because the maps differ in how many tokens a step can see."
         )

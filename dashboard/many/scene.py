@@ -46,8 +46,7 @@ class Corpus:
     def of(self, mechanism: str) -> pd.DataFrame:
         """The sentences of a mechanism (its title) that could be measured, by their number. Positions count from 1."""
         mine = self.frame[(self.frame["mechanism"] == mechanism) & self.frame["error"].isna()]
-        mine = mine.assign(expected_position=mine["expected_position"] + 1)
-        return mine.set_index("number", drop=False).rename_axis(None)
+        return from_one(mine).set_index("number", drop=False).rename_axis(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +97,9 @@ class ManyScene:
         return {name: frame for name, frame in (mine | others).items() if len(frame)}
 
     def saved(self) -> pd.DataFrame:
-        """All rows of all sentences, as the CSV has them."""
+        """All rows of all sentences, as the CSV has them. Positions count from 1, as on the page."""
         frames = [
-            corpus.frame.assign(sentences=name, kind=self.choices.kind)
+            from_one(corpus.frame).assign(sentences=name, kind=self.choices.kind)
             for name, corpus in (("first", self.corpus), ("other", self.other))
             if corpus
         ]
@@ -120,6 +119,11 @@ def compose(choices: ManyChoices, given: Sequence[tuple[Given, Run]]) -> ManySce
         why = f" {reasons.iloc[0][:200]}." if len(reasons) else ""
         raise SceneError(f"No sentence has been measured.{why}")
     return scene
+
+
+def from_one(frame: pd.DataFrame) -> pd.DataFrame:
+    """The sentences with positions that count from 1; those of the library count from 0."""
+    return frame.assign(expected_position=frame["expected_position"] + 1)
 
 
 def chosen(frame: pd.DataFrame, statistic: str, order: str, find: str) -> pd.DataFrame:

@@ -40,14 +40,16 @@ def table(
 
 def _printed(text: str) -> str:
     """A number with the minus of print, and no sign before 0: `−0.17`, `0.00`. Any other text as it is."""
-    if not _SIGNED.fullmatch(text):
-        return text
-    return text.replace("-", "−") if text.strip("+-0.") else text[1:]
+    return _signed(text) if _SIGNED.fullmatch(text) else text
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", "−") if text.strip("+-0.,%") else text.lstrip("+-")
 
 
 def cell(value: float, form: str, seen: bool = True) -> str:
-    """A number with the minus of print; a dash for a hidden or undefined one."""
-    return format(value, form).replace("-", "−") if seen and math.isfinite(value) else "–"
+    """A number with the minus of print, and no sign before 0; a dash for a hidden or undefined one."""
+    return _signed(format(value, form)) if seen and math.isfinite(value) else "–"
 
 
 def grid_table(caption: str, grid: Grid, languages: Task, values: np.ndarray, form: str) -> str:

@@ -15,9 +15,11 @@ def words(trace: Trace) -> str:
     share = None if entropy is None else measured.sharper(entropy)
     if share is None:
         return ""
+    heads = sum(attention.weights.shape[0] for attention in trace.maps if attention.kind == "cross")
+    mean = f", the mean of all {heads} cross-attention heads" if heads > 1 else ""
     return (
         f'<p class="small placed">Sharper than <b>{100 * share:.0f} %</b> of {measured.sentences:,} test sentences '
-        f"(normalised entropy {entropy:.2f}).</p>"
+        f"(normalised entropy {entropy:.2f}{mean}).</p>"
     )
 
 

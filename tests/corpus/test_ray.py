@@ -1,5 +1,7 @@
 """The same run on a Ray cluster of two nodes on this machine, one of which is killed in the middle."""
 
+import errno
+import socket
 import threading
 
 import pytest
@@ -7,6 +9,7 @@ import tiny
 from corpora_files import same_files, write_lines
 
 from attnviz import corpus
+from attnviz.corpus import ray_cluster
 
 ray = pytest.importorskip("ray")
 SHARD = 4
@@ -38,3 +41,17 @@ def test_a_node_that_is_killed_loses_nothing_and_repeats_nothing(root, tmp_path,
         cluster.shutdown()
     same_files(tmp_path / "alone", tmp_path / "cluster")
     assert not [thread.name for thread in threading.enumerate() if "usage" in thread.name]  # nothing is sent
+
+
+@pytest.mark.parametrize("form", ["127.0.0.1:{}", "ray://127.0.0.1:{}"])
+def test_an_address_at_which_nothing_listens_is_refused_at_once(form):
+    """Ray itself would ask for more than a minute."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))  # and does not listen
+        address = form.format(free.getsockname()[1])
+        with pytest.raises(ValueError) as error:
+            ray_cluster.join(address)
+    assert str(error.value) == (
+        f"there is no Ray cluster at {address!r}: nothing answers there ([Errno {errno.ECONNREFUSED}] Connection refused). Give the "
+        "address that `ray start --head` printed, or start a cluster with it"
+    )

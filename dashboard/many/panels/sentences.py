@@ -28,11 +28,12 @@ def show(current: ManyScene, dark: bool) -> None:
     line = places[0].selectbox("Mechanism", list(lines), key="line", **choice)
     names = list(NUMBERS)
     sort = places[1].selectbox(
-        "Sorted by",
+        "Number",
         names,
         index=names.index("normalised_entropy"),
         format_func=NUMBERS.get,
         key="sort",
+        help="Stands first in the table; outliers are those of this number, and the order may follow it.",
         **choice,
     )
     order = places[2].selectbox("Order", list(ORDERS), format_func=ORDERS.get, key="direction", **choice)

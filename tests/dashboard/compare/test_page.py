@@ -99,7 +99,13 @@ def test_the_slider_says_what_a_step_is(show, kind, meaning):
 @pytest.mark.parametrize(
     "show, kind, said, unsaid",
     [
-        (["Bahdanau", "Transformer"], "cross", ["Dotted line: uniform attention over 11 tokens."], ["differ"]),
+        (
+            ["Bahdanau", "Transformer"],
+            "cross",
+            ["Dotted line: uniform attention over 11 tokens."],
+            ["differ", "window"],
+        ),
+        (["Luong local"], "cross", ["over 11 tokens. Luong local attends only to those in its window"], ["differ"]),
         (
             ["Bahdanau", "Transformer"],
             "encoder",

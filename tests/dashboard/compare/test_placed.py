@@ -56,6 +56,8 @@ def test_a_sentence_is_placed_among_the_test_set_of_each_model_that_has_one():
     words = sharper.words(scene(app).columns[0].trace)
     (share,) = re.findall(r"Sharper than <b>(\d+) %</b> of \d+ test sentences \(normalised entropy \d\.\d\d\)\.", words)
     assert 0 <= int(share) <= 100
+    heads = sum(len(attention.weights) for attention in scene(app).columns[2].trace.maps if attention.kind == "cross")
+    assert f", the mean of all {heads} cross-attention heads)" in sharper.words(scene(app).columns[2].trace)
 
 
 def test_a_text_that_the_model_was_made_to_write_is_not_placed():

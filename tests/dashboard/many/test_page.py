@@ -1,5 +1,6 @@
 """The page of many sentences run by Streamlit's own test driver: sources, panels, comparisons, limits, bad input."""
 
+import csv
 import gzip
 import html
 import io
@@ -202,6 +203,9 @@ def test_the_zip_has_what_is_shown():
         rows = archive.read("all-numbers.csv").decode("utf-8-sig").splitlines()
     assert {"figures/distribution.html", "figures/two-numbers.html", "shown-sentences.csv"} <= names
     assert len(rows) == 13 and rows[0].startswith("model,mechanism,number,id,source,translation,")
+    wanted = [row["expected_position"] for frame in scene(app).lines().values() for row in frame.to_dict("records")]
+    saved = [float(row["expected_position"]) for row in csv.DictReader(rows)]
+    assert sorted(saved) == pytest.approx(sorted(wanted)) and min(saved) >= 1  # as on the page
     assert manifest["query"].startswith("many?") and manifest["measured"] == [{"done": 12, "of": 12}]
 
 
