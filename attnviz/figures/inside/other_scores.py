@@ -10,7 +10,7 @@ from attnviz.figures import hover, labels
 from attnviz.figures.axes import Keys, key_axis
 from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
-from attnviz.figures.theme import build, colorscale, layout, palette
+from attnviz.figures.theme import CLEAR, build, colorscale, layout, palette
 
 _ROW, _TITLE, _TOP, _LEFT = 30, 30, 76, 150  # px of a row, a title, the tokens above, the names of the scores
 OWN = "the model’s own"
@@ -35,6 +35,8 @@ def score_functions(opened, frame: pd.DataFrame, title: str | None = None, *, da
             fixedrange=True,
             showgrid=False,
             zeroline=False,
+            ticklen=3,
+            tickcolor=CLEAR,
         ),
     )
     return build([_cells(opened, names, weights, dark)], figure)

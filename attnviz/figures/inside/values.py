@@ -7,7 +7,7 @@ import numpy as np
 from attnviz.figures import labels
 from attnviz.figures.axes import rows_height
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import build, colorscale, layout, note, palette
+from attnviz.figures.theme import CLEAR, build, colorscale, layout, note, palette
 
 _TITLE, _TOP, _BELOW = 30, 22, 34  # px of a title; above and below the cells
 SHOWN = 24  # dimensions
@@ -34,7 +34,7 @@ def weighted_values(
         title and labels.escape(title),
         describe_values(opened, order),
     )
-    axis = dict(fixedrange=True, showgrid=False, zeroline=False)
+    axis = dict(fixedrange=True, showgrid=False, zeroline=False, ticklen=3, tickcolor=CLEAR)
     shown = labels.thin(rows, int(rows_height(rows) / 15), keep=rows - 1)
     frame |= dict(
         xaxis=axis | dict(showticklabels=False, ticks="", range=[-0.5, len(order) - 0.5]),

@@ -8,10 +8,12 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from attnviz.export.printed.figure.canvas import Canvas, color, dash
-from attnviz.export.printed.figure.texts import write
+from attnviz.export.printed.figure.texts import plain, write
+from attnviz.figures import labels
 
 _PART = re.compile(r"([MLHVZ])([^MLHVZ]*)")
 _BELOW, _ABOVE = 0.6, 3  # of `zorder`: traces have 1 to 2
+_LETTER = 0.65  # of the size of the type: the width of a bold letter, as a rule
 _ANCHORS = {"middle": "center"}
 
 
@@ -76,9 +78,18 @@ def add_notes(canvas: Canvas) -> None:
             note["text"],
             canvas.transform(x, y, (note.get("xshift", 0), note.get("yshift", 0))),
             sides,
-            size=font.get("size", 12) * canvas.px,
+            size=_size(canvas, note, x, y) * canvas.px,
             color=font.get("color") or canvas.style.colors.text,
         )
+
+
+def _size(canvas: Canvas, note: dict, x: str, y: str) -> float:
+    """Px of the type; a title of a plot is no wider than the plot, or it would meet that of the next."""
+    size = note.get("font", {}).get("size", 12)
+    if not x.endswith(" domain"):
+        return size
+    letters = max(map(labels.columns, plain(note["text"]).split("\n")))
+    return min(size, canvas.size(canvas.panel(x, y))[0] / (_LETTER * max(letters, 1)))
 
 
 def _side(note: dict, letter: str, ref: str) -> str:
