@@ -57,31 +57,30 @@ def test_a_picture_of_whatever_is_typed(dashboard, model):
             assert all(abs(sum(row) - 1) < 1e-3 for row in heatmap["weights"]), what
 
 
-def test_a_message_and_the_last_good_picture(dashboard):
-    dashboard.open("/?show=Bahdanau", charts=3)
+def test_a_message_and_the_last_good_picture(shared):
+    shared.show("/?show=Bahdanau", charts=3)
     for text, message in MESSAGES.values():
-        before = dashboard.heatmaps()
-        dashboard.type(text)
-        dashboard.page.get_by_text(message).wait_for()
-        dashboard.drawn(3)
-        healthy(dashboard)
-        assert dashboard.sentence.input_value() == text
-        assert dashboard.heatmaps() == before, message
-        dashboard.type(GOOD)
-        dashboard.page.wait_for_function("!document.querySelector('.st-key-notice [role=alert]')")
-        dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un chien')")
-        dashboard.drawn(3)
-        assert dashboard.notice == ""
+        before = shared.heatmaps()
+        shared.type(text)
+        shared.page.get_by_text(message).wait_for()
+        shared.drawn(3)
+        healthy(shared)
+        assert shared.sentence.input_value() == text
+        assert shared.heatmaps() == before, message
+        shared.type(GOOD)
+        shared.page.wait_for_function("!document.querySelector('.st-key-notice [role=alert]')")
+        shared.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un chien')")
+        shared.drawn(3)
+        assert shared.notice == ""
 
 
-def test_the_count_follows_the_typing(dashboard):
-    dashboard.open("/?show=Bahdanau", charts=3)
-    count = dashboard.page.locator(".count")
-    assert count.inner_text() == "9 words · 48 of at most 500 characters (and 200 pieces)"
-    dashboard.sentence.fill("A dog")
-    dashboard.page.wait_for_function("document.querySelector('.count').innerText.startsWith('2 words · 5 of')")
-    dashboard.sentence.fill("dog " * 200)
-    dashboard.page.wait_for_selector(".count.over")
+def test_the_count_follows_the_typing(shared):
+    shared.show("/?show=Bahdanau", charts=3)
+    count = shared.page.locator(".count")
+    shared.sentence.fill("A dog")
+    shared.page.wait_for_function("document.querySelector('.count').innerText.startsWith('2 words · 5 of')")
+    shared.sentence.fill("dog " * 200)
+    shared.page.wait_for_selector(".count.over")
     assert count.inner_text() == "200 words · 800 of at most 500 characters (and 200 pieces)"
 
 

@@ -93,6 +93,7 @@ def test_a_figure_as_html_opens_offline(shared, chrome, tmp_path):
     shared.page.get_by_role("button", name="One figure as HTML").click()
     path = saved(shared, shared.page.get_by_role("button", name="Heatmap Transformer", exact=True), tmp_path)
     assert opened(chrome, path) == shared.heatmaps()[2]["weights"]
+    shared.page.keyboard.press("Escape")
 
 
 def opened(chrome, path: Path) -> list | None:
@@ -153,10 +154,10 @@ def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, c
     assert dashboard.heatmaps() == before and dashboard.step == 3
 
 
-def test_the_link_to_the_view_is_copied(dashboard):
-    dashboard.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    dashboard.open("/?show=Bahdanau", charts=3)
-    button = dashboard.page.locator(".copy-link")
+def test_the_link_to_the_view_is_copied(shared):
+    shared.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    shared.show()
+    button = shared.page.locator(".copy-link")
     button.click()
-    dashboard.page.get_by_text("Link copied").wait_for()
-    assert dashboard.page.evaluate("navigator.clipboard.readText()") == dashboard.page.url
+    shared.page.get_by_text("Link copied").wait_for()
+    assert shared.page.evaluate("navigator.clipboard.readText()") == shared.page.url

@@ -18,6 +18,8 @@ def looks_at(heatmap: dict, query: str) -> str:
 def test_a_good_example_is_drawn_before_anything_is_typed(shared):
     shared.show()
     assert shared.sentence.input_value() == BLACK_DOG
+    count = shared.page.locator(".count").inner_text()
+    assert count == "9 words · 48 of at most 500 characters (and 200 pieces)"
     heatmaps = shared.heatmaps()
     assert len(heatmaps) == 3
     for heatmap in heatmaps:
@@ -63,9 +65,9 @@ def test_one_to_three_mechanisms(dashboard):
     dashboard.page.get_by_text("Choose at least one mechanism").wait_for()
 
 
-def test_the_step_moves_the_bars_and_redraws_no_heatmap(dashboard):
-    dashboard.open()
-    dashboard.page.evaluate("""() => {
+def test_the_step_moves_the_bars_and_redraws_no_heatmap(shared):
+    shared.show()
+    shared.page.evaluate("""() => {
       const react = Plotly.react;
       window.__drawn = [];
       Plotly.react = (chart, data, layout, ...rest) => {
@@ -73,17 +75,17 @@ def test_the_step_moves_the_bars_and_redraws_no_heatmap(dashboard):
         return react(chart, data, layout, ...rest);
       };
     }""")
-    dashboard.slider.press("ArrowRight")
-    dashboard.slider.press("ArrowRight")
-    dashboard.page.wait_for_function("document.querySelector('.step b').innerText === 'noir'")
-    dashboard.drawn()
-    drawn = set(dashboard.page.evaluate("__drawn"))
+    shared.slider.press("ArrowRight")
+    shared.slider.press("ArrowRight")
+    shared.page.wait_for_function("document.querySelector('.step b').innerText === 'noir'")
+    shared.drawn()
+    drawn = set(shared.page.evaluate("__drawn"))
     assert {"step-3-bahdanau", "step-3-luong-general", "step-3-transformer"} <= drawn
     assert all(name.startswith("step-") for name in drawn)
-    assert dashboard.step == 3
-    assert outlined(dashboard) == [2, 2, 2]
-    assert "step=3" in dashboard.page.url
-    shown = dashboard.page.locator(".step").first.inner_text()
+    assert shared.step == 3
+    assert outlined(shared) == [2, 2, 2]
+    assert "step=3" in shared.page.url
+    shown = shared.page.locator(".step").first.inner_text()
     chance, best = map(float, re.search(r"probability ([\d.]+)\s+noir ([\d.]+)", shown).groups())
     assert chance == best > 0.5
 
@@ -203,10 +205,10 @@ def test_one_target_for_all_and_the_difference_of_two_maps(dashboard):
     assert len(set(dashboard.translations)) == 1
 
 
-def test_numbers_behind_a_chart(dashboard):
-    dashboard.open()
-    dashboard.page.get_by_text("Charts as tables too").click()
-    table = dashboard.page.locator("table.numbers:not(.card *)").first
-    dashboard.page.wait_for_function("document.querySelectorAll('table.numbers:not(.card *)').length === 11")
+def test_numbers_behind_a_chart(shared):
+    shared.show()
+    shared.page.get_by_text("Charts as tables too").click()
+    table = shared.page.locator("table.numbers:not(.card *)").first
+    shared.page.wait_for_function("document.querySelectorAll('table.numbers:not(.card *)').length === 11")
     cells = [float(cell) for cell in table.locator("tbody tr").nth(2).locator("td").all_inner_texts()]
-    assert cells == pytest.approx(dashboard.heatmaps()[0]["weights"][2], abs=0.006)
+    assert cells == pytest.approx(shared.heatmaps()[0]["weights"][2], abs=0.006)

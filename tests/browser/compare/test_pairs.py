@@ -36,6 +36,7 @@ def query(dashboard) -> dict:
 def test_the_pair_is_a_control_and_part_of_the_link(page):
     page.open("/?show=Bahdanau", charts=3)
     assert page.page.locator(".said span").first.get_attribute("lang") == "fr" and "pair" not in query(page)
+    the_made_task_says_what_it_is(page)
     page.choose("pair", "English → German")
     page.page.wait_for_selector(".said span[lang=de]")
     page.drawn(3)
@@ -55,18 +56,7 @@ def test_the_pair_is_a_control_and_part_of_the_link(page):
     assert page.sentence.input_value() == "A dog has caught a ball." and "pair" not in query(page)
 
 
-def test_japanese_reads_properly(page):
-    page.open("/?pair=English+%E2%86%92+Japanese&text=I+don%27t+know+where+he+lives.")
-    fonts = page.page.evaluate("""() => [getComputedStyle(document.querySelector('.said span[lang=ja]')).fontFamily,
-      ...[...document.querySelectorAll('.plot')].map((chart) => chart._fullLayout.font.family)]""")
-    assert len(fonts) == 8 and all("Noto Sans JP" in font and "Hiragino Sans" in font for font in fonts)
-    shown = page.page.locator("body").inner_text()
-    assert "\ufffd" not in shown and "Japanese text" in shown
-    assert set(page.page.locator(".step b").evaluate_all("all => all.map((one) => one.lang)")) == {"ja"}
-
-
-def test_the_made_task_says_what_it_is(page):
-    page.open("/?show=Bahdanau", charts=3)
+def the_made_task_says_what_it_is(page):
     page.choose("pair", "Reverse the sequence")
     page.page.get_by_text("Toy task: reverse the letters").wait_for()
     page.drawn(3)
@@ -77,32 +67,23 @@ def test_the_made_task_says_what_it_is(page):
     assert page.heatmaps()[0]["keys"] == ["m", "o", "t", "o", "r", "<i>&lt;eos&gt;</i>"]
 
 
-def test_four_columns_stay_whole(page):
+def test_japanese_reads_properly(page):
+    page.open("/?pair=English+%E2%86%92+Japanese&text=I+don%27t+know+where+he+lives.")
+    fonts = page.page.evaluate("""() => [getComputedStyle(document.querySelector('.said span[lang=ja]')).fontFamily,
+      ...[...document.querySelectorAll('.plot')].map((chart) => chart._fullLayout.font.family)]""")
+    assert len(fonts) == 8 and all("Noto Sans JP" in font and "Hiragino Sans" in font for font in fonts)
+    shown = page.page.locator("body").inner_text()
+    assert "\ufffd" not in shown and "Japanese text" in shown
+    assert set(page.page.locator(".step b").evaluate_all("all => all.map((one) => one.lang)")) == {"ja"}
+
+
+def test_four_columns_stay_whole_and_a_fifth_is_refused(page):
     """Every mechanism's name is above its own translation and heatmap, and nothing runs off the side."""
     page.open(FOUR, charts=7)
     for width, across in ((1920, 4), (1366, 2), (800, 1)):
         page.page.set_viewport_size({"width": width, "height": 900})
         page.drawn(7)
         whole(page, across)
-
-
-def whole(page, across: int) -> None:
-    boxes = page.page.evaluate("""() => ['.part', '.said', '.st-key-chart-step .cell'].map((what) =>
-      [...document.querySelectorAll(what)].map((element) => element.getBoundingClientRect())
-        .map((box) => [box.left, box.top]))""")
-    heads, said, steps = boxes
-    assert len({left for left, _ in heads}) == len({left for left, _ in steps}) == across
-    for part, (head, text, step) in enumerate(zip(heads, said, steps)):
-        assert head[0] == text[0] == step[0] and head[1] < text[1] < step[1]
-        below = [other[1] for other in heads if other[0] == head[0] and other[1] > head[1]]
-        assert all(text[1] < top for top in below), f"column {part}"
-    assert page.page.locator(".st-key-chart-step .whose").first.is_visible() == (across < 4)
-    main = page.page.locator("[data-testid=stMain]")
-    assert main.evaluate("one => one.scrollWidth <= one.clientWidth")
-
-
-def test_a_fifth_is_refused_in_words(page):
-    page.open(FOUR, charts=7)
     page.press("show", "Luong local")
     page.page.get_by_text("At most 4 mechanisms fit side by side").wait_for()
     page.drawn(7)
@@ -119,6 +100,21 @@ def test_a_fifth_is_refused_in_words(page):
     page.page.wait_for_function("document.querySelectorAll('.part').length === 4")
     page.drawn(7)
     assert query(page)["show"] == ["Bahdanau", "Fixed context", "Transformer", "Luong local"]
+
+
+def whole(page, across: int) -> None:
+    boxes = page.page.evaluate("""() => ['.part', '.said', '.st-key-chart-step .cell'].map((what) =>
+      [...document.querySelectorAll(what)].map((element) => element.getBoundingClientRect())
+        .map((box) => [box.left, box.top]))""")
+    heads, said, steps = boxes
+    assert len({left for left, _ in heads}) == len({left for left, _ in steps}) == across
+    for part, (head, text, step) in enumerate(zip(heads, said, steps)):
+        assert head[0] == text[0] == step[0] and head[1] < text[1] < step[1]
+        below = [other[1] for other in heads if other[0] == head[0] and other[1] > head[1]]
+        assert all(text[1] < top for top in below), f"column {part}"
+    assert page.page.locator(".st-key-chart-step .whose").first.is_visible() == (across < 4)
+    main = page.page.locator("[data-testid=stMain]")
+    assert main.evaluate("one => one.scrollWidth <= one.clientWidth")
 
 
 def test_no_attention_no_heatmap(page):
@@ -138,48 +134,48 @@ def test_no_attention_no_heatmap(page):
     page.drawn(0)
 
 
-def test_the_card_opens_by_a_click_and_asks_the_server_nothing(dashboard):
-    dashboard.open()
+def test_the_card_opens_by_a_click_and_asks_the_server_nothing(shared):
+    shared.show()
     sent = []
-    dashboard.page.on("websocket", lambda socket: sent.append("new"))
-    dashboard.page.evaluate("""() => { window.__sent = 0; const send = WebSocket.prototype.send;
+    shared.page.on("websocket", lambda socket: sent.append("new"))
+    shared.page.evaluate("""() => { window.__sent = 0; const send = WebSocket.prototype.send;
       WebSocket.prototype.send = function (...rest) { __sent += 1; return send.apply(this, rest); }; }""")
-    first, second = (dashboard.page.locator("details.card > div").nth(place) for place in (0, 1))
+    first, second = (shared.page.locator("details.card > div").nth(place) for place in (0, 1))
     assert not first.is_visible()
-    dashboard.page.locator(".card summary").first.click()
+    shared.page.locator(".card summary").first.click()
     assert "Parameters" in first.inner_text() and "BLEU" in first.inner_text() and "nrefs:1" in first.inner_text()
-    dashboard.page.locator(".card summary").nth(1).click()
+    shared.page.locator(".card summary").nth(1).click()
     assert second.is_visible() and not first.is_visible()
-    dashboard.page.keyboard.press("Escape")
+    shared.page.keyboard.press("Escape")
     assert not second.is_visible()
-    dashboard.page.locator(".card summary").first.press("Enter")
+    shared.page.locator(".card summary").first.press("Enter")
     assert first.is_visible()
-    dashboard.page.locator(".said").last.click()
+    shared.page.locator(".said").last.click()
     assert not first.is_visible()
-    assert sent == [] and dashboard.page.evaluate("__sent") == 0
+    assert sent == [] and shared.page.evaluate("__sent") == 0
 
 
-def test_links_by_hand_over_the_maps(dashboard):
+def test_links_by_hand_over_the_maps(shared):
     pair = gold.shipped("en-fr")[0]
-    dashboard.open()
-    dashboard.choose("gold", pair.source)
-    dashboard.page.locator(".linked").first.wait_for()
-    dashboard.drawn(8)
-    assert dashboard.sentence.input_value() == pair.source and dashboard.translations == [pair.target] * 3
-    assert "Alignment error rate on this sentence: 0." in dashboard.page.locator(".linked").first.inner_text()
-    assert outlines(dashboard) == [True] * 3
-    before = dashboard.heatmaps()
-    dashboard.page.reload()
-    dashboard.drawn(8)
-    assert dashboard.heatmaps() == before and outlines(dashboard) == [True] * 3
-    dashboard.page.locator(".st-key-links label").first.click()
-    dashboard.page.wait_for_function("!document.querySelector('.linked')")
-    dashboard.drawn(8)
-    assert outlines(dashboard) == [False] * 3 and dashboard.heatmaps() == before
-    dashboard.type("A dog runs.")
-    dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un chien')")
-    dashboard.drawn()
-    assert not {"gold", "force", "target"} & query(dashboard).keys()
+    shared.show()
+    shared.choose("gold", pair.source)
+    shared.page.locator(".linked").first.wait_for()
+    shared.drawn(8)
+    assert shared.sentence.input_value() == pair.source and shared.translations == [pair.target] * 3
+    assert "Alignment error rate on this sentence: 0." in shared.page.locator(".linked").first.inner_text()
+    assert outlines(shared) == [True] * 3
+    before = shared.heatmaps()
+    shared.page.reload()
+    shared.drawn(8)
+    assert shared.heatmaps() == before and outlines(shared) == [True] * 3
+    shared.page.locator(".st-key-links label").first.click()
+    shared.page.wait_for_function("!document.querySelector('.linked')")
+    shared.drawn(8)
+    assert outlines(shared) == [False] * 3 and shared.heatmaps() == before
+    shared.type("A dog runs.")
+    shared.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un chien')")
+    shared.drawn()
+    assert not {"gold", "force", "target"} & query(shared).keys()
 
 
 def outlines(dashboard) -> list[bool]:

@@ -43,24 +43,6 @@ def test_the_saved_overview_is_rectangles(shared, tmp_path):
     assert "<image" not in svg and svg.count("v") > 300 and TEXT in svg
 
 
-def test_a_head_is_opened_by_keys_and_special_tokens_can_be_hidden(dashboard, trace):
-    dashboard.open(OPEN, CHARTS)
-    dashboard.page.locator(".st-key-head").get_by_role("radio", name="1", exact=True).or_(
-        dashboard.page.locator(".st-key-head").get_by_role("button", name="1", exact=True)
-    ).first.focus()
-    dashboard.page.keyboard.press("ArrowRight")
-    dashboard.page.keyboard.press("Enter")
-    dashboard.page.wait_for_function("location.search.includes('head=2')")
-    switch(dashboard, "special")
-    dashboard.page.wait_for_function("location.search.includes('special=false')")
-    dashboard.drawn(CHARTS)
-    grid = select.select(trace, "encoder", -1, 1, special=False)
-    closeup = drawn(dashboard, "closeup", lambda shown: near(shown[0]["z"], grid.weights))[0]
-    assert near(closeup["z"], grid.weights) and not any("eos" in key for key in closeup["keys"])
-    said = dashboard.page.locator(".st-key-chart-closeup").inner_text()
-    assert f"pecial tokens are hidden: {100 * grid.removed.mean():.0f} % of the weight on average" in said
-
-
 def test_the_pointer_brings_out_a_row_and_a_column_and_asks_nobody(shared, trace):
     shared.show(OPEN, CHARTS)
     weights = trace.map("encoder").weights[0]
@@ -86,7 +68,7 @@ LINES = """() => [...document.querySelectorAll('.st-key-chart-closeup .threads p
 })"""
 
 
-def test_lines_of_another_head_are_drawn_between_the_same_tokens(dashboard, trace):
+def test_another_head_is_clicked_its_lines_lie_between_the_same_tokens_and_back_goes_to_it(dashboard, trace):
     dashboard.open(OPEN, CHARTS)
     dashboard.page.evaluate("""() => {
       const react = Plotly.react;
@@ -99,7 +81,7 @@ def test_lines_of_another_head_are_drawn_between_the_same_tokens(dashboard, trac
         "document.querySelector('.st-key-chart-closeup').getBoundingClientRect().top < innerHeight / 2"
     )
     weights = select.select(trace, "encoder", 0, 1).weights
-    for width in (1366, 1100):
+    for width in (1100, 1366):
         dashboard.page.set_viewport_size({"width": width, "height": 900})
         dashboard.drawn(CHARTS)
         lines = dashboard.page.evaluate(LINES)
@@ -108,41 +90,43 @@ def test_lines_of_another_head_are_drawn_between_the_same_tokens(dashboard, trac
             abs(path["left"]) < 4 and abs(path["right"]) < 4 and path["over"] > -4 and path["under"] < 4
             for path in lines
         )
-
-
-def test_the_browsers_back_goes_to_the_head_before(dashboard, trace):
-    dashboard.open(OPEN, CHARTS)
-    for head in (1, 2):
-        pick_head(dashboard, head)
+    pick_head(dashboard, 2)
     dashboard.page.go_back()
     dashboard.page.wait_for_function("location.search.includes('head=2')")
     dashboard.drawn(CHARTS)
-    expected = select.select(trace, "encoder", 0, 1).weights
-    closeup = drawn(dashboard, "closeup", lambda shown: near(shown[0]["z"], expected))
-    assert near(closeup[0]["z"], expected) and "layer 1, head 2" in closeup[1]["told"]
+    closeup = drawn(dashboard, "closeup", lambda shown: near(shown[0]["z"], weights))
+    assert near(closeup[0]["z"], weights) and "layer 1, head 2" in closeup[1]["told"]
 
 
-def test_what_the_pointer_brings_out_is_of_the_head_on_show(dashboard, trace):
-    dashboard.open(OPEN, CHARTS)
+def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(dashboard, trace):
+    """What the pointer brings out is then of that head; a click keeps the row, and special tokens can be hidden."""
+    page = dashboard.open(OPEN, CHARTS).page
     point(dashboard, "closeup", 0, 2, len(trace.source))
-    assert dashboard.page.locator(".tip").inner_text().startswith("Layer 3, head 1")
+    assert page.locator(".tip").inner_text().startswith("Layer 3, head 1")
     cursor = "getComputedStyle(document.querySelectorAll('.st-key-chart-closeup .plot')[1]).cursor"
-    assert dashboard.page.evaluate(cursor) == "pointer"
-    dashboard.page.locator(".st-key-head button").last.focus()  # the pointer rests where it is
-    dashboard.page.keyboard.press("Enter")
-    dashboard.page.wait_for_function("document.querySelector('.tip')?.innerText.startsWith('Layer 3, head 4')")
-    expected = select.select(trace, "encoder", 2, 3).weights[2] >= 0.05
-    lit = dashboard.page.locator(".lit-lines path").evaluate_all(
+    assert page.evaluate(cursor) == "pointer"
+    page.locator(".st-key-head button").first.focus()  # the pointer rests where it is
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelector('.tip')?.innerText.startsWith('Layer 3, head 2')")
+    expected = select.select(trace, "encoder", 2, 1).weights[2] >= 0.05
+    lit = page.locator(".lit-lines path").evaluate_all(
         "all => all.map((path) => path.getAttribute('d').split('M').length - 1)"
     )
     assert sum(lit) == expected.sum()
-
-
-def test_a_click_on_a_token_keeps_its_row(dashboard, trace):
-    dashboard.open(OPEN, CHARTS)
-    point(dashboard, "closeup", 0, 2, len(trace.source))
-    dashboard.page.mouse.down()
-    dashboard.page.mouse.up()
-    dashboard.page.wait_for_function("location.search.includes('row=3')")
+    page.wait_for_function("location.search.includes('head=2')")
     dashboard.drawn(CHARTS)
-    assert "Row 3, ‘play’: looks at" in dashboard.page.locator(".st-key-chart-closeup").inner_text()
+    point(dashboard, "closeup", 0, 2, len(trace.source))
+    page.mouse.down()
+    page.mouse.up()
+    page.wait_for_function("location.search.includes('row=3')")
+    dashboard.drawn(CHARTS)
+    assert "Row 3, ‘play’: looks at" in page.locator(".st-key-chart-closeup").inner_text()
+    switch(dashboard, "special")
+    page.wait_for_function("location.search.includes('special=false')")
+    dashboard.drawn(CHARTS)
+    grid = select.select(trace, "encoder", -1, 1, special=False)
+    closeup = drawn(dashboard, "closeup", lambda shown: near(shown[0]["z"], grid.weights))[0]
+    assert near(closeup["z"], grid.weights) and not any("eos" in key for key in closeup["keys"])
+    said = page.locator(".st-key-chart-closeup").inner_text()
+    assert f"pecial tokens are hidden: {100 * grid.removed.mean():.0f} % of the weight on average" in said

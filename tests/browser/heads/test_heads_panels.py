@@ -1,5 +1,7 @@
 """Each panel of the page of heads in a real browser: its control, and the data of what is then drawn."""
 
+from urllib.parse import urlparse
+
 import numpy as np
 import pytest
 from heads_panels import CHARTS, OPEN, TEXT, charts, drawn, near, pick, switch
@@ -99,25 +101,25 @@ def test_heads_are_switched_off_and_every_chart_has_a_table(dashboard, trace):
     )
 
 
-def test_the_table_of_heads_sorts_whole_rows(dashboard, trace):
-    dashboard.open(OPEN, CHARTS)
-    frame = dashboard.page.locator("[data-testid=stDataFrame]")
+def test_the_table_of_heads_sorts_whole_rows(shared, trace):
+    shared.show(OPEN, CHARTS)
+    frame = shared.page.locator("[data-testid=stDataFrame]")
     frame.scroll_into_view_if_needed()
     cells = """() => [...document.querySelectorAll('[data-testid=stDataFrame] canvas tbody tr')]
       .map((row) => [...row.querySelectorAll('td')].slice(0, 3).map((cell) => cell.innerText))"""
-    dashboard.page.wait_for_function(f"({cells})().length > 3")
+    shared.page.wait_for_function(f"({cells})().length > 3")
     box = frame.locator("canvas").first.bounding_box()
-    dashboard.page.mouse.move(box["x"] + 150, box["y"] + 16, steps=4)  # the name of the third column, entropy
-    dashboard.page.wait_for_timeout(200)
-    dashboard.page.mouse.down()
-    dashboard.page.wait_for_timeout(100)
-    dashboard.page.mouse.up()
+    shared.page.mouse.move(box["x"] + 150, box["y"] + 16, steps=4)  # the name of the third column, entropy
+    shared.page.wait_for_timeout(200)
+    shared.page.mouse.down()
+    shared.page.wait_for_timeout(100)
+    shared.page.mouse.up()
     table = heads.table(trace, "encoder").sort_values("entropy_nats")
     expected = (table[["layer", "head"]] + 1).to_numpy().tolist()
-    dashboard.page.wait_for_function(
+    shared.page.wait_for_function(
         f"first => ({cells})()[0]?.slice(0, 2).join() === first", arg=",".join(map(str, expected[0]))
     )
-    shown = dashboard.page.evaluate(cells)
+    shown = shared.page.evaluate(cells)
     assert [[int(layer), int(head)] for layer, head, _ in shown] == expected[: len(shown)]
     assert [float(entropy) for *_, entropy in shown] == pytest.approx(table["entropy_nats"][: len(shown)].tolist())
 
@@ -128,6 +130,7 @@ def test_the_sentence_goes_along_to_the_other_page_and_back(dashboard):
     link.click()
     dashboard.page.wait_for_selector(".st-key-chart-overview")
     dashboard.drawn(CHARTS)
+    assert urlparse(dashboard.page.url).path == "/heads"
     assert dashboard.sentence.input_value() == "A cat sleeps." and dashboard.translations == ["Un chat dort."]
     assert "text=A+cat+sleeps." in dashboard.page.url
     dashboard.type("A dog sleeps.")
@@ -137,9 +140,11 @@ def test_the_sentence_goes_along_to_the_other_page_and_back(dashboard):
     dashboard.page.wait_for_selector(".st-key-chart-heatmaps")
     dashboard.page.wait_for_function("document.querySelector('.said')?.innerText.startsWith('Un chien dort.')")
     assert dashboard.sentence.input_value() == "A dog sleeps." and "text=A+dog+sleeps." in dashboard.page.url
+    dashboard.drawn(3)
+    assert dashboard.step == 1 and dashboard.page.locator(".st-key-chart-heatmaps .row-outline").first.is_visible()
 
 
-def test_the_label_of_a_sentence_and_the_heads_that_it_used(dashboard):
+def test_the_label_of_a_sentence_the_heads_that_it_used_and_the_card_of_the_classifier(dashboard):
     dashboard.open("/heads?model=Sentiment+of+a+sentence+%C2%B7+Self-attention&text=A+funny%2C+moving+film.", 11)
     assert dashboard.translations == ["positive"] and len(charts(dashboard, "verdict")) == 1
     used = (
@@ -149,3 +154,10 @@ def test_the_label_of_a_sentence_and_the_heads_that_it_used(dashboard):
     )
     changes = [float(change.replace("−", "-")) for change in used]
     assert len(changes) == 4 and changes == sorted(changes) and changes[0] < 0
+    shown = dashboard.page.locator("details.card > div")
+    assert not shown.is_visible()
+    dashboard.page.locator(".model summary").click()
+    told = shown.inner_text()
+    assert "accuracy %" in told and "Parameters" in told and "distilled from 10 trained models" in told
+    dashboard.page.keyboard.press("Escape")
+    assert not shown.is_visible()
