@@ -98,7 +98,6 @@ ALL = {
     ),
 }
 MECHANISMS = {name: mechanism for name, mechanism in ALL.items() if not mechanism.classifies}  # these translate
-CLASSIFIERS = {name: mechanism for name, mechanism in ALL.items() if mechanism.classifies}  # label a sentence
 
 
 def find(name: str) -> Mechanism:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from captum.attr import InputXGradient, IntegratedGradients
 from torch import Tensor
 
 from attnviz.arguments import checked
@@ -33,6 +32,8 @@ class Integrated(NamedTuple):
 def gradient_times_input(subject: Subject, steps: Sequence[int] | None = None) -> np.ndarray:
     """(T, S): gradient of log p(y_t) with respect to each source embedding, times that embedding, of all steps or of
     some."""
+    from captum.attr import InputXGradient  # takes as long to import as torch: only for those who ask
+
     parts = []
     for group in _groups(subject, steps, ROWS):
         subject.on_step()
@@ -49,6 +50,8 @@ def integrated_gradients(subject: Subject, steps: Sequence[int] | None = None, p
     points : of the path (Gauss-Legendre). The baseline, zeros for every source token, is unlike any text the model has
     read.
     """
+    from captum.attr import IntegratedGradients
+
     if points < 1:
         raise ValueError(f"points must be at least 1; got {points}")
     parts = []

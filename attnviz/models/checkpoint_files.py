@@ -70,8 +70,11 @@ def read_config(name: str, root: Path = ROOT) -> Config:
 
 
 def _is_folder(name: str, root: Path) -> bool:
-    parts = name.split("/")
-    return len(parts) == 2 and not {"", ".", ".."} & set(parts) and os.path.isdir(Path(root) / name)
+    try:
+        named = ModelName.parse(name)
+    except ValueError:
+        return False
+    return not {".", ".."} & {named.pair, named.mechanism} and os.path.isdir(Path(root) / name)
 
 
 def read_card(name: str, root: Path = ROOT) -> dict:

@@ -1,14 +1,10 @@
 """Downloads: every figure as HTML, and one zip of everything with a manifest that reopens the view."""
 
 import functools
-import platform
-from importlib.metadata import version
-from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
 
-import attnviz
 from attnviz import stats
 from attnviz.confidence import Judgement
 from attnviz.export import bundle as export
@@ -21,6 +17,7 @@ from dashboard.compare.pictures import makers
 from dashboard.compare.scene import CompareScene
 from dashboard.session import caches, memory
 from dashboard.session.memory import Cursor
+from dashboard.shell import downloads
 
 
 def show(current: CompareScene, dark: bool) -> None:
@@ -29,18 +26,9 @@ def show(current: CompareScene, dark: bool) -> None:
     cursor = memory.cursor(st.session_state)
     st.caption("Each chart has a PNG and an SVG button. The files below open offline.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.download_button(
-            "Everything as a zip",
-            functools.partial(bundle, current, dark, cursor),
-            "attnviz.zip",
-            "application/zip",
-            on_click="ignore",
-            key="zip",
-            type="primary",
-            icon=":material/folder_zip:",
-            help="Figures as HTML, PNG and SVG, traces, cards, tables and a manifest; index.html shows what is there.",
-        )
-        st.html('<button type="button" class="copy-link" aria-live="polite">Copy link</button>', width="content")
+        build = functools.partial(bundle, current, dark, cursor)
+        words = "Figures as HTML, PNG and SVG, traces, cards, tables and a manifest; index.html shows what is there."
+        downloads.zip_and_link(build, "attnviz.zip", "zip", words)
         st.download_button(
             "This page as one HTML",
             lambda: whole_page(current),
@@ -121,19 +109,12 @@ def _confidence(model: str, judged: Judgement) -> pd.DataFrame:
 
 
 def manifest(current: CompareScene, cursor: Cursor) -> dict:
-    """What is needed to see the same again. `query` is what follows the page's address; it reopens the view."""
+    """What is needed to see the same again."""
     chosen = current.choices.query() | {"step": number(cursor.step)}
     if cursor.difference in current.differences:
         chosen["subtract"] = "true"
         chosen["difference"] = current.difference_title(cursor.difference)
-    models = [column.model for column in current.columns]
-    packages = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
     return {
         "sentence": current.choices.text,
         "settings": current.choices.to_dict() | {"step": cursor.step, "difference": cursor.difference},
-        "query": "?" + urlencode(chosen, doseq=True),
-        "reopen": "start the dashboard and add `query` to its address, for example http://localhost:8501/",
-        "models": {model: {"sha256": caches.fingerprint(model)} for model in models},
-        "versions": {"attnviz": attnviz.__version__, "python": platform.python_version()}
-        | {p: version(p) for p in packages},
-    }
+    } | downloads.reopening("", chosen, [column.model for column in current.columns])

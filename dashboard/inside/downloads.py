@@ -1,19 +1,13 @@
 """Downloads of the page of one step: a zip of what its panels show, with a manifest that reopens it."""
 
 import functools
-import platform
-from importlib.metadata import version
-from urllib.parse import urlencode
 
 import streamlit as st
 
-import attnviz
 from attnviz.export import bundle as export
 from dashboard.inside import kept
 from dashboard.inside.scene import InsideScene
-from dashboard.session import caches
-
-_PACKAGES = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers", "captum")
+from dashboard.shell import downloads
 
 
 def show(current: InsideScene) -> None:
@@ -21,18 +15,9 @@ def show(current: InsideScene) -> None:
     st.subheader("Download", divider="gray")
     st.caption("Each chart has a PNG and an SVG button. The zip opens offline; its CSV files count steps from 0.")
     with st.container(horizontal=True):
-        st.download_button(
-            "Everything as a zip",
-            functools.partial(bundle, current, kept.kept()),
-            "attnviz-step.zip",
-            "application/zip",
-            on_click="ignore",
-            key="inside_zip",
-            type="primary",
-            icon=":material/folder_zip:",
-            help="What the open panels show: figures as HTML, traces as JSON, numbers as CSV, and a manifest.",
-        )
-        st.html('<button type="button" class="copy-link" aria-live="polite">Copy link</button>', width="content")
+        build = functools.partial(bundle, current, kept.kept())
+        words = "What the open panels show: figures as HTML, traces as JSON, numbers as CSV, and a manifest."
+        downloads.zip_and_link(build, "attnviz-step.zip", "inside_zip", words)
 
 
 def bundle(current: InsideScene, shown: kept.Kept) -> bytes:
@@ -45,13 +30,8 @@ def bundle(current: InsideScene, shown: kept.Kept) -> bytes:
 
 
 def manifest(current: InsideScene, shown: kept.Kept) -> dict:
-    """What is needed to see the same again. `query` is what follows the page's address; it reopens the view."""
+    """What is needed to see the same again."""
     return {
         "sentence": current.text,
         "panels": list(shown.parts),
-        "query": "inside?" + urlencode(shown.query, doseq=True),
-        "reopen": "start the dashboard and add `query` to its address, for example http://localhost:8501/",
-        "models": {column.model: {"sha256": caches.fingerprint(column.model)} for column in current.columns},
-        "versions": {"attnviz": attnviz.__version__, "python": platform.python_version()}
-        | {package: version(package) for package in _PACKAGES},
-    }
+    } | downloads.reopening("inside", shown.query, [column.model for column in current.columns], ("captum",))

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from attnviz.mechanisms import CLASSIFIERS, MECHANISMS
+from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
@@ -36,7 +36,9 @@ def attending() -> dict[str, list[str]]:
 def many_headed() -> list[str]:
     """The models with several heads in a layer, those that translate first."""
     translating = [name for pair in offered() for name in many_headed_of(pair)]
-    return translating + [str(name) for name in _named() if name.task.classifies and name.mechanism in CLASSIFIERS]
+    return translating + [
+        str(name) for name in _named() if name.task.classifies and name.mechanism in name.task.mechanisms
+    ]
 
 
 def many_headed_of(pair: str) -> list[str]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from attnviz import mechanisms
 from attnviz.data.readers import Pairs
-from attnviz.mechanisms import CLASSIFIERS, MECHANISMS, Mechanism
+from attnviz.mechanisms import Mechanism
 
 # Metrics of target languages that are written without spaces; other languages have the default ones.
 LANGUAGE_METRICS = {
@@ -133,7 +134,7 @@ class Task:
     @property
     def mechanisms(self) -> dict[str, Mechanism]:
         """The mechanisms that its models can have."""
-        return CLASSIFIERS if self.classifies else MECHANISMS
+        return {name: kind for name, kind in mechanisms.ALL.items() if kind.classifies == self.classifies}
 
     @property
     def metric_keys(self) -> tuple[str, ...]:

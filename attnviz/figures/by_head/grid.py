@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import pandas as pd
@@ -66,11 +66,12 @@ def cells(
     dark: bool,
     color: str | None = None,
     span: tuple[float, float] | None = None,
+    off: Collection[Head] = (),
 ) -> dict:
     """One cell for each head, in the colour of a column of `columns`, or transparent. It reacts to pointer and click.
 
     columns : name -> value of each head; the hover text has all of them. span : the values at the ends of the colour
-        scale.
+        scale; off : heads that are switched off, which the hover text says.
     """
     values = columns[color] if color else {}
     z = np.array([[values.get(head, math.nan) for head in row] for row in rows], dtype=np.float32)
@@ -93,21 +94,21 @@ def cells(
         ygap=2,
         hoverongaps=True,
         hoverinfo="text",
-        hovertext=[[_spoken(head, columns) for head in row] for row in rows],
+        hovertext=[[_spoken(head, columns, head in off) for head in row] for row in rows],
         customdata=[[head and [head.layer, head.head] for head in row] for row in rows],
         **bar,
     )
 
 
-def _spoken(head: Head | None, columns: dict[str, dict[Head, float]]) -> str:
-    """The hover text: the head, and its value in each column."""
+def _spoken(head: Head | None, columns: dict[str, dict[Head, float]], off: bool) -> str:
+    """The hover text: the head, its value in each column, and whether it is switched off."""
     if head is None:
         return ""
     values = (
         f"<br>{labels.escape(statistic_title(name))}: {by_head.get(head, math.nan):.3g}"
         for name, by_head in columns.items()
     )
-    return head_name(head).capitalize() + "".join(values)
+    return head_name(head).capitalize() + "".join(values) + ("<br>Switched off" if off else "")
 
 
 def _scale(z: np.ndarray, dark: bool) -> tuple[tuple[str, ...], tuple[float, float]]:

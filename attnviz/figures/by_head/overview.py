@@ -72,13 +72,13 @@ def overview(
     kind = kind or (trace.maps or [trace.map()])[0].kind
     rows = arranged(trace, kind, table, order)
     columns = {name: grid.values_by_head(table, kind, name) for name in dict.fromkeys((order, color)) if name}
-    cells = grid.cells(rows, columns, dark, color)
+    cells = grid.cells(rows, columns, dark, color, off=off)
     said = f"{_shown(trace, kind, rows, root)}{_arrangement(rows, order, columns)}"
     said += f"; frames: {statistic_title(color)}." if color else "."
     frame = grid.frame(rows, bool(order), bool(color), title, dark, said)
     frame["images"] = [_picture(trace, kind, rows, margins(bool(order), bool(color)), root, dark)]
     if places := [(y, x) for y, x, head in placed(rows) if head in off]:
-        _cross_out(places, rows, cells, frame, dark)
+        _cross_out(places, rows, frame, dark)
     return build([cells, *([_names(rows, dark)] if order else [])], frame)
 
 
@@ -104,8 +104,8 @@ def _picture(trace: Trace, kind: str, rows: Rows, margins: tuple[float, float], 
     return dict(source=mosaic.address(picture)) | place | size
 
 
-def _cross_out(places: list[tuple[int, int]], rows: Rows, cells: dict, frame: dict, dark: bool) -> None:
-    """Show heads (by place) as switched off: marks, hover text and description."""
+def _cross_out(places: list[tuple[int, int]], rows: Rows, frame: dict, dark: bool) -> None:
+    """Show heads (by place) as switched off: marks and description."""
     colors = palette(dark)
     frame["shapes"] = [
         dict(
@@ -117,8 +117,6 @@ def _cross_out(places: list[tuple[int, int]], rows: Rows, cells: dict, frame: di
             line=dict(color=colors.text, width=1.5),
         )
     ]
-    for y, x in places:
-        cells["hovertext"][y][x] += "<br>Switched off"
     names = "; ".join(head_name(rows[y][x]) for y, x in places)
     frame["meta"]["description"] += f" Switched off, crossed out: {names}."
 

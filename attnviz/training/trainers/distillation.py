@@ -20,7 +20,6 @@ from attnviz import mechanisms
 from attnviz.data.length_filter import fits
 from attnviz.data.readers import Pairs
 from attnviz.data.tokenizer import SubwordTokenizer
-from attnviz.mechanisms import CLASSIFIERS
 from attnviz.models import checkpoint_files, classifier
 from attnviz.models.classifier import Classifier
 from attnviz.training.config import TrainingConfig
@@ -29,7 +28,7 @@ from attnviz.training.trainers.classifier import ClassifierTrainer
 
 def check(config: TrainingConfig, teachers: Sequence[Path]) -> None:
     """Can a model with this configuration learn from these checkpoints? ValueError, CheckpointError when it cannot."""
-    kinds = ", ".join(CLASSIFIERS)
+    kinds = ", ".join(name for name, mechanism in mechanisms.ALL.items() if mechanism.classifies)
     if config.ngrams and not teachers:
         raise ValueError(f"ngrams must be 0 without teachers; got {config.ngrams}")
     if teachers and not mechanisms.find(config.mechanism).classifies:

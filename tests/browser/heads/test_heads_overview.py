@@ -105,7 +105,9 @@ def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(dashboard, 
     assert page.locator(".tip").inner_text().startswith("Layer 3, head 1")
     cursor = "getComputedStyle(document.querySelectorAll('.st-key-chart-closeup .plot')[1]).cursor"
     assert page.evaluate(cursor) == "pointer"
-    page.locator(".st-key-head button").first.focus()  # the pointer rests where it is
+    head = page.locator(".st-key-head")
+    first = {"name": "1", "exact": True}
+    head.get_by_role("radio", **first).or_(head.get_by_role("button", **first)).first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     page.wait_for_function("document.querySelector('.tip')?.innerText.startsWith('Layer 3, head 2')")
