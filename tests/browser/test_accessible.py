@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.pages import PAGES as PAGES_OF_THE_DASHBOARD
 
-pytestmark = pytest.mark.xdist_group("browser-page")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 
 REST = """() => document.querySelectorAll('.js-plotly-plot').length > 0 && !document.querySelector('[data-stale=true]')
   && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'
@@ -31,11 +31,10 @@ OPEN = "() => document.querySelectorAll('details').forEach((panel) => { panel.op
 
 
 STOP = """() => {
-  const at = document.activeElement, name = at.getAttribute('aria-label') ?? at.textContent.slice(0, 40);
-  return at === document.body ? null : `${[...document.querySelectorAll('*')].indexOf(at)} ${name}`;
-}"""
-SEEN = """() => {
   const at = document.activeElement, around = [at];
+  if (at === document.body) return [null, null];
+  const name = at.getAttribute('aria-label') ?? at.textContent.slice(0, 40);
+  const stop = `${[...document.querySelectorAll('*')].indexOf(at)} ${name}`;
   let above = at.parentElement;
   for (let up = 0; above && up < 12; up++, above = above.parentElement) { // a cell of a table is deep in its canvas
     around.push(above, ...(up < 4 ? above.children : []));
@@ -48,8 +47,8 @@ SEEN = """() => {
   at.blur();
   const left = marked.filter(outlined);
   at.focus({ preventScroll: true });
-  return marked.length > left.length;
-}"""
+  return [stop, marked.length > left.length];
+}"""  # what has the focus, null at the end of the page; and does it show that?
 MOST_STOPS = 300  # a page whose stops never come round has a trap
 
 
@@ -82,11 +81,11 @@ def test_whatever_the_tab_key_reaches_shows_it(opened):
     stops, unseen = [], []
     while len(stops) < MOST_STOPS:
         page.keyboard.press("Tab")
-        stop = page.evaluate(STOP)
+        stop, seen = page.evaluate(STOP)
         if stop is None or stop in stops:
             break
         stops.append(stop)
-        if not page.evaluate(SEEN):
+        if not seen:
             unseen.append(stop)
     assert unseen == [] and 5 < len(stops) < MOST_STOPS, (unseen, stops)
 
@@ -110,10 +109,11 @@ def test_axe_finds_nothing(opened, axe):
     assert not any(findings.values()), findings
 
 
-def test_axe_finds_nothing_in_what_opens_over_the_page(page, address, axe):
+def test_the_tab_key_soon_reaches_the_sentence_and_axe_finds_nothing_in_what_opens_over_the_page(page, address, axe):
     page.emulate_media(color_scheme="light")
     page.goto(f"{address}/?show=Bahdanau&text=A+dog+runs.", timeout=60_000)
     at_rest(page)
+    sentence_and_step_are_near(page)
     findings = {}
     for name in ("One figure as HTML", "Pictures for slides and papers"):
         button = page.get_by_role("button", name=name)
@@ -133,9 +133,8 @@ def test_axe_finds_nothing_in_what_opens_over_the_page(page, address, axe):
     assert not any(findings.values()), findings
 
 
-def test_the_tab_key_soon_reaches_the_sentence_and_the_step(page, address):
-    page.goto(f"{address}/?show=Bahdanau&text=A+dog+runs.", timeout=60_000)
-    at_rest(page)
+def sentence_and_step_are_near(page) -> None:
+    """The Tab key soon reaches them."""
     page.wait_for_selector("nav.skip", state="attached")
     assert page.evaluate("document.body.firstElementChild.matches('nav.skip')")  # so Tab comes to it first
     for stops, target in ((0, ".st-key-text"), (1, ".st-key-step")):

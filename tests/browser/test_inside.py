@@ -6,7 +6,7 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.xdist_group("browser-inside")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 WAIT = 60_000  # ms, on a busy machine
 ONE = "show=Bahdanau"  # one model: quicker
 LONG = (
@@ -22,40 +22,39 @@ def test_the_step_of_the_first_page_is_one_click_away(dashboard):
     expect(page.locator(".st-key-chart-opened h4", has_text="who asks")).to_have_count(2)
 
 
-def test_attention_is_changed(dashboard):
-    page = dashboard.page
-    page.goto(f"{dashboard.address}/inside?step=3&{ONE}")
-    expect(page.locator(".st-key-chart-opened .main-svg").first).to_be_visible(timeout=WAIT)
-    dashboard.choose("change", "uniform")
-    expect(page.locator(".st-key-chart-changed .main-svg").nth(2)).to_be_visible(timeout=WAIT)
-    expect(page.get_by_text("The unchanged translation, forced under the change")).to_be_visible()
-    page.wait_for_function("location.search.includes('change=uniform')")
-
-
-def test_a_bar_is_moved_by_keyboard_and_stands_in_the_address(dashboard):
-    page = dashboard.page
-    page.goto(f"{dashboard.address}/inside?step=3&{ONE}&change=by+hand:+drag+the+bars")
-    bar = page.get_by_role("slider", name="weight of source token 3, dog")
-    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
-    page.wait_for_function("!document.querySelector('[data-stale=true]')")
-    bar.press("End")
-    page.wait_for_function("location.search.includes('given=')", timeout=WAIT)
-    expect(bar).to_be_focused()  # the next key moves the same bar
-    expect(page.locator(".st-key-given input")).not_to_have_value("", timeout=WAIT)
-    numbers = page.locator(".st-key-given input").input_value().split(",")
-    assert float(numbers[2]) == 1 and len(numbers) == page.locator(".drag-bars input").count()
-    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
-    page.get_by_role("button", name="The model’s weights").click()
-    expect(page.locator(".st-key-given input")).to_have_value("", timeout=WAIT)
-
-
-def test_a_bar_is_dragged_with_the_mouse(dashboard):
-    """From the middle of the bar to its top: all the weight that a bar can have."""
+def test_attention_is_changed_by_bars_that_stand_in_the_address_and_made_uniform(dashboard):
     page = dashboard.page
     page.goto(f"{dashboard.address}/inside?step=3&{ONE}&change=by+hand:+drag+the+bars")
     expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
     page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
-    bar = page.get_by_role("slider", name="weight of source token 2, black")
+    bar = page.get_by_role("slider", name="weight of source token 3, dog")
+    bar.press("End")
+    numbers = given(page)
+    expect(bar).to_be_focused()  # the next key moves the same bar
+    assert float(numbers[2]) == 1 and len(numbers) == page.locator(".drag-bars input").count()
+    page.get_by_role("button", name="The model’s weights").click()
+    expect(page.locator(".st-key-given input")).to_have_value("", timeout=WAIT)
+    page.wait_for_function("!location.search.includes('given=')", timeout=WAIT)
+    page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
+    drag_to_the_top(page, "weight of source token 2, black")
+    assert float(given(page)[1]) == 1
+    dashboard.choose("change", "uniform")
+    page.wait_for_function("location.search.includes('change=uniform')", timeout=WAIT)
+    expect(page.locator(".st-key-chart-changed .main-svg").nth(2)).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("The unchanged translation, forced under the change")).to_be_visible(timeout=WAIT)
+
+
+def given(page) -> list[str]:
+    """The weights given by hand, once they are drawn and in the address."""
+    page.wait_for_function("location.search.includes('given=')", timeout=WAIT)
+    expect(page.locator(".st-key-given input")).not_to_have_value("", timeout=WAIT)
+    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
+    return page.locator(".st-key-given input").input_value().split(",")
+
+
+def drag_to_the_top(page, name: str) -> None:
+    """Drag a bar with the mouse from its middle to its top: all the weight that it can have."""
+    bar = page.get_by_role("slider", name=name)
     bar.scroll_into_view_if_needed()
     box = bar.bounding_box()
     middle = box["x"] + box["width"] / 2
@@ -64,11 +63,6 @@ def test_a_bar_is_dragged_with_the_mouse(dashboard):
     page.mouse.move(middle, box["y"] + 2, steps=6)
     page.mouse.up()
     expect(bar).to_have_value("1")
-    page.wait_for_function("location.search.includes('given=')", timeout=WAIT)
-    expect(page.locator(".st-key-given input")).not_to_have_value("", timeout=WAIT)
-    numbers = page.locator(".st-key-given input").input_value().split(",")
-    assert float(numbers[1]) == 1
-    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
 
 
 def test_a_word_is_replaced_and_everything_is_saved(dashboard, tmp_path):

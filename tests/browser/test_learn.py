@@ -1,11 +1,13 @@
 """The page Learn in a real browser: every chapter, its answer by keyboard, and where its link leads."""
 
+from urllib.parse import urlencode
+
 import pytest
 from playwright.sync_api import expect
 
 from dashboard.learn.chapters import CHAPTERS
 
-pytestmark = pytest.mark.xdist_group("browser-inside")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 WAIT = 60_000  # ms, on a busy machine
 
 
@@ -29,19 +31,16 @@ def test_all_chapters_and_their_links(dashboard, axe):
     assert len(set(links)) == len(CHAPTERS)
     by_page = {link.partition("?")[0]: link for link in links}
     assert len(by_page) == 3
+    page.get_by_role("link", name="Open the page in this state ›").click(timeout=WAIT)  # of the last chapter
+    page.wait_for_url("**/inside?**", timeout=WAIT)
+    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("This page has no")).to_have_count(0)
+    assert by_page.pop("./inside") == links[-1]
     for link in by_page.values():  # tests/dashboard/learn opens all eight without a browser
         page.goto(f"{dashboard.address}/{link.removeprefix('./')}")
         expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=WAIT)
         page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
         expect(page.get_by_text("This page has no")).to_have_count(0)
-
-
-def test_a_link_is_clicked(dashboard):
-    page = dashboard.page
-    page.goto(f"{dashboard.address}/learn?chapter=8.+What+attention+does+not+tell")
-    page.get_by_role("link", name="Open the page in this state ›").click(timeout=WAIT)
-    page.wait_for_url("**/inside?**", timeout=WAIT)
-    expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
 
 
 def chapter(page, number: int):
@@ -55,11 +54,10 @@ def chapter(page, number: int):
 def test_the_chapter_stays_when_one_leaves_and_comes_back(dashboard):
     """By the navigation, and by the browser's back button from another page and from a chapter's own link."""
     page = dashboard.page
-    page.goto(f"{dashboard.address}/learn")
-    chapter(page, 1)
-    for number in (2, 3):
-        page.locator(".st-key-turn1 button").click()
-        chapter(page, number)
+    page.goto(f"{dashboard.address}/learn?{urlencode({'chapter': f'2. {CHAPTERS[1].title}'})}")
+    chapter(page, 2)
+    page.locator(".st-key-turn1 button").click()
+    chapter(page, 3)
     page.wait_for_function("location.search.includes('chapter=3')", timeout=WAIT)
     heads = page.get_by_role("link", name="Heads and layers")
     heads.click()

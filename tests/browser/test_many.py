@@ -7,7 +7,7 @@ import zipfile
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.xdist_group("browser-inside")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 WAIT = 60_000  # ms, on a busy machine
 ONE = "show=Bahdanau"  # one model: quicker
 LINES = "A dog runs.\nTwo dogs run in the snow.\tDeux chiens courent dans la neige.\nA man sits on a bench."

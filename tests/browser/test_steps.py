@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("browser-page")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 
 SHORT = "/?text=A+dog+runs.&show=Luong+local"
 

@@ -7,7 +7,7 @@ import serving
 
 import attnviz
 
-pytestmark = pytest.mark.xdist_group("browser-bad-input")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 
 PICTURES = {
     "emoji": "The dog 😀 is running 👨‍👩‍👧.",

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import vectors
+from playwright.sync_api import BrowserContext
 
 from attnviz.trace import Trace
 
-pytestmark = pytest.mark.xdist_group("browser-downloads")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 
 
 def saved(dashboard, button, folder: Path) -> Path:
@@ -88,18 +89,25 @@ def test_pictures_for_papers_are_vectors_with_their_heading(shared, tmp_path):
     shared.page.keyboard.press("Escape")
 
 
-def test_a_figure_as_html_opens_offline(shared, chrome, tmp_path):
+@pytest.fixture(scope="module")
+def offline(chrome):
+    """A browser with no network at all."""
+    context = chrome.new_context(offline=True)
+    yield context
+    context.close()
+
+
+def test_a_figure_as_html_opens_offline(shared, offline, tmp_path):
     shared.show()
     shared.page.get_by_role("button", name="One figure as HTML").click()
     path = saved(shared, shared.page.get_by_role("button", name="Heatmap Transformer", exact=True), tmp_path)
-    assert opened(chrome, path) == shared.heatmaps()[2]["weights"]
+    assert opened(offline, path) == shared.heatmaps()[2]["weights"]
     shared.page.keyboard.press("Escape")
 
 
-def opened(chrome, path: Path) -> list | None:
-    """Open a file with no network at all; it must draw and complain of nothing -> the weights, if it is a heatmap."""
-    context = chrome.new_context(offline=True)
-    page, errors = context.new_page(), []
+def opened(offline: BrowserContext, path: Path) -> list | None:
+    """Open a file; it must draw and complain of nothing -> the weights, if it is a heatmap."""
+    page, errors = offline.new_page(), []
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(path.as_uri())
@@ -108,16 +116,17 @@ def opened(chrome, path: Path) -> list | None:
     weights = page.evaluate(
         "[...(document.querySelector('.js-plotly-plot')._fullData[0].z ?? [])].map((row) => [...row])"
     )
-    context.close()
+    page.close()
     return weights or None
 
 
-def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, chrome, tmp_path):
-    dashboard.open("/?text=%3C%2Fscript%3E+a+%22dog%22+%3D1&units=words&step=2&special=false")
+def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, offline, tmp_path):
+    two = "show=Bahdanau&show=Transformer"
+    dashboard.open(f"/?{two}&text=%3C%2Fscript%3E+a+%22dog%22+%3D1&units=words&step=2&special=false", charts=5)
     before = dashboard.heatmaps()
     dashboard.slider.press("ArrowRight")  # moves the step, and runs nothing else again
     dashboard.page.wait_for_function("location.search.includes('step=3')")
-    dashboard.drawn()
+    dashboard.drawn(5)
     path = saved(dashboard, dashboard.page.get_by_role("button", name="Everything as a zip"), tmp_path)
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
@@ -128,21 +137,17 @@ def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, c
         weights = pd.read_csv(io.BytesIO(archive.read("weights.csv")), encoding="utf-8-sig")
         traces = [Trace.from_json(archive.read(name).decode()) for name in names if name.startswith("traces/")]
     pictures = [name for name in names if name.startswith("figures/") and name.endswith(".html")]
-    assert len(pictures) == 8  # three heatmaps, three bar charts, statistics by step, the comparison
-    assert sum(name.endswith(".svg") for name in names) == sum(name.endswith(".png") for name in names) == 7
-    assert sum(name.startswith("cards/") for name in names) == 3
-    first = chrome.new_page()
+    assert len(pictures) == 6  # two heatmaps, two bar charts, statistics by step, the comparison
+    assert sum(name.endswith(".svg") for name in names) == sum(name.endswith(".png") for name in names) == 5
+    assert sum(name.startswith("cards/") for name in names) == 2
+    first = offline.new_page()
     first.goto((tmp_path / "unzipped" / "index.html").as_uri())
-    assert first.locator("h1").inner_text() == "Figures and data of attnviz" and first.locator("img").count() == 7
+    assert first.locator("h1").inner_text() == "Figures and data of attnviz" and first.locator("img").count() == 5
     assert manifest["sentence"] in first.locator("body").inner_text()
     first.close()
-    for name in pictures[::5]:  # a heatmap, bars; each brings a browser's worth of work
-        opened(chrome, tmp_path / "unzipped" / name)
-    assert (
-        {trace.mechanism for trace in traces}
-        == set(statistics["mechanism"])
-        == {"bahdanau", "luong-general", "transformer"}
-    )
+    for name in pictures[::3]:  # a heatmap, bars; each brings a browser's worth of work
+        opened(offline, tmp_path / "unzipped" / name)
+    assert {trace.mechanism for trace in traces} == set(statistics["mechanism"]) == {"bahdanau", "transformer"}
     for (_, kind, layer, head, query), rows in weights.groupby(["model", "kind", "layer", "head", "query"]):
         assert rows["weight"].sum() == pytest.approx(1, abs=1e-3), (kind, layer, head, query)
     assert manifest["sentence"] == '</script> a "dog" =1' and set(manifest["models"]) == {
@@ -150,7 +155,7 @@ def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, c
     }
     assert all(len(model["sha256"]) == 64 for model in manifest["models"].values())
     dashboard.page.goto("about:blank")
-    dashboard.open("/" + manifest["query"])
+    dashboard.open("/" + manifest["query"], charts=5)
     assert dashboard.heatmaps() == before and dashboard.step == 3
 
 

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlparse
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("browser-page")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 BLACK_DOG = "The black dog is running across the green grass."
 
 
@@ -30,13 +30,13 @@ def test_a_good_example_is_drawn_before_anything_is_typed(shared):
 
 
 def test_enter_redraws_and_the_link_reopens_the_view(dashboard, visit):
-    dashboard.open()
+    dashboard.open("/?show=Bahdanau", charts=3)
     dashboard.type("A man is reading a book.")
     dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un homme')")
-    dashboard.drawn()
+    dashboard.drawn(3)
     before = dashboard.heatmaps()
     assert parse_qs(urlparse(dashboard.page.url).query)["text"] == ["A man is reading a book."]
-    elsewhere = visit(dashboard.page.url).open()  # a browser that knows nothing of this one
+    elsewhere = visit(dashboard.page.url).open(charts=3)  # a browser that knows nothing of this one
     assert elsewhere.sentence.input_value() == "A man is reading a book."
     assert elsewhere.heatmaps() == before and elsewhere.translations == dashboard.translations
     elsewhere.page.close()

@@ -2,7 +2,11 @@
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("browser-page")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
+FITS = """() => {
+  const main = document.querySelector('[data-testid=stMain]');
+  return main.scrollWidth <= main.clientWidth;
+}"""
 LINE = 30  # pixels: texts change one after the other, and one of them may have a line more before
 
 
@@ -39,9 +43,7 @@ def test_nothing_runs_off_the_side(shared):
     for width in (1920, 800, 1366):  # the last is that of the other tests
         shared.page.set_viewport_size({"width": width, "height": 900})
         shared.drawn()
-        wide = shared.page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-        room = shared.page.evaluate("document.querySelector('[data-testid=stMain]').clientWidth")
-        assert wide <= room, width
+        shared.page.wait_for_function(FITS)  # the charts come to their new width one after the other
 
 
 def test_two_maps_are_subtracted_whatever_the_third_shows(dashboard):

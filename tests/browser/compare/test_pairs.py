@@ -2,31 +2,14 @@
 
 from urllib.parse import parse_qs, urlparse
 
-import other_pairs
 import pytest
-import serving
-import tiny
 
 from attnviz import gold
 from attnviz.data.tasks import TASKS
 
-pytestmark = pytest.mark.xdist_group("browser-pairs")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 
 FOUR = "/?show=Bahdanau&show=Luong+dot&show=Fixed+context&show=Transformer"
-
-
-@pytest.fixture(scope="module")
-def untrained(tmp_path_factory):
-    """A server with every mechanism and every pair; nothing is trained."""
-    root = other_pairs.write(tiny.write_models(tmp_path_factory.mktemp("every-pair")))
-    with serving.server(ATTNVIZ_CHECKPOINTS=str(root)) as address:
-        yield address
-
-
-@pytest.fixture
-def page(look, untrained):
-    with look(untrained) as dashboard:
-        yield dashboard
 
 
 def query(dashboard) -> dict:

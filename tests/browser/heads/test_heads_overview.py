@@ -7,7 +7,7 @@ from heads_panels import CHARTS, OPEN, TEXT, drawn, near, pick, pick_head, point
 import attnviz
 from attnviz import heads, select
 
-pytestmark = pytest.mark.xdist_group("browser-heads-panels")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 COUNT_SENT = """() => { window.__sent = 0; const send = WebSocket.prototype.send;
   WebSocket.prototype.send = function (...rest) { __sent += 1; return send.apply(this, rest); }; }"""
 

@@ -10,7 +10,7 @@ import attnviz
 from attnviz import figures, heads, rollout, select
 from attnviz.heads import Head
 
-pytestmark = pytest.mark.xdist_group("browser-heads-panels")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 DECODER = "&kind=Self-attention+of+the+decoder"
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import attnviz
 
-pytestmark = pytest.mark.xdist_group("browser-heads-view")  # one process opens its pages and servers
+pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
 
 TEXT = "Two boys play with a yellow ball."
 OPEN = "/heads?text=Two+boys+play+with+a+yellow+ball."
