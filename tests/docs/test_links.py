@@ -46,6 +46,10 @@ def test_the_readme_is_short():
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 130
 
 
+def test_contributing_is_one_page():
+    assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) <= 80
+
+
 def test_the_readme_has_two_commands_for_a_shell():
     """.ci/run runs the second."""
     first, second = pages.blocks(README, "bash")
