@@ -55,6 +55,6 @@ def test_an_address_at_which_nothing_listens_is_refused_at_once(form):
         with pytest.raises(ValueError) as error:
             ray_cluster.join(address)
     assert str(error.value) == (
-        f"there is no Ray cluster at {address!r}: nothing answers there ([Errno {errno.ECONNREFUSED}] Connection refused). Give the "
-        "address that `ray start --head` printed, or start a cluster with it"
+        f"there is no Ray cluster at {address!r}: nothing answers there ([Errno {errno.ECONNREFUSED}] "
+        "Connection refused). Give the address that `ray start --head` printed, or start a cluster with it"
     )
