@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,8 +26,7 @@ class Kept(NamedTuple):
 
 def of_tokens(log_probs: Tensor, ids: Sequence[int]) -> tuple[float, ...]:
     """log_probs (T, V) -> the T natural log-probabilities of `ids`. Rounding may not make one greater than 0."""
-    values = log_probs.numpy()
-    return tuple(min(values.item(step, number), 0.0) for step, number in enumerate(ids))
+    return tuple(np.minimum(log_probs.numpy()[np.arange(len(ids)), ids], 0).tolist())
 
 
 def total(log_probs: Tensor, ids: Sequence[int]) -> float:
