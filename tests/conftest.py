@@ -39,7 +39,7 @@ def chrome():
     """One headless Chromium for all tests of a process."""
     import serving
 
-    with serving.browser(BRIEF) as chrome:
+    with serving.browser(BRIEF, serving.chromium(serving.SHELL)) as chrome:
         yield chrome
 
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from serving import chromium
+from serving import SHELL, chromium
 
 
 def present() -> bool:
@@ -15,7 +15,7 @@ def present() -> bool:
 
     with sync_playwright() as playwright:
         try:
-            playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"]).close()
+            playwright.chromium.launch(executable_path=chromium(SHELL), args=["--no-sandbox"]).close()
         except Error as error:
             print(f"no Chromium that starts: {str(error).splitlines()[0]}", file=sys.stderr)
             return False
@@ -29,7 +29,8 @@ def install() -> None:
     playwright = [sys.executable, "-m", "playwright", "install", "chromium"]
     sources = []
     if all(map(shutil.which, [*sudo, "apt-get"])):
-        sources.append([[*sudo, "apt-get", "update", "-q"], [*sudo, "apt-get", "install", "-y", "-q", "chromium"]])
+        packages = [*sudo, "apt-get", "install", "-y", "-q"]
+        sources += [[[*sudo, "apt-get", "update", "-q"], [*packages, SHELL]], [[*packages, "chromium"]]]
     sources.append([[*playwright, *(["--with-deps"] if all(map(shutil.which, sudo)) else [])]])
     for commands in sources:
         if present():

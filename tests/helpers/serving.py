@@ -14,11 +14,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SCREEN = {"width": 1366, "height": 900}  # of most tests
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SHELL = (
+    "chromium-headless-shell"  # the same without windows: tests take a seventh less time. Benchmarks use a whole one.
+)
 
 
-def chromium() -> str | None:
-    """Path of the system's Chromium; None leaves the choice to Playwright's own."""
-    return next((path for path in map(shutil.which, NAMES) if path), None)
+def chromium(*first: str) -> str | None:
+    """Path of the system's Chromium; None leaves the choice to Playwright's own. first : names to look for before."""
+    return next((path for path in map(shutil.which, (*first, *NAMES)) if path), None)
 
 
 @contextlib.contextmanager
@@ -76,8 +79,8 @@ def _wait(address: str, process: subprocess.Popen, seconds: float = 60) -> None:
 
 
 @contextlib.contextmanager
-def browser(scripts: str = "") -> Iterator:
-    """A headless Chromium (playwright's Browser). scripts : options of V8, which runs them."""
+def browser(scripts: str = "", path: str | None = chromium()) -> Iterator:
+    """A headless Chromium (playwright's Browser). scripts : options of V8, which runs them. path : see `chromium`."""
     from playwright.sync_api import sync_playwright
 
     arguments = [
@@ -91,7 +94,7 @@ def browser(scripts: str = "") -> Iterator:
         f"--js-flags=--no-enable-lazy-source-positions {scripts}",
     ]
     with sync_playwright() as playwright:
-        chrome = playwright.chromium.launch(executable_path=chromium(), args=arguments)
+        chrome = playwright.chromium.launch(executable_path=path, args=arguments)
         try:
             yield chrome
         finally:
