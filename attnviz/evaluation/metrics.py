@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from sacrebleu.metrics import BLEU, CHRF
-from sacremoses import MosesTokenizer
-from sacremoses.corpus import NonbreakingPrefixes
 
 from attnviz.data import tasks
 
@@ -42,6 +40,8 @@ def _moses(language: str) -> Measure:
     """BLEU on lower-cased words of the Moses tokenizer: "tok-lc" of the papers on Multi30K."""
 
     def measure(hypotheses: Texts, references: Texts) -> tuple[float, str]:
+        from sacremoses import MosesTokenizer  # a second that few commands need
+
         tokenizer, bleu = MosesTokenizer(language), BLEU(lowercase=True, tokenize="none", force=True)
         texts = [
             [tokenizer.tokenize(text.lower(), return_str=True, escape=False) for text in side]
@@ -82,6 +82,8 @@ METRICS = {
 
 def tok_lc(language: str) -> tuple[Metric, ...]:
     """The metric that papers on Multi30K report, for the languages that the Moses tokenizer knows."""
+    from sacremoses.corpus import NonbreakingPrefixes
+
     supported = language in NonbreakingPrefixes().available_langs.values()
     return (Metric("bleu_tok_lc", "BLEU tok-lc (Moses)", _moses(language)),) if supported else ()
 
