@@ -50,24 +50,24 @@ class Changed:
         self.said.append(step.logits[0])
         return step._replace(state=(numbers + 1, step.state))
 
-    def force(self, memory, target: Tensor, project: bool = True) -> tuple[Tensor, tuple, tuple]:
-        """As the `force` of the network, but step by step, because a change may depend on the step. The logits are
-        there whatever `project` says."""
+    def force(self, memory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
+        """As the `force` of the network, but step by step, because a change may depend on the step. Its readouts are
+        the logits of these steps."""
         state, steps = memory.state, []
         for token in target.unbind(1):
             steps.append(self.step(memory, state, token))
             state = steps[-1].state
         rows = len(steps)
-        logits = torch.stack([step.logits for step in steps], dim=1)
+        readouts = torch.stack([step.logits for step in steps], dim=1)
         cross = [torch.stack(layer, dim=2) for layer in zip(*(step.cross for step in steps))]
         own = [
             torch.stack([F.pad(weights, (0, rows - weights.shape[-1])) for weights in layer], dim=2)
             for layer in zip(*(step.decoder for step in steps))
         ]
-        return logits, tuple(cross), tuple(own)
+        return readouts, tuple(cross), tuple(own)
 
     def logits(self, readouts: Tensor) -> Tensor:
-        """What `force` gives are logits already."""
+        """The readouts of `force` are logits already."""
         return readouts
 
 

@@ -77,7 +77,7 @@ def effects_together(
         reweighs = scopes.reweighs(network, change, scope, step)
         with OneDNN():  # a wide batch: the products take less than half the time
             changed = network.step(wide, widened(state, rows), widened(token, rows), reweighs, project=False)
-        waiting.append((step, plain, torch.cat([plain.logits, changed.logits])))
+        waiting.append((step, plain, torch.cat([plain.readout, changed.readout])))
         state = plain.state
         if len(waiting) == TOGETHER or step == len(tokens) - 1:
             yield from _projected(network, waiting, rows)
@@ -85,8 +85,8 @@ def effects_together(
 
 
 def _projected(network: nn.Module, waiting: list[tuple[int, DecoderStep, Tensor]], rows: int) -> Iterator[StepEffect]:
-    """The effects of some steps: number, step as it is, and what logits are read from, first those as they are and then
-    the changed ones. The output matrix is by far the largest; it is laid out for the product once for all these."""
+    """The effects of some steps: number, step as it is, and readouts, first those as they are and then the changed
+    ones. The output matrix is by far the largest; it is laid out for the product once for all these."""
     with OneDNN():
         logits = network.logits(torch.cat([readouts for _, _, readouts in waiting])).split(len(waiting[0][2]))
     for (step, unchanged, _), each in zip(waiting, logits):

@@ -117,10 +117,12 @@ class Translator(Trained):
 
     def _kept(self, unrolled: Unrolled, steps: Sequence[int], alternatives: bool) -> list[Kept]:
         """What traces keep of the probabilities of each sentence of a batch."""
-        project = _as_it_is if unrolled.projected else self.model.logits
+        rows, project = unrolled.logits, _as_it_is
+        if rows is None:
+            rows, project = unrolled.readouts, self.model.logits
         spell = self.tokenizer.piece if alternatives else None
         with OneDNN():
-            return probabilities.of_batch(unrolled.logits, unrolled.tokens, steps, project, spell)
+            return probabilities.of_batch(rows, unrolled.tokens, steps, project, spell)
 
     def _measured(self, job: Job, said: tuple, kept: Kept, statistics: tuple, trace: Trace | None) -> Measured:
         return Measured(

@@ -22,28 +22,29 @@ class DecoderStep(NamedTuple):
 
     state : of a recurrent decoder its state; of a Transformer the keys and values of all positions so far, a pair for
     each layer. cross, decoder : weights of each layer; a recurrent decoder has at most one layer with one head, and no
-    self-attention.
+    self-attention. readout : what the model's `logits` makes logits of; those are None where the caller makes them.
     """
 
-    logits: Tensor  # (B, V)
+    logits: Tensor | None  # (B, V)
     state: tuple
     cross: tuple  # (B, H, S) of each layer
     decoder: tuple = ()  # (B, H, t) of each layer
+    readout: Tensor | None = None  # (B, D)
 
 
 @dataclass(frozen=True)
 class Unrolled:
     """All steps of a batch. Steps after a sentence's <eos> carry no meaning.
 
-    projected : False if `logits` holds what the logits are read from (B, T, D); the model's `logits` makes them of it.
+    Of logits and readouts only those asked for are there; the model's `logits` makes logits of readouts.
     """
 
     tokens: Tensor  # (B, T) token chosen at each step
-    logits: Tensor  # (B, T, V) over the whole vocabulary, as the model gave them
+    logits: Tensor | None  # (B, T, V) over the whole vocabulary, as the model gave them
     cross: list[Tensor]  # (B, H, T, S) of each layer
     encoder: list[Tensor]  # (B, H, S, S) of each layer
     decoder: list[Tensor]  # (B, H, T, T) of each layer, 0 above the diagonal
-    projected: bool = True
+    readouts: Tensor | None = None  # (B, T, D)
 
     def lengths(self) -> list[int]:
         """Steps of each sentence up to and including its first <eos>, or all of them."""
@@ -52,13 +53,14 @@ class Unrolled:
     def sentence(self, i: int, steps: int, size: int) -> "Unrolled":
         """Sentence i alone, a batch of one without padding: its first `steps` steps and `size` source positions."""
         part = slice(i, i + 1)
+        logits, readouts = (None if rows is None else rows[part, :steps] for rows in (self.logits, self.readouts))
         return Unrolled(
             self.tokens[part, :steps],
-            self.logits[part, :steps],
+            logits,
             [weights[part, :, :steps, :size] for weights in self.cross],
             [weights[part, :, :size, :size] for weights in self.encoder],
             [weights[part, :, :steps, :steps] for weights in self.decoder],
-            self.projected,
+            readouts,
         )
 
 
@@ -142,12 +144,14 @@ def forced(
     """The given targets (B, T), <eos> included, in one pass, without a loop over steps.
 
     source : (B, S) ids. mask : (B, S), True = a real token; None when nothing is padded. A shorter target
-    has any ids after its <eos>; columns after the last <eos> of all are left out. project : see Unrolled.projected.
+    has any ids after its <eos>; columns after the last <eos> of all are left out. project : False gives readouts in
+    place of logits.
     """
     target = target[:, : max(lengths(target))]
     memory = model.encode(source, mask)
-    logits, cross, decoder = model.force(memory, F.pad(target[:, :-1], (1, 0), value=BOS), project)
-    return Unrolled(target, logits, list(cross), list(memory.maps), list(decoder), project)
+    readouts, cross, decoder = model.force(memory, F.pad(target[:, :-1], (1, 0), value=BOS))
+    maps = list(cross), list(memory.maps), list(decoder)
+    return Unrolled(target, model.logits(readouts), *maps) if project else Unrolled(target, None, *maps, readouts)
 
 
 @torch.inference_mode()

@@ -226,24 +226,25 @@ class Transformer(nn.Module):
         self, memory: TransformerMemory, state: tuple, token: Tensor, reweigh: Sequence = (), project: bool = True
     ) -> DecoderStep:
         """state, token (B,) the token before this position -> DecoderStep. reweigh : of `decode`. project : False
-        leaves what the logits are read from (B, D) in their place."""
+        leaves the logits out."""
         readout, state, own, cross = self.decode(memory, state, token.unsqueeze(1), reweigh)
-        read = self.logits(readout) if project else readout
-        return DecoderStep(read[:, 0], state, *(tuple(w.squeeze(2) for w in kind) for kind in (cross, own)))
+        logits = self.logits(readout)[:, 0] if project else None
+        maps = (tuple(w.squeeze(2) for w in kind) for kind in (cross, own))
+        return DecoderStep(logits, state, *maps, readout[:, 0])
 
-    def force(self, memory: TransformerMemory, target: Tensor, project: bool = True) -> tuple[Tensor, tuple, tuple]:
-        """target inputs (B, T) from <bos> on -> logits (B, T, V), and of each layer cross (B, H, T, S) and decoder
-        weights (B, H, T, T): what `step` gives position by position, in one pass. project : of `step`."""
-        readout, _, own, cross = self.decode(memory, memory.state, target)
-        return self.logits(readout) if project else readout, cross, own
+    def force(self, memory: TransformerMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
+        """target inputs (B, T) from <bos> on -> readouts (B, T, D), and of each layer cross (B, H, T, S) and decoder
+        weights (B, H, T, T): what `step` gives position by position, in one pass."""
+        readouts, _, own, cross = self.decode(memory, memory.state, target)
+        return readouts, cross, own
 
     def readouts(self, memory: TransformerMemory, target: Tensor) -> Tensor:
-        """target inputs (B, T) from <bos> on -> what `force` reads its logits from (B, T, D)."""
+        """target inputs (B, T) from <bos> on -> what logits are made of (B, T, D)."""
         return self.decode(memory, memory.state, target)[0]
 
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """source (B, S), target inputs (B, T) from <bos> on, mask (B, S) -> logits (B, T, V), last layer's cross
         weights (B, H, T, S)."""
         memory = self.encode(source, mask)
-        logits, cross, _ = self.force(memory, target)
-        return logits, cross[-1]
+        readouts, cross, _ = self.force(memory, target)
+        return self.logits(readouts), cross[-1]

@@ -56,7 +56,8 @@ def test_uniform_and_last_only_are_a_fixed_context(models, name, change):
         fixed = memory.values.mean(1, keepdim=True) if isinstance(change, Uniform) else memory.values[:, -1:]
         same = memory._replace(values=fixed.expand_as(memory.values))  # whatever the weights, that is what they mix
         inputs = torch.cat([torch.tensor([[2 - 1]]), target[:, :-1]], dim=1)
-        logits, _, _ = model.model.force(same, inputs)
+        readouts, _, _ = model.model.force(same, inputs)
+        logits = model.model.logits(readouts)
     wanted = logits[0].log_softmax(-1).gather(1, target[0][:, None])[:, 0]
     np.testing.assert_allclose(outcome.forced.log_probs, wanted, atol=2e-5)
     row = np.full(source.shape[1], 1 / source.shape[1]) if isinstance(change, Uniform) else np.eye(source.shape[1])[-1]
@@ -72,7 +73,8 @@ def test_uniform_heads_of_a_transformer_read_the_mean_of_their_values(models):
         below, (keys, values) = memory.cross
         mean = values.mean(2, keepdim=True).expand_as(values)
         inputs = torch.cat([torch.tensor([[1]]), target[:, :-1]], dim=1)
-        logits, _, _ = model.model.force(memory._replace(cross=(below, (keys, mean))), inputs)
+        readouts, _, _ = model.model.force(memory._replace(cross=(below, (keys, mean))), inputs)
+        logits = model.model.logits(readouts)
     wanted = logits[0].log_softmax(-1).gather(1, target[0][:, None])[:, 0]
     np.testing.assert_allclose(outcome.forced.log_probs, wanted, atol=2e-5)
 
@@ -216,7 +218,7 @@ def test_what_is_heard_at_a_step_stops_the_decoding(models):
 
 
 def test_changed_models_trace_batches_too(models):
-    """Their logits are there whatever `project` says, so that many texts give what each gives alone."""
+    """Their readouts are logits already: many texts give what each gives alone."""
     model = models["luong-dot"]
     changed = dataclasses.replace(model, model=Changed(model.model, Uniform(), Scope(), at(None)))
     texts, targets = ["The dog runs.", TEXT], ["Le chien court.", TARGET]

@@ -114,11 +114,11 @@ class Recurrent(nn.Module):
         self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence = (None,), project: bool = True
     ) -> DecoderStep:
         """state, token (B,) the token before this position -> DecoderStep. reweigh : changes the weights of the one
-        layer. project : False leaves what the logits are read from (B, E) in their place."""
+        layer. project : False leaves the logits out."""
         embedded = self.embed(token)
         outputs, state, cross = self.advance(memory, state, embedded, reweigh[0])
         readout = self.readout(outputs, embedded)
-        return DecoderStep(self.logits(readout) if project else readout, state, cross)
+        return DecoderStep(self.logits(readout) if project else None, state, cross, readout=readout)
 
     def forward(self, source: Tensor, target: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """source (B, S), target inputs (B, T) from <bos> on, mask (B, S) -> logits (B, T, V), weights (B, T, S).
@@ -136,15 +136,15 @@ class Recurrent(nn.Module):
         weights = [torch.cat(layer, dim=1) for layer in zip(*cross)]
         return self.logits(readout), weights[0] if weights else None
 
-    def force(self, memory: RecurrentMemory, target: Tensor, project: bool = True) -> tuple[Tensor, tuple, tuple]:
-        """target inputs (B, T) from <bos> on -> logits (B, T, V), cross weights (B, 1, T, S) of each layer, and () of
-        none: what `step` gives position by position, in evaluation mode. project : of `step`."""
+    def force(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, tuple, tuple]:
+        """target inputs (B, T) from <bos> on -> readouts (B, T, E), cross weights (B, 1, T, S) of each layer, and () of
+        none: what `step` gives position by position, in evaluation mode."""
         readouts, cross = self._force(memory, target)
         weights = tuple(torch.stack(layer, dim=2) for layer in zip(*cross))
-        return self.logits(readouts) if project else readouts, weights, ()
+        return readouts, weights, ()
 
     def readouts(self, memory: RecurrentMemory, target: Tensor) -> Tensor:
-        """target inputs (B, T) from <bos> on -> what `force` reads its logits from (B, T, E)."""
+        """target inputs (B, T) from <bos> on -> what logits are made of (B, T, E)."""
         return self._force(memory, target)[0]
 
     def _force(self, memory: RecurrentMemory, target: Tensor) -> tuple[Tensor, list]:

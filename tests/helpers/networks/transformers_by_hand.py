@@ -43,8 +43,8 @@ def stepwise(model, source, target, mask=None):
 def at_once(model, source, target, mask=None):
     """All tokens in one call, nothing kept: what `stepwise` gives."""
     memory = model.encode(source, mask)
-    logits, cross, own = model.force(memory, target)
-    return logits, list(cross), list(own)
+    readouts, cross, own = model.force(memory, target)
+    return model.logits(readouts), list(cross), list(own)
 
 
 # The oracle: torch's layers with the same numbers in them, and the norm before or after each sub-layer.
