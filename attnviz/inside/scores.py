@@ -27,13 +27,13 @@ def temperatures(opened: Step, values: Sequence[float] = TEMPERATURES) -> pd.Dat
 
 @checked
 def other_scores(opened: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
-    """One query and its annotations through other score functions: columns score, trained_with, key, token, value,
-    weight.
+    """One query and its annotations through other score functions: columns score, trained_with, mechanism, key, token,
+    value, weight.
 
     Dot and scaled dot are always there; of `others`, recurrent translators, the learnt score of each whose widths fit.
-    trained_with : the model whose weights the score has; None where there is nothing to learn. Such weights were
-    learnt with other states, so what they say here is a comparison of formulas, not of models. No window: of local
-    attention the general score.
+    trained_with, mechanism : the model whose weights the score has, and its mechanism; None where there is nothing to
+    learn. Such weights were learnt with other states, so what they say here is a comparison of formulas, not of models.
+    No window: of local attention the general score.
 
     Dot products need queries and annotations of one width. An annotation twice as wide as the query is forward and
     backward state laid end to end; then the two are added, as the dot-product models of this project do. ValueError
@@ -42,13 +42,14 @@ def other_scores(opened: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
     query, annotations = torch.from_numpy(opened.query.copy()), torch.from_numpy(opened.values.copy())
     summed = _summed(query, annotations)
     rows = [
-        ("dot", None, dot_scores(query[None], summed)[0]),
-        ("scaled dot", None, scaled_dot_scores(query[None], summed)[0]),
+        ("dot", None, None, dot_scores(query[None], summed)[0]),
+        ("scaled dot", None, None, scaled_dot_scores(query[None], summed)[0]),
     ]
     for model in others:
         attention = getattr(model.model, "attention", None)
         if isinstance(attention, General | Additive | Concat) and _fits(attention, query, annotations):
-            rows.append((_name(attention), model.name, _scored(attention, query, annotations)))
+            scores = _scored(attention, query, annotations)
+            rows.append((_name(attention), model.name, model.mechanism, scores))
     return pd.concat([_frame(opened, *row) for row in rows], ignore_index=True)
 
 
@@ -86,12 +87,13 @@ def _name(attention: Attention) -> str:
     return "general" if isinstance(attention, Local) else type(attention).__name__.lower()
 
 
-def _frame(opened: Step, score: str, trained_with: str | None, values: Tensor) -> pd.DataFrame:
+def _frame(opened: Step, score: str, trained_with: str | None, mechanism: str | None, values: Tensor) -> pd.DataFrame:
     numbers = values.double().numpy()
     return pd.DataFrame(
         {
             "score": score,
             "trained_with": trained_with,
+            "mechanism": mechanism,
             "key": range(len(opened.keys)),
             "token": [token.text for token in opened.keys],
             "value": numbers,

@@ -54,6 +54,8 @@ def test_other_scores_of_one_query(opened, models):
 def test_other_scores_with_learnt_weights(opened, models):
     frame = inside.other_scores(opened["bahdanau"], models.values()).set_index("trained_with")
     np.testing.assert_allclose(frame.loc["en-fr/bahdanau", "value"], opened["bahdanau"].scores, atol=1e-5)
+    named = frame[frame["mechanism"].notna()]
+    assert len(named) and (named.index == "en-fr/" + named["mechanism"]).all()
     general, query = models["luong-general"].model.attention.key, torch.from_numpy(opened["bahdanau"].query.copy())
     by_hand = [float(query @ general(torch.from_numpy(value.copy()))) for value in opened["bahdanau"].values]
     np.testing.assert_allclose(frame.loc["en-fr/luong-general", "value"], by_hand, atol=1e-5)

@@ -18,7 +18,7 @@ OWN = "the model’s own"
 
 def score_functions(opened, frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> Chart:
     """opened : an `inside.Step`. frame : its `inside.other_scores`. The first row has the model's own weights."""
-    require(frame, ("score", "trained_with", "key", "weight"), "frame of other scores")
+    require(frame, ("score", "trained_with", "mechanism", "key", "weight"), "frame of other scores")
     names, weights = rows(opened, frame)
     above = _TOP + (_TITLE if title else 0)
     _, right, xaxis = key_axis(Keys(opened.keys), "top")
@@ -45,15 +45,16 @@ def score_functions(opened, frame: pd.DataFrame, title: str | None = None, *, da
 def rows(opened, frame: pd.DataFrame) -> tuple[list[str], np.ndarray]:
     """Names of the score functions, and weights (rows, S); the model's own first."""
     names, weights = [OWN], [opened.weights]
-    for (score, model), part in frame.fillna({"trained_with": ""}).groupby(["score", "trained_with"], sort=False):
-        names.append(f"{score}, of {_family(model, score)}" if model else score)
+    learnt = frame.fillna({"trained_with": "", "mechanism": ""})
+    for (score, _, mechanism), part in learnt.groupby(["score", "trained_with", "mechanism"], sort=False):
+        names.append(f"{score}, of {_family(mechanism, score)}" if mechanism else score)
         weights.append(part.sort_values("key")["weight"].to_numpy())
     return names, np.stack(weights)
 
 
-def _family(model: str, score: str) -> str:
+def _family(mechanism: str, score: str) -> str:
     """Whose score it is: `Luong`; `Luong local` where the mechanism is not called after the score."""
-    family, _, variant = mechanisms.find(model.rpartition("/")[2]).title.partition(" · ")
+    family, _, variant = mechanisms.find(mechanism).title.partition(" · ")
     return family if variant == score else f"{family} {variant}"
 
 

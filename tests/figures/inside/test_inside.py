@@ -106,22 +106,22 @@ def test_weighted_values_sum_to_the_context():
 
 
 def test_the_models_own_weights_stand_above_other_scores():
+    """A learnt score is named after the family of its mechanism, whatever its model is called."""
     opened = step()
-    frame = pd.DataFrame(
-        {
-            "score": "dot",
-            "trained_with": None,
-            "key": range(len(opened.keys)),
-            "token": [token.text for token in opened.keys],
-            "value": 0.0,
-            "weight": 1 / len(opened.keys),
-        }
-    )
-    figure = score_functions(opened, frame)
+    scores = [
+        ("dot", None, None),
+        ("additive", "mine/of/today", "bahdanau"),
+        ("general", "mine/of/today", "luong-general"),
+        ("general", "mine/of/today", "luong-local"),
+    ]
+    keys = pd.DataFrame({"key": range(len(opened.keys)), "weight": 1 / len(opened.keys)})
+    frames = [keys.assign(score=score, trained_with=model, mechanism=name) for score, model, name in scores]
+    figure = score_functions(opened, pd.concat(frames, ignore_index=True))
     [cells] = figure.data
     np.testing.assert_allclose(cells.z[0], opened.weights, atol=1e-4)
-    np.testing.assert_allclose(cells.z[1], 1 / len(opened.keys), atol=1e-4)
-    assert list(figure.layout.yaxis.ticktext) == ["the model’s own", "dot"]
+    np.testing.assert_allclose(cells.z[1:], 1 / len(opened.keys), atol=1e-4)
+    names = ["the model’s own", "dot", "additive, of Bahdanau", "general, of Luong", "general, of Luong local"]
+    assert list(figure.layout.yaxis.ticktext) == names
 
 
 def test_the_effect_on_each_token():
