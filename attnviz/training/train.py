@@ -26,7 +26,7 @@ from attnviz.storage import atomic
 from attnviz.training import card, lock, progress, vocabulary
 from attnviz.training.config import TrainingConfig
 from attnviz.training.devices import device_name, peak_memory_mb
-from attnviz.training.trainers import distillation, saved_run
+from attnviz.training.trainers import distillation, initial_weights, saved_run
 from attnviz.training.trainers.classifier import ClassifierTrainer
 from attnviz.training.trainers.trainer import Diverged, Trainer
 from attnviz.training.validation import best_score, score_key, validate
@@ -152,12 +152,12 @@ def _resume(trainer: Trainer, folder: Path) -> None:
 
 
 def _start_from(trainer: Trainer, start: Path) -> None:
-    model, config = checkpoints.load_model(*checkpoint_files.locate(start))
-    try:
-        trainer.optimizer.start_from(model.state_dict())
-    except RuntimeError:
-        wanted = trainer.model_config.to_dict()
-        raise ValueError(f"{start} holds a different model ({config}) from the one to train ({wanted})") from None
+    weights, random = initial_weights.read(start, trainer.model_config, trainer.optimizer.master.state_dict())
+    if random:
+        tqdm.write(
+            f"{start} has another mechanism; these weights begin at random: {', '.join(random)}", file=sys.stderr
+        )
+    trainer.optimizer.start_from(weights)
 
 
 def _run_epochs(

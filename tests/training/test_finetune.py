@@ -1,7 +1,10 @@
 """Fine-tuning: a run that begins with the weights of a checkpoint."""
 
 import pytest
+import torch
 from runs import PAIR, config, history
+
+from safetensors.torch import load_file
 
 from attnviz.data.tokenizer import train_vocabulary
 from attnviz.models import checkpoints
@@ -24,10 +27,24 @@ def test_fine_tuning_begins_with_the_weights_and_the_tokenizer(finished, corpus,
 def test_fine_tuning_refuses_another_model_and_another_tokenizer(finished, corpus, tmp_path):
     start = finished()
     with pytest.raises(ValueError, match="holds a different model"):
-        train(config("luong-general"), corpus, tmp_path / "a", PAIR, start=start)
+        train(config("transformer"), corpus, tmp_path / "a", PAIR, start=start)
     train_vocabulary(["x y"], 40).save(_parents(tmp_path / "b" / PAIR / "tokenizer.json"))
     with pytest.raises(ValueError, match="differs from the tokenizer of"):
         train(config(), corpus, tmp_path / "b", PAIR, start=start)
+
+
+def test_another_mechanism_begins_with_the_weights_that_both_have(finished, corpus, tmp_path, capsys):
+    start = finished("luong-general")
+    folder = train(config("luong-local", epochs=1, learning_rate=1e-9), corpus, tmp_path, PAIR, start=start)
+    before, after = (load_file(path / "model.safetensors") for path in (start, folder))
+    new = ["attention.hidden.weight", "attention.place.weight"]
+    assert sorted(after.keys() - before.keys()) == new
+    assert all(torch.allclose(after[name].float(), before[name].float(), atol=1e-3) for name in before)
+    assert (
+        f"{start} has another mechanism; these weights begin at random: {', '.join(new)}\n" in capsys.readouterr().err
+    )
+    card = checkpoints.read_card(f"{PAIR}/luong-local", tmp_path)
+    assert card["start"]["weights_sha256"] == checkpoints.fingerprint(f"{PAIR}/luong-general", start.parent.parent)
 
 
 def _parents(path):

@@ -68,7 +68,7 @@ class Optimizer:
                 self.average[name].lerp_(value, 1 - decay)
 
     def start_from(self, weights: dict[str, Tensor]) -> None:
-        """Replace the random weights by these. RuntimeError when they belong to a different model."""
+        """Replace the random weights by these."""
         self.master.load_state_dict({name: value.float() for name, value in weights.items()})
         self.working.load_state_dict(self.master.state_dict())
         self.average = _copied(self.master)
