@@ -50,7 +50,7 @@ def main() -> None:
 
 try:
     main()
-except Exception:  # whatever is wrong, the page says so in plain words and the log has the rest
+except Exception:  # the last net: else Streamlit shows the visitor a traceback. The log has it.
     logging.getLogger("attnviz").exception("the page could not be drawn")
     st.error(
         "Something went wrong while drawing this page. Your sentence is still there. Change a setting or reload the "

@@ -83,7 +83,7 @@ def shown(value: Any) -> str:
     """A value in one line of limited length."""
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # of any class, and of a number with more digits than Python writes
+    except Exception:  # `repr` is code of the value's class, which may raise anything
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 

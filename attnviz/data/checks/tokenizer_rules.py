@@ -38,7 +38,7 @@ def contained() -> Iterator[None]:
     Rust code panics. Both become TokenizerError."""
     try:
         yield
-    except BaseException as error:
+    except BaseException as error:  # PanicException has no other base and no public name; the rest goes on
         if type(error) is Exception or type(error).__name__ == "PanicException":
             raise TokenizerError(f"the tokenizer failed: {' '.join(str(error).split())[:80]}") from None
         raise

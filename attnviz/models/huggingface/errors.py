@@ -26,7 +26,7 @@ def read(name: str, what: str, reader: Callable[[], Any]) -> Any:
     try:
         with tokenizer_rules.contained():
             return reader()
-    except Exception as error:  # the library and those below it raise errors of many kinds, and plain Exception
+    except Exception as error:  # the files are a stranger's, and four libraries read them: any class of error may come
         if "trust_remote_code" in str(error):
             raise ModelError(
                 f"{name}: it needs its own code, which is never run here; only models that are part of the "
