@@ -11,6 +11,13 @@ from hypothesis import settings
 LONG = 80  # characters of a value in the name of a test
 BRIEF = "--no-opt --no-maglev"  # no page of a test lives long enough to make up for optimised scripts
 EMPTY = "/_stcore/health"  # an address of the server without a page
+# A node of Ray that is killed counts as dead after 2 checks that fail at once. One that is only slow has 30 s for each.
+DEAD = {
+    "health_check_period_ms": 500,
+    "health_check_initial_delay_ms": 1000,
+    "health_check_failure_threshold": 2,
+    "health_check_timeout_ms": 30_000,
+}
 settings.register_profile("attnviz", deadline=None)  # nothing here is timed: a busy machine is no failure
 settings.load_profile("attnviz")
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch: the models are small, and the test processes share the cores
@@ -24,6 +31,24 @@ os.environ.pop("ATTNVIZ_DATA", None)  # no data but what a test gives
 def pytest_make_parametrize_id(val, argname):
     """The name of a test says how long a long value is, and does not repeat it: processes send each other all names."""
     return f"{argname} of {len(val)}" if isinstance(val, str | bytes) and len(val) > LONG else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """See helpers/schedule.py. Another --dist is as pytest-xdist has it."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    import schedule
+
+    return schedule.FilesAndGroups(config, log)
+
+
+def pytest_collection_modifyitems(config, items):
+    """What takes long comes first where several processes share the tests."""
+    if hasattr(config, "workerinput"):
+        import schedule
+
+        items.sort(key=lambda item: schedule.rank({mark.args[0] for mark in item.iter_markers("xdist_group")}))
 
 
 def pytest_collection_finish(session):
@@ -74,7 +99,7 @@ def tab(visitor):
         page.bring_to_front()
         try:
             yield page
-        except BaseException:
+        except BaseException:  # pytest's own ends of a test are no Exceptions
             page.close()
             raise
         _empty(page, f"{address}{EMPTY}")
@@ -92,6 +117,20 @@ def _empty(page, address: str) -> None:
     page.mouse.move(0, 0)
     page.emulate_media(media="null", color_scheme="null", reduced_motion="null", forced_colors="null", contrast="null")
     page.set_viewport_size(serving.SCREEN)
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A Ray cluster of one node with one processor; whoever needs it last may end it."""
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_raylet_start_wait_time_s", "300")  # a busy machine is no failure
+        head = {"num_cpus": 1, "include_dashboard": False, "_system_config": DEAD}
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        yield cluster
+        cluster.shutdown()
 
 
 @pytest.fixture(scope="session")

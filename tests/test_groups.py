@@ -3,6 +3,7 @@ does not know the version of pytest it says nothing, and each process starts eve
 pytest 9.2 (github.com/pytest-dev/pytest-xdist/issues/1386)."""
 
 import pytest
+import schedule
 
 
 @pytest.mark.xdist_group("one-process")
@@ -10,3 +11,14 @@ def test_a_group_stays_in_one_process(request):
     if not hasattr(request.config, "workerinput"):
         pytest.skip("all tests run in one process (-n 0)")
     assert request.node.nodeid.endswith("@one-process")
+
+
+def test_the_tests_of_a_file_or_of_a_group_are_one_unit_of_work():
+    unit = schedule.FilesAndGroups._split_scope
+    scheduler = object.__new__(schedule.FilesAndGroups)
+    assert unit(scheduler, "tests/a/test_b.py::test_c[x::y@z]") == "tests/a/test_b.py"
+    assert unit(scheduler, "tests/a/test_b.py::test_c[x@y]@browser") == "browser"
+
+
+def test_what_takes_long_comes_first():
+    assert [schedule.rank(groups) for groups in ({"ray"}, {"hf"}, {"one-process"}, set())] == [1, 2, 7, 7]

@@ -12,8 +12,10 @@ import urllib.error
 import urllib.request
 from http.client import HTTPResponse
 
+import other_pairs
 import pytest
 import serving
+import tiny
 
 DEPLOY = serving.ROOT / "deploy"
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
@@ -54,7 +56,8 @@ class Site:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("nginx")
-    public = {"ATTNVIZ_PUBLIC": "1"}  # as compose.yaml has it
+    models = other_pairs.write(tiny.write_models(folder / "models"))
+    public = {"ATTNVIZ_PUBLIC": "1", "ATTNVIZ_CHECKPOINTS": str(models)}  # the first as compose.yaml has it
     with serving.running(**public) as (first, first_pid), serving.running(**public) as (second, second_pid):
         pids = {address.rsplit(":", 1)[1]: pid for address, pid in ((first, first_pid), (second, second_pid))}
         servers = "".join(f"server 127.0.0.1:{port} max_fails=1 fail_timeout=5s;\n" for port in pids)

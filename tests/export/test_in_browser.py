@@ -117,7 +117,9 @@ def test_a_click_tells_the_cell_under_the_pointer_gaps_included(offline, tmp_pat
 def test_figures_of_the_zip_open_from_the_unpacked_folder(offline, pack, tmp_path):
     zipfile.ZipFile(io.BytesIO(bundle.bundle(*pack))).extractall(tmp_path)
     for name in ("heatmap-a", "heatmap-a-2"):
-        opened(offline, tmp_path / "figures" / f"{name}.html").close()
+        page = opened(offline, tmp_path / "figures" / f"{name}.html")
+        assert page.locator(".ytick text").count() > 0
+        page.close()
 
 
 @pytest.mark.parametrize("fmt", ["svg", "png"])

@@ -56,9 +56,9 @@ def run(kind: str, seed: int, count: int, folder: Path, say: Callable[..., None]
         say(case=f"{case!r:.1200}")
         try:
             KINDS[kind].check(place, case)
-        except hypothesis.errors.HypothesisException:
+        except (hypothesis.errors.HypothesisException, KeyboardInterrupt):
             raise
-        except BaseException as error:  # whatever comes through is a failure of the product
+        except BaseException as error:  # the product failed, by SystemExit or a panic of Rust code too: no Exceptions
             where = traceback.extract_tb(error.__traceback__)[-1]
             say(failed=f"{type(error).__name__}: {str(error)[:400]} ({Path(where.filename).name}:{where.lineno})")
 

@@ -28,18 +28,14 @@ def service(request):
         yield service
         service.close()
         return
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_raylet_start_wait_time_s", "300")  # a busy machine is no failure
-        pytest.importorskip("ray")
-        yield from _on_cluster()
+    yield from _on(request.getfixturevalue("cluster"))
 
 
-def _on_cluster():
+def _on(cluster):
+    """The last who needs the cluster: it ends here."""
     import ray
     from ray import serve
-    from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("ATTNVIZ_RAY", cluster.address)

@@ -120,7 +120,7 @@ def test_a_click_on_a_heatmap_row_goes_to_that_step(dashboard):
 
 
 def test_the_pointer_says_where_a_click_does_something(dashboard):
-    dashboard.open("/?target=One+text+for+all%3A+Luong+general%27s", charts=8)
+    dashboard.open("/?show=Bahdanau&show=Luong+general&target=One+text+for+all%3A+Luong+general%27s", charts=6)
     pointers = {}
     for chart in dashboard.page.locator(".plot").all():
         chart.scroll_into_view_if_needed()
@@ -132,27 +132,26 @@ def test_the_pointer_says_where_a_click_does_something(dashboard):
         pointers[chart.evaluate("chart => chart.meta.name")] = dashboard.page.evaluate(
             "([x, y]) => getComputedStyle(document.elementFromPoint(x, y)).cursor", box
         )
-    assert len(pointers) == 8
+    assert len(pointers) == 6
     assert {name for name, cursor in pointers.items() if cursor == "pointer"} == {
         "heatmap-bahdanau",
         "heatmap-luong-general",
-        "heatmap-transformer",
     }, pointers
 
 
 def test_words_and_hidden_specials_are_said_plainly(dashboard):
-    dashboard.open("/?text=The+skateboarder+is+photographing+windsurfers.")
+    dashboard.open("/?show=Bahdanau&text=The+skateboarder+is+photographing+windsurfers.", charts=3)
     pieces = dashboard.heatmaps()[0]
     assert any(key.startswith("·") for key in pieces["keys"])
     dashboard.press("units", "words")
     dashboard.page.wait_for_function("location.search.includes('units=words')")
-    dashboard.drawn()
+    dashboard.drawn(3)
     words = dashboard.heatmaps()[0]
     assert words["keys"][:3] == ["The", "skateboarder", "is"]
     assert all(abs(sum(row) - 1) < 1e-3 for row in words["weights"])
     dashboard.page.locator(".st-key-special label").first.click()
     dashboard.page.wait_for_function("location.search.includes('special=false')")
-    dashboard.drawn()
+    dashboard.drawn(3)
     assert "<i>&lt;eos&gt;</i>" not in dashboard.heatmaps()[0]["keys"]
     assert re.search(
         r"Special tokens are hidden: \d+ % of the weight on average", dashboard.page.locator(".what").first.inner_text()
@@ -183,17 +182,17 @@ def test_layer_head_and_kind_of_the_transformer(dashboard):
 
 
 def test_one_target_for_all_and_the_difference_of_two_maps(dashboard):
-    dashboard.open()
+    dashboard.open("/?show=Bahdanau&show=Transformer", charts=5)
     dashboard.choose("target", "One text for all: typed")
     dashboard.page.get_by_text("Type the French text").wait_for()
-    assert len(dashboard.heatmaps()) == 3  # the last good picture stays
+    assert len(dashboard.heatmaps()) == 2  # the last good picture stays
     field = dashboard.page.locator(".st-key-force input")
     field.fill("Un chien noir court dans l'herbe.")
     field.press("Enter")
-    dashboard.drawn(8)
-    assert dashboard.translations == ["Un chien noir court dans l'herbe."] * 3
+    dashboard.drawn(6)
+    assert dashboard.translations == ["Un chien noir court dans l'herbe."] * 2
     assert "forced" in dashboard.page.locator(".said").first.inner_text()
-    a, b, _ = dashboard.heatmaps()
+    a, b = dashboard.heatmaps()
     shown = dashboard.page.evaluate("""() => [...document.querySelectorAll('.plot')]
       .filter((chart) => chart.meta.name.startsWith('difference'))
       .map((chart) => [...chart._fullData[0].z].map((row) => [...row]))""")
@@ -201,7 +200,7 @@ def test_one_target_for_all_and_the_difference_of_two_maps(dashboard):
         assert row == pytest.approx([x - y for x, y in zip(left, right)], abs=2e-4)
     dashboard.choose("target", "One text for all: Bahdanau's")
     dashboard.page.wait_for_function("document.querySelector('.said').innerText.includes('herbe verte')")
-    dashboard.drawn(8)
+    dashboard.drawn(6)
     assert len(set(dashboard.translations)) == 1
 
 

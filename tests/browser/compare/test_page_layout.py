@@ -29,7 +29,7 @@ def test_no_row_of_the_page_is_empty(shared):
 
 def test_dark_page_dark_figures(dashboard):
     dashboard.page.emulate_media(color_scheme="dark")
-    dashboard.open()
+    dashboard.open("/?show=Bahdanau", charts=3)
     colours = dashboard.page.evaluate("[...document.querySelectorAll('.plot')].map((c) => c._fullLayout.font.color)")
     assert set(colours) == {"#fafafa"}
     dashboard.page.emulate_media(color_scheme="light")

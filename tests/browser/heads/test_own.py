@@ -2,7 +2,6 @@
 
 from urllib.parse import quote_plus
 
-import families
 import numpy as np
 import pytest
 
@@ -16,10 +15,10 @@ CHARTS = 9  # overview, close-up (2), compared (2) and their lines, pattern, rol
 TEXT = "The black dogs."
 
 
-@pytest.fixture(scope="module")
-def t5(tmp_path_factory):
+@pytest.fixture
+def t5(folder):
     """3 layers of 4 heads in the encoder, 2 in the decoder."""
-    return families.write(tmp_path_factory.mktemp("hf") / "t5", "t5")
+    return folder("t5")
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def shows(dashboard, weights) -> bool:
     return False
 
 
-def test_a_model_of_ones_own_is_named_and_looked_at(dashboard, t5, axe):
+def test_a_model_of_ones_own_is_named_and_looked_at(dashboard, t5, load, axe):
     dashboard.open(f"/heads?text={quote_plus(TEXT)}", charts=CHARTS)
     dashboard.choose("model", "A Hugging Face model")
     dashboard.page.get_by_text("Type the folder of a model on the left").wait_for()
@@ -53,7 +52,7 @@ def test_a_model_of_ones_own_is_named_and_looked_at(dashboard, t5, axe):
     name.press("Enter")
     dashboard.page.wait_for_function("location.search.includes('own=')", timeout=60_000)
     dashboard.drawn(CHARTS)
-    trace = attnviz.load(f"hf:{t5}").trace(TEXT)
+    trace = load("t5").trace(TEXT)
     assert shows(dashboard, trace.map("encoder", 2).weights[0])
     assert axe(dashboard.page) == []
     dashboard.choose("kind", "Self-attention of the decoder")

@@ -126,5 +126,7 @@ def test_a_saved_trace_of_words(folder):
 def test_heads_compared_are_those_of_the_model_that_is_shown(folder):
     """Their names, which the page keeps, do not say of which kind they are."""
     app = own(folder, "gpt2")
+    assert {head.kind for head in heads_scene(sound(app)).heads} == {"decoder"}
     app.selectbox(key="model").set_value("saved trace").run()
     drawn(upload(app, files.pack(arrays())))
+    assert {head.kind for head in heads_scene(app).heads} == {"encoder"}

@@ -6,7 +6,6 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import serving
 import tiny
 from client import Answer, Client
 from processes import models
@@ -14,13 +13,6 @@ from processes import models
 TEXTS = [f"The {colour} {noun} runs." for colour in tiny.COLOURS for noun in tiny.NOUNS]
 WAIT = 300  # s at most, never waited in full
 pytestmark = pytest.mark.xdist_group("people")
-
-
-@pytest.fixture(scope="module")
-def server(root):
-    """Address, and the number of the process, of a server of tiny models."""
-    with serving.running(ATTNVIZ_CHECKPOINTS=str(root)) as running:
-        yield running
 
 
 def run(work):

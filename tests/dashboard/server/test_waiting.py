@@ -3,36 +3,22 @@
 import os
 import re
 import signal
-from pathlib import Path
 
 import pytest
-import serving
 import tiny
 from playwright.sync_api import expect
 from processes import models
 
 WAIT = 120_000  # ms, never waited in full
-HELD = Path(__file__).resolve().parents[2] / "helpers" / "held"
-LINES = "\n".join(english for english, _ in tiny.sentences(400, 3))
+# No sentence of test_people.py, which the same server may have answered.
+OWN = [english for english, _ in tiny.sentences(700, 3) if not english.endswith(" runs.")]
+LINES = "\n".join(OWN[:400])
 GAP = """px => {
   const [above, below] = ["examples", "maps"].map(
     (key) => document.querySelector(`.st-key-${key}`).parentElement.getBoundingClientRect());
   return Math.abs(below.top - above.bottom - px) < 1;
 }"""
 pytestmark = pytest.mark.xdist_group("people")
-
-
-@pytest.fixture(scope="module")
-def gate(tmp_path_factory):
-    """A file: while it is there, decoding with changed attention stands still."""
-    return tmp_path_factory.mktemp("held") / "gate"
-
-
-@pytest.fixture(scope="module")
-def server(root, gate):
-    """Address, and the number of the process, of a server of tiny models."""
-    with serving.running(ATTNVIZ_CHECKPOINTS=str(root), PYTHONPATH=str(HELD), HELD_WHILE=str(gate)) as running:
-        yield running
 
 
 @pytest.fixture
@@ -69,13 +55,13 @@ def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server
     stop()
     write(first, "The black dog sleeps.")
     expect(first.locator(".st-key-notice")).to_contain_text("You are next.", timeout=WAIT)
-    write(second, "The white cat runs.")
+    write(second, "The white cat jumps.")
     place = "Place 2 in the queue: 1 person is ahead of you."
     expect(second.locator(".st-key-notice")).to_contain_text(place, timeout=WAIT)
-    write(second, "The white dog runs.")  # who types again waits for the new sentence alone
+    write(second, "The white dog sleeps.")  # who types again waits for the new sentence alone
     expect(second.locator(".st-key-notice")).to_contain_text(place, timeout=WAIT)
     go()
-    for page, text in ((first, "The black dog sleeps."), (second, "The white dog runs.")):
+    for page, text in ((first, "The black dog sleeps."), (second, "The white dog sleeps.")):
         expect(page.get_by_text("in the queue")).to_have_count(0, timeout=WAIT)
         expect(page.get_by_text("You are next.")).to_have_count(0, timeout=WAIT)
         page.wait_for_function(
@@ -119,12 +105,12 @@ def test_many_sentences_can_be_stopped_and_continued(server, held, page):
 def test_a_change_is_stopped_while_it_is_decoded(server, gate, page, asked, left, hint, done):
     """The panels below it are there then, and the same change can be asked for again."""
     gate.touch()
-    page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+runs.&{asked}", timeout=WAIT)
+    page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+jumps.&{asked}", timeout=WAIT)
     page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click(timeout=WAIT)
     expect(page.get_by_text(hint)).to_be_visible(timeout=WAIT)
     expect(page.get_by_role("heading", name="Download")).to_be_visible(timeout=WAIT)
     expect(page.get_by_role("progressbar")).to_have_count(0)
     page.wait_for_function("(left) => !location.search.includes(left)", arg=left, timeout=WAIT)
     gate.unlink()
-    page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+runs.&{asked}", timeout=WAIT)
+    page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+jumps.&{asked}", timeout=WAIT)
     expect(page.get_by_text(done, exact=True)).to_be_visible(timeout=WAIT)

@@ -55,7 +55,9 @@ def _of_maps() -> dict[Callable, Chart]:
 
 def _of_steps() -> dict[Callable, Chart]:
     frame, one = stats.of_grid(GRID), step(Window(2.0, 2.0, np.linspace(0.2, 1, len(step().keys))))
-    scores = pd.DataFrame({"score": "dot", "trained_with": None, "key": range(len(one.keys)), "weight": 0.2})
+    scores = pd.DataFrame(
+        {"score": "dot", "trained_with": None, "mechanism": None, "key": range(len(one.keys)), "weight": 0.2}
+    )
     summary = stats.summary(TRACE).assign(mechanism="Bahdanau")
     return {
         figures.step_bars: figures.step_bars(GRID, 1, window=(1.25, 1)),
