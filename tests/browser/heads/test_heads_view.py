@@ -55,34 +55,6 @@ def test_a_click_on_a_row_brings_out_its_lines(shared):
     assert shared.page.locator(".st-key-chart-closeup .row-outline").first.is_visible()
 
 
-# Pressed in the browser itself once something is measured: on a busy machine all may be before a press from here
-# arrives. One button, whose words change, not two.
-STOP = """() => {
-    const buttons = [...document.querySelectorAll('[data-testid="stMainBlockContainer"] button')]
-    const named = words => buttons.filter(button => button.innerText.trim() === words)
-    const [stop] = named('Stop')
-    if (!stop || named('Measure each head').length) return false
-    if (!document.body.innerText.includes('heads measured so far')) return false
-    stop.click()
-    return true
-}"""
-
-
-def test_measuring_can_be_stopped_and_goes_on(dashboard):
-    many = "un+chien+et+" * 40  # the model's own text would end after a few, and all heads be measured at once
-    dashboard.open(f"/heads?text={'a+dog+and+' * 20}&output={many}", CHARTS)
-    dashboard.page.get_by_role("button", name="Measure each head").click()
-    dashboard.page.wait_for_function(STOP, timeout=60_000)
-    dashboard.page.get_by_role("button", name="Continue").wait_for()
-    dashboard.drawn(CHARTS + 1)
-    assert "heads measured so far" in dashboard.page.get_by_text("Heads that matter most").inner_text()
-    dashboard.page.get_by_role("button", name="Continue").click()
-    dashboard.page.wait_for_function("!document.body.innerText.includes('heads measured so far')", timeout=60_000)
-    dashboard.page.get_by_role("button", name="Measure each head", disabled=True).wait_for()
-    dashboard.drawn(CHARTS + 1)
-    assert dashboard.page.get_by_text("Heads that matter most", exact=True).is_visible()
-
-
 def test_an_empty_sentence_leaves_the_picture(shared):
     shared.show(OPEN, CHARTS)
     shared.type("")

@@ -114,3 +114,21 @@ def test_a_change_is_stopped_while_it_is_decoded(server, gate, page, asked, left
     gate.unlink()
     page.goto(f"{server[0]}/inside?show=Bahdanau&text=The+black+dog+jumps.&{asked}", timeout=WAIT)
     expect(page.get_by_text(done, exact=True)).to_be_visible(timeout=WAIT)
+
+
+def test_measuring_heads_is_stopped_and_goes_on(gate, server, page):
+    """What was measured stays, in the map and in the table."""
+    gate.touch()
+    page.goto(f"{server[0]}/heads?text=The+black+dog+jumps.", timeout=WAIT)
+    page.get_by_role("button", name="Measure each head").click(timeout=WAIT)
+    some = page.get_by_text("heads measured so far")
+    expect(some).to_be_visible(timeout=WAIT)
+    page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click(timeout=WAIT)
+    go_on = page.get_by_role("button", name="Continue")
+    expect(go_on).to_be_visible(timeout=WAIT)
+    expect(page.locator(".st-key-chart-importance .heatmaplayer")).to_be_visible(timeout=WAIT)
+    gate.unlink()
+    go_on.click()
+    expect(page.get_by_role("button", name="Measure each head")).to_be_disabled(timeout=WAIT)
+    expect(page.get_by_text("Heads that matter most", exact=True)).to_be_visible(timeout=WAIT)
+    expect(some).to_have_count(0)

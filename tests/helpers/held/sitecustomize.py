@@ -1,7 +1,8 @@
-"""Python runs this first in every process that has this folder on its PYTHONPATH: changed attention can be held.
+"""Python runs this first in every process that has this folder on its PYTHONPATH: two kinds of work can be held.
 
-While the file that the environment variable HELD_WHILE names is there, decoding with changed attention stands still,
-as a very slow model would: it goes on asking whether it is to end.
+While the file that the environment variable HELD_WHILE names is there, they are as slow as with a very large model:
+decoding with changed attention stands still and goes on asking whether it is to end; each head that is measured takes a
+second.
 """
 
 import importlib.abc
@@ -10,38 +11,58 @@ import os
 import sys
 import time
 
-_MODULE = "attnviz.intervene.changed"
+
+def _is_held() -> bool:
+    return os.path.exists(os.environ["HELD_WHILE"])
+
+
+def _hold_steps(module) -> None:
+    step = module.Changed.step
+
+    def held(self, *arguments):
+        while _is_held():
+            self.on_step()
+            time.sleep(0.05)
+        return step(self, *arguments)
+
+    module.Changed.step = held
+
+
+def _slow_heads(module) -> None:
+    importance = module.importance
+
+    def slow(*arguments):
+        for head in importance(*arguments):
+            time.sleep(_is_held())
+            yield head
+
+    module.importance = slow
+
+
+HELD = {"attnviz.intervene.changed": _hold_steps, "attnviz.ablation": _slow_heads}
 
 
 class _Held(importlib.abc.Loader):
-    """Loads the module as its own loader does, then lets its steps wait."""
+    """Loads the module as its own loader does, then changes it."""
 
-    def __init__(self, loader):
-        self._loader = loader
+    def __init__(self, loader, change):
+        self._loader, self._change = loader, change
 
     def create_module(self, spec):
         return self._loader.create_module(spec)
 
     def exec_module(self, module):
         self._loader.exec_module(module)
-        step = module.Changed.step
-
-        def held(self, *arguments):
-            while os.path.exists(os.environ["HELD_WHILE"]):
-                self.on_step()
-                time.sleep(0.05)
-            return step(self, *arguments)
-
-        module.Changed.step = held
+        self._change(module)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name != _MODULE:
+        if name not in HELD:
             return None
-        sys.meta_path.remove(self)
+        change = HELD.pop(name)  # the second search finds the module's own loader
         spec = importlib.util.find_spec(name)
-        spec.loader = _Held(spec.loader)
+        spec.loader = _Held(spec.loader, change)
         return spec
 
 
