@@ -73,7 +73,7 @@ def difference(
         raise ValueError(f"values must have the grid's shape {grid.weights.shape}; got {values.shape}")
     values = np.where(grid.visible, values, np.nan)
     first, second = (labels.escape(labels.plain(name)) for name in names)
-    bar = scale_bar([-1, -0.5, 0, 0.5, 1], ["−1", f"◂ {second}", "0", f"{first} ▸", "1"])
+    bar = scale_bar([-1, -0.5, 0, 0.5, 1], ["−1", f"◂ {second} (–)", "0", f"{first} ▸", "1"])
     cells = _cells(values, palette(dark).diverging, (-1, 1), bar)
     texts = hover.of_values(values, grid, lambda value: difference_words(value, first, second))
     summary = f"Weights of {names[0]} minus weights of {names[1]}, {values.shape[0]} rows by {values.shape[1]} columns."

@@ -41,6 +41,25 @@ def test_keys_go_from_row_to_row_after_a_click(dashboard):
     shapes = dashboard.page.evaluate("""() => [...document.querySelectorAll('.plot')]
       .map((plot) => (plot._fullLayout.shapes ?? []).map((shape) => shape.name))""")
     assert shapes[:2] == [["predicted places"] * 2, ["window", "predicted place"]]
+    pointed(dashboard, key=0)
+    label = dashboard.page.locator(".hoverlayer .hovertext")
+    label.wait_for()
+    query = dashboard.page.locator(".step b").first.inner_text()
+    assert label.text_content().startswith(f"‘{query}’ looks at ‘A’: ")
+
+
+def pointed(dashboard, key: int) -> None:
+    """The pointer goes to the top of a column of the bars, above the bar itself."""
+    bars = dashboard.page.locator(".plot").nth(1)
+    bars.scroll_into_view_if_needed()
+    x, y = bars.evaluate(
+        """(chart, key) => {
+          const box = chart.getBoundingClientRect(), { xaxis: x, yaxis: y } = chart._fullLayout;
+          return [box.left + x._offset + x.l2p(key), box.top + y._offset + y.l2p(1) + 2];
+        }""",
+        key,
+    )
+    dashboard.page.mouse.move(x, y, steps=3)
 
 
 def test_all_steps_are_played_until_the_last_or_until_it_is_stopped(dashboard):

@@ -60,6 +60,7 @@ def test_cells_that_are_clearly_negative_carry_a_dash(dog):
     figure = figures.difference(values, dog, ("Bahdanau", "Luong"))
     assert {shape.path for shape in figure.layout.shapes} == {"M1.80,1H2.20"}
     assert "A dash marks what is more in Luong." in figure.description
+    assert figure.data[0].colorbar.ticktext[1] == "◂ Luong (–)"
     assert not figures.difference(np.abs(values), dog).layout.shapes
 
 

@@ -38,6 +38,7 @@ def score_bars(opened, title: str | None = None, *, temperature: float = 1.0, da
         xaxis=xaxis | dict(anchor="y"),
         yaxis=value_axis(dark, domain=_LOWER, range=[0, 1.25], tickvals=[0, 0.5, 1]),
         yaxis2=value_axis(dark, domain=_UPPER, nticks=4),
+        hovermode="x",  # small weights are met too
         annotations=[
             note("score, before the softmax", dark, x=0, y=1, **_CORNER),
             note(after, dark, x=0, y=_LOWER[1], **_CORNER),

@@ -42,6 +42,7 @@ def step_bars(
     margin = (left, right, 18 + above, 72)
     frame = layout(dark, _HEIGHT + above, margin, title and labels.escape(title), row_sentence(grid, step))
     frame |= dict(xaxis=xaxis, yaxis=_weight_axis(dark, 1 if whole or best is None else _end(weights[best])))
+    frame["hovermode"] = "x"  # the pointer reads a column: bars of small weights are too small to be met
     frame["meta"] |= all_labels(grid, xaxis)
     frame["meta"]["axes"] = {"x": f"{grid.sides[1]} (attended to)", "y": "attention weight"}
     if window:
