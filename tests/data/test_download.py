@@ -13,6 +13,7 @@ from attnviz.__main__ import main
 from attnviz.data import download, tasks
 from attnviz.data.tasks import Download
 
+POLL = 0.01  # s: how soon a server that is told to stop looks
 ENGLISH, JAPANESE = "one\ntwo\n", "一\n二\n三\n"
 
 
@@ -48,7 +49,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server():
     with Server() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(POLL,), daemon=True).start()
         yield server
         server.shutdown()
 

@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from attnviz.data.augmentation.made_up_names import made_up
 
@@ -29,7 +29,7 @@ class Names:
     def __init__(self, names: Iterable[Name], copied: bool, seed: int = 1):
         self.by_source = {name.source: name for name in names}
         self.copied = copied
-        spellings = made_up(list(self.by_source), MADE_UP, seed) if copied and self.by_source else []
+        spellings = _made_up(tuple(self.by_source), seed) if copied and self.by_source else ()
         pool = [*self.by_source.values(), *(Name(text, text, text[-1] in "aei") for text in spellings)]
         self.pools = {None: pool}
         for woman in (True, False):
@@ -58,6 +58,12 @@ class Names:
             last = chance.choice(self.pools[None]).source
             new = Name(f"{new.source} {last}", f"{new.target} {last}")
         return new
+
+
+@lru_cache(maxsize=8)
+def _made_up(names: tuple[str, ...], seed: int) -> tuple[str, ...]:
+    """MADE_UP names like these: they take a quarter of a second, and the same ones are often wanted again."""
+    return tuple(made_up(list(names), MADE_UP, seed))
 
 
 def _words(source: str) -> set[str]:

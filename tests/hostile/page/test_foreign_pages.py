@@ -128,7 +128,7 @@ def elsewhere():
                 pass
 
         servers.append(http.server.ThreadingHTTPServer(("localhost", 0), Page))
-        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
+        threading.Thread(target=servers[-1].serve_forever, args=(0.01,), daemon=True).start()
         return f"http://127.0.0.1:{servers[-1].server_port}"
 
     yield serve
