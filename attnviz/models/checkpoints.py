@@ -2,6 +2,7 @@
 checkpoint_files.py."""
 
 import errno
+import functools
 import hashlib
 import json
 from collections.abc import Iterator
@@ -64,12 +65,17 @@ def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
     with _possible(name, root), Unfilled():
         model = build(config)
     weights = {key: value.float() for key, value in load_tensors(Path(root) / name / "model.safetensors").items()}
-    if not all(weight.isfinite().all() for weight in weights.values()):
+    if not all(map(_is_finite, weights.values())):
         raise CheckpointError(
             f"{short(Path(root) / name / 'model.safetensors')} is damaged (some weights are not numbers); restore it"
         )
     _fill(name, model, weights)
     return model.eval().requires_grad_(False), config.to_dict()
+
+
+def _is_finite(weight: Tensor) -> bool:
+    """Are all its entries numbers? Its extremes say so, in a tenth of the time of `weight.isfinite().all()`."""
+    return not weight.numel() or all(extreme.isfinite() for extreme in weight.aminmax())
 
 
 def _check_fits(name: str, config: Config, root: Path) -> None:
@@ -124,9 +130,17 @@ def load_tokenizer(pair: str, root: Path = ROOT) -> SubwordTokenizer:
     if not path.exists():
         raise CheckpointError(f"{short(path)} is missing; restore it or train the pair again")
     try:
-        text = SubwordTokenizer.load(path)
+        status = path.stat()
+        return _tokenizer(path, status.st_mtime_ns, status.st_size)
     except OSError as error:
         raise unreadable(path, error) from None
+
+
+@functools.lru_cache(maxsize=8)
+def _tokenizer(path: Path, changed: int, size: int) -> SubwordTokenizer:
+    """Read once for all models of a pair. changed, size : of the file; another file is read again."""
+    try:
+        text = SubwordTokenizer.load(path)
     except ValueError as error:
         raise CheckpointError(f"{short(path)} is damaged ({brief(error)}); restore it") from None
     if problem := text.problem():
@@ -212,7 +226,8 @@ def verify(name: str, root: Path = ROOT) -> dict:
 def _sha256(path: Path) -> str:
     try:
         regular_files.check(path)
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except regular_files.NotRegularError as error:
         raise unreadable(path, error) from None
 

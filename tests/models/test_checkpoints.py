@@ -1,5 +1,7 @@
 """Weights on disk: whole, small, safe to read, and the same numbers when they come back."""
 
+import shutil
+
 import pytest
 import tiny
 import torch
@@ -29,6 +31,23 @@ def test_fp16_on_disk_is_what_load_gives_in_fp32(root, mechanism):
         assert value.dtype == torch.float16 and loaded[key].dtype == torch.float32
         assert torch.equal(loaded[key], value.float()) and torch.equal(loaded[key].half(), value)
     assert not model.training and not any(parameter.requires_grad for parameter in model.parameters())
+
+
+def test_models_of_a_pair_share_a_tokenizer_until_its_file_changes(root, tmp_path):
+    copy = shutil.copytree(root, tmp_path / "checkpoints")
+    first, second = (attnviz.load(f"en-fr/{name}", copy).tokenizer for name in ("bahdanau", "transformer"))
+    assert first is second
+    path = copy / "en-fr" / "tokenizer.json"
+    path.write_text(path.read_text(encoding="utf-8") + " ", encoding="utf-8")
+    assert attnviz.load(NAME, copy).tokenizer is not first
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf")])
+def test_one_entry_that_is_no_number_is_found(wrong):
+    weight = torch.randn(30, 40)
+    assert checkpoints._is_finite(weight) and checkpoints._is_finite(torch.empty(0, 4))
+    weight[17, 3] = wrong
+    assert not checkpoints._is_finite(weight)
 
 
 @pytest.mark.parametrize("mechanism", tiny.WIDTHS)
