@@ -1,12 +1,14 @@
-"""The first answer to the browser: Streamlit's index page, changed so that it loads Plotly at once, and Japanese
-letters where the system has none.
+"""The first answer to the browser: Streamlit's index page, changed so that it loads Plotly and the scripts of what the
+first page shows at once, and Japanese letters where the system has none.
 
-Streamlit loads its own Plotly only with the first `st.plotly_chart`; here it loads while the server reads the models.
+Streamlit loads its own Plotly only with the first `st.plotly_chart`, and the script of an element only with the first
+such element; here they load while the server reads the models.
 """
 
 import base64
 import hashlib
 import re
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,8 +30,24 @@ ADDRESS = f"{PLOTLY.name}?v={VERSION}"  # a browser that holds another version a
 _EVERY = "font-weight: 100 900; font-style: normal; font-display: swap; "
 JAPANESE = f"<style>{fonts.rule(f'./{fonts.JAPANESE.name}', 'truetype', 'Source Sans', _EVERY)}</style>"
 SCRIPT = f'<script async src="./{ADDRESS}"></script>'
+SHOWN = ("Html", "Selectbox", "ButtonGroup", "TextInput", "Checkbox", "Slider", "rehype-katex", "BidiComponent")
 # Where the server of a page with a name is: else the browser asks below that name first, in vain, and complains of it.
 HERE = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'
+
+
+def _with_imports(names: Iterable[str]) -> list[str]:
+    """The files of Streamlit's scripts with these names, and what they import; those of the index page left out."""
+    folder, index = INDEX.parent / "static" / "js", INDEX.read_text(encoding="utf-8")
+    files, todo = [], [path.name for name in names for path in folder.glob(f"{name}.*.js")]
+    while todo:
+        if (file := todo.pop()) not in files and file not in index:
+            files.append(file)
+            with (folder / file).open(encoding="utf-8") as script:
+                todo += re.findall(r'(?:from|import)"\./([\w.-]+\.js)"', script.read(5000))  # imports come first
+    return files
+
+
+PRELOAD = "".join(f'<link rel="modulepreload" href="./static/js/{file}">' for file in _with_imports(SHOWN))
 
 
 def script_hashes() -> list[str]:
@@ -45,7 +63,7 @@ class _Whole(FileResponse):
 
 async def _index(request: Request) -> Response:
     added = SCRIPT if request.url.path.endswith("/") else HERE + SCRIPT
-    page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{JAPANESE}{added}</head>", 1)
+    page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{JAPANESE}{PRELOAD}{added}</head>", 1)
     return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
 
 
