@@ -3,15 +3,16 @@
 A statistic of a head is the mean over its steps. Axes: H heads, Q queries, K keys. Layers and heads count from 0.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from attnviz.arguments import checked, listed
-from attnviz import patterns, select, stats
+from attnviz import lazy_pandas as pd, patterns, select, stats
 from attnviz.concentration import means
 from attnviz.patterns import PATTERNS, Layout, Pattern
 from attnviz.select import Grid

@@ -4,9 +4,11 @@ A statistic of the mean of heads is not the mean of the heads' statistics. `step
 `of_grid` measures the grid as drawn, which may be the mean of heads. Axes: H heads, Q queries, K keys.
 """
 
-import numpy as np
-import pandas as pd
+from __future__ import annotations
 
+import numpy as np
+
+from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.concentration import STATISTICS, check_threshold, measure
 from attnviz.select import Grid

@@ -14,6 +14,7 @@ from source_files import DASHBOARD, LIBRARY, ROOT, below_root, imports, nodes, s
 LAYERS = {
     "arguments": "numpy",
     "storage": "",
+    "lazy_pandas": "pandas",
     "attention": "torch",
     "mechanisms": "",
     "trace": "numpy safetensors",
@@ -54,8 +55,8 @@ ORDER = list(LAYERS)
 DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files"}
 # Packages and modules that reach no torch, so that they are imported at once.
 LIGHT = (
-    "arguments storage trace gold function_words select concentration stats alignment patterns heads rollout across"
-    " plotlyjs figures reading export"
+    "arguments storage lazy_pandas trace gold function_words select concentration stats alignment patterns heads"
+    " rollout across plotlyjs figures reading export"
 ).split()
 LIGHT_MODULES = ("data.limits", "data.readers", "data.records", "data.tasks", "models.names", "models.checkpoint_files")
 LIGHT_MODULES += ("service.request", "service.embedded", "service.frames")

@@ -1,12 +1,13 @@
 """One sentence's values, and which sentences are unlike the others."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 
 from attnviz.arguments import checked
-from attnviz import stats
+from attnviz import lazy_pandas as pd, stats
 from attnviz.trace import Trace
 
 VALUES = tuple(name for name in stats.STATISTICS if name != "argmax") + ("special_mass",)

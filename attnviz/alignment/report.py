@@ -1,11 +1,12 @@
 """Alignment error rates of a model: of every head, of their means, and of the best head, as a card has them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-import pandas as pd
 
-from attnviz import arguments
+from attnviz import arguments, lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.alignment.links import Counts, argmax, count, diagonal
 from attnviz.alignment.words import HeadOrMean, on_words

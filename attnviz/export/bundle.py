@@ -16,11 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from attnviz import plotlyjs
+from attnviz import lazy_pandas as pd, plotlyjs
 from attnviz.arguments import checked
 from attnviz.export import fonts, heading, index_page
 from attnviz.figures.chart import Chart

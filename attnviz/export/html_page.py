@@ -1,5 +1,7 @@
 """Traces as one HTML page that opens offline: heatmaps, the bars of a step, statistics by step, and their table."""
 
+from __future__ import annotations
+
 import html
 import json
 import re
@@ -7,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from attnviz import figures, plotlyjs, select, stats
+from attnviz import figures, lazy_pandas as pd, plotlyjs, select, stats
 from attnviz.arguments import checked
 from attnviz.export import bundle, fonts, heading
 from attnviz.figures.chart import Chart

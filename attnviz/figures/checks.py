@@ -1,7 +1,8 @@
 """Checks of the arguments of figures."""
 
-import pandas as pd
+from __future__ import annotations
 
+from attnviz import lazy_pandas as pd
 from attnviz.arguments import listed
 
 

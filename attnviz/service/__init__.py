@@ -5,11 +5,18 @@
 
 import os
 
+from attnviz.service import launch
 from attnviz.service.request import Busy, Request, Service, ServiceError
 
 CLUSTER = "ATTNVIZ_RAY"  # the address of a Ray cluster, or `auto`
 
-__all__ = ["CLUSTER", "Busy", "Request", "Service", "ServiceError", "open_service"]
+__all__ = ["CLUSTER", "Busy", "Request", "Service", "ServiceError", "open_service", "prepare"]
+
+
+def prepare() -> None:
+    """Start the model process of `open_service`, before anything else is imported: it takes longest."""
+    if not os.environ.get(CLUSTER):
+        launch.ahead()
 
 
 def open_service() -> Service:

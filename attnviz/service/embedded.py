@@ -6,18 +6,15 @@ answered when it died is asked once more, one request at a time, so that a reque
 
 import atexit
 import contextlib
-import os
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from attnviz.service import frames
+from attnviz.service import frames, launch
 from attnviz.service.request import (
     GATHER,
     LIMIT,
@@ -104,7 +101,7 @@ class Embedded:
         for _ in range(STARTS):
             if self._closed:
                 return False
-            self._process = _popen()
+            self._process = launch.process()
             try:
                 frames.read(self._process.stdout)
             except EOFError:
@@ -183,18 +180,6 @@ class Embedded:
         for pipe in (process.stdin, process.stdout):
             with contextlib.suppress(OSError):  # what was still to be written
                 pipe.close()
-
-
-def _popen() -> subprocess.Popen:
-    """The model process, which finds this package where this process has found it."""
-    here = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
-    return subprocess.Popen(
-        [sys.executable, "-m", "attnviz.service.process"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
-    )
 
 
 def _answer(asked: _Asked, answer: object) -> None:

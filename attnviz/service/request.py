@@ -1,11 +1,14 @@
 """What is asked of the model service, and what every service offers. No torch: the page's process does without."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from attnviz.trace import Trace
+if TYPE_CHECKING:  # numpy with it, for which the start of the model process does not wait
+    from attnviz.trace import Trace
 
 STARTING, RUNNING, RESTARTING = "starting", "running", "restarting"  # states of a service
 MOST = 64  # requests that go through the models together

@@ -31,8 +31,7 @@ _component = st.components.v2.component(
 def plots(cells: Sequence[Cell], key: str) -> None:
     """Show figures side by side, each under its words; a screen reader reads the description of a
     figure."""
-    drawn = [{"words": words, "figure": _json(figure)} for words, figure in cells]
-    _component(key=f"chart-{key}", data={"cells": drawn, "row": None})
+    _show([{"words": words, "figure": _json(figure)} for words, figure in cells], None, key)
 
 
 def stepped(cells: Sequence[dict], row: int, key: str) -> None:
@@ -45,7 +44,12 @@ def stepped(cells: Sequence[dict], row: int, key: str) -> None:
     to begin with.
     """
     drawn = [cell | {"figure": _json(cell["figure"])} | (_arrays(**cell) if cell["figure"] else {}) for cell in cells]
-    _component(key=f"chart-{key}", data={"cells": drawn, "row": row})
+    _show(drawn, row, key)
+
+
+def _show(cells: Sequence[dict], row: int | None, key: str) -> None:
+    # A tuple: in a list Streamlit would look for a table, which imports pandas. The first charts do not wait for that.
+    _component(key=f"chart-{key}", data={"cells": tuple(cells), "row": row})
 
 
 def _arrays(weights: np.ndarray, texts: CellTexts, **others) -> dict:

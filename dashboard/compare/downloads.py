@@ -1,11 +1,12 @@
 """Downloads: every figure as HTML, and one zip of everything with a manifest that reopens the view."""
 
+from __future__ import annotations
+
 import functools
 
-import pandas as pd
 import streamlit as st
 
-from attnviz import stats
+from attnviz import lazy_pandas as pd, stats
 from attnviz.confidence import Judgement
 from attnviz.export import bundle as export
 from attnviz.export import html_page

@@ -1,12 +1,13 @@
 """What the page that compares mechanisms shows, worked out before anything is drawn. No Streamlit here."""
 
+from __future__ import annotations
+
+import functools
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import pandas as pd
-
-from attnviz import alignment, gold, select, stats
+from attnviz import alignment, gold, lazy_pandas as pd, select, stats
 from attnviz.export import heading
 from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid
@@ -36,17 +37,21 @@ class Links:
 class Column(ModelColumn):
     """One mechanism on the page.
 
-    shown : the trace at the level shown, pieces or words. queries : the tokens of the steps. grid, frame : the map and
-        its statistics; None where there is no attention. links : gold links of the map, if there are any. windows : of
-        local attention, (centre, reach) of each row in keys from 0, where the keys are pieces.
+    shown : the trace at the level shown, pieces or words. queries : the tokens of the steps. grid : the map; None where
+        there is no attention. links : gold links of the map, if there are any. windows : of local attention, (centre,
+        reach) of each row in keys from 0, where the keys are pieces.
     """
 
     shown: Trace
     queries: tuple[Token, ...]
     grid: Grid | None
-    frame: pd.DataFrame | None
     links: Links | None = None
     windows: tuple[tuple[float, float], ...] = ()
+
+    @functools.cached_property
+    def frame(self) -> pd.DataFrame | None:
+        """The statistics of the map; None where there is none. Computed when first asked for: a table needs pandas."""
+        return self.grid and stats.of_grid(self.grid)
 
     @property
     def held(self) -> list[Held]:
@@ -148,13 +153,13 @@ def _column(
     shown = select.words(trace) if choices.words else trace
     if not trace.maps:
         steps = tuple(token for token in shown.target if choices.special or not token.special)
-        return Column(trace, shown, steps, None, None)
+        return Column(trace, shown, steps, None)
     several = len(MECHANISMS[mechanism].kinds) > 1
     kind, layer, head = (choices.kind, choices.layer, choices.head) if several else ("cross", -1, None)
     grid = select.select(shown, kind, layer, head, special=choices.special)
     links = _links(trace, grid, linked) if linked and kind == "cross" else None
     places = () if choices.words else windows(trace)[: len(grid.queries)]  # <eos> is last, and may be hidden
-    return Column(trace, shown, grid.queries, grid, stats.of_grid(grid), links, places)
+    return Column(trace, shown, grid.queries, grid, links, places)
 
 
 def _links(trace: Trace, grid: Grid, pair: gold.LinkedPair) -> Links:

@@ -11,8 +11,11 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
+from attnviz import service
+
 COLLECT = 2.0  # s between two collections of garbage, at least
 LATEST = 1.0  # s more for a quiet moment to come: with 5, memory rises by a quarter while 30 people type
+DRAWN = 1.0  # s after which the first charts have been drawn, and what they did without may be imported
 SENT = 0.2  # s after which an answer has left
 
 
@@ -26,6 +29,7 @@ async def lifespan(app) -> AsyncIterator[None]:
 
 def start_models() -> None:
     """Have the process of the models start: it imports torch while this one goes on."""
+    service.prepare()
     from dashboard.session import caches
 
     threading.Thread(target=caches.start_models, name="start", daemon=True).start()
@@ -48,6 +52,9 @@ def warm() -> None:
         with suppress(SceneError):  # no model can be read: the page says so
             scene.compose(CompareChoices(text, first, pair), caches.trace)
         asked.release()
+    time.sleep(DRAWN)
+    with _importing():
+        import pandas  # noqa: F401
 
 
 def collect() -> None:

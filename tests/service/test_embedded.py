@@ -6,13 +6,14 @@ import subprocess
 import sys
 import time
 from concurrent.futures import CancelledError
+from contextlib import closing
 
 import pytest
 import serving
 import tiny
 
 from attnviz import loading
-from attnviz.service import Busy, ServiceError, embedded
+from attnviz.service import CLUSTER, Busy, ServiceError, embedded, launch, open_service, prepare
 from attnviz.service.request import RESTARTING, RUNNING
 
 MECHANISMS = ("bahdanau", "transformer")
@@ -134,7 +135,7 @@ def test_a_request_that_kills_the_process_each_time_takes_no_other_along(service
 def test_a_process_that_does_not_start_is_said_and_tried_again(service, ask, monkeypatch):
     answer(service, ask(TEXTS[0]))
     with monkeypatch.context() as broken:
-        broken.setattr(embedded.sys, "executable", "/bin/false")
+        broken.setattr(sys, "executable", "/bin/false")
         os.kill(service.pid, signal.SIGKILL)
         with pytest.raises(ServiceError) as error:
             answer(service, ask(TEXTS[0]))
@@ -151,6 +152,26 @@ def test_the_process_ends_with_the_server_that_has_started_it():
         "while not one.pid: time.sleep(.01)\n"
         "print(one.pid, flush=True); os.kill(os.getpid(), 9)"
     )
+    done = subprocess.run([sys.executable, "-c", code], cwd=serving.ROOT, stdout=subprocess.PIPE, text=True)
+    assert ended(int(done.stdout))
+
+
+def test_a_process_that_is_started_ahead_is_the_first_that_a_service_takes(monkeypatch):
+    monkeypatch.setenv(CLUSTER, "auto")
+    prepare()
+    assert launch._ready_made == []  # the models are on a cluster
+    monkeypatch.delenv(CLUSTER)
+    prepare()
+    [ahead] = launch._ready_made
+    with closing(open_service()) as taken:
+        while taken.state != RUNNING:
+            time.sleep(0.01)
+        assert taken.pid == ahead.pid and launch._ready_made == []
+    assert ended(ahead.pid)
+
+
+def test_a_process_that_is_started_ahead_ends_with_the_server_that_has_started_it():
+    code = "from attnviz.service import launch; launch.ahead(); print(launch._ready_made[0].pid)"
     done = subprocess.run([sys.executable, "-c", code], cwd=serving.ROOT, stdout=subprocess.PIPE, text=True)
     assert ended(int(done.stdout))
 

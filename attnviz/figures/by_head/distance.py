@@ -4,8 +4,8 @@ a dark page lighter)."""
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
+from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart

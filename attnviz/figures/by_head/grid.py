@@ -9,8 +9,8 @@ import math
 from collections.abc import Collection, Iterator
 
 import numpy as np
-import pandas as pd
 
+from attnviz import lazy_pandas as pd
 from attnviz.arguments import listed
 from attnviz.figures import labels
 from attnviz.figures.theme import CLEAR, colorscale, layout, note, palette, scale_bar

@@ -9,8 +9,8 @@ import math
 from collections.abc import Collection
 
 import numpy as np
-import pandas as pd
 
+from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.figures import marks
 from attnviz.figures.by_head import grid, mosaic

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-import pandas as pd
-
+from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.figures.by_head import grid
 from attnviz.figures.chart import Chart

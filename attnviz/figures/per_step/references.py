@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import pandas as pd
-
+from attnviz import lazy_pandas as pd
 from attnviz.figures import labels
 from attnviz.figures.theme import Line
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-import pandas as pd
-
+from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
+from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart

@@ -24,9 +24,21 @@ def client():
 
 def test_the_index_is_streamlits_with_plotly_at_the_end_of_its_head(client):
     page = client.get("/").text
-    before, after = page.split(index_page.JAPANESE + index_page.SCRIPT)
+    before, after = page.split(index_page.JAPANESE + index_page.PRELOAD + index_page.SCRIPT)
     assert before + after == index_page.INDEX.read_text(encoding="utf-8")
     assert after.startswith("</head>")
+
+
+def test_the_scripts_that_are_loaded_ahead_are_streamlits():
+    """Of each element one file, and what it imports, which the index page does not ask for itself."""
+    files = re.findall(r'<link rel="modulepreload" href="\./static/js/([^"]+)">', index_page.PRELOAD)
+    for name in index_page.SHOWN:
+        assert [file.split(".")[0] for file in files].count(name) == 1
+    assert "serialization" in {file.split(".")[0] for file in files}  # BidiComponent imports it
+    assert len(files) == len(set(files))
+    for file in files:
+        assert (index_page.INDEX.parent / "static" / "js" / file).is_file()
+        assert file not in index_page.INDEX.read_text(encoding="utf-8")
 
 
 def test_the_browser_gets_the_plotly_that_figures_are_made_for(client):
@@ -38,10 +50,25 @@ def test_the_browser_gets_the_plotly_that_figures_are_made_for(client):
     assert f"plotly.js (cartesian - minified) v{get_plotlyjs_version()}\n" in answer.text[:200]
 
 
-def test_the_server_answers_before_pandas_is_imported():
-    """Else the browser waits for .3 s."""
-    code = "import sys, dashboard.server.index_page, dashboard.shell.link_notes; print('pandas' in sys.modules)"
+def test_the_first_charts_are_drawn_before_pandas_is_imported():
+    """Else the browser waits for .2 s."""
+    code = (
+        "import sys, dashboard.server.index_page\n"
+        "from dashboard.session import caches\n"
+        "from dashboard.compare import pictures, scene, view\n"
+        "from dashboard.compare.choices import CompareChoices\n"
+        "choices = CompareChoices('The black dog.', ('bahdanau', 'transformer'), 'en-fr')\n"
+        "for column in scene.compose(choices, caches.trace).columns:\n"
+        "    view._heatmap(column, None, False, False)\n"
+        "print('pandas' in sys.modules)"
+    )
     assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "False\n"
+
+
+def test_the_model_process_starts_before_numpy_is_imported():
+    """It takes longest to start."""
+    code = "import sys, dashboard.server.warm_up; print({'numpy', 'pandas', 'torch'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "set()\n"
 
 
 @pytest.mark.parametrize("family, address", [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
