@@ -7,6 +7,12 @@ async function plotly() {
   while (!window.Plotly) await new Promise((next) => setTimeout(next, 10)); // index_page.py has the page load it
 }
 
+// New charts are drawn one after the other, and the browser shows each before it begins the next.
+let before = Promise.resolve();
+function turn() {
+  return (before = before.then(() => new Promise((next) => setTimeout(next))));
+}
+
 function cellAt(row, index) {
   while (row.children.length <= index) {
     const cell = document.createElement("div"), words = document.createElement("div"), plot = document.createElement("div");
@@ -80,6 +86,7 @@ async function draw(plot, text) {
   plot.classList.toggle("picks", Boolean(meta.rows || meta.heads)); // a click goes there: see bridge.js
   if (meta.rows) plot.tabIndex = -1; // a click gives it the focus, for the arrow keys: see rows.js
   await plotly();
+  if (!plot._fullLayout) await turn();
   if (plot.figure !== text) return; // a newer one came meanwhile
   await (meta.tokens ? lines(plot, data, layout) : chart(plot, data, layout));
   plot.dispatchEvent(new Event("drawn", { bubbles: true }));
