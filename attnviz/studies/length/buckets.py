@@ -68,7 +68,7 @@ def texts(pairs: Pairs, text: SubwordTokenizer) -> list[BucketTexts]:
     for bucket in BUCKETS:
         groups = (joined if bucket.join else single)(pairs, bucket.low, bucket.high)
         made = [tuple(" ".join(side) for side in zip(*group)) for group in groups]
-        readable = [i for i, (source, _) in enumerate(made) if len(text.ids(source)) <= LONGEST]
-        captions = sum(len(groups[i]) for i in readable)
-        result.append(BucketTexts(bucket, [made[i] for i in readable], captions, len(made) - len(readable)))
+        short = [i for i, (source, _) in enumerate(made) if len(text.ids(source)) <= LONGEST]
+        captions = sum(len(groups[i]) for i in short)
+        result.append(BucketTexts(bucket, [made[i] for i in short], captions, len(made) - len(short)))
     return result

@@ -111,9 +111,9 @@ class DistillationTrainer(ClassifierTrainer):
 def _readable_by_all(texts: list[str], tokenizers: Sequence[SubwordTokenizer]) -> list[str]:
     """The texts that every tokenizer makes into at least one and not too many pieces; a message says how many are left
     out."""
-    readable = [all(row) for row in zip(*(fits(texts, tokenizer) for tokenizer in tokenizers))]
-    kept = [text for text, fit in zip(texts, readable) if fit]
-    left_out = [text for text, fit in zip(texts, readable) if not fit]
+    fitting = [all(row) for row in zip(*(fits(texts, tokenizer) for tokenizer in tokenizers))]
+    kept = [text for text, fit in zip(texts, fitting) if fit]
+    left_out = [text for text, fit in zip(texts, fitting) if not fit]
     if not kept:
         raise ValueError("no training sentence is short enough for all teachers; give shorter sentences")
     if left_out:
