@@ -9,12 +9,14 @@ import serving
 
 from attnviz import gold, studies
 from attnviz.__main__ import main
+from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoints
 from attnviz.studies import StudyConfig, curves, pictures, report
 from attnviz.studies.length import buckets
 from attnviz.studies.length.buckets import Bucket
 
 KEPT = "# Trained models\n\nOurs.\n\n<!-- study:length -->\noutdated\n<!-- /study:length -->\n\nLast words.\n"
+THREE = ("bahdanau", "fixed-context", "transformer")
 LINKED = gold.shipped("en-fr")[:9]
 
 
@@ -23,7 +25,7 @@ def few(root, tmp_path, monkeypatch):
     """A folder with three of the mechanisms, and a README.md with other text around a section."""
     monkeypatch.setattr(gold, "shipped", lambda pair: LINKED)
     folder = tmp_path / "few"
-    for mechanism in ("bahdanau", "fixed-context", "transformer"):
+    for mechanism in THREE:
         shutil.copytree(root / "en-fr" / mechanism, folder / "en-fr" / mechanism)
     shutil.copy(root / "en-fr" / "tokenizer.json", folder / "en-fr")
     (folder / "README.md").write_text(KEPT, encoding="utf-8")
@@ -60,8 +62,9 @@ def test_length_twice(few, data, capsys, monkeypatch):
         for name in ("bahdanau", "transformer")
     }
     assert sizes == {"bahdanau": 14, "transformer": 14}
-    assert results["missing"] == ["luong-dot", "luong-general", "luong-concat", "luong-local", "scaled-dot"]
-    assert "Luong · dot, Luong · general, Luong · concat, Luong · local and Scaled dot · recurrent" in text
+    missing = [name for name in MECHANISMS if name not in THREE]
+    *first, last = [MECHANISMS[name].title for name in missing]
+    assert results["missing"] == missing and f"{', '.join(first)} and {last}" in text
     for row in results["rows"]:  # nothing in the tables that is not in the results
         assert "bleu_lc" not in row or f"{row['bleu_lc']:.1f} / {row['bleu_tok_lc']:.1f}" in text
     assert {entry["weights_sha256"] for entry in results["models"]} == {
