@@ -164,6 +164,18 @@ def test_what_needs_no_model_reaches_no_torch():
     assert {name: ways for name in sorted(light) if (ways := reached(name) & heavy)} == {}
 
 
+def test_the_name_of_a_model_is_split_in_one_place():
+    """models/names.py. The card splits the names of data files, which begin with a folder."""
+    splits = {"split", "rsplit", "partition", "rpartition"}
+    splitting = set()
+    for path in LIBRARY + DASHBOARD:
+        for node in nodes(path):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in splits:
+                if [getattr(argument, "value", None) for argument in node.args[:1]] == ["/"]:
+                    splitting.add(below_root(path))
+    assert splitting == {"attnviz/models/names.py", "dashboard/markup/card.py"}
+
+
 def test_importing_the_package_is_light():
     tree = ast.parse((ROOT / "attnviz/__init__.py").read_text(encoding="utf-8"))
     at_top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -32,7 +32,7 @@ def test_no_assert_and_no_bare_except_in_the_code():
 
 
 def test_values_have_names_that_say_what_they_are():
-    for path in LIBRARY + DASHBOARD:
+    for path in LIBRARY + DASHBOARD + TESTS:
         for node in nodes(path):
             names = {getattr(node, "id", None), getattr(node, "arg", None), getattr(node, "attr", None)}
             assert not names & {"found", "known", "one"}, f"{below_root(path)} line {node.lineno}: say what it is"

@@ -14,7 +14,8 @@ DENSEST, SMALL = (
     64 * 2**20,
 )  # a gzip file may unpack to so many times its size, and to as many bytes whatever its size
 LARGEST = 4 * 2**30  # bytes of a file
-Pairs = list[tuple[str, str]]  # source and target; of a classification task the sentence and its label
+SentencePair = tuple[str, str]  # source and target; of a classification task the sentence and its label
+Pairs = list[SentencePair]
 
 
 def read_lines(path: Path) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from attnviz.data import corpora
 from attnviz.mechanisms import MECHANISMS
+from attnviz.models.names import ModelName
 from attnviz.studies.measured_models import TEST, MeasuredModel, StudyConfig, load, record
 from attnviz.studies.pictures import Panel, Series
 from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table, titles, values
@@ -51,7 +52,7 @@ def _runs(config: StudyConfig, corpus: corpora.Corpus) -> Iterator[tuple[float, 
                 run = training_config(config.pair, mechanism, {"attention_dropout": rate}, epochs=epochs, seed=seed)
                 root = config.out / f"dropout-{rate:g}" / f"seed-{seed}"
                 train(run, corpus, root, config.pair, command="by a study of this project")
-                yield rate, load(f"{config.pair}/{mechanism}", root, seed)
+                yield rate, load(str(ModelName(config.pair, mechanism)), root, seed)
 
 
 def _numbers(model: MeasuredModel, corpus: corpora.Corpus) -> dict:

@@ -15,6 +15,7 @@ from attnviz.alignment import Counts
 from attnviz.data import corpora
 from attnviz.data.readers import Pairs
 from attnviz.models import checkpoint_files, checkpoints, provenance
+from attnviz.models.names import ModelName
 from attnviz.models.translator import Translator
 from attnviz.training.config import TrainingConfig
 from attnviz.training.devices import device_name
@@ -47,7 +48,7 @@ class StudyConfig:
     def missing(self, mechanisms: Iterable[str]) -> list[str]:
         """The mechanisms without a checkpoint."""
         names = checkpoints.names(self.root)
-        return [mechanism for mechanism in mechanisms if f"{self.pair}/{mechanism}" not in names]
+        return [mechanism for mechanism in mechanisms if str(ModelName(self.pair, mechanism)) not in names]
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def models(config: StudyConfig, mechanisms: Iterable[str]) -> Iterator[MeasuredM
     The other seeds are trained in out/seed-N, or resumed there, with the settings on the card of the checkpoint.
     """
     missing = config.missing(mechanisms)
-    for name in (f"{config.pair}/{mechanism}" for mechanism in mechanisms if mechanism not in missing):
+    for name in (str(ModelName(config.pair, mechanism)) for mechanism in mechanisms if mechanism not in missing):
         shipped = load(name, config.root)
         yield shipped
         other_seeds = [seed for seed in range(1, config.seeds + 1) if seed != shipped.seed]

@@ -21,7 +21,7 @@ KINDS = {
 
 def model(pair: str, mechanism: str) -> str:
     """The name of a checkpoint."""
-    return f"{pair}/{mechanism}"
+    return str(ModelName(pair, mechanism))
 
 
 def title(mechanism: str) -> str:

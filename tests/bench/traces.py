@@ -38,6 +38,7 @@ from attnviz.data import readers  # noqa: E402
 from attnviz.data.tokenizer import BOS  # noqa: E402
 from attnviz.evaluation.translation import translations  # noqa: E402
 from attnviz.models import checkpoints  # noqa: E402
+from attnviz.models.names import ModelName  # noqa: E402
 from attnviz.models.translator import Translator  # noqa: E402
 
 MODEL = "en-fr/transformer"
@@ -77,7 +78,7 @@ def by_inseq(python: str, model: Translator, texts, targets) -> dict:
     options = json.loads((checkpoints.ROOT / MODEL / "config.json").read_text())["options"]
     with tempfile.TemporaryDirectory() as folder:
         given = options | {
-            "tokenizer": str(checkpoints.ROOT / MODEL.split("/")[0] / "tokenizer.json"),
+            "tokenizer": str(checkpoints.ROOT / ModelName.parse(MODEL).pair / "tokenizer.json"),
             "folder": folder,
             "vocabulary": len(model.tokenizer),
             "texts": texts,

@@ -9,6 +9,7 @@ import torch
 import attnviz
 from attnviz import inside
 from attnviz.mechanisms import MECHANISMS, Config
+from attnviz.models.names import ModelName
 from attnviz.models.translator import Translator
 from attnviz.networks import decode
 from attnviz.networks.registry import build
@@ -85,7 +86,7 @@ def test_each_head_of_a_transformer(models, layer, head):
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_models(name):
-    text = TEXTS.get(name.split("/")[0], "The black dog is running across the grass.")
+    text = TEXTS.get(ModelName.parse(name).pair, "The black dog is running across the grass.")
     check(attnviz.load(name), text)
 
 

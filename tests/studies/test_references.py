@@ -11,8 +11,9 @@ from attnviz import loading, select, stats
 from attnviz.__main__ import main
 from attnviz.across import reference, sentence
 from attnviz.across.reference import MODELS, SHOWN, COMPARED
-from attnviz.mechanisms import MECHANISMS
+from attnviz.mechanisms import find
 from attnviz.models import checkpoints
+from attnviz.models.names import ModelName
 from attnviz.studies import references
 
 TEXTS = [english for english, _ in tiny.sentences(12, 5)]
@@ -86,6 +87,6 @@ def test_shipped_references_are_of_the_shipped_weights(path):
 
 
 def test_every_shipped_model_that_translates_and_attends_has_one():
-    kinds = {name: MECHANISMS[name].kinds for name in MECHANISMS}
-    names = [name for name in checkpoints.names() if kinds.get(name.split("/")[1])]
-    assert [name for name in names if not (checkpoints.ROOT / name / reference.FILE).exists()] == []
+    names = [ModelName.parse(name) for name in checkpoints.names()]
+    names = [name for name in names if name.task.translates and find(name.mechanism).kinds]
+    assert [name for name in names if not (checkpoints.ROOT / str(name) / reference.FILE).exists()] == []

@@ -8,8 +8,8 @@ So each of these is made up when it is needed.
 import random
 
 from attnviz.data.augmentation.made_up_names import NameMaker
+from attnviz.data.readers import SentencePair
 
-Pair = tuple[str, str]
 _LETTERS = "aaaabcdeeeefghiiijklmnooopqrstuuvwxyzáäåçéèíłñóöøšüž"
 _MOST = 3  # copied words in an aside; twice as many where they are the whole text
 
@@ -20,7 +20,7 @@ class Asides:
     def __init__(self, names: list[str]):
         self._maker = NameMaker(names) if names else None
 
-    def beside(self, pair: Pair, chance: random.Random) -> Pair:
+    def beside(self, pair: SentencePair, chance: random.Random) -> SentencePair:
         """The pair with copied words in brackets, after a dash, before it, or, of one in four, these words alone."""
         form = chance.choice(("brackets", "dash", "before", "alone"))
         words = [self._word(chance) for _ in range(chance.randint(1, _MOST * (1 + (form == "alone"))))]

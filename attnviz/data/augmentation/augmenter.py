@@ -11,8 +11,9 @@ from dataclasses import dataclass, fields
 from attnviz.data.augmentation import find_names
 from attnviz.data.augmentation.asides import Asides
 from attnviz.data.augmentation.english_forms import other_form
-from attnviz.data.augmentation.names import Names, Pair
+from attnviz.data.augmentation.names import Names
 from attnviz.data.augmentation.numbers import other_numbers
+from attnviz.data.readers import SentencePair
 
 _STOPS = ".。"
 
@@ -43,7 +44,7 @@ def check(pair: str) -> None:
         raise ValueError(f"augment must be 0 for {pair}: it changes English sentences and their translations only")
 
 
-def for_pair(pairs: list[Pair], pair: str, factor: float, seed: int = 1) -> "Augmenter":
+def for_pair(pairs: list[SentencePair], pair: str, factor: float, seed: int = 1) -> "Augmenter":
     """The augmenter of a language pair such as en-fr, with the names of its sentence pairs. factor : on all shares.
 
     Raises what `check` raises.
@@ -66,12 +67,12 @@ class Augmenter:
         self.names, self.language, self.seed, self.shares = names, language, seed, shares
         self._asides = Asides(list(names.by_source))
 
-    def __call__(self, pairs: list[Pair], epoch: int) -> list[Pair]:
+    def __call__(self, pairs: list[SentencePair], epoch: int) -> list[SentencePair]:
         """The pairs as pass number `epoch` reads them, in the same order."""
         chance = random.Random(f"augment/{self.seed}/{epoch}")
         return [self._changed(pair, chance) for pair in pairs]
 
-    def _changed(self, pair: Pair, chance: random.Random) -> Pair:
+    def _changed(self, pair: SentencePair, chance: random.Random) -> SentencePair:
         shares = self.shares
         if chance.random() < shares.names:
             pair = self.names.exchanged(pair, self.language, chance)

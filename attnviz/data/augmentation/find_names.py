@@ -3,7 +3,8 @@
 import re
 from collections import Counter, defaultdict
 
-from attnviz.data.augmentation.names import WORD, Name, Names, Pair
+from attnviz.data.augmentation.names import WORD, Name, Names
+from attnviz.data.readers import SentencePair
 
 _KATAKANA = re.compile("[ァ-ヺー]{2,}")
 _SHE, _HE = {"she", "her", "herself"}, {"he", "his", "him", "himself"}
@@ -11,7 +12,7 @@ LOWER_CASE = 0.02  # a name is written in lower case at most so often for each t
 TOGETHER = 3  # pairs, at least, in which a name and its katakana stand together
 
 
-def copied(pairs: list[Pair], seed: int = 1) -> Names:
+def copied(pairs: list[SentencePair], seed: int = 1) -> Names:
     """The names that are spelt alike on both sides, with a capital, and hardly ever in lower case in English."""
     capital, lower, shared, genders = Counter(), Counter(), Counter(), defaultdict(Counter)
     for source, target in pairs:
@@ -27,7 +28,7 @@ def copied(pairs: list[Pair], seed: int = 1) -> Names:
     return Names((Name(word, word, _is_woman(genders[word])) for word in names), copied=True, seed=seed)
 
 
-def transliterated(pairs: list[Pair], seed: int = 1) -> Names:
+def transliterated(pairs: list[SentencePair], seed: int = 1) -> Names:
     """English names with their katakana: they nearly always stand together, and hardly ever in lower case."""
     capital, lower, kana, together = Counter(), Counter(), Counter(), Counter()
     for source, target in pairs:

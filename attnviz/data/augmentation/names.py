@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from attnviz.data.augmentation.made_up_names import made_up
+from attnviz.data.readers import SentencePair
 
-Pair = tuple[str, str]
 WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
 MADE_UP = 6000  # names
 _FRENCH_VOWELS = "aeiouyàâäéèêëîïôöûüœæ"
@@ -35,7 +35,7 @@ class Names:
         for woman in (True, False):
             self.pools[woman] = [name for name in pool if name.woman in (woman, None)] or pool
 
-    def exchanged(self, pair: Pair, language: str, chance: random.Random) -> Pair:
+    def exchanged(self, pair: SentencePair, language: str, chance: random.Random) -> SentencePair:
         """The pair with other names. A name that stands in another number of places on the two sides is kept."""
         source, target = pair
         for word in sorted(_words(source)):
@@ -47,7 +47,7 @@ class Names:
             target = _put(target, name.target, new.target, language, self.copied)
         return source, target
 
-    def _in_as_many_places(self, pair: Pair, source: str, target: str) -> bool:
+    def _in_as_many_places(self, pair: SentencePair, source: str, target: str) -> bool:
         """Does the pair hold the name, as often on one side as on the other?"""
         places = [len(_place(source, True).findall(pair[0])), len(_place(target, self.copied).findall(pair[1]))]
         return places[0] == places[1] > 0

@@ -4,7 +4,9 @@ study of many (Vashishth et al. 2019)."""
 import html
 from dataclasses import dataclass
 
+from attnviz.data.tasks.sst2 import SST2
 from attnviz.models import checkpoint_files
+from attnviz.models.names import ModelName
 from dashboard.inside.faithfulness import RunningTests
 from dashboard.inside.studied.placed import Tested, study
 from dashboard.inside.scene import Column
@@ -12,7 +14,7 @@ from dashboard.markup import tables
 from dashboard.markup.papers import says
 from dashboard.session import catalogue
 
-CLASSIFIER = "sst2/self-attention"
+CLASSIFIER = str(ModelName(SST2.name, "self-attention"))
 MEASURES = {  # measure -> its words, and the form of its values
     "preserved uniform all": ("tokens, or the label, that stay under uniform attention (share)", ".2f"),
     "preserved last-only all": ("… with attention on the last state only (share)", ".2f"),

@@ -8,6 +8,7 @@ from attnviz.export.bundle import figure_name
 from attnviz.figures import theme
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.model import TextError
+from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, title
 from dashboard.compare.choices import CompareChoices
@@ -19,7 +20,7 @@ BOTH = ("bahdanau", "luong-general")
 
 def tracer(model, text, target, beam):
     """Synthetic traces; Luong translates in another word order."""
-    mechanism = model.partition("/")[2]
+    mechanism = ModelName.parse(model).mechanism
     if mechanism == "transformer":
         raise TextError("the text is too long: 300 pieces")
     own = "Le chien noir" if mechanism == "bahdanau" else "Le noir chien"

@@ -26,8 +26,8 @@ def test_both_sides_get_the_same_words_and_keep_their_own(names):
 
 
 def test_brackets_stand_before_the_final_mark():
-    found = {beside(("Who?", "Qui ?"), seed)[1][-2:] for seed in range(50)}
-    assert ")?" in found
+    ends = {beside(("Who?", "Qui ?"), seed)[1][-2:] for seed in range(50)}
+    assert ")?" in ends
     assert all(side.endswith(".") for side in beside(("No.", "Non."), 0) if "(" in side)
 
 

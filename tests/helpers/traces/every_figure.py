@@ -26,8 +26,8 @@ _QUERIES, _COUNT = list(GRID.queries), len(GRID.queries)
 def functions() -> set[Callable]:
     """Every public function below `attnviz.figures` that makes a Chart of values."""
     made = set()
-    for found in pkgutil.walk_packages(figures.__path__, f"{figures.__name__}."):
-        module = importlib.import_module(found.name)
+    for module_info in pkgutil.walk_packages(figures.__path__, f"{figures.__name__}."):
+        module = importlib.import_module(module_info.name)
         for name, function in inspect.getmembers(module, inspect.isfunction):
             own = inspect.unwrap(function).__module__ == module.__name__ and not name.startswith("_")
             if own and inspect.unwrap(function).__annotations__.get("return") in (Chart, "Chart"):
@@ -54,19 +54,19 @@ def _of_maps() -> dict[Callable, Chart]:
 
 
 def _of_steps() -> dict[Callable, Chart]:
-    frame, one = stats.of_grid(GRID), step(Window(2.0, 2.0, np.linspace(0.2, 1, len(step().keys))))
+    frame, opened_step = stats.of_grid(GRID), step(Window(2.0, 2.0, np.linspace(0.2, 1, len(step().keys))))
     scores = pd.DataFrame(
-        {"score": "dot", "trained_with": None, "mechanism": None, "key": range(len(one.keys)), "weight": 0.2}
+        {"score": "dot", "trained_with": None, "mechanism": None, "key": range(len(opened_step.keys)), "weight": 0.2}
     )
     summary = stats.summary(TRACE).assign(mechanism="Bahdanau")
     return {
         figures.step_bars: figures.step_bars(GRID, 1, window=(1.25, 1)),
         figures.by_step: figures.by_step({"Bahdanau": frame, "Luong dot": frame}, _COUNT, 1),
         figures.comparison: figures.comparison(summary),
-        opened.score_bars: opened.score_bars(one),
-        opened.score_parts: opened.score_parts(one, 2, 3),
-        opened.score_functions: opened.score_functions(one, scores),
-        opened.weighted_values: opened.weighted_values(one),
+        opened.score_bars: opened.score_bars(opened_step),
+        opened.score_parts: opened.score_parts(opened_step, 2, 3),
+        opened.score_functions: opened.score_functions(opened_step, scores),
+        opened.weighted_values: opened.weighted_values(opened_step),
         opened.effect_bars: opened.effect_bars(_QUERIES, VALUES[:, 0], np.abs(VALUES[:, 1])),
         opened.product_spread: opened.product_spread(inside.spread((4, 16, 64), samples=100)),
     }
