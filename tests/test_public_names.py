@@ -6,6 +6,7 @@ import pytest
 
 import attnviz
 from attnviz.cli.commands import COMMANDS
+from attnviz.models.checkpoint_files import ROOT
 
 MODULES = (
     "figures",
@@ -47,3 +48,11 @@ def test_the_models_that_ship():
     assert {"en-fr/bahdanau", "en-fr/transformer", "reverse/luong-general", "sst2/self-attention"} <= set(
         attnviz.available()
     )
+
+
+@pytest.mark.parametrize("name", attnviz.available())
+def test_the_files_of_a_checkpoint(name):
+    """As others read them, without this code: weights, configuration and card of a model, the tokenizer of its pair."""
+    folder = ROOT / name
+    assert {path.name for path in folder.iterdir()} >= {"model.safetensors", "config.json", "card.json"}
+    assert (folder.parent / "tokenizer.json").is_file()
