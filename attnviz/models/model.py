@@ -55,7 +55,7 @@ class Model(Protocol):
         """
 
     @property
-    def unscored(self) -> str:
+    def why_no_log_prob(self) -> str:
         """Why `log_prob` cannot be measured, in a sentence; "" when it can."""
 
 

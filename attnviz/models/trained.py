@@ -33,7 +33,7 @@ class Trained:
     card: dict
 
     limit = LONGEST
-    unscored = ""
+    why_no_log_prob = ""
 
     @classmethod
     def load(cls, name: str, root: Path | None = None, tokenizer: SubwordTokenizer | None = None) -> Self:

@@ -31,7 +31,8 @@ class Source(Protocol):
     mechanism : of the tables of mechanisms; "" for a model that is in none. kinds : those of which heads are shown, in
         ORDER.
     writes : can it be forced to produce a text?
-    fixed : why no head can be switched off. silent : why head importance cannot be measured. Sentences, or "".
+    why_no_ablation : why no head can be switched off. why_no_importance : why head importance cannot be
+        measured. Sentences, or "".
     """
 
     name: str
@@ -41,8 +42,8 @@ class Source(Protocol):
     languages: Task
     kinds: tuple[str, ...]
     writes: bool
-    fixed: str
-    silent: str
+    why_no_ablation: str
+    why_no_importance: str
 
     def trace(self, text: str, target: str | None = None) -> Trace:
         """Its output, or `target`, which it is forced to produce. Raises ValueError for a text that cannot be shown."""
@@ -114,7 +115,7 @@ class HeadsScene:
         ]
 
     @property
-    def every(self) -> list[Head]:
+    def all_heads(self) -> list[Head]:
         """The heads of all kinds, which are those that can be switched off."""
         kinds = self.choices.source.kinds
         maps = sorted((m for m in self.trace.maps if m.kind in kinds), key=lambda m: (kinds.index(m.kind), m.layer))
@@ -130,7 +131,7 @@ class HeadsScene:
         """Those that are there: a trace from elsewhere may have some only."""
         return sorted(set(self.table["layer"].tolist()))
 
-    def beside(self, layer: int) -> int:
+    def head_count(self, layer: int) -> int:
         """How many heads a layer has."""
         return sum(head.layer == layer for head in self.heads)
 

@@ -62,7 +62,7 @@ def _output(source: Source | None) -> str:
 def _source(model: str) -> tuple[Source | None, SceneError | None]:
     """The source that the control names, ready to trace; or why it is not."""
     try:
-        return {HF: _own, SAVED: _saved}.get(model, lambda: sources.Shipped(model))(), None
+        return {HF: _own, SAVED: _saved}.get(model, lambda: sources.TrainedSource(model))(), None
     except SceneError as error:
         return None, error
     except (ValueError, OSError) as error:  # a model or a file that cannot be shown; a folder that cannot be read
@@ -92,7 +92,7 @@ def _own() -> Source:
             f"{name[:80]} is not a folder on this machine. Click the button on the left to load it from the Hugging "
             "Face hub. The hub then sees your IP address and this name."
         )
-    return sources.Own(str(HuggingFaceName(name)))
+    return sources.HuggingFaceSource(str(HuggingFaceName(name)))
 
 
 def _check_allowed(name: str) -> None:
@@ -131,7 +131,7 @@ def _saved() -> Source:
             "Choose a trace file on the left: a file that attnviz.save_trace() has written. (A link to this page does "
             "not hold the file.)"
         )
-    return sources.Saved(("trace", file.file_id), file.name, caches.uploaded(file))
+    return sources.TraceSource(("trace", file.file_id), file.name, caches.uploaded(file))
 
 
 def _overview() -> dict:
@@ -157,7 +157,7 @@ def _overview() -> dict:
 def _enter() -> None:
     """Another model gets the same text, unless it reads another language or the text was an example."""
     model, text = st.session_state["model"], st.session_state.get("text")
-    facts = pairs.ANY if model in (HF, SAVED) else sources.Shipped(model).languages
+    facts = pairs.ANY if model in (HF, SAVED) else sources.TrainedSource(model).languages
     last: HeadsScene | None = memory.last(st.session_state, "heads")
     before = last.choices.languages if last else facts
     other = before.source and facts.source and before.source != facts.source

@@ -20,11 +20,11 @@ _NO_MODEL = (
 
 
 @dataclass(frozen=True)
-class Shipped:
+class TrainedSource:
     """A checkpoint, by its name (`pair/mechanism`)."""
 
     name: str
-    fixed = silent = ""
+    why_no_ablation = why_no_importance = ""
 
     @property
     def key(self) -> tuple:
@@ -56,7 +56,7 @@ class Shipped:
 
 
 @dataclass(frozen=True)
-class Own:
+class HuggingFaceSource:
     """A model for the transformers library, `hf:` and its folder or its name on the hub. Loaded when it is made; raises
     ValueError."""
 
@@ -85,7 +85,7 @@ class Own:
         return caches.model(self.name).limit
 
     @property
-    def fixed(self) -> str:
+    def why_no_ablation(self) -> str:
         try:
             caches.model(self.name).projections()
         except ValueError as error:  # of a family that is not known well enough
@@ -93,8 +93,8 @@ class Own:
         return ""
 
     @property
-    def silent(self) -> str:
-        return caches.model(self.name).unscored
+    def why_no_importance(self) -> str:
+        return caches.model(self.name).why_no_log_prob
 
     @property
     def writes(self) -> bool:
@@ -107,7 +107,7 @@ class Own:
 
 
 @dataclass(frozen=True)
-class Saved:
+class TraceSource:
     """A trace from a file. key : tells it from others."""
 
     key: tuple
@@ -115,7 +115,7 @@ class Saved:
     saved_trace: Trace = field(compare=False, repr=False)
     mechanism = ""
     languages = pairs.ANY
-    fixed = silent = _NO_MODEL
+    why_no_ablation = why_no_importance = _NO_MODEL
     writes = False
 
     def __post_init__(self):

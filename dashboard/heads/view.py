@@ -43,14 +43,14 @@ def show(fields: dict) -> None:
 
 def _wanted(fields: dict, text: str) -> Iterator[Wanted]:
     """Ask for the trace of a trained model; not for that of a text that is refused."""
-    if isinstance(source := fields["source"], sources.Shipped):
+    if isinstance(source := fields["source"], sources.TrainedSource):
         with contextlib.suppress(SceneError):
             check_text(text)
             yield caches.ask([source.name], text, fields["output"].strip() or None)
 
 
 def _draw(current: HeadsScene, dark: bool) -> None:
-    if isinstance(source := current.choices.source, sources.Shipped):
+    if isinstance(source := current.choices.source, sources.TrainedSource):
         st.html(named_card(source.title, card.show(caches.card(source.name))))
     if current.choices.languages.classifies:
         classification.show(current, dark)

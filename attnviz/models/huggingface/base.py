@@ -46,7 +46,7 @@ class HuggingFaceModel:
     limit: int
     head_counts: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
-    unscored = ""
+    why_no_log_prob = ""
     labels = ()
 
     @property

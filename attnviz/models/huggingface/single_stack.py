@@ -67,7 +67,7 @@ class SingleStackModel(HuggingFaceModel):
         return self.body is not self.model and (self.causal or self.tokenizer.mask_token_id is not None)
 
     @property
-    def unscored(self) -> str:
+    def why_no_log_prob(self) -> str:
         """Why `log_prob` cannot be measured, in a sentence; "" when it can."""
         if self.predicts:
             return ""

@@ -29,11 +29,11 @@ _COMPARED = ("entropy_nats", "max_weight", "distance")  # of each head, before a
 @st.fragment
 def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Switch heads off", divider="gray")
-    if say_why_not(current.choices.source.fixed):
+    if say_why_not(current.choices.source.why_no_ablation):
         return
     off = st.multiselect(
         "Heads to switch off",
-        current.every,
+        current.all_heads,
         format_func=lambda head: head_name(head, kind=True),
         key="off",
         bind="query-params",
@@ -72,7 +72,7 @@ def _effect(current: HeadsScene, effect: Effect, dark: bool) -> None:
     if wrote:
         st.html(_written(effect, languages, current.trace.forced))
         forced = f" (the {'' if current.trace.forced else 'original '} {html.escape(languages.output)} is forced)"
-    elif not say_why_not(current.choices.source.silent):
+    elif not say_why_not(current.choices.source.why_no_importance):
         st.html(_predicted(current, effect))
     after = select.words(effect.after) if current.choices.words else effect.after
     shown = sorted({kind, *(head.kind for head in effect.off)}, key=lambda other: (other != kind, ORDER.index(other)))

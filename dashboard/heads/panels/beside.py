@@ -29,7 +29,7 @@ def show(current: HeadsScene, dark: bool) -> None:
             "another model to compare models.</p>"
         )
         return
-    source = sources.Shipped(model)
+    source = sources.TrainedSource(model)
     choices = replace(current.choices, source=source, text=text.strip() or current.text, output="")
     try:
         if choices.kind not in source.kinds:

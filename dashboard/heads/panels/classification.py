@@ -38,7 +38,7 @@ def _used(current: HeadsScene) -> str:
     """Each head switched off alone. There are few, so this needs no button."""
     name, trace = current.choices.source.name, current.trace
     label, measured = trace.translation, memory.head_changes(st.session_state, name, trace.text)
-    measured += caches.importance(name, trace.text, label, current.every[len(measured) :])
+    measured += caches.importance(name, trace.text, label, current.all_heads[len(measured) :])
     rows = [(head_name(head.head), [signed(head.change)]) for head in sorted(measured, key=lambda head: head.change)]
     caption = (
         f"How much each head matters: change in the log-probability of “{label}” (nats) when the head is switched off. "

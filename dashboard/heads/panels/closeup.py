@@ -70,7 +70,7 @@ def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, da
 def _session_choice(current: HeadsScene) -> tuple[int, int | None, int | None] | None:
     """Layer, head and row that the session holds, if all can be shown; None on a first run, and for another model."""
     layer, head, row = (st.session_state.get(name) for name in ("layer", "head", "row"))
-    if layer not in current.layers or head not in widgets.head_options(current.beside(layer)) or row is None:
+    if layer not in current.layers or head not in widgets.head_options(current.head_count(layer)) or row is None:
         return None
     head = widgets.head_of(head)
     return (layer, head, row - 1 if row else None) if row <= len(current.grid(layer, head).queries) else None
@@ -81,7 +81,7 @@ def _head_controls(current: HeadsScene) -> tuple[int, int | None]:
     session = st.session_state  # what it holds needs no default: Streamlit warns of two
     default = None if session.get("layer") in current.layers else current.layers[-1]
     layer = widgets.layer(current.layers, default, wrap=True)
-    count = current.beside(layer)
+    count = current.head_count(layer)
     default = None if session.get("head") in widgets.head_options(count) else 0
     return layer, widgets.head(count, default, wrap=True)
 
@@ -115,7 +115,7 @@ def _measured(current: HeadsScene, grid: Grid) -> str:
     """
     hidden = removed(grid)
     if grid.head is None:
-        words = ". ".join(filter(None, (f"mean of its {current.beside(grid.layer)} heads", hidden)))
+        words = ". ".join(filter(None, (f"mean of its {current.head_count(grid.layer)} heads", hidden)))
         return f'<p class="what"><b>Layer {grid.layer + 1}</b>, {words}.</p>'
     table = current.table
     row = table[(table["layer"] == grid.layer) & (table["head"] == grid.head)].iloc[0]

@@ -31,7 +31,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     """
     st.subheader("How much each head matters", divider="gray")
     source = current.choices.source
-    if say_why_not(source.fixed or source.silent):
+    if say_why_not(source.why_no_ablation or source.why_no_importance):
         return
     output = (
         "the text"
@@ -42,7 +42,7 @@ def show(current: HeadsScene, dark: bool) -> None:
         f"Each head is switched off alone. The number is the change in the log-probability of {output}, in nats. "
         f"Negative: the model is less sure of {output} without this head."
     )
-    asked, every = (source.name, current.trace.text, current.choices.output), current.every
+    asked, every = (source.name, current.trace.text, current.choices.output), current.all_heads
     measured = memory.head_changes(st.session_state, *asked)
     measuring = st.session_state.get(_MEASURING) == asked and len(measured) < len(every)
     _controls(asked, len(measured), len(every), measuring)
@@ -74,7 +74,7 @@ def _measure(asked: tuple[str, str, str] | None) -> None:
 
 def _go_on(current: HeadsScene, measured: list[Importance]) -> None:
     """Measure some more heads, then show them."""
-    left = current.every[len(measured) :]
+    left = current.all_heads[len(measured) :]
     try:
         with turns.long_turn():
             end = time.monotonic() + _SLICE
@@ -93,7 +93,7 @@ def _go_on(current: HeadsScene, measured: list[Importance]) -> None:
 
 
 def _results(current: HeadsScene, measured: list[Importance], dark: bool) -> None:
-    frame = ablation.table(measured, current.every)
+    frame = ablation.table(measured, current.all_heads)
     left, right = st.columns([3, 2], gap="large")
     with left:
         _map(current, frame, dark)

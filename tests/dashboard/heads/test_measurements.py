@@ -64,7 +64,7 @@ def test_each_head_is_measured_and_what_was_found_stays(models):
 def test_what_was_stopped_goes_on_from_there(monkeypatch):
     app, asked = run(), []
     changes = memory.head_changes(app.session_state, "en-fr/transformer", TEXT)
-    every = heads_scene(app).every
+    every = heads_scene(app).all_heads
     changes += [ablation.Importance(head, -1.0, 1, 12) for head in every[:5]]
     monkeypatch.setattr(
         caches,

@@ -59,7 +59,7 @@ def test_every_panel_of_every_kind(folder, family, counts):
             Head(kind, layer, head) for layer, many in enumerate(heads) for head in range(many)
         ]
         assert heads_scene(app).trace == attnviz.load(f"hf:{folder(family)}").trace(TEXT)
-    assert len(heads_scene(app).every) == sum(map(sum, counts.values()))
+    assert len(heads_scene(app).all_heads) == sum(map(sum, counts.values()))
     app.button_group(key="units").set_value("words").run() if family == "bert" else None
     sound(app)
 
@@ -94,7 +94,7 @@ def test_a_reader_without_some_heads_says_what_is_measured_instead(folder, famil
     assert f"<b>{signed(effect.change, 2)}</b> nats" in page(app)
     app.button(key="measure").click().run()
     measured = memory.head_changes(app.session_state, model.name, TEXT)
-    assert len(measured) == len(heads_scene(app).every) and cells(sound(app), "importance")
+    assert len(measured) == len(heads_scene(app).all_heads) and cells(sound(app), "importance")
     assert measured[1].change == pytest.approx(effect.change, abs=1e-4)
 
 

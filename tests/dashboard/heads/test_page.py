@@ -13,7 +13,7 @@ from attnviz.heads import Head
 from attnviz.networks import loops
 from dashboard.choices.options import KINDS
 from dashboard.heads.scene import COLUMNS
-from dashboard.heads.sources import Shipped
+from dashboard.heads.sources import TrainedSource
 from dashboard.session import memory
 
 SENTIMENT = {"model": "Sentiment of a sentence · Self-attention"}
@@ -60,7 +60,7 @@ def test_a_map_that_words_cannot_have_is_said(models, monkeypatch):
     monkeypatch.setattr(loops, "at_end", lambda pieces: None)
     cut = loading.load("en-fr/transformer", models).trace(TEXT)
     assert not cut.complete
-    monkeypatch.setattr(Shipped, "trace", lambda source, text, output: cut)
+    monkeypatch.setattr(TrainedSource, "trace", lambda source, text, output: cut)
     app = sound(run(kind=KINDS["decoder"]))
     [units] = [group for group in app.get("button_group") if group.key == "units"]
     units.set_value("words").run()
