@@ -1,12 +1,11 @@
 """Does attention matter to the output of a model? Tests of one text, each against a baseline.
 
->>> asked = faithfulness.subject(model, "The black dog runs.")
->>> faithfulness.preserved(asked)                          # does the token stay the first choice when attention is
-    changed?
->>> faithfulness.variation(asked)                          # 100 permutations against the maximum weight
->>> gradients = faithfulness.integrated_gradients(asked)   # and gradient_times_input, leave_one_out
->>> faithfulness.agreement(asked.attention, {"integrated": gradients.values}, asked.trace.target)
->>> faithfulness.erasure(asked, asked.attention)           # comprehensiveness and sufficiency
+>>> subject = faithfulness.subject(model, "The black dog runs.")
+>>> faithfulness.preserved(subject)  # does the token stay the first choice when attention is changed?
+>>> faithfulness.variation(subject)  # 100 permutations against the maximum weight
+>>> gradients = faithfulness.integrated_gradients(subject)  # and gradient_times_input, leave_one_out
+>>> faithfulness.agreement(subject.attention, {"integrated": gradients.values}, subject.trace.target)
+>>> faithfulness.erasure(subject, subject.attention)  # comprehensiveness and sufficiency
 """
 
 from attnviz.faithfulness.agreement import agreement, spread_of_tau, tau_b

@@ -25,15 +25,15 @@ def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0
     another model.
     """
     layer = _check(model, trace, step, layer, head)
-    asked = replay.moment(model, trace, step, layer, head)
-    values = _attended(asked)
+    inputs = replay.attention_inputs(model, trace, step, layer, head)
+    values = _attended(inputs)
     difference = np.abs(values["weights"] - trace.map("cross", layer).weights[head, step]).max()
     if difference > CLOSE:
         raise ValueError(
             f"trace must be one that {model.name} made as it is now: at step {step} its weights differ by up to "
             f"{difference:.2g}; trace the text again"
         )
-    terms, unit = parts.terms(asked)
+    terms, unit = parts.terms(inputs)
     return Step(
         model=model.name,
         mechanism=model.mechanism,
@@ -42,11 +42,11 @@ def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0
         head=head,
         token=trace.target[step],
         keys=trace.source,
-        query=asked.query.numpy(),
-        asks=asked.asks,
-        states=tuple(state.numpy() for state in asked.states),
+        query=inputs.query.numpy(),
+        asks=inputs.asks,
+        states=tuple(state.numpy() for state in inputs.states),
         parts=Parts(terms.numpy(), unit),
-        alternatives=probabilities.alternatives(asked.logits.log_softmax(-1).unsqueeze(0), model.output)[0],
+        alternatives=probabilities.alternatives(inputs.logits.log_softmax(-1).unsqueeze(0), model.output)[0],
         **values,
     )
 
@@ -65,14 +65,14 @@ def _check(model: Trained, trace: Trace, step: int, layer: int, head: int) -> in
     return attention.layer
 
 
-def _attended(asked: replay.Moment) -> dict:
+def _attended(inputs: replay.AttentionInputs) -> dict:
     """Scores, mask, weights, values, context and window, as the fields of a Step."""
-    scores, size = parts.scores(asked), len(asked.values)
+    scores, size = parts.scores(inputs), len(inputs.values)
     mask, window = np.ones(size, dtype=bool), None
-    if place := parts.window(asked):
+    if place := parts.window(inputs):
         centre, gaussian, seen = place
         scores, mask = scores + gaussian, seen.numpy()
-        window = Window(centre, asked.attention.reach, gaussian.exp().numpy())
-    scores, values = scores.numpy(), asked.values.numpy()
+        window = Window(centre, inputs.attention.reach, gaussian.exp().numpy())
+    scores, values = scores.numpy(), inputs.values.numpy()
     weights = softmax(scores, mask)
     return dict(scores=scores, mask=mask, weights=weights, values=values, context=weights @ values, window=window)

@@ -9,32 +9,32 @@ import torch
 from torch import Tensor
 
 from attnviz.attention import Additive, Concat, Dot, General, Local, MultiHead, ScaledDot, local_window
-from attnviz.inside.replay import Moment
+from attnviz.inside.replay import AttentionInputs
 
-Terms = Callable[[Moment], Tensor]
+Terms = Callable[[AttentionInputs], Tensor]
 
 
-def products(asked: Moment) -> Tensor:
+def products(inputs: AttentionInputs) -> Tensor:
     """q_i k_i (S, D), where k may be W h: dot, general and local."""
-    return asked.query * asked.prepared
+    return inputs.query * inputs.prepared
 
 
-def scaled_products(asked: Moment) -> Tensor:
+def scaled_products(inputs: AttentionInputs) -> Tensor:
     """q_i k_i / sqrt(D) (S, D): scaled dot, and one head of multi-head."""
-    return asked.query * asked.query.shape[-1] ** -0.5 * asked.prepared
+    return inputs.query * inputs.query.shape[-1] ** -0.5 * inputs.prepared
 
 
-def additive(asked: Moment) -> Tensor:
+def additive(inputs: AttentionInputs) -> Tensor:
     """v_n tanh(W q + U k)_n (S, N)."""
-    attention = asked.attention
-    return attention.energy.weight[0] * torch.tanh(attention.query(asked.query) + asked.prepared)
+    attention = inputs.attention
+    return attention.energy.weight[0] * torch.tanh(attention.query(inputs.query) + inputs.prepared)
 
 
-def concat(asked: Moment) -> Tensor:
+def concat(inputs: AttentionInputs) -> Tensor:
     """v_n tanh(W [q; k])_n (S, N)."""
-    attention = asked.attention
-    projected = asked.query @ attention.joint.weight[:, : attention.query_width].T
-    return attention.energy.weight[0] * torch.tanh(projected + asked.prepared)
+    attention = inputs.attention
+    projected = inputs.query @ attention.joint.weight[:, : attention.query_width].T
+    return attention.energy.weight[0] * torch.tanh(projected + inputs.prepared)
 
 
 DIMENSION, HIDDEN_UNIT = "dimension", "hidden unit"
@@ -49,24 +49,24 @@ TERMS: dict[type, tuple[Terms, str]] = {
 }
 
 
-def terms(asked: Moment) -> tuple[Tensor, str]:
+def terms(inputs: AttentionInputs) -> tuple[Tensor, str]:
     """The terms of each key's score (S, N), and what one term belongs to."""
-    function, unit = TERMS[type(asked.attention)]
-    return function(asked), unit
+    function, unit = TERMS[type(inputs.attention)]
+    return function(inputs), unit
 
 
-def scores(asked: Moment) -> Tensor:
+def scores(inputs: AttentionInputs) -> Tensor:
     """Scores (S,) as the model's own attention gives them, before any window or mask."""
-    if isinstance(asked.attention, MultiHead):
-        return scaled_products(asked).sum(-1)
-    return asked.attention.score(asked.query[None, None], asked.prepared[None])[0, 0]
+    if isinstance(inputs.attention, MultiHead):
+        return scaled_products(inputs).sum(-1)
+    return inputs.attention.score(inputs.query[None, None], inputs.prepared[None])[0, 0]
 
 
-def window(asked: Moment) -> tuple[float, Tensor, Tensor] | None:
+def window(inputs: AttentionInputs) -> tuple[float, Tensor, Tensor] | None:
     """Centre, logarithm of the Gaussian (S,) and window (S,) bool of local attention; None of any other."""
-    if not isinstance(asked.attention, Local):
+    if not isinstance(inputs.attention, Local):
         return None
-    size = len(asked.values)
-    centre = asked.attention.centre(asked.query[None, None], torch.tensor([[float(size)]]))
-    gaussian, seen = local_window(centre, size, asked.attention.reach)
+    size = len(inputs.values)
+    centre = inputs.attention.centre(inputs.query[None, None], torch.tensor([[float(size)]]))
+    gaussian, seen = local_window(centre, size, inputs.attention.reach)
     return float(centre), gaussian[0, 0], seen[0, 0]

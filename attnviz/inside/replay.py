@@ -1,4 +1,4 @@
-"""A trace's decoding, run again up to one step: what the attention was asked there, and what it had to read.
+"""A trace's decoding, run again up to one step: what its attention read there.
 
 Nothing is written to the model: where a number is needed that no function returns, it is caught in a copy of the model
 that shares all its weights. Letters: S source tokens, D width of query and keys, W width of a state, V width of values.
@@ -22,8 +22,8 @@ from attnviz.trace import Token, Trace
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
-    """What one attention was asked at one step. In a Transformer query, prepared and values are those of one head.
+class AttentionInputs:
+    """What one attention reads at one step. In a Transformer, query, prepared and values are those of one head.
 
     query (D,), prepared (S, ...) the keys as the score function wants them, values (S, V), logits of the next token.
     asks, states : as of `values.Step`.
@@ -74,7 +74,7 @@ def _pieces(tokenizer: SubwordTokenizer, trace: Trace) -> list[int]:
 
 
 @torch.inference_mode()
-def moment(model: Trained, trace: Trace, step: int, layer: int, head: int) -> Moment:
+def attention_inputs(model: Trained, trace: Trace, step: int, layer: int, head: int) -> AttentionInputs:
     """Replay `trace` up to a step (0-based, checked by the caller)."""
     source = torch.tensor([model.read(trace.text).ids])
     if isinstance(model.model, SelfAttention):
@@ -85,7 +85,7 @@ def moment(model: Trained, trace: Trace, step: int, layer: int, head: int) -> Mo
     return _recurrent(model.model, source, torch.tensor(inputs))
 
 
-def _recurrent(network: Recurrent, source: Tensor, inputs: Tensor) -> Moment:
+def _recurrent(network: Recurrent, source: Tensor, inputs: Tensor) -> AttentionInputs:
     """source (1, S), inputs (t + 1,) from <bos> on -> the last step."""
     memory = network.encode(source)
     state = memory.state
@@ -95,10 +95,10 @@ def _recurrent(network: Recurrent, source: Tensor, inputs: Tensor) -> Moment:
     states = state[0][0], last.state[0][0]
     asks = "before" if isinstance(network, DeepOutput) else "after"
     query = states[0] if asks == "before" else states[1]
-    return Moment(network.attention, query, memory.prepared[0], memory.values[0], last.logits[0], asks, states)
+    return AttentionInputs(network.attention, query, memory.prepared[0], memory.values[0], last.logits[0], asks, states)
 
 
-def _cross(network: Transformer, source: Tensor, inputs: Tensor, layer: int, head: int) -> Moment:
+def _cross(network: Transformer, source: Tensor, inputs: Tensor, layer: int, head: int) -> AttentionInputs:
     """source (1, S), inputs (1, t + 1) from <bos> on -> the last step, in one head of cross-attention."""
     watched = sharing(network)
     attention, queries = watched.decoder[layer].cross, []
@@ -110,16 +110,16 @@ def _cross(network: Transformer, source: Tensor, inputs: Tensor, layer: int, hea
         state = last.state
     keys, values = (both[0, head] for both in memory.cross[layer])
     query = attention.split(queries[-1])[0, head, 0]
-    return Moment(attention, query, keys, values, last.logits[0], "layer")
+    return AttentionInputs(attention, query, keys, values, last.logits[0], "layer")
 
 
-def _pooling(network: SelfAttention, source: Tensor) -> Moment:
+def _pooling(network: SelfAttention, source: Tensor) -> AttentionInputs:
     """source (1, S) -> the one query of the attention that pools a sentence."""
     watched, seen = sharing(network), []
     watched.pooling.key.register_forward_hook(lambda _module, inputs, output: seen.append((inputs[0], output)))
     verdict = watched(source)
     values, prepared = seen[-1]
-    return Moment(watched.pooling, values.new_ones(1), prepared[0], values[0], verdict.logits[0], "always")
+    return AttentionInputs(watched.pooling, values.new_ones(1), prepared[0], values[0], verdict.logits[0], "always")
 
 
 def sharing(network: nn.Module) -> nn.Module:
