@@ -51,7 +51,7 @@ def _windows(column: Column) -> str:
             "to the brackets."
         )
     if column.mechanism.local and column.shown.level == "words":
-        return " Predicted places are among pieces: show pieces to see them."
+        return " The predicted places are counted in pieces. Choose pieces under Tokens to see them."
     return ""
 
 
@@ -60,7 +60,7 @@ def _gold_links(column: Column) -> str:
         return ""
     return (
         f' <span class="linked">Outlined: gold links (dashed: only possible). Alignment error rate on this sentence: '
-        f"<b>{column.links.error:.2f}</b>; of the diagonal: {column.links.diagonal:.2f}.</span>"
+        f"<b>{column.links.error:.2f}</b>. A plain diagonal has {column.links.diagonal:.2f}.</span>"
     )
 
 
@@ -122,17 +122,17 @@ def steps_note(scene: CompareScene, marked: bool = False) -> str:
         notes.append(f"Dotted line: uniform attention over {keys} token{'' if keys == 1 else 's'}.")
     elif keys is not None:
         notes.append(f"Dotted line: uniform attention over the tokens that each step can see, up to {max(keys)}.")
-    local = [column.title for column in scene.mapped if column.trace.mechanism == "luong-local"]
+    local = [column.title for column in scene.mapped if column.mechanism.local]
     if keys is not None and local:
-        notes.append(f"{local[0]} attends only to those in its window, so it may lie far from that line.")
+        notes.append(f"{local[0]} looks only at the tokens in its window, so its curve may lie far from this line.")
     if keys is None and len(scene.mapped) > 1:
         notes.append(
             "There is no line for uniform attention, because the maps differ in how many tokens a step can see."
         )
     if marked:
         notes.append(
-            "At the right, in the colour of the model: triangle, the untrained model; cross, the trained model when "
-            "it reads the words in random order. Means over test sentences of this length."
+            "Marks at the right, in the colour of the model. Triangle: the untrained model. Cross: the trained model "
+            "when it reads the words in random order. Both are means over test sentences of this length."
         )
     notes.append("Effective positions = exp(entropy): uniform attention over this many tokens has the same entropy.")
     return html.escape(" ".join(notes))
@@ -151,7 +151,11 @@ def step(column: Column, index: int) -> str:
     others = " ".join(  # with a space, where the line may break
         f"<i>{said(labels.plain(other.text), language)} {other.probability:.3f}</i>"
         for other in column.shown.alternatives[index]
-    ) or ("Alternatives are pieces: show pieces to see them." if any(column.trace.alternatives) else "")
+    ) or (
+        "The alternatives are pieces of words. Choose pieces under Tokens to see them."
+        if any(column.trace.alternatives)
+        else ""
+    )
     place = f" · predicted place {column.windows[index][0] + 1:.1f}" if column.windows else ""
     return f'<p class="step">{said(token, language, "b")}{chance}{place}<span class="others">{others}</span></p>'
 

@@ -27,7 +27,7 @@ def show(current: CompareScene, cursor: Cursor) -> None:
             "Format", list(FORMATS), default="pdf", format_func=str.upper, required=True, key="print_format"
         )
         font = st.number_input(
-            "Font size in points", 4.0, 40.0, None, 1.0, key="print_font", placeholder="default of the size"
+            "Font size in points", 4.0, 40.0, None, 1.0, key="print_font", placeholder="the default for this width"
         )
         dark = st.toggle("Dark background", key="print_dark")
         framed = st.toggle("Frame the row of the step", key="print_step")

@@ -168,7 +168,8 @@ def _step_control(current: CompareScene) -> None:
             current.steps,
             key="step",
             bind=tour.step_binding(),
-            help="A step is one row of each heatmap. Move it with the arrow keys, or click a row and use them there.",
+            help="A step is one row of each heatmap. Move the slider with the arrow keys. Or click a row of a heatmap "
+            "and use the arrow keys there.",
         )
 
 
@@ -218,7 +219,7 @@ def _difference(current: CompareScene, dark: bool) -> None:
     lines = heading.of_difference(a.shown, b.shown, a.grid)
     figure = pictures.difference(a, b, dark)
     figure = named(figure, f"difference {current.difference_title(chosen)}", dark, lines=lines)
-    words = f'<p class="what">A dash: over {-DASHED} more weight in {html.escape(b.title)}.</p>'
+    words = f'<p class="what">Cells with a dash: {html.escape(b.title)} has more weight there, by over {-DASHED}.</p>'
     plots([(words, figure)], "difference")
     if current.choices.tables:
         st.html(tables.difference_table(a, b))

@@ -21,7 +21,7 @@ def reliability(card: dict) -> str:
     if not rows:
         return ""
     caption = "Estimated risk of a poor translation, and share that is poor: validation sentences in order of the risk"
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("risk", "poor in fact", "sentences"))
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("risk", "actually poor", "sentences"))
     return (
         f'<div class="scroll" tabindex="0"><table class="numbers shares"><caption>{caption}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"

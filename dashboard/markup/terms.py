@@ -35,8 +35,8 @@ TERMS = {
         "ln p(y|x) = Σₜ ln p(yₜ | y₁ … yₜ₋₁, x)",
     ),
     "<eos>": Term(
-        "End of sequence: a token after the last word. In the source many rows rest on it when they look at no word in "
-        "particular; in the target it is the step at which the model decides to stop.",
+        "End of sequence: a token after the last word. In the source, rows that look at no word in particular often "
+        "put their weight on it. In the target, it is the step at which the model stops.",
     ),
     "piece": Term(
         "Models read and write parts of words from a fixed vocabulary. A frequent word is one piece; a rare one is "

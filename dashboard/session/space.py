@@ -95,8 +95,8 @@ class Visitor:
         wanted, limit = sum(taken for _, taken in each.values()), self._space.limit
         if wanted > limit:
             raise NoRoom(
-                f"this takes {_megabytes(wanted)} of the server's memory, and each visitor may have "
-                f"{_megabytes(limit)} now; give shorter or fewer texts, or choose fewer models"
+                f"this needs {_megabytes(wanted)} of the server's memory, and each visitor may use "
+                f"{_megabytes(limit)} now; use shorter or fewer texts, or choose fewer models"
             )
         self._pages.pop(page, None)
         dropped = []

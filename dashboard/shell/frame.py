@@ -18,8 +18,8 @@ from dashboard.shell.problems import SceneError, Waiting, Wanted, sentence
 class PageScene(Protocol):
     """What a page shows, worked out before anything is drawn.
 
-    name : what it shows, for the caption “Below is still …”. text : of the person. heading : lines above pictures that
-        are saved: model, sentence, translation. warnings : sentences, of what is not shown.
+    name : what it shows, for the caption “The page still shows …”. text : of the person. heading : lines above pictures
+        that are saved: model, sentence, translation. warnings : sentences, of what is not shown.
     """
 
     name: str
@@ -67,7 +67,7 @@ def _refused(page: str, error: SceneError, notice) -> Scene | None:
     say(markdown(str(error)), icon=":material/info:")
     scene = memory.last(st.session_state, page)
     if scene is not None:
-        notice.caption(f"Below is still {markdown(scene.name)} of this text:")
+        notice.caption(f"The page still shows {markdown(scene.name)} of this text:")
         notice.text(scene.text)
         _warn(scene, notice)
     return scene

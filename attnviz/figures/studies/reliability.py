@@ -30,7 +30,7 @@ def reliability(bins: Sequence[tuple[float, float, int]], title: str | None = No
     figure = layout(dark, _HEIGHT + above, (56, 12, 14 + above, 48), title and labels.escape(title), _words(bins))
     figure |= dict(
         xaxis=axis | dict(title=dict(text="risk, estimated")),
-        yaxis=axis | dict(title=dict(text="poor in fact")),
+        yaxis=axis | dict(title=dict(text="actually poor")),
         showlegend=False,
     )
     diagonal = dict(

@@ -70,9 +70,8 @@ def _order(scene: CompareScene) -> str:
     seen = ((column, reading.RULES["swapped"](column.grid, "word")) for column in scene.mapped)
     said = next((f"{column.title}: {observed.sentence}" for column, observed in seen if observed), "")
     return (
-        f"{html.escape(said)} Two dark cells stand crosswise: the later word looks further to the left. No model "
-        "was told "
-        "about word order. They learnt it from translated sentences."
+        f"{html.escape(said)} Two dark cells have changed places: the later French word looks at the earlier English "
+        "word. Nobody told the models about word order. They learnt it from translated sentences."
     )
 
 

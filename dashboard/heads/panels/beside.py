@@ -46,7 +46,7 @@ def _controls() -> tuple[str, str]:
     """The other model, "" for none, and its text, "" for the same."""
     with st.container(horizontal=True):
         model = st.selectbox(
-            "Model beside it",
+            "Model to compare with",
             ["", *catalogue.many_headed()],
             format_func=lambda name: model_title(name) if name else "none",
             key="beside",

@@ -61,7 +61,7 @@ def _controls(asked: tuple[str, str, str], done: int, count: int, measuring: boo
             on_click=_measure,
             args=(None if measuring else asked,),
             disabled=done == count,
-            help="The results so far stay." if measuring else None,
+            help="The results so far are kept." if measuring else None,
         )
         if measuring:
             st.progress(done / count, f"{done} of {count} heads")

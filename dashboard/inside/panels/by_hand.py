@@ -10,8 +10,8 @@ from dashboard.browser.drag import drag
 from dashboard.inside.scene import InsideScene
 
 _WANTED = (
-    "Type {} numbers separated by commas, one for each source token. None may be below 0, and at least one must be "
-    "above 0."
+    "Type {} numbers separated by commas, one for each source token. No number may be below 0, and at least one must "
+    "be above 0."
 )
 
 

@@ -41,7 +41,7 @@ CAUTION = (
     "The model never saw such a context in training, so a word may disappear for that reason alone. If a word stays, "
     "the model can produce it without this attention."
 )
-GREEDY = " Both translations are decoded greedily. The charts are of the text that the beam of 5 has found."
+GREEDY = " Both translations are decoded greedily. The charts show the text that the beam of 5 found."
 
 
 @st.fragment

@@ -69,7 +69,7 @@ def _source(study_rows: list) -> str:
     notes = []
     if len(missing) < len(study_rows):
         command = html.escape(str(caches.study("faithfulness").get("command", "?")))
-        notes.append(f"Percentiles are among {_counts(study_rows)} test sentences (<code>{command}</code>).")
+        notes.append(f"Percentiles are measured among {_counts(study_rows)} test sentences (<code>{command}</code>).")
     if missing:
         notes.append(
             f"No percentile for {html.escape(', '.join(missing))}: the study has not been run on these weights."

@@ -47,7 +47,6 @@ def attributed(column: Column, tests: FaithfulnessTests, method: str, steps: Ste
     note = (
         f"Completeness error: at most {abs(gradients.delta[worst]):.2f} nats, at "
         f"{html.escape(labels.quoted(target[worst]))}. It is the difference between the sum of a row and the true "
-        f"change of log-probability. Where it is large, {POINTS} points of the path are too few and the row is not "
-        f"exact."
+        f"change of log-probability. Where it is large, the row is not exact: {POINTS} points on the path were too few."
     )
     return Attributed(method, gradients.values, frame, f'<p class="small">{note}</p>')

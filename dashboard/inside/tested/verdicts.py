@@ -13,7 +13,7 @@ from dashboard.markup.papers import cited
 LIMITS = (
     "<b>What these tests cannot show.</b> A changed row of attention and a sentence with deleted tokens are unlike the "
     "training data, so a word may be lost for that reason alone. A word that stays could be written without that "
-    "attention; it does not follow that the model did without it. Gradients are about small changes and are no ground "
+    "attention; this does not show that the model did not use it. Gradients are about small changes and are no ground "
     "truth. No test here explains by itself why the model wrote a word."
 )
 

@@ -36,7 +36,7 @@ def draw(dark: bool) -> Drawn:
         study_words = (
             "<h4>Translation quality by length</h4>"
             '<p class="small">Measured on many test sentences: the study of length of the models of this project. '
-            "BLEU, 0 to 100, is how much of a translation agrees with one by a person.</p>"
+            "BLEU (0 to 100) says how much a translation agrees with one by a person.</p>"
         )
         cells.append((study_words, named(by_length(frame, dark=dark), "quality by length", dark)))
         equivalents += _table(rows)

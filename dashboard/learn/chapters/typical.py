@@ -95,9 +95,10 @@ CHAPTER = Chapter(
     },
     "One of these heads puts about half of its weight on <code>&lt;bos&gt;</code>, a token without a meaning. "
     "Why would it?",
-    "A row must sum to 1, so a head cannot look at nothing. When what it looks for is not in the sentence, a token "
-    f"that is always there and whose value changes little does no harm. {says('clark')} suggest this for the separator "
-    "tokens of BERT, and call it a no-op. It is an explanation that fits; this page does not test it.",
+    "A row must sum to 1, so a head cannot look at nothing. When what it looks for is not in the sentence, it can "
+    "look at a token that is always there. If the value of that token changes the result little, this does no harm. "
+    f"{says('clark')} suggest this for the separator tokens of BERT, and call it a no-op. It is an explanation that "
+    "fits; this page does not test it.",
     "heads",
     heads_state(
         kind=KINDS["encoder"],

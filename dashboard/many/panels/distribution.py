@@ -51,9 +51,9 @@ def _key(marks: dict, by_model: dict) -> str:
         return '<p class="small">No untrained model and no shuffled words were measured for these models.</p>'
     return (
         '<p class="small">Triangles on the axis: the untrained model. Crosses: the trained model when it reads the '
-        "words in random order. Both are means over sentences of "
-        f"{html.escape(', '.join(tests))} that are as long as these, forced to the trained model’s own "
-        "translations. Dotted: uniform attention.</p>"
+        "words in random order. Both are means over sentences of the same length from "
+        f"{html.escape(', '.join(tests))}; the models were forced to write the trained model’s own translations. "
+        "Dotted: uniform attention.</p>"
     )
 
 

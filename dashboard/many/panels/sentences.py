@@ -33,7 +33,7 @@ def show(current: ManyScene, dark: bool) -> None:
         index=names.index("normalised_entropy"),
         format_func=NUMBERS.get,
         key="sort",
-        help="Stands first in the table; outliers are those of this number, and the order may follow it.",
+        help="The first column of the table. Outliers are found by this number, and the rows can be sorted by it.",
         **choice,
     )
     order = places[2].selectbox("Order", list(ORDERS), format_func=ORDERS.get, key="direction", **choice)
@@ -49,7 +49,7 @@ def _first(count: int) -> int:
         return 0
     ends = 1, count - _ROWS + 1
     slider_value("row", *ends)
-    return st.slider(f"First row, of {count:,}", *ends, key="row", bind="query-params") - 1
+    return st.slider(f"First row (1 to {count:,})", *ends, key="row", bind="query-params") - 1
 
 
 def _table(current: ManyScene, frame: pd.DataFrame, line: str, sort: str, first: int) -> str:

@@ -106,7 +106,7 @@ def test_the_slider_says_what_a_step_is(show, kind, meaning):
             ["Dotted line: uniform attention over 11 tokens."],
             ["differ", "window"],
         ),
-        (["Luong local"], "cross", ["over 11 tokens. Luong local attends only to those in its window"], ["differ"]),
+        (["Luong local"], "cross", ["over 11 tokens. Luong local looks only at the tokens in its window"], ["differ"]),
         (
             ["Bahdanau", "Transformer"],
             "encoder",
@@ -168,7 +168,7 @@ def test_local_attention_shows_its_predicted_places():
     hidden = scene(run(show=["Luong local"], special="false")).columns[0]
     assert hidden.windows == column.windows[:-1]
     words = scene(run(show=["Luong local"], units="words")).columns[0]
-    assert words.windows == () and "show pieces to see them" in captions.shown_map(words)
+    assert words.windows == () and "Choose pieces under Tokens to see them" in captions.shown_map(words)
 
 
 def test_a_presentation_has_large_type_and_no_more_than_a_step():

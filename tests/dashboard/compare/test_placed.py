@@ -69,7 +69,7 @@ def test_the_untrained_model_and_shuffled_words_are_marked_in_the_statistics_by_
     marks = [trace for trace in figure["data"] if trace["mode"] == "markers"]
     assert len(marks) == 2 * 3 * 2  # models, panels, references
     assert "marked at the right: Bahdanau untrained" in figure["layout"]["meta"]["description"]
-    assert "triangle, the untrained model" in captions.steps_note(scene(shown()), True)
+    assert "Triangle: the untrained model" in captions.steps_note(scene(shown()), True)
 
 
 @pytest.mark.parametrize("query", [{"units": "words"}, {"special": "false"}])

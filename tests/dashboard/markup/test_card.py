@@ -75,7 +75,7 @@ def test_all_that_a_card_can_say():
         ["test 2016, greedy", "53.9", "–"],
         ["test 2016, greedy, 990 sentences not seen in training", "50.0", "–"],
         ["test 2016, beam 5", "55.0", "57.1"],
-        ["risk", "poor in fact", "sentences"],
+        ["risk", "actually poor", "sentences"],
         ["3%", "2%", "507"],
         ["40%", "50%", "507"],
     ]

@@ -38,8 +38,8 @@ def test_one_who_wants_more_than_their_share_is_told_so_and_keeps_what_they_had(
     with pytest.raises(NoRoom) as error:
         visitor.show("heads", sizes([large]))
     assert str(error.value) == (
-        "this takes 3.8 MB of the server's memory, and each visitor may have 3.0 MB now; "
-        "give shorter or fewer texts, or choose fewer models"
+        "this needs 3.8 MB of the server's memory, and each visitor may use 3.0 MB now; "
+        "use shorter or fewer texts, or choose fewer models"
     )
     assert visitor.held == BYTES
 

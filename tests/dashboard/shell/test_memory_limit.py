@@ -27,7 +27,7 @@ def test_a_text_that_takes_too_much_leaves_the_last_picture(monkeypatch):
     app.text_input(key="text").set_value("The black dog runs and the white cat sleeps. " * 8).run()
     assert not app.exception
     (words,) = (box.value for box in app.error)
-    assert words.startswith("This takes 0.") and "MB of the server's memory, and each visitor may have 0." in words
+    assert words.startswith("This needs 0.") and "MB of the server's memory, and each visitor may use 0." in words
     assert scene(app).text == "The dog runs."
     app.text_input(key="text").set_value("The dog runs.").run()
     sound(app)
@@ -42,7 +42,7 @@ def test_a_run_over_sentences_that_would_take_too_much_is_not_begun(monkeypatch)
 
     monkeypatch.setattr(view.st, "session_state", session)
     error = view._no_room([Runs()])
-    assert str(error).startswith("This takes 0.0 MB of the server's memory") and "runs of many" not in session
+    assert str(error).startswith("This needs 0.0 MB of the server's memory") and "runs of many" not in session
     Runs.bytes = 5_000
     assert view._no_room([Runs()]) is None and len(session["runs of many"]) == 1
 
