@@ -33,7 +33,7 @@ def paired_bootstrap(a: np.ndarray, b: np.ndarray, seed: int = 0, resamples: int
     """
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if a.shape != b.shape or a.ndim != 1:
-        raise ValueError(f"a and b must be of one length; got shapes {a.shape} and {b.shape}")
+        raise ValueError(f"a and b must have the same length; got shapes {a.shape} and {b.shape}")
     apart = (a - b)[~np.isnan(a - b)]
     if not len(apart):
         raise ValueError("a and b must have at least one pair without NaN; got none")

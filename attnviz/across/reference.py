@@ -121,7 +121,7 @@ def _numbers(values, count: int | None) -> np.ndarray:
     try:
         numbers = np.array(values, dtype=float)
     except OverflowError:
-        raise ValueError("a reference must hold finite numbers; got a larger one") from None
+        raise ValueError("a reference must hold finite numbers; got a number that is too large") from None
     if not np.isfinite(numbers).all():
-        raise ValueError("a reference must hold finite numbers; got one that is not")
+        raise ValueError("a reference must hold finite numbers; got one that is not finite")
     return numbers

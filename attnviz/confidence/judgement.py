@@ -61,7 +61,8 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
     reasons = []
     if signs.loop:
         reasons.append(
-            f"The translation repeats itself: “{signs.looping}” {signs.loop.times} times in a row. It was ended there."
+            f"The translation repeats itself: “{signs.looping}” {signs.loop.times} times in a row. "
+            "Decoding was stopped there."
         )
     elif not signs.complete:
         reasons.append("The translation did not come to an end and was cut off.")

@@ -60,14 +60,16 @@ def own(pairs: Pairs, files: dict[str, str], val_size: int | None = None, style:
     size = max(1, min(20, len(pairs) // 5), min(1000, len(pairs) // 20)) if val_size is None else val_size
     if not 1 <= size < len(pairs):
         raise ValueError(
-            f"of {len(pairs)} pairs of sentences at least one must be for validation and one for training; "
-            f"got {size} for validation"
+            f"validation and training need at least one sentence pair each; got {len(pairs)} pairs, "
+            f"{size} of them for validation"
         )
     val = [pairs[i] for i in sorted(random.Random(0).sample(range(len(pairs)), size))]
     val_sources = {source for source, _ in val}
     train = [pair for pair in pairs if pair[0] not in val_sources]
     if not train:
-        raise ValueError("every source sentence is among those for validation; give more sentences that differ")
+        raise ValueError(
+            "no sentence is left for training: validation has every source sentence; give more different sentences"
+        )
     return Corpus(train, val, {}, files, _metric([b for _, b in val], style), style)
 
 

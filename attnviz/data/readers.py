@@ -49,7 +49,7 @@ def unpack(content: bytes, name: str | Path) -> bytes:
         raise ValueError(f"{name} is a damaged gzip file: {error}") from None
     if len(unpacked) > limit:
         raise ValueError(
-            f"{name} unpacks to more than {limit // 2**20:,} MiB, which is no text of its size; unpack it yourself"
+            f"{name} unpacks to more than {limit // 2**20:,} MiB, too much for a file of its size; unpack it yourself"
         )
     return unpacked
 

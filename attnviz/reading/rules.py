@@ -135,7 +135,9 @@ def blurred(grid: Grid, unit: str = "word") -> Observation | None:
         return None
     seen = grid.visible[usable_rows(grid)].sum(1)
     count = f"{seen[0]} tokens" if (seen == seen[0]).all() else f"the {seen.mean():.1f} tokens that it sees"
-    text = f"Blurred: on average a row spreads its weight as if evenly over {positions:.1f} of {count}."
+    text = (
+        f"Blurred: on average a row spreads its weight as widely as uniform attention over {positions:.1f} of {count}."
+    )
     return Observation("blurred", text)
 
 

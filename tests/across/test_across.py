@@ -80,7 +80,7 @@ def test_what_always_holds(values, seed):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: paired_bootstrap([1, 2], [1]), "a and b must be of one length; got shapes (2,) and (1,)"),
+        (lambda: paired_bootstrap([1, 2], [1]), "a and b must have the same length; got shapes (2,) and (1,)"),
         (lambda: paired_bootstrap([np.nan], [1]), "a and b must have at least one pair without NaN; got none"),
         (lambda: bootstrap([1], [np.nan]), "b must have at least one value that is not NaN; got none"),
     ],

@@ -73,7 +73,7 @@ def test_reasons():
     assert judgement(SURE, SCALE).reasons == ()
     seen = replace(SURE, log_probs=(-0.5, -5.0), new=(NARITA, Word("Xq", 7, 9, 1)), loop=Loop(0, 1, 9), looping="ti")
     assert judgement(seen, SCALE).reasons == (
-        "The translation repeats itself: “ti” 9 times in a row. It was ended there.",
+        "The translation repeats itself: “ti” 9 times in a row. Decoding was stopped there.",
         "“Narita” is in no training sentence and was cut into 4 pieces.",
         "“Xq” is in no training sentence and was cut into 1 piece.",
         "The model gave its pieces a probability of 6 % on average; 82 % is usual.",

@@ -115,17 +115,17 @@ def test_own_validation_sentences_are_nowhere_in_training():
         (
             [("a", "b")],
             None,
-            "of 1 pairs of sentences at least one must be for validation and one for training; got 1 for validation",
+            "validation and training need at least one sentence pair each; got 1 pairs, 1 of them for validation",
         ),
         (
             [("a", "b"), ("c", "d")],
             2,
-            "of 2 pairs of sentences at least one must be for validation and one for training; got 2 for validation",
+            "validation and training need at least one sentence pair each; got 2 pairs, 2 of them for validation",
         ),
         (
             [("a", "b"), ("a", "d")],
             1,
-            "every source sentence is among those for validation; give more sentences that differ",
+            "no sentence is left for training: validation has every source sentence; give more different sentences",
         ),
     ],
 )

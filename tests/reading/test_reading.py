@@ -106,7 +106,7 @@ def test_sharp_and_blurred_exclude_each_other():
     blurred = grid(TARGET, SOURCE, np.full((4, 4), 0.25))
     assert rules.sharp(sharp).sentence == "Sharp: on average 1.00 of a row's weight is on one token."
     assert rules.blurred(sharp) is None and rules.sharp(blurred) is None
-    assert "as if evenly over 4.0 of 4 tokens." in rules.blurred(blurred).sentence
+    assert "as widely as uniform attention over 4.0 of 4 tokens." in rules.blurred(blurred).sentence
 
 
 def test_a_row_of_a_decoder_is_blurred_over_what_it_sees():
@@ -115,7 +115,7 @@ def test_a_row_of_a_decoder_is_blurred_over_what_it_sees():
     keys = (Token("<bos>", 0, 0, special=True), *words("a", "b", "c"))
     seen = np.tri(5, dtype=bool)
     drawn = grid(FOUR, keys, seen / seen.sum(1, keepdims=True), kind="decoder", visible=seen)
-    assert "as if evenly over 3.0 of the 3.0 tokens that it sees." in rules.blurred(drawn).sentence
+    assert "as widely as uniform attention over 3.0 of the 3.0 tokens that it sees." in rules.blurred(drawn).sentence
 
 
 def test_the_largest_weight_of_all_words():

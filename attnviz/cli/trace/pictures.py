@@ -15,16 +15,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("pictures for slides and papers")
     group.add_argument("--picture", metavar="FILE", help="write a picture to FILE.svg, FILE.pdf or FILE.png")
     group.add_argument("--draw", choices=DRAWN, help=f"what it shows: {', '.join(DRAWN)} (default map)")
-    group.add_argument("--step", type=arguments.count, metavar="N", help="of the bars, from 1 (default 1)")
+    group.add_argument("--step", type=arguments.count, metavar="N", help="step of the bars, from 1 (default 1)")
     group.add_argument(
         "--beside",
         metavar="MODEL",
-        help="another model, made to write the same text: of the difference (--model minus this), and of the "
+        help="another model, made to write the same text; for the difference (--model minus this one) and for the "
         "statistics",
     )
-    group.add_argument("--size", choices=SIZES, help=f"{', '.join(SIZES)} (default page)")
-    group.add_argument("--font", type=float, metavar="POINTS", help="size of the type (default: of the picture's size)")
-    group.add_argument("--dark", action="store_true", help="a dark picture")
+    group.add_argument("--size", choices=SIZES, help=f"size of the picture: {', '.join(SIZES)} (default page)")
+    group.add_argument("--font", type=float, metavar="POINTS", help="font size (default: depends on --size)")
+    group.add_argument("--dark", action="store_true", help="dark background")
 
 
 def check(args: Namespace) -> None:

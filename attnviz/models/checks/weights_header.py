@@ -37,7 +37,7 @@ def shapes(path: str | Path) -> Shapes:
         raise HeaderError("its header is not a JSON object")
     tensors = {name: _shape(entry) for name, entry in header.items() if name != "__metadata__"}
     if sum(map(math.prod, tensors.values())) > 8 * size:  # eight numbers in a byte is more than any type has
-        raise HeaderError("its header promises more numbers than the file can hold")
+        raise HeaderError("its header describes more numbers than the file holds")
     return tensors
 
 

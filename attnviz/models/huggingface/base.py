@@ -77,8 +77,8 @@ class HuggingFaceModel:
         pieces = self.model.get_input_embeddings().weight.shape[0]
         if unknown := next((number for number in tokens.ids if not 0 <= number < pieces), None):
             raise TextError(
-                f"{self.name} cannot read the {what}: its tokenizer makes piece {unknown:,} of it, and the model knows "
-                f"{pieces:,}; they do not belong together"
+                f"{self.name} cannot read the {what}: its tokenizer gives piece number {unknown:,}, but the model "
+                f"has {pieces:,}; they do not belong together"
             )
         if all(token.special for token in tokens.tokens):
             raise TextError(f"the {what} has no tokens but special ones; type a sentence")

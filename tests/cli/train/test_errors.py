@@ -39,7 +39,7 @@ SEE = "see python -m attnviz train --help"
         ),
         (
             ("--tsv", "mine.tsv", "--val-size", "60"),
-            "of 60 pairs of sentences at least one must be for validation and one for training; got 60 for validation",
+            "validation and training need at least one sentence pair each; got 60 pairs, 60 of them for validation",
         ),
     ],
 )

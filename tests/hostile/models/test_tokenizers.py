@@ -70,7 +70,7 @@ def test_pieces_that_the_model_of_a_folder_does_not_know(bomb):
     with pytest.raises(TextError) as error:
         model.trace("the dog")
     assert str(error.value) == (
-        f"{model.name} cannot read the text: its tokenizer makes piece 100,000,000 of it, and the model knows 346; "
+        f"{model.name} cannot read the text: its tokenizer gives piece number 100,000,000, but the model has 346; "
         "they do not belong together"
     )
 
