@@ -140,6 +140,13 @@ def test_the_library_knows_no_page():
         assert not outer(path) & {"streamlit", "dashboard"}, path
 
 
+def test_what_pages_show_is_worked_out_without_streamlit():
+    """A scene, the words of the controls and pieces of HTML are values; views and sidebars show them."""
+    for path in DASHBOARD:
+        if path.name == "scene.py" or path.parent.name in ("choices", "markup"):
+            assert "streamlit" not in outer(path), path
+
+
 def file_of(name):
     """figures.maps -> attnviz/figures/maps.py."""
     file = ROOT / "attnviz" / name.replace(".", "/")
