@@ -183,6 +183,16 @@ def test_the_name_of_a_model_is_split_in_one_place():
     assert splitting == {"attnviz/models/names.py", "dashboard/markup/card.py"}
 
 
+def test_the_models_make_no_log_probabilities_themselves():
+    taking = {
+        below_root(path)
+        for path in LIBRARY
+        if below_root(path).startswith("attnviz/models/")
+        and any(getattr(node, "attr", "") == "log_softmax" for node in nodes(path))
+    }
+    assert taking == {"attnviz/models/tracing/probabilities.py"}
+
+
 def test_importing_the_package_is_light():
     tree = ast.parse((ROOT / "attnviz/__init__.py").read_text(encoding="utf-8"))
     at_top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]

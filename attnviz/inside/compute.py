@@ -46,7 +46,7 @@ def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0
         asks=inputs.asks,
         states=tuple(state.numpy() for state in inputs.states),
         parts=Parts(terms.numpy(), unit),
-        alternatives=probabilities.alternatives(inputs.logits.log_softmax(-1).unsqueeze(0), model.output)[0],
+        alternatives=probabilities.alternatives(inputs.logits.unsqueeze(0), model.output)[0],
         **values,
     )
 

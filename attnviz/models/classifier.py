@@ -49,8 +49,8 @@ class Classifier(Trained):
         source = self.read(text)
         with torch.inference_mode():
             verdict = self.model(torch.tensor([source.ids]))
-        log_probs = torch.log_softmax(verdict.logits, dim=-1)  # (1, C)
-        given = int(log_probs.argmax()) if target is None else self.labels.index(target)
+        given = int(verdict.logits.argmax()) if target is None else self.labels.index(target)
+        kept = probabilities.of_sentence(verdict.logits, [given], self.output, len(self.labels))
         maps = [AttentionMap("cross", 0, verdict.pooling.numpy())]  # (1, 1, S): one head, one query
         maps += [AttentionMap("encoder", layer, weights[0].numpy()) for layer, weights in enumerate(verdict.maps)]
         label = Token(self.labels[given], 0, len(self.labels[given]), word=0)
@@ -62,8 +62,8 @@ class Classifier(Trained):
             forced=target is not None,
             source=source.tokens,
             target=(label,),
-            log_probs=probabilities.of_tokens(log_probs, [given]),
-            alternatives=probabilities.alternatives(log_probs, self.output, len(self.labels)),
+            log_probs=kept.log_probs,
+            alternatives=kept.alternatives,
             maps=tuple(maps),
         )
 

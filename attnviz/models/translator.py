@@ -76,8 +76,7 @@ class Translator(Trained):
         """`trace(text, target).log_prob`, to rounding, in one pass of the network; no attention is kept."""
         source, wanted = torch.tensor([self.read(text).ids]), torch.tensor([self.read(target, "target").ids])
         inputs = torch.cat([wanted.new_tensor([[BOS]]), wanted[:, :-1]], dim=1)
-        log_probs = torch.log_softmax(self.model(source, inputs)[0][0], dim=-1)  # (T, V)
-        return probabilities.total(log_probs, wanted[0].tolist())
+        return probabilities.total(self.model(source, inputs)[0][0], wanted[0].tolist())
 
     def _unroll(self, jobs: Sequence[Job], beam: int) -> Unrolled:
         """Decode a batch of texts; either all of them are forced or none. Of several that are forced,

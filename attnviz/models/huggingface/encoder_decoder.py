@@ -33,7 +33,7 @@ class EncoderDecoderModel(HuggingFaceModel):
             wanted = self.read(target, target=True)
             ids, translation, tokens = list(wanted.ids), target, wanted.tokens
         output = self.run(source.ids, decoder_input_ids=torch.tensor([[self.start, *ids[:-1]]]))
-        log_probs = torch.log_softmax(output.logits[0], dim=-1)  # (T, V)
+        kept = probabilities.of_sentence(output.logits[0], ids, partial(tokenization.name, self.tokenizer))
         return Trace(
             model=self.name,
             mechanism=self.mechanism,
@@ -42,8 +42,8 @@ class EncoderDecoderModel(HuggingFaceModel):
             forced=target is not None,
             source=source.tokens,
             target=tokens,
-            log_probs=probabilities.of_tokens(log_probs, ids),
-            alternatives=probabilities.alternatives(log_probs, partial(tokenization.name, self.tokenizer)),
+            log_probs=kept.log_probs,
+            alternatives=kept.alternatives,
             maps=self.maps(output),
             complete=target is not None or len(ids) < self.most_steps,
             start=Token(tokenization.name(self.tokenizer, self.start), 0, 0, special=True),
@@ -102,4 +102,4 @@ class EncoderDecoderModel(HuggingFaceModel):
             attention_mask=torch.ones_like(source),
             decoder_input_ids=torch.tensor([[self.start, *wanted[:-1]]]),
         ).logits[0]
-        return probabilities.total(torch.log_softmax(logits, -1), wanted)
+        return probabilities.total(logits, wanted)

@@ -87,7 +87,7 @@ class SingleStackModel(HuggingFaceModel):
         if not self.predicts:
             return ()
         rows = (self._next if self.causal else self._masked)(source)
-        return tuple(self._prediction(position, source.ids[position], log_probs) for position, log_probs in rows)
+        return tuple(self._prediction(position, source.ids[position], logits) for position, logits in rows)
 
     def log_prob(self, text: str, target: None = None) -> float:
         """Natural log-probability of the tokens of the text, each as in `predictions`: a pseudo-log-likelihood where
@@ -99,27 +99,26 @@ class SingleStackModel(HuggingFaceModel):
             raise TextError(f"{self.name} cannot predict this text: {reason}")
         return sum(prediction.log_prob for prediction in predictions)
 
-    def _prediction(self, position: int, number: int, log_probs: Tensor) -> Prediction:
-        """log_probs (V) of the token at `position`, whose id is `number`."""
-        rows, text_of = log_probs.unsqueeze(0), partial(tokenization.name, self.tokenizer)
-        [log_prob], [choices] = probabilities.of_tokens(rows, [number]), probabilities.alternatives(rows, text_of)
-        return Prediction(position, log_prob, choices)
+    def _prediction(self, position: int, number: int, logits: Tensor) -> Prediction:
+        """logits (V) of the token at `position`, whose id is `number`."""
+        kept = probabilities.of_sentence(logits.unsqueeze(0), [number], partial(tokenization.name, self.tokenizer))
+        return Prediction(position, kept.log_probs[0], kept.alternatives[0])
 
     def _next(self, source: Tokens) -> Iterator[tuple[int, Tensor]]:
-        """Position and log-probabilities (V) of each token but the first."""
+        """Position and logits (V) of each token but the first."""
         ids = torch.tensor([source.ids])
         logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0, :-1]
-        yield from enumerate(torch.log_softmax(logits, -1), start=1)
+        yield from enumerate(logits, start=1)
 
     def _masked(self, source: Tokens) -> Iterator[tuple[int, Tensor]]:
-        """Position and log-probabilities (V) of each token that is masked."""
+        """Position and logits (V) of each token that is masked."""
         positions = [position for position, token in enumerate(source.tokens) if not token.special]
         positions = positions[:: -(-len(positions) // MASKED)] if positions else []
         for batch in (positions[first : first + BATCH] for first in range(0, len(positions), BATCH)):
             rows, ids = range(len(batch)), torch.tensor([source.ids] * len(batch))
             ids[rows, batch] = self.tokenizer.mask_token_id
             logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[rows, batch]
-            yield from zip(batch, torch.log_softmax(logits, -1))
+            yield from zip(batch, logits)
 
     def _refuse_target(self, target: str | None, beam: int = 1) -> None:
         if target is not None or beam != 1:

@@ -1,4 +1,7 @@
-"""From the log-probabilities of a model to what a trace keeps of them. B sentences, T steps, V tokens or labels."""
+"""From the logits of a model to what a trace keeps of them. B sentences, T steps, V tokens or labels.
+
+The models make no log-probabilities themselves: their softmax is taken here.
+"""
 
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -24,17 +27,12 @@ class Kept(NamedTuple):
     alternatives: Alternatives = ()
 
 
-def of_tokens(log_probs: Tensor, ids: Sequence[int]) -> tuple[float, ...]:
+def _of_tokens(log_probs: Tensor, ids: Sequence[int]) -> tuple[float, ...]:
     """log_probs (T, V) -> the T natural log-probabilities of `ids`. Rounding may not make one greater than 0."""
     return tuple(np.minimum(log_probs.numpy()[np.arange(len(ids)), ids], 0).tolist())
 
 
-def total(log_probs: Tensor, ids: Sequence[int]) -> float:
-    """log_probs (T, V) -> the natural log-probability of the whole sequence `ids`."""
-    return sum(of_tokens(log_probs, ids))
-
-
-def alternatives(log_probs: Tensor, text_of: Spell, count: int = CHOICES) -> Alternatives:
+def _alternatives(log_probs: Tensor, text_of: Spell, count: int = CHOICES) -> Alternatives:
     """log_probs (T, V) -> the `count` most probable of each step."""
     values, ids = log_probs.topk(min(count, log_probs.shape[-1]))
     return tuple(
@@ -43,10 +41,20 @@ def alternatives(log_probs: Tensor, text_of: Spell, count: int = CHOICES) -> Alt
     )
 
 
-def of_sentence(logits: Tensor, ids: Sequence[int], text_of: Spell) -> Kept:
-    """logits (T, V) -> what a trace keeps of the tokens `ids`."""
+def total(logits: Tensor, ids: Sequence[int]) -> float:
+    """logits (T, V) -> the natural log-probability of the whole sequence `ids`."""
+    return sum(_of_tokens(torch.log_softmax(logits, dim=-1), ids))
+
+
+def alternatives(logits: Tensor, text_of: Spell) -> Alternatives:
+    """logits (T, V) -> the CHOICES most probable of each step."""
+    return _alternatives(torch.log_softmax(logits, dim=-1), text_of)
+
+
+def of_sentence(logits: Tensor, ids: Sequence[int], text_of: Spell, count: int = CHOICES) -> Kept:
+    """logits (T, V) -> what a trace keeps of the tokens `ids`: with `count` alternatives of each step."""
     log_probs = torch.log_softmax(logits, dim=-1)
-    return Kept(of_tokens(log_probs, ids), alternatives(log_probs, text_of))
+    return Kept(_of_tokens(log_probs, ids), _alternatives(log_probs, text_of, count))
 
 
 @torch.inference_mode()
@@ -63,6 +71,6 @@ def of_batch(
     for rows, ids in zip(readouts[real].split(ROWS), tokens[real].split(ROWS)):
         log_probs = torch.log_softmax(project(rows), dim=-1)
         chosen += log_probs.gather(1, ids[:, None])[:, 0].clamp(max=0).tolist()
-        choices += () if text_of is None else alternatives(log_probs, text_of)
+        choices += () if text_of is None else _alternatives(log_probs, text_of)
     log_probs, choices = iter(chosen), iter(choices)
     return [Kept(tuple(islice(log_probs, count)), tuple(islice(choices, count))) for count in steps]
