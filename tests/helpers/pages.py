@@ -7,6 +7,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     ROOT / "checkpoints/README.md",
     ROOT / "attnviz/gold/README.md",
     *sorted((ROOT / "docs").glob("*.md")),
