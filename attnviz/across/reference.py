@@ -1,4 +1,4 @@
-"""A model's statistics on its test set, for one sentence to be placed among them; and those of two that know less.
+"""A model's statistics on its test set, to compare one sentence with; and those of two baselines.
 
 *untrained*: the same network with random weights. *shuffled*: the trained model, which reads the words of the sentence
 in random order. Both are forced to write the trained model's translation, so that the steps are the same.

@@ -1,4 +1,4 @@
-"""Arguments of the functions that notebooks call: one of another type than is annotated is a ValueError, in a sentence.
+"""Arguments of the functions that notebooks call: a value of the wrong type is a ValueError that says what was wanted.
 
 `checked` reads the annotations of a function, `Checked` those of a dataclass. Numbers of NumPy are numbers, and
 what NumPy can read as an array is one.

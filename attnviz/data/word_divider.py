@@ -1,4 +1,4 @@
-"""Japanese as people write it, divided into words as a corpus with spaces divides it; and duplicates found."""
+"""Divide Japanese without spaces into words, as a corpus with spaces does; and find duplicates."""
 
 import re
 import unicodedata

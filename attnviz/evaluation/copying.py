@@ -1,4 +1,4 @@
-"""Does a name or a number come out as it went in? Measured on sentences that were made for it (gold/copying.tsv).
+"""Are names and numbers copied unchanged? Measured on sentences that were made for it (gold/copying.tsv).
 
 Names count only where the target language keeps them in Latin letters. Japanese writes them by sound, in katakana: that
 is a translation, and which spelling is right is often a matter of custom. Numbers count in digits, half or full width,

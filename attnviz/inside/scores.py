@@ -36,7 +36,7 @@ def other_scores(opened: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
     No window: of local attention the general score.
 
     Dot products need queries and annotations of one width. An annotation twice as wide as the query is forward and
-    backward state laid end to end; then the two are added, as the dot-product models of this project do. ValueError
+    backward state, concatenated; then the two are added, as the dot-product models of this project do. ValueError
     for any other width.
     """
     query, annotations = torch.from_numpy(opened.query.copy()), torch.from_numpy(opened.values.copy())

@@ -1,4 +1,4 @@
-"""What a map shows, in a sentence: rules that read one Grid and say only what its weights bear out.
+"""What a map shows, in a sentence: rules that read one Grid and say only what its weights show.
 
 A map of cross-attention is read word by word: weights are SUMMED over the pieces of a source word and AVERAGED over the
 pieces of a target word; words without a letter or digit are left out. A word "looks at" its most attended word when

@@ -34,7 +34,7 @@ def _cells(column: Column):
 
 
 def references(current: CompareScene) -> References:
-    """What models give that know less, for the columns whose map is the one that was measured: cross-attention of the
+    """The two baselines, for the columns whose map is the one that was measured: cross-attention of the
     last layer, mean of its heads, of pieces, with special tokens."""
     choices = current.choices
     if choices.words or not choices.special:

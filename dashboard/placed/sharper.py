@@ -1,4 +1,4 @@
-"""One sentence among the test set of its model: how sharp its attention is, and what models give that know less."""
+"""One sentence among the test set of its model: how sharp its attention is, and what the two baselines have."""
 
 from attnviz import across
 from attnviz.across.reference import SHOWN

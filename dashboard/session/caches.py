@@ -1,5 +1,5 @@
-"""Values that all sessions share because they cannot change: models, tokenizers and traces. The only file with
-`st.cache_*`.
+"""Values that all sessions share because they cannot change: models, tokenizers and traces. Caches of
+one page are in a file of this name in its folder.
 
 Trained models are traced by the model service, in a process of its own (`attnviz.service`). Here they are read only for
 what changes them, such as heads switched off.

@@ -1,4 +1,4 @@
-"""Who may compute: so many at once, first come, first served. No Streamlit here."""
+"""The queue: a few may compute at once, first come, first served. No Streamlit here."""
 
 import itertools
 import threading

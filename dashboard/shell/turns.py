@@ -1,4 +1,4 @@
-"""Turns: as many compute at once as there are processors for it, first come, first served; who waits is told so."""
+"""Turns: only as many people compute at once as there are processors, first come, first served; a queue is shown."""
 
 import threading
 import time

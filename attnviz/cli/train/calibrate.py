@@ -1,4 +1,4 @@
-"""`python -m attnviz calibrate`: write on a model's card when its translations are to be called unusual."""
+"""`python -m attnviz calibrate`: write on a model's card from which risk on a translation is called unusual."""
 
 from argparse import ArgumentParser, Namespace
 

@@ -1,4 +1,4 @@
-"""Checks that a regular expression of a tokenizer cannot take for ever on some text.
+"""Checks that a regular expression of a tokenizer cannot run for ever on some text.
 
 The engine (Oniguruma) tries one way to match after the other. With a repeated group that can match in several ways,
 their number doubles with each character: `(a+)+b`, `(a|a)*b`. So a repeated group may hold neither a choice nor a

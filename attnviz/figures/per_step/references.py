@@ -1,4 +1,4 @@
-"""What models give that know less, at the end of the axis of each statistic: the untrained one, and shuffled words."""
+"""Two baselines at the end of the axis of each statistic: the untrained model, and shuffled words."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Luong(Recurrent):
 
     @staticmethod
     def annotation_width(width: int) -> int:
-        """Of an annotation: both directions of the encoder, laid end to end."""
+        """Of an annotation: both directions of the encoder, concatenated."""
         return 2 * width
 
     def first(self, summary: Tensor) -> tuple:
@@ -96,8 +96,8 @@ class Plain(Luong):
 class Product(Plain):
     """What dot and scaled dot share: a state meets an annotation without a matrix between, so both are of one width.
 
-    h_j is therefore the sum of the encoder's two directions, not the two laid end to end. Scores read it without
-    dropout: its noise, summed over the width, would favour rows with all the weight on one key.
+    h_j is therefore the sum of the encoder's two directions, not their concatenation. Scores read it without dropout:
+    the noise of dropout, summed over the width, would favour rows with all the weight on one key.
     """
 
     @staticmethod

@@ -22,7 +22,7 @@ from attnviz.networks.rnn.cells import CELLS, Cell
 class RecurrentMemory(NamedTuple):
     """What the encoder leaves for the decoder."""
 
-    # (B, S, 2W) annotations: forward and backward states, laid end to end; (B, S, W) summed; (B, 2W) a fixed context
+    # (B, S, 2W) annotations: forward and backward states, concatenated; (B, S, W) summed; (B, 2W) a fixed context
     values: Tensor
     prepared: Tensor | None  # (B, S, ...) the annotations as the score function wants them; None without attention
     mask: Tensor | None  # (B, 1, S) True = visible; None when nothing is padded

@@ -1,4 +1,4 @@
-"""What a change did, whatever it was: both translations, both maps, and each target token. One column per model."""
+"""The effect of a change: both translations, both maps, and each target token. One column per model."""
 
 import html
 from collections.abc import Sequence
