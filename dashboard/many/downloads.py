@@ -5,10 +5,10 @@ import functools
 import streamlit as st
 
 from attnviz.export import bundle as export
-from dashboard.many import drawn
-from dashboard.many.drawn import Drawn
+from dashboard.many.drawn import PAGE
 from dashboard.many.scene import ManyScene
-from dashboard.shell import downloads
+from dashboard.shell import downloads, shown_panels
+from dashboard.shell.shown_panels import ShownPanels
 
 
 def show(current: ManyScene) -> None:
@@ -16,7 +16,7 @@ def show(current: ManyScene) -> None:
     st.subheader("Download", divider="gray")
     st.caption("Each chart has a PNG and an SVG button. The CSV has one row for each model and sentence.")
     with st.container(horizontal=True):
-        build = functools.partial(bundle, current, drawn.drawn())
+        build = functools.partial(bundle, current, shown_panels.shown(PAGE))
         words = "Figures as HTML, all numbers as CSV, and a manifest."
         downloads.zip_and_link(build, "attnviz-sentences.zip", "many_zip", words)
         st.download_button(
@@ -29,13 +29,13 @@ def show(current: ManyScene) -> None:
         )
 
 
-def bundle(current: ManyScene, shown: Drawn) -> bytes:
+def bundle(current: ManyScene, shown: ShownPanels) -> bytes:
     """The zip. shown : read when it is downloaded."""
     frames = {"all numbers": current.saved()} | {f"shown {name}": frame for name, frame in shown.frames.items()}
     return export.bundle(shown.figures, [], frames, manifest(current, shown), lines=current.heading)
 
 
-def manifest(current: ManyScene, shown: Drawn) -> dict:
+def manifest(current: ManyScene, shown: ShownPanels) -> dict:
     """What is needed to see the same again, but for sentences of a file that was uploaded, and many that were
     pasted."""
     corpora = [corpus for corpus in (current.corpus, current.other) if corpus]

@@ -12,7 +12,7 @@ Tracer = Callable[[str, str, str | None, int], Trace]  # model, text, target, be
 Ask = Callable[[Sequence[str], str, str | None, int], Wanted]  # models, text, target, beam
 
 
-class Asked(Protocol):
+class ForcedTextChoices(Protocol):
     """What a page's choices say of it. target : OWN, TYPED, or FROM and a mechanism. forced : what was typed."""
 
     pair: str
@@ -22,7 +22,7 @@ class Asked(Protocol):
     beam: int
 
 
-def forced_text(choices: Asked, tracer: Tracer) -> str | None:
+def forced_text(choices: ForcedTextChoices, tracer: Tracer) -> str | None:
     """The text; None where each model writes its own. Raises SceneError when there is none to use."""
     if choices.target == OWN:
         return None
@@ -42,7 +42,7 @@ def forced_text(choices: Asked, tracer: Tracer) -> str | None:
         raise SceneError(f"The text of {title(giver)} cannot be used for all models: {error}") from None
 
 
-def wanted(choices: Asked, models: Sequence[str], ask: Ask, tracer: Tracer) -> Iterator[Wanted]:
+def wanted(choices: ForcedTextChoices, models: Sequence[str], ask: Ask, tracer: Tracer) -> Iterator[Wanted]:
     """Ask for the traces of these models, all at once; first for the text of one model, where all are to write it.
 
     Nothing for choices that cannot be drawn: composing the scene says why.

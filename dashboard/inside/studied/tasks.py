@@ -25,7 +25,7 @@ MEASURES = {  # measure -> its words, and the form of its values
 
 
 @dataclass(frozen=True)
-class Asked:
+class ClassifiedText:
     """The classifier as `caches.testing` takes a model: its own label of the text."""
 
     text: str
@@ -33,18 +33,18 @@ class Asked:
     target: None = None
 
 
-def classifier(column: Column) -> Asked | None:
+def classifier(column: Column) -> ClassifiedText | None:
     """The classifier, asked about the text of a column; None where it does not ship or cannot read the language."""
     ships = CLASSIFIER in checkpoint_files.names(catalogue.root())
-    return Asked(column.text) if ships and column.languages.source == "en" else None
+    return ClassifiedText(column.text) if ships and column.languages.source == "en" else None
 
 
-def beside(tested: list[Tested], asked: Asked, running: RunningTests) -> str:
+def beside(tested: list[Tested], classified: ClassifiedText, running: RunningTests) -> str:
     """What the panel says of both tasks; HTML. running : the tests of the classifier, finished."""
     if running.tests is None:
         return ""
     rows = [(column.title, column.model, tests.tested.sums) for column, tests in tested]
-    rows.append(("Sentiment classifier", asked.model, running.tests.tested.sums))
+    rows.append(("Sentiment classifier", classified.model, running.tests.tested.sums))
     columns = [name for title, *_ in rows for name in (title, "many sentences")]
     cells = [
         (words, [text for _, model, sums in rows for text in _cells(sums.get(measure), study(model), measure, form)])

@@ -168,7 +168,7 @@ def test_the_same_word_is_no_replacement():
 
 def test_the_zip_has_what_is_shown():
     app = run(change="uniform", step="2")
-    current, shown = app.session_state["last scene of inside"], app.session_state["kept of inside"]
+    current, shown = app.session_state["last scene of inside"], app.session_state["shown panels of inside"]
     with zipfile.ZipFile(io.BytesIO(downloads.bundle(current, shown))) as archive:
         names = set(archive.namelist())
         manifest = json.loads(archive.read("manifest.json"))
@@ -194,7 +194,7 @@ def test_the_zip_has_the_pictures_of_every_panel():
     """Of a change, of a replaced word, and of what is opened below the formulas: each by a name of its own."""
     app = run(change="uniform", word="2 black", instead="white", functions="true", scaled="true")
     drawn = [figure for key in ("opened", "functions", "spread", "changed", "replaced") for figure in figures(app, key)]
-    shown = app.session_state["kept of inside"]
+    shown = app.session_state["shown panels of inside"]
     with zipfile.ZipFile(io.BytesIO(downloads.bundle(app.session_state["last scene of inside"], shown))) as archive:
         pictures = [name for name in archive.namelist() if name.startswith("figures/") and name.endswith(".html")]
         tables = {name for name in archive.namelist() if name.endswith(".csv")}
@@ -220,7 +220,7 @@ def test_every_panel_has_its_numbers_as_a_file():
     app = run(change="uniform", word="2 black", instead="white", tests="true")
     names = {button.proto.id.split("csv-")[-1] for button in app.get("download_button") if "csv-" in button.proto.id}
     assert names == {"step", "change", "replaced", "tests"}
-    assert {"tests", "agreement"} <= set(app.session_state["kept of inside"].parts)
+    assert {"tests", "agreement"} <= set(app.session_state["shown panels of inside"].panels)
 
 
 def test_the_step_is_that_of_the_beam():

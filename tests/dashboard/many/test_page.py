@@ -102,14 +102,14 @@ def test_every_number_can_be_shown_sorted_and_compared(statistic):
         **{"from": "Sentences of this project"},
     )
     assert described(app, "spread").startswith(statistic)
-    frame = app.session_state["drawn of many"].frames["sentences"]
+    frame = app.session_state["shown panels of many"].frames["sentences"]
     (name,) = [name for name, title in NUMBERS.items() if title == statistic]
     assert frame[name].dropna().is_monotonic_decreasing and "Bahdanau: 25 of 40 sentences" in page(app)
 
 
 def test_sentences_are_found_by_their_words_in_either_language():
     app = run(find="chien", forced="true")
-    frame = app.session_state["drawn of many"].frames["sentences"]
+    frame = app.session_state["shown panels of many"].frames["sentences"]
     assert 0 < len(frame) < 12 and frame["translation"].str.contains("chien").all()
 
 
@@ -198,7 +198,9 @@ def test_a_stopped_run_shows_what_it_has_and_goes_on(monkeypatch):
 
 def test_the_zip_has_what_is_shown():
     app = run(statistic="Gini coefficient")
-    with zipfile.ZipFile(io.BytesIO(downloads.bundle(scene(app), app.session_state["drawn of many"]))) as archive:
+    with zipfile.ZipFile(
+        io.BytesIO(downloads.bundle(scene(app), app.session_state["shown panels of many"]))
+    ) as archive:
         names, manifest = set(archive.namelist()), json.loads(archive.read("manifest.json"))
         rows = archive.read("all-numbers.csv").decode("utf-8-sig").splitlines()
     assert {"figures/distribution.html", "figures/two-numbers.html", "shown-sentences.csv"} <= names
