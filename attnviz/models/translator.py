@@ -13,7 +13,7 @@ from attnviz.models.model import TextError
 from attnviz.models.tracing import batches, measured, probabilities
 from attnviz.models.tracing.batches import Job
 from attnviz.models.tracing.measured import Measured
-from attnviz.models.tracing.probabilities import Kept
+from attnviz.models.tracing.probabilities import TokenProbabilities
 from attnviz.models.trained import Trained
 from attnviz.networks import decode
 from attnviz.networks.decode import Unrolled
@@ -114,7 +114,7 @@ class Translator(Trained):
         statistics = measured.of_batch(maps, [(job.source.tokens, target) for job, (_, target) in zip(jobs, said)])
         return [self._measured(*each) for each in zip(jobs, said, kept, statistics, traces)]
 
-    def _kept(self, unrolled: Unrolled, steps: Sequence[int], alternatives: bool) -> list[Kept]:
+    def _kept(self, unrolled: Unrolled, steps: Sequence[int], alternatives: bool) -> list[TokenProbabilities]:
         """What traces keep of the probabilities of each sentence of a batch."""
         rows, project = unrolled.logits, _as_it_is
         if rows is None:
@@ -123,7 +123,9 @@ class Translator(Trained):
         with OneDNN():
             return probabilities.of_batch(rows, unrolled.tokens, steps, project, spell)
 
-    def _measured(self, job: Job, said: tuple, kept: Kept, statistics: tuple, trace: Trace | None) -> Measured:
+    def _measured(
+        self, job: Job, said: tuple, kept: TokenProbabilities, statistics: tuple, trace: Trace | None
+    ) -> Measured:
         return Measured(
             **self._outline(job, *said),
             log_probs=kept.log_probs,
@@ -133,7 +135,7 @@ class Translator(Trained):
             trace=trace,
         )
 
-    def _trace(self, job: Job, unrolled: Unrolled, said: tuple, kept: Kept) -> Trace:
+    def _trace(self, job: Job, unrolled: Unrolled, said: tuple, kept: TokenProbabilities) -> Trace:
         maps = [
             AttentionMap(kind, layer, weights.numpy()[0])
             for kind in KINDS

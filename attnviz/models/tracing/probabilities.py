@@ -20,7 +20,7 @@ Alternatives = tuple[tuple[Alternative, ...], ...]
 Spell = Callable[[int], str]  # id -> what readers see
 
 
-class Kept(NamedTuple):
+class TokenProbabilities(NamedTuple):
     """What a trace keeps. log_probs : of the T tokens. alternatives : of each step; () if not asked for."""
 
     log_probs: tuple[float, ...]
@@ -51,16 +51,16 @@ def alternatives(logits: Tensor, text_of: Spell) -> Alternatives:
     return _alternatives(torch.log_softmax(logits, dim=-1), text_of)
 
 
-def of_sentence(logits: Tensor, ids: Sequence[int], text_of: Spell, count: int = CHOICES) -> Kept:
+def of_sentence(logits: Tensor, ids: Sequence[int], text_of: Spell, count: int = CHOICES) -> TokenProbabilities:
     """logits (T, V) -> what a trace keeps of the tokens `ids`: with `count` alternatives of each step."""
     log_probs = torch.log_softmax(logits, dim=-1)
-    return Kept(_of_tokens(log_probs, ids), _alternatives(log_probs, text_of, count))
+    return TokenProbabilities(_of_tokens(log_probs, ids), _alternatives(log_probs, text_of, count))
 
 
 @torch.inference_mode()
 def of_batch(
     readouts: Tensor, tokens: Tensor, steps: Sequence[int], project: Callable[[Tensor], Tensor], text_of: Spell | None
-) -> list[Kept]:
+) -> list[TokenProbabilities]:
     """`of_sentence` of each sentence, without the logits of padding, and never with all logits in memory.
 
     readouts (B, T, D), of which `project` makes logits. tokens : (B, T) ids. steps : of each sentence. text_of : None
@@ -73,4 +73,4 @@ def of_batch(
         chosen += log_probs.gather(1, ids[:, None])[:, 0].clamp(max=0).tolist()
         choices += () if text_of is None else _alternatives(log_probs, text_of)
     log_probs, choices = iter(chosen), iter(choices)
-    return [Kept(tuple(islice(log_probs, count)), tuple(islice(choices, count))) for count in steps]
+    return [TokenProbabilities(tuple(islice(log_probs, count)), tuple(islice(choices, count))) for count in steps]
