@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attnviz.models import checkpoint_files
 
-_CURVE = ("epoch", "train_loss")  # of each pass, beside its figures on validation
+_CURVE = ("epoch", "train_loss")  # of each pass, beside its scores on validation
 _BEFORE = ("start", "teachers")
 _KEPT = ("command", "settings", "data", "epochs", "seconds", "weights_sha256")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 MOST = 60  # rows and columns of a table; a larger map is cut, and says so
 _INK = "#161850"  # of a weight of 1; a smaller one is as much paler
-_LIGHT = 0.55  # weights above it have light figures on them
+_LIGHT = 0.55  # weights above it have light digits on them
 
 
 def document(heading: str, lines: Sequence[str], table: str) -> str:

@@ -73,20 +73,20 @@ def _add_sentences(group) -> None:
     group.add_argument("--source-file", metavar="FILE", type=arguments.place, help="your own sentences, one per line")
     group.add_argument("--target-file", metavar="FILE", type=arguments.place, help="their translations, line by line")
     group.add_argument(
-        "--tsv", metavar="FILE", type=arguments.place, help="or both in one file, sentence<TAB>translation"
+        "--tsv", metavar="FILE", type=arguments.place, help="both in one file: sentence<TAB>translation on each line"
     )
     group.add_argument(
         "--val-size",
         type=arguments.count,
         metavar="N",
-        help="how many of your own pairs are used for validation (default: a twentieth, at most 1000; of few pairs a "
-        "fifth, at most 20)",
+        help="how many of your own pairs are used for validation (default: a twentieth, at most 1000; a fifth, at most "
+        "20, if there are few pairs)",
     )
     group.add_argument(
         "--style",
         choices=STYLES,
-        help="how your own sentences are written: as people write (the default), lower-cased with spaces around every "
-        "punctuation mark, the same without most punctuation, or as symbols of one character",
+        help="how your own sentences are written: written (the default): as people write; tokenised: lower-cased, with "
+        "spaces around every punctuation mark; plain: the same without most punctuation; symbols: one character each",
     )
     group.add_argument("--limit", type=arguments.count, metavar="N", help="train on the first N pairs only")
 
