@@ -114,6 +114,7 @@ def run(args: Namespace) -> None:
     from attnviz.cli.train import corpus as sentences
     from attnviz.cli.train import settings
     from attnviz.models import checkpoints
+    from attnviz.models.names import ModelName
     from attnviz.training.train import train
     from attnviz.training.validation import score_key
 
@@ -137,5 +138,5 @@ def run(args: Namespace) -> None:
         teachers=[Path(teacher) for teacher in args.teacher],
         moments=Path(args.moments) if args.moments else None,
     )
-    best, key = checkpoints.read_card(f"{args.pair}/{args.mechanism}", root)["best"], score_key(corpus)
+    best, key = checkpoints.read_card(str(ModelName(args.pair, args.mechanism)), root)["best"], score_key(corpus)
     print(f"{folder} is ready: {key} {best[key]:.2f} in epoch {best['epoch']}")

@@ -12,6 +12,7 @@ from attnviz.cli.shared import arguments
 from attnviz.cli.train.corpus import file_labels, own_files
 from attnviz.data import corpora, tasks
 from attnviz.models import checkpoint_files
+from attnviz.models.names import ModelName
 from attnviz.networks.registry import CLASSES
 from attnviz.networks.registry import options as model_options
 from attnviz.training import recipes
@@ -88,7 +89,7 @@ def _number(name: str, value: int | float | str) -> int | float:
 def output_folder(args: Namespace) -> Path:
     """The folder of checkpoints to train in. A finished model without a run to resume is not overwritten without
     --restart."""
-    name, root = f"{args.pair}/{args.mechanism}", Path(args.out) if args.out else checkpoint_files.ROOT
+    name, root = str(ModelName(args.pair, args.mechanism)), Path(args.out) if args.out else checkpoint_files.ROOT
     finished = (root / name / "card.json").exists() and not saved_run.exists(root / name)
     if args.restart or not finished:
         return root
