@@ -247,7 +247,7 @@ function scan() {
   watchTheme();
 }
 
-export default function ({ data, setTriggerValue }) {
+function act({ data, setTriggerValue }) {
   state.stop?.(); // called anew whenever the data changes
   keepAddresses();
   if (state.page !== location.pathname) Object.assign(state, { page: location.pathname, row: null, slider: null, asked: null, opening: -Infinity });
@@ -296,4 +296,11 @@ export default function ({ data, setTriggerValue }) {
     dark.removeEventListener("change", later);
   };
   return state.stop;
+}
+
+// arguments.js has what the page said last, and tells `act` when the page says something else.
+export default function () {
+  const said = (window.__attnvizSaid ??= {});
+  said.act = act;
+  if (said.component) said.stop = act(said.component);
 }

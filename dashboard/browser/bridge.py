@@ -1,5 +1,7 @@
-"""What must happen in the browser: see bridge.js, and the other scripts for one thing each. One component, no frame, no
-network."""
+"""What must happen in the browser: see bridge.js, and the other scripts for one thing each. No frame, no network.
+
+Two components: the scripts, which never change, and what the page says to them (arguments.js).
+"""
 
 import json
 from collections.abc import Callable
@@ -20,7 +22,10 @@ FILES = (
     "history.js",
 )  # one script: bridge.js calls what is in the others
 _component = st.components.v2.component(
-    "attnviz_bridge",
+    "attnviz_bridge", js=Path(__file__).with_name("arguments.js").read_text(encoding="utf-8"), isolate_styles=False
+)
+_scripts = st.components.v2.component(
+    "attnviz_scripts",
     js="\n".join(
         [
             *(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in FILES),
@@ -56,6 +61,7 @@ def bridge(
         if picked is not None and on_head is not None:
             on_head(*map(int, picked))
 
+    _scripts(key="scripts")
     result = _component(
         key="bridge",
         data={"row": row, "steps": steps, "head": head},

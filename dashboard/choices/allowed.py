@@ -17,12 +17,17 @@ def is_elsewhere(place: str) -> bool:
     return place.strip().replace("\\", "/").startswith("//")
 
 
-def allowed() -> frozenset[str]:
-    """FOLDERS, HUB and UPLOADS, those that are allowed. Raises ValueError for a setting that is none."""
+def is_public() -> bool:
+    """Is this a server for strangers? Raises ValueError for a setting that is none."""
     public = os.environ.get(PUBLIC, "").strip() or "0"
     if public not in ("0", "1"):
         raise ValueError(f"{PUBLIC} must be 0 or 1; got {public!r:.80}")
-    if public == "0":
+    return public == "1"
+
+
+def allowed() -> frozenset[str]:
+    """FOLDERS, HUB and UPLOADS, those that are allowed. Raises ValueError for a setting that is none."""
+    if not is_public():
         return ALL
     named = frozenset(word.strip() for word in os.environ.get(ALLOW, "").split(",") if word.strip())
     if unknown := sorted(named - ALL):

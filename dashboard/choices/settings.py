@@ -33,7 +33,7 @@ def of(name: str) -> int:
     """The value of one of SETTINGS. Raises ValueError for one that is none."""
     text = os.environ.get(name, "").strip()
     if not text:
-        return SETTINGS[name].own if allowed.allowed() == allowed.ALL else SETTINGS[name].public
+        return SETTINGS[name].public if allowed.is_public() else SETTINGS[name].own
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= LARGEST):
         raise ValueError(f"{name} must be a whole number from 1 to {LARGEST:,}; got {text!r:.80}")
     return int(text)

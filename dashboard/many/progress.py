@@ -8,7 +8,9 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from attnviz.service import ServiceError
+from attnviz.service.request import RESTARTING, RUNNING
 from dashboard.many.running import SLICE, Run
+from dashboard.session import caches
 from dashboard.session.line import Full
 from dashboard.shell import turns
 from dashboard.shell.problems import SceneError, sentence
@@ -38,10 +40,14 @@ def measure(runs: list[Run]) -> SceneError | None:
     try:
         while waiting := [run for run in runs if not run.finished]:
             done, total = _count(runs)
-            bar.progress(done / total, words_for(done, total, waiting[0].pace))
+
+            def show(state: str) -> None:
+                bar.progress(done / total, words_for(done, total, waiting[0].pace, state))
+
+            show(RUNNING)
             since = time.monotonic()
             with turns.long_turn():
-                waiting[0].advance(since)
+                waiting[0].advance(since, lambda: show(caches.service_state()))
             with contextlib.suppress(StreamlitAPIException):  # the whole page is run
                 st.rerun(scope="fragment")
     except (Full, ServiceError) as error:
@@ -50,9 +56,11 @@ def measure(runs: list[Run]) -> SceneError | None:
     return None
 
 
-def words_for(done: int, total: int, pace: float) -> str:
-    """What a person reads meanwhile. pace : sentences a second; 0 when it is not known."""
+def words_for(done: int, total: int, pace: float, state: str = RUNNING) -> str:
+    """What a person reads meanwhile. pace : sentences a second; 0 when it is not known. state : of the models."""
     words = f"{done:,} of {total:,} translations are measured."
+    if state == RESTARTING:
+        return f"{words} The process of the models has stopped. It is being started again, then this goes on."
     if not pace:
         return words
     seconds = (total - done) / pace

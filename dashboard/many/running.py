@@ -4,7 +4,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from attnviz.service import ServiceError
 from dashboard.choices.options import title
 
 SLICE = 32  # sentences of one model that are asked for together
+LOOK = 0.25  # s between two calls of `meanwhile`
 ROW = 1500  # bytes of a sentence and a model, about
 _PACES = 16  # slices whose pace says how long the rest will take
 
@@ -54,8 +55,9 @@ class Run:
         seconds = sum(seconds for _, seconds in paces)
         return sum(count for count, _ in paces) / seconds if seconds > 0 else 0.0
 
-    def advance(self, since: float | None = None) -> None:
-        """One slice more. since : when the wait for it began (time.monotonic), if not now.
+    def advance(self, since: float | None = None, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """One slice more. since : when the wait for it began (time.monotonic), if not now. meanwhile : is called every
+        quarter of a second while the models compute.
 
         Raises ServiceError when the models cannot be reached; the slice is then still to do.
         """
@@ -65,7 +67,10 @@ class Run:
                 return
             model, part = self._left[0]
             asked = [(record.source, record.target if self.forced else None) for record in part]
-            answers = [_result(future) for future in self._submit(model, asked)]
+            futures = self._submit(model, asked)
+            while wait(futures, LOOK).not_done:
+                meanwhile()
+            answers = [_result(future) for future in futures]
             self._rows += [_row(model, record, answer) for record, answer in zip(part, answers, strict=True)]
             self._left.pop(0)
             self.done += len(part)

@@ -1,12 +1,6 @@
 """corpus/run.py: the numbers are those of the traces; the files do not depend on workers, stops and resumes."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -69,6 +63,17 @@ def test_the_manifest_says_what_made_the_files(whole, settings):
     assert sorted(files(whole)) == ["manifest.json", "sentences.parquet", "statistics.parquet"]
 
 
+def test_only_what_repeats_has_a_dictionary(whole):
+    """A dictionary of other numbers is larger than the numbers, and takes most of the time of writing."""
+    metadata = parquet.ParquetFile(whole / "statistics.parquet").metadata
+    assert metadata.num_row_groups == 2 * 5  # one of each shard
+    group = metadata.row_group(0)
+    columns = [group.column(place) for place in range(group.num_columns)]
+    floats = {column.path_in_schema for column in columns if column.physical_type in ("FLOAT", "DOUBLE")}
+    plain = {column.path_in_schema for column in columns if "RLE_DICTIONARY" not in column.encodings}
+    assert plain == floats and {"gini", "entropy_nats"} < floats
+
+
 def test_two_workers_give_the_same_files(settings, whole, tmp_path):
     *_, last = corpus.run(settings, tmp_path / "two", workers=2)
     assert last.done == last.total == 2 * len(WITH_BAD)
@@ -81,7 +86,7 @@ def test_stopped_anywhere_and_resumed_it_gives_the_same_files(settings, whole, t
     for _ in range(4):
         reported.append(next(running))
     running.close()
-    (folder / "parts" / "0-000002-sentences.parquet").unlink()  # as if it had died between a shard's two files
+    (folder / "parts" / "0-000002-sentences.arrow").unlink()  # as if it had died between a shard's two files
     resumed = list(corpus.run(settings, folder, resume=True))
     assert resumed[0].done == reported[-1].done - 5 and resumed[-1].done == resumed[-1].total
     same_files(folder, whole)
@@ -183,32 +188,6 @@ def test_the_command(settings, whole, tmp_path, capsys):
     assert "en-fr/transformer: line 6 is skipped: the text is empty; type a sentence" in printed.err
     assert main(["corpus", *options, "--out", str(tmp_path / "out")]) == 2
     assert "is not empty; give a new folder, or --resume" in capsys.readouterr().err
-
-
-def test_interrupted_by_the_keyboard_it_can_be_resumed(root, tmp_path):
-    lines = write_lines(tmp_path / "in.txt", SENTENCES * 200)
-    folder = tmp_path / "out"
-    options = ["--model", MODELS[0], "--input", str(lines), "--root", str(root)]
-    command = [sys.executable, "-m", "attnviz", "corpus", *options]
-    running = subprocess.Popen(
-        [*command, "--out", str(folder), "--workers", "2"],
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell's background job would ignore it
-    )
-    while running.poll() is None and not list(folder.glob("parts/*-sentences.parquet")):
-        time.sleep(0.1)
-    os.killpg(running.pid, signal.SIGINT)  # as a terminal does, to all its processes
-    _, said = running.communicate()
-    assert running.returncode == 130
-    assert said.splitlines()[-1] == "python -m attnviz corpus: interrupted; the same command with --resume continues"
-    assert list(folder.glob("parts/*.part")) == []
-    settings = corpus.CorpusConfig(MODELS[:1], str(lines), root=str(root))
-    first, *_, last = corpus.run(settings, folder, resume=True)
-    assert 0 < first.done < last.done == len(SENTENCES) * 200
-    list(corpus.run(settings, tmp_path / "whole"))
-    same_files(folder, tmp_path / "whole")
 
 
 def test_the_alignment_error_rate_where_links_are_given(root, tmp_path):

@@ -64,7 +64,8 @@ def _outliers(current: ManyScene, frame: pd.DataFrame, line: str, sort: str) -> 
     unlike = unusual(frame, sort)
     if unlike.empty:
         return f'<p class="small" role="status">{html.escape(line)}: no sentence stands out in this number.</p>'
-    caption = f"{line}: {len(unlike)} outliers of {NUMBERS[sort].lower()}, {min(len(unlike), _OUTLIERS)} shown"
+    count = f"{len(unlike)} {'outlier' if len(unlike) == 1 else 'outliers'} of {NUMBERS[sort].lower()}"
+    caption = f"{line}: {count}, {min(len(unlike), _OUTLIERS)} shown"
     return _rows(current, unlike.head(_OUTLIERS), caption, [sort, "z"], [NUMBERS[sort], "robust z-score"])
 
 

@@ -42,6 +42,19 @@ def test_enter_redraws_and_the_link_reopens_the_view(dashboard, visit):
     elsewhere.page.close()
 
 
+def test_a_new_sentence_brings_no_scripts_of_the_bridge_again(dashboard):
+    """They are as long as all heatmaps."""
+    frames, script = [], b"function watchTheme"
+    dashboard.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(bytes(frame))))
+    dashboard.open("/?show=Bahdanau", charts=3)
+    assert sum(script in frame for frame in frames) == 1
+    frames.clear()
+    dashboard.type("A man is reading a long book near the house.")  # of another number of steps
+    dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un homme')")
+    dashboard.drawn(3)
+    assert frames and not any(script in frame for frame in frames)
+
+
 def test_an_example_is_one_click_away(dashboard):
     dashboard.open("/?show=Bahdanau", charts=3)
     dashboard.page.get_by_role("button", name="Two boys play with a yellow ball.").click()

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.choices.sentence_numbers import NUMBERS
 from dashboard.many import downloads
+from dashboard.many.panels import sentences
 from dashboard.pages import PAGES
 
 SCRIPT = """import streamlit as st
@@ -82,6 +83,12 @@ def test_each_sentence_is_a_link_to_the_first_page():
     app = run()
     links = re.findall(r'<a href="(\./\?[^"]*)"', "".join(element.proto.body for element in app.get("html")))
     assert len(links) == 12 and "pair=English" in links[0] and "show=Bahdanau" in links[0] and "force" not in links[0]
+
+
+@pytest.mark.parametrize("count, words", [(1, "1 outlier of"), (2, "2 outliers of")])
+def test_sentences_that_stand_out_are_counted(count, words, monkeypatch):
+    monkeypatch.setattr(sentences, "unusual", lambda frame, statistic: frame.head(count).assign(z=4.0))
+    assert f"Bahdanau: {words} normalised entropy, {count} shown" in page(run())
 
 
 def test_given_translations_are_forced_when_asked_for():

@@ -8,6 +8,7 @@ import tiny
 from attnviz import across, loading
 from attnviz.data.records import Record
 from attnviz.service import ServiceError
+from attnviz.service.request import RESTARTING
 from dashboard.many import caches, progress, running
 from dashboard.many.given import Given
 from dashboard.many.running import Run
@@ -89,12 +90,35 @@ def test_the_pace_is_that_of_the_last_slices_and_counts_the_wait_for_a_turn(subm
     assert run.pace == 4 / 2.5 and run.bytes == 5 * running.ROW
 
 
+def test_while_the_models_compute_the_page_can_say_how_they_are(submit, monkeypatch):
+    monkeypatch.setattr(running, "LOOK", 0.001)
+    late, calls = [], []
+
+    def ask(name, texts):
+        late[:] = [(Future(), answer) for answer in submit(name, texts)]
+        return [future for future, _ in late]
+
+    def meanwhile():
+        calls.append(run.done)
+        for future, answer in late[: len(calls)]:
+            if not future.done():
+                future.set_result(answer.result())
+
+    run = Run(NAMES[:1], RECORDS[:3], False, ask)
+    run.advance(meanwhile=meanwhile)
+    assert calls == [0, 0, 0] and run.done == 3
+
+
 def test_words_for_who_waits():
     assert progress.words_for(0, 400, 0) == "0 of 400 translations are measured."
     assert progress.words_for(1000, 8000, 240) == (
         "1,000 of 8,000 translations are measured. 240 a second, about 29 s left."
     )
     assert progress.words_for(32, 8000, 20).endswith("20 a second, about 7 min left.")
+    assert progress.words_for(32, 8000, 20, RESTARTING) == (
+        "32 of 8,000 translations are measured. The process of the models has stopped. It is being started again, then "
+        "this goes on."
+    )
 
 
 def test_a_run_that_somebody_has_is_the_same_for_all_even_when_the_cache_let_it_go(root, monkeypatch):

@@ -94,6 +94,23 @@ def test_many_sentences_can_be_stopped_and_continued(server, held, page):
     expect(stopped).to_have_count(0)
 
 
+def test_models_that_stop_in_the_middle_of_many_sentences_are_started_again(server, held, page):
+    """The page says so, and measures all sentences."""
+    stop, _ = held
+    page.goto(f"{server[0]}/many?show=Bahdanau&from=Pasted", timeout=WAIT)
+    lines = page.locator(".st-key-lines textarea")
+    expect(lines).to_be_visible(timeout=WAIT)
+    stop()
+    lines.fill("\n".join(OWN[199::-1]))
+    lines.press("Control+Enter")
+    expect(page.get_by_text("0 of 200 translations are measured.")).to_be_visible(timeout=WAIT)
+    os.kill(models(server[1]), signal.SIGKILL)
+    said = "0 of 200 translations are measured. The process of the models has stopped. It is being started again"
+    expect(page.get_by_text(said)).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("Bahdanau: 25 of 200 sentences")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("has stopped")).to_have_count(0)
+
+
 @pytest.mark.parametrize(
     "asked, left, hint, done",
     [
