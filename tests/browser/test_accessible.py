@@ -167,5 +167,10 @@ def test_on_a_phone_the_pages_are_reached_with_the_sidebar_closed(page, address)
           && [...document.querySelectorAll('.katex-display')].every((formula) =>
             formula.scrollWidth <= formula.clientWidth || formula.tabIndex === 0)"""
     )  # what scrolls is reached by keys
+    page.locator("[data-testid=stExpandSidebarButton]").click()
+    page.wait_for_function(f"{SIDEBAR_RIGHT} >= 300")
+    page.locator("[data-testid=stSidebarNavLink]").filter(has_text="Learn").click()
+    page.wait_for_function(f"{SIDEBAR_RIGHT} <= 1")  # a page that was chosen there is not left covered
+    page.wait_for_url("**/learn*")
     page.set_viewport_size({"width": 1366, "height": 900})
     links.first.wait_for(state="hidden")  # where there is room, Streamlit has its own
