@@ -122,7 +122,7 @@ def _heatmap(column: Column, texts, dark: bool, height: int | None) -> tuple:
     figure = pictures.heatmap(column, dark, texts=texts, scale=height is None, written=False)
     if height is not None:
         figure = figures.large(figure, PRESENTED_MAP[0], height)
-    lines = heading.of_map(column.shown, column.grid)
+    lines = heading.of_map(column.shown, column.grid, column.links and column.links.cells, column.windows)
     words += captions.shown_map(column) + ("" if height is not None else sharper.words(column.trace))
     return words, named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)
 
@@ -159,7 +159,7 @@ def _bars(column: Column, texts, ink: str, dark: bool, present: bool) -> dict:
     blank = int(np.argmin(rows))  # a step without weights, if there is one; plot.js drops its note at other steps
     figure = figures.step_bars(grid, blank, dark=dark)
     figure = figures.large(figure, *PRESENTED_BARS) if present else figure
-    figure = named(figure, column.title, dark, lines=heading.of_step(column.shown, grid, blank))
+    figure = named(figure, column.title, dark, lines=heading.of_step(column.shown, grid, blank, column.windows))
     return cell | {"weights": weights, "texts": texts, "figure": figure, "name": steps[blank]["name"]}
 
 
@@ -206,7 +206,7 @@ def _together(current: CompareScene, dark: bool) -> None:
         return
     marks = pictures.references(current)
     figure = figures.by_step(current.frames(), current.keys, tokens=False, references=marks, dark=dark)
-    lines = heading.of_statistics({column.title: column.shown for column in current.mapped})
+    lines = heading.of_statistics({column.title: column.shown for column in current.mapped}, references=marks)
     plots([("", named(figure, "statistics by step", dark, lines=lines))], "by-step")
     if current.choices.tables:
         st.html("".join(tables.steps_table(column) for column in current.mapped))

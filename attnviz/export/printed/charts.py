@@ -73,7 +73,7 @@ def of_step(
         label_keys(axes, texts(grid.keys), style)
         _frame(axes, style, f"{grid.sides[1]} (attended to)", "attention weight")
 
-    return sheet(heading.of_step(trace, grid, step), style, style.points * (16 + 4 * LEADING), draw)
+    return sheet(heading.of_step(trace, grid, step, window), style, style.points * (16 + 4 * LEADING), draw)
 
 
 def _window(axes, window: tuple[float, float], style: Style) -> None:
