@@ -64,6 +64,15 @@ def test_a_presentation_of_four_models_and_forty_words_is_on_one_screen(dashboar
     assert len(rows) == 4 and min(rows) > 4  # px
 
 
+def test_no_row_of_the_statistics_is_cut_off_on_a_phone(dashboard):
+    dashboard.page.set_viewport_size({"width": 390, "height": 844})
+    dashboard.open()
+    tables = dashboard.page.evaluate("""() => [...document.querySelectorAll('.scroll')]
+      .filter((table) => !table.closest('.card'))
+      .map((table) => [table.querySelectorAll('tbody tr').length, table.scrollHeight - table.clientHeight])""")
+    assert [rows for rows, _ in tables] == [10, 3] and all(hidden <= 1 for _, hidden in tables), tables
+
+
 def test_two_maps_are_subtracted_whatever_the_third_shows(dashboard):
     dashboard.open(
         "/?target=One+text+for+all%3A+Luong+general%27s&kind=Self-attention+of+the+encoder"
