@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import plotly.graph_objects as go
 
@@ -26,13 +27,23 @@ _KINDS = {
     "encoder": "self-attention of the encoder",
     "decoder": "self-attention of the decoder",
 }
+MARKS = {  # what a picture marks: the sentence that explains it
+    "links": "Outlined: gold links (dashed: only possible).",
+    "windows": "Diamond: the place that the model predicts. Brackets: the ends of its window.",
+    "window": "Dotted line: the place that the model predicts. Grey: its window.",
+    "references": "At the right: triangle, the untrained model; cross, the trained model, words in random order.",
+}
 _WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"  # of which a line may end after any character
 _UNIT = re.compile(rf"[{_WIDE}]\s*|[^\s{_WIDE}]+\s*|\s+")
 
 
-def of_map(trace, grid) -> list[str]:
-    """Of a map of a trace: `Bahdanau (en-fr/bahdanau): cross-attention`, the sentence, `→ translation`."""
-    return [f"{_title(grid.mechanism)} ({trace.model}): {_which(trace, grid)}", *texts(trace)]
+def of_map(trace, grid, links=None, windows: Sequence = ()) -> list[str]:
+    """Of a map of a trace: `Bahdanau (en-fr/bahdanau): cross-attention`, the sentence, `→ translation`.
+
+    links, windows : as the map marks them (`figures.heatmap`); they are explained if there are any.
+    """
+    title = f"{_title(grid.mechanism)} ({trace.model}): {_which(trace, grid)}"
+    return [title, *texts(trace), *_explained(links=links, windows=windows)]
 
 
 def of_heads(trace, kind: str) -> list[str]:
@@ -40,10 +51,10 @@ def of_heads(trace, kind: str) -> list[str]:
     return [f"{_title(trace.mechanism)} ({trace.model}): {_KINDS[kind]}, all heads", *texts(trace)]
 
 
-def of_step(trace, grid, step: int) -> list[str]:
-    """Of the weights of one step (from 0) of a map."""
+def of_step(trace, grid, step: int, window=None) -> list[str]:
+    """Of the weights of one step (from 0) of a map. window : of local attention, explained if there is one."""
     title, *others = of_map(trace, grid)
-    return [title, step_name(grid, step), *others]
+    return [title, step_name(grid, step), *others, *_explained(window=window)]
 
 
 def of_difference(first, second, grid) -> list[str]:
@@ -57,18 +68,29 @@ def of_trace(name: str, trace) -> list[str]:
     return [f"{name}: {_title(trace.mechanism)} ({trace.model})", *texts(trace)]
 
 
-def of_statistics(traces: Mapping[str, object], what: str = "Attention by step") -> list[str]:
-    """Of statistics of several traces of one sentence, each by its name in the picture. what : they are."""
+def of_statistics(
+    traces: Mapping[str, object], what: str = "Attention by step", references: Mapping = MappingProxyType({})
+) -> list[str]:
+    """Of statistics of several traces of one sentence, each by its name in the picture. what : they are.
+
+    references : as `figures.by_step` marks them; they are explained if there are any.
+    """
     listed = list(traces.values())
     models = ", ".join(trace.model for trace in listed)
     targets = [f"{name}: → {_said(trace.translation)}" for name, trace in traces.items() if trace.target]
     same = len({trace.translation for trace in listed}) == 1
-    return [f"{what} ({models})", _said(listed[0].text), *(texts(listed[0])[1:] if same else targets)]
+    shown = [f"{what} ({models})", _said(listed[0].text), *(texts(listed[0])[1:] if same else targets)]
+    return shown + _explained(references=references)
 
 
 def texts(trace) -> list[str]:
     """The sentence, and what was produced, if anything was."""
     return [_said(trace.text), *([f"→ {_said(trace.translation)}"] if trace.target else [])]
+
+
+def _explained(**marks) -> list[str]:
+    """A line for each kind of mark that a picture has."""
+    return [MARKS[kind] for kind, marked in marks.items() if marked]
 
 
 def wrapped(text: str, columns: int) -> list[str]:

@@ -12,6 +12,14 @@ li { margin: 2px 0; }
 """
 _FOLDERS = {"traces/": "Traces (attnviz.load_trace reads them)", "cards/": "Cards of the models"}
 _TABLES = "Tables and the manifest"
+_ABOUT = {  # what is in a file, where its name does not say it
+    "confidence.csv": "how usual each translation is for its model, and why",
+    "manifest.json": "sentence, settings, versions, and the SHA-256 of each file",
+    "statistics-on-screen.csv": "the maps that the page shows, a row a step",
+    "statistics.csv": "every head, a row a step",
+    "summary.csv": "every head, mean and standard deviation over the steps",
+    "weights.csv": "every weight of every head",
+}
 
 
 def body(names: Sequence[str], lines: Sequence[str]) -> tuple[str, str]:
@@ -48,5 +56,9 @@ def _figure(stem: str, files: Sequence[str]) -> str:
 def _listed(heading: str, files: Sequence[str]) -> str:
     if not files:
         return ""
-    lines = "\n".join(f'<li><a href="{file}">{file}</a></li>' for file in files)
+    lines = "\n".join(f'<li><a href="{file}">{file}</a>{_about(file)}</li>' for file in files)
     return f"<h2>{heading}</h2>\n<ul>\n{lines}\n</ul>"
+
+
+def _about(file: str) -> str:
+    return f": {_ABOUT[file]}" if file in _ABOUT else ""

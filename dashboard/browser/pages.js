@@ -1,5 +1,8 @@
+const WIDE = 768; // px of a window from which on Streamlit puts the sidebar beside the page, and not over it
+
 // The links above a page on a phone: a click goes on to Streamlit's own link of the same page, which may be out of sight.
 function turnPage(event) {
+  if (event.target.closest?.("[data-testid=stSidebarNavLink]")) uncoverPage();
   const link = event.target.closest?.("nav.pages a");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   const own = [...document.querySelectorAll("[data-testid=stSidebarNavLink], [data-testid=stTopNavLink]")];
@@ -7,4 +10,10 @@ function turnPage(event) {
   if (!same) return; // the browser follows the link
   event.preventDefault();
   same.click();
+}
+
+// Whoever turns to another page in a sidebar that covers it wants to see that page.
+function uncoverPage() {
+  const open = document.querySelector("[data-testid=stSidebar]")?.getBoundingClientRect().right > 0;
+  if (open && window.innerWidth < WIDE) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
 }

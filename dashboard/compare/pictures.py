@@ -75,20 +75,22 @@ def makers(current: CompareScene, dark: bool, cursor: Cursor) -> dict[str, Calla
 
 
 def _saved_map(column: Column, dark: bool) -> go.Figure:
-    return heading.above(heatmap(column, dark), heading.of_map(column.shown, column.grid))
+    lines = heading.of_map(column.shown, column.grid, _cells(column), column.windows)
+    return heading.above(heatmap(column, dark), lines)
 
 
 def _saved_bars(column: Column, cursor: Cursor, dark: bool) -> go.Figure:
     step = min(cursor.step, len(column.grid.queries) - 1)
     window = column.windows[step] if column.windows else None
     bars = figures.step_bars(column.grid, step, window=window, dark=dark)
-    return heading.above(bars, heading.of_step(column.shown, column.grid, step))
+    return heading.above(bars, heading.of_step(column.shown, column.grid, step, window))
 
 
 def _saved_statistics(current: CompareScene, dark: bool) -> go.Figure:
     traces = {column.title: column.shown for column in current.mapped}
-    drawn = figures.by_step(current.frames(), current.keys, references=references(current), dark=dark)
-    return heading.above(drawn, heading.of_statistics(traces))
+    marks = references(current)
+    drawn = figures.by_step(current.frames(), current.keys, references=marks, dark=dark)
+    return heading.above(drawn, heading.of_statistics(traces, references=marks))
 
 
 def _saved_comparison(current: CompareScene, dark: bool) -> go.Figure:

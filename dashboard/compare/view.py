@@ -2,6 +2,8 @@
 
 import functools
 import html
+import math
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +34,8 @@ from dashboard.shell import forced_text, frame, widgets
 
 # How much larger type is in a presentation, and px that a plot may be high: all fits on a screen of 1920 by 1080.
 PRESENTED_MAP, PRESENTED_BARS = (1.35, 285), (1.25, 95)
+# The room for translations there: letters in a line over the whole screen, large and smaller, and px of a smaller line.
+LARGE, SMALLER, LINE, LEAST_MAP = 165, 225, 22, 120
 
 
 def show(fields: dict) -> None:
@@ -88,22 +92,38 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
                 st.html(captions.header(column, ink[column.title], card.show(caches.card(column.model))))
                 if not present:
                     st.markdown(f"${column.mechanism.formula}$")
-        cells = [_heatmap(column, text, dark, present) for column, text in zip(current.columns, texts, strict=True)]
+        height = _presented_height(current) if present else None
+        cells = [_heatmap(column, text, dark, height) for column, text in zip(current.columns, texts, strict=True)]
         plots(cells, "heatmaps")
         _tables(current, tables.weights_table)
     play = '<button type="button" class="play">▶ Play the steps</button>' if current.steps > 1 else ""
     st.html(terms.line("<eos>", "piece", "head", "log-probability", before=play))
 
 
-def _heatmap(column: Column, texts, dark: bool, present: bool) -> tuple:
+def _presented_height(current: CompareScene) -> int:
+    """px of a map in a presentation. Translations that need over two lines are set smaller, and maps leave room."""
+    longest = max(_letters(column.trace.translation) for column in current.columns) * len(current.columns)
+    if longest <= 2 * LARGE:
+        return PRESENTED_MAP[1]
+    st.html("<style>.stApp.stApp.stApp .said { font-size: 1.1rem; }</style>")
+    return max(LEAST_MAP, PRESENTED_MAP[1] - LINE * (math.ceil(longest / SMALLER) - 2))
+
+
+def _letters(text: str) -> int:
+    """How wide a text is, in letters; a Japanese one is twice as wide."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _heatmap(column: Column, texts, dark: bool, height: int | None) -> tuple:
+    """Its words and its figure. height : px in a presentation, None on the page."""
     words = captions.translation(column) + sign(judgement(column.trace, judge(column.model)))
     if column.grid is None:
         return words + captions.no_attention(column, caches.context_width(column.model)), None
-    figure = pictures.heatmap(column, dark, texts=texts, scale=not present, written=False)
-    if present:
-        figure = figures.large(figure, *PRESENTED_MAP)
-    lines = heading.of_map(column.shown, column.grid)
-    words += captions.shown_map(column) + ("" if present else sharper.words(column.trace))
+    figure = pictures.heatmap(column, dark, texts=texts, scale=height is None, written=False)
+    if height is not None:
+        figure = figures.large(figure, PRESENTED_MAP[0], height)
+    lines = heading.of_map(column.shown, column.grid, column.links and column.links.cells, column.windows)
+    words += captions.shown_map(column) + ("" if height is not None else sharper.words(column.trace))
     return words, named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)
 
 
@@ -139,7 +159,7 @@ def _bars(column: Column, texts, ink: str, dark: bool, present: bool) -> dict:
     blank = int(np.argmin(rows))  # a step without weights, if there is one; plot.js drops its note at other steps
     figure = figures.step_bars(grid, blank, dark=dark)
     figure = figures.large(figure, *PRESENTED_BARS) if present else figure
-    figure = named(figure, column.title, dark, lines=heading.of_step(column.shown, grid, blank))
+    figure = named(figure, column.title, dark, lines=heading.of_step(column.shown, grid, blank, column.windows))
     return cell | {"weights": weights, "texts": texts, "figure": figure, "name": steps[blank]["name"]}
 
 
@@ -187,7 +207,7 @@ def _together(current: CompareScene, dark: bool) -> None:
         return
     marks = pictures.references(current)
     figure = figures.by_step(current.frames(), current.keys, tokens=False, references=marks, dark=dark)
-    lines = heading.of_statistics({column.title: column.shown for column in current.mapped})
+    lines = heading.of_statistics({column.title: column.shown for column in current.mapped}, references=marks)
     plots([("", named(figure, "statistics by step", dark, lines=lines))], "by-step")
     if current.choices.tables:
         st.html("".join(tables.steps_table(column) for column in current.mapped))

@@ -7,7 +7,7 @@ from dashboard.choices.options import model
 from dashboard.inside import downloads, scene
 from dashboard.inside.panels import change, matter, opened, replaced
 from dashboard.inside.scene import Column, InsideChoices, InsideScene
-from dashboard.markup import card
+from dashboard.markup import card, terms
 from dashboard.markup.text import named_card, output
 from dashboard.session import caches
 from dashboard.shell import forced_text, frame, widgets
@@ -30,6 +30,7 @@ def _draw(current: InsideScene, dark: bool) -> None:
         places = st.columns(len(current.columns), gap="medium")
     for place, column in zip(places, current.columns, strict=True):
         place.html(_named(column))
+    st.html(terms.line("log-probability", "entropy", "piece", "<eos>", "head"))
     for panel in (opened, change, replaced, matter):
         panel.show(current, dark)
     downloads.show(current)

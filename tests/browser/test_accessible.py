@@ -154,6 +154,8 @@ def test_on_a_phone_the_pages_are_reached_with_the_sidebar_closed(page, address)
         assert page.evaluate(
             "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth <= m.clientWidth; }"
         )
+    layer, head = (page.locator(f".st-key-{key}").bounding_box() for key in ("layer", "head"))
+    assert 0 < head["y"] - layer["y"] - layer["height"] < 24  # below each other, without a hole between them
     links = page.locator("nav.pages a")
     assert [link.inner_text() for link in links.all()] == [shown.title for shown in PAGES_OF_THE_DASHBOARD]
     page.evaluate("window.same = true")
@@ -167,5 +169,10 @@ def test_on_a_phone_the_pages_are_reached_with_the_sidebar_closed(page, address)
           && [...document.querySelectorAll('.katex-display')].every((formula) =>
             formula.scrollWidth <= formula.clientWidth || formula.tabIndex === 0)"""
     )  # what scrolls is reached by keys
+    page.locator("[data-testid=stExpandSidebarButton]").click()
+    page.wait_for_function(f"{SIDEBAR_RIGHT} >= 300")
+    page.locator("[data-testid=stSidebarNavLink]").filter(has_text="Learn").click()
+    page.wait_for_function(f"{SIDEBAR_RIGHT} <= 1")  # a page that was chosen there is not left covered
+    page.wait_for_url("**/learn*")
     page.set_viewport_size({"width": 1366, "height": 900})
     links.first.wait_for(state="hidden")  # where there is room, Streamlit has its own

@@ -5,7 +5,7 @@ import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz import figures, select, stats
+from attnviz import alignment, figures, select, stats
 from attnviz.export import heading
 from attnviz.figures.labels import columns
 
@@ -25,6 +25,19 @@ def test_of_several_layers_and_heads_it_says_which():
     trace = synthetic.trace(kinds=("cross", "encoder"), layers=3, heads=4)
     said = heading.of_map(trace, select.select(trace, "encoder", 1, 2))
     assert said[0] == "synthetic (synthetic): self-attention of the encoder, layer 2 of 3, head 3 of 4"
+
+
+def test_marks_that_a_picture_has_are_explained_and_no_others():
+    """Who sees the saved picture alone does not see the page that explains them."""
+    windows = [(1.0, 2.0)] * len(GRID.queries)
+    linked = alignment.Cells(frozenset({(0, 0)}), frozenset({(0, 0)}))
+    plain = heading.of_map(TRACE, GRID)
+    assert heading.of_map(TRACE, GRID, linked, windows) == [*plain, heading.MARKS["links"], heading.MARKS["windows"]]
+    assert heading.of_step(TRACE, GRID, 0, windows[0])[-1] == heading.MARKS["window"]
+    assert not set(heading.of_step(TRACE, GRID, 0)) & set(heading.MARKS.values())
+    levels = {"bahdanau": {"untrained": {"entropy_nats": 1.0}}}
+    assert heading.of_statistics({"bahdanau": TRACE}, references=levels)[-1].startswith("At the right: triangle")
+    assert heading.of_statistics({"bahdanau": TRACE}) == heading.of_statistics({"bahdanau": TRACE}, references={})
 
 
 def test_of_a_text_that_was_only_read_there_is_no_translation():

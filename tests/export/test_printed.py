@@ -124,6 +124,8 @@ def test_predicted_places_of_local_attention_are_drawn():
     }
     ends = {(line.get_xdata()[1], line.get_ydata()[0] + 0.42) for line in axes.lines if len(line.get_xdata()) == 4}
     assert ends == {(w[0] + side * w[1], row) for row, w in enumerate(windows) for side in (-1, 1)}
+    said = " ".join(texts(picture(TRACE, GRID, "svg", windows=windows)))
+    assert "Diamond: the place that the model predicts." in said
     assert axes.get_xlim() == (-0.5, len(GRID.keys) - 0.5)  # what is off the map does not widen it
     with pytest.raises(ValueError, match="^windows must be one for each of 5 rows; got 1$"):
         printed.of_map(TRACE, GRID, PAPER, windows=[(1, 1)])

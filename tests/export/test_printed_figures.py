@@ -80,6 +80,13 @@ def test_the_names_of_the_lines_are_on_the_sheet(size):
     assert legend.x0 >= 0 and legend.x1 <= drawn.bbox.x1 and legend.y0 >= 0
 
 
+@pytest.mark.parametrize("size", printed.SIZES)
+def test_a_marker_at_the_end_of_an_axis_is_drawn_whole(size):
+    figure = printed.of_statistics({"a": TRACE}, {"a": stats.of_grid(GRID)}, 5, printed.Style(size)).figure
+    marked = [[line for line in axes.lines if line.get_marker() != "None"] for axes in figure.axes]
+    assert [len(lines) for lines in marked] == [1, 1, 1] and not any(line.get_clip_on() for [line] in marked)
+
+
 def test_a_difference_names_both_models_and_its_scale():
     sheet = printed.of_difference(TRACE, SECOND, DIFFERENCE, GRID, ("A", "B"), PAPER)
     said = texts(sheet.save("svg"))

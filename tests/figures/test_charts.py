@@ -157,4 +157,5 @@ def test_by_step_marks_references_at_the_end_of_each_axis():
         (1.4, 9.0, "x3"),
     ]
     assert figure.layout.yaxis.range[1] >= 2.5 and figure.layout.yaxis3.range[1] >= 9
+    assert all(note.xshift <= -marks[0].marker.size / 2 for note in figure.layout.annotations if "uniform" in note.text)
     assert "marked at the right: bahdanau untrained 2.50 nats, maximum 0.20, 9.0 positions" in figure.description

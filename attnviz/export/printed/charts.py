@@ -73,7 +73,7 @@ def of_step(
         label_keys(axes, texts(grid.keys), style)
         _frame(axes, style, f"{grid.sides[1]} (attended to)", "attention weight")
 
-    return sheet(heading.of_step(trace, grid, step), style, style.points * (16 + 4 * LEADING), draw)
+    return sheet(heading.of_step(trace, grid, step, window), style, style.points * (16 + 4 * LEADING), draw)
 
 
 def _window(axes, window: tuple[float, float], style: Style) -> None:
@@ -120,7 +120,8 @@ def _panel(axes, panel: tuple, frames: Mapping[str, pd.DataFrame], keys, style: 
     for title, frame in frames.items():
         look = looks[title]
         mark = dict(marker=_MARKERS[look.marker], markersize=0.45 * style.points, linewidth=0.15 * style.points)
-        axes.plot(frame["step"] + 1, frame[statistic], label=title, color=look.color, ls=_DASHES[look.dash], **mark)
+        mark |= dict(color=look.color, ls=_DASHES[look.dash], clip_on=False)  # a marker at 0 or 1 is drawn whole
+        axes.plot(frame["step"] + 1, frame[statistic], label=title, **mark)
     longest = max(map(len, frames.values()))
     level = steps.levels(uniform, steps.counts(keys, longest))
     if level is not None:

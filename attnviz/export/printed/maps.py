@@ -51,7 +51,7 @@ def of_map(
             figure, axes, cells, style, {0: "0", 0.25: ".25", 0.5: ".5", 0.75: ".75", 1: "1"}, "attention weight"
         )
 
-    return sheet(heading.of_map(trace, grid), style, _height(grid, style), draw)
+    return sheet(heading.of_map(trace, grid, links, windows), style, _height(grid, style), draw)
 
 
 def of_difference(

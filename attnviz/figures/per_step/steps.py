@@ -22,6 +22,7 @@ PANELS = tuple(
 )
 _HEIGHT, _TITLE = 300, 30  # px of the panels, of a title
 _GAP = 0.075  # between panels, as a share of the width
+_MARK = 9  # px that a mark of a reference takes at the end of an axis: the level's name ends before it
 
 
 @checked
@@ -137,7 +138,7 @@ def _panels(
             nticks=5,
             tickfont=dict(size=11, color=colors.muted),
         )
-        part["annotations"] += _panel_texts(name, level, axis, dark)
+        part["annotations"] += _panel_texts(name, level, axis, bool(references), dark)
         part["shapes"] += _panel_shapes(level, step, axis, colors)
     return part
 
@@ -154,7 +155,7 @@ def top(frames, statistic: str, level) -> float:
     return max(1.12 * max(level or 0, 0 if pd.isna(largest) else largest), 0.1)
 
 
-def _panel_texts(name: str, level, axis: str, dark: bool) -> list[dict]:
+def _panel_texts(name: str, level, axis: str, marked: bool, dark: bool) -> list[dict]:
     place = dict(xref=f"x{axis} domain", yanchor="bottom")
     title = dict(text=f"<b>{name}</b>", showarrow=False, font=dict(size=13), x=0, y=1, xanchor="left", yshift=4)
     texts = [dict(**title, **place, yref=f"y{axis} domain")]
@@ -165,7 +166,9 @@ def _panel_texts(name: str, level, axis: str, dark: bool) -> list[dict]:
             if curve
             else (f"uniform {level:.3g}", level)
         )
-        texts.append(note(text, dark, **place, yref=f"y{axis}", x=1, y=y, xanchor="right"))
+        texts.append(
+            note(text, dark, **place, yref=f"y{axis}", x=1, y=y, xanchor="right", xshift=-_MARK if marked else 0)
+        )
     return texts
 
 

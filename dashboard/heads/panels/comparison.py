@@ -48,7 +48,10 @@ def show(current: HeadsScene, dark: bool) -> None:
     with left:
         plots([(f'<p class="what">{lines_words(grids, least)}.</p>', lines)], "compared-lines")
     right.html(
-        terms.line("Jensen–Shannon distance", "entropy") + _distances(current, chosen) + _statistics(current, chosen)
+        terms.line("Jensen–Shannon distance")
+        + _distances(current, chosen)
+        + terms.line("entropy", "effective positions", "Gini coefficient", "expected position")
+        + _statistics(current, chosen)
     )
     if current.choices.tables:
         for name, grid in maps.items():

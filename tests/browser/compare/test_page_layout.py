@@ -7,6 +7,10 @@ FITS = """() => {
   const main = document.querySelector('[data-testid=stMain]');
   return main.scrollWidth <= main.clientWidth;
 }"""
+LONG = (
+    "A man in a red shirt is standing on a ladder and painting the wall of a white house while a woman in a green "
+    "dress is sitting on a bench under a tree and reading a book."
+)
 LINE = 30  # pixels: texts change one after the other, and one of them may have a line more before
 
 
@@ -44,6 +48,29 @@ def test_nothing_runs_off_the_side(shared):
         shared.page.set_viewport_size({"width": width, "height": 900})
         shared.drawn()
         shared.page.wait_for_function(FITS)  # the charts come to their new width one after the other
+
+
+def test_a_presentation_of_four_models_and_forty_words_is_on_one_screen(dashboard):
+    """No label of the bars is cut off, and no map is so low that its rows cannot be told apart."""
+    dashboard.page.set_viewport_size({"width": 1920, "height": 1080})
+    models = "".join(f"&show={name}" for name in ("Bahdanau", "Luong+local", "Luong+general", "Transformer"))
+    dashboard.open(f"/?present=true{models}&text={LONG.replace(' ', '+')}", charts=8)
+    main = dashboard.page.locator("[data-testid=stMain]")
+    dashboard.page.wait_for_function("document.querySelector('[data-testid=stMain]').scrollHeight <= 1080")
+    bars = dashboard.page.locator(".plot").last.bounding_box()
+    assert bars["y"] + bars["height"] <= main.bounding_box()["height"]
+    rows = dashboard.page.evaluate("""() => [...document.querySelectorAll('.plot')].slice(0, 4)
+      .map(({ _fullLayout: { yaxis } }) => yaxis._length / yaxis.ticktext.length)""")
+    assert len(rows) == 4 and min(rows) > 4  # px
+
+
+def test_no_row_of_the_statistics_is_cut_off_on_a_phone(dashboard):
+    dashboard.page.set_viewport_size({"width": 390, "height": 844})
+    dashboard.open()
+    tables = dashboard.page.evaluate("""() => [...document.querySelectorAll('.scroll')]
+      .filter((table) => !table.closest('.card'))
+      .map((table) => [table.querySelectorAll('tbody tr').length, table.scrollHeight - table.clientHeight])""")
+    assert [rows for rows, _ in tables] == [10, 3] and all(hidden <= 1 for _, hidden in tables), tables
 
 
 def test_two_maps_are_subtracted_whatever_the_third_shows(dashboard):

@@ -134,6 +134,12 @@ def test_heads_compared():
     assert not cells(sound(app), "compared") and "Choose at least two heads" in page(app)
 
 
+def test_each_term_of_the_statistics_of_heads_is_explained():
+    shown = page(run())
+    for term in ("entropy", "effective positions", "Gini coefficient", "expected position"):
+        assert f"<summary>{term}</summary>" in shown
+
+
 def test_the_table_of_heads_counts_from_one():
     frame = sound(run()).dataframe[0].value
     assert frame[["Layer", "Head"]].to_numpy().tolist() == [[1, 1], [1, 2], [2, 1], [2, 2]]

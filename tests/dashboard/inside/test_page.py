@@ -42,6 +42,12 @@ def test_the_same_step_of_several_models_is_one_row_of_pictures():
     assert len(app.latex) == 3 and not any("different texts" in caption.value for caption in app.caption)
 
 
+def test_the_terms_of_a_step_are_explained():
+    shown = page(run())
+    for term in ("log-probability", "entropy", "piece", "&lt;eos&gt;", "head"):
+        assert shown.count(f"<summary>{term}</summary>") == 1
+
+
 def test_who_asks_names_the_token_that_the_query_has_read_or_not():
     app = run(show=["Bahdanau", "Luong general"], target="One text for all: typed", force="Le chien.", step="2")
     before, after = (cell["words"] for cell in cells(app, "opened")[:2])
