@@ -16,6 +16,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "helpers")]
 from serving import browser, server  # noqa: E402
 
 BAR = 1.7
+DRAWN = "document.querySelector('.plot .heatmaplayer')?.getBoundingClientRect().width > 0"  # asked for each frame
 IMPORTS = "import torch, streamlit, plotly.graph_objects"
 
 
@@ -32,7 +33,7 @@ def first_chart(chrome) -> float:
     started = time.perf_counter()
     with server() as address:
         page.goto(address)
-        page.wait_for_selector(".plot .heatmaplayer", timeout=120_000)
+        page.wait_for_function(DRAWN, timeout=120_000)
         taken = time.perf_counter() - started
         page.close()
     return taken
