@@ -7,10 +7,21 @@ async function plotly() {
   while (!window.Plotly) await new Promise((next) => setTimeout(next, 10)); // index_page.py has the page load it
 }
 
-// New charts are drawn one after the other, and the browser shows each before it begins the next.
+// New charts are drawn one after the other, from the top of the page down, and the browser shows each before it begins the
+// next. They arrive in any order: bars may come before the heatmaps above them.
+const waiting = [];
 let before = Promise.resolve();
-function turn() {
-  return (before = before.then(() => new Promise((next) => setTimeout(next))));
+function turn(plot) {
+  before = before.then(() => new Promise((next) => setTimeout(next))).then(() => {
+    const top = waiting.reduce((a, b) => (isAbove(b.plot, a.plot) ? b : a));
+    waiting.splice(waiting.indexOf(top), 1);
+    top.begin();
+  });
+  return new Promise((begin) => waiting.push({ plot, begin }));
+}
+
+function isAbove(plot, other) {
+  return Boolean(plot.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING);
 }
 
 function cellAt(row, index) {
@@ -86,7 +97,7 @@ async function draw(plot, text) {
   plot.classList.toggle("picks", Boolean(meta.rows || meta.heads)); // a click goes there: see bridge.js
   if (meta.rows) plot.tabIndex = -1; // a click gives it the focus, for the arrow keys: see rows.js
   await plotly();
-  if (!plot._fullLayout) await turn();
+  if (!plot._fullLayout) await turn(plot);
   if (plot.figure !== text) return; // a newer one came meanwhile
   await (meta.tokens ? lines(plot, data, layout) : chart(plot, data, layout));
   plot.dispatchEvent(new Event("drawn", { bubbles: true }));
