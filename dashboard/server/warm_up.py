@@ -52,8 +52,7 @@ def warm() -> None:
         with suppress(SceneError):  # no model can be read: the page says so
             scene.compose(CompareChoices(text, first, pair), caches.trace)
         asked.release()
-    time.sleep(DRAWN)
-    with _importing():
+        time.sleep(DRAWN)  # still in short turns: the first page imports pandas itself, while its charts are being sent
         import pandas  # noqa: F401
 
 
