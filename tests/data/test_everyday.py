@@ -4,7 +4,7 @@ import gzip
 
 import tiny
 
-from attnviz.data import corpora
+from attnviz.data import corpora, tasks
 from attnviz.data.length_filter import length_filter
 
 EVERYDAY = {"train": "I go.\tJe vais.\nRun!\tCours !\n", "val": "You go.\tTu vas.\n", "test": "He goes.\tIl va.\n"}
@@ -16,12 +16,12 @@ def write(folder, texts):
         (folder / f"{name}.tsv.gz").write_bytes(gzip.compress(text.encode()))
 
 
-def test_a_pass_has_each_caption_twice_and_each_everyday_sentence_once(tmp_path):
+def test_a_pass_has_each_caption_and_each_everyday_sentence_once(tmp_path):
     folder = tiny.write_data(tmp_path)
     write(folder / "everyday_enfr", EVERYDAY)
     corpus = corpora.load("en-fr", folder)
     assert corpus.train == [
-        *tiny.sentences(120, 0) * 2,
+        *tiny.sentences(120, 0),
         ("I go.", "Je vais."),
         ("Run!", "Cours !"),
     ]  # Tatoeba's pairs are among these
@@ -29,6 +29,19 @@ def test_a_pass_has_each_caption_twice_and_each_everyday_sentence_once(tmp_path)
     assert corpus.parts == ("captions",) * 12 + ("everyday",)
     assert corpus.tests["everyday"] == [("He goes.", "Il va.")] and list(corpus.tests)[0] == "test_2016_flickr"
     assert {"everyday_enfr/train.tsv.gz", "everyday_enfr/val.tsv.gz", "everyday_enfr/test.tsv.gz"} < set(corpus.files)
+
+
+def test_a_task_may_read_its_own_sentences_several_times(tmp_path):
+    folder = tiny.write_data(tmp_path)
+    for file in (folder / "multi30k").glob("*.fr*"):
+        file.rename(file.with_name(file.name.replace(".fr", ".de")))
+    write(folder / "everyday_ende", EVERYDAY)
+    assert tasks.find("en-de").everyday.repeat == 2
+    assert corpora.load("en-de", folder).train == [
+        *tiny.sentences(120, 0) * 2,
+        ("I go.", "Je vais."),
+        ("Run!", "Cours !"),
+    ]
 
 
 def test_everyday_japanese_is_divided_and_duplicates_are_dropped(tmp_path):

@@ -8,8 +8,10 @@ from attnviz.data.tasks.task import Download, Everyday, Splits, Task
 
 URL = "https://github.com/multi30k/dataset/raw/master/data/task1/raw"
 TESTS = ("test_2016_flickr", "test_2017_flickr")
-# There are several times as many everyday sentences as captions, so a pass reads each caption twice.
-EVERYDAY = Everyday(own_part="captions", repeat=2)
+# Captions once a pass for French: read twice, they passed their targets by 3 BLEU and everyday sentences missed theirs.
+# There are even more everyday sentences for German, so a pass reads each caption twice there.
+FRENCH_EVERYDAY = Everyday(own_part="captions")
+GERMAN_EVERYDAY = Everyday(own_part="captions", repeat=2)
 
 
 def read(source: str, target: str, data: Path) -> Splits:
@@ -55,7 +57,7 @@ EN_FR = Task(
     title="English → French",
     output="French text",
     read=partial(read, "en", "fr"),
-    everyday=EVERYDAY,
+    everyday=FRENCH_EVERYDAY,
     downloads=_ENGLISH + _FRENCH,
     ask="Your English sentence",
     hint="Type an English sentence and press Enter",
@@ -75,7 +77,7 @@ EN_DE = Task(
     title="English → German",
     output="German text",
     read=partial(read, "en", "de"),
-    everyday=EVERYDAY,
+    everyday=GERMAN_EVERYDAY,
     downloads=_ENGLISH + _GERMAN,
     recipe_changes={"": {"vocabulary": 6000}},
     ask="Your English sentence",

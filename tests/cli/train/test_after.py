@@ -58,7 +58,7 @@ def test_a_run_keeps_moments_and_they_are_packed(everyday, tmp_path, capsys):
     sizes = ("width=16", "embedding_width=16", "vocabulary=120")
     train = ("train", "--pair", "en-fr", "--mechanism", "bahdanau", "--data", everyday, "--out", out, "--epochs", 2)
     settings = [word for size in sizes for word in ("--set", size)]
-    assert not run(*train, "--batch-tokens", 100, "--moments", kept, *settings)
+    assert not run(*train, "--batch-tokens", 60, "--moments", kept, *settings)
     card = checkpoints.read_card(NAME, out)
     assert card["confidence"].keys() == {"scale", "sentences", "worst_tenth", "best_half", "bins", "poor_below"}
     assert set(card["copied"]) == {"beam_1", "beam_5"} and "everyday" in card["scores"]
