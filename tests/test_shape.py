@@ -23,6 +23,15 @@ def test_files_and_functions_are_short():
     assert long == []
 
 
+def test_scripts_are_short():
+    scripts = [
+        path for path in ROOT.rglob("*.js") if not {".venv", "vendor"} & set(path.parts) and "min" not in path.name
+    ]
+    lengths = {below_root(path): len(path.read_text(encoding="utf-8").splitlines()) for path in scripts}
+    assert "dashboard/browser/scripts/bridge.js" in lengths
+    assert {path: lines for path, lines in lengths.items() if lines > LINES} == {}
+
+
 def test_no_assert_and_no_bare_except_in_the_code():
     """Errors name what was wanted, and the exception; asserts live in tests."""
     for path in LIBRARY + DASHBOARD:

@@ -1,4 +1,5 @@
-"""What must happen in the browser: see bridge.js, and the other scripts for one thing each. No frame, no network.
+"""What must happen in the browser: see scripts/bridge.js, and the other scripts for one
+thing each. No frame, no network.
 
 Two components: the scripts, which never change, and what the page says to them (arguments.js).
 """
@@ -12,8 +13,11 @@ import streamlit as st
 from attnviz import plotlyjs
 from attnviz.export import fonts
 
+SCRIPTS = Path(__file__).parent / "scripts"
 FILES = (
     "bridge.js",
+    "save.js",
+    "tokens.js",
     "rows.js",
     "tour.js",
     "enlarge.js",
@@ -22,13 +26,13 @@ FILES = (
     "history.js",
 )  # one script: bridge.js calls what is in the others
 _component = st.components.v2.component(
-    "attnviz_bridge", js=Path(__file__).with_name("arguments.js").read_text(encoding="utf-8"), isolate_styles=False
+    "attnviz_bridge", js=SCRIPTS.joinpath("arguments.js").read_text(encoding="utf-8"), isolate_styles=False
 )
 _scripts = st.components.v2.component(
     "attnviz_scripts",
     js="\n".join(
         [
-            *(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in FILES),
+            *(SCRIPTS.joinpath(name).read_text(encoding="utf-8") for name in FILES),
             f"const JAPANESE_FACE = {json.dumps(fonts.rule('ADDRESS', 'truetype'))};",
             plotlyjs.SAVING,
         ]

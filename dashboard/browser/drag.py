@@ -9,7 +9,7 @@ _component = st.components.v2.component(
     "attnviz_drag",
     html='<div class="drag-bars"></div>',
     isolate_styles=False,
-    js=Path(__file__).with_name("drag.js").read_text(encoding="utf-8"),
+    js=(Path(__file__).parent / "scripts" / "drag.js").read_text(encoding="utf-8"),
 )
 
 

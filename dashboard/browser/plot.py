@@ -24,7 +24,7 @@ _component = st.components.v2.component(
     "attnviz_plot",
     html='<div class="cells"></div>',
     isolate_styles=False,
-    js=Path(__file__).with_name("plot.js").read_text(encoding="utf-8"),
+    js=(Path(__file__).parent / "scripts" / "plot.js").read_text(encoding="utf-8"),
 )
 
 

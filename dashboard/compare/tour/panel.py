@@ -12,7 +12,7 @@ from dashboard.shell import link_notes
 
 _STOP, _ANSWERED = "tour stop", "tour answered"  # in the session: from 1; the offer needs not be made again
 _STEP, _LOOSE = "tour step", "tour step loose"  # in the session: a stop has set the step; it is not in the address
-COOKIE = "attnviz_tour"  # set by browser/tour.js once the offer was answered: then it is not made again in this browser
+COOKIE = "attnviz_tour"  # set by tour.js once the offer was answered: then it is not made again in this browser
 
 
 def arrive() -> None:

@@ -106,5 +106,5 @@ def test_without_the_models_there_is_no_tour():
 
 
 def test_the_browser_remembers_the_answer_under_the_name_that_is_asked_for():
-    script = (serving.ROOT / "dashboard/browser/tour.js").read_text(encoding="utf-8")
+    script = (serving.ROOT / "dashboard/browser/scripts/tour.js").read_text(encoding="utf-8")
     assert f"{panel.COOKIE}=answered" in script

@@ -1,45 +1,12 @@
-// The page's own work in the browser: outline the chosen row without redrawing, report clicks on rows and heads, bring out a
-// token's lines and say what they are, save charts as PNG and SVG, count characters while typing, report a change of theme.
+// The page's own work in the browser: outline the chosen row without redrawing, report clicks on rows and heads, count characters
+// while typing, report a change of theme. The other scripts beside it do one thing each.
 const state = (window.__attnviz ??= {
   wired: new WeakSet(), page: null, row: null, slider: null, pick: null, head: null, pickHead: null, opening: -Infinity, // when asked for
   onTheme: null, theme: null, stop: null,
 });
 
-const NEAR = 24; // px from a mark at which its token is meant
 const meta = (chart) => chart.meta ?? {};
 const rows = (chart) => chart.data?.[0]?.z?.length ?? chart._fullData?.[0]?.z?.length ?? 0;
-
-const SAVED = 720; // px of a saved picture, at least: its heading is wrapped for that (attnviz/export/heading.py)
-
-function picture(chart) {
-  // What is saved says what it is: a heading above, names on the axes, the page's colour behind; Plotly's own colour scale,
-  // and no frame around a row. `chart.figure` is the figure as Python made it (see plot.js).
-  const { data, layout } = JSON.parse(chart.figure);
-  for (const [part, value] of Object.entries(meta(chart).saved ?? {})) {
-    layout[part] = typeof value === "object" ? { ...layout[part], ...value } : value;
-  }
-  layout.font.family = layout.font.family.replace(/"Source Sans( 3)?", /g, ""); // a picture has no web fonts: measure what it draws with
-  layout.paper_bgcolor = getComputedStyle(document.querySelector(".stApp")).backgroundColor;
-  return { data, layout, config: { staticPlot: true } };
-}
-
-async function save(chart, format) {
-  const drawn = picture(chart), width = Math.max(chart._fullLayout.width, SAVED), { height } = drawn.layout;
-  const address = URL.createObjectURL(await pictureFile(drawn, chart, { format, width, height }, face));
-  const link = Object.assign(document.createElement("a"), { href: address, download: `${meta(chart).name ?? "chart"}.${format}` });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 60_000); // a busy browser reads it late
-}
-
-// A saved picture has the fonts of the system alone. One that lacks Japanese has fetched a font for the page (server/index_page.py):
-// the picture takes it along.
-async function face(svg) {
-  const font = performance.getEntriesByType("resource").find(({ name }) => name.endsWith("/japanese.ttf"));
-  if (!font || !/[\u3000-\u9fff]/.test(svg)) return "";
-  const file = await (await fetch(font.name)).blob(), reader = new FileReader();
-  const address = await new Promise((resolve) => { reader.onload = () => resolve(reader.result); reader.readAsDataURL(file); });
-  return JAPANESE_FACE.replace("ADDRESS", address);
-}
 
 function add(group, text, label, act) {
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
@@ -88,60 +55,6 @@ function outline(chart) {
   Object.assign(box.style, {
     border: `2px solid ${meta(chart).outline}`, left: `${left - 1}px`, width: `${right - left + 2}px`,
     top: `${Math.min(a, b) - 1}px`, height: `${Math.abs(b - a) + 2}px`,
-  });
-}
-
-// The token at the side of a picture of lines that the pointer is at: [0 for queries or 1 for keys, its place], or null.
-function tokenAt(chart, { clientX, clientY }) {
-  const box = chart.getBoundingClientRect(), { xaxis: x, yaxis, yaxis2 } = chart._fullLayout;
-  const left = clientX - box.left - x._offset - x.l2p(0), right = x.l2p(1) - x.l2p(0) - left;
-  const side = left < NEAR ? 0 : right < NEAR ? 1 : -1, y = [yaxis, yaxis2][side];
-  const place = y ? Math.round(y.p2l(clientY - box.top - y._offset)) : -1;
-  return 0 <= place && place < meta(chart).tokens[side] ? [side, place] : null;
-}
-
-// Its lines, over all others, which fade, and what is said of it; without asking the server, and without Plotly's drawing anything again.
-function light(chart, token) {
-  if (String(chart.lit ?? "") === String(token ?? "")) return;
-  chart.lit = token;
-  chart.classList.toggle("lit", Boolean(token));
-  chart.querySelectorAll(".lit-lines, .tip").forEach((old) => old.remove());
-  if (!token) return;
-  const [side, place] = token, { xaxis: x, yaxis: y, width, height } = chart._fullLayout, [queries, keys] = meta(chart).tokens;
-  const wanted = side ? ((place + 0.5) * queries) / keys - 0.5 : place, [from, to] = [0, 1].map((end) => x._offset + x.l2p(end));
-  const groups = chart.lines ?? [], colours = [...new Set(groups.map(({ line }) => line.color))];
-  const paths = groups.map((group) => {
-    const aside = y._offset + 3 * (colours.indexOf(group.line.color) - (colours.length - 1) / 2); // heads that agree: side by side
-    const ends = group.path.slice(1).split("M").map((line) => line.split("L").map((end) => +end.split(",")[1])); // M0,query L1,key
-    const path = ends.filter((end) => Math.abs(end[side] - wanted) < 0.01)
-      .map(([query, key]) => `M${from},${aside + y.l2p(query)}L${to},${aside + y.l2p(key)}`).join("");
-    return path && `<path d="${path}" stroke="${group.line.color}" stroke-width="${group.line.width + 0.8}"/>`;
-  });
-  chart.querySelector(".main-svg").insertAdjacentHTML("afterend", `<svg class="lit-lines" width="${width}" height="${height}" fill="none">${paths.join("")}</svg>`);
-  tip(chart, token, y._offset + y.l2p(wanted), side ? { right: `${width - to + 10}px` } : { left: `${from + 10}px` });
-}
-
-// What is said of a token, below or above it: the words of the figure, escaped where they were made.
-function tip(chart, [side, place], y, where) {
-  const note = document.createElement("div"), { bgcolor, bordercolor } = chart._fullLayout.hoverlabel;
-  note.className = "tip";
-  note.innerHTML = chart.spoken[side][place];
-  const beside = y < chart.clientHeight / 2 ? { top: `${y + 12}px` } : { bottom: `${chart.clientHeight - y + 12}px` }; // its lines are in sight
-  Object.assign(note.style, where, beside, { background: bgcolor, borderColor: bordercolor });
-  chart.append(note);
-}
-
-function wireTokens(chart) {
-  const here = (event) => meta(chart).tokens && tokenAt(chart, event);
-  chart.addEventListener("mousemove", (event) => {
-    const token = here(event);
-    light(chart, token);
-    if (meta(chart).tokens) chart.style.cursor = token?.[0] === 0 && meta(chart).rows ? "pointer" : "";
-  });
-  chart.addEventListener("mouseleave", () => meta(chart).tokens && light(chart, null));
-  chart.addEventListener("click", (event) => {
-    const [side, place] = here(event) ?? [];
-    if (side === 0 && meta(chart).rows) { chart.focus({ preventScroll: true }); state.pick?.(place); }
   });
 }
 
@@ -219,13 +132,6 @@ async function copyLink({ target }) {
     window.prompt("The link to this view", location.href);
   }
   setTimeout(() => { button.textContent = "Copy link"; }, 2000);
-}
-
-// What was brought out among lines that are now others, is brought out among these.
-function relight(chart) {
-  const [side, place] = chart.lit ?? [];
-  light(chart, null);
-  if (place < meta(chart).tokens?.[side]) light(chart, [side, place]);
 }
 
 // A head is opened below the picture of all heads: once drawn there it comes into sight, for scrolling costs drawing time.
