@@ -33,10 +33,13 @@ class Corpus:
         return [side for pair in self.train for side in (pair[:1] if self.labelled else pair)]
 
 
-def load(name: str, data: Path | None) -> Corpus:
+def load(name: str, data: Path | None, repeat: int | None = None) -> Corpus:
     """The corpus of a task from the folder `data`; None will do for a task whose data are generated.
 
-    Raises ValueError for a pair without a corpus, FileNotFoundError when the folder lacks a file.
+    repeat : how often a pass reads each of the task's own pairs beside everyday ones; None for what the task says.
+
+    Raises ValueError for a pair without a corpus, or `repeat` without everyday sentences; FileNotFoundError when the
+    folder lacks a file.
     """
     task = tasks.find(name)
     if task.read is None:
@@ -45,9 +48,11 @@ def load(name: str, data: Path | None) -> Corpus:
         )
     splits, metric = task.read(data), task.validation_metric
     if task.everyday is not None:
-        splits = everyday.join(task, splits, data)
+        splits = everyday.join(task, splits, data, repeat)
         metric = task.everyday.validation_metric if splits.parts else metric
     train, val, tests, files, parts = splits
+    if repeat is not None and not parts:
+        raise ValueError(f"{name} has no everyday sentences in the data folder, so its own cannot be repeated beside them")
     return Corpus(train, val, tests, files, metric, task.style, task.classifies, parts)
 
 

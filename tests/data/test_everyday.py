@@ -2,6 +2,7 @@
 
 import gzip
 
+import pytest
 import tiny
 
 from attnviz.data import corpora, tasks
@@ -44,6 +45,16 @@ def test_a_task_may_read_its_own_sentences_several_times(tmp_path):
     ]
 
 
+def test_a_run_may_say_how_often_it_reads_a_task_s_own_sentences(tmp_path):
+    folder = tiny.write_data(tmp_path)
+    with pytest.raises(ValueError, match="en-fr has no everyday sentences"):
+        corpora.load("en-fr", folder, repeat=2)
+    write(folder / "everyday_enfr", EVERYDAY)
+    once, thrice = corpora.load("en-fr", folder), corpora.load("en-fr", folder, repeat=3)
+    assert thrice.train == 2 * tiny.sentences(120, 0) + once.train
+    assert thrice.val == once.val
+
+
 def test_everyday_japanese_is_divided_and_duplicates_are_dropped(tmp_path):
     tanaka = tmp_path / "tanaka_enja"
     tanaka.mkdir()
@@ -56,6 +67,7 @@ def test_everyday_japanese_is_divided_and_duplicates_are_dropped(tmp_path):
         dict.fromkeys(EVERYDAY, "He is here.\t彼はここにいる。\nHere he is.\t彼はここにいる。\n"),
     )
     corpus = corpora.load("en-ja", tmp_path)
+    assert corpora.load("en-ja", tmp_path, repeat=2).train == corpus.train[:2] + corpus.train
     assert corpus.train == [
         ("he is here .", "彼 は ここ に いる 。"),
         ("she is here .", "彼女 は ここ に いる 。"),

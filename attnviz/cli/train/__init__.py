@@ -70,6 +70,13 @@ def _add_run(parser: ArgumentParser) -> None:
 
 def _add_sentences(group) -> None:
     arguments.add_data(group)
+    group.add_argument(
+        "--repeat",
+        type=arguments.count,
+        metavar="N",
+        help="how often a pass reads each of the pair's own sentences (captions) beside the everyday ones (default: 1 "
+        "for en-fr and en-ja, 2 for en-de)",
+    )
     group.add_argument("--source-file", metavar="FILE", type=arguments.place, help="your own sentences, one per line")
     group.add_argument("--target-file", metavar="FILE", type=arguments.place, help="their translations, line by line")
     group.add_argument(

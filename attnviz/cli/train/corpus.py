@@ -21,7 +21,8 @@ def read(args: Namespace) -> corpora.Corpus:
     fit."""
     corpus = _own_corpus(args)
     if corpus is None:
-        corpus = corpora.load(args.pair, None if tasks.find(args.pair).generated else arguments.data_folder(args))
+        folder = None if tasks.find(args.pair).generated else arguments.data_folder(args)
+        corpus = corpora.load(args.pair, folder, args.repeat)
     return replace(corpus, train=corpus.train[: args.limit])
 
 
@@ -46,6 +47,8 @@ def _own_corpus(args: Namespace) -> corpora.Corpus | None:
         if args.val_size or args.style:
             raise ValueError("--val-size and --style are for your own files; the corpora of a pair have their own")
         return None
+    if args.repeat:
+        raise ValueError("--repeat is for a pair with everyday sentences; your own files are read once a pass")
     if len(paths) == 3 or args.data:
         raise ValueError("give only one of --tsv, --source-file with --target-file, and --data")
     hashes = {label: readers.sha256(path) for path, label in file_labels(paths).items() if path.is_file()}

@@ -21,7 +21,7 @@ from attnviz.training.trainers import distillation, saved_run
 
 FEW = 10_000  # pairs; a smaller corpus gets smaller batches and more epochs
 # Arguments that change the result, so they are part of the command on the card.
-_RECORDED = ("val_size", "style", "limit", "epochs", "batch_tokens", "seed", "threads")
+_RECORDED = ("val_size", "style", "limit", "repeat", "epochs", "batch_tokens", "seed", "threads")
 # The training settings that --set may name, and their type.
 _SETTINGS = {field.name: field.type for field in fields(TrainingConfig) if field.type in (int, float)}
 

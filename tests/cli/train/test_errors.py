@@ -26,6 +26,10 @@ SEE = "see python -m attnviz train --help"
             ("--data", ".", "--val-size", "3"),
             "--val-size and --style are for your own files; the corpora of a pair have their own",
         ),
+        (
+            ("--tsv", "mine.tsv", "--repeat", "2"),
+            "--repeat is for a pair with everyday sentences; your own files are read once a pass",
+        ),
         (("--tsv", "nowhere"), "cannot read nowhere: No such file or directory"),
         (("--tsv", "mine.en"), "mine.en must have a source and its translation on at least one line; got none"),
         (
