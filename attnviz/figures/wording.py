@@ -116,4 +116,10 @@ def listed(names: Sequence[str]) -> str:
 def signed(value: float, digits: int = 3) -> str:
     """A number with its sign, as print writes it: `+0.170`, `−0.170`, and `0.000` for what is as good as 0."""
     near = round(value, digits)
-    return f"{near:+.{digits}f}".replace("-", "−") if near else f"{0:.{digits}f}"
+    return number(near, f"+.{digits}f") if near else f"{0:.{digits}f}"
+
+
+def number(value: float, form: str) -> str:
+    """A number in the format `form`, with a minus sign and not a hyphen: `−0.17`. Never `−0.00`."""
+    text = format(value, form)
+    return (text if float(text) else format(0.0, form)).replace("-", "−")

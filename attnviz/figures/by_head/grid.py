@@ -15,6 +15,7 @@ from attnviz.arguments import listed
 from attnviz.figures import labels
 from attnviz.figures.theme import CLEAR, colorscale, layout, note, palette, scale_bar
 from attnviz.figures.titles import statistic_title
+from attnviz.figures.wording import number
 from attnviz.heads import Head
 
 LABEL = 0.22  # of a map's side: the room above it that says which head it is
@@ -55,8 +56,8 @@ def extremes(column: str, values: dict[Head, float]) -> str:
         return ""
     low, high = min(finite, key=finite.get), max(finite, key=finite.get)
     return (
-        f"; {statistic_title(column)}: highest in {head_name(high)}, {finite[high]:.3g}, "
-        f"lowest in {head_name(low)}, {finite[low]:.3g}"
+        f"; {statistic_title(column)}: highest in {head_name(high)}, {number(finite[high], '.3g')}, "
+        f"lowest in {head_name(low)}, {number(finite[low], '.3g')}"
     )
 
 
@@ -82,7 +83,7 @@ def cells(
         scale, bar = (CLEAR, CLEAR), dict(showscale=False)
     else:
         near, far = (low + share * (high - low) for share in (0.015, 0.985))  # so that no end is cut off
-        texts = [f"{low:.2g}", labels.escape(statistic_title(color)), f"{high:.2g}"]
+        texts = [number(low, ".2g"), labels.escape(statistic_title(color)), number(high, ".2g")]
         bar = scale_bar([near, (low + high) / 2, far], texts)
     return dict(
         type="heatmap",
@@ -105,7 +106,7 @@ def _spoken(head: Head | None, columns: dict[str, dict[Head, float]], off: bool)
     if head is None:
         return ""
     values = (
-        f"<br>{labels.escape(statistic_title(name))}: {by_head.get(head, math.nan):.3g}"
+        f"<br>{labels.escape(statistic_title(name))}: {number(by_head.get(head, math.nan), '.3g')}"
         for name, by_head in columns.items()
     )
     return head_name(head).capitalize() + "".join(values) + ("<br>Switched off" if off else "")

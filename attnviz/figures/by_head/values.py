@@ -10,6 +10,7 @@ from attnviz.figures.by_head import grid
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import build
 from attnviz.figures.titles import statistic_title
+from attnviz.figures.wording import number
 from attnviz.heads import Head
 
 _CELL = (104, 56)  # px of a cell at most: it holds one number
@@ -39,10 +40,12 @@ def head_map(
     places = [[Head(kind, layer, i) for i in range(across)] for layer in layers]
     rows = [[head if head in values else None for head in row] for row in places]
     cells = grid.cells(rows, {column: values}, dark, column, span)
-    finite = [value for value in values.values() if not math.isnan(value)]
+    numbers = {head: value for head, value in values.items() if not math.isnan(value)}
+    finite = list(numbers.values())
     if finite and len(layers) * across <= _FEW:
         digits = 2 if max(finite) - min(finite) >= _NEAR or len(finite) == 1 else 3
-        cells |= dict(texttemplate=f"%{{z:.{digits}f}}", textfont=dict(size=11))
+        text = [[number(numbers[head], f".{digits}f") if head in numbers else "" for head in row] for row in rows]
+        cells |= dict(text=text, texttemplate="%{text}", textfont=dict(size=11))
     said = f"{statistic_title(column)} of {len(values)} {kind} heads{grid.extremes(column, values)}."
     frame = grid.frame(rows, False, True, title, dark, said, _CELL[1])
     frame["meta"]["widest"] = grid.sides(frame) + _CELL[0] * across  # px: a page makes it no wider

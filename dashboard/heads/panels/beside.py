@@ -21,7 +21,7 @@ _COMPARED = ("entropy_nats", "max_weight", "distance", "special_mass")
 
 @st.fragment
 def show(current: HeadsScene, dark: bool) -> None:
-    st.subheader("Beside another model or text", divider="gray")
+    st.subheader("Compare with another model or text", divider="gray")
     model, text = _controls()
     if not model:
         st.html(

@@ -200,7 +200,7 @@ def test_a_map_of_one_number_a_head(table):
     cells = figure.data[0]
     np.testing.assert_allclose(cells.z.ravel(), here.max_weight, rtol=1e-6)
     assert (cells.zmin, cells.zmax) == pytest.approx((here.max_weight.min(), here.max_weight.max()))
-    assert cells.texttemplate == "%{z:.2f}" and list(cells.customdata[1][2]) == [1, 2]
+    assert cells.texttemplate == "%{text}" and list(cells.customdata[1][2]) == [1, 2]
     assert described(figure).startswith("Maximum weight of 6 encoder heads; Maximum weight: highest in layer ")
 
 
@@ -208,7 +208,8 @@ def test_changes_lie_on_both_sides_of_zero(table):
     frame = table[table.kind == "cross"][["kind", "layer", "head"]].assign(change=[-2.0, 0.5, np.nan, 0, 0, 0])
     cells = figures.head_map(frame, "change").data[0]
     assert (cells.zmin, cells.zmax) == (-2, 2) and np.isnan(cells.z[0, 2])
-    assert cells.hovertext[0][0] == "Layer 1, head 1<br>Change in log-probability (nats): -2"
+    assert [list(row) for row in cells.text[:1]] == [["−2.00", "0.50", ""]]  # a minus sign, not a hyphen
+    assert cells.hovertext[0][0] == "Layer 1, head 1<br>Change in log-probability (nats): −2"
 
 
 def test_nothing_found_yet(table):

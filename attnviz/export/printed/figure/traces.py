@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -69,15 +68,14 @@ def _boxes(rows: np.ndarray, columns: np.ndarray, across: float, down: float) ->
 
 
 def _numbers(canvas: Canvas, panel: Axes, trace: dict, shades: np.ndarray) -> None:
-    """The number of each cell, written into it. shades (rows, columns, 4)."""
-    form = re.fullmatch(r"%\{z:([^}]+)\}", trace.get("texttemplate") or "")
-    for row, values in enumerate(trace["z"] if form else ()):
-        for column, value in enumerate(values):
-            if value is not None and np.isfinite(value):
+    """The text of each cell, written into it. shades (rows, columns, 4)."""
+    for row, texts in enumerate(trace["text"] if trace.get("texttemplate") else ()):
+        for column, text in enumerate(texts):
+            if text:
                 pale = np.dot(shades[row, column, :3], (0.299, 0.587, 0.114)) > 0.5
                 size = trace.get("textfont", {}).get("size", _TEXT_SIZE) * canvas.px
                 look = dict(ha="center", va="center", size=size, color="#444444" if pale else "#ffffff")
-                panel.text(column, row, format(value, form[1]), **look)
+                panel.text(column, row, text, **look)
 
 
 def _scale(canvas: Canvas, drawn, bar: dict) -> None:
