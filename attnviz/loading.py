@@ -7,7 +7,7 @@ from attnviz import arguments, mechanisms
 from attnviz.models import checkpoints
 from attnviz.models.classifier import Classifier
 from attnviz.models.model import Model
-from attnviz.models.names import HUGGING_FACE, is_hugging_face, without_prefix
+from attnviz.models.names import CONFIG, HUGGING_FACE, is_hugging_face, without_prefix
 from attnviz.models.trained import Trained
 from attnviz.models.translator import Translator
 
@@ -37,7 +37,7 @@ def load_checkpoint(name: str, root: Path | None = None) -> Trained:
 
 def class_of(name: str, root: Path) -> type[Trained]:
     """The class that loads the checkpoint `name` below `root`. Raises checkpoints.CheckpointError."""
-    if os.path.isfile(Path(name) / "config.json") and name not in checkpoints.names(root):
+    if os.path.isfile(Path(name) / CONFIG) and name not in checkpoints.names(root):
         raise checkpoints.CheckpointError(
             f"no checkpoint {name!r:.80}, but a folder; a model for the transformers library is {HUGGING_FACE}{name}"
         )

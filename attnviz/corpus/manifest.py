@@ -14,7 +14,8 @@ from attnviz.models.checkpoint_files import CheckpointError, read_json
 from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
 
 FILE = "manifest.json"
-FORMAT = 3  # 2: sentences.parquet has the column aer; 3: parts are in Arrow's format
+# 2: sentences.parquet has the column aer; 3: parts are in Arrow's format; 4: `--` in folders of weights
+FORMAT = 4
 PACKAGES = ("torch", "numpy", "pyarrow", "safetensors", "tokenizers")
 
 

@@ -122,7 +122,8 @@ class Worker:
                 for number, result in results.items()
                 for attention in result.trace.maps
             }
-            path = self.folder / "weights" / shard.model.replace("/", "-") / f"{shard.number:06}.safetensors"
+            # As the Hugging Face hub names its folders: no name there has `--`, so no two models share one.
+            path = self.folder / "weights" / shard.model.replace("/", "--") / f"{shard.number:06}.safetensors"
             checkpoints.save_tensors(path, weights, {"model": shard.model, "sentences": sorted(results)})
         if "statistics" in self.config.keep:
             self._save(shard, "statistics", _statistics(shard.model, results))

@@ -12,11 +12,11 @@ import os
 from pathlib import Path
 
 from attnviz import arguments
-from attnviz.storage import json_text, regular_files
-from attnviz.storage.atomic import replace
 from attnviz.mechanisms import Config
 from attnviz.models.checks import values
-from attnviz.models.names import ModelName
+from attnviz.models.names import CARD, CONFIG, ModelName
+from attnviz.storage import json_text, regular_files
+from attnviz.storage.atomic import replace
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
 
@@ -62,7 +62,7 @@ def read_config(name: str, root: Path = ROOT) -> Config:
     """What the checkpoint `name` was built from. Raises CheckpointError."""
     if not _is_folder(name, root):
         raise CheckpointError(f"no checkpoint {name!r:.80}; available: {', '.join(names(root)) or 'none'}")
-    content = read_json(Path(root) / name / "config.json")
+    content = read_json(Path(root) / name / CONFIG)
     try:
         return values.config(content)
     except (TypeError, ValueError) as error:  # TypeError: a value of another type
@@ -79,7 +79,7 @@ def _is_folder(name: str, root: Path) -> bool:
 
 def read_card(name: str, root: Path = ROOT) -> dict:
     """The card, cleaned by `values.card`; {} when there is none. Raises CheckpointError."""
-    path = Path(root) / name / "card.json"
+    path = Path(root) / name / CARD
     return values.card(read_json(path)) if path.exists() else {}
 
 

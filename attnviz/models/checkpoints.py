@@ -31,7 +31,7 @@ from attnviz.models.checkpoint_files import (
     write_json,
 )
 from attnviz.models.checks import weights_header
-from attnviz.models.names import ModelName
+from attnviz.models.names import CONFIG, TOKENIZER, WEIGHTS, ModelName
 from attnviz.networks.registry import build
 from attnviz.networks.unfilled import Unfilled
 from attnviz.storage import regular_files
@@ -64,7 +64,7 @@ def load_model(name: str, root: Path = ROOT) -> tuple[nn.Module, dict]:
     _check_fits(name, config, root)
     with _possible(name, root), Unfilled():
         model = build(config)
-    weights = {key: value.float() for key, value in load_tensors(Path(root) / name / "model.safetensors").items()}
+    weights = {key: value.float() for key, value in load_tensors(Path(root) / name / WEIGHTS).items()}
     if not all(map(_is_finite, weights.values())):
         raise CheckpointError(
             f"{short(Path(root) / name / 'model.safetensors')} is damaged (some weights are not numbers); restore it"
@@ -83,7 +83,7 @@ def _check_fits(name: str, config: Config, root: Path) -> None:
 
     Only shapes are compared, so a wrong config cannot fill the memory.
     """
-    path = Path(root) / name / "model.safetensors"
+    path = Path(root) / name / WEIGHTS
     try:
         shapes = weights_header.shapes(path)
     except (weights_header.HeaderError, OSError) as error:
@@ -119,14 +119,14 @@ def _fill(name: str, model: nn.Module, weights: dict[str, Tensor]) -> None:
 def check(name: str, root: Path = ROOT) -> Config:
     """The config of a checkpoint. Raises CheckpointError when a file is missing or cannot be opened."""
     config = read_config(name, root)
-    _header(Path(root) / name / "model.safetensors")
+    _header(Path(root) / name / WEIGHTS)
     load_tokenizer(ModelName.parse(name).pair, root)
     return config
 
 
 def load_tokenizer(pair: str, root: Path = ROOT) -> SubwordTokenizer:
     """The tokenizer of a language pair. Raises CheckpointError."""
-    path = Path(root) / pair / "tokenizer.json"
+    path = Path(root) / pair / TOKENIZER
     if not path.exists():
         raise CheckpointError(f"{short(path)} is missing; restore it or train the pair again")
     try:
@@ -160,8 +160,8 @@ def save_model(folder: Path, config: Config, weights: dict[str, Tensor]) -> None
             f"{wrong[0]} are not, so the model is not saved: train it again with a lower learning_rate"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    save_tensors(folder / "model.safetensors", halves)
-    write_json(folder / "config.json", config.to_dict())
+    save_tensors(folder / WEIGHTS, halves)
+    write_json(folder / CONFIG, config.to_dict())
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
@@ -201,20 +201,20 @@ def _serialise(tensors: dict[str, Tensor], path: Path, metadata: dict | None) ->
 
 def fingerprint(name: str, root: Path = ROOT) -> str:
     """SHA-256 of a checkpoint's weights."""
-    return _sha256(Path(root) / name / "model.safetensors")
+    return _sha256(Path(root) / name / WEIGHTS)
 
 
 def fingerprint_tokenizer(pair: str, root: Path = ROOT) -> str:
     """SHA-256 of a pair's tokenizer."""
-    return _sha256(Path(root) / pair / "tokenizer.json")
+    return _sha256(Path(root) / pair / TOKENIZER)
 
 
 def verify(name: str, root: Path = ROOT) -> dict:
     """The card. Raises CheckpointError when weights or tokenizer are not those whose hashes are on it."""
     card, folder = read_card(name, root), Path(root) / name
     for key, path in (
-        ("weights_sha256", folder / "model.safetensors"),
-        ("tokenizer_sha256", folder.parent / "tokenizer.json"),
+        ("weights_sha256", folder / WEIGHTS),
+        ("tokenizer_sha256", folder.parent / TOKENIZER),
     ):
         if key in card and card[key] != _sha256(path):
             raise CheckpointError(

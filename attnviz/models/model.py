@@ -3,6 +3,7 @@
 import re
 from typing import Protocol
 
+from attnviz.arguments import shown
 from attnviz.data.checks.tokenizer_rules import CHARACTERS
 from attnviz.networks.projections import Projection
 from attnviz.trace import Trace
@@ -62,7 +63,7 @@ class Model(Protocol):
 def check_text(text: str, what: str) -> None:
     """TextError for a text that no tokenizer can read; `what` is its name in the message."""
     if not isinstance(text, str):
-        raise TextError(f"the {what} must be a text; got {type(text).__name__}")
+        raise TextError(f"the {what} must be a string; got {shown(text)}")
     if not text.strip():
         raise TextError(f"the {what} is empty; type a sentence")
     if len(text) > CHARACTERS:

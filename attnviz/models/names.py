@@ -9,6 +9,10 @@ from typing import Self
 from attnviz.data import tasks
 from attnviz.data.tasks import Task
 
+# The files of a checkpoint, in its folder; the tokenizer is in the folder of the pair.
+WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "card.json"
+TOKENIZER = "tokenizer.json"
+
 
 @dataclass(frozen=True, order=True)
 class ModelName:
@@ -38,7 +42,7 @@ class ModelName:
     def files(self, root: Path) -> list[Path]:
         """The files that the model is read from, below the folder of checkpoints."""
         folder = Path(root) / self.pair / self.mechanism
-        return [folder / "model.safetensors", folder / "config.json", folder.parent / "tokenizer.json"]
+        return [folder / WEIGHTS, folder / CONFIG, folder.parent / TOKENIZER]
 
 
 HUGGING_FACE = "hf:"  # before the name of a model for the transformers library

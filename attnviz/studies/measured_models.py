@@ -10,13 +10,13 @@ import sacrebleu
 import torch
 
 from attnviz import __version__, alignment, gold
-from attnviz.storage import atomic
 from attnviz.alignment import Counts
 from attnviz.data import corpora
 from attnviz.data.readers import Pairs
 from attnviz.models import checkpoint_files, checkpoints, provenance
-from attnviz.models.names import ModelName
+from attnviz.models.names import CARD, TOKENIZER, ModelName
 from attnviz.models.translator import Translator
+from attnviz.storage import atomic
 from attnviz.training.config import TrainingConfig
 from attnviz.training.devices import device_name
 from attnviz.training.train import train
@@ -99,7 +99,7 @@ def _train_with_seed(config: StudyConfig, shipped: MeasuredModel, seed: int) -> 
     """
     name, root = shipped.translator.name, config.out / f"seed-{seed}"
     runs = _training_configs(shipped, seed)
-    if (root / name / "card.json").exists():
+    if (root / name / CARD).exists():
         done = [_training_config(run) for run in provenance.runs(checkpoint_files.read_card(name, root))]
         if [run and replace(run, start="") for run in done] != runs:
             raise ValueError(
@@ -142,9 +142,9 @@ def _training_config(run: dict) -> TrainingConfig | None:
 def _train_run(config: StudyConfig, name: str, root: Path, run: TrainingConfig, start: Path | None) -> Path:
     """Train one run below `root` unless that is done, with the tokenizer of the shipped models -> the folder of the
     model."""
-    if not (root / name / "card.json").exists():
-        tokenizer = (Path(config.root) / config.pair / "tokenizer.json").read_bytes()
-        atomic.replace(root / config.pair / "tokenizer.json", lambda path: path.write_bytes(tokenizer))
+    if not (root / name / CARD).exists():
+        tokenizer = (Path(config.root) / config.pair / TOKENIZER).read_bytes()
+        atomic.replace(root / config.pair / TOKENIZER, lambda path: path.write_bytes(tokenizer))
         train(run, config.corpus, root, config.pair, start=start, command="by a study of this project")
     return root / name
 

@@ -13,13 +13,11 @@ from attnviz.data import corpora
 from attnviz.evaluation import typed
 from attnviz.evaluation.evaluate import evaluate
 from attnviz.models import checkpoints, provenance
-from attnviz.models.names import ModelName
+from attnviz.models.names import CARD, ModelName
 from attnviz.models.translator import Translator
 from attnviz.networks.registry import options
 from attnviz.training.trainers import saved_run
 from attnviz.training.validation import score_key
-
-FILE = "card.json"
 
 
 def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: dict) -> None:
@@ -27,7 +25,7 @@ def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: 
     content = card(name, root, corpus, command) | {"training_pairs": len(corpus.train)} | origins
     model = loading.load(name, root)
     content |= typed_sentences(model, corpus, root) if isinstance(model, Translator) else {}
-    checkpoints.write_json(Path(root) / name / FILE, content)
+    checkpoints.write_json(Path(root) / name / CARD, content)
 
 
 def typed_sentences(translator: Translator, corpus: corpora.Corpus, root: Path) -> dict:

@@ -21,6 +21,7 @@ from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
+from attnviz.models.names import CARD, CONFIG, TOKENIZER, WEIGHTS
 from attnviz.moments import kept
 from attnviz.storage import atomic
 from attnviz.training import card, lock, progress, vocabulary
@@ -59,7 +60,7 @@ def train(
     config = _with_fingerprints(config, folder, start, teachers)
     with lock.locked(folder):
         resumes = not restart and _resumes(folder)
-        tokenizer, origins = Path(root) / pair / "tokenizer.json", card.read_origins(start, teachers)
+        tokenizer, origins = Path(root) / pair / TOKENIZER, card.read_origins(start, teachers)
         text = vocabulary.choose(tokenizer, corpus, config.vocabulary, start)
         corpus = _length_filtered(corpus, text)
         trainer = _trainer(config, text, corpus, pair, compile, teachers)
@@ -69,7 +70,7 @@ def train(
         if restart:
             (folder / saved_run.FILE).unlink(missing_ok=True)  # all checks have passed
         _run_epochs(trainer, text, corpus, folder, save_every, moments)
-        if not (folder / card.FILE).exists():
+        if not (folder / CARD).exists():
             card.write(f"{pair}/{config.mechanism}", root, corpus, command, origins)
     return folder
 
@@ -77,7 +78,7 @@ def train(
 def _resumes(folder: Path) -> bool:
     """Is a run there? ValueError when the folder holds a finished model, whose run is no longer there."""
     exists = saved_run.exists(folder)
-    if not exists and (folder / card.FILE).exists():
+    if not exists and (folder / CARD).exists():
         raise ValueError(
             f"{folder} holds a finished model without a training run to resume; choose another --out, or use --restart"
         )
@@ -145,7 +146,7 @@ def _resume(trainer: Trainer, folder: Path) -> None:
         saved_run.restore(trainer, folder)
     except checkpoints.CheckpointError as error:
         raise checkpoints.CheckpointError(f"{error}; --restart begins again") from None
-    if trainer.history and not (folder / "model.safetensors").is_file():
+    if trainer.history and not (folder / WEIGHTS).is_file():
         raise ValueError(
             f"{folder} holds a training run, but its model.safetensors is missing; restore that file, or use --restart"
         )
@@ -208,7 +209,7 @@ def _finish_epoch(trainer: Trainer, folder: Path, text: SubwordTokenizer, corpus
     if not math.isfinite(score["val_loss"]):
         raise Diverged(trainer.epoch, f"the loss on validation is {score['val_loss']}")
     if best is None or score[score_key(corpus)] > best:
-        if (folder / card.FILE).exists():  # of a finished model from an earlier run
+        if (folder / CARD).exists():  # of a finished model from an earlier run
             _move_to_before(folder)
         checkpoints.save_model(folder, trainer.model_config, trainer.optimizer.average)
     trainer.seconds += time.monotonic() - started
@@ -230,7 +231,7 @@ def _finish_epoch(trainer: Trainer, folder: Path, text: SubwordTokenizer, corpus
 def _move_to_before(folder: Path) -> None:
     """Keep a finished model in the folder `before`, where the page does not look. Its card does not fit the new
     weights."""
-    for path in [folder / name for name in ("model.safetensors", "config.json", card.FILE)]:
+    for path in [folder / name for name in (WEIGHTS, CONFIG, CARD)]:
         if path.is_file():  # a damaged checkpoint may lack one
             atomic.replace(folder / "before" / path.name, lambda temporary: shutil.copyfile(path, temporary))
-    (folder / card.FILE).unlink()
+    (folder / CARD).unlink()

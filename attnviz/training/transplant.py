@@ -13,7 +13,7 @@ from torch import Tensor
 from attnviz.data.checks import tokenizer_rules
 from attnviz.data.tokenizer import UNK, SubwordTokenizer
 from attnviz.models import checkpoint_files, checkpoints
-from attnviz.models.names import ModelName
+from attnviz.models.names import CARD, TOKENIZER, ModelName
 from attnviz.storage import atomic, regular_files
 
 PER_PIECE = ("embedding.weight", "output_bias")  # the tensors with a row for each piece
@@ -58,7 +58,7 @@ def transplant(start: Path, tokenizer: Path, out: Path, pair: str | None = None)
     weights = transplanted(model.state_dict(), checkpoints.load_tokenizer(own.pair, root), new)
     config = replace(checkpoints.read_config(name, root), vocabulary=len(new))
     folder = Path(out) / (pair or own.pair) / own.mechanism
-    atomic.replace(folder.parent / "tokenizer.json", lambda temporary: temporary.write_bytes(content))
+    atomic.replace(folder.parent / TOKENIZER, lambda temporary: temporary.write_bytes(content))
     checkpoints.save_model(folder, config, weights)
-    checkpoints.write_json(folder / "card.json", checkpoints.read_card(name, root))
+    checkpoints.write_json(folder / CARD, checkpoints.read_card(name, root))
     return folder

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, models
 
-from attnviz.storage import atomic
 from attnviz.data.batching import pieces
 from attnviz.data.corpora import Corpus
 from attnviz.data.styles import STYLES
 from attnviz.data.tokenizer import UNK, SubwordTokenizer, train_vocabulary
 from attnviz.models import checkpoints
+from attnviz.models.names import TOKENIZER
+from attnviz.storage import atomic
 
 SAMPLE = 1000  # training pairs in which `mismatches` looks for unknown characters
 UNKNOWN_SHARE = 0.05  # a warning is given above this share of them
@@ -50,7 +51,7 @@ def save(path: Path, text: SubwordTokenizer, start: Path | None = None) -> None:
 
 def path_for(checkpoint: Path) -> Path:
     """The tokenizer file of the checkpoint in a folder ROOT/PAIR/MECHANISM."""
-    return Path(checkpoint).resolve().parent / "tokenizer.json"
+    return Path(checkpoint).resolve().parent / TOKENIZER
 
 
 def mismatches(text: SubwordTokenizer, corpus: Corpus) -> list[str]:

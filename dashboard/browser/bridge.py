@@ -1,20 +1,20 @@
-"""What must happen in the browser: see scripts/bridge.js, and the other scripts for one
-thing each. No frame, no network.
+"""What must happen in the browser: see scripts/bridge.js, and the other scripts for one thing each. No frame, no
+network.
 
 Two components: the scripts, which never change, and what the page says to them (arguments.js).
 """
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import streamlit as st
 
 from attnviz import plotlyjs
 from attnviz.export import fonts
+from dashboard.browser import scripts
 
-SCRIPTS = Path(__file__).parent / "scripts"
-FILES = (
+# They become one script: bridge.js calls what is in the others.
+_FILES = (
     "bridge.js",
     "save.js",
     "tokens.js",
@@ -24,15 +24,13 @@ FILES = (
     "skip.js",
     "pages.js",
     "history.js",
-)  # one script: bridge.js calls what is in the others
-_component = st.components.v2.component(
-    "attnviz_bridge", js=SCRIPTS.joinpath("arguments.js").read_text(encoding="utf-8"), isolate_styles=False
 )
+_component = st.components.v2.component("attnviz_bridge", js=scripts.read("arguments.js"), isolate_styles=False)
 _scripts = st.components.v2.component(
     "attnviz_scripts",
     js="\n".join(
         [
-            *(SCRIPTS.joinpath(name).read_text(encoding="utf-8") for name in FILES),
+            *map(scripts.read, _FILES),
             f"const JAPANESE_FACE = {json.dumps(fonts.rule('ADDRESS', 'truetype'))};",
             plotlyjs.SAVING,
         ]

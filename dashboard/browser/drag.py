@@ -1,15 +1,16 @@
 """Bars that a person drags, or moves with the arrow keys: each is a slider of the browser's own."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import streamlit as st
+
+from dashboard.browser import scripts
 
 _component = st.components.v2.component(
     "attnviz_drag",
     html='<div class="drag-bars"></div>',
     isolate_styles=False,
-    js=(Path(__file__).parent / "scripts" / "drag.js").read_text(encoding="utf-8"),
+    js=scripts.read("drag.js"),
 )
 
 

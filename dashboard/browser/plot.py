@@ -5,7 +5,6 @@ Plotly itself is that of the plotly package: see server/index_page.py."""
 
 import base64
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -15,6 +14,7 @@ from attnviz.export import heading
 from attnviz.figures.chart import Chart
 from attnviz.figures.hover import CellTexts
 from attnviz.figures.theme import palette
+from dashboard.browser import scripts
 from dashboard.session import memory
 
 HALF = 440  # px of a column where two stand side by side
@@ -24,7 +24,7 @@ _component = st.components.v2.component(
     "attnviz_plot",
     html='<div class="cells"></div>',
     isolate_styles=False,
-    js=(Path(__file__).parent / "scripts" / "plot.js").read_text(encoding="utf-8"),
+    js=scripts.read("plot.js"),
 )
 
 

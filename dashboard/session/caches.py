@@ -15,11 +15,11 @@ from typing import NamedTuple, TypeVar
 
 import streamlit as st
 
+from attnviz import service
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files, names
 from attnviz.models.checks import values, weights_header
-from attnviz import service
-from attnviz.models.names import HuggingFaceName, ModelName
+from attnviz.models.names import CARD, WEIGHTS, HuggingFaceName, ModelName
 from attnviz.service import Request
 from dashboard.choices import settings
 from dashboard.session import catalogue
@@ -122,13 +122,13 @@ def fingerprint(name: str) -> str:
 
 def context_width(name: str) -> int:
     """The width of the vector that stands for the sentence in a model without attention."""
-    return weights_header.shapes(catalogue.root() / name / "model.safetensors")["summary.weight"][0]
+    return weights_header.shapes(catalogue.root() / name / WEIGHTS)["summary.weight"][0]
 
 
 def card(name: str) -> dict:
     """The card of a model, and `bytes` of its weights; {} when the card cannot be read."""
     root = catalogue.root()
-    return _card(name, str(root), _stamp(*(root / name / file for file in ("card.json", "model.safetensors"))))
+    return _card(name, str(root), _stamp(*(root / name / file for file in (CARD, WEIGHTS))))
 
 
 def study(name: str) -> dict:

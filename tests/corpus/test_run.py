@@ -107,7 +107,7 @@ def test_targets_are_forced_and_weights_kept(root, tmp_path):
     assert not (tmp_path / "out" / "statistics.parquet").exists()
     said = parquet.read_table(tmp_path / "out" / "sentences.parquet").to_pandas()
     assert said["forced"].all() and said["translation"].tolist() == [b for _, b in tiny.sentences(6, 2)]
-    weights = load_file(tmp_path / "out" / "weights" / "en-fr-transformer" / "000001.safetensors")
+    weights = load_file(tmp_path / "out" / "weights" / "en-fr--transformer" / "000001.safetensors")
     trace = Translator.load(MODELS[0], root).trace(*tiny.sentences(6, 2)[5])
     assert weights["6/cross.1"] == pytest.approx(trace.map("cross", 1).weights, abs=1e-5)
     assert {name.split("/")[0] for name in weights} == {"5", "6"}

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from attnviz.cli.shared import arguments
+from attnviz.models.names import CARD
 
 HELP = "measure how well a model knows when it is unsure, and write the thresholds on its card"
 
@@ -31,7 +32,7 @@ def run(args: Namespace) -> None:
     calibrated = card.typed_sentences(model, corpus, root)
     if not calibrated:
         raise ValueError(f"{model.pair} must translate from English and have 100 validation sentences to calibrate on")
-    path = root / args.model / card.FILE
+    path = root / args.model / CARD
     checkpoints.write_json(path, checkpoints.read_json(path) | calibrated)
     confidence, copied = calibrated["confidence"], calibrated["copied"]["beam_1"]
     print(

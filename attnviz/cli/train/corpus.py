@@ -10,6 +10,7 @@ from attnviz.cli.shared import arguments
 from attnviz.data import corpora, readers, tasks
 from attnviz.data.readers import Pairs
 from attnviz.models import checkpoints
+from attnviz.models.names import TOKENIZER
 from attnviz.training import vocabulary
 from attnviz.training.trainers import saved_run
 
@@ -89,7 +90,7 @@ def warn_about_validation(corpus: corpora.Corpus) -> None:
 def report_kept_tokenizer(args: Namespace, root: Path, corpus: corpora.Corpus) -> None:
     """Say that an existing tokenizer of the pair is used, and why it may not suit. ValueError when it has too many
     pieces."""
-    path = vocabulary.path_for(Path(args.start)) if args.start else root / args.pair / "tokenizer.json"
+    path = vocabulary.path_for(Path(args.start)) if args.start else root / args.pair / TOKENIZER
     resumed = saved_run.exists(root / args.pair / args.mechanism) and not args.restart
     if not path.is_file() or resumed:
         return

@@ -12,7 +12,7 @@ from attnviz.cli.shared import arguments
 from attnviz.cli.train.corpus import file_labels, own_files
 from attnviz.data import corpora, tasks
 from attnviz.models import checkpoint_files
-from attnviz.models.names import ModelName
+from attnviz.models.names import CARD, CONFIG, ModelName
 from attnviz.networks.registry import CLASSES
 from attnviz.networks.registry import options as model_options
 from attnviz.training import recipes
@@ -70,7 +70,7 @@ def _check_folders(args: Namespace) -> None:
     needed = [("--start", "en-fr/bahdanau", args.start)] if args.start else []
     needed += [("--teacher", "sst2/self-attention", teacher) for teacher in args.teacher]
     for option, example, folder in needed:
-        if not (Path(folder) / "config.json").is_file():
+        if not (Path(folder) / CONFIG).is_file():
             raise ValueError(
                 f"{option} must be the folder of a checkpoint, such as checkpoints/{example}; got {folder or 'nothing'}"
             )
@@ -90,7 +90,7 @@ def output_folder(args: Namespace) -> Path:
     """The folder of checkpoints to train in. A finished model without a run to resume is not overwritten without
     --restart."""
     name, root = str(ModelName(args.pair, args.mechanism)), Path(args.out) if args.out else checkpoint_files.ROOT
-    finished = (root / name / "card.json").exists() and not saved_run.exists(root / name)
+    finished = (root / name / CARD).exists() and not saved_run.exists(root / name)
     if args.restart or not finished:
         return root
     if args.out:

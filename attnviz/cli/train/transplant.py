@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from attnviz.cli.shared import arguments
+from attnviz.models.names import CONFIG
 
 HELP = "give a trained model another vocabulary, to start training with (train --start)"
 
@@ -37,7 +38,7 @@ def run(args: Namespace) -> None:
     """Write the checkpoint with the new vocabulary."""
     from attnviz.training.transplant import transplant
 
-    if not (Path(args.start) / "config.json").is_file():
+    if not (Path(args.start) / CONFIG).is_file():
         raise ValueError(
             f"--start must be the folder of a checkpoint, such as checkpoints/en-fr/bahdanau; got {args.start}"
         )

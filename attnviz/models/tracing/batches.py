@@ -85,8 +85,8 @@ def jobs(read: Read, texts: Iterable[str], targets: Iterable[str | None] | None)
 
     def job(text: str, target: str | None) -> Job | TextError:
         try:
-            source = read(_string(text, "text"), "text")
-            wanted = None if target is None else read(_string(target, "target"), "target")
+            source = read(text, "text")
+            wanted = None if target is None else read(target, "target")
         except TextError as error:
             return error
         return Job(text, source, target, wanted)
@@ -117,18 +117,12 @@ def one_by_one(
 
     def result(text: str, target: str | None) -> Result | TextError:
         try:
-            made = trace(_string(text, "text"), None if target is None else _string(target, "target"))
+            made = trace(text, target)
         except TextError as error:
             return error
         return measured.of_trace(made, "maps" in wanted) if "statistics" in wanted else made
 
     return (result(text, target) for text, target in pairs(texts, targets))
-
-
-def _string(text: Any, what: str) -> str:
-    if not isinstance(text, str):
-        raise TextError(f"the {what} must be a string; got {shown(text)}")
-    return text
 
 
 def _windows(given: Iterable[Job | TextError], batch_size: int) -> Iterator[list[Job | TextError]]:

@@ -178,29 +178,15 @@ function act({ data, setTriggerValue }) {
   };
   const observer = new MutationObserver(soon);
   observer.observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["class", "aria-valuetext"] });
-  document.addEventListener("input", soon, true);
   const drawn = ({ target }) => { relight(target); open(target); }, close = (event) => { closeCards(event); interrupt(event); };
-  document.addEventListener("drawn", drawn);
-  document.addEventListener("click", copyLink);
-  document.addEventListener("click", playOrPause);
-  document.addEventListener("click", answerOffer);
-  document.addEventListener("click", turnPage);
-  document.addEventListener("keydown", leaveTable, true);
-  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, close);
-  const dark = matchMedia("(prefers-color-scheme: dark)"), later = () => setTimeout(soon, 300);
-  dark.addEventListener("change", later);
-  state.stop = () => {
-    observer.disconnect();
-    document.removeEventListener("input", soon, true);
-    document.removeEventListener("drawn", drawn);
-    document.removeEventListener("click", copyLink);
-    document.removeEventListener("click", playOrPause);
-    document.removeEventListener("click", answerOffer);
-    document.removeEventListener("click", turnPage);
-    document.removeEventListener("keydown", leaveTable, true);
-    for (const kind of ["pointerdown", "keydown"]) document.removeEventListener(kind, close);
-    dark.removeEventListener("change", later);
-  };
+  const ears = new AbortController(), { signal } = ears, first = { capture: true, signal };
+  document.addEventListener("input", soon, first);
+  document.addEventListener("drawn", drawn, { signal });
+  for (const clicked of [copyLink, playOrPause, answerOffer, turnPage]) document.addEventListener("click", clicked, { signal });
+  document.addEventListener("keydown", leaveTable, first);
+  for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, close, { signal });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(soon, 300), { signal });
+  state.stop = () => { observer.disconnect(); ears.abort(); };
   return state.stop;
 }
 

@@ -7,14 +7,14 @@ import streamlit as st
 from attnviz import confidence
 from attnviz.confidence.training_words import FILE
 from attnviz.models import checkpoint_files
-from attnviz.models.names import ModelName
+from attnviz.models.names import CARD, ModelName
 from dashboard.session import catalogue
 
 
 def judge(name: str) -> confidence.Judge | None:
     """None for a model without thresholds on its card, and where its files cannot be read."""
     root = catalogue.root()
-    files = (root / name / "card.json", root / ModelName.parse(name).pair / FILE)
+    files = (root / name / CARD, root / ModelName.parse(name).pair / FILE)
     stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None for path in files)
     return _judge(name, str(root), stamps) if all(stamps) else None
 

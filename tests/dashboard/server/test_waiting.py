@@ -73,15 +73,21 @@ def test_the_place_in_the_queue_is_seen_and_goes_when_the_answer_is_there(server
         page.wait_for_function(GAP, arg=16, timeout=WAIT)  # no empty row is left where the line stood
 
 
-def test_many_sentences_can_be_stopped_and_continued(server, held, page):
-    stop, go = held
-    page.goto(f"{server[0]}/many?show=Bahdanau&from=Pasted", timeout=WAIT)
+def paste(page, address, stop, text):
+    """Paste sentences on the page Many sentences while the models are held up by `stop`: none is measured yet."""
+    page.goto(f"{address}/many?show=Bahdanau&from=Pasted", timeout=WAIT)
     lines = page.locator(".st-key-lines textarea")
     expect(lines).to_be_visible(timeout=WAIT)
     stop()
-    lines.fill(LINES)
+    lines.fill(text)
     lines.press("Control+Enter")
-    expect(page.get_by_text("0 of 400 translations are measured.")).to_be_visible(timeout=WAIT)
+    count = len(text.splitlines())
+    expect(page.get_by_text(f"0 of {count} translations are measured.")).to_be_visible(timeout=WAIT)
+
+
+def test_many_sentences_can_be_stopped_and_continued(server, held, page):
+    stop, go = held
+    paste(page, server[0], stop, LINES)
     page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click()
     go()
     stopped = page.get_by_text(re.compile(r"Stopped: \d+ of 400 translations are measured."))
@@ -97,13 +103,7 @@ def test_many_sentences_can_be_stopped_and_continued(server, held, page):
 def test_models_that_stop_in_the_middle_of_many_sentences_are_started_again(server, held, page):
     """The page says so, and measures all sentences."""
     stop, _ = held
-    page.goto(f"{server[0]}/many?show=Bahdanau&from=Pasted", timeout=WAIT)
-    lines = page.locator(".st-key-lines textarea")
-    expect(lines).to_be_visible(timeout=WAIT)
-    stop()
-    lines.fill("\n".join(OWN[199::-1]))
-    lines.press("Control+Enter")
-    expect(page.get_by_text("0 of 200 translations are measured.")).to_be_visible(timeout=WAIT)
+    paste(page, server[0], stop, "\n".join(OWN[199::-1]))
     os.kill(models(server[1]), signal.SIGKILL)
     said = "0 of 200 translations are measured. The process of the models has stopped. It is being started again"
     expect(page.get_by_text(said)).to_be_visible(timeout=WAIT)
