@@ -27,9 +27,22 @@ def has_workers(folder, pid):
     return sum("spawn_main" in processes.command(child) for child in processes.family(pid)) == 2
 
 
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory):
+    return write_lines(tmp_path_factory.mktemp("lines") / "in.txt", SENTENCES)
+
+
+@pytest.fixture(scope="module")
+def whole(root, lines, tmp_path_factory):
+    """What a run writes that nobody interrupts."""
+    folder = tmp_path_factory.mktemp("whole")
+    list(corpus.run(corpus.CorpusConfig((MODEL,), str(lines), root=str(root)), folder))
+    return folder
+
+
+@pytest.mark.xdist_group("interrupted")  # one process makes `whole`
 @pytest.mark.parametrize("reached", [has_workers, has_a_shard])
-def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, root, tmp_path):
-    lines = write_lines(tmp_path / "in.txt", SENTENCES)
+def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, root, lines, whole, tmp_path):
     folder = tmp_path / "out"
     options = ["--model", MODEL, "--input", str(lines), "--root", str(root)]
     running = subprocess.Popen(
@@ -52,5 +65,4 @@ def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, root, tmp_path):
     first, *_, last = corpus.run(settings, folder, resume=True)
     assert first.done < last.done == len(SENTENCES)
     assert first.done > 0 or reached is has_workers
-    list(corpus.run(settings, tmp_path / "whole"))
-    same_files(folder, tmp_path / "whole")
+    same_files(folder, whole)
