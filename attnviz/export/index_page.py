@@ -15,10 +15,10 @@ _TABLES = "Tables and the manifest"
 _ABOUT = {  # what is in a file, where its name does not say it
     "confidence.csv": "how usual each translation is for its model, and why",
     "manifest.json": "sentence, settings, versions, and the SHA-256 of each file",
-    "statistics-on-screen.csv": "the maps that the page shows, a row a step",
+    "statistics-on-screen.csv": "the maps that the page shows, a row a step; counted from 0, not from 1",
     "statistics.csv": "every head, a row a step",
-    "summary.csv": "every head, mean and standard deviation over the steps",
-    "weights.csv": "every weight of every head",
+    "summary.csv": "every head, mean and standard deviation over the steps; counted from 0",
+    "weights.csv": "every weight of every head; counted from 0",
 }
 
 

@@ -170,5 +170,5 @@ def test_a_bundle_holds_pictures_and_cards_and_its_first_page_leads_to_every_fil
     links = set(re.findall(r'href="([^"]+)"', page))
     assert links == set(archive.namelist()) - {"index.html", "figures/plotly.min.js"}
     assert re.findall(r'src="([^"]+)"', page) == ["figures/heatmap-a.png"]
-    assert '<a href="weights.csv">weights.csv</a>: every weight of every head</li>' in page
+    assert '<a href="weights.csv">weights.csv</a>: every weight of every head; counted from 0</li>' in page
     assert '<a href="traces/en-fr-luong.json">traces/en-fr-luong.json</a></li>' in page
