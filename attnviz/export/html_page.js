@@ -42,6 +42,7 @@ function follow(part, main, bars) {
   const choose = document.getElementById(`${part}choose`);
   function show(step) {
     choose.value = step + 1; // as it is counted on the page
+    document.getElementById(`${part}step`).textContent = `${step + 1} of ${bars.length}`;
     redraw(`${part}bars`, bars[step]);
     document.getElementById(`${part}bars`).heading = bars[step].saved;
     document.getElementById(`${part}caption`).textContent = bars[step].layout.meta.description;

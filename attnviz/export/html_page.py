@@ -12,13 +12,14 @@ from pathlib import Path
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from attnviz import figures, lazy_pandas as pd, plotlyjs, select, stats
+from attnviz import figures, lazy_pandas as pd, plotlyjs, reading, select, stats
 from attnviz.arguments import checked
 from attnviz.export import bundle, fonts, heading
 from attnviz.figures.chart import Chart
 from attnviz.figures.labels import plain
 from attnviz.figures.theme import DARK, LIGHT, dark_for_light
 from attnviz.figures.titles import TITLES
+from attnviz.select import Grid
 from attnviz.trace import KINDS, Trace
 
 _STYLE = """:root {{ color-scheme: light dark; }}
@@ -73,17 +74,17 @@ class _Part:
 
 
 @checked
-def page(*traces: Trace, notes: Mapping[str, Sequence[str]] | None = None) -> bytes:
+def page(*traces: Trace, notes: Mapping[str, Sequence[str]] | None = None, unit: str = "word") -> bytes:
     """The page of one trace or several, UTF-8. Every map is of the last layer of its kind, the mean of its heads; steps
     are the rows of the cross-attention, or of the self-attention of a model that has no other.
 
     Light or dark as the reader's browser is. A page of four models has under 1.5 MB. notes : model -> lines of plain
-    text under its translation.
+    text under its translation. unit : what a word of these texts is called, in the sentences under the maps.
     """
     if not traces:
         raise ValueError("there must be at least one trace; got none")
     heads = [_head(trace, (notes or {}).get(trace.model, ())) for trace in traces]
-    parts = [_part(trace, f"part{place}-" if place else "") for place, trace in enumerate(traces)]
+    parts = [_part(trace, f"part{place}-" if place else "", unit) for place, trace in enumerate(traces)]
     drawn = {part.prefix + name: figure for part in parts for name, figure in part.figures.items()}
     steps = ",".join(
         f'"{part.prefix}":{{"main":"{part.main}","bars":[{",".join(_steps(part))}]}}' for part in parts if part.main
@@ -112,7 +113,7 @@ def page(*traces: Trace, notes: Mapping[str, Sequence[str]] | None = None) -> by
     return bundle.document(title, body, LIGHT, 760, style)
 
 
-def _part(trace: Trace, prefix: str) -> _Part:
+def _part(trace: Trace, prefix: str, unit: str) -> _Part:
     grids = {kind: select.select(trace, kind) for kind in KINDS if any(m.kind == kind for m in trace.maps)}
     if not grids:
         return _Part("<p>No attention: there are no weights to show.</p>", prefix, {}, None, [], {}, [])
@@ -122,7 +123,7 @@ def _part(trace: Trace, prefix: str) -> _Part:
     drawn["bars"] = figures.step_bars(grid, 0)
     drawn["by-step"] = figures.by_step({trace.mechanism: frame}, grid.visible.sum(axis=1).tolist())
     sections = [
-        _section(_heading(trace, kind, _HEADINGS[map_.sides]), drawn[kind], prefix + kind)
+        _section(_heading(trace, kind, _HEADINGS[map_.sides]), drawn[kind], prefix + kind, _reading(map_, unit))
         for kind, map_ in grids.items()
     ]
     sections.insert(1, _bars(drawn["bars"], prefix, len(grid.queries)))
@@ -181,16 +182,22 @@ def _translation(trace: Trace, language: str) -> str:
     )
 
 
-def _section(heading: str, figure: Chart, name: str) -> str:
+def _section(heading: str, figure: Chart, name: str, below: str = "") -> str:
     caption = html.escape(figure.description)
-    return f"<h2>{html.escape(heading)}</h2>\n<figure>{_place(figure, name)}<figcaption>{caption}</figcaption></figure>"
+    place = _place(figure, name)
+    return f"<h2>{html.escape(heading)}</h2>\n<figure>{place}<figcaption>{caption}</figcaption></figure>\n{below}"
+
+
+def _reading(grid: Grid, unit: str) -> str:
+    """The sentence under a map."""
+    return f"<p>{html.escape(reading.sentence(grid, unit))}</p>"
 
 
 def _bars(first: Chart, prefix: str, count: int) -> str:
     caption = html.escape(first.description)
     slider = f'<input id="{prefix}choose" type="range" min="1" max="{count}" value="1">'
     return (
-        f"<h2>One step</h2>\n<label>Step {slider}</label>\n"
+        f'<h2>One step</h2>\n<label>Step {slider}<output id="{prefix}step">1 of {count}</output></label>\n'
         f'<figure>{_place(first, f"{prefix}bars")}<figcaption id="{prefix}caption">{caption}</figcaption></figure>'
     )
 

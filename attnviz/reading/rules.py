@@ -22,6 +22,7 @@ MOST_ROWS = 0.5  # more than this share of the rows makes "most rows"
 NEARLY_ALL = 0.8  # share of the rows that makes a diagonal
 SHARP = 0.8  # mean of the largest weights of the rows
 BLURRED = 0.6  # mean normalised entropy of the rows
+UNIFORM = 0.99  # the same, where no weight is worth naming
 FAR = 3  # words from its place at which a word has moved, and
 FAR_SHARE = 1 / 3  # this share of the source, whichever is more
 
@@ -125,7 +126,7 @@ def sharp(grid: Grid, unit: str = "word") -> Observation | None:
     mean = _mean(grid, "max_weight")
     if mean is None or mean < SHARP:
         return None
-    return Observation("sharp", f"Sharp: on average {mean:.2f} of a row's weight is on one token.")
+    return Observation("sharp", f"Sharp: on average {mean:.2f} of the weight of a {unit}'s row is on one token.")
 
 
 def blurred(grid: Grid, unit: str = "word") -> Observation | None:
@@ -136,13 +137,16 @@ def blurred(grid: Grid, unit: str = "word") -> Observation | None:
     seen = grid.visible[usable_rows(grid)].sum(1)
     count = f"{seen[0]} tokens" if (seen == seen[0]).all() else f"the {seen.mean():.1f} tokens that it sees"
     text = (
-        f"Blurred: on average a row spreads its weight as widely as uniform attention over {positions:.1f} of {count}."
+        f"Blurred: on average a {unit}'s row spreads its weight as widely as uniform attention over {positions:.1f} of "
+        f"{count}."
     )
     return Observation("blurred", text)
 
 
 def strongest(grid: Grid, unit: str = "word") -> Observation | None:
-    """The largest weight in the rows of words; punctuation is no word."""
+    """The largest weight in the rows of words; punctuation is no word. None where no weight stands out (UNIFORM)."""
+    if (_mean(grid, "normalised_entropy") or 0) >= UNIFORM:
+        return None
     looks = [cell for cell in zip(*_argmax(grid)) if any(map(str.isalnum, grid.queries[cell[0]].text))]
     if not looks:
         return None

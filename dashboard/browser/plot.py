@@ -5,6 +5,7 @@ Plotly itself is that of the plotly package: see server/index_page.py."""
 
 import base64
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -18,7 +19,15 @@ from dashboard.browser import scripts
 from dashboard.session import memory
 
 HALF = 440  # px of a column where two stand side by side
-Cell = tuple[str, Chart | None]  # words (HTML, escaped) and the figure below them, if there is one
+
+
+class Cell(NamedTuple):
+    """words, below : above and below the figure, as HTML, escaped where it was made."""
+
+    words: str
+    figure: Chart | None = None
+    below: str = ""
+
 
 _component = st.components.v2.component(
     "attnviz_plot",
@@ -28,10 +37,13 @@ _component = st.components.v2.component(
 )
 
 
-def plots(cells: Sequence[Cell], key: str) -> None:
-    """Show figures side by side, each under its words; a screen reader reads the description of a
-    figure."""
-    _show([{"words": words, "figure": _json(figure)} for words, figure in cells], None, key)
+def plots(cells: Sequence[Cell | tuple], key: str) -> None:
+    """Show figures side by side, each between its words; a screen reader reads the description of a figure.
+
+    A cell may be a plain tuple of the first fields of Cell.
+    """
+    shown = [Cell(*cell) for cell in cells]
+    _show([cell._asdict() | {"figure": _json(cell.figure)} for cell in shown], None, key)
 
 
 def stepped(cells: Sequence[dict], row: int, key: str) -> None:

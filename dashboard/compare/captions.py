@@ -6,7 +6,6 @@ What a person or a model wrote is escaped here.
 import html
 import math
 
-from attnviz import reading
 from attnviz.figures import labels
 from attnviz.figures.wording import row_name
 from dashboard.choices.options import kind_title
@@ -36,11 +35,7 @@ def translation(column: Column) -> str:
 def shown_map(column: Column) -> str:
     """What the map shows, which map is drawn, and how much weight was hidden."""
     words = ". ".join(filter(None, (which(column), removed(column.grid))))
-    read = html.escape(reading.sentence(column.grid, column.languages.unit))
-    return (
-        f'<p class="reading">{read}</p><p '
-        f'class="what">{words}.{_unknown(column)}{_windows(column)}{_gold_links(column)}</p>'
-    )
+    return f'<p class="what">{words}.{_unknown(column)}{_windows(column)}{_gold_links(column)}</p>'
 
 
 def _windows(column: Column) -> str:
@@ -166,4 +161,18 @@ def left_out(scene: CompareScene) -> str:
     return "".join(
         f'<p class="small">{html.escape(name)} has no attention, so it has no statistics and no difference.</p>'
         for name in names
+    )
+
+
+def no_difference(scene: CompareScene) -> str:
+    """Why no two maps can be subtracted, and what to do; nothing where two can, or where there are no two."""
+    if scene.differences or len(scene.mapped) < 2:
+        return ""
+    if len({column.grid.kind for column in scene.mapped}) > 1:
+        return '<p class="small">No two maps can be subtracted: they differ in kind.</p>'
+    option = scene.columns[0].languages.output
+    return (
+        '<p class="small">No two maps can be subtracted, because these models write different texts. To subtract them, '
+        f"and to see how far they disagree, choose one text for all under “{option[0].upper()}{option[1:]}” on the "
+        "left.</p>"
     )

@@ -63,7 +63,7 @@ def whole_page(current: CompareScene) -> bytes:
     """All models in one HTML file of about 1 MB."""
     shown = [column.shown for column in current.columns]
     notes = {model: judged.lines for model, judged in _judgements(current).items()}
-    return html_page.page(*shown, notes=notes)
+    return html_page.page(*shown, notes=notes, unit=current.columns[0].languages.unit)
 
 
 def page(current: CompareScene, dark: bool, cursor: Cursor, name: str) -> bytes:

@@ -18,7 +18,7 @@ from attnviz.figures.per_step.bars import window_shapes
 from attnviz.figures.theme import lines
 from attnviz.figures.wording import row_sentence
 from dashboard.browser.bridge import bridge
-from dashboard.browser.plot import named, plots, stepped
+from dashboard.browser.plot import Cell, named, plots, stepped
 from dashboard.choices.options import OWN, model
 from dashboard.choices.step_link import step_link
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables
@@ -28,6 +28,7 @@ from dashboard.compare.confidence.sign import judgement, sign
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.compare.tour import panel as tour
 from dashboard.markup import card, columns, terms
+from dashboard.markup.text import reading
 from dashboard.placed import sharper
 from dashboard.session import caches, memory
 from dashboard.shell import forced_text, frame, widgets
@@ -114,17 +115,18 @@ def _letters(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-def _heatmap(column: Column, texts, dark: bool, height: int | None) -> tuple:
-    """Its words and its figure. height : px in a presentation, None on the page."""
+def _heatmap(column: Column, texts, dark: bool, height: int | None) -> Cell:
+    """Its words, its figure and what can be read from it. height : px in a presentation, None on the page."""
     words = captions.translation(column) + sign(judgement(column.trace, judge(column.model)))
     if column.grid is None:
-        return words + captions.no_attention(column, caches.context_width(column.model)), None
+        return Cell(words + captions.no_attention(column, caches.context_width(column.model)))
     figure = pictures.heatmap(column, dark, texts=texts, scale=height is None, written=False)
     if height is not None:
         figure = figures.large(figure, PRESENTED_MAP[0], height)
     lines = heading.of_map(column.shown, column.grid, column.links and column.links.cells, column.windows)
-    words += captions.shown_map(column) + ("" if height is not None else sharper.words(column.trace))
-    return words, named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)
+    below = reading(column.grid, column.languages.unit) + ("" if height is not None else sharper.words(column.trace))
+    named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)
+    return Cell(words + captions.shown_map(column), figure, below)
 
 
 @st.fragment
@@ -215,8 +217,8 @@ def _together(current: CompareScene, dark: bool) -> None:
     explained = ("entropy", "effective positions", "Gini coefficient", "expected position", "Jensen–Shannon distance")
     left.html(
         f'{left_out}<p class="small">{captions.steps_note(current, bool(marks))}</p>'
-        f"{terms.line(*explained)}"
-        f"{tables.comparison_table(current)}{tables.disagreement_table(current)}{terms.caveat()}"
+        f"{terms.line(*explained)}{tables.comparison_table(current)}{tables.disagreement_table(current)}"
+        f"{captions.no_difference(current)}{terms.caveat()}"
     )
     if right is not None:
         with right:

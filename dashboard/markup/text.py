@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from attnviz.reading import sentence
 from attnviz.select import Grid
 from attnviz.trace import Trace
 
@@ -58,6 +59,11 @@ def removed(grid: Grid) -> str:
     """How much weight was hidden, in a sentence without its full stop; nothing when none was."""
     share = 100 * float(grid.removed.mean())
     return f"Special tokens are hidden: {share:.0f} % of the weight on average" if grid.removed.any() else ""
+
+
+def reading(grid: Grid, unit: str) -> str:
+    """What can be read from the weights of a map, to stand below it. unit : what a word of these texts is called."""
+    return f'<p class="reading">{html.escape(sentence(grid, unit))}</p>'
 
 
 def unread(trace: Trace) -> str:

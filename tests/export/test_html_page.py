@@ -1,5 +1,6 @@
 """Several traces as one page: small, offline, its step sliders apart from each other."""
 
+import html
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -9,7 +10,7 @@ import synthetic
 import vectors
 from PIL import Image
 
-from attnviz import select, stats
+from attnviz import reading, select, stats
 from attnviz.export import html_page
 from attnviz.figures.theme import DARK, LIGHT
 
@@ -43,6 +44,7 @@ def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path, chrome):
     page.locator("#part1-choose").fill("2")  # counted from 1
     page.wait_for_function("document.getElementById('part1-caption').textContent.startsWith('Step 2')")
     assert first() == before and second().startswith("Step 2, ‘chien’")
+    assert page.locator("output").all_inner_texts() == ["1 of 4", "2 of 3"]
     with page.expect_download() as download:
         page.locator("#part1-bars [data-title='Save as SVG']").dispatch_event("click")
     said = list(ElementTree.parse(download.value.path()).getroot().itertext())
@@ -108,6 +110,14 @@ def test_positions_count_from_one():
     place = html_page._COLUMNS.index("expected_position") + 1  # the step is the first number
     assert [row[0] for row in cells] == [1, 2, 3, 4]
     assert [row[place] for row in cells] == pytest.approx((frame["expected_position"] + 1).tolist(), abs=0.006)
+
+
+def test_below_each_map_stands_what_can_be_read_from_it():
+    grid = select.select(TRACES[0])
+    for unit in ("word", "letter"):
+        said = html.escape(reading.sentence(grid, unit))
+        page = html_page.page(TRACES[0], unit=unit).decode()
+        assert page.index('<div id="cross"') < page.index(f"<p>{said}</p>") < page.index("<h2>One step")
 
 
 def test_notes_stand_under_the_translation_of_their_model():

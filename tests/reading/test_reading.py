@@ -104,9 +104,10 @@ def test_the_inputs_of_a_decoder_stand_one_place_later():
 def test_sharp_and_blurred_exclude_each_other():
     sharp = grid(TARGET, SOURCE, one_hot(0, 0, 0, 0, size=4))
     blurred = grid(TARGET, SOURCE, np.full((4, 4), 0.25))
-    assert rules.sharp(sharp).sentence == "Sharp: on average 1.00 of a row's weight is on one token."
+    assert rules.sharp(sharp).sentence == "Sharp: on average 1.00 of the weight of a word's row is on one token."
     assert rules.blurred(sharp) is None and rules.sharp(blurred) is None
     assert "as widely as uniform attention over 4.0 of 4 tokens." in rules.blurred(blurred).sentence
+    assert reading.sentence(blurred) == rules.blurred(blurred).sentence  # no weight of an even row is worth naming
 
 
 def test_a_row_of_a_decoder_is_blurred_over_what_it_sees():

@@ -56,7 +56,7 @@ def run(args: Namespace) -> None:
     if not trace.maps and (args.html or args.picture):
         raise ValueError(f"{trace.model} has no attention to show; leave --html and --picture out")
     if args.html:
-        _write(args.html, html_page.page(trace, notes={trace.model: lines}))
+        _write(args.html, html_page.page(trace, notes={trace.model: lines}, unit=_unit(trace.model)))
     if args.picture:
         _write(args.picture, pictures.draw(model, trace, args))
     if args.save:
@@ -68,6 +68,14 @@ def run(args: Namespace) -> None:
         _write(args.json, trace.to_json().encode("utf-8"))
     elif not (args.html or args.save or args.picture):
         print(summary(trace, lines))
+
+
+def _unit(model: str) -> str:
+    """What a word of the texts of a model is called."""
+    from attnviz.models import names
+
+    name = names.parse(model)
+    return name.task.unit if isinstance(name, names.ModelName) else "word"
 
 
 def _traced(model, args: Namespace):

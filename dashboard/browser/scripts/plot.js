@@ -1,4 +1,4 @@
-// A row of cells, each with words above a figure, drawn with Plotly (see plot.py). A figure that
+// A row of cells, each with words above a figure and, of a map, a sentence below it, drawn with Plotly (see plot.py). A figure that
 // changed moves from the old one to the new in a single Plotly.react, lines between tokens without it; words and figures that
 // did not change are left alone. What is finished says so by the event "drawn".
 const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, showTips: false };
@@ -26,11 +26,12 @@ function isAbove(plot, other) {
 
 function cellAt(row, index) {
   while (row.children.length <= index) {
-    const cell = document.createElement("div"), words = document.createElement("div"), plot = document.createElement("div");
+    const [cell, words, plot, below] = Array.from({ length: 4 }, () => document.createElement("div"));
     cell.className = "cell";
+    below.className = "below";
     plot.className = "plot";
     plot.setAttribute("role", "figure");
-    cell.append(words, plot);
+    cell.append(words, plot, below);
     row.append(cell);
     row.watched.observe(plot); // its width also changes when a cell comes or goes beside it
   }
@@ -38,12 +39,17 @@ function cellAt(row, index) {
 }
 
 function fill(row, cells) {
-  cells.forEach(({ words, figure }, index) => {
-    const [text, plot] = cellAt(row, index).children;
-    if (text.written !== words) text.innerHTML = text.written = words; // escaped where it was made
+  cells.forEach(({ words, figure, below = "" }, index) => {
+    const [over, plot, under] = cellAt(row, index).children;
+    write(over, words);
+    write(under, below);
     draw(plot, figure);
   });
   while (row.children.length > cells.length) discard(row, row.lastChild);
+}
+
+function write(place, html) {
+  if (place.written !== html) place.innerHTML = place.written = html; // escaped where it was made
 }
 
 // The cells at one step: all steps are here, so moving among them asks nobody. A text that has ended shows words alone.
@@ -78,8 +84,9 @@ function decoded(base64) {
 }
 
 function discard(row, cell) {
-  row.watched.unobserve(cell.lastChild);
-  window.Plotly?.purge(cell.lastChild);
+  const plot = cell.children[1];
+  row.watched.unobserve(plot);
+  window.Plotly?.purge(plot);
   cell.remove();
 }
 

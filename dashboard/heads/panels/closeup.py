@@ -4,7 +4,7 @@ import html
 
 import streamlit as st
 
-from attnviz import figures, reading
+from attnviz import figures
 from attnviz.export import heading
 from attnviz.figures.wording import lines_words, row_name, row_sentence
 from attnviz.select import Grid
@@ -12,7 +12,7 @@ from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import HALF, named, plots
 from dashboard.heads.scene import COLUMNS, HeadsScene
 from dashboard.markup import tables
-from dashboard.markup.text import removed
+from dashboard.markup.text import reading, removed
 from dashboard.shell import widgets
 from dashboard.shell.frame import slider_value
 
@@ -57,8 +57,9 @@ def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, da
     saved = heading.of_map(current.shown, grid)
     cells = [
         (
-            _read(grid, choices.languages.unit) + _measured(current, grid),
+            _measured(current, grid),
             named(heatmap, f"heatmap {choices.kind} {name}", dark, rows=True, lines=saved),
+            reading(grid, choices.languages.unit),
         ),
         (_looks(grid, row, least), named(lines, f"lines {choices.kind} {name}", dark, rows=True, lines=saved)),
     ]
@@ -101,11 +102,6 @@ def _to_row(row: int) -> None:
 
 def _to_head(layer: int, head: int) -> None:
     st.session_state.update(layer=layer, head=head)
-
-
-def _read(grid: Grid, unit: str) -> str:
-    """What the map shows, worked out from its weights."""
-    return f'<p class="reading">{html.escape(reading.sentence(grid, unit))}</p>'
 
 
 def _measured(current: HeadsScene, grid: Grid) -> str:

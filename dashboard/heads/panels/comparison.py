@@ -11,7 +11,7 @@ from attnviz.select import Grid
 from dashboard.browser.plot import Cell, named, plots
 from dashboard.heads.scene import COLUMNS, MOST, HeadsScene, head_name
 from dashboard.markup import tables, terms
-from dashboard.markup.text import removed
+from dashboard.markup.text import reading, removed
 
 _NAMES = {"layer": "Layer", "head": "Head"} | COLUMNS
 
@@ -59,15 +59,16 @@ def show(current: HeadsScene, dark: bool) -> None:
 
 
 def _map(current: HeadsScene, name: str, grid: Grid, dark: bool) -> Cell:
-    """A map under its name, with notes on hidden weight and on the mean."""
+    """A map under its name, with notes on hidden weight and on the mean, and what can be read from it."""
     said = [removed(grid), "Statistics of a mean are not the mean of the statistics" if grid.head is None else ""]
     note = f'<p class="what">{". ".join(filter(None, said))}.</p>' if any(said) else ""
-    return f"<h4>{name.capitalize()}</h4>{note}", named(
+    figure = named(
         figures.heatmap(grid, dark=dark, written=False),
         f"heatmap {current.choices.kind} {name}",
         dark,
         lines=heading.of_map(current.shown, grid),
     )
+    return Cell(f"<h4>{name.capitalize()}</h4>{note}", figure, reading(grid, current.choices.languages.unit))
 
 
 def _distances(current: HeadsScene, chosen: list[Head]) -> str:

@@ -11,6 +11,7 @@ from dashboard.browser.plot import HALF, Cell, named, plots
 from dashboard.choices.options import number
 from dashboard.heads.scene import HeadsScene
 from dashboard.markup import tables, terms
+from dashboard.markup.text import reading
 
 
 @st.fragment
@@ -49,7 +50,8 @@ def _rollout(current: HeadsScene, dark: bool) -> tuple[Cell, str]:
     caption, languages = f"Rollout up to layer {layer + 1}", current.choices.languages
     saved = heading.of_trace(caption, current.shown)
     figure = named(figures.heatmap(grid, dark=dark, written=False, room=HALF), name, dark, lines=saved)
-    return (_rollout_words(layer), figure), tables.grid_table(caption, grid, languages, grid.weights, ".2f")
+    cell = Cell(_rollout_words(layer), figure, reading(grid, languages.unit))
+    return cell, tables.grid_table(caption, grid, languages, grid.weights, ".2f")
 
 
 def _no_rollout(reason: str) -> tuple[Cell, str]:

@@ -21,6 +21,15 @@ def test_charts_say_in_words_what_they_show(shared):
     assert "‘noir’ looks at ‘black’" in " ".join(spoken) or "‘chien’ looks at ‘dog’" in " ".join(spoken)
 
 
+def test_below_each_map_stands_what_can_be_read_from_it(shared):
+    shared.show()
+    edges = shared.page.evaluate("""() => [...document.querySelectorAll('.st-key-chart-heatmaps .cell')].map((cell) => {
+      const [plot, read] = [".plot", ".below .reading"].map((part) => cell.querySelector(part).getBoundingClientRect());
+      return [plot.bottom, read.top, read.height];
+    })""")
+    assert len(edges) == 3 and all(bottom <= top < bottom + 40 and high > 0 for bottom, top, high in edges), edges
+
+
 def test_no_row_of_the_page_is_empty(shared):
     """What shows nothing takes no room: between two rows there is one gap of 16 px."""
     shared.show()

@@ -84,6 +84,14 @@ def test_a_fifth_mechanism_is_refused_in_words(elsewhere):
     assert not said(app, "4 mechanisms fit")
 
 
+def test_where_no_two_maps_can_be_subtracted_the_page_says_what_to_do(elsewhere):
+    app = run(show=["Bahdanau", "Luong dot"], target="Each model's own text")
+    texts = {column.trace.translation for column in scene(app).columns}
+    assert len(texts) == 2 and said(app, "choose one text for all under “French text” on the left")
+    app.selectbox(key="target").set_value("One text for all: Bahdanau's").run()
+    assert not said(app, "No two maps can be subtracted")
+
+
 def test_no_attention_is_said_and_left_out(elsewhere):
     app = run(show=["Fixed context", "Bahdanau"], target="One text for all: Bahdanau's")
     sound(app)

@@ -42,7 +42,7 @@ def shown(**query):
 
 def placed(app) -> list[bool]:
     cells = json.loads(charts(app)[0].proto.json)["cells"]
-    return ['<p class="small placed">' in cell["words"] for cell in cells]
+    return ['<p class="small placed">' in cell["below"] for cell in cells]
 
 
 def by_step(app) -> dict:
