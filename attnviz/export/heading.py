@@ -31,7 +31,10 @@ MARKS = {  # what a picture marks: the sentence that explains it
     "links": "Outlined: gold links (dashed: only possible).",
     "windows": "Diamond: the place that the model predicts. Brackets: the ends of its window.",
     "window": "Dotted line: the place that the model predicts. Grey: its window.",
-    "references": "At the right: triangle, the untrained model; cross, the trained model, words in random order.",
+    "references": (
+        "At the right, in the order of the legend: triangle, the untrained model; cross, the trained model, words in "
+        "random order."
+    ),
 }
 _WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"  # of which a line may end after any character
 _UNIT = re.compile(rf"[{_WIDE}]\s*|[^\s{_WIDE}]+\s*|\s+")

@@ -36,7 +36,7 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.leave(self.dropout(F.relu(self.enter(x))))
+        return self.leave(self.dropout(self.enter(x).relu_()))
 
 
 class Shape(NamedTuple):

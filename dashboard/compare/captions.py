@@ -126,8 +126,9 @@ def steps_note(scene: CompareScene, marked: bool = False) -> str:
         )
     if marked:
         notes.append(
-            "Marks at the right, in the colour of the model. Triangle: the untrained model. Cross: the trained model "
-            "when it reads the words in random order. Both are means over test sentences of this length."
+            "Marks at the right, in the colour of the model, from left to right in the order of the legend. Triangle: "
+            "the untrained model. Cross: the trained model when it reads the words in random order. Both are "
+            "means over test sentences of this length."
         )
     notes.append("Effective positions = exp(entropy): uniform attention over this many tokens has the same entropy.")
     return html.escape(" ".join(notes))

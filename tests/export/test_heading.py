@@ -36,7 +36,9 @@ def test_marks_that_a_picture_has_are_explained_and_no_others():
     assert heading.of_step(TRACE, GRID, 0, windows[0])[-1] == heading.MARKS["window"]
     assert not set(heading.of_step(TRACE, GRID, 0)) & set(heading.MARKS.values())
     levels = {"bahdanau": {"untrained": {"entropy_nats": 1.0}}}
-    assert heading.of_statistics({"bahdanau": TRACE}, references=levels)[-1].startswith("At the right: triangle")
+    assert heading.of_statistics({"bahdanau": TRACE}, references=levels)[-1].startswith(
+        "At the right, in the order of the legend: triangle"
+    )
     assert heading.of_statistics({"bahdanau": TRACE}) == heading.of_statistics({"bahdanau": TRACE}, references={})
 
 

@@ -147,15 +147,15 @@ def test_comparison_names_a_missing_column():
         figures.comparison(pd.DataFrame(columns=["mechanism", "statistic", "mean"]))
 
 
-def test_by_step_marks_references_at_the_end_of_each_axis():
+def test_by_step_marks_references_after_the_steps_of_each_panel():
     levels = {"entropy_nats": 2.5, "max_weight": 0.2, "effective_entropy": 9.0}
-    figure = figures.by_step({"bahdanau": frame(["a", "b"])}, keys=4, references={"bahdanau": {"untrained": levels}})
+    frames = {name: frame(["a", "b"]) for name in ("bahdanau", "transformer")}
+    figure = figures.by_step(frames, keys=4, references={name: {"untrained": levels} for name in frames})
     marks = [trace for trace in figure.data if trace.mode == "markers"]
-    assert [(mark.x[0], mark.y[0], mark.xaxis) for mark in marks] == [
-        (1.4, 2.5, "x"),
-        (1.4, 0.2, "x2"),
-        (1.4, 9.0, "x3"),
-    ]
+    levelled = [(2.5, "x"), (0.2, "x2"), (9.0, "x3")]
+    assert [(mark.y[0], mark.xaxis) for mark in marks] == [pair for pair in levelled for _ in frames]
+    for first, second in zip(marks[::2], marks[1::2]):  # a place for each model, in the order of the legend
+        assert 1.4 < first.x[0] < second.x[0] < figure.layout.xaxis.range[1]
     assert figure.layout.yaxis.range[1] >= 2.5 and figure.layout.yaxis3.range[1] >= 9
-    assert all(note.xshift <= -marks[0].marker.size / 2 for note in figure.layout.annotations if "uniform" in note.text)
+    assert all(note.x == 1.4 for note in figure.layout.annotations if "uniform" in note.text)  # ends with the steps
     assert "marked at the right: bahdanau untrained 2.50 nats, maximum 0.20, 9.0 positions" in figure.description

@@ -1,7 +1,8 @@
 """Token-to-token lines: queries on the left, keys on the right, and a line for each weight that is large enough to see.
 
 A larger weight has a stronger line. All lines of one head and one strength are one path, so a picture has few paths.
-Lines of the chosen query stand out. Up to four heads, each in its own colour.
+Lines of the chosen query stand out. Up to four heads, each in its own colour and with its own dashes, so that a print
+in grey says the same.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from attnviz.select import Grid
 
 HEADS = 4  # as many colours as stay apart when they overlap
 _NAMED = 2  # heads a row of the legend
+_DASHES = (("solid", "━━━"), ("dash", "━ ━"), ("dot", "• • •"), ("dashdot", "━ •"))  # of several heads; in the legend
 _STRENGTHS = 6  # of lines
 _LIMITS, _SEEN = (0.05, 0.02, 0.01, 0.005), 1500  # weights from which on lines are drawn; lines that can be told apart
 _ROW, _TALLEST, _LEAST, _MOST = (
@@ -53,10 +55,10 @@ def token_lines(
     rows, columns = first.weights.shape
     reach = rows / columns  # keys are spread over the height of the queries
     paths, drawn = [], 0
-    for grid, color in zip(grids, colors.lines):
+    for grid, color, (dash, _) in zip(grids, colors.lines, _DASHES):
         queries, keys = np.nonzero(np.where(grid.visible, np.nan_to_num(grid.weights), 0) >= least)
         drawn += len(queries)
-        paths += _paths(grid, queries, keys, reach, color, step)
+        paths += _paths(grid, queries, keys, reach, dict(color=color, dash=dash), step)
     share = np.mean([_kept(grid, least) for grid in grids])
     names = " and ".join(_name(grid) for grid in grids)
     said = (
@@ -98,9 +100,9 @@ def _check(grids: Sequence, step: int | None, least: float) -> None:
         raise ValueError(f"least must be above 0 and at most 1; got {least}")
 
 
-def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, color: str, step: int | None) -> list[dict]:
+def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, look: dict, step: int | None) -> list[dict]:
     """Lines in groups of similar strength, one shape for each group, which Plotly draws fast; x from 0 to 1, y in query
-    positions."""
+    positions. look : what the lines of this head have in common."""
     weights = grid.weights[queries, keys]
     strength = np.ceil(weights * _STRENGTHS)
     other = np.zeros(len(queries), dtype=bool) if step is None else queries != step
@@ -117,7 +119,7 @@ def _paths(grid, queries: np.ndarray, keys: np.ndarray, reach: float, color: str
                     type="path",
                     path="".join(f"M0,{query}L1,{key:.6g}" for query, key in ends),
                     layer="below",
-                    line=dict(color=color, width=0.8 + 2.4 * share),
+                    line=look | dict(width=0.8 + 2.4 * share),
                     opacity=(0.1 if faint else 0.95) * share**0.8 + 0.04,
                 )
             )
@@ -193,8 +195,8 @@ def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, sai
     ]
     if several:
         named = [
-            f'<span style="color:{color}"><b>━━</b></span> {_name(grid)}'
-            for grid, color in zip(grids, palette(dark).lines)
+            f'<span style="color:{color}"><b>{dashes}</b></span> {_name(grid)}'
+            for grid, color, (_, dashes) in zip(grids, palette(dark).lines, _DASHES)
         ]
         legend = "<br>".join("   ".join(named[i : i + _NAMED]) for i in range(0, len(named), _NAMED))
         frame["annotations"].append(note(legend, dark, x=0.5, xanchor="center", **place | dict(yshift=4 + _LINE)))

@@ -13,7 +13,15 @@ from attnviz.figures.chart import Chart
 from attnviz.figures.checks import require
 from attnviz.figures.theme import build, layout, lines, note, palette
 from attnviz.figures.titles import TITLES
-from attnviz.figures.per_step.references import PANEL_STATISTICS, References, highest, marks, said
+from attnviz.figures.per_step.references import (
+    PANEL_STATISTICS,
+    References,
+    highest,
+    marks,
+    said,
+    steps_axis,
+    steps_span,
+)
 from attnviz.figures.wording import listed
 
 PANELS = tuple(
@@ -22,7 +30,6 @@ PANELS = tuple(
 )
 _HEIGHT, _TITLE = 300, 30  # px of the panels, of a title
 _GAP = 0.075  # between panels, as a share of the width
-_MARK = 9  # px that a mark of a reference takes at the end of an axis: the level's name ends before it
 
 
 @checked
@@ -126,6 +133,7 @@ def _panels(
         start, level = panel * (size + _GAP), levels(uniform, keys)
         part[f"xaxis{axis}"] = _step_axis(longest, shared, colors) | dict(
             anchor=f"y{axis}",
+            range=steps_axis(frames, references),
             unifiedhovertitle=dict(text=name),
             domain=[start, min(1, start + size)],
         )
@@ -138,7 +146,7 @@ def _panels(
             nticks=5,
             tickfont=dict(size=11, color=colors.muted),
         )
-        part["annotations"] += _panel_texts(name, level, axis, bool(references), dark)
+        part["annotations"] += _panel_texts(name, level, axis, steps_span(frames)[1], dark)
         part["shapes"] += _panel_shapes(level, step, axis, colors)
     return part
 
@@ -155,10 +163,10 @@ def top(frames, statistic: str, level) -> float:
     return max(1.12 * max(level or 0, 0 if pd.isna(largest) else largest), 0.1)
 
 
-def _panel_texts(name: str, level, axis: str, marked: bool, dark: bool) -> list[dict]:
-    place = dict(xref=f"x{axis} domain", yanchor="bottom")
+def _panel_texts(name: str, level, axis: str, end: float, dark: bool) -> list[dict]:
+    """The panel's title, and the name of the level, which ends where the steps end."""
     title = dict(text=f"<b>{name}</b>", showarrow=False, font=dict(size=13), x=0, y=1, xanchor="left", yshift=4)
-    texts = [dict(**title, **place, yref=f"y{axis} domain")]
+    texts = [title | dict(xref=f"x{axis} domain", yref=f"y{axis} domain", yanchor="bottom")]
     if level is not None:
         curve = isinstance(level, list)
         text, y = (
@@ -166,9 +174,8 @@ def _panel_texts(name: str, level, axis: str, marked: bool, dark: bool) -> list[
             if curve
             else (f"uniform {level:.3g}", level)
         )
-        texts.append(
-            note(text, dark, **place, yref=f"y{axis}", x=1, y=y, xanchor="right", xshift=-_MARK if marked else 0)
-        )
+        place = dict(xref=f"x{axis}", yref=f"y{axis}", x=end, y=y, xanchor="right", yanchor="bottom")
+        texts.append(note(text, dark, **place))
     return texts
 
 
@@ -213,7 +220,6 @@ def _step_axis(frame: pd.DataFrame, shared: bool, colors) -> dict:
     tokens = [labels.escape(labels.plain(token)) for token in frame["token"]]
     texts = dict(zip(steps, tokens, strict=True)) if shared else {step: str(step + 1) for step in steps}
     return dict(
-        range=[min(steps, default=0) - 0.4, max(steps, default=0) + 0.4],
         tickvals=shown,
         fixedrange=True,
         ticktext=[texts[step] for step in shown],

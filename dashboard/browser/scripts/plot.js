@@ -1,6 +1,7 @@
 // A row of cells, each with words above a figure and, of a map, a sentence below it, drawn with Plotly (see plot.py). A figure that
 // changed moves from the old one to the new in a single Plotly.react, lines between tokens without it; words and figures that
 // did not change are left alone. What is finished says so by the event "drawn".
+const DASHES = { dash: "7 4", dot: "2 3", dashdot: "7 3 2 3" }; // px; Plotly's names
 const CONFIG = { displayModeBar: false, scrollZoom: false, doubleClick: false, showTips: false };
 
 async function plotly() {
@@ -119,7 +120,8 @@ async function chart(plot, [first, ...others], layout) {
 
 // Tokens and the lines between them. While the tokens stay, only the lines and what the pointer reads (bridge.js) are new.
 async function lines(plot, data, { shapes = [], ...layout }) {
-  Object.assign(plot, { lines: shapes, spoken: data.map(({ hovertext }) => hovertext) });
+  const dashed = shapes.map((shape) => ({ ...shape, dashes: DASHES[shape.line.dash] ?? "none" }));
+  Object.assign(plot, { lines: dashed, spoken: data.map(({ hovertext }) => hovertext) });
   const tokens = data.map(({ hovertext, ...side }) => side), frame = JSON.stringify([tokens, layout]);
   if (plot.frame !== frame) {
     plot.frame = null;
@@ -135,7 +137,8 @@ function thread(plot) {
   if (!plot._fullLayout) return; // its cell was discarded while Plotly drew
   const { xaxis: x, yaxis: y, width, height } = plot._fullLayout;
   const [left, top] = [x._offset + x.l2p(0), y._offset + y.l2p(0)], [wide, high] = [x.l2p(1) - x.l2p(0), y.l2p(1) - y.l2p(0)];
-  const paths = plot.lines.map(({ path, line, opacity }) => `<path d="${path}" stroke="${line.color}" stroke-width="${line.width}" opacity="${opacity}"/>`);
+  const paths = plot.lines.map(({ path, line, opacity, dashes }) =>
+    `<path d="${path}" stroke="${line.color}" stroke-width="${line.width}" stroke-dasharray="${dashes}" opacity="${opacity}"/>`);
   plot.querySelector(".main-svg").insertAdjacentHTML(
     "beforebegin", `<svg class="threads" width="${width}" height="${height}"><g transform="matrix(${wide} 0 0 ${high} ${left} ${top})">${paths.join("")}</g></svg>`,
   );

@@ -25,7 +25,7 @@ function light(chart, token) {
     const ends = group.path.slice(1).split("M").map((line) => line.split("L").map((end) => +end.split(",")[1])); // M0,query L1,key
     const path = ends.filter((end) => Math.abs(end[side] - wanted) < 0.01)
       .map(([query, key]) => `M${from},${aside + y.l2p(query)}L${to},${aside + y.l2p(key)}`).join("");
-    return path && `<path d="${path}" stroke="${group.line.color}" stroke-width="${group.line.width + 0.8}"/>`;
+    return path && `<path d="${path}" stroke="${group.line.color}" stroke-width="${group.line.width + 0.8}" stroke-dasharray="${group.dashes}"/>`;
   });
   chart.querySelector(".main-svg").insertAdjacentHTML("afterend", `<svg class="lit-lines" width="${width}" height="${height}" fill="none">${paths.join("")}</svg>`);
   tip(chart, token, y._offset + y.l2p(wanted), side ? { right: `${width - to + 10}px` } : { left: `${from + 10}px` });

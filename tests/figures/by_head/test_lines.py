@@ -129,6 +129,14 @@ def test_several_heads_have_their_colours():
     assert [f"layer 1, head {i}" in legend for i in (1, 2, 3)] == [True] * 3 and DARK.lines[2] in legend
 
 
+def test_several_heads_have_their_dashes_too_for_a_print_in_grey():
+    figure = figures.token_lines([dog(), dog(), dog()])
+    looks = {(shape.line.color, shape.line.dash) for shape in figure.layout.shapes}
+    assert len(looks) == len({dash for _, dash in looks}) == 3
+    legend = next(note.text for note in figure.layout.annotations if "span" in note.text)
+    assert all(dashes in legend for dashes in ("━━━", "━ ━", "• • •"))
+
+
 def test_how_much_is_left_out_is_said():
     said = figures.token_lines([dog()], least=0.15).layout.meta["description"]
     assert said.startswith(
