@@ -55,6 +55,7 @@ _HEADINGS = {
     ("input", "input"): "Text looks at the text so far",
 }
 _BY_STEP = {"cross": "Cross-attention", "encoder": "Self-attention", "decoder": "Self-attention"}
+Windows = Sequence[tuple[float, float]]  # centre and reach of each row, in keys from 0
 _LANGUAGES = re.compile(r"([a-z]{2,3})-([a-z]{2,3})/")
 _COLUMNS = ("entropy_nats", "max_weight", "effective_entropy", "gini", "expected_position", "special_mass")
 
@@ -74,17 +75,26 @@ class _Part:
 
 
 @checked
-def page(*traces: Trace, notes: Mapping[str, Sequence[str]] | None = None, unit: str = "word") -> bytes:
+def page(
+    *traces: Trace,
+    notes: Mapping[str, Sequence[str]] | None = None,
+    windows: Mapping[str, Windows] | None = None,
+    unit: str = "word",
+) -> bytes:
     """The page of one trace or several, UTF-8. Every map is of the last layer of its kind, the mean of its heads; steps
     are the rows of the cross-attention, or of the self-attention of a model that has no other.
 
     Light or dark as the reader's browser is. A page of four models has under 1.5 MB. notes : model -> lines of plain
-    text under its translation. unit : what a word of these texts is called, in the sentences under the maps.
+    text under its translation. windows : model -> where local attention looks at each step (`inside.windows`), drawn
+    over its cross map. unit : what a word of these texts is called, in the sentences under the maps.
     """
     if not traces:
         raise ValueError("there must be at least one trace; got none")
     heads = [_head(trace, (notes or {}).get(trace.model, ())) for trace in traces]
-    parts = [_part(trace, f"part{place}-" if place else "", unit) for place, trace in enumerate(traces)]
+    parts = [
+        _part(trace, f"part{place}-" if place else "", unit, (windows or {}).get(trace.model, ()))
+        for place, trace in enumerate(traces)
+    ]
     drawn = {part.prefix + name: figure for part in parts for name, figure in part.figures.items()}
     steps = ",".join(
         f'"{part.prefix}":{{"main":"{part.main}","bars":[{",".join(_steps(part))}]}}' for part in parts if part.main
@@ -113,17 +123,20 @@ def page(*traces: Trace, notes: Mapping[str, Sequence[str]] | None = None, unit:
     return bundle.document(title, body, LIGHT, 760, style)
 
 
-def _part(trace: Trace, prefix: str, unit: str) -> _Part:
+def _part(trace: Trace, prefix: str, unit: str, windows: Windows) -> _Part:
     grids = {kind: select.select(trace, kind) for kind in KINDS if any(m.kind == kind for m in trace.maps)}
     if not grids:
         return _Part("<p>No attention: there are no weights to show.</p>", prefix, {}, None, [], {}, [])
     main, grid = next(iter(grids.items()))
     frame = stats.of_grid(grid)
-    drawn = {kind: figures.heatmap(map_) for kind, map_ in grids.items()}
+    laid = {kind: {"windows": windows} if windows and kind == "cross" else {} for kind in grids}
+    drawn = {kind: figures.heatmap(map_, **laid[kind]) for kind, map_ in grids.items()}
     drawn["bars"] = figures.step_bars(grid, 0)
     drawn["by-step"] = figures.by_step({trace.mechanism: frame}, grid.visible.sum(axis=1).tolist())
     sections = [
-        _section(_heading(trace, kind, _HEADINGS[map_.sides]), drawn[kind], prefix + kind, _reading(map_, unit))
+        _section(
+            _heading(trace, kind, _HEADINGS[map_.sides]), drawn[kind], prefix + kind, _reading(map_, unit, **laid[kind])
+        )
         for kind, map_ in grids.items()
     ]
     sections.insert(1, _bars(drawn["bars"], prefix, len(grid.queries)))
@@ -131,7 +144,9 @@ def _part(trace: Trace, prefix: str, unit: str) -> _Part:
     sections.append(_table(frame))
     bars = [figures.step_bars(grid, step) for step in range(len(grid.queries))]
     headings = [heading.changes(chart, heading.of_step(trace, grid, step)) for step, chart in enumerate(bars)]
-    saved = {kind: heading.changes(drawn[kind], heading.of_map(trace, map_)) for kind, map_ in grids.items()}
+    saved = {
+        kind: heading.changes(drawn[kind], heading.of_map(trace, map_, **laid[kind])) for kind, map_ in grids.items()
+    }
     saved |= {
         "bars": headings[0],
         "by-step": heading.changes(drawn["by-step"], heading.of_statistics({trace.mechanism: trace})),
@@ -188,9 +203,10 @@ def _section(heading: str, figure: Chart, name: str, below: str = "") -> str:
     return f"<h2>{html.escape(heading)}</h2>\n<figure>{place}<figcaption>{caption}</figcaption></figure>\n{below}"
 
 
-def _reading(grid: Grid, unit: str) -> str:
-    """The sentence under a map."""
-    return f"<p>{html.escape(reading.sentence(grid, unit))}</p>"
+def _reading(grid: Grid, unit: str, windows: Windows = ()) -> str:
+    """The sentence under a map, and what its marks are."""
+    marks = f'<p class="quiet">{heading.MARKS["windows"]}</p>' if windows else ""
+    return f"<p>{html.escape(reading.sentence(grid, unit))}</p>{marks}"
 
 
 def _bars(first: Chart, prefix: str, count: int) -> str:

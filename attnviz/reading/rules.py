@@ -68,7 +68,9 @@ def swapped(grid: Grid, unit: str = "word") -> Observation | None:
     before, after = (quoted_word(targets[t]) for t in (first, first + 1))
     seen = [f"looks at {quoted_word(sources[best[t]])} ({largest[t]:.2f})" for t in (first, first + 1)]
     near = best[first] - best[first + 1] == 1
-    end = f"the two {unit}s have changed places" if near else "in the source the two stand in the other order"
+    end = "in the source these two stand " + (
+        "next to each other the other way round" if near else "in the other order"
+    )
     cells = tuple((targets[t].first, sources[best[t]].first) for t in (first, first + 1))
     return Observation("swapped", f"{before} {seen[0]}, and the next {unit}, {after}, {seen[1]}: {end}.", cells)
 
@@ -151,8 +153,8 @@ def strongest(grid: Grid, unit: str = "word") -> Observation | None:
     if not looks:
         return None
     query, key = max(looks, key=lambda cell: grid.weights[cell])
-    puts = f"{quoted(grid.queries[query])} puts the most weight on one token"
-    text = f"Of all {unit}s, {puts}: {grid.weights[query, key]:.2f} on {quoted(grid.keys[key])}."
+    largest = f"{grid.weights[query, key]:.2f} on {quoted(grid.keys[key])}"
+    text = f"Punctuation and special tokens aside, {quoted(grid.queries[query])} has the largest weight: {largest}."
     return Observation("strongest", text, ((query, key),))
 
 

@@ -29,7 +29,7 @@ def repeated_name(column: Column, ink: str) -> str:
 
 def translation(column: Column) -> str:
     """What the model wrote, or was made to write, and its log-probability."""
-    return output(column.trace, column.languages.target)
+    return output(column.trace, column.languages.target, column.languages.piece)
 
 
 def shown_map(column: Column) -> str:
@@ -127,8 +127,8 @@ def steps_note(scene: CompareScene, marked: bool = False) -> str:
     if marked:
         notes.append(
             "Marks at the right, in the colour of the model, from left to right in the order of the legend. Triangle: "
-            "the untrained model. Cross: the trained model when it reads the words in random order. Both are "
-            "means over test sentences of this length."
+            f"the untrained model. Cross: the trained model when it reads the {scene.columns[0].languages.unit}s in "
+            "random order. Both are means over test sentences of this length."
         )
     notes.append("Effective positions = exp(entropy): uniform attention over this many tokens has the same entropy.")
     return html.escape(" ".join(notes))

@@ -63,7 +63,10 @@ def whole_page(current: CompareScene) -> bytes:
     """All models in one HTML file of about 1 MB."""
     shown = [column.shown for column in current.columns]
     notes = {model: judged.lines for model, judged in _judgements(current).items()}
-    return html_page.page(*shown, notes=notes, unit=current.columns[0].languages.unit)
+    windows = (
+        {} if current.choices.words else {column.model: caches.windows(column.trace) for column in current.columns}
+    )
+    return html_page.page(*shown, notes=notes, windows=windows, unit=current.columns[0].languages.unit)
 
 
 def page(current: CompareScene, dark: bool, cursor: Cursor, name: str) -> bytes:

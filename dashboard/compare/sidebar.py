@@ -25,7 +25,7 @@ def show() -> dict:
         {"pair": pair, "mechanisms": tuple(chosen)}
         | widgets.target(pair, mechanisms, _other_target)
         | marked
-        | _reading()
+        | _reading(pair)
     )
     fields |= _many_headed(
         any(MECHANISMS[name].multi_head for name in chosen), next(iter(catalogue.many_headed_of(pair)), None)
@@ -128,8 +128,8 @@ def _enter() -> None:
     st.session_state["gold"] = ""
 
 
-def _reading() -> dict:
-    return {"beam": widgets.beam(), "words": widgets.words(), "special": widgets.special()}
+def _reading(pair: str) -> dict:
+    return {"beam": widgets.beam(), "words": widgets.words(pairs.of(pair)), "special": widgets.special()}
 
 
 def _many_headed(shown: bool, model: str | None) -> dict:

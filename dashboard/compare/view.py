@@ -98,7 +98,10 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
         plots(cells, "heatmaps")
         _tables(current, tables.weights_table)
     play = '<button type="button" class="play">▶ Play the steps</button>' if current.steps > 1 else ""
-    st.html(terms.line("<eos>", "piece", "head", "log-probability", before=play))
+    explained = ["<eos>", "head", "log-probability"]
+    if any(column.languages.piece in terms.TERMS for column in current.columns):
+        explained.insert(1, "piece")
+    st.html(terms.line(*explained, before=play))
 
 
 def _presented_height(current: CompareScene) -> int:

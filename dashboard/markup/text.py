@@ -20,8 +20,8 @@ def named_card(title: str, card: str) -> str:
     return f'<div class="model"><p>{html.escape(title)}</p>{card}</div>'
 
 
-def output(trace: Trace, language: str) -> str:
-    """What the model wrote, or was made to write, and its log-probability."""
+def output(trace: Trace, language: str, piece: str = "piece") -> str:
+    """What the model wrote, or was made to write, and its log-probability. piece : what a token is called."""
     if not trace.target:
         return (
             f'<p class="what" role="status">The model reads these {len(trace.source)} tokens. It does not write '
@@ -33,7 +33,7 @@ def output(trace: Trace, language: str) -> str:
     chance = "no log-probability in this trace"
     if trace.log_probs:
         per_piece = number(trace.log_prob / len(trace.log_probs))
-        chance = f"log-probability {number(trace.log_prob)} ({per_piece} per piece)"
+        chance = f"log-probability {number(trace.log_prob)} ({per_piece} per {piece})"
     return f'<p class="said" role="status">{text}<br><small>{how}{chance}{cut}</small></p>'
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from attnviz.data.tasks import Task
 from dashboard.choices import pairs
 from dashboard.choices.options import (
     BEAMS,
@@ -37,8 +38,8 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
     )
     over = ' over" role="status' if len(text) > LIMIT else ""
     st.html(
-        f'<div class="count{over}" data-limit="{LIMIT}" data-pieces="{PIECES}" '
-        f'data-unit="{facts.unit}">{counted(text, facts.unit)}</div>'
+        f'<div class="count{over}" data-limit="{LIMIT}" data-pieces="{PIECES} {facts.piece}s" '
+        f'data-unit="{facts.unit}">{counted(text, facts)}</div>'
     )
     with st.container(horizontal=True, gap="xxsmall", key="examples"):
         for position, example in enumerate(facts.examples):
@@ -60,12 +61,10 @@ def _use(example: str, on_change: Callable[[], None]) -> None:
     on_change()
 
 
-def counted(text: str, unit: str = "word") -> str:
+def counted(text: str, facts: Task = pairs.ANY) -> str:
     """How long a sentence is, and how long it may be. bridge.js counts in the same words while one types."""
-    words = len(text.split())
-    return (
-        f"{words} {unit}{'' if words == 1 else 's'} · {len(text)} of at most {LIMIT} characters (and {PIECES} pieces)"
-    )
+    words, most = len(text.split()), f"{LIMIT} characters (and {PIECES} {facts.piece}s)"
+    return f"{words} {facts.unit}{'' if words == 1 else 's'} · {len(text)} of at most {most}"
 
 
 def mechanisms(offered: list[str]) -> list[str]:
@@ -149,8 +148,10 @@ def own_text(limit: int | None) -> str:
     return text
 
 
-def words() -> bool:
-    """Are maps of whole words shown, not of subword pieces?"""
+def words(facts: Task = pairs.ANY) -> bool:
+    """Are maps of whole words shown, not of subword pieces? Not asked where each token is a letter."""
+    if facts.piece != "piece":
+        return False
     units = st.segmented_control(
         "Tokens",
         ["pieces", "words"],

@@ -120,6 +120,13 @@ def test_below_each_map_stands_what_can_be_read_from_it():
         assert page.index('<div id="cross"') < page.index(f"<p>{said}</p>") < page.index("<h2>One step")
 
 
+def test_the_windows_of_local_attention_are_drawn_and_explained():
+    trace = synthetic.trace("The black dog", "Un chien", model="en-fr/luong-local", mechanism="luong-local")
+    page = html_page.page(trace, windows={trace.model: [(0.5, 1), (1.5, 1), (2.0, 1)]}).decode()
+    assert "Diamond: the place that the model predicts" in page
+    assert "Diamond" not in html_page.page(trace).decode()
+
+
 def test_notes_stand_under_the_translation_of_their_model():
     page = html_page.page(*TRACES[:2], notes={"en-fr/b": ["This translation is <b>."]}).decode()
     first, second = re.split(r"(?=<h1>Attention of en-fr/b)", page)

@@ -26,7 +26,7 @@ def test_two_words_that_changed_places():
     seen = rules.swapped(grid(TARGET, SOURCE, weights))
     assert seen.sentence == (
         "‘herbe’ looks at ‘grass’ (0.70), and the next word, ‘verte’, looks at ‘green’ (0.86): "
-        "the two words have changed places."
+        "in the source these two stand next to each other the other way round."
     )
     assert seen.cells == ((1, 2), (2, 1))
 
@@ -39,7 +39,7 @@ def test_below_the_least_weight_nothing_is_claimed():
 def test_words_further_apart_differ_in_order():
     weights = one_hot(0, 2, 0, 3, size=4)
     seen = rules.swapped(grid(TARGET, SOURCE, weights))
-    assert seen.sentence.endswith("in the source the two stand in the other order.")
+    assert seen.sentence.endswith("in the source these two stand in the other order.")
 
 
 def test_a_verb_at_the_end():
@@ -55,7 +55,7 @@ def test_a_verb_at_the_end():
 
 def test_the_largest_weight_is_that_of_a_word():
     drawn = grid(words("a", "."), words("a", "."), [[0.4, 0.3, 0.3], [0, 1, 0], [0, 0, 1]])
-    assert "‘a’ puts the most weight on one token: 0.40 on ‘a’" in rules.strongest(drawn).sentence
+    assert "‘a’ has the largest weight: 0.40 on ‘a’." in rules.strongest(drawn).sentence
 
 
 def test_pieces_of_a_word_are_read_as_the_word():
@@ -122,7 +122,7 @@ def test_a_row_of_a_decoder_is_blurred_over_what_it_sees():
 def test_the_largest_weight_of_all_words():
     weights = [[0.4, 0.3, 0.3, 0], [0.3, 0.3, 0.2, 0.2], [0.2, 0.45, 0.15, 0.2], [0, 0, 0, 1]]
     seen = rules.strongest(grid(TARGET, SOURCE, weights))
-    assert seen.sentence == "Of all words, ‘verte’ puts the most weight on one token: 0.45 on ‘green’."
+    assert seen.sentence == ("Punctuation and special tokens aside, ‘verte’ has the largest weight: 0.45 on ‘green’.")
     assert seen.cells == ((2, 1),)
 
 
@@ -172,5 +172,7 @@ def test_letters_are_not_called_words():
     drawn = grid(FOUR, FOUR, one_hot(4, 4, 4, 3, 4, size=5))
     assert rules.special(drawn, "letter").sentence.endswith("they look at no letter in particular.")
     swapped = rules.swapped(grid(FOUR, FOUR, one_hot(1, 0, 2, 3, 4, size=5)), "letter").sentence
-    assert "and the next letter, ‘b’, looks at" in swapped and swapped.endswith("the two letters have changed places.")
+    assert "and the next letter, ‘b’, looks at" in swapped and swapped.endswith(
+        "next to each other the other way round."
+    )
     assert "word" not in reading.sentence(drawn, "letter")

@@ -56,7 +56,8 @@ def run(args: Namespace) -> None:
     if not trace.maps and (args.html or args.picture):
         raise ValueError(f"{trace.model} has no attention to show; leave --html and --picture out")
     if args.html:
-        _write(args.html, html_page.page(trace, notes={trace.model: lines}, unit=_unit(trace.model)))
+        marks = {trace.model: pictures.windows(model, trace)}
+        _write(args.html, html_page.page(trace, notes={trace.model: lines}, windows=marks, unit=_unit(trace.model)))
     if args.picture:
         _write(args.picture, pictures.draw(model, trace, args))
     if args.save:

@@ -64,7 +64,7 @@ def draw(model, trace, args: Namespace) -> bytes:
     elif args.draw == "distances":
         sheet = _distances(trace, style)
     else:
-        sheet = printed.of_map(trace, _grid(trace), style, windows=_windows(model, trace))
+        sheet = printed.of_map(trace, _grid(trace), style, windows=windows(model, trace))
     return sheet.save(_ending(args))
 
 
@@ -81,10 +81,10 @@ def _ending(args: Namespace) -> str:
 def _bars(model, trace, step: int, style):
     from attnviz.export import printed
 
-    grid, windows = _grid(trace), _windows(model, trace)
+    grid, places = _grid(trace), windows(model, trace)
     if step > len(grid.queries):
         raise ValueError(f"--step must be 1 to {len(grid.queries)} for this text; got {step}")
-    return printed.of_step(trace, grid, step - 1, style, window=windows[step - 1] if windows else None)
+    return printed.of_step(trace, grid, step - 1, style, window=places[step - 1] if places else None)
 
 
 def _statistics(traces: list, style):
@@ -138,7 +138,7 @@ def _pair(model, trace, args: Namespace) -> list:
     return pair
 
 
-def _windows(model, trace) -> tuple:
+def windows(model, trace) -> tuple:
     """Where local attention looks at each step; () of other mechanisms."""
     from attnviz.mechanisms import ALL
 

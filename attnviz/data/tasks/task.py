@@ -117,6 +117,11 @@ class Task:
     unit: str = "word"
 
     @property
+    def piece(self) -> str:
+        """What a token of its texts is called: a piece of a word, or a letter where each is a token."""
+        return "letter" if self.unit == "letter" else "piece"
+
+    @property
     def classifies(self) -> bool:
         """Do its models give a sentence a label, rather than a translation?"""
         return bool(self.labels)

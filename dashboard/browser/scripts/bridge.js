@@ -80,7 +80,7 @@ function count() {
   if (!input || !note) return;
   const words = (input.value.trim().match(/\S+/g) ?? []).length, length = [...input.value].length, limit = +note.dataset.limit;
   const { unit, pieces } = note.dataset;
-  const text = `${words} ${unit}${words === 1 ? "" : "s"} · ${length} of at most ${limit} characters (and ${pieces} pieces)`;
+  const text = `${words} ${unit}${words === 1 ? "" : "s"} · ${length} of at most ${limit} characters (and ${pieces})`;
   if (note.textContent !== text) note.textContent = text;
   note.classList.toggle("over", length > limit);
 }

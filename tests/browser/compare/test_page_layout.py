@@ -71,6 +71,7 @@ def test_a_presentation_of_four_models_and_forty_words_is_on_one_screen(dashboar
     rows = dashboard.page.evaluate("""() => [...document.querySelectorAll('.plot')].slice(0, 4)
       .map(({ _fullLayout: { yaxis } }) => yaxis._length / yaxis.ticktext.length)""")
     assert len(rows) == 4 and min(rows) > 4  # px
+    assert dashboard.page.locator(".save button:visible").count() == 8  # each can be enlarged to see all labels
 
 
 def test_no_row_of_the_statistics_is_cut_off_on_a_phone(dashboard):

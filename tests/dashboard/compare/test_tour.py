@@ -9,7 +9,11 @@ from dashboard.compare.tour.stops import STOPS
 
 # What the answer of each stop must say of the shipped models, beside numbers that may change.
 SAID = (
-    ("‘chien’ looks at ‘dog’", "the two words have changed places", "Two dark cells have changed places"),
+    (
+        "‘chien’ looks at ‘dog’",
+        "these two stand next to each other the other way round",
+        "Two dark cells have changed places",
+    ),
     ("Luong general is sharper", "Both write the same text"),
     ("rows look most at &lt;eos&gt;", "of all weight is on"),
     ("on ‘motorcycl’", "on ‘ists’", "Bahdanau: ", "Transformer: "),
