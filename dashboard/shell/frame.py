@@ -67,8 +67,11 @@ def _refused(page: str, error: SceneError, notice) -> Scene | None:
     say(markdown(str(error)), icon=":material/info:")
     scene = memory.last(st.session_state, page)
     if scene is not None:
-        notice.caption(f"The page still shows {markdown(scene.name)} of this text:")
-        notice.text(scene.text)
+        if scene.text == st.session_state.get("text"):
+            notice.caption(f"The page still shows {markdown(scene.name)} that was here before.")
+        else:
+            notice.caption(f"The page still shows {markdown(scene.name)} of this text:")
+            notice.text(scene.text)
         _warn(scene, notice)
     return scene
 

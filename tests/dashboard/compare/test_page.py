@@ -179,3 +179,11 @@ def test_a_presentation_has_large_type_and_no_more_than_a_step():
     app.button(key="leave").click().run()
     sound(app)
     assert len(charts(app)) == 3 and not app.session_state["present"]
+
+
+def test_without_a_mechanism_the_page_says_that_the_last_picture_stays():
+    app = run(show=["Bahdanau"])
+    app.get("button_group")[0].set_value([]).run()
+    said = [caption.value for caption in app.caption]
+    assert "The page still shows the picture that was here before." in said
+    assert not any("of this text" in text for text in said)
