@@ -12,6 +12,7 @@ from dashboard.shell import link_notes
 
 _STOP, _ANSWERED = "tour stop", "tour answered"  # in the session: from 1; the offer needs not be made again
 _STEP, _LOOSE = "tour step", "tour step loose"  # in the session: a stop has set the step; it is not in the address
+_FIRST = "-1"  # after the stop in the address: the visitor went to the first step, which a slider leaves out there
 COOKIE = "attnviz_tour"  # set by tour.js once the offer was answered: then it is not made again in this browser
 
 
@@ -23,11 +24,13 @@ def arrive() -> None:
     """
     if _ANSWERED in st.session_state or not stops.offered(catalogue.offered()):
         return
-    if stop := stops.number(st.query_params.get("tour")):
+    written = st.query_params.get("tour", "")
+    if stop := stops.number(written.removesuffix(_FIRST)):
+        view, first = stops.STOPS[stop - 1].view, written.endswith(_FIRST)
         if "text" not in st.query_params:
             _go(stop)
-        elif "step" not in st.query_params and st.query_params["text"] == stops.STOPS[stop - 1].view["text"]:
-            st.session_state["step"] = stops.STOPS[stop - 1].view["step"]
+        elif not first and "step" not in st.query_params and st.query_params["text"] == view["text"]:
+            st.session_state["step"] = view["step"]
         st.session_state.update({_STOP: stop, _ANSWERED: True})
 
 
@@ -106,12 +109,22 @@ def step_binding() -> str | None:
     would override what the stop has set.
     """
     session = st.session_state
+    _write_first_step()
     if session.pop(_STEP, False):
         session[_LOOSE] = True
         return None
     if session.pop(_LOOSE, False):
         session["step"] = session["step"]  # an assignment is written into the address
     return "query-params"
+
+
+def _write_first_step() -> None:
+    """Into the address: that the visitor went from the step of a stop to the first one."""
+    if stop := _stop():
+        went = st.session_state["step"] == 1 != stops.STOPS[stop - 1].view["step"]
+        written = f"{stop}{_FIRST}" if went else str(stop)
+        if st.query_params.get("tour") != written:
+            st.query_params["tour"] = written
 
 
 def _leave() -> None:

@@ -84,6 +84,18 @@ def test_a_link_copied_at_a_stop_shows_its_step_unless_it_says_another():
     assert run(**words, step="5").slider(key="step").value == 5
 
 
+def test_a_link_copied_at_the_first_step_shows_the_first_step():
+    app = run(tour="2")
+    assert STOPS[1].view["step"] != 1 and list(app.query_params["tour"]) == ["2"]
+    app.slider(key="step").set_value(1).run()
+    (written_stop,) = app.query_params["tour"]
+    link = {"tour": written_stop, "text": STOPS[1].view["text"], "show": STOPS[1].view["show"]}
+    copied = run(**link)
+    assert copied.slider(key="step").value == 1 and "Tour, stop 2 of" in written(copied)
+    copied.slider(key="step").set_value(3).run()
+    assert list(copied.query_params["tour"]) == ["2"]
+
+
 def test_the_offer_is_made_once_and_not_to_who_comes_with_a_link():
     app = run()
     app.button(key="tour_no").click().run()
