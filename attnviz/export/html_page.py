@@ -95,13 +95,7 @@ def page(
         _part(trace, f"part{place}-" if place else "", unit, (windows or {}).get(trace.model, ()))
         for place, trace in enumerate(traces)
     ]
-    drawn = {part.prefix + name: figure for part in parts for name, figure in part.figures.items()}
-    steps = ",".join(
-        f'"{part.prefix}":{{"main":"{part.main}","bars":[{",".join(_steps(part))}]}}' for part in parts if part.main
-    )
-    saved = {f"{part.prefix}{name}": changes for part in parts for name, changes in part.saved.items()}
-    listed = ",".join(f"{json.dumps(name)}:{_json(figure)}" for name, figure in drawn.items())
-    packed = f'{{"drawn":{{{listed}}},"steps":{{{steps}}},"saved":{json.dumps(saved)}}}'
+    packed = _packed(parts)
     body = _BODY.format(
         parts="\n".join(head + part.markup for head, part in zip(heads, parts)),
         script="\n".join(
@@ -121,6 +115,17 @@ def page(
     )
     title = f"Attention of {', '.join(trace.model for trace in traces)}"
     return bundle.document(title, body, LIGHT, 760, style)
+
+
+def _packed(parts: Sequence[_Part]) -> str:
+    """What the script reads: every figure, the bars of each step, and what they get when they are saved, as JSON."""
+    drawn = {part.prefix + name: figure for part in parts for name, figure in part.figures.items()}
+    steps = ",".join(
+        f'"{part.prefix}":{{"main":"{part.main}","bars":[{",".join(_steps(part))}]}}' for part in parts if part.main
+    )
+    saved = {f"{part.prefix}{name}": changes for part in parts for name, changes in part.saved.items()}
+    listed = ",".join(f"{json.dumps(name)}:{_json(figure)}" for name, figure in drawn.items())
+    return f'{{"drawn":{{{listed}}},"steps":{{{steps}}},"saved":{json.dumps(saved)}}}'
 
 
 def _part(trace: Trace, prefix: str, unit: str, windows: Windows) -> _Part:
