@@ -98,10 +98,8 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
         plots(cells, "heatmaps")
         _tables(current, tables.weights_table)
     play = '<button type="button" class="play">▶ Play the steps</button>' if current.steps > 1 else ""
-    explained = ["<eos>", "head", "log-probability"]
-    if any(column.languages.piece in terms.TERMS for column in current.columns):
-        explained.insert(1, "piece")
-    st.html(terms.line(*explained, before=play))
+    piece = current.columns[0].languages.piece
+    st.html(terms.line("<eos>", "piece", "head", "log-probability", before=play, piece=piece))
 
 
 def _presented_height(current: CompareScene) -> int:

@@ -37,7 +37,8 @@ def show() -> dict:
     fields = {"model": model, "problem": problem, "source": source, "kind": kind, "output": _output(source)}
     fields |= _overview()
     scope = "This applies to the close-up and to compared heads. The other panels include special tokens."
-    return fields | {"words": widgets.words(), "special": widgets.special(scope), "tables": widgets.tables()}
+    words = widgets.words(source.languages if source else pairs.ANY)
+    return fields | {"words": words, "special": widgets.special(scope), "tables": widgets.tables()}
 
 
 def _brought() -> list[str]:

@@ -52,11 +52,12 @@ def _wanted(fields: dict, text: str) -> Iterator[Wanted]:
 def _draw(current: HeadsScene, dark: bool) -> None:
     if isinstance(source := current.choices.source, sources.TrainedSource):
         st.html(named_card(source.title, card.show(caches.card(source.name))))
-    if current.choices.languages.classifies:
+    languages = current.choices.languages
+    if languages.classifies:
         classification.show(current, dark)
     else:
-        st.html(output(current.trace, current.choices.languages.target))
-    st.html(terms.line("head", "piece", "<eos>", "log-probability"))
+        st.html(output(current.trace, languages.target, languages.piece))
+    st.html(terms.line("head", "piece", "<eos>", "log-probability", piece=languages.piece))
     overview.show(current, dark)
     closeup.show(current, dark)
     comparison.show(current, dark)

@@ -30,7 +30,9 @@ def _draw(current: InsideScene, dark: bool) -> None:
         places = st.columns(len(current.columns), gap="medium")
     for place, column in zip(places, current.columns, strict=True):
         place.html(_named(column))
-    st.html(terms.line("log-probability", "entropy", "piece", "<eos>", "head"))
+    st.html(
+        terms.line("log-probability", "entropy", "piece", "<eos>", "head", piece=current.columns[0].languages.piece)
+    )
     for panel in (opened, change, replaced, matter):
         panel.show(current, dark)
     downloads.show(current)
@@ -39,5 +41,5 @@ def _draw(current: InsideScene, dark: bool) -> None:
 def _named(column: Column) -> str:
     """The model, its card, and what it writes."""
     return named_card(column.mechanism.title, card.show(caches.card(column.model))) + output(
-        column.trace, column.languages.target
+        column.trace, column.languages.target, column.languages.piece
     )

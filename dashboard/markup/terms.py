@@ -75,9 +75,11 @@ def term(name: str) -> str:
     )
 
 
-def line(*names: str, before: str = "") -> str:
-    """Several terms in a line, where the charts that use them stand. before : HTML at the beginning of the line."""
-    return f'<div class="terms">{before}What is it? {" ".join(map(term, names))}</div>'
+def line(*names: str, before: str = "", piece: str = "piece") -> str:
+    """Several terms in a line, where the charts that use them stand. before : HTML at the beginning of the line.
+    piece : what a token is called; a letter needs no explanation of pieces."""
+    shown = [name for name in names if name != "piece" or piece == "piece"]
+    return f'<div class="terms">{before}What is it? {" ".join(map(term, shown))}</div>'
 
 
 def caveat() -> str:

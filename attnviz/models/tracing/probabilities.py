@@ -14,7 +14,7 @@ from torch import Tensor
 from attnviz.trace import Alternative
 
 CHOICES = 5  # the most probable tokens that a trace keeps of each step
-ROWS = 128  # steps whose logits are worked out together: more are slower, for each block takes fresh memory
+ROWS = 128  # steps whose logits are worked out together: few enough not to fill the memory
 
 Alternatives = tuple[tuple[Alternative, ...], ...]
 Spell = Callable[[int], str]  # id -> what readers see
@@ -70,7 +70,7 @@ def of_batch(
     chosen, choices = [], []
     for rows, ids in zip(readouts[real].split(ROWS), tokens[real].split(ROWS)):
         logits = project(rows)
-        log_probs = torch.log_softmax(logits, dim=-1, out=logits)  # in place: as many fresh bytes again take longer
+        log_probs = torch.log_softmax(logits, dim=-1, out=logits)  # in place: half the memory
         chosen += log_probs.gather(1, ids[:, None])[:, 0].clamp(max=0).tolist()
         choices += () if text_of is None else _alternatives(log_probs, text_of)
     log_probs, choices = iter(chosen), iter(choices)

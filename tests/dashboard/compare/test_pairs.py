@@ -92,6 +92,14 @@ def test_where_no_two_maps_can_be_subtracted_the_page_says_what_to_do(elsewhere)
     assert not said(app, "No two maps can be subtracted")
 
 
+def test_letters_are_not_called_pieces(elsewhere):
+    app = run(pair="Reverse the sequence")
+    cells = charts(app)[0].proto.json
+    assert said(app, "200 letters)") and "per letter)" in cells and "per piece)" not in cells
+    assert "units" not in app.session_state and not said(app, "<summary>piece</summary>")
+    assert said(run(), "<summary>piece</summary>")
+
+
 def test_no_attention_is_said_and_left_out(elsewhere):
     app = run(show=["Fixed context", "Bahdanau"], target="One text for all: Bahdanau's")
     sound(app)
