@@ -1,6 +1,8 @@
 """A trained translation model with its tokenizer and card: text in, Trace out."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import repeat
 
 import numpy as np
 import torch
@@ -103,16 +105,17 @@ class Translator(Trained):
         ends = [decode.limit(len(job.source.ids)) if job.wanted is None else LONGEST for job in jobs]
         steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # a longer neighbour does not let one ramble on
         said = [self._said(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]
-        kept = self._kept(unrolled, steps, "maps" in keep)
-        traces = [None] * len(jobs)
-        if "maps" in keep:
-            alone = (unrolled.sentence(i, n, len(job.source.ids)) for i, (job, n) in enumerate(zip(jobs, steps)))
-            traces = [self._trace(*each) for each in zip(jobs, alone, said, kept)]
+        kept = partial(self._kept, unrolled, steps, "maps" in keep)
+        if "maps" not in keep:
+            later = unrolled.logits is None  # readouts may wait for whoever reads: they are small
+            log_probs = probabilities.when_read(kept, len(jobs)) if later else [each.log_probs for each in kept()]
+            return self._measured(jobs, unrolled, said, log_probs)
+        kept = kept()
+        alone = (unrolled.sentence(i, n, len(job.source.ids)) for i, (job, n) in enumerate(zip(jobs, steps)))
+        traces = [self._trace(*each) for each in zip(jobs, alone, said, kept)]
         if "statistics" not in keep:
             return traces
-        maps = {kind: [weights.numpy() for weights in getattr(unrolled, kind)] for kind in KINDS}
-        statistics = measured.of_batch(maps, [(job.source.tokens, target) for job, (_, target) in zip(jobs, said)])
-        return [self._measured(*each) for each in zip(jobs, said, kept, statistics, traces)]
+        return self._measured(jobs, unrolled, said, [each.log_probs for each in kept], traces)
 
     def _kept(self, unrolled: Unrolled, steps: Sequence[int], alternatives: bool) -> list[TokenProbabilities]:
         """What traces keep of the probabilities of each sentence of a batch."""
@@ -124,16 +127,21 @@ class Translator(Trained):
             return probabilities.of_batch(rows, unrolled.tokens, steps, project, spell)
 
     def _measured(
-        self, job: Job, said: tuple, kept: TokenProbabilities, statistics: tuple, trace: Trace | None
-    ) -> Measured:
-        return Measured(
-            **self._outline(job, *said),
-            log_probs=kept.log_probs,
-            start=START,
-            maps=statistics[0],
-            values=statistics[1],
-            trace=trace,
-        )
+        self,
+        jobs: Sequence[Job],
+        unrolled: Unrolled,
+        said: Sequence[tuple],
+        log_probs: Sequence,
+        traces: Sequence[Trace | None] = (),
+    ) -> list[Measured]:
+        maps = {kind: [weights.numpy() for weights in getattr(unrolled, kind)] for kind in KINDS}
+        statistics = measured.of_batch(maps, [(job.source.tokens, target) for job, (_, target) in zip(jobs, said)])
+        return [
+            Measured(
+                **self._outline(job, *spelt), start=START, maps=shapes, values=values, probabilities=p, trace=trace
+            )
+            for job, spelt, (shapes, values), p, trace in zip(jobs, said, statistics, log_probs, traces or repeat(None))
+        ]
 
     def _trace(self, job: Job, unrolled: Unrolled, said: tuple, kept: TokenProbabilities) -> Trace:
         maps = [

@@ -4,7 +4,7 @@ Letters: B batch, H heads, Q queries, K keys, R rows: all maps, their heads, the
 queries; queries vary fastest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 NAMES = (*STATISTICS, "special_mass")  # as stats.steps has them
 THRESHOLD = 0.1  # as there
-COMMON = "model mechanism text translation forced complete source target log_probs start".split()
+COMMON = "model mechanism text translation forced complete source target start".split()
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
     """The statistics of one trace. Fields with the names of fields of `Trace` mean the same.
 
-    maps : kind, layer, heads, queries of each map. values : (NAMES, R) float64, see `stats.rows`. trace : the trace
-    itself, if it was asked for.
+    maps : kind, layer, heads, queries of each map. values : (NAMES, R) float64, see `stats.rows`. probabilities :
+    `log_probs`, or what computes them. trace : the trace itself, if it was asked for.
     """
 
     model: str
@@ -37,11 +37,20 @@ class Measured:
     complete: bool
     source: tuple[Token, ...]
     target: tuple[Token, ...]
-    log_probs: tuple[float, ...]
     start: Token
     maps: tuple[tuple[str, int, int, int], ...]
     values: np.ndarray
+    probabilities: tuple[float, ...] | Callable[[], tuple[float, ...]]
     trace: Trace | None = None
+
+    def __getstate__(self) -> dict:
+        return vars(self) | {"probabilities": self.log_probs}
+
+    @property
+    def log_probs(self) -> tuple[float, ...]:
+        """As `Trace.log_probs`. A forced target's are computed when they are first read, because attention does not
+        need them."""
+        return self.probabilities() if callable(self.probabilities) else self.probabilities
 
     @property
     def log_prob(self) -> float | None:
@@ -83,6 +92,7 @@ def of_trace(trace: Trace, keep: bool) -> Measured:
         **{name: getattr(trace, name) for name in COMMON},
         maps=tuple((m.kind, m.layer, *m.weights.shape[:2]) for m in trace.maps),
         values=np.concatenate(parts, axis=1) if parts else np.empty((len(NAMES), 0)),
+        probabilities=trace.log_probs,
         trace=trace if keep else None,
     )
 

@@ -4,6 +4,7 @@ The models make no log-probabilities themselves: their softmax is taken here.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -75,3 +76,14 @@ def of_batch(
         choices += () if text_of is None else _alternatives(log_probs, text_of)
     log_probs, choices = iter(chosen), iter(choices)
     return [TokenProbabilities(tuple(islice(log_probs, count)), tuple(islice(choices, count))) for count in steps]
+
+
+def when_read(kept: Callable[[], list[TokenProbabilities]], count: int) -> list[Callable[[], tuple[float, ...]]]:
+    """The log-probabilities of each of the `count` sentences of a batch, each as a function. The first that is called
+    computes those of the whole batch."""
+    of_all = cache(kept)
+
+    def of(place: int) -> Callable[[], tuple[float, ...]]:
+        return lambda: of_all()[place].log_probs
+
+    return [of(place) for place in range(count)]
