@@ -17,7 +17,9 @@ READY = """n => {
     && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning';
 }"""
 
-_AXE = """async () => (await axe.run({ resultTypes: ["violations"] })).violations.map(
+_AXE = """async ([within, rules]) => (await axe.run(within ?? document, {
+  resultTypes: ["violations"], ...(rules && { runOnly: rules }),
+})).violations.map(
   (rule) => `${rule.impact} ${rule.id}: ${rule.nodes.map((node) => node.html.slice(0, 120)).join(" ")}`)"""
 
 
@@ -143,13 +145,14 @@ def _listen(page: Page, address: str) -> tuple[Dashboard, Callable[[], None]]:
 
 @pytest.fixture(scope="session")
 def axe():
-    """axe(page): what axe-core finds on a page of whatever impact, each in a line. See vendor/."""
+    """axe(page, within=None, rules=None): what axe-core finds on a page of whatever impact, each in a line. within : a
+    CSS selector, of the part to look at. rules : the names of those to check. See vendor/."""
     script = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 
-    def findings(page: Page) -> list[str]:
+    def findings(page: Page, within: str | None = None, rules: list[str] | None = None) -> list[str]:
         if not page.evaluate("() => 'axe' in window"):
             page.evaluate(script)
-        return page.evaluate(_AXE)
+        return page.evaluate(_AXE, [within, rules])
 
     return findings
 
