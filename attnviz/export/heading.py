@@ -32,8 +32,8 @@ MARKS = {  # what a picture marks: the sentence that explains it
     "windows": "Diamond: the place that the model predicts. Brackets: the ends of its window.",
     "window": "Dotted line: the place that the model predicts. Grey: its window.",
     "references": (
-        "At the right, in the order of the legend: triangle, the untrained model; cross, the trained model, words in "
-        "random order."
+        "At the right, in the order of the legend: triangle, the untrained model; cross, the trained model, its input "
+        "in random order."
     ),
 }
 _WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"  # of which a line may end after any character
@@ -127,15 +127,17 @@ def _usual_letters(line: str) -> float:
 
 def changes(figure: go.Figure, lines: Sequence[str], room: int = ROOM) -> dict:
     """Of a figure's layout, so that it says what it is: higher by `lines` above it, and with the names of its axes
-    (`layout.meta["axes"]`, x and y). `figure.update_layout` takes them; so does the page, for what it saves.
+    (`layout.meta["axes"]`: x and y, and what colours stand for, as a line of its own). `figure.update_layout` takes
+    them; so does the page, for what it saves.
 
     room : px in which the lines must fit.
     """
     columns = int(room / (_COLUMN * _SIZE))
-    shown = [[labels.escape(part) for part in parts] for parts in folded(lines, columns)]
-    text = "<br>".join([f"<b>{part}</b>" for part in shown[0]] + [part for line in shown[1:] for part in line])
     layout = figure.plain_layout if isinstance(figure, Chart) else figure.layout.to_plotly_json()
     axes, margin = layout.get("meta", {}).get("axes", {}), layout["margin"]
+    lines = [*lines, f"Colour: {axes['colour']}."] if "colour" in axes else lines
+    shown = [[labels.escape(part) for part in parts] for parts in folded(lines, columns)]
+    text = "<br>".join([f"<b>{part}</b>" for part in shown[0]] + [part for line in shown[1:] for part in line])
     rise, below = 10 + _LINE * sum(map(len, shown)), _AXIS if "x" in axes else 0
     height = layout["height"] + rise + below
     place = dict(x=0, y=1 - _DOWN / height, xref="container", yref="container", xanchor="left", yanchor="top")

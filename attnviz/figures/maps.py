@@ -54,6 +54,8 @@ def heatmap(
     _lay_over(frame, grid, links, windows, dark)
     if texts is not None and not written:
         frame["meta"]["cells"] = texts.short()
+    if scale:
+        frame["meta"]["axes"] = {"colour": "attention weight"}
     weights = np.where(grid.visible, grid.weights, np.nan)
     cells = _cells(weights, palette(dark).sequential, (0, 1), bar)
     return build([cells | _hover(texts, written)], frame)
@@ -85,6 +87,7 @@ def difference(
     if dashed:
         summary += f" A dash marks what is more in {names[1]}."
     frame = _frame(grid, None, title, dark, True, summary)
+    frame["meta"]["axes"] = {"colour": f"attention weight of {names[0]} minus that of {names[1]}"}
     if dashed:
         frame["shapes"] = frame.get("shapes", []) + _outlined("more in the second", marks.dashes(dashed), dark)
     return build([cells | _hover(texts, True)], frame)

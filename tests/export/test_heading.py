@@ -72,7 +72,7 @@ def test_capitals_are_wrapped_before_small_letters():
 @pytest.mark.parametrize(
     ("chart", "names"),
     [
-        (figures.heatmap(GRID), {}),
+        (figures.heatmap(GRID, scale=False), {}),
         (figures.step_bars(GRID, 1), {"xaxis": "source (attended to)", "yaxis": "attention weight"}),
         (
             figures.by_step({"bahdanau": stats.of_grid(GRID)}, 6),
@@ -92,3 +92,21 @@ def test_a_figure_grows_by_its_heading_and_its_axes_get_names(chart, names):
     if legend is not None:  # it stands below the heading
         assert (1 - chart.layout.legend.y) * chart.layout.height == pytest.approx(rise)
     figures.Chart(chart.to_plotly_json())  # plotly accepts every property
+
+
+def test_the_last_line_says_what_colours_stand_for_where_there_is_a_scale():
+    bare, scaled = figures.heatmap(GRID, scale=False), figures.heatmap(GRID)
+    subtracted = figures.difference(GRID.weights - 0.1, GRID, names=("<b>A</b>", "B"))
+    said = {
+        name: heading.changes(chart, ["A map"])["title"]["text"].split("<br>")[1:]
+        for name, chart in (
+            ("bare", bare),
+            ("scaled", scaled),
+            ("subtracted", subtracted),
+        )
+    }
+    assert said == {
+        "bare": [],
+        "scaled": ["Colour: attention weight."],
+        "subtracted": ["Colour: attention weight of &lt;b&gt;A&lt;/b&gt; minus that of B."],
+    }

@@ -30,6 +30,7 @@ def saliency(grid, values, method: str, title: str | None = None, *, dark: bool 
     description = _words(grid, values, method)
     frame = layout(dark, rows + margin[2] + margin[3], margin, title and labels.escape(title), description)
     frame |= dict(xaxis=xaxis, yaxis=query_axis(grid, None))
+    frame["meta"]["axes"] = {"colour": f"attribution by {method}"}
     cells = dict(
         type="heatmap",
         z=np.round(values, 5).astype(np.float32),
