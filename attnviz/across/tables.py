@@ -45,7 +45,7 @@ def correlation(x: pd.Series, y: pd.Series) -> float:
 
 
 def differences(a: pd.DataFrame, b: pd.DataFrame, names: list[str], paired: bool) -> pd.DataFrame:
-    """Mean of a minus mean of b for each column, with a 95 % bootstrap interval; columns without a number are left out.
+    """Mean of a minus mean of b for each column, with a 95% bootstrap interval; columns without a number are left out.
 
     paired : rows with the same index are pairs; else the two are independent samples.
     Columns statistic, a, b (means), difference, low, high, pairs (None if not paired).

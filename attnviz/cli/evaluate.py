@@ -98,7 +98,7 @@ def _accuracy_table(result: dict, args: Namespace) -> str:
     rows = [
         ("model", result["model"]),
         ("sentences", str(result["sentences"])),
-        ("accuracy", f"{result['accuracy']:.2f} %"),
+        ("accuracy", f"{result['accuracy']:.2f}%"),
         ("speed", f"{result['sentences_per_second']:.1f} sentences/s"),
     ]
     confusion = result["confusion"]

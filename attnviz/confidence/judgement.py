@@ -90,5 +90,5 @@ def _pieces(count: int) -> str:
 
 def _percent(share: float) -> str:
     if share < 0.01:
-        return "under 1 %"
-    return "over 99 %" if share > 0.99 else f"{100 * share:.0f} %"
+        return "under 1%"
+    return "over 99%" if share > 0.99 else f"{100 * share:.0f}%"

@@ -58,7 +58,7 @@ def number(value: float) -> str:
 def removed(grid: Grid) -> str:
     """How much weight was hidden, in a sentence without its full stop; nothing when none was."""
     share = 100 * float(grid.removed.mean())
-    return f"Special tokens are hidden: {share:.0f} % of the weight on average" if grid.removed.any() else ""
+    return f"Special tokens are hidden: {share:.0f}% of the weight on average" if grid.removed.any() else ""
 
 
 def reading(grid: Grid, unit: str) -> str:

@@ -9,7 +9,7 @@ _LESS = ("untrained", "shuffled")
 
 
 def words(trace: Trace) -> str:
-    """`Sharper than 83 % of …`, as HTML; "" for a text that the model was made to write, and without a reference."""
+    """`Sharper than 83% of …`, as HTML; "" for a text that the model was made to write, and without a reference."""
     measured = None if trace.forced else reference(trace.model)
     entropy = across.sharpness(trace) if measured else None
     share = None if entropy is None else measured.sharper(entropy)
@@ -18,8 +18,8 @@ def words(trace: Trace) -> str:
     heads = sum(attention.weights.shape[0] for attention in trace.maps if attention.kind == "cross")
     mean = f", the mean of all {heads} cross-attention heads" if heads > 1 else ""
     return (
-        f'<p class="small placed">Sharper than <b>{100 * share:.0f} %</b> of {measured.sentences:,} test sentences '
-        f"(normalised entropy {entropy:.2f}{mean}).</p>"
+        f'<p class="small placed">Sharper than <b>{100 * share:.0f}%</b> of the {measured.sentences:,} test sentences '
+        f"of this model (normalised entropy {entropy:.2f}{mean}).</p>"
     )
 
 

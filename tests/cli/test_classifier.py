@@ -33,7 +33,7 @@ def test_the_command_line(taught, reviews, tmp_path, capsys):
     figures = json.loads(cli("evaluate", "--model", NAME, "--source", dev, "--json"))
     assert figures["sentences"] == 40 and sum(sum(row.values()) for row in figures["confusion"].values()) == 40
     shown = cli("evaluate", "--model", NAME, "--source", dev)
-    assert f"{figures['accuracy']:.2f} %" in shown and "predicted positive" in shown
+    assert f"{figures['accuracy']:.2f}%" in shown and "predicted positive" in shown
     assert re.search(rf"{NAME} .* {figures['accuracy']:.2f} accuracy, dev +none", cli("models"))
 
 

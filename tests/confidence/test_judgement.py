@@ -76,14 +76,14 @@ def test_reasons():
         "The translation repeats itself: “ti” 9 times in a row. Decoding was stopped there.",
         "“Narita” is in no training sentence and was cut into 4 pieces.",
         "“Xq” is in no training sentence and was cut into 1 piece.",
-        "The model gave its pieces a probability of 6 % on average; 82 % is usual.",
-        "It was least sure of “b”: under 1 %.",
+        "The model gave its pieces a probability of 6% on average; 82% is usual.",
+        "It was least sure of “b”: under 1%.",
     )
 
 
 def test_a_risk_is_never_said_to_be_certain():
     certain = judgement(replace(SURE, log_probs=(-30.0,)), SCALE)
-    assert certain.why[-1] == "Estimated risk that the translation is poor: over 99 %."
+    assert certain.why[-1] == "Estimated risk that the translation is poor: over 99%."
     assert certain.lines[0] == "This translation is outside what this model has learnt."
 
 

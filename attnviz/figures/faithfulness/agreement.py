@@ -14,7 +14,7 @@ from attnviz.figures.theme import build, layout, note, palette
 from attnviz.trace import Token
 
 _HEIGHT, _TITLE = 240, 30  # px of the bars, of a title
-_ERRORS = 1.96  # standard deviations on either side hold 95 % of a normal distribution
+_ERRORS = 1.96  # standard deviations on either side hold 95% of a normal distribution
 
 
 def agreement_bars(
@@ -38,7 +38,7 @@ def agreement_bars(
         xaxis=xaxis | dict(anchor="y"),
         yaxis=value_axis(dark, range=[-1.05, 1.05], tickvals=[-1, -0.5, 0, 0.5, 1]),
         shapes=[dict(type="rect", xref="paper", x0=0, x1=1, y0=-edge, y1=edge, layer="below", line=dict(width=0))],
-        annotations=[note("τ-b; grey: 95 % of random orders", dark, x=0, y=1, **_CORNER)],
+        annotations=[note("τ-b; grey: 95% of random orders", dark, x=0, y=1, **_CORNER)],
     )
     figure["shapes"][0]["fillcolor"] = colors.grid
     return build([_bars(tokens, frame, colors.diverging[-1])], figure)

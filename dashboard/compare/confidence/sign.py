@@ -15,5 +15,5 @@ def sign(judgement: Judgement | None) -> str:
     """A `details` element, which the browser opens without a request to the server; "" without a judgement."""
     if judgement is None:
         return ""
-    why = "".join(f"<li>{html.escape(sentence).replace(' %', '&nbsp;%')}</li>" for sentence in judgement.why)
+    why = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in judgement.why)
     return f'<details class="sign {judgement.level}"><summary>{judgement.title}</summary><ul>{why}</ul></details>'

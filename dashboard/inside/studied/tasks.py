@@ -50,7 +50,7 @@ def beside(tested: list[Tested], classified: ClassifiedText, running: RunningTes
         (words, [text for _, model, sums in rows for text in _cells(sums.get(measure), study(model), measure, form)])
         for measure, (words, form) in MEASURES.items()
     ]
-    caption = "Translation against classification: this sentence, and the mean of the study with its 95 % interval"
+    caption = "Translation against classification: this sentence, and the mean of the study with its 95% interval"
     return f'<p class="what">{_verdict(tested, running)}</p>' + tables.table(caption, columns, cells)
 
 

@@ -69,7 +69,7 @@ def _words(frame: pd.DataFrame, pair: Versus, paired: bool) -> str:
         return '<p class="small" role="status">No sentence was measured for both.</p>'
     how = f"{int(frame['pairs'].max()):,} pairs of sentences" if paired else "two independent samples of sentences"
     return (
-        f'<p class="small" role="status">{html.escape(str(pair))}. In brackets: the 95 % interval of 2,000 bootstrap '
+        f'<p class="small" role="status">{html.escape(str(pair))}. In brackets: the 95% interval of 2,000 bootstrap '
         f"samples of {how} (percentiles). Marked: intervals without 0. Among {len(frame)} intervals, one may exclude "
         "0 by chance.</p>"
     )

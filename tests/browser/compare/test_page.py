@@ -167,7 +167,7 @@ def test_words_and_hidden_specials_are_said_plainly(dashboard):
     dashboard.drawn(3)
     assert "<i>&lt;eos&gt;</i>" not in dashboard.heatmaps()[0]["keys"]
     assert re.search(
-        r"Special tokens are hidden: \d+ % of the weight on average", dashboard.page.locator(".what").first.inner_text()
+        r"Special tokens are hidden: \d+% of the weight on average", dashboard.page.locator(".what").first.inner_text()
     )
     assert "units=words" in dashboard.page.url and "special=false" in dashboard.page.url
 

@@ -30,7 +30,7 @@ def test_reasons_are_escaped_and_the_risk_is_said(trace):
     words = sign(judgement(trace, judge(0.1, 0.2)))
     assert words.startswith('<details class="sign outside"><summary>outside what this model has learnt</summary><ul>')
     assert "<li>“Narita” is in no training sentence and was cut into" in words and "<b>" not in words
-    assert words.endswith("<li>Estimated risk that the translation is poor: 50&nbsp;%.</li></ul></details>")
+    assert words.endswith("<li>Estimated risk that the translation is poor: 50%.</li></ul></details>")
 
 
 def test_no_sign(root, trace):

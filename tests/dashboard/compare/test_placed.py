@@ -54,7 +54,9 @@ def test_a_sentence_is_placed_among_the_test_set_of_each_model_that_has_one():
     app = shown()
     assert placed(app) == [True, False, True]
     words = sharper.words(scene(app).columns[0].trace)
-    (share,) = re.findall(r"Sharper than <b>(\d+) %</b> of \d+ test sentences \(normalised entropy \d\.\d\d\)\.", words)
+    (share,) = re.findall(
+        r"Sharper than <b>(\d+)%</b> of the \d+ test sentences of this model \(normalised entropy \d\.\d\d\)\.", words
+    )
     assert 0 <= int(share) <= 100
     heads = sum(len(attention.weights) for attention in scene(app).columns[2].trace.maps if attention.kind == "cross")
     assert f", the mean of all {heads} cross-attention heads)" in sharper.words(scene(app).columns[2].trace)

@@ -98,7 +98,7 @@ def test_special_tokens_can_be_hidden_and_how_much_is_said():
     heatmap, lines = cells(app, "closeup")
     eos = float(heads_scene(app).grid(1, 0).removed.mean())
     assert (
-        f"{100 * eos:.0f} % of the weight on average" in heatmap["words"]
+        f"{100 * eos:.0f}% of the weight on average" in heatmap["words"]
         and "These numbers include all tokens" in heatmap["words"]
     )
     every = len(heads_scene(app).trace.source)
