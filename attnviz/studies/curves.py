@@ -80,7 +80,7 @@ def text(results: dict) -> str:
         "",
         "score",
         "epochs",
-        *(f"after {100 * share:g}%" for share in SHARES),
+        *(f"after {100 * share:g} %" for share in SHARES),
         "best epoch",
         "smallest loss on validation",
         "in epoch",

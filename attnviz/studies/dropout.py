@@ -95,7 +95,7 @@ def text(results: dict) -> str:
         "best epoch",
     )
     lines = [
-        (MECHANISMS[name].title, f"{100 * rate:g}%", *_cells(group))
+        (MECHANISMS[name].title, f"{100 * rate:g} %", *_cells(group))
         for (name, rate), group in grouped(rows, "mechanism", "attention_dropout").items()
     ]
     limits = (

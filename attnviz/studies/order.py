@@ -21,7 +21,7 @@ SAMPLES = 1000  # of the pairs, with replacement
 def measure(config: StudyConfig) -> dict:
     """rows: by model and shift. differences: Bahdanau's error rate minus Luong's, by shift, for seeds that both have.
 
-    low, high : the 95% bootstrap interval over `SAMPLES` samples of the pairs, the same samples for all.
+    low, high : the 95 % bootstrap interval over `SAMPLES` samples of the pairs, the same samples for all.
     """
     measured, pairs, rows, bootstrap = list(models(config, ORDERS)), gold.shipped(config.pair), [], {}
     for model in measured:
@@ -92,7 +92,7 @@ def text(results: dict) -> str:
         "",
         "rows",
         "error rate",
-        f"95% interval, {results['samples']:,} samples of the pairs",
+        f"95 % interval, {results['samples']:,} samples of the pairs",
         "precision",
         "recall",
     )
@@ -146,7 +146,7 @@ def _best_shifts(results: dict) -> str:
 def _difference(results: dict) -> str:
     """Bahdanau's error minus Luong's, rows not shifted, for each seed."""
     differences = [
-        f"{row['difference']:+.3f} ({row['low']:+.3f} to {row['high']:+.3f} in 95% of the samples)"
+        f"{row['difference']:+.3f} ({row['low']:+.3f} to {row['high']:+.3f} in 95 % of the samples)"
         for row in results["differences"]
         if row["shift"] == 0
     ]
@@ -168,6 +168,6 @@ def panels(results: dict) -> list[Panel]:
     if not series:
         return []
     diagonal = ("diagonal", (SHIFTS[0], SHIFTS[-1]), (results["links"]["diagonal"],) * 2)
-    bars = "seeds" if len({row["seed"] for row in results["rows"]}) > 1 else "95% of samples"
+    bars = "seeds" if len({row["seed"] for row in results["rows"]}) > 1 else "95 % of samples"
     axes = ("rows shifted by (steps)", f"error rate (bars: {bars})")
     return [Panel("Alignment error rate", tuple(series), *axes, ticks=SHIFTS, reference=diagonal)]

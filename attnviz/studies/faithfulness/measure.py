@@ -34,7 +34,7 @@ class Measuring:
 
 
 def measure(config: StudyConfig) -> dict:
-    """rows: a model and measure each. value : over all target tokens. low, high : between them are 95% of the values
+    """rows: a model and measure each. value : over all target tokens. low, high : between them are 95 % of the values
     of SAMPLES samples of the sentences. sentences : how many have a value. quantiles : of the sentences' own values, at
     QUANTILES, for one sentence to be placed among them. sentences : of each model.
     """

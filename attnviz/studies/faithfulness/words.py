@@ -19,7 +19,7 @@ def text(results: dict) -> str:
         _method(results),
         "### 6. Changed attention",
         *(_preserved(cells, kind) for kind in ("function", "content")),
-        "Moradi et al. (2019) report that their changed attention still gives 68% of the function words and 21% of "
+        "Moradi et al. (2019) report that their changed attention still gives 68 % of the function words and 21 % of "
         "the content words of a German to English model. Their model, languages, changes and lists of words are "
         "others, so compare which of the two numbers is larger, not their sizes.",
         _variation(cells),
@@ -48,7 +48,7 @@ def _method(results: dict) -> str:
         "target token of each, drawn at random. (sst2 has no test: its validation sentences.) "
         "Each model is forced to its own greedy translation, the classifier to its own label. "
         "Attention is the mean over all layers and heads of cross-attention; the classifier's is its pooling. "
-        "Attention is changed at one step at a time, with everything before it as it was. In brackets: 95% of "
+        "Attention is changed at one step at a time, with everything before it as it was. In brackets: 95 % of "
         f"{results['samples']:,} samples of the sentences. One training run of each model."
     )
 
@@ -106,7 +106,7 @@ def _agreement(cells: Cells) -> str:
     rows = [
         (
             _name(model),
-            *(f"{value(by_measure, f'tau {m}')} · {value(by_measure, f'top1 {m}', 100, 0)}%" for m in METHODS),
+            *(f"{value(by_measure, f'tau {m}')} · {value(by_measure, f'top1 {m}', 100, 0)} %" for m in METHODS),
         )
         for model, by_measure in cells.items()
     ]
@@ -127,7 +127,7 @@ def _erasure(cells: Cells) -> str:
         for model, by_measure in cells.items()
     ]
     return (
-        "Comprehensiveness · sufficiency (DeYoung et al. 2020), means over 1, 5, 10, 20 and 50% of the source tokens: "
+        "Comprehensiveness · sufficiency (DeYoung et al. 2020), means over 1, 5, 10, 20 and 50 % of the source tokens: "
         "probability lost when the first tokens of an order are erased (high: they were needed), and when only they "
         "are kept (low: they are enough).\n\n" + table(("", *(f"by {order}" for order in ORDERS)), rows)
     )

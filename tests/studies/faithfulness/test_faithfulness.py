@@ -62,7 +62,7 @@ def test_the_words_have_the_numbers():
     function, content = (text.split(f"**{kind} words**")[1].split("\n\n")[1] for kind in ("Function", "Content"))
     assert "| en-fr · Bahdanau · additive | 68 (67–69) | –" in function and "sst2" not in function + content
     assert "| en-fr · Bahdanau · additive | 21 (20–22) | –" in content and "| 15 (14–16) |" in content
-    assert "−0.10 (−0.11–−0.09) · 50 (49–51)%" in text
+    assert "−0.10 (−0.11–−0.09) · 50 (49–51) %" in text
     assert "| en-fr · Bahdanau · additive | 40 (39–41) |" in text
     assert "| **sst2 · Self-attention · classifier** | 100 (99–101) | –" in text
     alone = faithfulness.text(results | {"rows": rows[:-1]})
