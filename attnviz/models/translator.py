@@ -1,6 +1,7 @@
 """A trained translation model with its tokenizer and card: text in, Trace out."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 
@@ -105,7 +106,10 @@ class Translator(Trained):
         ends = [decode.limit(len(job.source.ids)) if job.wanted is None else LONGEST for job in jobs]
         steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # a longer neighbour does not let one ramble on
         said = [self._said(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]
-        kept = partial(self._kept, unrolled, steps, "maps" in keep)
+        weightless = replace(
+            unrolled, cross=[], encoder=[], decoder=[]
+        )  # who waits for log-probabilities holds no maps
+        kept = partial(self._kept, weightless, steps, "maps" in keep)
         if "maps" not in keep:
             later = unrolled.logits is None  # readouts may wait for whoever reads: they are small
             log_probs = probabilities.when_read(kept, len(jobs)) if later else [each.log_probs for each in kept()]

@@ -1,11 +1,14 @@
 """Log-probabilities of forced targets: a batch with statistics alone leaves them until they are read."""
 
+import gc
 import pickle
+import weakref
 
 import pytest
 import tiny
 
 from attnviz.models.translator import Translator
+from attnviz.networks import decode
 
 
 @pytest.fixture(params=["transformer", "luong-dot"])
@@ -50,3 +53,18 @@ def test_they_are_read_in_any_order_and_batch(counted):
     backwards = [each.log_probs for each in reversed(forced(model, 5, batch_size=2))][::-1]
     for forward, backward in zip(wanted, backwards, strict=True):
         assert forward == pytest.approx(backward, abs=1e-5)
+
+
+def test_what_waits_for_them_holds_no_maps(counted, monkeypatch):
+    model, _ = counted
+    maps, real = [], decode.forced
+
+    def watched(*given, **how):
+        unrolled = real(*given, **how)
+        maps.extend(weakref.ref(weights) for weights in unrolled.cross)
+        return unrolled
+
+    monkeypatch.setattr(decode, "forced", watched)
+    measured = forced(model)
+    gc.collect()
+    assert maps and not any(weights() is not None for weights in maps) and measured[0].log_probs
