@@ -22,8 +22,8 @@ _STOPPED = "stopped runs of many"
 def measure(runs: list[Run]) -> SceneError | None:
     """Do what is left, unless it was stopped -> why it cannot be done, or None.
 
-    A run of this fragment alone does a slice and begins anew, since only then it hears whether Stop was pressed. A run
-    of the whole page does all: Streamlit stops it when anything is pressed.
+    A run of this fragment alone does a slice and begins anew. A run of the whole page cannot, so it does slice after
+    slice, and ends when anything was pressed: Streamlit would let it finish, since Stop asks for this fragment only.
     """
     left = [run for run in runs if not run.finished]
     if not left:
@@ -48,6 +48,7 @@ def measure(runs: list[Run]) -> SceneError | None:
             since = time.monotonic()
             with turns.long_turn():
                 waiting[0].advance(since, lambda: show(caches.service_state()))
+            turns.let_go_if_asked()
             with contextlib.suppress(StreamlitAPIException):  # the whole page is run
                 st.rerun(scope="fragment")
     except (Full, ServiceError) as error:

@@ -33,6 +33,21 @@ def test_pasted_sentences_are_measured_saved_and_stand_in_the_address(dashboard,
     expect(page.get_by_text("Bahdanau: 3 of 3 sentences")).to_be_visible(timeout=WAIT)
 
 
+def test_a_run_that_a_link_has_begun_stops_and_goes_on(dashboard, tmp_path):
+    page, file = dashboard.page, tmp_path / "many.txt"
+    file.write_text("\n".join(f"{number} dogs run in the snow." for number in range(1_500)))
+    page.goto(f"{dashboard.address}/many?{ONE}&from=A+file+on+this+machine&path={file}")
+    stop, go_on = page.locator(".st-key-stop button"), page.get_by_role("button", name="Continue")
+    stop.first.click(timeout=WAIT)
+    expect(go_on).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("Everything below uses only these.")).to_be_visible(timeout=WAIT)
+    left = go_on.inner_text()
+    go_on.click()
+    stop.first.click(timeout=WAIT)
+    expect(go_on).to_be_visible(timeout=WAIT)
+    assert go_on.inner_text() != left  # it went on from where it was
+
+
 def test_a_sentence_is_one_click_away_from_the_first_page(dashboard):
     page = dashboard.page
     page.goto(f"{dashboard.address}/many?{ONE}&find=raincoat")
