@@ -45,7 +45,7 @@ def test_a_run_that_a_link_has_begun_stops_and_goes_on(dashboard, tmp_path):
     go_on.click()
     stop.first.click(timeout=WAIT)
     expect(go_on).to_be_visible(timeout=WAIT)
-    assert go_on.inner_text() != left  # it went on from where it was
+    expect(go_on).not_to_have_text(left)  # it went on from where it was
 
 
 def test_a_sentence_is_one_click_away_from_the_first_page(dashboard):
