@@ -48,12 +48,13 @@ class Dashboard:
         """Wait until the page shows this many charts and is at rest, and still is a moment later: a run may begin
         late."""
         for _ in range(2):
-            self.page.wait_for_timeout(110)
-            self._answered()
+            self.rest()
             self.page.wait_for_function(READY, arg=charts, timeout=60_000)
         return self
 
-    def _answered(self) -> None:
+    def rest(self) -> None:
+        """Wait until the server has answered all that the page asked, or is about to ask."""
+        self.page.wait_for_timeout(110)
         for _ in range(1200):  # a minute
             if not self.runs.waiting:
                 return

@@ -67,11 +67,11 @@ def test_the_chapter_stays_when_one_leaves_and_comes_back(dashboard):
     page.wait_for_function("location.search.includes('chapter=3')", timeout=WAIT)
     heads.click()
     leave(page, "**/heads**")
-    back(page, "**/learn**")
+    back(dashboard, "**/learn**")
     chapter(page, 3)
     page.get_by_role("link", name="Open the page in this state ›").click()
     leave(page, "**/inside?**")
-    back(page, "**/learn**")
+    back(dashboard, "**/learn**")
     chapter(page, 3)
 
 
@@ -83,10 +83,13 @@ def leave(page, address: str) -> None:
     page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
 
 
-def back(page, address: str) -> None:
-    """Press Back until the page before is there: what a page writes into its address while it opens may be a stop."""
+def back(dashboard, address: str) -> None:
+    """Press Back until the page before is there: what a page writes into its address while it opens may be a stop. A
+    person waits for the answer before the next press: else that of the last page may come after it."""
+    page = dashboard.page
     for _ in range(4):
         page.go_back()
+        dashboard.rest()
         page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
         if "/learn" in page.url:
             break
