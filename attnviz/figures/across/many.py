@@ -13,6 +13,7 @@ from attnviz.figures.wording import listed
 
 BINS = 30
 _HEIGHT = 320  # px
+_FEW = 8  # whole numbers that all get a tick
 _MARGIN = (56, 12, 40, 48)
 
 
@@ -80,6 +81,8 @@ def scatter(
     count = max((len(x) for x, _ in points.values()), default=0)
     words = f"{titles[1]} against {titles[0]} of {count} sentences, for {listed(points)}."
     frame = layout(dark, _HEIGHT, _MARGIN, None, words) | _axes(*titles, dark) | _legend()
+    for axis, values in zip(("xaxis", "yaxis"), zip(*points.values()), strict=False):
+        frame[axis] |= _whole_ticks(np.concatenate([_numbers(numbers) for numbers in values]))
     if not count:
         frame["annotations"] = [note("no sentence", dark, x=0.5, y=0.5, xref="paper", yref="paper")]
     return build(traces, frame)
@@ -136,6 +139,12 @@ def _axes(x: str, y: str, dark: bool) -> dict:
         "xaxis": look | dict(title=dict(text=labels.escape(x), font=dict(size=12))),
         "yaxis": look | dict(title=dict(text=labels.escape(y), font=dict(size=12))),
     }
+
+
+def _whole_ticks(numbers: np.ndarray) -> dict:
+    """Ticks at every count, where Plotly would put some between two of them: there is no sentence of 8.5 tokens."""
+    counts = len(numbers) and not (numbers % 1).any() and np.ptp(numbers) <= _FEW
+    return dict(tick0=0, dtick=1) if counts else {}
 
 
 def _legend() -> dict:

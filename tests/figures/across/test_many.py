@@ -65,3 +65,12 @@ def test_references_are_marked_on_the_axis_in_the_colour_of_the_name():
     assert {mark.marker.color for mark in others} == {line.line.color} and not any(mark.showlegend for mark in others)
     assert chart.layout.shapes[0].x0 == 1 and chart.layout.annotations[0].text == "uniform 1"
     assert chart.description.endswith("Untrained: Bahdanau 0.90. Shuffled: Bahdanau 0.70. Uniform attention: 1.00.")
+
+
+@pytest.mark.parametrize(
+    "lengths, dtick", [([8, 9, float("nan"), 10], 1), ([8, 40, 9, 10], None), ([8, 9.5, 9, 10], None), ([], None)]
+)
+def test_few_counts_have_no_tick_between_them(lengths, dtick):
+    values = [0.5 * place for place in range(len(lengths))]
+    layout = scatter({"a": (lengths, values)}, ("x", "y"), {"a": ["t"] * len(lengths)}).layout
+    assert (layout.xaxis.dtick, layout.yaxis.dtick) == (dtick, None)
