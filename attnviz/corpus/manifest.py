@@ -23,6 +23,7 @@ def of(config: CorpusConfig, records: int) -> dict:
     """Everything that the files of a run depend on, and the number of records in its input."""
     root = Path(config.root) if config.root else checkpoints.ROOT
     chosen = {name: value for name, value in asdict(config).items() if name not in ("models", "input", "root")}
+    chosen["keep"] = sorted(chosen["keep"])
     return {
         "format": FORMAT,
         "input": {"name": Path(config.input).name, "sha256": _sha256(Path(config.input)), "records": records},

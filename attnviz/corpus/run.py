@@ -23,9 +23,7 @@ from attnviz.corpus import manifest
 from attnviz.data.records import count, read
 from attnviz.corpus.config import CorpusConfig
 from attnviz.corpus.shards import SENTENCES_SCHEMA, STATISTICS_SCHEMA, Done, Shard, Worker, part, read_part
-from attnviz.models import checkpoints
-from attnviz.models.classifier import Classifier
-from attnviz.models.names import is_hugging_face
+from attnviz.models.translator import Translator
 
 Backend = Callable[[Worker, Iterable[Shard]], Iterator[Done]]
 
@@ -79,11 +77,12 @@ def skipped(folder: Path) -> int:
 
 
 def _check_models(config: CorpusConfig) -> None:
-    """Before anything is written: are the trained models there, and do they take the settings? Raises ValueError."""
-    root = Path(config.root) if config.root else checkpoints.ROOT
+    """Before anything is written: can all models be read, and do they take the beam? Raises ValueError. Hours of the
+    first model would be stuck behind a second one that fails."""
     for name in config.models:
-        if not is_hugging_face(name) and loading.class_of(name, root) is Classifier and config.beam != 1:
-            raise ValueError(f"beam must be 1 for {name}, which chooses a label and writes no text; got {config.beam}")
+        model = loading.load(name, config.root)
+        if not isinstance(model, Translator):
+            model.check_beam(config.beam)
 
 
 def _backend(workers: int, ray: str | None) -> Backend:

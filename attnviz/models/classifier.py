@@ -67,16 +67,23 @@ class Classifier(Trained):
             maps=tuple(maps),
         )
 
+    def check_beam(self, beam: int) -> None:
+        """ValueError but for 1."""
+        if beam != 1:
+            raise ValueError(f"beam must be 1 for {self.name}, which chooses a label and writes no text; got {beam}")
+
     def traces(
         self,
         texts: Iterable[str],
         targets: Iterable[str | None] | None = None,
         *,
         batch_size: int = batches.BATCH,
+        beam: int = 1,
         keep: Collection[str] = ("maps",),
     ) -> Iterator[Trace | Measured | TextError]:
         """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
         batches.check_size(batch_size)
+        self.check_beam(beam)
         return batches.one_by_one(self.trace, texts, targets, batches.kept(keep))
 
 

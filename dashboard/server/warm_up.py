@@ -43,7 +43,11 @@ def warm() -> None:
 
         pair, mechanisms = next(iter(catalogue.offered().items()))
         first, text = tuple(pairs.first(mechanisms)), pairs.of(pair).first
-        asked = caches.ask([f"{pair}/{mechanism}" for mechanism in first], text)
+        try:
+            asked = caches.ask([f"{pair}/{mechanism}" for mechanism in first], text)
+        except service.ServiceError as error:  # the page says so too
+            print(f"attnviz: {error}", file=sys.stderr)
+            return
 
         from dashboard.compare import scene, view  # noqa: F401
         from dashboard.compare.choices import CompareChoices

@@ -1,6 +1,7 @@
 """corpus/run.py: the numbers are those of the traces; the files do not depend on workers, stops and resumes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -52,6 +53,21 @@ def test_numbers_are_those_of_the_traces(whole, root):
             pd.testing.assert_frame_equal(
                 got[columns].reset_index(drop=True), wanted[columns], check_dtype=False, atol=1e-4, rtol=0
             )
+
+
+def test_a_second_model_that_cannot_be_read_stops_the_run_before_the_first_is_computed(settings, tmp_path):
+    models = (MODELS[0], f"hf:{tmp_path / 'nowhere'}")
+    with pytest.raises(ValueError, match="nowhere"):
+        next(corpus.run(replace(settings, models=models), tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_kept_may_be_said_in_any_order(settings, tmp_path):
+    both = replace(settings, models=MODELS[:1], keep=("weights", "statistics"))
+    next(run := corpus.run(both, tmp_path / "out"))
+    run.close()
+    *_, last = corpus.run(replace(both, keep=("statistics", "weights")), tmp_path / "out", resume=True)
+    assert last.done == last.total
 
 
 def test_the_manifest_says_what_made_the_files(whole, settings):

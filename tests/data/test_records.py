@@ -174,3 +174,23 @@ def test_what_somebody_sent_is_bounded():
     with pytest.raises(ValueError) as error:
         list(unpack(b"PAR1", "in.parquet", 10))
     assert str(error.value).startswith("in.parquet must be lines of text, TSV or JSONL;")
+
+
+def test_a_parquet_row_that_is_not_utf8_is_named_and_the_others_are_read(tmp_path):
+    words = pa.array([b"caf\xe9", b"A dog."]).cast(pa.binary()).view(pa.string())
+    parquet.write_table(pa.table({"source": words}), tmp_path / "in.parquet")
+    assert list(read(tmp_path / "in.parquet")) == [
+        Unreadable(1, "it must be UTF-8 text; got byte 0xe9"),
+        Record(2, "2", "A dog."),
+    ]
+
+
+def test_a_parquet_file_with_a_damaged_page(tmp_path):
+    path = tmp_path / "in.parquet"
+    parquet.write_table(pa.table({"source": [f"Dog {n}." for n in range(99)]}), path, use_dictionary=False)
+    content = bytearray(path.read_bytes())
+    content[40:200] = b"\xff" * 160
+    path.write_bytes(content)
+    with pytest.raises(ValueError) as error:
+        list(read(path))
+    assert str(error.value).startswith(f"{path} is a damaged Parquet file: ")

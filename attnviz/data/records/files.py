@@ -85,7 +85,7 @@ def _of_lines(file: IO[bytes], name: str, shown: str, most: float = math.inf) ->
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                 yield parse(number, text)
             except UnicodeDecodeError as error:
-                yield Unreadable(number, f"it must be UTF-8 text; got byte {line[error.start]:#04x}")
+                yield Unreadable(number, _not_utf8(error))
             except ValueError as error:
                 yield Unreadable(number, str(error))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -122,6 +122,10 @@ def count(path: Path) -> int:
 
 def _open(path: Path) -> IO[bytes]:
     return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
+
+
+def _not_utf8(error: UnicodeDecodeError) -> str:
+    return f"it must be UTF-8 text; got byte {error.object[error.start]:#04x}"
 
 
 def _line(number: int, text: str) -> Record:
@@ -179,13 +183,22 @@ def _parquet(path: Path) -> Iterator[Record | Unreadable]:
     names = [name for name in FIELDS if name in table.schema_arrow.names]
     if "source" not in names:
         raise ValueError(f"{path} must have a column `source`; got {listed(table.schema_arrow.names[:20])}")
-    for batch in table.iter_batches(batch_size=ROWS, columns=names):
-        for values in batch.to_pylist():
+    for batch in _batches(table, path, names):
+        for place in range(len(batch)):
             number += 1
             try:
-                yield _record(number, values)
+                yield _record(number, {name: batch.column(name)[place].as_py() for name in names})
+            except UnicodeDecodeError as error:
+                yield Unreadable(number, _not_utf8(error))
             except ValueError as error:
                 yield Unreadable(number, str(error))
+
+
+def _batches(table: parquet.ParquetFile, path: Path, names: list[str]) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from table.iter_batches(batch_size=ROWS, columns=names)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path} is a damaged Parquet file: {error}") from None
 
 
 def _table(path: Path) -> parquet.ParquetFile:

@@ -20,6 +20,7 @@ from attnviz.models.huggingface.tokenizers import tokenization
 from attnviz.models.model import TextError, check_text
 from attnviz.models.tracing import batches
 from attnviz.models.tracing.measured import Measured
+from attnviz.models.translator import check_beam
 from attnviz.networks import projections
 from attnviz.networks.projections import Projection
 from attnviz.trace import AttentionMap, Trace
@@ -113,7 +114,12 @@ class HuggingFaceModel:
     ) -> Iterator[Trace | Measured | TextError]:
         """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
         batches.check_size(batch_size)
+        self.check_beam(beam)
         return batches.one_by_one(partial(self.trace, beam=beam), texts, targets, batches.kept(keep))
+
+    def check_beam(self, beam: int) -> None:
+        """ValueError for a beam that this model does not take."""
+        check_beam(beam)
 
     @property
     def body(self) -> nn.Module:

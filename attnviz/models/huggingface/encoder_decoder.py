@@ -9,7 +9,6 @@ from attnviz.models.huggingface.errors import LIBRARY_ERRORS, one_line
 from attnviz.models.huggingface.tokenizers import tokenization
 from attnviz.models.model import TextError
 from attnviz.models.tracing import probabilities
-from attnviz.models.translator import check_beam
 from attnviz.trace import Token, Trace
 
 PRODUCED = 200  # tokens that a model may produce
@@ -24,7 +23,7 @@ class EncoderDecoderModel(HuggingFaceModel):
         The model generates as its own settings say, except that the length is limited and nothing is sampled.
         Raises TextError for an empty or too long text, ValueError for a beam out of range.
         """
-        check_beam(beam)
+        self.check_beam(beam)
         source = self.read(text)
         if target is None:
             ids = self._generated(source.ids, beam)

@@ -36,9 +36,11 @@ class SingleStackModel(HuggingFaceModel):
     def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
         """Read a text: a trace with all attention weights and without a target.
 
-        Raises TextError for an empty or too long text, ValueError for a target or a beam: this model produces no text.
+        Raises TextError for an empty or too long text and for a target, ValueError for a beam: this model produces no
+        text.
         """
-        self._refuse_target(target, beam)
+        self.check_beam(beam)
+        self._refuse_target(target)
         source = self.read(text)
         return Trace(
             model=self.name,
@@ -120,6 +122,14 @@ class SingleStackModel(HuggingFaceModel):
             logits = self.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[rows, batch]
             yield from zip(batch, logits)
 
-    def _refuse_target(self, target: str | None, beam: int = 1) -> None:
-        if target is not None or beam != 1:
-            raise ValueError(f"{self.name} reads a text and produces none, so it takes no target and no beam")
+    def check_beam(self, beam: int) -> None:
+        if beam != 1:
+            raise ValueError(self._no_text)
+
+    def _refuse_target(self, target: str | None) -> None:
+        if target is not None:  # of this text: in a file, others go on
+            raise TextError(self._no_text)
+
+    @property
+    def _no_text(self) -> str:
+        return f"{self.name} reads a text and produces none, so it takes no target and no beam"

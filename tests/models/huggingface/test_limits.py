@@ -92,6 +92,13 @@ def test_a_reader_produces_nothing(load, more):
         load("gpt2").trace(TEXT, **more)
 
 
+def test_a_target_that_a_reader_cannot_take_is_an_error_in_its_place(load):
+    given = load("gpt2").traces([TEXT] * 3, [None, "x", None])
+    assert [isinstance(trace, TextError) for trace in given] == [False, True, False]
+    with pytest.raises(ValueError, match="takes no target and no beam$"):
+        load("gpt2").traces([TEXT], beam=2)  # before anything is read
+
+
 def test_a_family_that_calls_another_head_a_language_models(tmp_path):
     """FlauBERT's LMHeadModel predicts masked words, and the library has none of it that predicts the next."""
     tokenizer, _ = made = families.wordpiece()
