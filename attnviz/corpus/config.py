@@ -10,13 +10,16 @@ from attnviz.models.translator import check_beam
 
 KEEP = ("statistics", "weights")
 SHARD = 512  # sentences that are computed and written together, whatever the number of workers
+SMALLEST = 32
+SHARDS = 8  # of a file that has fewer sentences than that takes
 
 
 @dataclass(frozen=True)
 class CorpusConfig(Checked):
     """models : names, see `attnviz.load`. input : a file, see data/records. keep : some of KEEP. root : of models.
 
-    batch_size : sentences that go through a model together. beam : for sentences without a target. Raises ValueError.
+    batch_size : sentences that go through a model together. beam : for sentences without a target. shard : sentences
+    that are written together; None chooses by the size of the file. Raises ValueError.
     """
 
     models: tuple[str, ...]
@@ -25,7 +28,7 @@ class CorpusConfig(Checked):
     beam: int = 1
     keep: tuple[str, ...] = ("statistics",)
     root: str | Path | None = None
-    shard: int = SHARD
+    shard: int | None = None
 
     def __post_init__(self):
         super().__post_init__()
@@ -38,4 +41,11 @@ class CorpusConfig(Checked):
             raise ValueError(f"keep must be some of {', '.join(KEEP)}; got {', '.join(self.keep) or 'nothing'}")
         check_beam(self.beam)
         batches.check_size(self.batch_size)
-        batches.check_size(self.shard)
+        if self.shard is not None:
+            batches.check_size(self.shard)
+
+
+def shard_of(records: int) -> int:
+    """Sentences of a shard of a file with so many. Shards of 512 are the fastest: those of 128 take a ninth longer. But
+    a file of one or two shards would leave workers idle, show no progress, and lose all on Ctrl-C."""
+    return min(SHARD, max(SMALLEST, -(-records // SHARDS)))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -21,7 +21,7 @@ from attnviz.arguments import checked
 from attnviz.storage import atomic
 from attnviz.corpus import manifest
 from attnviz.data.records import count, read
-from attnviz.corpus.config import CorpusConfig
+from attnviz.corpus.config import CorpusConfig, shard_of
 from attnviz.corpus.shards import SENTENCES_SCHEMA, STATISTICS_SCHEMA, Done, Shard, Worker, part, read_part
 from attnviz.models.translator import Translator
 
@@ -54,6 +54,7 @@ def run(
     path, folder = Path(config.input), arguments.path("folder", folder)
     _check_models(config)
     records = count(path)
+    config = replace(config, shard=config.shard or shard_of(records))
     made = manifest.of(config, records)
     manifest.begin(folder, made, resume)
     total = records * len(config.models)

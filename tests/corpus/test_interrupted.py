@@ -15,7 +15,7 @@ from corpora_files import same_files, write_lines
 from attnviz import corpus
 
 MODEL = "en-fr/transformer"
-SENTENCES = [english for english, _ in tiny.sentences(22, 1)] * 130  # six shards
+SENTENCES = [english for english, _ in tiny.sentences(22, 1)] * 130  # eight shards
 
 
 def has_a_shard(folder, pid):

@@ -13,6 +13,7 @@ from safetensors.numpy import load_file
 
 from attnviz import alignment, corpus, gold, stats
 from attnviz.__main__ import main
+from attnviz.corpus.config import shard_of
 from attnviz.models.translator import Translator
 
 MODELS = ("en-fr/transformer", "en-fr/bahdanau")
@@ -60,6 +61,11 @@ def test_a_second_model_that_cannot_be_read_stops_the_run_before_the_first_is_co
     with pytest.raises(ValueError, match="nowhere"):
         next(corpus.run(replace(settings, models=models), tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("records, shard", [(0, 32), (1, 32), (257, 33), (4096, 512), (10**6, 512)])
+def test_small_files_have_small_shards(records, shard):
+    assert shard_of(records) == shard
 
 
 def test_what_is_kept_may_be_said_in_any_order(settings, tmp_path):
