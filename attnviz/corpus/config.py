@@ -10,8 +10,8 @@ from attnviz.models.translator import check_beam
 
 KEEP = ("statistics", "weights")
 SHARD = 512  # sentences that are computed and written together, whatever the number of workers
-SMALLEST = 32
-SHARDS = 8  # of a file that has fewer sentences than that takes
+SMALLEST = 32  # sentences of a shard, of whatever file
+SHARDS = 8  # of a file that is too small for eight of SHARD
 
 
 @dataclass(frozen=True)

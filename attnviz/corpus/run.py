@@ -23,7 +23,6 @@ from attnviz.corpus import manifest
 from attnviz.data.records import count, read
 from attnviz.corpus.config import CorpusConfig, shard_of
 from attnviz.corpus.shards import SENTENCES_SCHEMA, STATISTICS_SCHEMA, Done, Shard, Worker, part, read_part
-from attnviz.models.translator import Translator
 
 Backend = Callable[[Worker, Iterable[Shard]], Iterator[Done]]
 
@@ -81,9 +80,7 @@ def _check_models(config: CorpusConfig) -> None:
     """Before anything is written: can all models be read, and do they take the beam? Raises ValueError. Hours of the
     first model would be stuck behind a second one that fails."""
     for name in config.models:
-        model = loading.load(name, config.root)
-        if not isinstance(model, Translator):
-            model.check_beam(config.beam)
+        loading.load(name, config.root).check_beam(config.beam)
 
 
 def _backend(workers: int, ray: str | None) -> Backend:

@@ -68,7 +68,7 @@ class Classifier(Trained):
         )
 
     def check_beam(self, beam: int) -> None:
-        """ValueError but for 1."""
+        """ValueError for any beam but 1."""
         if beam != 1:
             raise ValueError(f"beam must be 1 for {self.name}, which chooses a label and writes no text; got {beam}")
 

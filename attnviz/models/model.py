@@ -46,6 +46,9 @@ class Model(Protocol):
         Raises TextError for a text that cannot be read, ValueError for a target that does not apply.
         """
 
+    def check_beam(self, beam: int) -> None:
+        """ValueError for a beam (number of hypotheses) that this model does not take."""
+
     def log_prob(self, text: str, target: str | None) -> float:
         """Natural log of the probability of `target`. Raises what `trace` raises."""
 

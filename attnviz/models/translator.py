@@ -36,6 +36,10 @@ def check_beam(beam: int) -> None:
 class Translator(Trained):
     """A checkpoint that translates."""
 
+    def check_beam(self, beam: int) -> None:
+        """ValueError for a beam that is not from 1 to BEAMS."""
+        check_beam(beam)
+
     def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
         """Translate a text, or force the model to produce `target`; the trace has all attention weights.
 

@@ -123,6 +123,7 @@ class SingleStackModel(HuggingFaceModel):
             yield from zip(batch, logits)
 
     def check_beam(self, beam: int) -> None:
+        """ValueError for any beam but 1."""
         if beam != 1:
             raise ValueError(self._no_text)
 

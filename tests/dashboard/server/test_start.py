@@ -98,3 +98,13 @@ def test_after_the_imports_everything_is_as_before(problem):
             raise problem
     assert gc.isenabled() and sys.getswitchinterval() == before
     gc.unfreeze()  # the other tests' garbage is no garbage until then
+
+
+def test_a_cluster_that_is_not_there_is_one_line_on_the_console():
+    pytest.importorskip("ray")
+    code = "from dashboard.server import warm_up; warm_up.warm()"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"ATTNVIZ_RAY": "foo"}, capture_output=True, text=True
+    )
+    assert ended.returncode == 0 and "Traceback" not in ended.stderr
+    assert ended.stderr.splitlines()[-1] == "attnviz: there is no Ray cluster at 'foo': Invalid address format: foo"

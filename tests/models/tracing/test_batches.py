@@ -234,6 +234,8 @@ def test_a_classifier():
     for batched, kept, text in zip(model.traces(texts), model.traces(texts, keep=("statistics",)), texts, strict=True):
         alike(batched, model.trace(text))
         measured_as(kept, batched)
+    with pytest.raises(ValueError, match="^beam must be 1 for sst2/self-attention, which chooses a label"):
+        model.traces(texts, beam=2)
 
 
 @pytest.mark.parametrize("mechanism", ["transformer"])
