@@ -7,13 +7,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 import attnviz
-from attnviz.storage import atomic
+from attnviz.storage import atomic, lock
 from attnviz.corpus.config import CorpusConfig
 from attnviz.models import checkpoints
 from attnviz.models.checkpoint_files import CheckpointError, read_json
 from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
 
-FILE = "manifest.json"
+FILE, TASK = "manifest.json", "run"
 # 2: sentences.parquet has the column aer; 3: parts are in Arrow's format; 4: `--` in folders of weights
 FORMAT = 4
 PACKAGES = ("torch", "numpy", "pyarrow", "safetensors", "tokenizers")
@@ -65,7 +65,7 @@ def begin(folder: Path, made: dict, resume: bool) -> None:
 
 def _is_free(folder: Path) -> bool:
     """Is a folder empty, but for the manifest of a run that stopped before it had computed anything?"""
-    if not folder.is_dir() or any(path.name != FILE for path in folder.iterdir()):
+    if not folder.is_dir() or any(path.name not in (FILE, lock.name(TASK)) for path in folder.iterdir()):
         return False
     try:
         there = read_json(folder / FILE) if (folder / FILE).exists() else {"complete": False}

@@ -6,6 +6,8 @@ written whole or not at all, so none is lost or doubled.
 
 from collections.abc import Iterable, Iterator
 
+import pyarrow as pa
+
 from attnviz.corpus import ray_cluster
 from attnviz.corpus.shards import Done, Shard, Worker
 
@@ -24,17 +26,19 @@ class Actor:
 def compute(worker: Worker, shards: Iterable[Shard], workers: int, address: str) -> Iterator[Done]:
     """All shards by `workers` actors, each as soon as it is done. address : of the cluster, or `auto`.
 
+    The input is read through first, into Ray's memory, which goes to disk where it is full; this process keeps none.
     Raises ValueError when Ray is not installed, or there is no such cluster.
     """
     try:
         import ray
+        from ray.data.extensions import ArrowPythonObjectArray
     except ImportError:
         raise ValueError("--ray needs Ray; install it with: pip install -e '.[ray]'") from None
     ray_cluster.join(address)
-    rows = [{"shard": shard} for shard in shards]
-    if not rows:
+    blocks = [ray.put(pa.table({"shard": ArrowPythonObjectArray.from_objects([shard])})) for shard in shards]
+    if not blocks:
         return
-    data = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+    data = ray.data.from_arrow_refs(blocks).map_batches(
         Actor,
         fn_constructor_args=(worker,),
         batch_size=1,

@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from attnviz import arguments, loading
 from attnviz.arguments import checked
-from attnviz.storage import atomic
+from attnviz.storage import atomic, lock
 from attnviz.corpus import manifest
 from attnviz.data.records import count, read
 from attnviz.corpus.config import CorpusConfig, shard_of
@@ -50,10 +50,18 @@ def run(
     time: what is written stays.
     Raises ValueError for impossible settings, or another run in the folder; OSError for files.
     """
-    path, folder = Path(config.input), arguments.path("folder", folder)
+    folder = arguments.path("folder", folder)
+    if folder.is_file():
+        raise ValueError(f"{folder} is a file; give the name of a new folder")
     _check_models(config)
-    records = count(path)
+    records = count(Path(config.input))
     config = replace(config, shard=config.shard or shard_of(records))
+    with lock.locked(folder, manifest.TASK):
+        yield from _run(config, folder, records, _backend(workers, ray), resume)
+
+
+def _run(config: CorpusConfig, folder: Path, records: int, backend: Backend, resume: bool) -> Iterator[Progress]:
+    """In a folder that no other run writes to meanwhile."""
     made = manifest.of(config, records)
     manifest.begin(folder, made, resume)
     total = records * len(config.models)
@@ -62,7 +70,7 @@ def run(
         return
     done = sum(shard.sentences for shard in _finished(config, folder, records))
     yield Progress(done, total)
-    for result in _backend(workers, ray)(Worker(config, folder), _shards(config, folder, path)):
+    for result in backend(Worker(config, folder), _shards(config, folder, Path(config.input))):
         done += result.sentences
         model = config.models[result.place]
         yield Progress(done, total, tuple((model, number, reason) for number, reason in result.errors))

@@ -23,8 +23,8 @@ from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
 from attnviz.models.names import CARD, CONFIG, TOKENIZER, WEIGHTS
 from attnviz.moments import kept
-from attnviz.storage import atomic
-from attnviz.training import card, lock, progress, vocabulary
+from attnviz.storage import atomic, lock
+from attnviz.training import card, progress, vocabulary
 from attnviz.training.config import TrainingConfig
 from attnviz.training.devices import device_name, peak_memory_mb
 from attnviz.training.trainers import distillation, initial_weights, saved_run
@@ -58,7 +58,7 @@ def train(
     """
     folder = Path(root) / pair / config.mechanism
     config = _with_fingerprints(config, folder, start, teachers)
-    with lock.locked(folder):
+    with lock.locked(folder, "training"):
         resumes = not restart and _resumes(folder)
         tokenizer, origins = Path(root) / pair / TOKENIZER, card.read_origins(start, teachers)
         text = vocabulary.choose(tokenizer, corpus, config.vocabulary, start)

@@ -142,6 +142,8 @@ def test_refusals(settings, whole, tmp_path):
         assert str(error.value) == message
 
     refused(f"{whole} is not empty; give a new folder, or --resume to continue the run in it", settings, whole)
+    file = whole / "sentences.parquet"
+    refused(f"{file} is a file; give the name of a new folder", settings, file)
     empty = tmp_path / "empty"
     refused(f"{empty} holds no run to resume: there is no manifest.json", settings, empty, resume=True)
     other = corpus.CorpusConfig(MODELS[:1], settings.input, root=settings.root)
@@ -185,6 +187,17 @@ def test_a_run_that_stopped_before_its_first_shard_can_begin_anew(settings, whol
         with pytest.raises(ValueError, match="is not empty"):
             list(corpus.run(settings, lone))
         assert (lone / "manifest.json").read_text() == content
+
+
+def test_two_runs_do_not_write_into_one_folder(settings, whole, tmp_path):
+    folder = tmp_path / "shared"
+    next(first := corpus.run(settings, folder))
+    for resume in (False, True):
+        with pytest.raises(ValueError, match=f"^another run is at work in {folder} .*; wait until it ends, or choose"):
+            next(corpus.run(settings, folder, resume=resume))
+    *_, last = first
+    assert last.done == last.total
+    same_files(folder, whole)  # and no lock is left
 
 
 def test_a_wrong_label_is_skipped_alone(root, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from attnviz.storage import atomic
 from attnviz.__main__ import main
-from attnviz.training import lock
+from attnviz.storage import lock
 
 ROOT = Path(__file__).resolve().parents[3]
 ARGUMENTS = ["trace", "the dog runs", "--model", "en-fr/bahdanau"]
@@ -109,28 +109,29 @@ def test_output_that_is_closed_or_full(closed, root):
     assert "Traceback" not in ended.stderr and "Exception ignored" not in ended.stderr
 
 
-def test_two_trainings_in_a_folder(tmp_path):
+@pytest.mark.parametrize("task", ["training", "run"])
+def test_two_at_work_in_a_folder(task, tmp_path):
     folder = tmp_path / "en-fr" / "bahdanau"
-    with lock.locked(folder):
-        with pytest.raises(ValueError) as error, lock.locked(folder):
+    with lock.locked(folder, task):
+        with pytest.raises(ValueError) as error, lock.locked(folder, task):
             pass
         assert str(error.value) == (
-            f"another training is at work in {folder} (process {os.getpid()}); wait until it ends, or choose another "
+            f"another {task} is at work in {folder} (process {os.getpid()}); wait until it ends, or choose another "
             "--out"
         )
     assert not folder.exists()  # nothing was written there
-    with lock.locked(folder):
+    with lock.locked(folder, task):
         pass
 
 
 def test_a_dead_process_holds_nothing(tmp_path):
-    code = "import sys, time; from pathlib import Path; from attnviz.training import lock\n"
-    code += "with lock.locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(100)"
+    code = "import sys, time; from pathlib import Path; from attnviz.storage import lock\n"
+    code += "with lock.locked(Path(sys.argv[1]), 'training'): print('held', flush=True); time.sleep(100)"
     other = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT)
     other.stdout.readline()
-    with pytest.raises(ValueError, match=f"at work .*process {other.pid}"), lock.locked(tmp_path):
+    with pytest.raises(ValueError, match=f"at work .*process {other.pid}"), lock.locked(tmp_path, "training"):
         pass
     other.kill()
     other.wait()
-    with lock.locked(tmp_path):
-        assert (tmp_path / lock.FILE).read_text() == f"{os.getpid()}\n"
+    with lock.locked(tmp_path, "training"):
+        assert (tmp_path / lock.name("training")).read_text() == f"{os.getpid()}\n"

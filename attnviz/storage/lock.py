@@ -1,11 +1,9 @@
-"""One training at a time in a folder: two would write over each other's runs."""
+"""One process at a time writes into a folder: two would write over each other's files."""
 
 import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-
-FILE = "training.lock"
 
 try:
     import fcntl
@@ -14,15 +12,21 @@ except ImportError:  # Windows
     import msvcrt
 
 
+def name(task: str) -> str:
+    """Of the file in the folder."""
+    return f"{task}.lock"
+
+
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder while training; it is made if need be. ValueError when another process holds it.
+def locked(folder: Path, task: str) -> Iterator[None]:
+    """Hold the folder while the block runs; it is made if need be. task : the work that may be done there once at a
+    time, such as `training`. ValueError when another process is at it.
 
     The lock belongs to the open file, so the system takes it back from a process that died, however it did.
     """
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / FILE
+    path = folder / name(task)
     while True:
         file = path.open("a+", encoding="ascii")
         if not _lock(file):
@@ -30,12 +34,12 @@ def locked(folder: Path) -> Iterator[None]:
             who = file.read(20).strip()
             file.close()
             raise ValueError(
-                f"another training is at work in {folder}{f' (process {who})' if who else ''}; wait until it ends, or "
+                f"another {task} is at work in {folder}{f' (process {who})' if who else ''}; wait until it ends, or "
                 "choose another --out"
             )
         if _is_there(path, file.fileno()):
             break
-        file.close()  # another training has ended meanwhile and taken its file away
+        file.close()  # the other has ended meanwhile and taken its file away
     try:
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
