@@ -30,19 +30,12 @@ class Dashboard:
     page: Page
     address: str
     runs: ScriptRuns
-    opened: str | None = None  # by `show`
+    opened: str = ""  # the whole address when `view` had opened it
     errors: list[str] = field(default_factory=list)  # of the console, of scripts, and requests that left this machine
 
     def open(self, query: str = "", charts: int = 7) -> "Dashboard":
         self.page.goto(self.address + query, timeout=60_000)
         return self.drawn(charts)
-
-    def show(self, query: str = "", charts: int = 7) -> "Dashboard":
-        """Open a view, unless it has been opened already: what was done there since is still there."""
-        if query != self.opened:
-            self.open(query, charts)
-        self.opened = query
-        return self
 
     def drawn(self, charts: int = 7) -> "Dashboard":
         """Wait until the page shows this many charts and is at rest, and still is a moment later: a run may begin
@@ -178,12 +171,37 @@ def look(tab):
     return opened
 
 
-@pytest.fixture(scope="module")
-def shared(look, address):
-    """One page for those tests of a file that only look, or that change nothing which another one looks at: a page
-    costs seconds."""
-    with look(address) as dashboard:
-        yield dashboard
+@pytest.fixture(scope="session")
+def kept():
+    """Query of the address -> the page that `view` has opened there."""
+    return {}
+
+
+@pytest.fixture
+def view(kept, visitor, address, request):
+    """view(query, charts): a page with this query in its address, for tests that change only what stands there too. It
+    is kept for the next test that wants it, and opened again if the address has changed: to open a page takes seconds.
+    as_left : whatever the tests before have changed may stay."""
+    used, failed = set(), request.session.testsfailed
+
+    def opened(query: str = "", charts: int = 7, as_left: bool = False) -> Dashboard:
+        if query not in kept:
+            kept[query] = _listen(visitor(address).new_page(), address)[0]
+        dashboard = kept[query]
+        used.add(query)
+        dashboard.page.bring_to_front()
+        if not dashboard.opened or not as_left and dashboard.page.url != dashboard.opened:
+            dashboard.opened = dashboard.open(query, charts).page.url
+        return dashboard
+
+    yield opened
+    if request.session.testsfailed > failed:
+        for query in used:
+            kept.pop(query).page.close()
+        return
+    for query in used:
+        kept[query].page.evaluate("0")  # what it has said so far arrives before the answer
+        assert kept[query].errors == []
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ vendor/axe.min.js is that of the npm package axe-core 4.14.1, unchanged; its lic
 """
 
 import pytest
+import serving
 
 from dashboard.pages import PAGES as PAGES_OF_THE_DASHBOARD
 
@@ -55,7 +56,7 @@ MOST_STOPS = 300  # a page whose stops never come round has a trap
 @pytest.fixture(scope="module")
 def page(chrome):
     """A page that lets axe-core in; the browser keeps its scripts from one address to the next."""
-    context = chrome.new_context(viewport={"width": 1366, "height": 900}, bypass_csp=True)
+    context = chrome.new_context(viewport=serving.SCREEN, bypass_csp=True, reduced_motion="reduce")
     yield context.new_page()
     context.close()
 
@@ -173,5 +174,5 @@ def test_on_a_phone_the_pages_are_reached_with_the_sidebar_closed(page, address)
     page.locator("[data-testid=stSidebarNavLink]").filter(has_text="Learn").click()
     page.wait_for_function(f"{SIDEBAR_RIGHT} <= 1")  # a page that was chosen there is not left covered
     page.wait_for_url("**/learn*")
-    page.set_viewport_size({"width": 1366, "height": 900})
+    page.set_viewport_size(serving.SCREEN)
     links.first.wait_for(state="hidden")  # where there is room, Streamlit has its own

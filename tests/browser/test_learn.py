@@ -35,12 +35,7 @@ def test_all_chapters_and_their_links(dashboard, axe):
     page.wait_for_url("**/inside?**", timeout=WAIT)
     expect(page.locator(".st-key-chart-changed .main-svg").first).to_be_visible(timeout=WAIT)
     expect(page.get_by_text("This page has no")).to_have_count(0)
-    assert by_page.pop("./inside") == links[-1]
-    for link in by_page.values():  # tests/dashboard/learn opens all eight without a browser
-        page.goto(f"{dashboard.address}/{link.removeprefix('./')}")
-        expect(page.locator(".plot .main-svg").first).to_be_visible(timeout=WAIT)
-        page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=WAIT)
-        expect(page.get_by_text("This page has no")).to_have_count(0)
+    assert by_page["./inside"] == links[-1]  # tests/dashboard/learn opens all eight without a browser
 
 
 def chapter(page, number: int):

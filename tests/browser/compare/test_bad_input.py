@@ -9,12 +9,10 @@ pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its
 PICTURES = {
     "emoji": "The dog 😀 is running 👨‍👩‍👧.",
     "right to left": "שלום the dog مرحبا",
-    "markup": "<b>x</b> the dog",
-    "script": "</script><script>alert(1)</script>",
+    "markup": "<b>x</b> the dog </script><script>alert(1)</script>",
     "quotes": "\"the\" 'dog' `x` $y$ \\n {{z}}",
-    "formula": "=1+1 the dog",
+    "formula and specials by name": "=1+1 <eos> <bos> <unk>",
     "other alphabet": "日本語 Ελληνικά",
-    "special by name": "<eos> <bos> <unk>",
     "one letter": "a",
     "long word": "a" * 90,
 }
@@ -54,35 +52,38 @@ def test_a_picture_of_whatever_is_typed(dashboard, model):
             assert all(abs(sum(row) - 1) < 1e-3 for row in heatmap["weights"]), what
 
 
-def test_a_message_and_the_last_good_picture(shared):
-    shared.show("/?show=Bahdanau", charts=3)
+def test_a_message_and_the_last_good_picture(view):
+    dashboard = view("/?show=Bahdanau", charts=3)
+    before = dashboard.heatmaps()
     for text, message in MESSAGES.values():
-        before = shared.heatmaps()
-        shared.type(text)
-        shared.page.get_by_text(message).wait_for()
-        shared.drawn(3)
-        healthy(shared)
-        assert shared.sentence.input_value() == text
-        assert shared.heatmaps() == before, message
-        shared.type(GOOD)
-        shared.page.wait_for_function("!document.querySelector('.st-key-notice [role=alert]')")
-        shared.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un chien')")
-        shared.drawn(3)
-        assert shared.notice == ""
+        dashboard.type(text)
+        dashboard.page.get_by_text(message).wait_for()
+        dashboard.drawn(3)
+        healthy(dashboard)
+        assert dashboard.sentence.input_value() == text
+        assert dashboard.heatmaps() == before, message
+    dashboard.type(GOOD)
+    dashboard.page.wait_for_function("!document.querySelector('.st-key-notice [role=alert]')")
+    dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un chien')")
+    dashboard.drawn(3)
+    assert dashboard.notice == ""
 
 
-def test_the_count_follows_the_typing(shared):
-    shared.show("/?show=Bahdanau", charts=3)
-    count = shared.page.locator(".count")
-    shared.sentence.fill("A dog")
-    shared.page.wait_for_function("document.querySelector('.count').innerText.startsWith('2 words · 5 of')")
-    shared.sentence.fill("dog " * 200)
-    shared.page.wait_for_selector(".count.over")
+def test_the_count_follows_the_typing(view):
+    dashboard = view("/?show=Bahdanau", charts=3)
+    count = dashboard.page.locator(".count")
+    dashboard.sentence.fill("A dog")
+    dashboard.page.wait_for_function("document.querySelector('.count').innerText.startsWith('2 words · 5 of')")
+    dashboard.sentence.fill("dog " * 200)
+    dashboard.page.wait_for_selector(".count.over")
     assert count.inner_text() == "200 words · 800 of at most 500 characters (and 200 pieces)"
 
 
-def test_markup_stays_text(dashboard):
-    dashboard.open("/?text=%3Cb%3Ex%3C%2Fb%3E&show=Bahdanau", charts=3)
+def test_markup_stays_text(view):
+    dashboard = view("/?show=Bahdanau", charts=3)
+    dashboard.type("<b>x</b>")
+    dashboard.page.wait_for_function("new URLSearchParams(location.search).get('text') === '<b>x</b>'")
+    dashboard.drawn(3)
     assert dashboard.page.locator(".what").inner_text().count("<") >= 1  # named as unknown, as typed
     assert "b" in dashboard.heatmaps()[0]["keys"]
     assert dashboard.page.get_by_text("x", exact=True).and_(dashboard.page.locator("b")).count() == 0
@@ -95,10 +96,10 @@ def test_markup_stays_text(dashboard):
         ("?step=99&show=Bahdanau", 1, True),
     ],
 )
-def test_links_that_make_no_sense(shared, dashboard, query, count, last):
+def test_links_that_make_no_sense(view, dashboard, query, count, last):
     """What a link says that cannot be is as if it had not been said: the page is the one without it. A step after
     the end is the last one. count : of models on show."""
-    wanted = shared.show().heatmaps()[:count]
+    wanted = view().heatmaps()[:count]
     dashboard.open(f"/{query}", charts=2 * count + 1)
     healthy(dashboard)
     assert dashboard.heatmaps() == wanted and dashboard.notice == ""

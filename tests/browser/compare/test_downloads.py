@@ -41,29 +41,29 @@ def test_every_chart_saves_as(dashboard, tmp_path):
                 assert "".join(ElementTree.fromstring(path.read_bytes()).itertext()).strip()
 
 
-def test_the_saved_heatmap_holds_the_tokens(shared, tmp_path):
-    shared.show()
-    button = shared.page.get_by_role("button", name="Save heatmap Bahdanau as SVG")
-    path = saved(shared, button, tmp_path)
+def test_the_saved_heatmap_holds_the_tokens(view, tmp_path):
+    dashboard = view()
+    button = dashboard.page.get_by_role("button", name="Save heatmap Bahdanau as SVG")
+    path = saved(dashboard, button, tmp_path)
     svg = path.read_text(encoding="utf-8")
-    vectors.check(path, np.array(shared.heatmaps()[0]["weights"]))
+    vectors.check(path, np.array(dashboard.heatmaps()[0]["weights"]))
     texts = list(ElementTree.fromstring(svg).itertext())
     assert "noir" in texts and "black" in texts
-    sentence = shared.page.locator(".st-key-text input").input_value()
+    sentence = dashboard.page.locator(".st-key-text input").input_value()
     assert "Bahdanau · additive (en-fr/bahdanau): cross-attention" in texts and sentence in texts
     assert any(text.startswith("→ Le ") for text in texts)
     [title] = (node for node in ElementTree.fromstring(svg).iter() if node.get("class") == "gtitle")
     assert float(title.get("y")) >= 12  # the baseline of its first line: none of it is cut
-    assert shared.page.evaluate("document.querySelector('.row-outline').style.border").split(" ")[-1] not in svg
+    assert dashboard.page.evaluate("document.querySelector('.row-outline').style.border").split(" ")[-1] not in svg
 
 
-def test_saved_bars_say_which_step_they_show(shared, tmp_path):
-    shared.show()
-    shared.slider.press("ArrowRight")
-    shared.page.get_by_role("button", name="Save step 2 Bahdanau as SVG").wait_for()
+def test_saved_bars_say_which_step_they_show(view, tmp_path):
+    dashboard = view()
+    dashboard.slider.press("ArrowRight")
+    dashboard.page.get_by_role("button", name="Save step 2 Bahdanau as SVG").wait_for()
     texts = list(
         ElementTree.parse(
-            saved(shared, shared.page.get_by_role("button", name="Save step 2 Bahdanau as SVG"), tmp_path)
+            saved(dashboard, dashboard.page.get_by_role("button", name="Save step 2 Bahdanau as SVG"), tmp_path)
         )
         .getroot()
         .itertext()
@@ -72,19 +72,19 @@ def test_saved_bars_say_which_step_they_show(shared, tmp_path):
     assert {"attention weight", "source (attended to)"} <= set(texts)
 
 
-def test_pictures_for_papers_are_vectors_with_their_heading(shared, tmp_path):
-    shared.show()
-    shared.page.get_by_role("button", name="Pictures for slides and papers").click()
-    shared.page.locator(".st-key-print_format").get_by_text("SVG", exact=True).click()
+def test_pictures_for_papers_are_vectors_with_their_heading(view, tmp_path):
+    dashboard = view()
+    dashboard.page.get_by_role("button", name="Pictures for slides and papers").click()
+    dashboard.page.locator(".st-key-print_format").get_by_text("SVG", exact=True).click()
     names = ["Heatmap Transformer.svg", "Step bars Bahdanau.svg", "Statistics by step.svg"]
     for name in names:
-        path = saved(shared, shared.page.get_by_role("button", name=name, exact=True), tmp_path)
+        path = saved(dashboard, dashboard.page.get_by_role("button", name=name, exact=True), tmp_path)
         root = ElementTree.parse(path).getroot()
         assert root.get("width").startswith("481.") and not list(
             root.iter("{http://www.w3.org/2000/svg}image")
         )  # 17 cm
-        assert shared.page.locator(".st-key-text input").input_value() in list(root.itertext())
-    shared.page.keyboard.press("Escape")
+        assert dashboard.page.locator(".st-key-text input").input_value() in list(root.itertext())
+    dashboard.page.keyboard.press("Escape")
 
 
 @pytest.fixture(scope="module")
@@ -95,12 +95,12 @@ def offline(chrome):
     context.close()
 
 
-def test_a_figure_as_html_opens_offline(shared, offline, tmp_path):
-    shared.show()
-    shared.page.get_by_role("button", name="One figure as HTML").click()
-    path = saved(shared, shared.page.get_by_role("button", name="Heatmap Transformer", exact=True), tmp_path)
-    assert opened(offline, path) == shared.heatmaps()[2]["weights"]
-    shared.page.keyboard.press("Escape")
+def test_a_figure_as_html_opens_offline(view, offline, tmp_path):
+    dashboard = view()
+    dashboard.page.get_by_role("button", name="One figure as HTML").click()
+    path = saved(dashboard, dashboard.page.get_by_role("button", name="Heatmap Transformer", exact=True), tmp_path)
+    assert opened(offline, path) == dashboard.heatmaps()[2]["weights"]
+    dashboard.page.keyboard.press("Escape")
 
 
 def opened(offline: BrowserContext, path: Path) -> list | None:
@@ -157,10 +157,10 @@ def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, o
     assert dashboard.heatmaps() == before and dashboard.step == 3
 
 
-def test_the_link_to_the_view_is_copied(shared):
-    shared.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    shared.show()
-    button = shared.page.locator(".copy-link")
+def test_the_link_to_the_view_is_copied(view):
+    dashboard = view()
+    dashboard.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    button = dashboard.page.locator(".copy-link")
     button.click()
-    shared.page.get_by_text("Link copied").wait_for()
-    assert shared.page.evaluate("navigator.clipboard.readText()") == shared.page.url
+    dashboard.page.get_by_text("Link copied").wait_for()
+    assert dashboard.page.evaluate("navigator.clipboard.readText()") == dashboard.page.url

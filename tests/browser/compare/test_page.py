@@ -15,53 +15,37 @@ def looks_at(heatmap: dict, query: str) -> str:
     return heatmap["keys"][row.index(max(row))]
 
 
-def test_a_good_example_is_drawn_before_anything_is_typed(shared):
-    shared.show()
-    assert shared.sentence.input_value() == BLACK_DOG
-    count = shared.page.locator(".count").inner_text()
+def test_a_good_example_is_drawn_before_anything_is_typed(view):
+    dashboard = view()
+    assert dashboard.sentence.input_value() == BLACK_DOG
+    count = dashboard.page.locator(".count").inner_text()
     assert count == "9 words · 48 of at most 500 characters (and 200 pieces)"
-    heatmaps = shared.heatmaps()
+    heatmaps = dashboard.heatmaps()
     assert len(heatmaps) == 3
     for heatmap in heatmaps:
         assert looks_at(heatmap, "noir") == "black"
         assert looks_at(heatmap, "chien") == "dog"
-    for translation in shared.translations:
+    for translation in dashboard.translations:
         assert re.match(r"(Le|Un) chien noir court .*herbe verte\.$", translation), translation
 
 
 def test_enter_redraws_and_the_link_reopens_the_view(dashboard, visit):
+    """The scripts of the bridge, which are as long as all heatmaps, come once."""
+    frames, script = [], b"function watchTheme"
+    dashboard.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(bytes(frame))))
     dashboard.open("/?show=Bahdanau", charts=3)
-    dashboard.type("A man is reading a book.")
+    assert sum(script in frame for frame in frames) == 1
+    frames.clear()
+    dashboard.type("A man is reading a book.")  # of another number of steps
     dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un homme')")
     dashboard.drawn(3)
+    assert frames and not any(script in frame for frame in frames)
     before = dashboard.heatmaps()
     assert parse_qs(urlparse(dashboard.page.url).query)["text"] == ["A man is reading a book."]
     elsewhere = visit(dashboard.page.url).open(charts=3)  # a browser that knows nothing of this one
     assert elsewhere.sentence.input_value() == "A man is reading a book."
     assert elsewhere.heatmaps() == before and elsewhere.translations == dashboard.translations
     elsewhere.page.close()
-
-
-def test_a_new_sentence_brings_no_scripts_of_the_bridge_again(dashboard):
-    """They are as long as all heatmaps."""
-    frames, script = [], b"function watchTheme"
-    dashboard.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(bytes(frame))))
-    dashboard.open("/?show=Bahdanau", charts=3)
-    assert sum(script in frame for frame in frames) == 1
-    frames.clear()
-    dashboard.type("A man is reading a long book near the house.")  # of another number of steps
-    dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un homme')")
-    dashboard.drawn(3)
-    assert frames and not any(script in frame for frame in frames)
-
-
-def test_an_example_is_one_click_away(dashboard):
-    dashboard.open("/?show=Bahdanau", charts=3)
-    dashboard.page.get_by_role("button", name="Two boys play with a yellow ball.").click()
-    dashboard.page.wait_for_function("document.querySelector('.said').innerText.includes('garçons')")
-    dashboard.drawn(3)
-    assert dashboard.sentence.input_value() == "Two boys play with a yellow ball."
-    assert parse_qs(urlparse(dashboard.page.url).query)["text"] == ["Two boys play with a yellow ball."]
 
 
 def test_one_to_three_mechanisms(dashboard):
@@ -78,9 +62,9 @@ def test_one_to_three_mechanisms(dashboard):
     dashboard.page.get_by_text("Choose at least one mechanism").wait_for()
 
 
-def test_the_step_moves_the_bars_and_redraws_no_heatmap(shared):
-    shared.show()
-    shared.page.evaluate("""() => {
+def test_the_step_moves_the_bars_and_redraws_no_heatmap(view):
+    dashboard = view()
+    dashboard.page.evaluate("""() => {
       const react = Plotly.react;
       window.__drawn = [];
       Plotly.react = (chart, data, layout, ...rest) => {
@@ -88,17 +72,17 @@ def test_the_step_moves_the_bars_and_redraws_no_heatmap(shared):
         return react(chart, data, layout, ...rest);
       };
     }""")
-    shared.slider.press("ArrowRight")
-    shared.slider.press("ArrowRight")
-    shared.page.wait_for_function("document.querySelector('.step b').innerText === 'noir'")
-    shared.drawn()
-    drawn = set(shared.page.evaluate("__drawn"))
+    dashboard.slider.press("ArrowRight")
+    dashboard.slider.press("ArrowRight")
+    dashboard.page.wait_for_function("document.querySelector('.step b').innerText === 'noir'")
+    dashboard.drawn()
+    drawn = set(dashboard.page.evaluate("__drawn"))
     assert {"step-3-bahdanau", "step-3-luong-general", "step-3-transformer"} <= drawn
     assert all(name.startswith("step-") for name in drawn)
-    assert shared.step == 3
-    assert outlined(shared) == [2, 2, 2]
-    assert "step=3" in shared.page.url
-    shown = shared.page.locator(".step").first.inner_text()
+    assert dashboard.step == 3
+    assert outlined(dashboard) == [2, 2, 2]
+    assert "step=3" in dashboard.page.url
+    shown = dashboard.page.locator(".step").first.inner_text()
     chance, best = map(float, re.search(r"probability ([\d.]+)\s+noir ([\d.]+)", shown).groups())
     assert chance == best > 0.5
 
@@ -110,26 +94,6 @@ def outlined(dashboard) -> list[int]:
       const middle = box.offsetTop + box.offsetHeight / 2 - y._offset;
       return Math.round(y.p2l(middle));
     })""")
-
-
-def test_a_click_on_a_heatmap_row_goes_to_that_step(dashboard):
-    dashboard.open("/?show=Bahdanau", charts=3)
-    chart = dashboard.page.locator(".plot").first
-    chart.scroll_into_view_if_needed()
-    for row in (4, 1, 1):
-        place = chart.evaluate(
-            """(chart, row) => {
-          const box = chart.getBoundingClientRect(), { xaxis: x, yaxis: y } = chart._fullLayout;
-          return [box.left + x._offset + x.l2p(3), box.top + y._offset + y.l2p(row)];
-        }""",
-            row,
-        )
-        dashboard.page.mouse.click(*place)
-        dashboard.page.wait_for_function(
-            "n => document.querySelector('.st-key-step input[type=range]').value == n", arg=row + 1
-        )
-        assert outlined(dashboard.drawn(3))[0] == row  # at rest: the map stays where the next click goes
-    assert "step=2" in dashboard.page.url
 
 
 def test_the_pointer_says_where_a_click_does_something(dashboard):
@@ -150,26 +114,6 @@ def test_the_pointer_says_where_a_click_does_something(dashboard):
         "heatmap-bahdanau",
         "heatmap-luong-general",
     }, pointers
-
-
-def test_words_and_hidden_specials_are_said_plainly(dashboard):
-    dashboard.open("/?show=Bahdanau&text=The+skateboarder+is+photographing+windsurfers.", charts=3)
-    pieces = dashboard.heatmaps()[0]
-    assert any(key.startswith("·") for key in pieces["keys"])
-    dashboard.press("units", "words")
-    dashboard.page.wait_for_function("location.search.includes('units=words')")
-    dashboard.drawn(3)
-    words = dashboard.heatmaps()[0]
-    assert words["keys"][:3] == ["The", "skateboarder", "is"]
-    assert all(abs(sum(row) - 1) < 1e-3 for row in words["weights"])
-    dashboard.page.locator(".st-key-special label").first.click()
-    dashboard.page.wait_for_function("location.search.includes('special=false')")
-    dashboard.drawn(3)
-    assert "<i>&lt;eos&gt;</i>" not in dashboard.heatmaps()[0]["keys"]
-    assert re.search(
-        r"Special tokens are hidden: \d+% of the weight on average", dashboard.page.locator(".what").first.inner_text()
-    )
-    assert "units=words" in dashboard.page.url and "special=false" in dashboard.page.url
 
 
 def test_layer_head_and_kind_of_the_transformer(dashboard):
@@ -217,10 +161,66 @@ def test_one_target_for_all_and_the_difference_of_two_maps(dashboard):
     assert len(set(dashboard.translations)) == 1
 
 
-def test_numbers_behind_a_chart(shared):
-    shared.show()
-    shared.page.get_by_text("Charts as tables too").click()
-    table = shared.page.locator("table.numbers:not(.card *)").first
-    shared.page.wait_for_function("document.querySelectorAll('table.numbers:not(.card *)').length === 11")
+def test_numbers_behind_a_chart(view):
+    dashboard = view()
+    dashboard.page.get_by_text("Charts as tables too").click()
+    table = dashboard.page.locator("table.numbers:not(.card *)").first
+    dashboard.page.wait_for_function("document.querySelectorAll('table.numbers:not(.card *)').length === 11")
     cells = [float(cell) for cell in table.locator("tbody tr").nth(2).locator("td").all_inner_texts()]
-    assert cells == pytest.approx(shared.heatmaps()[0]["weights"][2], abs=0.006)
+    assert cells == pytest.approx(dashboard.heatmaps()[0]["weights"][2], abs=0.006)
+
+
+def test_a_click_on_a_heatmap_row_goes_to_that_step(view):
+    dashboard = view("/?show=Bahdanau", charts=3)
+    chart = dashboard.page.locator(".plot").first
+    chart.scroll_into_view_if_needed()
+    for row in (4, 1, 1):
+        place = chart.evaluate(
+            """(chart, row) => {
+          const box = chart.getBoundingClientRect(), { xaxis: x, yaxis: y } = chart._fullLayout;
+          return [box.left + x._offset + x.l2p(3), box.top + y._offset + y.l2p(row)];
+        }""",
+            row,
+        )
+        dashboard.page.mouse.click(*place)
+        dashboard.page.wait_for_function(
+            "n => document.querySelector('.st-key-step input[type=range]').value == n", arg=row + 1
+        )
+        assert outlined(dashboard.drawn(3))[0] == row  # at rest: the map stays where the next click goes
+    assert "step=2" in dashboard.page.url
+    dashboard.slider.press("Home")
+    dashboard.page.wait_for_function("!location.search.includes('step=')")
+
+
+def test_an_example_is_one_click_away(view):
+    dashboard = view("/?show=Bahdanau", charts=3)
+    dashboard.page.get_by_role("button", name="Two boys play with a yellow ball.").click()
+    dashboard.page.wait_for_function("document.querySelector('.said').innerText.includes('garçons')")
+    dashboard.drawn(3)
+    assert dashboard.sentence.input_value() == "Two boys play with a yellow ball."
+    assert parse_qs(urlparse(dashboard.page.url).query)["text"] == ["Two boys play with a yellow ball."]
+    dashboard.type(BLACK_DOG)
+    dashboard.page.wait_for_function("!location.search.includes('text=')")
+
+
+def test_words_and_hidden_specials_are_said_plainly(view):
+    dashboard = view("/?show=Bahdanau", charts=3)
+    dashboard.type("The skateboarder is photographing windsurfers.")
+    dashboard.page.wait_for_function("location.search.includes('skateboarder')")
+    dashboard.drawn(3)
+    pieces = dashboard.heatmaps()[0]
+    assert any(key.startswith("·") for key in pieces["keys"])
+    dashboard.press("units", "words")
+    dashboard.page.wait_for_function("location.search.includes('units=words')")
+    dashboard.drawn(3)
+    words = dashboard.heatmaps()[0]
+    assert words["keys"][:3] == ["The", "skateboarder", "is"]
+    assert all(abs(sum(row) - 1) < 1e-3 for row in words["weights"])
+    dashboard.page.locator(".st-key-special label").first.click()
+    dashboard.page.wait_for_function("location.search.includes('special=false')")
+    dashboard.drawn(3)
+    assert "<i>&lt;eos&gt;</i>" not in dashboard.heatmaps()[0]["keys"]
+    assert re.search(
+        r"Special tokens are hidden: \d+% of the weight on average", dashboard.page.locator(".what").first.inner_text()
+    )
+    assert "units=words" in dashboard.page.url and "special=false" in dashboard.page.url

@@ -1,6 +1,7 @@
 """The page in a real Chromium: themes, widths, and nothing that jumps."""
 
 import pytest
+import serving
 
 pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 FITS = """() => {
@@ -14,26 +15,26 @@ LONG = (
 LINE = 30  # pixels: texts change one after the other, and one of them may have a line more before
 
 
-def test_charts_say_in_words_what_they_show(shared):
-    shared.show()
-    spoken = shared.page.locator("[role=figure][aria-label]").evaluate_all("all => all.map((one) => one.ariaLabel)")
+def test_charts_say_in_words_what_they_show(view):
+    dashboard = view()
+    spoken = dashboard.page.locator("[role=figure][aria-label]").evaluate_all("all => all.map((one) => one.ariaLabel)")
     assert len(spoken) == 7
     assert "‘noir’ looks at ‘black’" in " ".join(spoken) or "‘chien’ looks at ‘dog’" in " ".join(spoken)
 
 
-def test_below_each_map_stands_what_can_be_read_from_it(shared):
-    shared.show()
-    edges = shared.page.evaluate("""() => [...document.querySelectorAll('.st-key-chart-heatmaps .cell')].map((cell) => {
+def test_below_each_map_stands_what_can_be_read_from_it(view):
+    dashboard = view()
+    edges = dashboard.page.locator(".st-key-chart-heatmaps .cell").evaluate_all("""all => all.map((cell) => {
       const [plot, read] = [".plot", ".below .reading"].map((part) => cell.querySelector(part).getBoundingClientRect());
       return [plot.bottom, read.top, read.height];
     })""")
     assert len(edges) == 3 and all(bottom <= top < bottom + 40 and high > 0 for bottom, top, high in edges), edges
 
 
-def test_no_row_of_the_page_is_empty(shared):
+def test_no_row_of_the_page_is_empty(view):
     """What shows nothing takes no room: between two rows there is one gap of 16 px."""
-    shared.show()
-    edges = shared.page.evaluate("""() => ["step", "chart-step"].map((key) => {
+    dashboard = view()
+    edges = dashboard.page.evaluate("""() => ["step", "chart-step"].map((key) => {
       const { top, bottom } = document.querySelector(`.st-key-${key}`).getBoundingClientRect();
       return [top, bottom];
     })""")
@@ -51,12 +52,12 @@ def test_dark_page_dark_figures(dashboard):
     )
 
 
-def test_nothing_runs_off_the_side(shared):
-    shared.show()
+def test_nothing_runs_off_the_side(view):
+    dashboard = view()
     for width in (1920, 800, 1366):  # the last is that of the other tests
-        shared.page.set_viewport_size({"width": width, "height": 900})
-        shared.drawn()
-        shared.page.wait_for_function(FITS)  # the charts come to their new width one after the other
+        dashboard.page.set_viewport_size({"width": width, "height": 900})
+        dashboard.drawn()
+        dashboard.page.wait_for_function(FITS)  # the charts come to their new width one after the other
 
 
 def test_a_presentation_of_four_models_and_forty_words_is_on_one_screen(dashboard):
@@ -74,12 +75,14 @@ def test_a_presentation_of_four_models_and_forty_words_is_on_one_screen(dashboar
     assert dashboard.page.locator(".save button:visible").count() == 8  # each can be enlarged to see all labels
 
 
-def test_no_row_of_the_statistics_is_cut_off_on_a_phone(dashboard):
+def test_no_row_of_the_statistics_is_cut_off_on_a_phone(view):
+    dashboard = view()
     dashboard.page.set_viewport_size({"width": 390, "height": 844})
-    dashboard.open()
+    dashboard.drawn()
     tables = dashboard.page.evaluate("""() => [...document.querySelectorAll('.scroll')]
       .filter((table) => !table.closest('.card'))
       .map((table) => [table.querySelectorAll('tbody tr').length, table.scrollHeight - table.clientHeight])""")
+    dashboard.page.set_viewport_size(serving.SCREEN)
     assert [rows for rows, _ in tables] == [10, 3] and all(hidden <= 1 for _, hidden in tables), tables
 
 
@@ -92,8 +95,11 @@ def test_two_maps_are_subtracted_whatever_the_third_shows(dashboard):
     assert dashboard.page.locator(".st-key-difference input").input_value() == "Luong general minus Bahdanau"
 
 
-def test_nothing_jumps_while_it_recomputes(dashboard):
-    dashboard.open("/?text=A+black+dog+is+running.")
+def test_nothing_jumps_while_it_recomputes(view):
+    dashboard = view()
+    dashboard.type("A black dog is running.")
+    dashboard.page.wait_for_function("location.search.includes('running')")
+    dashboard.drawn()
     dashboard.page.evaluate("""() => {
       const main = document.querySelector('[data-testid=stMain]');
       window.__heights = [];
@@ -109,13 +115,13 @@ def test_nothing_jumps_while_it_recomputes(dashboard):
     assert max(heights) - heights[-1] <= LINE  # nothing grows only to shrink again, but for a sentence that wraps
 
 
-def test_charts_fit_their_columns_when_mechanisms_come_and_go(dashboard):
+def test_charts_fit_their_columns_when_mechanisms_come_and_go(view):
     fits = """(charts) => {
       const plots = [...document.querySelectorAll('.plot')].filter((plot) => plot._fullLayout && !plot.hidden);
       return plots.length === charts && plots.every((plot) => Math.abs(plot._fullLayout.width - plot.clientWidth) < 2);
     }"""
-    dashboard.open("/?show=Bahdanau", charts=3)
-    for name, charts in (("Luong general", 5), ("Transformer", 7), ("Luong general", 5), ("Transformer", 3)):
+    dashboard = view()
+    for name, charts in (("Luong general", 5), ("Transformer", 3), ("Luong general", 5), ("Transformer", 7)):
         dashboard.press("show", name)
         dashboard.drawn(charts)
         dashboard.page.wait_for_function(fits, arg=charts, timeout=5000)

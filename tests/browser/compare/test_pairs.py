@@ -117,48 +117,48 @@ def test_no_attention_no_heatmap(page):
     page.drawn(0)
 
 
-def test_the_card_opens_by_a_click_and_asks_the_server_nothing(shared):
-    shared.show()
+def test_the_card_opens_by_a_click_and_asks_the_server_nothing(view):
+    dashboard = view()
     sent = []
-    shared.page.on("websocket", lambda socket: sent.append("new"))
-    shared.page.evaluate("""() => { window.__sent = 0; const send = WebSocket.prototype.send;
+    dashboard.page.on("websocket", lambda socket: sent.append("new"))
+    dashboard.page.evaluate("""() => { window.__sent = 0; const send = WebSocket.prototype.send;
       WebSocket.prototype.send = function (...rest) { __sent += 1; return send.apply(this, rest); }; }""")
-    first, second = (shared.page.locator("details.card > div").nth(place) for place in (0, 1))
+    first, second = (dashboard.page.locator("details.card > div").nth(place) for place in (0, 1))
     assert not first.is_visible()
-    shared.page.locator(".card summary").first.click()
+    dashboard.page.locator(".card summary").first.click()
     assert "Parameters" in first.inner_text() and "BLEU" in first.inner_text() and "nrefs:1" in first.inner_text()
-    shared.page.locator(".card summary").nth(1).click()
+    dashboard.page.locator(".card summary").nth(1).click()
     assert second.is_visible() and not first.is_visible()
-    shared.page.keyboard.press("Escape")
+    dashboard.page.keyboard.press("Escape")
     assert not second.is_visible()
-    shared.page.locator(".card summary").first.press("Enter")
+    dashboard.page.locator(".card summary").first.press("Enter")
     assert first.is_visible()
-    shared.page.locator(".said").last.click()
+    dashboard.page.locator(".said").last.click()
     assert not first.is_visible()
-    assert sent == [] and shared.page.evaluate("__sent") == 0
+    assert sent == [] and dashboard.page.evaluate("__sent") == 0
 
 
-def test_links_by_hand_over_the_maps(shared):
+def test_links_by_hand_over_the_maps(view):
     pair = gold.shipped("en-fr")[0]
-    shared.show()
-    shared.choose("gold", pair.source)
-    shared.page.locator(".linked").first.wait_for()
-    shared.drawn(8)
-    assert shared.sentence.input_value() == pair.source and shared.translations == [pair.target] * 3
-    assert "Alignment error rate on this sentence: 0." in shared.page.locator(".linked").first.inner_text()
-    assert outlines(shared) == [True] * 3
-    before = shared.heatmaps()
-    shared.page.reload()
-    shared.drawn(8)
-    assert shared.heatmaps() == before and outlines(shared) == [True] * 3
-    shared.page.locator(".st-key-links label").first.click()
-    shared.page.wait_for_function("!document.querySelector('.linked')")
-    shared.drawn(8)
-    assert outlines(shared) == [False] * 3 and shared.heatmaps() == before
-    shared.type("A dog runs.")
-    shared.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un chien')")
-    shared.drawn()
-    assert not {"gold", "force", "target"} & query(shared).keys()
+    dashboard = view()
+    dashboard.choose("gold", pair.source)
+    dashboard.page.locator(".linked").first.wait_for()
+    dashboard.drawn(8)
+    assert dashboard.sentence.input_value() == pair.source and dashboard.translations == [pair.target] * 3
+    assert "Alignment error rate on this sentence: 0." in dashboard.page.locator(".linked").first.inner_text()
+    assert outlines(dashboard) == [True] * 3
+    before = dashboard.heatmaps()
+    dashboard.page.reload()
+    dashboard.drawn(8)
+    assert dashboard.heatmaps() == before and outlines(dashboard) == [True] * 3
+    dashboard.page.locator(".st-key-links label").first.click()
+    dashboard.page.wait_for_function("!document.querySelector('.linked')")
+    dashboard.drawn(8)
+    assert outlines(dashboard) == [False] * 3 and dashboard.heatmaps() == before
+    dashboard.type("A dog runs.")
+    dashboard.page.wait_for_function("document.querySelector('.said').innerText.startsWith('Un chien')")
+    dashboard.drawn()
+    assert not {"gold", "force", "target"} & query(dashboard).keys()
 
 
 def outlines(dashboard) -> list[bool]:

@@ -17,45 +17,31 @@ def trace():
     return attnviz.load("en-fr/transformer").trace(TEXT)
 
 
-def test_the_overview_takes_an_order_and_colours(shared, trace):
-    shared.show(OPEN, CHARTS)
-    pick(shared, "order", "Previous token")
-    shared.drawn(CHARTS)
-    pick(shared, "color", "Weight on special tokens")
-    shared.drawn(CHARTS)
-    table = heads.table(trace, "encoder")
-    best = heads.most_like(table, "previous", 12)
-    names = [f"{layer + 1}·{head + 1}" for layer, head in zip(best.layer, best["head"])]
-    [overview] = drawn(
-        shared,
-        "overview",
-        lambda shown: shown[0]["names"] == names and near(np.ravel(shown[0]["z"]), best.special_mass),
-    )
-    assert overview["names"] == names and near(np.ravel(overview["z"]), best.special_mass)
-
-
-def test_the_saved_overview_is_rectangles(shared, tmp_path):
-    shared.show(OPEN, CHARTS)
-    with shared.page.expect_download(timeout=60_000) as download:
-        shared.page.get_by_role("button", name="Save overview encoder as SVG").click()
+def test_the_saved_overview_is_rectangles(view, tmp_path):
+    dashboard = view(OPEN, CHARTS)
+    with dashboard.page.expect_download(timeout=60_000) as download:
+        dashboard.page.get_by_role("button", name="Save overview encoder as SVG").click()
     download.value.save_as(tmp_path / "overview.svg")
     svg = (tmp_path / "overview.svg").read_text(encoding="utf-8")
     assert "<image" not in svg and svg.count("v") > 300 and TEXT in svg
 
 
-def test_the_pointer_brings_out_a_row_and_a_column_and_asks_nobody(shared, trace):
-    shared.show(OPEN, CHARTS)
+def test_the_pointer_brings_out_a_row_and_a_column_and_asks_nobody(view, trace):
+    dashboard = view(OPEN, CHARTS)
     weights = trace.map("encoder").weights[0]
-    shared.page.evaluate(COUNT_SENT)
+    dashboard.page.evaluate(COUNT_SENT)
     for side, place in ((0, 1), (1, 6), (0, 8)):
         expected = (weights[:, place] if side else weights[place]) >= 0.05
-        assert len(point(shared, "closeup", side, place, len(weights))) == expected.sum()
-        tip, best = shared.page.locator(".tip").inner_text(), weights[:, place].max() if side else weights[place].max()
+        assert len(point(dashboard, "closeup", side, place, len(weights))) == expected.sum()
+        tip, best = (
+            dashboard.page.locator(".tip").inner_text(),
+            weights[:, place].max() if side else weights[place].max(),
+        )
         assert f"{best:.2f}" in tip and ("looks at it most" in tip) == bool(side)
-    several = point(shared, "compared-lines", 1, 2, len(weights))
+    several = point(dashboard, "compared-lines", 1, 2, len(weights))
     assert len(set(several)) == 2  # one colour per head
-    shared.page.mouse.move(2, 2)
-    assert shared.page.locator(".lit-lines").count() == 0 and shared.page.evaluate("__sent") == 0
+    dashboard.page.mouse.move(2, 2)
+    assert dashboard.page.locator(".lit-lines").count() == 0 and dashboard.page.evaluate("__sent") == 0
 
 
 LINES = """() => [...document.querySelectorAll('.st-key-chart-closeup .threads path')].map((path) => {
@@ -68,8 +54,8 @@ LINES = """() => [...document.querySelectorAll('.st-key-chart-closeup .threads p
 })"""
 
 
-def test_another_head_is_clicked_its_lines_lie_between_the_same_tokens_and_back_goes_to_it(dashboard, trace):
-    dashboard.open(OPEN, CHARTS)
+def test_another_head_is_clicked_its_lines_lie_between_the_same_tokens_and_back_goes_to_it(view, trace):
+    dashboard = view(OPEN, CHARTS)
     dashboard.page.evaluate("""() => {
       const react = Plotly.react;
       window.__drawn = [];
@@ -98,9 +84,10 @@ def test_another_head_is_clicked_its_lines_lie_between_the_same_tokens_and_back_
     assert near(closeup[0]["z"], weights) and "layer 1, head 2" in closeup[1]["told"]
 
 
-def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(dashboard, trace):
+def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(view, trace):
     """What the pointer brings out is then of that head; a click keeps the row, and special tokens can be hidden."""
-    page = dashboard.open(OPEN, CHARTS).page
+    dashboard = view(OPEN, CHARTS)
+    page = dashboard.page
     point(dashboard, "closeup", 0, 2, len(trace.source))
     assert page.locator(".tip").inner_text().startswith("Layer 3, head 1")
     cursor = "getComputedStyle(document.querySelectorAll('.st-key-chart-closeup .plot')[1]).cursor"
@@ -132,3 +119,23 @@ def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(dashboard, 
     assert near(closeup["z"], grid.weights) and not any("eos" in key for key in closeup["keys"])
     said = page.locator(".st-key-chart-closeup").inner_text()
     assert f"pecial tokens are hidden: {100 * grid.removed.mean():.0f}% of the weight on average" in said
+    switch(dashboard, "special")
+    page.wait_for_function("!location.search.includes('special=')")
+    dashboard.drawn(CHARTS)
+
+
+def test_the_overview_takes_an_order_and_colours(view, trace):
+    dashboard = view(OPEN, CHARTS, as_left=True)
+    pick(dashboard, "order", "Previous token")
+    dashboard.drawn(CHARTS)
+    pick(dashboard, "color", "Weight on special tokens")
+    dashboard.drawn(CHARTS)
+    table = heads.table(trace, "encoder")
+    best = heads.most_like(table, "previous", 12)
+    names = [f"{layer + 1}·{head + 1}" for layer, head in zip(best.layer, best["head"])]
+    [overview] = drawn(
+        dashboard,
+        "overview",
+        lambda shown: shown[0]["names"] == names and near(np.ravel(shown[0]["z"]), best.special_mass),
+    )
+    assert overview["names"] == names and near(np.ravel(overview["z"]), best.special_mass)

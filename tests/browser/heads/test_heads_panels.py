@@ -45,33 +45,33 @@ def test_heads_compared_and_their_mean(dashboard, trace):
     assert dashboard.page.get_by_role("cell", name=f"{far:.3f}", exact=True).count()
 
 
-def test_the_heads_most_like_a_pattern_and_most_like_a_head(shared, trace):
-    shared.show(OPEN, CHARTS)
+def test_the_heads_most_like_a_pattern_and_most_like_a_head(view, trace):
+    dashboard = view(OPEN, CHARTS, as_left=True)
     table = heads.table(trace, "encoder")
-    pick(shared, "pattern", "Next token")
-    shared.drawn(CHARTS)
-    [scores] = drawn(shared, "pattern", lambda shown: near(np.ravel(shown[0]["z"]), table["next"]))
+    pick(dashboard, "pattern", "Next token")
+    dashboard.drawn(CHARTS)
+    [scores] = drawn(dashboard, "pattern", lambda shown: near(np.ravel(shown[0]["z"]), table["next"]))
     assert near(np.ravel(scores["z"]), table["next"])
-    pick(shared, "pattern", "layer 2, head 3")
-    shared.drawn(CHARTS)
+    pick(dashboard, "pattern", "layer 2, head 3")
+    dashboard.drawn(CHARTS)
     nearest = heads.nearest(trace, Head("encoder", 1, 2))
     expected = nearest.pivot(index="layer", columns="head", values="jensen_shannon")
-    [distances] = drawn(shared, "pattern", lambda shown: near(shown[0]["z"], expected))
+    [distances] = drawn(dashboard, "pattern", lambda shown: near(shown[0]["z"], expected))
     assert near(distances["z"], expected) and np.isnan(distances["z"][1][2])
     best = nearest.iloc[0]
-    row = shared.page.get_by_role(
+    row = dashboard.page.get_by_role(
         "row", name=f"layer {best.layer + 1}, head {best['head'] + 1} {best.jensen_shannon:.3f}", exact=True
     )
     assert row.count() == 1
 
 
-def test_rollout_up_to_a_layer(shared, trace):
-    shared.show(OPEN, CHARTS)
-    shared.press("depth", "2")
-    shared.page.wait_for_function("location.search.includes('depth=2')")
-    shared.drawn(CHARTS)
+def test_rollout_up_to_a_layer(view, trace):
+    dashboard = view(OPEN, CHARTS, as_left=True)
+    dashboard.press("depth", "2")
+    dashboard.page.wait_for_function("location.search.includes('depth=2')")
+    dashboard.drawn(CHARTS)
     expected = rollout.rollout(trace).map("encoder", 1).weights[0]
-    rolled, far = drawn(shared, "depth", lambda shown: near(shown[0]["z"], expected))
+    rolled, far = drawn(dashboard, "depth", lambda shown: near(shown[0]["z"], expected))
     assert near(rolled["z"], expected) and "layer 3 most at" in far["told"]
 
 
@@ -101,25 +101,25 @@ def test_heads_are_switched_off_and_every_chart_has_a_table(dashboard, trace):
     )
 
 
-def test_the_table_of_heads_sorts_whole_rows(shared, trace):
-    shared.show(OPEN, CHARTS)
-    frame = shared.page.locator("[data-testid=stDataFrame]")
+def test_the_table_of_heads_sorts_whole_rows(view, trace):
+    dashboard = view(OPEN, CHARTS, as_left=True)
+    frame = dashboard.page.locator("[data-testid=stDataFrame]")
     frame.scroll_into_view_if_needed()
     cells = """() => [...document.querySelectorAll('[data-testid=stDataFrame] canvas tbody tr')]
       .map((row) => [...row.querySelectorAll('td')].slice(0, 3).map((cell) => cell.innerText))"""
-    shared.page.wait_for_function(f"({cells})().length > 3")
+    dashboard.page.wait_for_function(f"({cells})().length > 3")
     box = frame.locator("canvas").first.bounding_box()
-    shared.page.mouse.move(box["x"] + 150, box["y"] + 16, steps=4)  # the name of the third column, entropy
-    shared.page.wait_for_timeout(200)
-    shared.page.mouse.down()
-    shared.page.wait_for_timeout(100)
-    shared.page.mouse.up()
+    dashboard.page.mouse.move(box["x"] + 150, box["y"] + 16, steps=4)  # the name of the third column, entropy
+    dashboard.page.wait_for_timeout(200)
+    dashboard.page.mouse.down()
+    dashboard.page.wait_for_timeout(100)
+    dashboard.page.mouse.up()
     table = heads.table(trace, "encoder").sort_values("entropy_nats")
     expected = (table[["layer", "head"]] + 1).to_numpy().tolist()
-    shared.page.wait_for_function(
+    dashboard.page.wait_for_function(
         f"first => ({cells})()[0]?.slice(0, 2).join() === first", arg=",".join(map(str, expected[0]))
     )
-    shown = shared.page.evaluate(cells)
+    shown = dashboard.page.evaluate(cells)
     assert [[int(layer), int(head)] for layer, head, _ in shown] == expected[: len(shown)]
     assert [float(entropy) for *_, entropy in shown] == pytest.approx(table["entropy_nats"][: len(shown)].tolist())
 

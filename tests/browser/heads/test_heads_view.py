@@ -25,8 +25,8 @@ def click_head(dashboard, layer: int, head: int) -> None:
     area.click(position={"x": box["width"] * (head - 0.5) / 4, "y": box["height"] * (layer - 0.5) / 3})
 
 
-def test_a_click_on_the_overview_opens_the_head(dashboard, trace):
-    dashboard.open(OPEN, CHARTS)
+def test_a_click_on_the_overview_opens_the_head(view, trace):
+    dashboard = view(OPEN, CHARTS)
     dashboard.page.evaluate("() => { window.kept = document.querySelector('.st-key-chart-overview .plot').figure; }")
     click_head(dashboard, 1, 4)
     dashboard.page.wait_for_function("location.search.includes('layer=1') && location.search.includes('head=4')")
@@ -43,24 +43,24 @@ def test_a_click_on_the_overview_opens_the_head(dashboard, trace):
     assert np.allclose(dashboard.page.evaluate(CLOSE_UP), trace.map("encoder", 0).weights[3], atol=1e-4)
 
 
-def test_a_click_on_a_row_brings_out_its_lines(shared):
-    shared.show(OPEN, CHARTS)
-    area = shared.page.locator(".st-key-chart-closeup .nsewdrag").first
+def test_a_click_on_a_row_brings_out_its_lines(view):
+    dashboard = view(OPEN, CHARTS, as_left=True)
+    area = dashboard.page.locator(".st-key-chart-closeup .nsewdrag").first
     area.scroll_into_view_if_needed()
     box = area.bounding_box()
     area.click(position={"x": box["width"] / 2, "y": box["height"] * 1.5 / 9})
-    shared.page.wait_for_function("location.search.includes('row=')")
-    shared.drawn(CHARTS)
-    assert "Row 2, ‘boys’: looks at" in shared.page.locator(".st-key-chart-closeup").inner_text()
-    assert shared.page.locator(".st-key-chart-closeup .row-outline").first.is_visible()
+    dashboard.page.wait_for_function("location.search.includes('row=')")
+    dashboard.drawn(CHARTS)
+    assert "Row 2, ‘boys’: looks at" in dashboard.page.locator(".st-key-chart-closeup").inner_text()
+    assert dashboard.page.locator(".st-key-chart-closeup .row-outline").first.is_visible()
 
 
-def test_an_empty_sentence_leaves_the_picture(shared):
-    shared.show(OPEN, CHARTS)
-    shared.type("")
-    shared.page.locator(".st-key-notice").get_by_text("There is no sentence yet").wait_for()
-    shared.drawn(CHARTS)
-    assert TEXT in shared.notice
-    shared.type(TEXT)
-    shared.page.wait_for_function("!document.querySelector('.st-key-notice [role=alert]')")
-    shared.drawn(CHARTS)
+def test_an_empty_sentence_leaves_the_picture(view):
+    dashboard = view(OPEN, CHARTS, as_left=True)
+    dashboard.type("")
+    dashboard.page.locator(".st-key-notice").get_by_text("There is no sentence yet").wait_for()
+    dashboard.drawn(CHARTS)
+    assert TEXT in dashboard.notice
+    dashboard.type(TEXT)
+    dashboard.page.wait_for_function("!document.querySelector('.st-key-notice [role=alert]')")
+    dashboard.drawn(CHARTS)
