@@ -61,8 +61,10 @@ def _lock(file) -> bool:
         else:
             file.seek(2**20)  # past what is written, which others may then read
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-    except OSError:
+    except (BlockingIOError, PermissionError):  # another has it
         return False
+    except OSError:  # a file system without locks, as some networks have: nobody can hold anything there
+        return True
     return True
 
 

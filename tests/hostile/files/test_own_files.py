@@ -124,6 +124,15 @@ def test_two_at_work_in_a_folder(task, tmp_path):
         pass
 
 
+def test_a_file_system_without_locks_refuses_nobody(tmp_path, monkeypatch):
+    def none(*request):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(lock.fcntl, "flock", none)
+    with lock.locked(tmp_path, "run"):
+        pass
+
+
 def test_a_dead_process_holds_nothing(tmp_path):
     code = "import sys, time; from pathlib import Path; from attnviz.storage import lock\n"
     code += "with lock.locked(Path(sys.argv[1]), 'training'): print('held', flush=True); time.sleep(100)"
