@@ -109,7 +109,7 @@ def _forced(translator, pairs: Sequence[LinkedPair]) -> list[Trace]:
     traces = []
     for pair, result in zip(pairs, results, strict=True):
         if isinstance(result, ValueError):
-            raise ValueError(f"the pair {pair.source[:60]!r}, {pair.target[:60]!r}: {result}") from None
+            raise ValueError(f"the pair {pair.source[:60]!r}, {pair.target[:60]!r}: {result}")
         traces.append(result)
     return traces
 

@@ -61,7 +61,7 @@ def run(
 
 
 def _run(config: CorpusConfig, folder: Path, records: int, backend: Backend, resume: bool) -> Iterator[Progress]:
-    """In a folder that no other run writes to meanwhile."""
+    """`run` once the folder is locked: no other run writes to it meanwhile."""
     made = manifest.of(config, records)
     manifest.begin(folder, made, resume)
     total = records * len(config.models)

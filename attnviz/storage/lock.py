@@ -13,14 +13,15 @@ except ImportError:  # Windows
 
 
 def name(task: str) -> str:
-    """Of the file in the folder."""
+    """The name of the file in the folder that says who is at work there."""
     return f"{task}.lock"
 
 
 @contextlib.contextmanager
 def locked(folder: Path, task: str) -> Iterator[None]:
-    """Hold the folder while the block runs; it is made if need be. task : the work that may be done there once at a
-    time, such as `training`. ValueError when another process is at it.
+    """Keep other processes from the same work in the folder while the block runs. The folder is made if need be.
+
+    task : the work, such as `training`. Raises ValueError while another process is at it.
 
     The lock belongs to the open file, so the system takes it back from a process that died, however it did.
     """

@@ -1,4 +1,4 @@
-"""Files of the person's own: whole or untouched, whatever happens while they are written; one training in a folder."""
+"""Files of the person's own: whole or untouched, whatever happens while they are written."""
 
 import errno
 import json
@@ -11,7 +11,6 @@ import pytest
 
 from attnviz.storage import atomic
 from attnviz.__main__ import main
-from attnviz.storage import lock
 
 ROOT = Path(__file__).resolve().parents[3]
 ARGUMENTS = ["trace", "the dog runs", "--model", "en-fr/bahdanau"]
@@ -107,40 +106,3 @@ def test_output_that_is_closed_or_full(closed, root):
     ended = subprocess.run(["bash", "-c", command], cwd=ROOT, stderr=subprocess.PIPE, text=True, timeout=100)
     assert ended.returncode in (0, 2, 141)
     assert "Traceback" not in ended.stderr and "Exception ignored" not in ended.stderr
-
-
-@pytest.mark.parametrize("task", ["training", "run"])
-def test_two_at_work_in_a_folder(task, tmp_path):
-    folder = tmp_path / "en-fr" / "bahdanau"
-    with lock.locked(folder, task):
-        with pytest.raises(ValueError) as error, lock.locked(folder, task):
-            pass
-        assert str(error.value) == (
-            f"another {task} is at work in {folder} (process {os.getpid()}); wait until it ends, or choose another "
-            "--out"
-        )
-    assert not folder.exists()  # nothing was written there
-    with lock.locked(folder, task):
-        pass
-
-
-def test_a_file_system_without_locks_refuses_nobody(tmp_path, monkeypatch):
-    def none(*request):
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(lock.fcntl, "flock", none)
-    with lock.locked(tmp_path, "run"):
-        pass
-
-
-def test_a_dead_process_holds_nothing(tmp_path):
-    code = "import sys, time; from pathlib import Path; from attnviz.storage import lock\n"
-    code += "with lock.locked(Path(sys.argv[1]), 'training'): print('held', flush=True); time.sleep(100)"
-    other = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT)
-    other.stdout.readline()
-    with pytest.raises(ValueError, match=f"at work .*process {other.pid}"), lock.locked(tmp_path, "training"):
-        pass
-    other.kill()
-    other.wait()
-    with lock.locked(tmp_path, "training"):
-        assert (tmp_path / lock.name("training")).read_text() == f"{os.getpid()}\n"
