@@ -34,9 +34,9 @@ def measure(runs: list[Run]) -> SceneError | None:
         words = f"Continue: {total - count:,} of {total:,} are left"
         st.button(words, key="go_on", on_click=stopped.clear)
         return None
-    bar = st.empty()
+    bar, stop = st.empty(), st.empty()
     if sum(run.total for run in runs) > QUICK:
-        st.button("Stop", key="stop", on_click=stopped.update, args=(left,), help="What is measured so far is shown.")
+        stop.button("Stop", key="stop", on_click=stopped.update, args=(left,), help="What is measured so far is shown.")
     try:
         while waiting := [run for run in runs if not run.finished]:
             done, total = _count(runs)
@@ -54,6 +54,7 @@ def measure(runs: list[Run]) -> SceneError | None:
     except (Full, ServiceError) as error:
         return SceneError(sentence(str(error)))
     bar.empty()
+    stop.empty()
     return None
 
 

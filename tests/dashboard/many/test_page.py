@@ -186,6 +186,12 @@ def test_no_sentences_leave_the_last_result(lines):
     assert app.info[0].value.startswith("There are no sentences yet") and "Bahdanau: 12 of 12" in page(app)
 
 
+def test_stop_goes_when_a_run_that_a_link_has_begun_is_finished(monkeypatch):
+    monkeypatch.setattr("dashboard.many.progress.QUICK", 4)
+    app = run(lines=LINES.replace("The", "This"))  # which no other test has measured
+    assert "Bahdanau: 12 of 12 sentences" in page(app) and "stop" not in [button.key for button in app.button]
+
+
 def test_a_stopped_run_shows_what_it_has_and_goes_on(monkeypatch):
     monkeypatch.setattr("dashboard.many.running.SLICE", 4)
     app = AppTest.from_string(
