@@ -101,7 +101,8 @@ def gathered(name: str, given: Iterable[Record | Unreadable]) -> Given:
 
 
 def _without_long(given: Iterable[Record | Unreadable]) -> Iterator[Record | Unreadable]:
-    """Texts that are longer than a sentence of the page may be are not read; empty lines are left out."""
+    """Texts that are longer than a sentence of the page may be are not read, nor translations of nothing; empty lines
+    are left out."""
     for record in given:
         if not isinstance(record, Record):
             yield record
@@ -109,3 +110,5 @@ def _without_long(given: Iterable[Record | Unreadable]) -> Iterator[Record | Unr
             yield Unreadable(record.number, f"it must have at most {LIMIT} characters; got more")
         elif record.source.strip():
             yield record._replace(target=(record.target or "").strip() or None, linked=None)
+        elif (record.target or "").strip():
+            yield Unreadable(record.number, "it has a translation and no sentence")

@@ -170,6 +170,12 @@ def test_a_text_that_is_too_long_is_left_out_and_said():
     assert "line 2, it must have at most 500 characters" in app.warning[0].value
 
 
+def test_a_translation_without_a_sentence_is_left_out_and_said():
+    app = run(lines="\n\tUn chien.\nThe dog runs.\n")
+    assert len(scene(app).corpus.frame) == 1
+    assert "line 2, it has a translation and no sentence" in app.warning[0].value
+
+
 def test_many_pasted_sentences_do_not_go_into_the_address():
     app = run()
     app.text_area(key="lines").set_value("The dog runs.\n" * 200).run()
