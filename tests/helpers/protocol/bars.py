@@ -1,4 +1,4 @@
-"""Which bars the loads of people.py reach. A row is what one load measured, as people.py prints it."""
+"""Which bars the loads of bench/people.py reach. A row is what one load measured, as people.py prints it."""
 
 SETTLED = 300  # s after which memory is to be steady
 
