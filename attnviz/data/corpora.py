@@ -52,7 +52,7 @@ def load(name: str, data: Path | None, repeat: int | None = None) -> Corpus:
         metric = task.everyday.validation_metric if splits.parts else metric
     train, val, tests, files, parts = splits
     if repeat is not None and not parts:
-        raise ValueError(f"{name} has no everyday sentences in the data folder to repeat its own beside")
+        raise ValueError(f"{name} has no everyday sentences in the data folder, and `repeat` needs them")
     return Corpus(train, val, tests, files, metric, task.style, task.classifies, parts)
 
 
