@@ -3,6 +3,7 @@
 The files do not depend on the number of workers, nor on how often the run was stopped and resumed.
 """
 
+import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -47,12 +48,12 @@ def run(
 
     workers : processes; 1 computes in this one. resume : go on where the run in this folder was stopped. ray : the
     address of a Ray cluster, or `auto`; its nodes must see the same folder and checkpoints. It can be stopped at any
-    time: what is written stays.
+    time: what is written stays. No other run may work in the folder until this iterator ends or is closed.
     Raises ValueError for impossible settings, or another run in the folder; OSError for files.
     """
     folder = arguments.path("folder", folder)
-    if folder.is_file():
-        raise ValueError(f"{folder} is a file; give the name of a new folder")
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise ValueError(f"{folder} is not a folder; give the name of a new folder")
     _check_models(config)
     records = count(Path(config.input))
     config = replace(config, shard=config.shard or shard_of(records))

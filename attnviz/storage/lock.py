@@ -29,7 +29,7 @@ def locked(folder: Path, task: str) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name(task)
     while True:
-        file = path.open("a+", encoding="ascii")
+        file = path.open("a+", encoding="ascii", errors="replace")
         if not _lock(file):
             file.seek(0)
             who = file.read(20).strip()
@@ -38,6 +38,9 @@ def locked(folder: Path, task: str) -> Iterator[None]:
                 f"another {task} is at work in {folder}{f' (process {who})' if who else ''}; wait until it ends, or "
                 "choose another --out"
             )
+        if not _is_ours(file):
+            file.close()
+            raise ValueError(f"{path} was not written by this program; choose another --out")
         if _is_there(path, file.fileno()):
             break
         file.close()  # the other has ended meanwhile and taken its file away
@@ -53,6 +56,13 @@ def locked(folder: Path, task: str) -> Iterator[None]:
         with contextlib.suppress(OSError):  # a run that was refused leaves no folder either
             for place in made:
                 place.rmdir()
+
+
+def _is_ours(file) -> bool:
+    """Is the file empty, or does it hold the number of a process?"""
+    file.seek(0)
+    text = file.read(20).strip()
+    return not text or text.isdigit()
 
 
 def _lock(file) -> bool:

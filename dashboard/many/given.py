@@ -1,6 +1,8 @@
 """The sentences that a person gave, read and checked. No Streamlit here."""
 
 import hashlib
+import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -30,8 +32,8 @@ class Given:
     @property
     def digest(self) -> str:
         """Tells the sentences from others."""
-        lines = "\n".join(f"{record.number}\t{record.id}\t{record.source}\t{record.target}" for record in self.records)
-        return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()
+        rows = [(record.number, record.id, record.source, record.target) for record in self.records]
+        return hashlib.sha256(json.dumps(rows).encode("ascii")).hexdigest()
 
     @property
     def has_targets(self) -> bool:
@@ -68,7 +70,7 @@ def of_path(typed: str) -> Given:
     r"""A file of this machine, by its name. One like \\server\share would ask another machine."""
     if is_elsewhere(typed):
         raise SceneError("Only files on this machine are read.")
-    path = Path(typed).expanduser()
+    path = Path(os.path.expanduser(typed))  # as it is where there is no such user
     try:
         regular_files.check(path)
     except OSError as error:

@@ -199,8 +199,8 @@ def under_test(options):
         urllib.request.urlopen(f"{options.address}/_stcore/health", timeout=10).close()
         yield options.address, None
     else:
-        root = options.sut or serving.ROOT
-        with serving.running(root / "dashboard" / "app.py") as server:
+        root = (options.sut or serving.ROOT).resolve()
+        with serving.running(root / "dashboard" / "app.py", root) as server:
             yield server
 
 

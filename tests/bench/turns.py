@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from people import percentile, sentence, serving  # people.py has put the helpers on the path
+from people import TIMEOUT, percentile, sentence, serving  # people.py has put the helpers on the path
 from client import Client
 
 PAUSE = 0.25  # s before each sentence
@@ -33,7 +33,7 @@ async def by_turns(addresses: dict[str, str], count: int) -> dict[str, list[floa
             for name in sorted(clients, reverse=number % 2 == 0):
                 await asyncio.sleep(PAUSE)
                 started = time.perf_counter()
-                answer = await clients[name].type(text)
+                answer = await asyncio.wait_for(clients[name].type(text), TIMEOUT)
                 if answer.problems:
                     raise RuntimeError(f"{name}: {answer.problems[0]:.200}")
                 if number >= 0:
@@ -44,9 +44,12 @@ async def by_turns(addresses: dict[str, str], count: int) -> dict[str, list[floa
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--beside", type=Path, required=True, help="another checkout")
-    parser.add_argument("--sentences", type=int, default=120)
+    parser.add_argument("--sentences", type=int, default=120, help="at least 1")
     options = parser.parse_args()
-    with serving.server() as this, serving.server(options.beside / "dashboard" / "app.py") as other:
+    if options.sentences < 1:
+        parser.error(f"--sentences must be at least 1; got {options.sentences}")
+    other_root = options.beside.resolve()
+    with serving.server() as this, serving.server(other_root / "dashboard" / "app.py", other_root) as other:
         taken = asyncio.run(by_turns({"this": this, "other": other}, options.sentences))
     for name, ms in taken.items():
         print(f"{name:6} p50 {statistics.median(ms):.0f}  p95 {percentile(ms, 0.95):.0f}  answers {len(ms)}")

@@ -143,7 +143,9 @@ def test_refusals(settings, whole, tmp_path):
 
     refused(f"{whole} is not empty; give a new folder, or --resume to continue the run in it", settings, whole)
     file = whole / "sentences.parquet"
-    refused(f"{file} is a file; give the name of a new folder", settings, file)
+    refused(f"{file} is not a folder; give the name of a new folder", settings, file)
+    (nowhere := tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    refused(f"{nowhere} is not a folder; give the name of a new folder", settings, nowhere)
     empty = tmp_path / "empty"
     refused(f"{empty} holds no run to resume: there is no manifest.json", settings, empty, resume=True)
     other = corpus.CorpusConfig(MODELS[:1], settings.input, root=settings.root)

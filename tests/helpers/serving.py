@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+APP = ROOT / "dashboard" / "app.py"
 SCREEN = {"width": 1366, "height": 900}  # of most tests
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SHELL = (
@@ -25,15 +26,15 @@ def chromium(*first: str) -> str | None:
 
 
 @contextlib.contextmanager
-def server(script: Path = ROOT / "dashboard" / "app.py", **environment: str) -> Iterator[str]:
+def server(script: Path = APP, root: Path = ROOT, **environment: str) -> Iterator[str]:
     """Run a Streamlit script on a free port of this machine -> its address."""
-    with running(script, **environment) as (address, _):
+    with running(script, root, **environment) as (address, _):
         yield address
 
 
 @contextlib.contextmanager
-def running(script: Path = ROOT / "dashboard" / "app.py", **environment: str) -> Iterator[tuple[str, int]]:
-    """The same -> its address, and the number of its process."""
+def running(script: Path = APP, root: Path = ROOT, **environment: str) -> Iterator[tuple[str, int]]:
+    """The same -> its address, and the number of its process. root : the checkout whose attnviz it imports."""
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
@@ -53,7 +54,7 @@ def running(script: Path = ROOT / "dashboard" / "app.py", **environment: str) ->
         "false",
     ]
     process = subprocess.Popen(
-        command, cwd=ROOT, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, cwd=root, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     address = f"http://localhost:{port}"
     try:

@@ -37,6 +37,14 @@ def test_a_file_system_without_locks_refuses_nobody(tmp_path, monkeypatch):
         assert [path.name for path in tmp_path.iterdir()] == ["run.lock"]
 
 
+def test_a_file_of_somebody_else_with_that_name_stays(tmp_path):
+    mine = tmp_path / "run.lock"
+    mine.write_bytes(b"my notes \xff")
+    with pytest.raises(ValueError, match="run.lock was not written by this program"), lock.locked(tmp_path, "run"):
+        pass
+    assert mine.read_bytes() == b"my notes \xff"
+
+
 def test_a_dead_process_holds_nothing(tmp_path):
     code = "import sys, time; from pathlib import Path; from attnviz.storage import lock\n"
     code += "with lock.locked(Path(sys.argv[1]), 'training'): print('held', flush=True); time.sleep(100)"

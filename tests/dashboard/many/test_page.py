@@ -13,7 +13,7 @@ import tiny
 from streamlit.testing.v1 import AppTest
 
 from dashboard.choices.sentence_numbers import NUMBERS
-from dashboard.many import downloads
+from dashboard.many import downloads, given
 from dashboard.many.panels import sentences
 from dashboard.pages import PAGES
 
@@ -143,10 +143,17 @@ def test_a_named_file_is_read(tmp_path):
     )
 
 
-@pytest.mark.parametrize("path", ["/nowhere/at all", "/dev/zero", "//evil.example/share", "\x00", "/etc"])
+@pytest.mark.parametrize(
+    "path", ["/nowhere/at all", "/dev/zero", "//evil.example/share", "\x00", "/etc", "~nobody-here/x"]
+)
 def test_a_name_that_is_no_file(path):
     app = opened(**{"from": NAMED, "path": path})
     assert not app.exception and [len(app.error), len(app.info)] in ([1, 0], [0, 1])
+
+
+def test_no_translation_is_not_the_translation_none():
+    without, with_one = given.of_text("The dog runs.\n"), given.of_text("The dog runs.\tNone\n")
+    assert without.digest != with_one.digest
 
 
 def test_a_public_server_reads_no_files(monkeypatch, tmp_path):
