@@ -31,6 +31,19 @@ class Luong(Recurrent):
         """Of an annotation: both directions of the encoder, concatenated."""
         return 2 * width
 
+    @staticmethod
+    def join(directions: Tensor) -> Tensor:
+        """The encoder's states (B, S, 2W) -> annotations (B, S, annotation_width)."""
+        return directions
+
+    def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
+        """The encoder's states (B, S, 2W) -> annotations to read, and the same for the score, without dropout.
+
+        The noise of dropout, summed over the width, would favour rows with all the weight on one key.
+        """
+        annotations = self.join(directions)
+        return self.dropout(annotations), self.attention.prepare(annotations)
+
     def first(self, summary: Tensor) -> tuple:
         """s_0 as in the other decoders, and an h~_0 of zeros: nothing has been attended to."""
         return *super().first(summary), summary.new_zeros(summary.shape[0], self.embedding.embedding_dim)
@@ -96,8 +109,7 @@ class Plain(Luong):
 class Product(Plain):
     """What dot and scaled dot share: a state meets an annotation without a matrix between, so both are of one width.
 
-    h_j is therefore the sum of the encoder's two directions, not their concatenation. Scores read it without dropout:
-    the noise of dropout, summed over the width, would favour rows with all the weight on one key.
+    h_j is therefore the sum of the encoder's two directions, not their concatenation.
     """
 
     @staticmethod
@@ -105,11 +117,9 @@ class Product(Plain):
         """Of an annotation: the sum of both directions."""
         return width
 
-    def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
-        """The encoder's states (B, S, 2W) -> annotations (B, S, W) to read, and the same for the score, without
-        dropout."""
-        annotations = directions.unflatten(-1, (2, -1)).sum(dim=-2)
-        return self.dropout(annotations), self.attention.prepare(annotations)
+    @staticmethod
+    def join(directions: Tensor) -> Tensor:
+        return directions.unflatten(-1, (2, -1)).sum(dim=-2)
 
 
 class LuongDot(Product):

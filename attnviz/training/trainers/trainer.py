@@ -68,7 +68,8 @@ class Trainer:
     @staticmethod
     def logits(model: nn.Module, source: Tensor, target: Tensor) -> Tensor:
         """source (B, S), target (B, T) -> logits (B, T, V) of each target token, given the tokens before it."""
-        return model(source, F.pad(target[:, :-1], (1, 0), value=BOS), source != PAD)[0]
+        memory = model.encode(source, source != PAD)
+        return model.logits(model.readouts(memory, F.pad(target[:, :-1], (1, 0), value=BOS)))
 
     @staticmethod
     def predict(model: nn.Module, text: SubwordTokenizer, sentences: list[str]) -> list[str]:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recurrents import SUMMED, attending, both_cells, every, ids, made, padded, untouched
+from recurrents import W, attending, both_cells, every, ids, luong, made, padded, untouched
 
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.mechanisms import Config
@@ -87,14 +87,13 @@ def test_no_softmax_is_saturated_before_anything_is_learnt(name):
     assert torch.special.entr(weights).sum(-1).mean() > 0.95 * np.log(16)
 
 
-@pytest.mark.parametrize("name", SUMMED)
-def test_scores_of_products_are_not_made_from_what_dropout_left(name):
-    model, source = untouched(name, dropout=0.5).train(), ids(1, 6)
-    kept = [model.encode(source) for _ in range(8)]
-    dropped = [memory.values == 0 for memory in kept]
-    assert all(drop.any() and not (memory.prepared == 0).any() for drop, memory in zip(dropped, kept))
-    for drop, memory in zip(dropped, kept):
-        torch.testing.assert_close(memory.values[~drop], 2 * memory.prepared[~drop])
+@luong
+def test_scores_of_luongs_decoders_are_not_made_from_what_dropout_left(name):
+    model, directions = untouched(name, dropout=0.5).train(), torch.randn(1, 6, 2 * W)
+    values, prepared = model.annotate(directions)
+    dropped = values == 0
+    assert dropped.any() and torch.equal(prepared, model.attention.prepare(model.join(directions)))
+    torch.testing.assert_close(values[~dropped], 2 * model.join(directions)[~dropped])
 
 
 @every
@@ -112,6 +111,18 @@ def test_attention_dropout_is_an_option_of_every_mechanism_that_attends(name):
     assert any(not torch.equal(runs[0][0], logits) for logits, _ in runs)
     for _, weights in runs:  # those of the first step come before what was dropped, and are shown undropped
         assert torch.equal(weights, runs[0][1])
+
+
+@every
+@both_cells
+def test_what_is_trained_at_once_has_the_gradients_of_the_steps(name, cell):
+    source, target, mask = ids(2, 5), ids(2, 4, seed=1), torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    stepped, at_once = untouched(name, cell).train(), untouched(name, cell).train()
+    at_once.load_state_dict(stepped.state_dict())
+    stepped(source, target, mask)[0].logsumexp(-1).sum().backward()
+    at_once.logits(at_once.readouts(at_once.encode(source, mask), target)).logsumexp(-1).sum().backward()
+    for one, other in zip(stepped.parameters(), at_once.parameters()):
+        torch.testing.assert_close(one.grad, other.grad)
 
 
 @every
