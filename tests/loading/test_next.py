@@ -17,6 +17,8 @@ NEXT = checkpoints.ROOT / "next"
 BARS = {
     "en-fr/transformer": (60, 52, 46, 0.20, 0.95, 86.2),
     "en-fr/bahdanau": (56, 47, 42, 0.356, 0.93, 82.8),
+    "en-fr/luong-general": (56, 47, 42, 0.178, 0.94, 82.4),
+    "en-fr/luong-dot": (56, 47, 42, 0.173, 0.91, 82.4),
 }
 TESTS = ("test_2016_flickr_beam_5", "test_2017_flickr_beam_5")
 EVERYDAY = ("Where is the nearest train station?", "Tom doesn't want to go to Boston.", "I have 37 books at home.")

@@ -121,8 +121,8 @@ def test_what_is_trained_at_once_has_the_gradients_of_the_steps(name, cell):
     at_once.load_state_dict(stepped.state_dict())
     stepped(source, target, mask)[0].logsumexp(-1).sum().backward()
     at_once.logits(at_once.readouts(at_once.encode(source, mask), target)).logsumexp(-1).sum().backward()
-    for one, other in zip(stepped.parameters(), at_once.parameters()):
-        torch.testing.assert_close(one.grad, other.grad)
+    for weight, same in zip(stepped.parameters(), at_once.parameters()):
+        torch.testing.assert_close(weight.grad, same.grad)
 
 
 @every
