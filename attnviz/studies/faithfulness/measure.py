@@ -1,6 +1,7 @@
 """The tests on many sentences, for every shipped model that attends and whose data are there.
 
-One part after the other, each for all models: what is quick is there first, for most sentences.
+One part after the other, each for all models: what is quick is there first, for most sentences. Models whose weights
+are those of the results that are there already are not measured again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from attnviz.mechanisms import find
 from attnviz.models import checkpoints
 from attnviz.models.model import TextError
 from attnviz.models.names import ModelName
+from attnviz.studies.faithfulness.earlier import Earlier
 from attnviz.studies.faithfulness.kept import Kept
 from attnviz.studies.measured_models import MeasuredModel, StudyConfig, record
 
@@ -26,11 +28,13 @@ BATCH = 32  # sentences translated at once
 
 @dataclass(frozen=True, eq=False)
 class Measuring:
-    """A model with the texts that it is measured on, and what has been measured."""
+    """A model with the texts that it is measured on, and what has been measured. earlier : its rows, where an earlier
+    run has them."""
 
     model: MeasuredModel
     texts: tuple[str, ...]
     kept: Kept
+    earlier: list[dict]
 
 
 def measure(config: StudyConfig) -> dict:
@@ -41,8 +45,9 @@ def measure(config: StudyConfig) -> dict:
     models = list(_models(config))
     for part in PARTS:
         for measuring in models:
-            _measure(measuring, part)
-    rows = [row for measuring in models for row in _rows(measuring)]
+            if not measuring.earlier:
+                _measure(measuring, part)
+    rows = [row for measuring in models for row in measuring.earlier or _rows(measuring)]
     measured = [measuring.model for measuring in models]
     counts = {"sentences": config.sentences or SENTENCES, "samples": SAMPLES}
     return {"rows": rows, **counts, **record(config, measured)}
@@ -93,13 +98,15 @@ def _rows(measuring: Measuring) -> Iterator[dict]:
 def _models(config: StudyConfig) -> Iterator[Measuring]:
     """The models, and the first source sentences of a test of each (validation, where there is no test)."""
     texts: dict[str, tuple[str, ...]] = {}
+    earlier = Earlier(config, config.sentences or SENTENCES, SAMPLES)
     for name in checkpoints.names(config.root):
         parsed = ModelName.parse(name)
         if not find(parsed.mechanism).kinds or (parsed.pair not in texts and not _readable(config, parsed.pair, texts)):
             continue
         model, sha256 = loading.load(name, config.root), checkpoints.fingerprint(name, config.root)
         measured = MeasuredModel(model, model.card.get("seed"), sha256)
-        yield Measuring(measured, texts[parsed.pair], Kept(config.out / "faithfulness", name, sha256))
+        kept = Kept(config.out / "faithfulness", name, sha256)
+        yield Measuring(measured, texts[parsed.pair], kept, earlier.of(name, sha256))
 
 
 def _readable(config: StudyConfig, pair: str, texts: dict[str, tuple[str, ...]]) -> bool:

@@ -12,6 +12,7 @@ from attnviz.data import corpora
 from attnviz.studies import faithfulness
 from attnviz.faithfulness.sentence import QUANTILES
 
+from attnviz.studies.faithfulness import earlier
 from attnviz.studies.faithfulness.kept import Kept
 from attnviz.studies.faithfulness.measure import summary
 from attnviz.studies.measured_models import StudyConfig
@@ -124,3 +125,22 @@ def test_weights_of_another_hash_have_a_file_of_their_own(tmp_path):
     second.add("changed", "A dog.", None)
     assert Kept(tmp_path, "en-fr/bahdanau", "a").sums == {("changed", "A dog."): {"x": (1.0, 2)}}
     assert Kept(tmp_path, "en-fr/bahdanau", "b").sums == {("changed", "A dog."): None}
+
+
+def test_a_model_with_the_weights_of_an_earlier_run_is_not_measured_again(root, data, tmp_path, monkeypatch):
+    """Its rows stay as they are; with other weights, or asked for more sentences, it is measured."""
+    folder = tmp_path / "checkpoints"
+    shutil.copytree(root / "en-fr/bahdanau", folder / "en-fr/bahdanau")
+    shutil.copy(root / "en-fr" / "tokenizer.json", folder / "en-fr")
+    config = StudyConfig(folder, tmp_path / "out", corpora.load("en-fr", data), sentences=2, data=data)
+    results = measuring.measure(config)
+    results["rows"][0]["value"] = 0.123  # of another machine
+    (folder / "studies").mkdir()
+    path = folder / earlier.PATH
+    path.write_text(json.dumps(results), encoding="utf-8")
+    asked = []
+    monkeypatch.setattr(measuring, "_measure", lambda one, part: asked.append(part))
+    assert measuring.measure(config) == results and asked == []
+    assert earlier.Earlier(config, 3, measuring.SAMPLES).rows == {}
+    path.write_text(json.dumps(results | {"models": [{"weights_sha256": "0" * 64}]}), encoding="utf-8")
+    assert measuring.measure(config)["rows"][0]["value"] != 0.123 and "changed" in asked
