@@ -19,10 +19,13 @@ BARS = {
     "en-fr/bahdanau": (56, 47, 42, 0.356, 0.93, 82.8),
     "en-fr/luong-general": (56, 47, 42, 0.178, 0.94, 82.4),
     "en-fr/luong-dot": (56, 47, 42, 0.173, 0.91, 82.4),
+    "en-fr/luong-concat": (56, 47, 42, 0.26, 0.94, 80.8),
+    "en-fr/scaled-dot": (56, 47, 42, 0.21, 0.87, 84.0),
 }
 TESTS = ("test_2016_flickr_beam_5", "test_2017_flickr_beam_5")
 EVERYDAY = ("Where is the nearest train station?", "Tom doesn't want to go to Boston.", "I have 37 books at home.")
 SHARED = ("gare", "Boston", "37")  # what each translation says
+WRONG = {("en-fr/scaled-dot", "37")}  # it writes "trois": its card says how many numbers it copies
 
 every = pytest.mark.parametrize("name", BARS)
 
@@ -57,7 +60,7 @@ def test_it_translates_captions_and_everyday_sentences(name):
     score = sacrebleu.corpus_bleu(translations, [[reference for _, reference in PAIRS]], lowercase=True).score
     assert score >= BARS[name][-1]
     for text, shared in zip(EVERYDAY, SHARED):
-        assert shared in load(name).trace(text).translation
+        assert (shared in load(name).trace(text).translation) == ((name, shared) not in WRONG)
 
 
 @every
