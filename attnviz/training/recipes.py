@@ -19,6 +19,11 @@ _RECURRENT = {"epochs": 20, "options": {"dropout": 0.3}}
 # At the full learning rate the bilinear score saturates within one epoch: all weights become 0 or 1, and little is
 # learnt.
 _BILINEAR = _RECURRENT | {"rates": {"attention.key.weight": 0.1}}
+# A key outside the window gives no gradient that would move the window to it. So the predicted place must not move
+# before the decoder's state says where in the sentence it is.
+_LOCAL = _RECURRENT | {
+    "rates": _BILINEAR["rates"] | dict.fromkeys(["attention.hidden.weight", "attention.place.weight"], 0.03)
+}
 # The dot product saturates in the same way once the GRU units do, so their input weights learn more slowly.
 _INPUTS = ["encoder.rnn.weight_ih_l0", "encoder.rnn.weight_ih_l0_reverse", "cell.weight_ih"]
 _DOT = _RECURRENT | {"rates": dict.fromkeys(_INPUTS, 0.2)}
@@ -32,7 +37,7 @@ RECIPES = {
     "luong-dot": _DOT,
     "luong-general": _BILINEAR,
     "luong-concat": _RECURRENT,
-    "luong-local": _BILINEAR,
+    "luong-local": _LOCAL,
     "scaled-dot": _RECURRENT,
     "transformer": {
         "epochs": 55,
