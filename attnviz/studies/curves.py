@@ -12,7 +12,10 @@ from attnviz.studies.pictures import Panel, Series
 from attnviz.studies.tables import grouped, seeds, table
 
 TITLE = "Learning curves"
-DESCRIPTION = "The score of every model on validation after each epoch, one panel for each language pair"
+DESCRIPTION = (
+    "The score of every model on validation after each epoch, one panel for each language pair, and one for each kind "
+    "of sentence where there are two"
+)
 COLUMNS = 2
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)  # of the epochs
 _METHOD = (
@@ -20,7 +23,9 @@ _METHOD = (
     "with the best score ships. The loss on validation is in nats a token, without dropout or label smoothing. A model "
     "that was trained in more than one run (*) shows the epochs of all runs that its card has; each run starts from "
     "the best epoch of the run before, and the best epoch of the last run ships. A model that was distilled from other "
-    "models (†) shows its own epochs. Scores of different pairs, and of different metrics, cannot be compared."
+    "models (†) shows its own epochs. Where validation has two kinds of sentences, the score is of both together, and "
+    "the last column has the best epoch's score of each. Scores of different pairs, and of different metrics, cannot "
+    "be compared."
 )
 
 
@@ -39,7 +44,10 @@ def measure(config: StudyConfig) -> dict:
 
 
 def _row(name: str, root: Path) -> dict | None:
-    """passes_before : epochs of runs whose history is unknown. passes_last : epochs of the last run."""
+    """passes_before : epochs of runs whose history is unknown. passes_last : epochs of the last run.
+
+    parts : the scores of each kind of sentence; none where validation has one kind.
+    """
     card, model = checkpoints.read_card(name, root), ModelName.parse(name)
     if model.mechanism not in ALL or not card.get("history"):
         return None
@@ -56,6 +64,11 @@ def _row(name: str, root: Path) -> dict | None:
         "passes_last": len(histories[-1]),
         "metric": key.removeprefix("val_"),
         "scores": [epoch[key] for epoch in history],
+        "parts": {
+            part.removeprefix(f"{key}_"): [epoch.get(part) for epoch in history]
+            for part in history[-1]
+            if part.startswith(f"{key}_")
+        },
         **{f"{kind}_losses": [epoch[f"{kind}_loss"] for epoch in history] for kind in ("val", "train")},
         "weights_sha256": checkpoints.fingerprint(name, root),
     }
@@ -84,6 +97,7 @@ def text(results: dict) -> str:
         "best epoch",
         "smallest loss on validation",
         "in epoch",
+        "of each kind",
     )
     lines = [_line(row) for row in results["rows"]]
     return "\n\n".join([_METHOD, table(head, lines), seeds(results["rows"])])
@@ -103,18 +117,26 @@ def _line(row: dict) -> tuple[str, ...]:
         f"{before + best + 1}",
         f"{min(losses):.3f}",
         f"{before + losses.index(min(losses)) + 1}",
+        ", ".join(f"{part} {of_part[best]:.1f}" for part, of_part in row["parts"].items()) or "–",
     )
 
 
 def panels(results: dict) -> list[Panel]:
-    """A panel for each pair. Classifiers are left out: there is no ninth colour for them."""
-    rows = [row for row in results["rows"] if row["mechanism"] in MECHANISMS]
-    return [
-        Panel(pair, tuple(map(_series, of_pair)), "epochs", METRICS[of_pair[0]["metric"]].title)
-        for pair, of_pair in grouped(rows, "pair").items()
-    ]
+    """A panel for each pair, and for each kind of its sentences where there are two.
+
+    Classifiers are left out: there is no ninth colour for them.
+    """
+    rows, drawn = [row for row in results["rows"] if row["mechanism"] in MECHANISMS], []
+    for pair, of_pair in grouped(rows, "pair").items():
+        unit = METRICS[of_pair[0]["metric"]].title
+        drawn.append(Panel(pair, tuple(_series(row, row["scores"]) for row in of_pair), "epochs", unit))
+        for part in dict.fromkeys(part for row in of_pair for part in row["parts"]):
+            series = tuple(_series(row, row["parts"][part]) for row in of_pair if part in row["parts"])
+            drawn.append(Panel(f"{pair}, {part}", series, "epochs", unit))
+    return drawn
 
 
-def _series(row: dict) -> Series:
-    epochs = tuple(range(row["passes_before"] + 1, row["passes_before"] + len(row["scores"]) + 1))
-    return Series(MECHANISMS[row["mechanism"]].title, epochs, tuple(row["scores"]), marks=False)
+def _series(row: dict, scores: list[float | None]) -> Series:
+    """Scores by epoch; an epoch without one is left out."""
+    points = [(epoch, score) for epoch, score in enumerate(scores, row["passes_before"] + 1) if score is not None]
+    return Series(MECHANISMS[row["mechanism"]].title, *map(tuple, zip(*points)), marks=False)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from attnviz import alignment, gold
+from attnviz.data import everyday
 from attnviz.evaluation.evaluate import TIMED, latency
 from attnviz.evaluation.translation import score
 from attnviz.mechanisms import MECHANISMS
@@ -13,13 +14,14 @@ from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table, 
 
 TITLE = "Mechanisms compared"
 DESCRIPTION = (
-    "Mechanisms compared: BLEU, alignment error rate, entropy, maximum weight, time to translate a sentence, training "
-    "time"
+    "Mechanisms compared: BLEU on captions and on everyday sentences, alignment error rate, entropy, maximum weight, "
+    "time to translate a sentence, training time"
 )
-COLUMNS = 3
+COLUMNS = 4
 _SCORES = ("bleu", "bleu_lc", "bleu_tok_lc", "chrf", "entropy_nats", "max_weight")
 _PANELS = (
-    ("BLEU tok-lc", "bleu_tok_lc", 1),
+    ("Captions, BLEU tok-lc", "bleu_tok_lc", 1),
+    ("Everyday sentences, BLEU 13a lc", "everyday_bleu_lc", 1),
     ("Alignment error rate", "error_rate", 1),
     ("Entropy (nats)", "entropy_nats", 1),
     ("Maximum weight", "max_weight", 1),
@@ -43,10 +45,12 @@ def measure(config: StudyConfig) -> dict:
 def measure_model(model: MeasuredModel, config: StudyConfig, pairs: Sequence[gold.LinkedPair]) -> dict:
     """The row of a model. pairs : with words aligned by hand."""
     card, scores = model.translator.card, scores_on_test(model, config)
+    everyday_scores = scores_on_test(model, config, everyday.TEST) if everyday.TEST in config.corpus.tests else {}
     report = alignment.report(model.translator, pairs)
     return {
         **model.label,
         **{key: scores[key] for key in _SCORES},
+        "everyday_bleu_lc": everyday_scores.get("bleu_lc"),
         "error_rate": report and report["best_head"]["error_rate"],
         "parameters": sum(p.numel() for p in model.translator.model.parameters()),
         **{key: _total(card, key) for key in ("epochs", "seconds")},
@@ -63,14 +67,14 @@ def _total(card: dict, key: str) -> float | None:
     return sum(numbers) if all(isinstance(number, int | float) for number in numbers) else None
 
 
-def scores_on_test(model: MeasuredModel, config: StudyConfig) -> dict:
-    """Greedy scores on the test: from the card when it has all of them for the same files, otherwise measured now."""
-    card, files = model.translator.card, {name: sha for name, sha in config.corpus.files.items() if TEST in name}
-    scores = card.get("scores", {}).get(TEST, {})
+def scores_on_test(model: MeasuredModel, config: StudyConfig, test: str = TEST) -> dict:
+    """Greedy scores on a test: from the card when it has all of them for the same files, otherwise measured now."""
+    card, files = model.translator.card, {name: sha for name, sha in config.corpus.files.items() if test in name}
+    scores = card.get("scores", {}).get(test, {})
     same = files.items() <= card.get("data", {}).items()
     if same and all(key in scores for key in _SCORES):
         return scores
-    return score(model.translator, *zip(*config.test), progress=True)
+    return score(model.translator, *zip(*config.corpus.tests[test]), progress=True)
 
 
 def text(results: dict) -> str:
@@ -81,6 +85,7 @@ def text(results: dict) -> str:
         "BLEU 13a lc",
         "BLEU tok-lc",
         "chrF",
+        "everyday, BLEU 13a lc",
         "AER",
         "entropy (nats)",
         "max. weight",
@@ -103,9 +108,10 @@ def text(results: dict) -> str:
 def _method(links: dict) -> str:
     return (
         f"Greedy translations of the {TEST} captions, scored with sacreBLEU (13a, lower-cased), BLEU on Moses words "
-        "(tok-lc, as papers on Multi30K report it) and chrF. Entropy and maximum weight are means over all "
-        "cross-attention rows, heads and layers of these translations; for several heads this is the mean of each "
-        f"head's mean. AER: alignment error rate on {links['pairs']} sentence pairs with {links['sure']} sure links "
+        "(tok-lc, as papers on Multi30K report it) and chrF; beside them the everyday test sentences (13a, "
+        "lower-cased). Entropy and maximum weight are means over all cross-attention rows, heads and layers of the "
+        "translations of the captions; for several heads this is the mean of each head's mean. AER: alignment error "
+        f"rate on {links['pairs']} sentence pairs with {links['sure']} sure links "
         "set by hand, with forced decoding, each target word aligned to the source word it attends to most; of several "
         "heads the best one, chosen on other sentences. The diagonal, which uses no attention, has "
         f"{links['diagonal']:.2f}. Milliseconds: median of {TIMED} validation captions, one at a time, attention "
@@ -120,6 +126,7 @@ def _cells(rows: list[dict]) -> list[str]:
         ("bleu_lc", 1),
         ("bleu_tok_lc", 1),
         ("chrf", 1),
+        ("everyday_bleu_lc", 1),
         ("error_rate", 2),
         ("entropy_nats", 2),
         ("max_weight", 2),
@@ -153,7 +160,7 @@ def _limits(rows: list[dict]) -> str:
 
 
 def panels(results: dict) -> list[Panel]:
-    """A panel for each number, with a row for each mechanism."""
+    """A panel for each number that some model has, with a row for each mechanism."""
     groups = grouped(results["rows"], "mechanism")
     names = tuple(MECHANISMS[name].title for name in groups)
     drawn = []
@@ -163,5 +170,5 @@ def panels(results: dict) -> list[Panel]:
             if numbers := values(rows, key):
                 bar = {"low": (scale * min(numbers),), "high": (scale * max(numbers),)} if len(numbers) > 1 else {}
                 series.append(Series(names[place], (scale * mean(rows, key),), (place,), line=False, **bar))
-        drawn.append(Panel(title, tuple(series), rows=names))
-    return drawn if groups else []
+        drawn += [Panel(title, tuple(series), rows=names)] if series else []
+    return drawn

@@ -55,7 +55,7 @@ def test_length_twice(few, data, capsys, monkeypatch):
         and "](studies/length.svg)" in text
         and (few / "studies/length.svg").read_bytes().startswith(b"<?xml")
     )
-    assert [row["sentences"] for row in results["rows"][:3]] == [10, 4, 0] and len(results["rows"]) == 9
+    assert [row["texts"] for row in results["rows"][:3]] == [10, 4, 0] and len(results["rows"]) == 9
     assert {row["mechanism"] for row in results["fits"]} == {"bahdanau", "transformer"}
     sizes = {
         name: sum(row["sentences"] for row in results["points"] if row["mechanism"] == name)
@@ -83,11 +83,11 @@ def test_mechanisms(few, data):
     line = next(line for line in text.splitlines() if line.startswith("| Bahdanau")).split(" | ")
     row = results["rows"][1]
     assert (
-        row["mechanism"] == "bahdanau" and line[4] == f"{row['error_rate']:.2f}" and line[7] == f"{row['parameters']:,}"
+        row["mechanism"] == "bahdanau" and line[5] == f"{row['error_rate']:.2f}" and line[8] == f"{row['parameters']:,}"
     )
-    assert line[8:11] == ["20", "60", "512"] and "abacus" in text and "Bahdanau · additive: Slow." in text
+    assert line[9:12] == ["20", "60", "512"] and "abacus" in text and "Bahdanau · additive: Slow." in text
     fixed = next(line for line in text.splitlines() if line.startswith("| Fixed context")).split(" | ")
-    assert fixed[4:7] == ["–"] * 3 and fixed[8:11] == ["–"] * 3  # neither attention nor a card
+    assert fixed[4:8] == ["–"] * 4 and fixed[9:12] == ["–"] * 3  # no everyday test, no attention, no card
     assert text.startswith(KEPT) and text.count("<!-- study:") == 2 and "One seed" in text
 
 
@@ -95,6 +95,14 @@ def history(key, scores):
     return [
         {"epoch": i, key: score, "val_loss": 3 - score / 50, "train_loss": 3.0, "seconds": 9.0}
         for i, score in enumerate(scores, 1)
+    ]
+
+
+def two_kinds(key, scores):
+    """A history whose validation has captions and everyday sentences."""
+    kinds = {"captions": 1, "everyday": -1}
+    return [
+        epoch | {f"{key}_{kind}": epoch[key] + more for kind, more in kinds.items()} for epoch in history(key, scores)
     ]
 
 
@@ -112,7 +120,7 @@ def trained(few):
     begun = {"epochs": 3, "start": other, "history": history("val_bleu_lc", [11, 60, 13])}
     shutil.copytree(few / "en-fr" / "bahdanau", few / "en-fr" / "luong-dot")
     for name, card in {
-        "en-fr/luong-dot": {"history": history("val_bleu_lc", [45, 55.5, 50]), "start": begun},
+        "en-fr/luong-dot": {"history": two_kinds("val_bleu_lc", [45, 55.5, 50]), "start": begun},
         "en-fr/bahdanau": {"seed": 4, "history": history("val_bleu_lc", [5, 20, 30.04, 40, 38, 37, 36, 35])},
         "en-fr/transformer": {"history": history("val_bleu_lc", [50.5, 51.5]), "start": {"epochs": 40}},
         "sst2/self-attention": {"history": history("val_accuracy", [71.0, 75.0, 74.0]), "teachers": [{"epochs": 9}]},
@@ -126,16 +134,22 @@ def test_curves(trained):
     text, results = (trained / "README.md").read_text(encoding="utf-8"), measured(trained, "curves")
     rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
     assert [line[2:-2] for line in rows[1:]] == [
-        "en-fr · Bahdanau · additive | BLEU lower-cased | 8 | 5.0 | 20.0 | 40.0 | 37.0 | 35.0 | 4 | 2.200 | 4",
-        "en-fr · Luong · dot * | BLEU lower-cased | 46 | 11.0 | 60.0 | 13.0 | 55.5 | 50.0 | 45 | 1.800 | 42",
+        "en-fr · Bahdanau · additive | BLEU lower-cased | 8 | 5.0 | 20.0 | 40.0 | 37.0 | 35.0 | 4 | 2.200 | 4 | –",
+        "en-fr · Luong · dot * | BLEU lower-cased | 46 | 11.0 | 60.0 | 13.0 | 55.5 | 50.0 | 45 | 1.800 | 42 "
+        "| captions 56.5, everyday 54.5",
         "en-fr · Transformer · multi-head * | BLEU lower-cased | 42 | 50.5 | 50.5 | 50.5 | 51.5 | 51.5 | 42 "
-        "| 1.970 | 42",
-        "sst2 · Self-attention · classifier † | accuracy (%) | 3 | 71.0 | 71.0 | 75.0 | 74.0 | 74.0 | 2 | 1.500 | 2",
+        "| 1.970 | 42 | –",
+        "sst2 · Self-attention · classifier † | accuracy (%) | 3 | 71.0 | 71.0 | 75.0 | 74.0 | 74.0 | 2 | 1.500 | 2 "
+        "| –",
     ]
     assert [
         (row["seed"], row["fine_tuned"], row["passes_before"], len(row["val_losses"])) for row in results["rows"]
     ] == [(4, False, 0, 8), (None, True, 40, 6), (None, True, 40, 2), (None, False, 0, 3)]
     assert [series.x for series in curves.panels(results)[0].series[1:]] == [(41, 42, 43, 44, 45, 46), (41, 42)]
+    assert [(panel.title, [series.x for series in panel.series]) for panel in curves.panels(results)[1:]] == [
+        ("en-fr, captions", [(44, 45, 46)]),
+        ("en-fr, everyday", [(44, 45, 46)]),
+    ]
     picture = (trained / "studies/curves.svg").read_text(encoding="utf-8")
     assert "Bahdanau · additive" in picture and ">en-fr<" in picture and "sst2" not in picture
 

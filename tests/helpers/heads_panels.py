@@ -7,6 +7,11 @@ OPEN = "/heads?text=Two+boys+play+with+a+yellow+ball."
 CHARTS = 9  # overview, close-up (2), compared (2) and their lines, pattern, rollout, distance
 
 
+def layers(trace, kind="encoder"):
+    """How many layers a trace has of a kind of attention."""
+    return sum(attention.kind == kind for attention in trace.maps)
+
+
 def charts(dashboard, panel: str) -> list[dict]:
     """What is drawn in a panel: values of the first trace, names of shapes, tokens, and the description for those who
     do not see it."""

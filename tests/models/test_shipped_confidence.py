@@ -11,9 +11,8 @@ from attnviz.models.checkpoint_files import read_card
 from attnviz.models.names import ModelName
 
 NAMES = [name for name in attnviz.available() if ModelName.parse(name).task.source == "en" and "sst2" not in name]
-CAPTIONED = [
-    name for name in NAMES if not name.startswith("en-ja/")
-]  # they have read captions, and few other sentences
+CAPTIONED = [name for name in NAMES if name.startswith("en-de/")]  # they have read captions only
+BOTH = [name for name in NAMES if name.startswith("en-fr/")]  # captions and everyday sentences
 MISSED = {"en-ja/bahdanau", "en-ja/luong-general"}  # the page's card says so
 UNLEARNT = ("It took Tom thirty minutes to get there.", "Have you ever been to Narita?")
 STATION = "Can you tell me where the nearest train station is?"
@@ -39,3 +38,9 @@ def test_the_card_says_how_well_the_sign_works(name):
 def test_a_model_of_captions_has_not_learnt_everyday_sentences(name):
     assert [level(name, text) for text in UNLEARNT] == ["outside"] * 2 and level(name, STATION) != "usual"
     assert [level(name, text) for text in CAPTIONS] == ["usual"] * 2
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_captions_and_everyday_sentences_are_usual_for_a_model_of_both(name):
+    assert [level(name, text) for text in (*CAPTIONS, "Tom is not here.")] == ["usual"] * 3
+    assert level(name, "Qwzx vbnk plorf the zzyx grumble.") == "outside"

@@ -63,11 +63,11 @@ EN_FR = Task(
     hint="Type an English sentence and press Enter",
     examples=(
         "The black dog is running across the green grass.",
-        "Two boys play with a yellow ball.",
         "Tom is not here.",
-        "Is Tom here?",
+        "Can you tell me where the nearest train station is?",
+        "Mary left Boston in 1987.",
     ),
-    failing="Can you tell me where the nearest train station is?",
+    failing="The stock market crashed.",
     forced="Le chien noir court dans l'herbe verte.",
 )
 EN_DE = Task(

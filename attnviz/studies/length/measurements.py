@@ -22,7 +22,7 @@ def measure(config: StudyConfig) -> dict:
     for model in models(config, MECHANISMS):
         measured.append(model)
         sentences = []
-        for texts in buckets.texts(config.test, model.translator.tokenizer):
+        for texts in buckets.texts(config.corpus.tests, model.translator.tokenizer):
             row, entropies = measure_bucket(model, texts)
             signatures |= {key: row.pop(key) for key in list(row) if key.endswith("_signature")}  # the same in all rows
             rows.append(row)
@@ -43,8 +43,8 @@ def measure_bucket(model: MeasuredModel, texts: BucketTexts) -> tuple[dict, list
     row = {
         **model.label,
         **texts.bucket.key,
-        "sentences": len(texts.pairs),
-        "captions": texts.captions,
+        "texts": len(texts.pairs),
+        "sentences": texts.sentences,
         "left_out": texts.left_out,
     }
     if not texts.pairs:

@@ -31,22 +31,28 @@ def text(results: dict) -> str:
 
 
 def _method(results: dict) -> str:
-    rows = results["rows"][: len(buckets.BUCKETS)]
+    measured = _buckets(results)
+    rows = [bucket.of(results["rows"])[0] for bucket in measured]
     counts = [
-        f"{bucket.title}: {row['sentences']} texts from {row['captions']} captions"
-        for bucket, row in zip(buckets.BUCKETS, rows)
+        f"{bucket.title}: {row['texts']} texts" + (f" from {row['sentences']} captions" if bucket.join else "")
+        for bucket, row in zip(measured, rows)
     ]
-    left_out = sum(row["left_out"] for row in rows)
+    of_everyday = " and the everyday test sentences" if any(bucket.test != TEST for bucket in measured) else ""
     return (
-        f"The {TEST} captions, greedy decoding, in buckets by the number of source words ({'; '.join(counts)}). "
-        "Captions are short, so longer texts are made by joining consecutive captions with a space, sources and "
-        f"references alike. A joined text that is longer than its bucket is left out; {left_out} more were left out "
-        f"because the models read at most {LONGEST} pieces."
+        f"The {TEST} captions{of_everyday}, greedy decoding, in buckets by the number of source words "
+        f"({'; '.join(counts)}). Captions are short, so longer texts are made by joining consecutive captions with a "
+        "space, sources and references alike. A joined text that is longer than its bucket is left out; "
+        f"{sum(row['left_out'] for row in rows)} more were left out because the models read at most {LONGEST} pieces."
     )
 
 
-def _head() -> tuple[str, ...]:
-    return "", *(bucket.title for bucket in buckets.BUCKETS)
+def _buckets(results: dict) -> list[buckets.Bucket]:
+    """The buckets that were measured."""
+    return [bucket for bucket in buckets.BUCKETS if bucket.of(results["rows"])]
+
+
+def _head(results: dict) -> tuple[str, ...]:
+    return "", *(bucket.title for bucket in _buckets(results))
 
 
 def _scores(results: dict) -> str:
@@ -54,22 +60,22 @@ def _scores(results: dict) -> str:
     for name, rows in grouped(results["rows"], "mechanism").items():
         cells = (
             " / ".join(spread(bucket.of(rows), key, 1) for key in ("bleu_lc", "bleu_tok_lc"))
-            for bucket in buckets.BUCKETS
+            for bucket in _buckets(results)
         )
         lines.append((MECHANISMS[name].title, *cells))
-    return table(_head(), lines)
+    return table(_head(results), lines)
 
 
 def _losses(results: dict) -> str:
     longest = [bucket for bucket in buckets.BUCKETS if bucket.drawn][-1]
     lines = []
     for name, rows in grouped(results["rows"], "mechanism").items():
-        cells = (spread(bucket.of(rows), "loss") for bucket in buckets.BUCKETS)
+        cells = (spread(bucket.of(rows), "loss") for bucket in _buckets(results))
         lines.append((MECHANISMS[name].title, *cells, spread(longest.of(rows), "length_ratio")))
     return (
         "Loss of the references, nats a token, with forced decoding, so it does not depend on where a model would "
         "stop. Last column: words in the translations for each word in the references, "
-        f"{longest.title}.\n\n{table((*_head(), 'length ratio'), lines)}"
+        f"{longest.title}.\n\n{table((*_head(results), 'length ratio'), lines)}"
     )
 
 
@@ -80,7 +86,9 @@ def _gain(results: dict) -> str:
         return "The gain over the model without attention is not shown, because that model is missing."
     gains = []
     for name in (name for name in groups if name != BASELINE):
-        scores = [[mean(bucket.of(groups[each]), "bleu_lc") for each in (name, BASELINE)] for bucket in buckets.BUCKETS]
+        scores = [
+            [mean(bucket.of(groups[each]), "bleu_lc") for each in (name, BASELINE)] for bucket in _buckets(results)
+        ]
         differences = ["–" if None in pair else f"{pair[0] - pair[1]:+.1f}" for pair in scores]
         gains.append(f"{MECHANISMS[name].title} {' / '.join(differences)}")
     return f"Gain over the fixed context, BLEU 13a lower-cased, in the same buckets: {listed(gains)}." if gains else ""
@@ -94,7 +102,7 @@ def _entropies(results: dict) -> str:
     lines = [
         (
             MECHANISMS[name].title,
-            *(spread(bucket.of(rows[name]), "entropy_nats") for bucket in buckets.BUCKETS),
+            *(spread(bucket.of(rows[name]), "entropy_nats") for bucket in _buckets(results)),
             *(spread(group, key) for key in ("slope", "intercept", "explained")),
         )
         for name, group in fits.items()
@@ -103,5 +111,5 @@ def _entropies(results: dict) -> str:
         "Entropy of cross-attention (nats). A text's entropy is the mean over its rows, heads and layers; a bucket's "
         "is the mean over its texts. The least-squares line is entropy of all texts on ln(source pieces, end mark "
         "included). Uniform attention has slope 1 and intercept 0; attention to a constant number of positions has "
-        f"slope 0.\n\n{table((*_head(), 'slope', 'intercept', 'variance explained'), lines)}"
+        f"slope 0.\n\n{table((*_head(results), 'slope', 'intercept', 'variance explained'), lines)}"
     )

@@ -138,8 +138,8 @@ def _long(scene: CompareScene) -> str:
 STOPS = (
     Stop(
         "Word order",
-        "French says “chien noir” where English says “black dog”. Where do the maps show that two words have "
-        "changed places?",
+        "French says “chien noir” and “herbe verte” where English says “black dog” and “green grass”. Where do the "
+        "maps show that two words have changed places?",
         {"show": ["bahdanau", "luong-general", "transformer"], "step": 3},
         _order,
     ),
@@ -154,12 +154,12 @@ STOPS = (
         "This is one head of the last layer. Most of its rows look at <eos>, the end of the sentence, which is "
         "no word. "
         "Why would a head look there?",
-        {"show": ["transformer"], "text": "Two boys play with a yellow ball.", "head": 0, "step": 2},
+        {"show": ["transformer"], "text": "Is Tom here?", "head": 2, "step": 2},
         _end,
     ),
     Stop(
         "Split words",
-        "“motorcyclists” is not in the vocabulary: the models read two pieces. Which piece do they look at when "
+        "“motorcyclists” is not in the vocabulary: the models read several pieces. Which one do they look at when "
         "they write "
         "“motards”?",
         {

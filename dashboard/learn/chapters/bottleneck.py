@@ -4,6 +4,7 @@ import html
 
 import pandas as pd
 
+from attnviz.data import everyday
 from attnviz.export import heading
 from attnviz.figures import heatmap
 from attnviz.figures.studies import by_length
@@ -56,12 +57,13 @@ def _language(name: str, text: str) -> str:
 
 
 def _study() -> list[dict]:
-    """Rows of the study of length, of both models: sentences as they are, and longer ones joined from them."""
+    """Rows of the study of length, of both models: captions as they are, and longer texts joined from them."""
     return [
         {"mechanism": title(row["mechanism"]), "words": row["words"], "bleu": row["bleu_lc"]}
         for row in caches.study("length").get("rows", ())
         if row.get("mechanism") in (WITHOUT, WITH) and values.numbers(row, "words", "bleu_lc", "high")
         if row.get("joined") or row["high"] <= 10
+        if row.get("test") != everyday.TEST
     ]
 
 

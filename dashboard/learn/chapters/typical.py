@@ -24,7 +24,7 @@ SHOWN = {  # pattern -> where a head of it looks
     "first": "the first token (in the decoder <bos>, the sign of the start)",
     "broad": "all tokens that it can see, evenly",
 }
-LINKED = "previous", Head("encoder", 1, 3)  # a pattern, and the head that shows it most
+LINKED = "previous", Head("encoder", 1, 2)  # a pattern, and the head that shows it most
 KINDS_SEARCHED = ("encoder", "decoder")  # self-attention: in it every pattern has a meaning
 
 

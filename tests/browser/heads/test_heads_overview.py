@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from heads_panels import CHARTS, OPEN, TEXT, drawn, near, pick, pick_head, point, switch
+from heads_panels import CHARTS, OPEN, TEXT, drawn, layers, near, pick, pick_head, point, switch
 
 import attnviz
 from attnviz import heads, select
@@ -89,7 +89,7 @@ def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(view, trace
     dashboard = view(OPEN, CHARTS)
     page = dashboard.page
     point(dashboard, "closeup", 0, 2, len(trace.source))
-    assert page.locator(".tip").inner_text().startswith("Layer 3, head 1")
+    assert page.locator(".tip").inner_text().startswith(f"Layer {layers(trace)}, head 1")
     cursor = "getComputedStyle(document.querySelectorAll('.st-key-chart-closeup .plot')[1]).cursor"
     assert page.evaluate(cursor) == "pointer"
     head = page.locator(".st-key-head")
@@ -97,8 +97,8 @@ def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(view, trace
     head.get_by_role("radio", **first).or_(head.get_by_role("button", **first)).first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelector('.tip')?.innerText.startsWith('Layer 3, head 2')")
-    expected = select.select(trace, "encoder", 2, 1).weights[2] >= 0.05
+    page.wait_for_function(f"document.querySelector('.tip')?.innerText.startsWith('Layer {layers(trace)}, head 2')")
+    expected = select.select(trace, "encoder", -1, 1).weights[2] >= 0.05
     lit = page.locator(".lit-lines path").evaluate_all(
         "all => all.map((path) => path.getAttribute('d').split('M').length - 1)"
     )
@@ -131,7 +131,7 @@ def test_the_overview_takes_an_order_and_colours(view, trace):
     pick(dashboard, "color", "Weight on special tokens")
     dashboard.drawn(CHARTS)
     table = heads.table(trace, "encoder")
-    best = heads.most_like(table, "previous", 12)
+    best = heads.most_like(table, "previous", len(table))
     names = [f"{layer + 1}·{head + 1}" for layer, head in zip(best.layer, best["head"])]
     [overview] = drawn(
         dashboard,

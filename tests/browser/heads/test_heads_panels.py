@@ -4,7 +4,7 @@ from urllib.parse import urlparse
 
 import numpy as np
 import pytest
-from heads_panels import CHARTS, OPEN, TEXT, charts, drawn, near, pick, switch
+from heads_panels import CHARTS, OPEN, TEXT, charts, drawn, layers, near, pick, switch
 
 import attnviz
 from attnviz import figures, heads, rollout, select
@@ -87,12 +87,12 @@ def test_heads_are_switched_off_and_every_chart_has_a_table(dashboard, trace):
     tables = dashboard.page.locator("table.numbers caption").all_inner_texts()
     for caption in (
         "Every head: mean",
-        "Weights of layer 3 head 1",
+        f"Weights of layer {layers(trace)} head 1",
         "Weights of layer 1, head 1",
         "Weights of layer 1, head 2",
         "Jensen",
         "Pattern scores of every head",
-        "Rollout up to layer 3",
+        f"Rollout up to layer {layers(trace)}",
         "Share of each layer's weight by distance",
     ):
         assert any(table.startswith(caption) for table in tables), caption

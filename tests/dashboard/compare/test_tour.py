@@ -10,13 +10,13 @@ from dashboard.compare.tour.stops import STOPS
 # What the answer of each stop must say of the shipped models, beside numbers that may change.
 SAID = (
     (
-        "‘chien’ looks at ‘dog’",
+        "‘herbe’ looks at ‘grass’",
         "these two stand next to each other the other way round",
         "Two dark cells have changed places",
     ),
-    ("Luong general is sharper", "Both write the same text"),
+    ("Luong general is sharper", "Their texts differ"),
     ("rows look most at &lt;eos&gt;", "of all weight is on"),
-    ("on ‘motorcycl’", "on ‘ists’", "Bahdanau: ", "Transformer: "),
+    ("on ‘motorc’", "on ‘ists’", "Bahdanau: ", "Transformer: "),
     ("échelle", "maison", "The model is also less sure"),
 )
 

@@ -139,7 +139,7 @@ def test_a_model_with_the_weights_of_an_earlier_run_is_not_measured_again(root, 
     path = folder / earlier.PATH
     path.write_text(json.dumps(results), encoding="utf-8")
     asked = []
-    monkeypatch.setattr(measuring, "_measure", lambda one, part: asked.append(part))
+    monkeypatch.setattr(measuring, "_measure", lambda measured, part: asked.append(part))
     assert measuring.measure(config) == results and asked == []
     assert earlier.Earlier(config, 3, measuring.SAMPLES).rows == {}
     path.write_text(json.dumps(results | {"models": [{"weights_sha256": "0" * 64}]}), encoding="utf-8")

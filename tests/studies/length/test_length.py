@@ -48,16 +48,26 @@ def test_the_texts_of_buckets_count_what_is_left_out(root, monkeypatch):
     monkeypatch.setattr(buckets, "BUCKETS", (Bucket(3, 3, False), Bucket(6, 7, True), Bucket(12, 12, True)))
     pieces = len(text.ids("The dog runs. The dog runs."))
     monkeypatch.setattr(buckets, "LONGEST", pieces)
-    single, double, fourfold = buckets.texts(pairs, text)
-    assert (len(single.pairs), single.captions, single.left_out) == (8, 8, 0) and (
+    single, double, fourfold = buckets.texts({buckets.TEST: pairs}, text)
+    assert (len(single.pairs), single.sentences, single.left_out) == (8, 8, 0) and (
         len(fourfold.pairs),
-        fourfold.captions,
+        fourfold.sentences,
         fourfold.left_out,
     ) == (0, 0, 2)
     assert (
         double.pairs == [("The dog runs. The dog runs.", "Le chien court. Le chien court.")] * 4
-        and double.captions == 8
+        and double.sentences == 8
     )
+
+
+def test_everyday_sentences_have_buckets_of_their_own_where_there_are_some(root):
+    text = Translator.load("en-fr/bahdanau", root).tokenizer
+    captions, said = [("The dog runs fast now.", "Le chien court.")], ("I do not know.", "Je ne sais pas.")
+    long = (" ".join(["and"] * 15), "et")
+    kinds = buckets.texts({buckets.TEST: captions, "everyday": [said, long]}, text)
+    assert [texts.bucket.title for texts in kinds[-2:]] == ["everyday, 4–9 words", "everyday, 12–20 words"]
+    assert [texts.pairs for texts in kinds] == [captions, [], [], [], [said], [long]]
+    assert [texts.bucket for texts in buckets.texts({buckets.TEST: captions}, text)] == list(buckets.BUCKETS[:4])
 
 
 def test_the_line_is_that_of_least_squares():
@@ -114,7 +124,7 @@ def test_a_row_of_a_bucket(model):
     produced, wanted = (
         sum(len(text.split()) for text in side) for side in ([t.translation for t in traces], references)
     )
-    assert row["length_ratio"] == round(produced / wanted, 4) and (row["left_out"], row["captions"], row["low"]) == (
+    assert row["length_ratio"] == round(produced / wanted, 4) and (row["left_out"], row["sentences"], row["low"]) == (
         2,
         9,
         3,
@@ -135,6 +145,7 @@ def test_the_gap_to_no_attention_is_said_by_bucket():
         for name, scores in (("fixed-context", (50, 40, 20)), ("bahdanau", (55, 44.5, 40)))
         for bucket, score in zip(buckets.BUCKETS, scores)
     ]
+    rows.append({"mechanism": "bahdanau", "seed": 1, **buckets.BUCKETS[3].key})
     said = section._gain({"rows": rows})
     assert said.endswith("in the same buckets: Bahdanau · additive +5.0 / +4.5 / +20.0 / –.")
     assert "is missing" in section._gain({"rows": rows[3:]})
