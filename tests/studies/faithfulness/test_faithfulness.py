@@ -144,3 +144,6 @@ def test_a_model_with_the_weights_of_an_earlier_run_is_not_measured_again(root, 
     assert earlier.Earlier(config, 3, measuring.SAMPLES).rows == {}
     path.write_text(json.dumps(results | {"models": [{"weights_sha256": "0" * 64}]}), encoding="utf-8")
     assert measuring.measure(config)["rows"][0]["value"] != 0.123 and "changed" in asked
+    for damaged in ("", "[1]", "{}", json.dumps(results | {"models": 3})):
+        path.write_text(damaged, encoding="utf-8")
+        assert earlier.Earlier(config, 2, measuring.SAMPLES).of("en-fr/bahdanau", "0" * 64) == []
