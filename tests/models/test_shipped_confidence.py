@@ -11,11 +11,8 @@ from attnviz.models.checkpoint_files import read_card
 from attnviz.models.names import ModelName
 
 NAMES = [name for name in attnviz.available() if ModelName.parse(name).task.source == "en" and "sst2" not in name]
-CAPTIONED = [name for name in NAMES if name.startswith("en-de/")]  # they have read captions only
-BOTH = [name for name in NAMES if name.startswith("en-fr/")]  # captions and everyday sentences
-MISSED = {"en-ja/bahdanau", "en-ja/luong-general"}  # the page's card says so
-UNLEARNT = ("It took Tom thirty minutes to get there.", "Have you ever been to Narita?")
-STATION = "Can you tell me where the nearest train station is?"
+BOTH = [name for name in NAMES if name.startswith(("en-fr/", "en-de/"))]  # they read captions and everyday text
+MISSED = {"en-de/transformer", "en-ja/bahdanau", "en-ja/luong-general"}  # the page's card says so
 CAPTIONS = ("The black dog is running across the green grass.", "A man in a blue shirt is standing on a ladder.")
 
 load = functools.cache(attnviz.load)
@@ -34,13 +31,12 @@ def test_the_card_says_how_well_the_sign_works(name):
     assert copied["numbers"] == 51 and copied["names"] == (0 if name.startswith("en-ja/") else 83)
 
 
-@pytest.mark.parametrize("name", CAPTIONED)
-def test_a_model_of_captions_has_not_learnt_everyday_sentences(name):
-    assert [level(name, text) for text in UNLEARNT] == ["outside"] * 2 and level(name, STATION) != "usual"
-    assert [level(name, text) for text in CAPTIONS] == ["usual"] * 2
-
-
 @pytest.mark.parametrize("name", BOTH)
 def test_captions_and_everyday_sentences_are_usual_for_a_model_of_both(name):
     assert [level(name, text) for text in (*CAPTIONS, "Tom is not here.")] == ["usual"] * 3
     assert level(name, "Qwzx vbnk plorf the zzyx grumble.") == "outside"
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_the_example_that_goes_wrong_is_not_usual(name):
+    assert level(name, ModelName.parse(name).task.failing) != "usual"

@@ -84,10 +84,10 @@ EN_DE = Task(
     hint="Type an English sentence and press Enter",
     examples=(
         "A man in a blue shirt is standing on a ladder.",
-        "Two young girls are playing in the snow.",
-        "A boy is playing with a dog that is wearing a collar.",
-        "A woman is sitting on a bench and reading a book.",
+        "She is not at home because she has to work.",
+        "Can you tell me where the nearest train station is?",
+        "Tom has 37 books at home.",
     ),
-    failing="It took Tom thirty minutes to get there.",
+    failing="The stock market crashed.",
     forced="Ein Mann in einem blauen Hemd steht auf einer Leiter.",
 )
