@@ -1,12 +1,12 @@
-"""The packed moments of a checkpoint: a model on its way from untrained to trained.
+"""The packed moments of a run: a model on its way from untrained to trained.
 
 checkpoints/moments/<pair>/<mechanism>.moments
 
-The untrained model is built again from its seed, and the trained one is the checkpoint, so the file needs neither.
+The first moment is the untrained model: its seed gives it, so the file holds only the others. The last one is the
+trained model of that run. The file needs no checkpoint, and the checkpoint of that name may come from another run.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,85 +15,123 @@ from torch import nn
 
 from attnviz.mechanisms import Config
 from attnviz.models import checkpoints
-from attnviz.models.checkpoint_files import short
-from attnviz.moments import codec, kept
+from attnviz.models.checkpoint_files import short, unreadable
+from attnviz.moments import codec, container, kept
+from attnviz.moments.header import Header, Moment, check_count, checked
 from attnviz.networks.registry import build
+from attnviz.networks.unfilled import Unfilled
 
 FOLDER = "moments"
-STEP = 2.0  # see codec.pack; about .8 bits a weight
 NEAR = 1e-3  # the most by which a weight of the untrained model may differ from what it was
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A packed moment. update : the update before which it was kept. loss : on validation, nats a token."""
-
-    update: int
-    loss: float
+LARGEST = 2**25  # weights of a model
 
 
 def path_for(name: str, root: Path = checkpoints.ROOT) -> Path:
-    """The file of the packed moments of the checkpoint `name` below `root`; it may not be there."""
+    """The file of the packed moments of `name` below `root`; it may not be there."""
     return Path(root) / FOLDER / f"{name}.moments"
 
 
 def untrained(config: Config, seed: int) -> nn.Module:
     """The model that a run with that seed begins with, in evaluation mode. torch's generator stays as it is."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed would also seed the GPU
         return build(config).eval()
 
 
-def pack(name: str, root: Path, paths: Sequence[Path], losses: Sequence[float], step: float = STEP) -> Path:
-    """Pack kept moments of the checkpoint `name` below `root`, with their losses on validation; returns the file.
+def pack(
+    name: str,
+    root: Path,
+    paths: Sequence[Path],
+    losses: Sequence[float],
+    near: Callable[[int, nn.Module], bool] = lambda number, model: False,
+) -> Path:
+    """Pack kept moments of the run of the checkpoint `name` below `root`, with their losses; returns the file.
 
-    Raises CheckpointError, and ValueError for a moment of another model.
+    paths : the untrained model first, the trained one last. near : is the moment of that number (from 1), as restored,
+    near enough to what was kept? The coarsest steps for which it is are taken; without it the finest. Raises
+    CheckpointError, and ValueError for moments of another model or another seed, or of a run with --start.
     """
-    _, first, last = _ends(name, root)
-    tensors = [{key: value.float().numpy() for key, value in checkpoints.load_tensors(path).items()} for path in paths]
-    about = [
-        {"update": kept.update(path), "loss": round(loss, 4), "begins": _sample(first)}
-        for path, loss in zip(paths, losses, strict=True)
-    ]
-    path = path_for(name, root)
-    codec.pack(path, first, last, tensors, about, step)
-    return path
+    check_count(paths, losses)
+    config, seed = checkpoints.read_config(name, root), checkpoints.read_card(name, root).get("seed", 1)
+    kept.check_config(paths, config)
+    model = untrained(config, seed)
+    first = _weights(model)
+    start, *tensors = (_kept(path) for path in paths)
+    if not np.allclose(_sample(start), _sample(first), atol=NEAR):
+        raise ValueError(f"{paths[0]} must hold the untrained model of a run without --start, with the seed {seed}")
+    entries = codec.encode(first, tensors, lambda number, weights: near(number + 1, _filled(model, weights)))
+    listed = [Moment(kept.update(path), loss) for path, loss in zip(paths, losses)]
+    container.write(path_for(name, root), Header(config, seed, _sample(first), listed).to_dict(), entries)
+    return path_for(name, root)
 
 
 def moments(name: str, root: Path = checkpoints.ROOT) -> list[Moment]:
-    """The packed moments of a checkpoint, in their order; none where none are packed. Raises CheckpointError."""
+    """The moments of `name`, the untrained model first; none where none are packed. Raises CheckpointError."""
     path = path_for(name, root)
-    if not path.is_file():
-        return []
-    return [Moment(about["update"], about["loss"]) for about in codec.about(path)]
+    return _header(path).moments if path.is_file() else []
 
 
 def restore(name: str, number: int, root: Path = checkpoints.ROOT) -> nn.Module:
-    """The model as it was at the packed moment `number`, counted from 0, in evaluation mode.
+    """The model as it was at the moment `number` of `moments`, counted from 0, in evaluation mode.
 
     Raises CheckpointError; IndexError when there is no such moment.
     """
-    model, first, last = _ends(name, root)
     path = path_for(name, root)
-    about = codec.about(path)
-    if not 0 <= number < len(about):
-        raise IndexError(f"{name} has packed moments 0 to {len(about) - 1}; got {number}")
-    if not np.allclose(about[number]["begins"], _sample(first), atol=NEAR):
+    header = _header(path)
+    if number not in range(len(header.moments)):
+        raise IndexError(f"{name} has moments 0 to {len(header.moments) - 1}; got {number}")
+    model = _untrained(header, path)
+    if number == 0:
+        return model
+    first = _weights(model)
+    entries = container.read(path, {key: value.shape for key, value in first.items()}, len(header.moments) - 1)
+    weights = next(weights for at, weights in codec.decode(first, entries) if at == number - 1)
+    if not all(np.isfinite(value).all() for value in weights.values()):
+        raise checkpoints.CheckpointError(f"{short(path)} is damaged (some weights are not numbers); restore it")
+    return _filled(model, weights)
+
+
+def _header(path: Path) -> Header:
+    try:
+        return checked(container.read_about(path))
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise unreadable(path, error) from None
+
+
+def _untrained(header: Header, path: Path) -> nn.Module:
+    """The untrained model that a file describes. Its size is known before its memory is taken. Raises
+    CheckpointError."""
+    try:
+        with torch.device("meta"), Unfilled():
+            size = sum(parameter.numel() for parameter in build(header.config).parameters())
+        if size > LARGEST:
+            raise ValueError(f"a model of {size:,} weights, of at most {LARGEST:,}")
+        model = untrained(header.config, header.seed)
+    except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:
+        raise unreadable(path, error) from None
+    begins = _sample(_weights(model))
+    if len(begins) != len(header.begins) or not np.allclose(header.begins, begins, atol=NEAR):
         raise checkpoints.CheckpointError(
             f"{short(path)} was packed where the seed gives other initial weights; pack it again"
         )
-    weights = codec.unpack(path, first, last, number)
-    model.load_state_dict({key: torch.from_numpy(value) for key, value in weights.items()})
     return model
 
 
-def _ends(name: str, root: Path) -> tuple[nn.Module, codec.Weights, codec.Weights]:
-    """The trained model, and the weights of the untrained one and its own."""
-    trained, _ = checkpoints.load_model(name, root)
-    seed = checkpoints.read_card(name, root).get("seed", 1)
-    first = untrained(checkpoints.read_config(name, root), seed)
-    weights = ({key: value.numpy() for key, value in model.state_dict().items()} for model in (first, trained))
-    return trained, *weights
+def _kept(path: Path) -> codec.Weights:
+    """The weights of a kept moment. ValueError when some are not finite."""
+    weights = {key: value.float().numpy() for key, value in checkpoints.load_tensors(path).items()}
+    if not all(np.isfinite(value).all() for value in weights.values()):
+        raise ValueError(f"{path} has weights that are not numbers, or too large for 16 bits")
+    return weights
+
+
+def _weights(model: nn.Module) -> codec.Weights:
+    return {key: value.numpy().copy() for key, value in model.state_dict().items()}
+
+
+def _filled(model: nn.Module, weights: codec.Weights) -> nn.Module:
+    model.load_state_dict({key: torch.from_numpy(np.ascontiguousarray(value)) for key, value in weights.items()})
+    return model
 
 
 def _sample(weights: codec.Weights) -> list[float]:

@@ -176,6 +176,8 @@ def _run_epochs(
             _run_epoch(trainer, folder, corpus, bar, save_every, moments)
             _finish_epoch(trainer, folder, text, corpus)
             bar.write(progress.report(trainer, text, name, sentence))
+    if moments:
+        _keep(trainer, moments)
 
 
 def _run_epoch(
@@ -187,7 +189,7 @@ def _run_epoch(
     best = best_score(trainer.history, corpus)
     for indices in trainer.batches.order(trainer.epoch)[trainer.batch :]:
         if moments and trainer.optimizer.updates in kept.due(trainer.batches.total):
-            kept.keep(moments, trainer.optimizer.updates, trainer.model_config, trainer.optimizer.average)
+            _keep(trainer, moments)
         loss = float(trainer.update(indices))
         total, count = trainer.losses[0] + loss, trainer.losses[1] + 1
         trainer.losses, trainer.batch = (total, count), trainer.batch + 1
@@ -199,6 +201,10 @@ def _run_epoch(
             trainer.seconds, started, saved = trainer.seconds + now - started, now, now
             saved_run.save(trainer, folder)
     trainer.seconds += time.monotonic() - started
+
+
+def _keep(trainer: Trainer, moments: Path) -> None:
+    kept.keep(moments, trainer.optimizer.updates, trainer.model_config, trainer.optimizer.average)
 
 
 def _finish_epoch(trainer: Trainer, folder: Path, text: SubwordTokenizer, corpus: corpora.Corpus) -> None:

@@ -50,7 +50,8 @@ def _add_run(parser: ArgumentParser) -> None:
         "--moments",
         metavar="DIR",
         type=arguments.place,
-        help="write the weights to this folder at about forty updates of the run, from the untrained model on",
+        help="write the weights to this folder at about forty updates of the run, from the untrained model to the "
+        "trained one; not with --start, whose first weights no seed gives",
     )
     parser.add_argument(
         "--teacher",

@@ -11,15 +11,17 @@ from attnviz.models.names import ModelName
 from attnviz.moments import kept
 from attnviz.training.validation import mean_loss
 
+NEAR = 0.1  # part of its loss by which that of a packed moment may differ from it
+
 
 def pack_spaced(
     name: str, root: Path, folder: Path, val: Pairs, count: int
 ) -> tuple[Path, list[tuple[int, float, float]]]:
-    """Pack `count` of the moments in `folder`, spaced by loss, beside the checkpoint `name`.
+    """Pack `count` of the moments in `folder`, spaced by loss, for `name`: the untrained model, the trained one, and
+    those between.
 
     -> the file, and of each packed moment its update, its loss as kept and its loss as restored (nats a token on
-    `val`). The untrained model is not packed: its seed gives it. Raises ValueError when fewer are there,
-    CheckpointError.
+    `val`). Raises ValueError when fewer are there, CheckpointError.
     """
     text = checkpoints.load_tokenizer(ModelName.parse(name).pair, root)
     model, _ = checkpoints.load_model(name, root)
@@ -31,9 +33,13 @@ def pack_spaced(
         model.load_state_dict({key: value.float() for key, value in checkpoints.load_tensors(path).items()})
         return loss(model)
 
-    paths = [path for path in moments.files(folder) if kept.update(path) > 0]
+    paths = moments.files(folder)
+    kept.check_config(paths, checkpoints.read_config(name, root))
     losses = [loss_of_file(path) for path in paths]
     places = moments.spaced(losses, count)
-    path = moments.pack(name, root, [paths[place] for place in places], [losses[place] for place in places])
+    chosen, as_kept = [paths[place] for place in places], [losses[place] for place in places]
+    path = moments.pack(
+        name, root, chosen, as_kept, lambda number, network: abs(loss(network) / as_kept[number] - 1) <= NEAR
+    )
     packed = [loss(moments.restore(name, number, root)) for number in range(count)]
-    return path, [(kept.update(paths[place]), losses[place], near) for place, near in zip(places, packed)]
+    return path, [(kept.update(each), before, now) for each, before, now in zip(chosen, as_kept, packed)]

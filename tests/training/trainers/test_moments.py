@@ -4,7 +4,8 @@ from runs import PAIR, config, same
 
 from attnviz import moments
 from attnviz.models import checkpoints
-from attnviz.moments import kept
+from attnviz.moments import kept, matrices
+from attnviz.training.trainers import moment_losses
 from attnviz.training.trainers.moment_losses import pack_spaced
 from attnviz.training.train import train
 
@@ -20,10 +21,15 @@ def test_a_run_keeps_its_moments_and_ends_as_without(finished, corpus, tmp_path)
     assert record["update"] == kept.update(paths[0]) == 0 and record["config"]["mechanism"] == "bahdanau"
 
 
-def test_the_moments_that_ship_are_chosen_by_loss_and_stay_near(corpus, tmp_path):
+def test_the_moments_that_ship_are_chosen_by_loss_and_stay_near(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(matrices, "SMALL", 100)  # all tensors are small here
     train(config(epochs=2), corpus, tmp_path, PAIR, moments=tmp_path / "kept")
     path, rows = pack_spaced(NAME, tmp_path, tmp_path / "kept", corpus.val, 4)
     assert path == moments.path_for(NAME, tmp_path)
     assert [update for update, _, _ in rows] == [moment.update for moment in moments.moments(NAME, tmp_path)]
-    assert rows[0][0] == 10 and len(rows) == 4  # the untrained model is not among them
-    assert all(abs(packed - kept) < 0.1 for _, kept, packed in rows), rows
+    assert rows[0][0] == 0 and len(rows) == 4 and rows[-1][0] == kept.update(moments.files(tmp_path / "kept")[-1])
+    assert all(abs(packed / before - 1) <= moment_losses.NEAR for _, before, packed in rows), rows
+    coarse = path.stat().st_size
+    monkeypatch.setattr(moment_losses, "NEAR", 1e-4)
+    path, _ = pack_spaced(NAME, tmp_path, tmp_path / "kept", corpus.val, 4)
+    assert path.stat().st_size > coarse

@@ -1,0 +1,116 @@
+"""The file of a run's packed moments: what is known of them as JSON, then the levels of all, packed by LZMA."""
+
+import json
+import lzma
+import math
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from attnviz.models.checkpoint_files import CheckpointError, short, unreadable
+from attnviz.moments import codec, matrices
+from attnviz.moments.codec import Entry, Tensor
+from attnviz.moments.header import is_number
+from attnviz.storage import atomic, json_text, regular_files
+
+LARGEST = 64 * 2**20  # bytes of a file
+LEVELS = 2**26  # of all moments of a file together
+MEMORY = 2**28  # bytes that LZMA may take beside the levels
+COARSEST = 1e4  # the largest step, and the largest factor of a prediction
+MAGIC = b"attnviz moments 3\n"
+Shapes = dict[str, tuple[int, ...]]
+
+
+def write(path: Path, about: dict, entries: Sequence[Entry]) -> None:
+    """about : what is to be known of the run and its moments. The file is replaced whole.
+
+    ValueError for a number that is not finite, and for moments that take more than LARGEST.
+    """
+    coded = [[[name, *tensor.mix, tensor.coded.step, tensor.coded.rank] for name, tensor in e.items()] for e in entries]
+    levels = [tensor.coded.levels for entry in entries for tensor in entry.values()]
+    text = json.dumps(about | {"coded": coded}, allow_nan=False).encode()
+    packed = lzma.compress(_as_bytes(np.concatenate(levels)), lzma.FORMAT_XZ, filters=_FILTERS)
+    content = MAGIC + struct.pack("<Q", len(text)) + text + packed
+    if len(content) > LARGEST:
+        raise ValueError(f"the moments take {len(content):,} bytes, of at most {LARGEST:,}; pack fewer")
+    atomic.replace(Path(path), lambda temporary: temporary.write_bytes(content))
+
+
+def read_about(path: Path) -> dict:
+    """What was written as `about`. Raises CheckpointError."""
+    return _read(path)[0]
+
+
+def read(path: Path, shapes: Shapes, count: int) -> list[Entry]:
+    """The moments. shapes : of the tensors of a moment. count : how many there are. Raises CheckpointError."""
+    about, packed = _read(path)
+    try:
+        rows = _rows(about["coded"], shapes, count)
+        counts = [matrices.count(shapes[name], rank) for row in rows for name, *_, rank in row]
+        if sum(counts) > LEVELS:
+            raise ValueError(f"more than {LEVELS} levels")
+        levels = iter(np.split(_levels(packed, sum(counts)), np.cumsum(counts)[:-1]))
+        return [
+            {name: Tensor(mix, matrices.Coded(step, rank, next(levels))) for name, *mix, step, rank in row}
+            for row in rows
+        ]
+    except (EOFError, lzma.LZMAError) as error:
+        raise unreadable(Path(path), error) from None
+    except (TypeError, ValueError):
+        raise CheckpointError(f"{short(path)} does not fit the model; restore it, or pack it again") from None
+
+
+def _rows(coded: object, shapes: Shapes, count: int) -> list[list[list]]:
+    """The rows of the header, one of each tensor: its name, the factors of its prediction, step and rank. ValueError or
+    TypeError for others."""
+    if not isinstance(coded, list) or len(coded) != count:
+        raise ValueError(f"there must be {count} moments")
+    for entry, factors in zip(coded, codec.predictors(count)):
+        if [row[0] for row in entry] != list(shapes):
+            raise ValueError("other tensors")
+        for _, *mix, step, rank in entry:
+            if len(mix) != factors or not all(is_number(factor, -COARSEST, COARSEST) for factor in mix):
+                raise ValueError("other predictions")
+            if not is_number(step, math.ulp(0.0), COARSEST) or type(rank) is not int:
+                raise ValueError("no steps")
+    return coded
+
+
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 0, "lp": 0, "pb": 0}]
+
+
+def _as_bytes(levels: np.ndarray) -> bytes:
+    """All low bytes, then all high bytes, which are nearly all zero: -1, 1, -2, 2 … are stored as 1, 2, 3, 4 …"""
+    wide = levels.astype(np.int32)
+    whole = np.where(wide < 0, -2 * wide - 1, 2 * wide).astype("<u2")
+    return (whole & 255).astype(np.uint8).tobytes() + (whole >> 8).astype(np.uint8).tobytes()
+
+
+def _levels(packed: bytes, size: int) -> np.ndarray:
+    """That many levels (int16). ValueError when there are fewer or more; EOFError and LZMAError for damaged bytes."""
+    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY)
+    parts = np.frombuffer(unpacker.decompress(packed, 2 * size + 1), dtype=np.uint8)
+    if not unpacker.eof and len(parts) <= 2 * size:
+        raise EOFError("it is cut short")
+    if len(parts) != 2 * size:
+        raise ValueError(f"{size} levels of two bytes are needed; got {len(parts)} bytes")
+    whole = parts[:size].astype(np.int32) + 256 * parts[size:].astype(np.int32)
+    return np.where(whole % 2, -(whole + 1) // 2, whole // 2).astype(np.int16)
+
+
+def _read(path: Path) -> tuple[dict, bytes]:
+    """What is known of the moments, and the packed levels."""
+    try:
+        content = regular_files.read(path, LARGEST)
+        if not content.startswith(MAGIC):
+            raise ValueError("it holds no moments")
+        start = len(MAGIC) + 8
+        end = start + struct.unpack("<Q", content[len(MAGIC) : start])[0]
+        about = json_text.parse(content[start:end])
+        if not isinstance(about, dict) or "coded" not in about:
+            raise ValueError("its header does not describe moments")
+        return about, content[end:]
+    except (OSError, ValueError, struct.error) as error:
+        raise unreadable(Path(path), error) from None
