@@ -80,8 +80,8 @@ def test_the_checkpoint_may_come_from_another_run(run, tmp_path):
     copy = moments.path_for(NAME, tmp_path)
     copy.parent.mkdir(parents=True)
     copy.write_bytes(path.read_bytes())
-    one, other = (moments.restore(NAME, 1, place).state_dict() for place in (root, tmp_path))
-    assert all(torch.equal(value, other[name]) for name, value in one.items())
+    here, other = (moments.restore(NAME, 1, place).state_dict() for place in (root, tmp_path))
+    assert all(torch.equal(value, other[name]) for name, value in here.items())
 
 
 def test_moments_that_are_not_there(run, tmp_path):
