@@ -58,13 +58,13 @@ def read(path: Path, shapes: Shapes, count: int) -> list[Entry]:
         ]
     except (EOFError, lzma.LZMAError) as error:
         raise unreadable(Path(path), error) from None
-    except (TypeError, ValueError):
+    except (LookupError, TypeError, ValueError):
         raise CheckpointError(f"{short(path)} does not fit the model; restore it, or pack it again") from None
 
 
 def _rows(coded: object, shapes: Shapes, count: int) -> list[list[list]]:
-    """The rows of the header, one of each tensor: its name, the factors of its prediction, step and rank. ValueError or
-    TypeError for others."""
+    """The rows of the header, one of each tensor: its name, the factors of its prediction, step and rank. ValueError,
+    TypeError or LookupError for others."""
     if not isinstance(coded, list) or len(coded) != count:
         raise ValueError(f"there must be {count} moments")
     for entry, factors in zip(coded, codec.predictors(count)):

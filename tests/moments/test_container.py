@@ -75,6 +75,15 @@ def test_numbers_that_cannot_be(file, monkeypatch, place, value):
         container.read(file, SHAPES, 2)
 
 
+@pytest.mark.parametrize("row", [[], {}, "ab", 5, None, ["large"]])
+def test_rows_that_are_none(file, monkeypatch, row):
+    about, packed = container._read(file)
+    about["coded"][1][0] = row
+    monkeypatch.setattr(container, "_read", lambda path: (about, packed))
+    with pytest.raises(CheckpointError, match="does not fit the model"):
+        container.read(file, SHAPES, 2)
+
+
 def test_more_levels_than_a_file_may_have(file, monkeypatch):
     monkeypatch.setattr(container, "LEVELS", 2 * (350 * 3 + 40) - 1)
     with pytest.raises(CheckpointError, match="does not fit the model"):
