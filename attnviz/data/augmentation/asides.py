@@ -8,6 +8,7 @@ So each of these is made up when it is needed.
 import random
 
 from attnviz.data.augmentation.made_up_names import NameMaker
+from attnviz.data.augmentation.numbers import random_number
 from attnviz.data.readers import SentencePair
 
 _LETTERS = "aaaabcdeeeefghiiijklmnooopqrstuuvwxyzáäåçéèíłñóöøšüž"
@@ -30,9 +31,9 @@ class Asides:
     def _word(self, chance: random.Random) -> str:
         kind = chance.random()
         if kind < 0.45:
-            return _number(chance, chance.choice((1, 2, 2, 3, 3, 4, 4, 4, 5, 6)))
+            return random_number(chance.choice((1, 2, 2, 3, 3, 4, 4, 4, 5, 6)), chance)
         if kind < 0.55:
-            return f"{_number(chance, 3)}-{_number(chance, 4)}"
+            return f"{random_number(3, chance)}-{random_number(4, chance)}"
         if kind < 0.85 and self._maker:
             return self._maker.name(chance).capitalize()
         return "".join(chance.choice(_LETTERS) for _ in range(chance.randint(3, 10))).capitalize()
@@ -43,11 +44,3 @@ def _together(form: str, side: str, text: str) -> str:
         end = side[-1:] if side[-1:] in ".。!?" else ""
         return f"{side.removesuffix(end).rstrip() if end else side} ({text}){end}"
     return {"dash": f"{side} - {text}", "before": f"{text} - {side}", "alone": text}[form]
-
-
-def _number(chance: random.Random, digits: int) -> str:
-    """Digits, of which one in three repeats the one before: the hardest to copy."""
-    text = chance.choice("123456789")
-    while len(text) < digits:
-        text += text[-1] if chance.random() < 1 / 3 else chance.choice("0123456789")
-    return text

@@ -2,7 +2,7 @@
 
 A share of the pairs loses its final mark or its capitals, or has English contractions instead of full forms. Names and
 numbers that stand on both sides become others, and some stand beside a sentence, so that a model learns to copy what it
-has never seen.
+has never seen. Number words on both sides become digits.
 """
 
 import random
@@ -12,6 +12,7 @@ from attnviz.data.augmentation import find_names
 from attnviz.data.augmentation.asides import Asides
 from attnviz.data.augmentation.english_forms import other_form
 from attnviz.data.augmentation.names import Names
+from attnviz.data.augmentation.number_words import in_digits
 from attnviz.data.augmentation.numbers import other_numbers
 from attnviz.data.readers import SentencePair
 
@@ -24,6 +25,7 @@ class Shares:
 
     names: float = 0.4
     numbers: float = 0.4
+    number_words: float = 0.4  # in digits
     forms: float = 0.15  # contractions or full forms
     stop: float = 0.1  # without the full stop
     question: float = 0.1  # the source without its question mark
@@ -78,6 +80,8 @@ class Augmenter:
             pair = self.names.exchanged(pair, self.language, chance)
         if chance.random() < shares.numbers:
             pair = other_numbers(pair, chance)
+        if chance.random() < shares.number_words:
+            pair = in_digits(pair, self.language, chance)
         source, target = pair
         if chance.random() < shares.forms:
             source = other_form(source, chance)

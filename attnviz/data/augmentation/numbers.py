@@ -1,9 +1,17 @@
-"""Numbers exchanged for other numbers on both sides of a pair, so that a model learns to copy any number."""
+"""Numbers in digits, and their exchange for others on both sides of a pair, so that a model learns to copy any."""
 
 import random
 import re
 
 _DIGITS = re.compile(r"\d+")
+
+
+def random_number(digits: int, chance: random.Random) -> str:
+    """A number of so many digits, from 2. One digit in three repeats the one before: the hardest to copy."""
+    text = chance.choice("23456789" if digits == 1 else "123456789")
+    while len(text) < digits:
+        text += text[-1] if chance.random() < 1 / 3 else chance.choice("0123456789")
+    return text
 
 
 def other_numbers(pair: tuple[str, str], chance: random.Random) -> tuple[str, str]:
@@ -20,10 +28,7 @@ def other_numbers(pair: tuple[str, str], chance: random.Random) -> tuple[str, st
 
 def _drawn(number: str, chance: random.Random) -> str:
     """Another number of as many digits; never 0 or 1, which change the words around them."""
-    if number in ("0", "1"):
-        return number
-    first = chance.choice("23456789") if len(number) == 1 else chance.choice("123456789")
-    return first + "".join(chance.choice("0123456789") for _ in number[1:])
+    return number if number in ("0", "1") else random_number(len(number), chance)
 
 
 def _written(new: dict[str, str], run: str) -> str:

@@ -1,14 +1,15 @@
 """Sentences changed to what people type: both sides stay translations of each other."""
 
 import random
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 
 import pytest
 
 from attnviz.data.augmentation import augmenter, english_forms, find_names
 from attnviz.data.augmentation.augmenter import Augmenter, Shares
 
-NONE = Shares(0, 0, 0, 0, 0, 0, 0, 0)
+NONE = Shares(**{field.name: 0 for field in fields(Shares)})
 PAIRS = [
     ("Tom saw Anna in Boston.", "Tom a vu Anna à Boston."),
     ("She is Anna.", "Elle est Anna."),
@@ -94,6 +95,28 @@ def test_numbers_on_both_sides_become_others_of_as_many_digits():
 )
 def test_numbers_that_stay(pair):
     assert changed(pair, numbers=1) == pair
+
+
+@pytest.mark.parametrize(
+    "language, pair, form",
+    [
+        (
+            "de",
+            ("Two men own three dogs.", "Zwei Männer besitzen drei Hunde."),
+            r"(\d+) men own (\d+) dogs\.|\1 Männer besitzen \2 Hunde\.",
+        ),
+        ("fr", ("Ninety or two.", "Deux ou quatre-vingt-dix."), r"(\d+) or (\d+)\.|\2 ou \1\."),
+        ("fr", ("Two or two.", "Deux, ou trois."), None),
+        ("fr", ("Twenty-two.", "Vingt-deux."), None),
+        ("de", ("Two hundred.", "Zwei hundert."), None),
+        ("de", ("One dog.", "Ein Hund."), None),
+        ("ja", ("Two dogs.", "二 匹 の 犬 。"), None),
+    ],
+)
+def test_number_words_that_stand_once_on_both_sides_become_the_same_digits(language, pair, form):
+    """form : of both sides as a regular expression; None where the pair stays as it is."""
+    expected = form.replace("|", "[|]") if form else re.escape("|".join(pair))
+    assert re.fullmatch(expected, "|".join(changed(pair, language, number_words=1)))
 
 
 def test_full_width_digits_stay_so():

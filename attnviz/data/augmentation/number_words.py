@@ -1,0 +1,48 @@
+"""Numbers written as words on both sides of a pair, put in digits, so that digits stand in sentences of every kind.
+
+The digits of a corpus stand in few kinds of sentence: times, years, prices. In others a model that saw only those
+begins to write the number as a word ("34" as "drei4").
+"""
+
+import random
+import re
+from functools import cache
+
+from attnviz.data.augmentation.numbers import random_number
+from attnviz.data.readers import SentencePair
+
+# From two: in German and French, one is also the indefinite article.
+_ENGLISH = (
+    "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty seventy eighty ninety"
+)
+_TARGETS = {
+    "de": "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf "
+    "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+    "fr": "deux trois quatre cinq six sept huit neuf dix onze douze "
+    "vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
+}
+_LARGER = re.compile(r"\b(?:hundred|thousand|million|billion)", re.IGNORECASE)  # "two hundred" is one number
+_DIGITS = (1, 1, 2, 2, 2, 2, 3, 4)  # how many a number gets
+
+
+def in_digits(pair: SentencePair, language: str, chance: random.Random) -> SentencePair:
+    """The pair with another number, in digits, for each number word that stands once on both sides.
+
+    language : of the target. Only German and French have a table; any other pair stays as it is, and so does a pair
+    with hundreds or more.
+    """
+    source, target = pair
+    if language not in _TARGETS or _LARGER.search(source):
+        return pair
+    for english, word in zip(_ENGLISH.split(), _TARGETS[language].split()):
+        places = _place(english), _place(word)
+        if all(len(place.findall(side)) == 1 for place, side in zip(places, (source, target))):
+            number = random_number(chance.choice(_DIGITS), chance)
+            source, target = places[0].sub(number, source), places[1].sub(number, target)
+    return source, target
+
+
+@cache
+def _place(word: str) -> re.Pattern:
+    """Where a word stands, alone: not as a part of twenty-two."""
+    return re.compile(rf"(?<![\w-]){word}(?![\w-])", re.IGNORECASE)
