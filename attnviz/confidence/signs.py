@@ -1,6 +1,7 @@
-"""Signs that a translation may be poor, read off a trace: unlikely pieces, words that are new, repetition."""
+"""Signs that a translation may be poor, read off a trace: unlikely pieces, words that are new or split, repetition."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,12 +10,14 @@ import numpy as np
 from attnviz.arguments import checked
 from attnviz.confidence import training_words
 from attnviz.confidence.training_words import TrainingWords, Word
+from attnviz.data.styles import UNSPACED
 from attnviz.models.tracing.measured import Measured
 from attnviz.networks import loops
 from attnviz.networks.loops import Loop
 from attnviz.trace import Trace
 
 DOUBTFUL = -1.0  # nats; a piece below this log-probability (37 %) counts as doubtful
+_NO_SPACES = re.compile(f"[{UNSPACED}]")
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,9 @@ class Signs:
 
     log_probs : of the target's pieces, nats. least : the piece with the smallest. new : words of the source that no
     training sentence has. words : number of words of the source. read : number of its pieces. unknown : its characters
-    that are not in the vocabulary. loop, looping : a loop at the end of the target, and the text that it repeats.
+    that are not in the vocabulary. split : pieces of the target for each of its words, as spaces divide it: more where
+    words are put together from parts, or marks are many; 1 in Chinese and Japanese, which have no spaces. loop,
+    looping : a loop at the end of the target, and the text that it repeats.
     complete : the target has its <eos>.
     """
 
@@ -33,6 +38,7 @@ class Signs:
     words: int
     read: int
     unknown: tuple[str, ...]
+    split: float
     loop: Loop | None
     looping: str
     complete: bool
@@ -55,10 +61,15 @@ def signs(trace: Trace | Measured, known_words: TrainingWords) -> Signs:
         words=len(training_words.words(trace)),
         read=len(trace.source),
         unknown=tuple(dict.fromkeys(token.text for token in trace.source if token.unknown)),
+        split=_split(trace.translation, len(produced)),
         loop=loop,
         looping="".join(produced[loop.start : loop.start + loop.length]) if loop else "",
         complete=trace.complete,
     )
+
+
+def _split(translation: str, pieces: int) -> float:
+    return 1.0 if _NO_SPACES.search(translation) else pieces / max(1, len(translation.split()))
 
 
 # The numbers that a scale may weigh (scale.py), from the signs of one translation.
@@ -71,4 +82,5 @@ FEATURES: dict[str, Callable[[Signs], float]] = {
     "length": lambda signs: math.log(len(signs.log_probs)),
     "read": lambda signs: math.log(signs.read),
     "new": lambda signs: len(signs.new) / max(1, signs.words),
+    "split": lambda signs: signs.split,
 }

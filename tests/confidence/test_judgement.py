@@ -9,7 +9,7 @@ from attnviz.confidence import FEATURES, Scale, Signs, TrainingWords, Word, judg
 from attnviz.networks.loops import Loop
 from attnviz.trace import Token, Trace
 
-SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), None, "", True)
+SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), 1.0, None, "", True)
 SCALE = Scale(-3.0, {"mean": 2.0}, unusual=0.3, outside=0.8, usual=-0.2)
 NARITA = Word("Narita", 0, 6, 4)
 
@@ -39,6 +39,14 @@ def test_signs_of_a_trace():
     doubts = signs(trace(["Na", "ri", "ta", "."], ["ti"] * 8, (-1.0,) * 7 + (-2.0,)), TrainingWords({"run": 1}, 1))
     assert doubts.new == (Word("Narita", 0, 6, 3),) and doubts.words == 1 and doubts.read == 4 and doubts.least == "ti"
     assert doubts.loop == Loop(0, 1, 8) and doubts.looping == "ti" and doubts.complete
+
+
+@pytest.mark.parametrize(
+    "pieces, split",
+    [(["Ich", " b", "in", "."], 2.0), (["O", "ui"], 2.0), (["私", "は", "行", "く"], 1.0), ([" "], 1.0)],
+)
+def test_pieces_for_each_word(pieces, split):
+    assert signs(trace(["I"], pieces, (-0.1,) * len(pieces)), TrainingWords({}, 1)).split == split
 
 
 def test_a_trace_without_log_probabilities():
