@@ -14,7 +14,7 @@ LEVELS = {
     "outside": "outside what this model has learnt",
 }
 MANY_NEW = 1 / 3  # of the words; a text with two new words or more, and so large a share of them, is outside
-SHOWN = 3  # new words that the reasons name
+SHOWN = 3  # words of a kind that the reasons name
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,9 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
     ]
     if (more := len(signs.new) - SHOWN) > 0:
         reasons.append(f"{more} more {'word is' if more == 1 else 'words are'} in no training sentence either.")
+    reasons += [
+        f"“{word.text}” in the translation was put together from {word.pieces} pieces." for word in signs.made[:SHOWN]
+    ]
     return reasons + _probabilities(signs, scale)
 
 

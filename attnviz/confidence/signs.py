@@ -1,4 +1,6 @@
-"""Signs that a translation may be poor, read off a trace: unlikely pieces, words that are new or split, repetition."""
+"""Signs that a translation may be poor, read off a trace: unlikely pieces, new words of the source, words of the
+translation that are made of many pieces, repetition.
+"""
 
 import math
 import re
@@ -17,6 +19,7 @@ from attnviz.networks.loops import Loop
 from attnviz.trace import Trace
 
 DOUBTFUL = -1.0  # nats; a piece below this log-probability (37 %) counts as doubtful
+MANY_PIECES = 3  # of a word of the translation, which then counts as made of pieces
 _NO_SPACES = re.compile(f"[{UNSPACED}]")
 
 
@@ -26,9 +29,9 @@ class Signs:
 
     log_probs : of the target's pieces, nats. least : the piece with the smallest. new : words of the source that no
     training sentence has. words : number of words of the source. read : number of its pieces. unknown : its characters
-    that are not in the vocabulary. split : pieces of the target for each of its words, as spaces divide it: more where
-    words are put together from parts, or marks are many; 1 in Chinese and Japanese, which have no spaces. loop,
-    looping : a loop at the end of the target, and the text that it repeats.
+    that are not in the vocabulary. made : words of the target that have MANY_PIECES or more; none in Chinese and
+    Japanese, where no spaces say what a word is. written : number of words of the target. loop, looping : a loop at the
+    end of the target, and the text that it repeats.
     complete : the target has its <eos>.
     """
 
@@ -38,7 +41,8 @@ class Signs:
     words: int
     read: int
     unknown: tuple[str, ...]
-    split: float
+    made: tuple[Word, ...]
+    written: int
     loop: Loop | None
     looping: str
     complete: bool
@@ -52,6 +56,7 @@ def signs(trace: Trace | Measured, known_words: TrainingWords) -> Signs:
             f"the trace must be of pieces and have their log-probabilities; got {trace.model} at the level of "
             f"{getattr(trace, 'level', 'pieces')}"
         )
+    written = training_words.target_words(trace)
     produced = [token.text for token in trace.target if not token.special]
     loop = loops.at_end(produced)
     return Signs(
@@ -61,15 +66,12 @@ def signs(trace: Trace | Measured, known_words: TrainingWords) -> Signs:
         words=len(training_words.words(trace)),
         read=len(trace.source),
         unknown=tuple(dict.fromkeys(token.text for token in trace.source if token.unknown)),
-        split=_split(trace.translation, len(produced)),
+        made=tuple(word for word in written if word.pieces >= MANY_PIECES and not _NO_SPACES.search(word.text)),
+        written=len(written),
         loop=loop,
         looping="".join(produced[loop.start : loop.start + loop.length]) if loop else "",
         complete=trace.complete,
     )
-
-
-def _split(translation: str, pieces: int) -> float:
-    return 1.0 if _NO_SPACES.search(translation) else pieces / max(1, len(translation.split()))
 
 
 # The numbers that a scale may weigh (scale.py), from the signs of one translation.
@@ -82,5 +84,5 @@ FEATURES: dict[str, Callable[[Signs], float]] = {
     "length": lambda signs: math.log(len(signs.log_probs)),
     "read": lambda signs: math.log(signs.read),
     "new": lambda signs: len(signs.new) / max(1, signs.words),
-    "split": lambda signs: signs.split,
+    "made": lambda signs: len(signs.made) / max(1, signs.written),
 }

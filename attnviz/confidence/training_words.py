@@ -8,7 +8,7 @@ import io
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from attnviz import arguments
 from attnviz.models.checkpoint_files import unreadable
 from attnviz.models.tracing.measured import Measured
 from attnviz.storage import atomic, regular_files
-from attnviz.trace import Trace
+from attnviz.trace import Token, Trace
 
 FILE = "words.txt.gz"
 LARGEST = 64 * 2**20  # bytes of the file's text
@@ -80,9 +80,18 @@ class TrainingWords:
 
 def words(trace: Trace | Measured) -> list[Word]:
     """The words of a trace's source: runs of letters, with the apostrophes within."""
+    return _words(trace.text, trace.source)
+
+
+def target_words(trace: Trace | Measured) -> list[Word]:
+    """The words of a trace's target, in the same way."""
+    return _words(trace.translation, trace.target)
+
+
+def _words(text: str, tokens: Sequence[Token]) -> list[Word]:
     result = []
-    for match in _WORD.finditer(trace.text):
-        inside = [t for t in trace.source if not t.special and t.start < match.end() and t.end > match.start()]
+    for match in _WORD.finditer(text):
+        inside = [t for t in tokens if not t.special and t.start < match.end() and t.end > match.start()]
         unknown = any(token.unknown for token in inside)
         result.append(Word(match.group(), *match.span(), sum(token.pieces for token in inside), unknown))
     return result

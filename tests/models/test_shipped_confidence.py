@@ -40,3 +40,7 @@ def test_captions_and_everyday_sentences_are_usual_for_a_model_of_both(name):
 @pytest.mark.parametrize("name", BOTH)
 def test_the_example_that_goes_wrong_is_not_usual(name):
     assert level(name, ModelName.parse(name).task.failing) != "usual"
+
+
+def test_a_long_number_that_is_copied_is_usual():
+    assert level("en-fr/transformer", "Call me at 555-867-5309.") == "usual"

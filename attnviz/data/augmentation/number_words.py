@@ -21,7 +21,14 @@ _TARGETS = {
     "fr": "deux trois quatre cinq six sept huit neuf dix onze douze "
     "vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
 }
-_LARGER = re.compile(r"\b(?:hundred|thousand|million|billion)", re.IGNORECASE)  # "two hundred" is one number
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_UNITS = "one two three four five six seven eight nine"
+# Where a word is a part of a number or of a time: two hundred, twenty one, half past two ("halb drei"), ten o'clock.
+_PART = re.compile(
+    r"\b(?:hundred|thousand|\w+illion|dozen|half|quarter|past|o'clock)"
+    rf"|\b(?:{_TENS.replace(' ', '|')}) (?:{_UNITS.replace(' ', '|')})\b",
+    re.IGNORECASE,
+)
 _DIGITS = (1, 1, 2, 2, 2, 2, 3, 4)  # how many a number gets
 
 
@@ -29,10 +36,10 @@ def in_digits(pair: SentencePair, language: str, chance: random.Random) -> Sente
     """The pair with another number, in digits, for each number word that stands once on both sides.
 
     language : of the target. Only German and French have a table; any other pair stays as it is, and so does a pair
-    with hundreds or more.
+    with larger numbers or a time of day.
     """
     source, target = pair
-    if language not in _TARGETS or _LARGER.search(source):
+    if language not in _TARGETS or _PART.search(source):
         return pair
     for english, word in zip(_ENGLISH.split(), _TARGETS[language].split()):
         places = _place(english), _place(word)

@@ -7,7 +7,8 @@ _DIGITS = re.compile(r"\d+")
 
 
 def random_number(digits: int, chance: random.Random) -> str:
-    """A number of so many digits, from 2. One digit in three repeats the one before: the hardest to copy."""
+    """A number of so many digits: 2 to 9, 10 to 99, ... One further digit in three is made to repeat the one before it,
+    which is the hardest to copy."""
     text = chance.choice("23456789" if digits == 1 else "123456789")
     while len(text) < digits:
         text += text[-1] if chance.random() < 1 / 3 else chance.choice("0123456789")
@@ -28,7 +29,10 @@ def other_numbers(pair: tuple[str, str], chance: random.Random) -> tuple[str, st
 
 def _drawn(number: str, chance: random.Random) -> str:
     """Another number of as many digits; never 0 or 1, which change the words around them."""
-    return number if number in ("0", "1") else random_number(len(number), chance)
+    new = number
+    while new == number and number not in ("0", "1"):
+        new = random_number(len(number), chance)
+    return new
 
 
 def _written(new: dict[str, str], run: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from attnviz.data.augmentation import augmenter, english_forms, find_names
 from attnviz.data.augmentation.augmenter import Augmenter, Shares
+from attnviz.data.augmentation.numbers import random_number
 
 NONE = Shares(**{field.name: 0 for field in fields(Shares)})
 PAIRS = [
@@ -90,6 +91,18 @@ def test_numbers_on_both_sides_become_others_of_as_many_digits():
     assert [len(number) for number in (hour, minutes, day, year)] == [1, 2, 2, 4]
 
 
+@pytest.mark.parametrize("digits, least", [(1, 2), (2, 10), (4, 1000)])
+def test_random_numbers_have_so_many_digits_and_are_never_0_or_1(digits, least):
+    numbers = [random_number(digits, random.Random(seed)) for seed in range(200)]
+    assert all(len(number) == digits and int(number) >= least for number in numbers) and len(set(numbers)) > 5
+
+
+def test_a_number_becomes_another_one():
+    assert {changed((f"{number} dogs.", f"{number} chiens."), numbers=1)[0] for number in (2, 33)}.isdisjoint(
+        {"2 dogs.", "33 dogs."}
+    )
+
+
 @pytest.mark.parametrize(
     "pair", [("2 dogs.", "Deux chiens."), ("1 dog.", "1 chien."), ("At 2.", "À 14."), ("A dog.", "Un chien.")]
 )
@@ -109,6 +122,8 @@ def test_numbers_that_stay(pair):
         ("fr", ("Two or two.", "Deux, ou trois."), None),
         ("fr", ("Twenty-two.", "Vingt-deux."), None),
         ("de", ("Two hundred.", "Zwei hundert."), None),
+        ("de", ("The two came at half past one.", "Die zwei kamen um halb zwei."), None),
+        ("fr", ("Twenty one dogs.", "Vingt et un chiens."), None),
         ("de", ("One dog.", "Ein Hund."), None),
         ("ja", ("Two dogs.", "二 匹 の 犬 。"), None),
     ],

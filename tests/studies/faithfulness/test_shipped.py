@@ -1,0 +1,15 @@
+"""The study of faithfulness that ships is of the models that ship."""
+
+import json
+
+import attnviz
+from attnviz.models import checkpoints
+from attnviz.models.checkpoint_files import read_card
+from attnviz.studies.faithfulness.earlier import PATH
+
+
+def test_it_was_measured_on_their_weights():
+    """All but the models without attention."""
+    study = json.loads((checkpoints.ROOT / PATH).read_text(encoding="utf-8"))
+    shipped = {read_card(name)["weights_sha256"] for name in attnviz.available() if "fixed-context" not in name}
+    assert {model["weights_sha256"] for model in study["models"]} == shipped
