@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from attnviz.confidence.judgement import outside_by_rule
+from attnviz.confidence.judgement import outside_by_rule, unusual_by_rule
 from attnviz.confidence.scale import Scale
 from attnviz.confidence.signs import FEATURES, Signs
 
@@ -54,7 +54,7 @@ def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) ->
     shown = np.where(ruled, 1.0, risks)
     best, worst = quality >= np.median(quality), quality <= np.quantile(quality, WORST)
     unusual, outside = (float(np.quantile(shown[best], 1 - share, method="higher")) for share in (BEST, SURE))
-    flagged = ruled | (risks > unusual)
+    flagged = ruled | (risks > unusual) | np.array([unusual_by_rule(each) for each in signs])
     weights, intercept = fit(features, poor)
     usual = float(np.median(-features[:, list(FEATURES).index("mean")]))
     return Calibration(

@@ -47,7 +47,7 @@ def judgement(signs: Signs, scale: Scale) -> Judgement:
     if outside_by_rule(signs) or risk > scale.outside:
         level = "outside"
     else:
-        level = "unusual" if risk > scale.unusual else "usual"
+        level = "unusual" if unusual_by_rule(signs) or risk > scale.unusual else "usual"
     return Judgement(level, risk, () if level == "usual" else tuple(_reasons(signs, scale)))
 
 
@@ -55,6 +55,11 @@ def outside_by_rule(signs: Signs) -> bool:
     """Is it outside whatever the risk? A loop, a text that was cut off, unknown characters, or many new words."""
     many_new = len(signs.new) > 1 and len(signs.new) >= MANY_NEW * signs.words
     return bool(signs.loop or not signs.complete or signs.unknown or many_new)
+
+
+def unusual_by_rule(signs: Signs) -> bool:
+    """Is it unusual at least, whatever the risk? A number that is half a word ("trois4")."""
+    return bool(signs.broken)
 
 
 def _reasons(signs: Signs, scale: Scale) -> list[str]:
@@ -66,6 +71,7 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
         )
     elif not signs.complete:
         reasons.append("The translation did not come to an end and was cut off.")
+    reasons += [f"“{text}” is half a word and half a number." for text in signs.broken[:SHOWN]]
     reasons += [f"“{text}” is not in the vocabulary." for text in signs.unknown[:SHOWN]]
     reasons += [
         f"“{word.text}” is in no training sentence and was cut into {_pieces(word.pieces)}."

@@ -20,6 +20,7 @@ from attnviz.trace import Trace
 
 DOUBTFUL = -1.0  # nats; a piece below this log-probability (37 %) counts as doubtful
 MANY_PIECES = 3  # of a word of the translation, which then counts as made of pieces
+_BROKEN = re.compile(r"[^\W\d_]*[A-Za-zÀ-ÿ]{3}\d\w*")  # "trois4", but not "7h30"
 _NO_SPACES = re.compile(f"[{UNSPACED}]")
 
 
@@ -30,9 +31,9 @@ class Signs:
     log_probs : of the target's pieces, nats. least : the piece with the smallest. new : words of the source that no
     training sentence has. words : number of words of the source. read : number of its pieces. unknown : its characters
     that are not in the vocabulary. made : words of the target that have MANY_PIECES or more; none in Chinese and
-    Japanese, where no spaces say what a word is. written : number of words of the target. loop, looping : a loop at the
-    end of the target, and the text that it repeats.
-    complete : the target has its <eos>.
+    Japanese, where no spaces say what a word is. written : number of words of the target. broken : what goes over from
+    letters to digits in the target and is not in the source: a number that was copied in part. loop, looping : a loop
+    at the end of the target, and the text that it repeats. complete : the target has its <eos>.
     """
 
     log_probs: tuple[float, ...]
@@ -43,6 +44,7 @@ class Signs:
     unknown: tuple[str, ...]
     made: tuple[Word, ...]
     written: int
+    broken: tuple[str, ...]
     loop: Loop | None
     looping: str
     complete: bool
@@ -68,6 +70,7 @@ def signs(trace: Trace | Measured, known_words: TrainingWords) -> Signs:
         unknown=tuple(dict.fromkeys(token.text for token in trace.source if token.unknown)),
         made=tuple(word for word in written if word.pieces >= MANY_PIECES and not _NO_SPACES.search(word.text)),
         written=len(written),
+        broken=tuple(word for word in _BROKEN.findall(trace.translation) if word not in trace.text),
         loop=loop,
         looping="".join(produced[loop.start : loop.start + loop.length]) if loop else "",
         complete=trace.complete,

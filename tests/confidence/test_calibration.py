@@ -8,7 +8,7 @@ import pytest
 
 from attnviz.confidence import Scale, Signs, calibrate, fit, judgement
 
-SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), (), 4, None, "", True)
+SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), (), 4, (), None, "", True)
 
 
 def made(count=600, seed=1):

@@ -9,7 +9,7 @@ from attnviz.confidence import FEATURES, Scale, Signs, TrainingWords, Word, judg
 from attnviz.networks.loops import Loop
 from attnviz.trace import Token, Trace
 
-SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), (), 4, None, "", True)
+SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), (), 4, (), None, "", True)
 SCALE = Scale(-3.0, {"mean": 2.0}, unusual=0.3, outside=0.8, usual=-0.2)
 NARITA = Word("Narita", 0, 6, 4)
 
@@ -55,6 +55,20 @@ def test_words_of_the_target_that_are_made_of_many_pieces(pieces, made, written)
     assert (list(result.made), result.written) == (made, written)
 
 
+@pytest.mark.parametrize(
+    "source, target, broken",
+    [
+        ("34 dogs", "trois4 chiens", ("trois4",)),
+        ("396 and 40", "drei96, fünf0", ("drei96", "fünf0")),
+        ("6:45", "à 6h45, le 12e", ()),
+        ("Covid19", "le Covid19", ()),  # typed so
+        ("34", "私は３冊", ()),
+    ],
+)
+def test_numbers_that_are_half_a_word(source, target, broken):
+    assert signs(trace([source], [target], (-0.1,)), TrainingWords({}, 1)).broken == broken
+
+
 def test_a_trace_without_log_probabilities():
     with pytest.raises(
         ValueError, match="must be of pieces and have their log-probabilities; got en-fr/x at the level of pieces"
@@ -68,6 +82,8 @@ def test_a_trace_without_log_probabilities():
         (SURE, "usual"),
         (replace(SURE, log_probs=(-1.2,)), "unusual"),
         (replace(SURE, log_probs=(-3.0,)), "outside"),
+        (replace(SURE, broken=("trois4",)), "unusual"),
+        (replace(SURE, broken=("trois4",), log_probs=(-3.0,)), "outside"),
         (replace(SURE, new=(NARITA,)), "usual"),
         (replace(SURE, new=(NARITA, NARITA)), "outside"),
         (replace(SURE, unknown=("☃",)), "outside"),
@@ -86,9 +102,10 @@ def test_risk_by_hand():
 def test_reasons():
     assert judgement(SURE, SCALE).reasons == ()
     seen = replace(SURE, log_probs=(-0.5, -5.0), new=(NARITA, Word("Xq", 7, 9, 1)), loop=Loop(0, 1, 9), looping="ti")
-    seen = replace(seen, made=(Word("Narrita", 0, 7, 3),))
+    seen = replace(seen, made=(Word("Narrita", 0, 7, 3),), broken=("trois4",))
     assert judgement(seen, SCALE).reasons == (
         "The translation repeats itself: “ti” 9 times in a row. Decoding was stopped there.",
+        "“trois4” is half a word and half a number.",
         "“Narita” is in no training sentence and was cut into 4 pieces.",
         "“Xq” is in no training sentence and was cut into 1 piece.",
         "“Narrita” in the translation was put together from 3 pieces.",
