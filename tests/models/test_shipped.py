@@ -122,7 +122,7 @@ def test_it_looks_where_it_should(name):
 
 @pytest.mark.parametrize("number", ["22", "34", "85"])
 def test_the_transformer_of_en_de_copies_digits(number):
-    """Before digits stood in training sentences of every kind, it wrote zwei2, drei4 and acht5."""
+    """It wrote zwei2, drei4 and acht5 before its training had digits in more kinds of sentence."""
     trace = load("en-de/transformer").trace(f"I have {number} books at home.")
     assert {number, "Bücher", "Hause"} < set(trace.translation.rstrip(".").split())
 

@@ -1,7 +1,7 @@
-"""Numbers written as words on both sides of a pair, put in digits, so that digits stand in sentences of every kind.
+"""Numbers written as words on both sides of a pair, put in digits, so that digits stand in more kinds of sentence.
 
-The digits of a corpus stand in few kinds of sentence: times, years, prices. In others a model that saw only those
-begins to write the number as a word ("34" as "drei4").
+The digits of a corpus stand in few kinds of sentence: times, years, prices. In other sentences a model that has
+seen only those writes the beginning of a number as a word ("34" as "drei4").
 """
 
 import random
@@ -12,21 +12,19 @@ from attnviz.data.augmentation.numbers import random_number
 from attnviz.data.readers import SentencePair
 
 # From two: in German and French, one is also the indefinite article.
-_ENGLISH = (
-    "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty seventy eighty ninety"
-)
+_UNITS = "two three four five six seven eight nine"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_ENGLISH = f"{_UNITS} ten eleven twelve {_TENS}"
 _TARGETS = {
     "de": "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf "
     "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
     "fr": "deux trois quatre cinq six sept huit neuf dix onze douze "
     "vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
 }
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_UNITS = "one two three four five six seven eight nine"
 # Where a word is a part of a number or of a time: two hundred, twenty one, half past two ("halb drei"), ten o'clock.
 _PART = re.compile(
     r"\b(?:hundred|thousand|\w+illion|dozen|half|quarter|past|o'clock)"
-    rf"|\b(?:{_TENS.replace(' ', '|')}) (?:{_UNITS.replace(' ', '|')})\b",
+    rf"|\b(?:{_TENS.replace(' ', '|')}) (?:one|{_UNITS.replace(' ', '|')})\b",
     re.IGNORECASE,
 )
 _DIGITS = (1, 1, 2, 2, 2, 2, 3, 4)  # how many a number gets
