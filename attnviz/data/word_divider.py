@@ -8,8 +8,12 @@ from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
 
 SIZE = 20_000  # pieces: most words that a corpus has more than once are whole
 _KATAKANA = "ァ-ヺー"
-_WITHIN = re.compile(rf"(?<=[{_KATAKANA}]) (?=[{_KATAKANA}])")  # few such words are in the corpus: each stays whole
-_FOREIGN = re.compile(rf"(?<=[ぁ-ゖ一-鿿])(?=[{_KATAKANA}]{{2}})|(?<=[{_KATAKANA}]{{2}})(?=[ぁ-ゖ])")
+_NATIVE = "ぁ-ゖ一-鿿"
+# Few words in katakana, and few numbers, are in the corpus: each stays whole, and ends where the script changes.
+_WITHIN = re.compile(rf"(?<=[{_KATAKANA}]) (?=[{_KATAKANA}])|(?<=\d) (?=\d)")
+_BETWEEN = re.compile(
+    rf"(?<=[{_NATIVE}])(?=[{_KATAKANA}]{{2}}|\d)|(?<=[{_KATAKANA}]{{2}})(?=[ぁ-ゖ])|(?<=\d)(?=[{_NATIVE}{_KATAKANA}])"
+)
 _NO_LETTER = re.compile(r"[\s\W_]+")
 
 
@@ -25,7 +29,7 @@ class WordDivider:
     def __call__(self, sentence: str) -> str:
         """A sentence with a space between its words."""
         divided = _WITHIN.sub("", self.tokenizer.divide(sentence))
-        return _FOREIGN.sub(" ", divided)
+        return _BETWEEN.sub(" ", divided)
 
     def targets(self, pairs: Pairs) -> Pairs:
         """The pairs with their targets divided."""

@@ -2,17 +2,16 @@
 
 A share of the pairs loses its final mark or its capitals, or has English contractions instead of full forms. Names and
 numbers that stand on both sides become others, and some stand beside a sentence, so that a model learns to copy what it
-has never seen. Number words on both sides become digits.
+has never seen. Number words become digits.
 """
 
 import random
 from dataclasses import dataclass, fields
 
-from attnviz.data.augmentation import find_names
+from attnviz.data.augmentation import find_names, japanese_numbers, number_words
 from attnviz.data.augmentation.asides import Asides
 from attnviz.data.augmentation.english_forms import other_form
 from attnviz.data.augmentation.names import Names
-from attnviz.data.augmentation.number_words import in_digits
 from attnviz.data.augmentation.numbers import other_numbers
 from attnviz.data.readers import SentencePair
 
@@ -34,9 +33,9 @@ class Shares:
     asides: float = 0.1  # with copied words beside it
 
 
-# Few English names are known with their katakana, and what stands in the place of one is often no person. Japanese text
-# holds few words in Latin letters.
-JAPANESE = Shares(names=0.1, asides=0)
+# Few English names are known with their katakana, and what stands in the place of one is often no person. Fewer pairs
+# have numbers than in German and French.
+JAPANESE = Shares(names=0.1, number_words=0.6)
 
 
 def check(pair: str) -> None:
@@ -67,7 +66,7 @@ class Augmenter:
 
     def __init__(self, names: Names, language: str, seed: int = 1, shares: Shares = Shares()):
         self.names, self.language, self.seed, self.shares = names, language, seed, shares
-        self._asides = Asides(list(names.by_source))
+        self._asides = Asides(list(names.by_source), language == "ja")
 
     def __call__(self, pairs: list[SentencePair], epoch: int) -> list[SentencePair]:
         """The pairs as pass number `epoch` reads them, in the same order."""
@@ -81,7 +80,7 @@ class Augmenter:
         if chance.random() < shares.numbers:
             pair = other_numbers(pair, chance)
         if chance.random() < shares.number_words:
-            pair = in_digits(pair, self.language, chance)
+            pair = self._in_digits(pair, chance)
         source, target = pair
         if chance.random() < shares.forms:
             source = other_form(source, chance)
@@ -91,6 +90,11 @@ class Augmenter:
             source = source[:-1].rstrip() or source
         pair = self._other_case(source, chance), target
         return self._asides.beside(pair, chance) if chance.random() < shares.asides else pair
+
+    def _in_digits(self, pair: SentencePair, chance: random.Random) -> SentencePair:
+        if self.language == "ja":
+            return japanese_numbers.in_digits(pair, chance)
+        return number_words.in_digits(pair, self.language, chance)
 
     def _other_case(self, source: str, chance: random.Random) -> str:
         shares, drawn = self.shares, chance.random()

@@ -14,7 +14,7 @@ from attnviz.data.readers import SentencePair
 # From two: in German and French, one is also the indefinite article.
 _UNITS = "two three four five six seven eight nine"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_ENGLISH = f"{_UNITS} ten eleven twelve {_TENS}"
+ENGLISH = tuple(f"{_UNITS} ten eleven twelve {_TENS}".split())
 _TARGETS = {
     "de": "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf "
     "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
@@ -22,12 +22,12 @@ _TARGETS = {
     "vingt trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
 }
 # Where a word is a part of a number or of a time: two hundred, twenty one, half past two ("halb drei"), ten o'clock.
-_PART = re.compile(
+PART_OF_ANOTHER = re.compile(
     r"\b(?:hundred|thousand|\w+illion|dozen|half|quarter|past|o'clock)"
     rf"|\b(?:{_TENS.replace(' ', '|')}) (?:one|{_UNITS.replace(' ', '|')})\b",
     re.IGNORECASE,
 )
-_DIGITS = (1, 1, 2, 2, 2, 2, 3, 4)  # how many a number gets
+MANY_DIGITS = (1, 1, 2, 2, 2, 2, 3, 4)  # how many a number gets
 
 
 def in_digits(pair: SentencePair, language: str, chance: random.Random) -> SentencePair:
@@ -37,12 +37,12 @@ def in_digits(pair: SentencePair, language: str, chance: random.Random) -> Sente
     with larger numbers or a time of day.
     """
     source, target = pair
-    if language not in _TARGETS or _PART.search(source):
+    if language not in _TARGETS or PART_OF_ANOTHER.search(source):
         return pair
-    for english, word in zip(_ENGLISH.split(), _TARGETS[language].split()):
+    for english, word in zip(ENGLISH, _TARGETS[language].split()):
         places = _place(english), _place(word)
         if all(len(place.findall(side)) == 1 for place, side in zip(places, (source, target))):
-            number = random_number(chance.choice(_DIGITS), chance)
+            number = random_number(chance.choice(MANY_DIGITS), chance)
             source, target = places[0].sub(number, source), places[1].sub(number, target)
     return source, target
 

@@ -4,6 +4,7 @@ import random
 import re
 
 _DIGITS = re.compile(r"\d+")
+_FULL_WIDTH = str.maketrans("0123456789", "０１２３４５６７８９")
 
 
 def random_number(digits: int, chance: random.Random) -> str:
@@ -38,4 +39,9 @@ def _drawn(number: str, chance: random.Random) -> str:
 def _written(new: dict[str, str], run: str) -> str:
     """The new number for a run of digits: with the zeros before it, in digits of the same width."""
     text = new[str(int(run))].zfill(len(run))
-    return text if run.isascii() else "".join(chr(ord("０") + int(digit)) for digit in text)
+    return text if run.isascii() else full_width(text)
+
+
+def full_width(text: str) -> str:
+    """The text with its digits as wide as Japanese characters."""
+    return text.translate(_FULL_WIDTH)

@@ -1,0 +1,66 @@
+"""Numbers in English words or digits that Japanese writes in characters (三) or digits: other digits on both sides.
+
+See number_words.py for the purpose, and for the same change in languages that write number words.
+"""
+
+import random
+import re
+
+from attnviz.data.augmentation.number_words import ENGLISH, MANY_DIGITS, PART_OF_ANOTHER
+from attnviz.data.augmentation.numbers import full_width, random_number
+from attnviz.data.readers import SentencePair
+
+_VALUES = dict(zip(ENGLISH, (*range(2, 13), *range(20, 100, 10))))
+_ENGLISH = re.compile(
+    rf"(?<![\w-])(?:{'|'.join(ENGLISH)})(?![\w-])|(?<![\w:.,-])[1-9]\d{{0,3}}(?![\w:-]|[.,]\d)", re.IGNORECASE
+)
+_UNITS, _POWERS = "一二三四五六七八九", {"十": 10, "百": 100, "千": 1000}
+_CHARACTERS = rf"[{_UNITS}十百千]"
+# A number at the beginning of a word, with つ, which counts to nine. Not a part of a larger number, a date or a time.
+_JAPANESE = re.compile(
+    rf"(?<![^\s「（])(?<!月 )(?P<number>{_CHARACTERS}+(?: {_CHARACTERS}+)*|[0-9０-９]+)"
+    r"(?! ?(?:時(?! ?間)|[月半万億：:、，,.．〜][0-9０-９]?))(?![0-9０-９]) ?(?P<counter>つ)?"
+)
+
+
+def in_digits(pair: SentencePair, chance: random.Random) -> SentencePair:
+    """The pair with another number, in digits, for each number from two that stands once on both sides.
+
+    The target has its words divided by spaces.
+    """
+    source, target = pair
+    if PART_OF_ANOTHER.search(source):
+        return pair
+    numbers = [_english_value(match.group()) for match in _ENGLISH.finditer(source)]
+    counted = [_japanese_value(match["number"]) for match in _JAPANESE.finditer(target)]
+    once = [value for value in numbers if value > 1 and numbers.count(value) == counted.count(value) == 1]
+    new = {value: random_number(chance.choice(MANY_DIGITS), chance) for value in once}
+    source = _ENGLISH.sub(lambda match: new.get(_english_value(match.group()), match.group()), source)
+    return source, _JAPANESE.sub(lambda match: _counted(match, new), target)
+
+
+def _english_value(text: str) -> int:
+    return int(text) if text.isdigit() else _VALUES[text.lower()]
+
+
+def _japanese_value(text: str) -> int:
+    """Of digits, or of characters: 二千三百四十五 is 2345."""
+    text = text.replace(" ", "")
+    if text.isdecimal():
+        return int(text)
+    total = unit = 0
+    for character in text:
+        if character in _UNITS:
+            unit = _UNITS.index(character) + 1
+        else:
+            total, unit = total + (unit or 1) * _POWERS[character], 0
+    return total + unit
+
+
+def _counted(match: re.Match, new: dict[int, str]) -> str:
+    """The match with its new number, if it has one. Above nine 個 counts what つ counts below."""
+    number = new.get(_japanese_value(match["number"]))
+    if number is None:
+        return match.group()
+    counter = match["counter"] or ""
+    return f"{full_width(number)} {'個' if counter and len(number) > 1 else counter}"
