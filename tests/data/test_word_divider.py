@@ -20,6 +20,11 @@ def test_katakana_is_one_word_even_when_it_is_new():
     assert WordDivider(CORPUS, 200)("私はトムが好きだ。") == "私 は トム が 好き だ 。"
 
 
+def test_a_number_is_one_word():
+    divider = WordDivider([*CORPUS, "１ 月 ２ 日 。", "３ つ 。"] * 5, 200)
+    assert divider("１２３つ。私は3つ。") == "１２３ つ 。 私 は 3 つ 。"
+
+
 def test_duplicates_are_dropped_and_the_first_kept():
     pairs = [
         ("i 'm here .", "私 は いる 。"),

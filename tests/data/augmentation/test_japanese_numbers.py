@@ -1,0 +1,76 @@
+"""English numbers and Japanese ones become the same digits."""
+
+import random
+import re
+import unicodedata
+
+import pytest
+
+from attnviz.data.augmentation import augmenter, japanese_numbers
+
+
+@pytest.mark.parametrize(
+    "source, target, form",
+    [
+        ("Two men came .", "二 人 の 男 が 来 た 。", r"(\d+) men came .|\1 人 の 男 が 来 た 。"),
+        ("Two men came .", "二人 の 男 が 来 た 。", r"(\d+) men came .|\1 人 の 男 が 来 た 。"),
+        ("Page 25.", "二十 五 ページ 。", r"Page (\d+).|\1 ページ 。"),
+        ("It has 2345 rooms.", "二千三百四十五 部屋 。", r"It has (\d+) rooms.|\1 部屋 。"),
+        ("Ten or 3.", "３ か １０ 。", r"(\d+) or (\d+).|\2 か \1 。"),
+        ("Two hours.", "２ 時間 。", r"(\d+) hours.|\1 時間 。"),
+    ],
+)
+def test_a_number_that_stands_once_on_both_sides_becomes_another(source, target, form):
+    numbers = set()
+    for seed in range(20):
+        changed = unicodedata.normalize("NFKC", "|".join(japanese_numbers.in_digits((source, target), _chance(seed))))
+        match = re.fullmatch(form.replace("|", "[|]"), changed)
+        assert match, changed
+        numbers.add(match[1])
+    assert len(numbers) > 5
+
+
+@pytest.mark.parametrize(
+    "source, target",
+    [
+        ("At two.", "二 時 に 。"),
+        ("At two.", "２ 時 に 。"),
+        ("On May 3.", "五 月 三 日 。"),
+        ("At 2:30.", "２ 時 ３０ 分 。"),
+        ("One dog.", "一 匹 。"),
+        ("I have ten.", "十 か 十 。"),
+        ("Two or two.", "二 人 。"),
+        ("Two men.", "青二 人 。"),
+        ("Two hundred.", "二 百 。"),
+        ("Two dogs.", "二百 匹 。"),
+        ("Twenty-two dogs.", "２０ 匹 。"),
+        ("It is 3.5 meters.", "３ メートル 。"),
+        ("Nothing.", ""),
+    ],
+)
+def test_pairs_that_stay(source, target):
+    for seed in range(10):
+        assert japanese_numbers.in_digits((source, target), _chance(seed)) == (source, target)
+
+
+def test_above_nine_another_word_counts_things():
+    counters = set()
+    for seed in range(40):
+        _, target = japanese_numbers.in_digits(("Two cups.", "カップ 二 つ 。"), _chance(seed))
+        _, number, counter, _ = target.split()
+        assert (counter == "つ") == (len(number) == 1)
+        counters.add(counter)
+    assert counters == {"つ", "個"}
+
+
+def test_only_numbers_stand_beside_japanese_the_same_on_both_sides_in_full_width():
+    change = augmenter.for_pair([("Tom left.", "トム は 出 た 。")], "en-ja", 10.0)
+    for epoch in range(50):
+        ((source, target),) = change([("Go away.", "行 け 。")], epoch)
+        numbers = re.findall(r"[\d-]*\d", source)
+        assert numbers and [unicodedata.normalize("NFKC", text) for text in re.findall(r"[\d-]*\d", target)] == numbers
+        assert not re.search("[0-9A-Za-z]", target)
+
+
+def _chance(seed: int) -> random.Random:
+    return random.Random(seed)
