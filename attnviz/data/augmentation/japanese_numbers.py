@@ -19,7 +19,7 @@ _CHARACTERS = rf"[{_UNITS}十百千]"
 # A number at the beginning of a word, with つ, which counts to nine. Not a part of a larger number, a date or a time.
 _JAPANESE = re.compile(
     rf"(?<![^\s「（])(?<!月 )(?P<number>{_CHARACTERS}+(?: {_CHARACTERS}+)*|[0-9０-９]+)"
-    r"(?! ?(?:時(?! ?間)|[月半万億：:、，,.．〜][0-9０-９]?))(?![0-9０-９]) ?(?P<counter>つ)?"
+    rf"(?! ?(?:{_CHARACTERS}|[0-9０-９月半万億：:、，,.．〜]|時(?! ?間))) ?(?P<counter>つ)?"
 )
 
 

@@ -35,6 +35,8 @@ def test_a_number_that_stands_once_on_both_sides_becomes_another(source, target,
     [
         ("At two.", "二 時 に 。"),
         ("At two.", "２ 時 に 。"),
+        ("We two met at 20.", "二十 時 に 会 っ た 。"),
+        ("Two met at 22.", "２２ 時 に 会 っ た 。"),
         ("On May 3.", "五 月 三 日 。"),
         ("At 2:30.", "２ 時 ３０ 分 。"),
         ("One dog.", "一 匹 。"),
