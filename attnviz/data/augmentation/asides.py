@@ -25,9 +25,10 @@ class Asides:
     def beside(self, pair: SentencePair, chance: random.Random) -> SentencePair:
         """The pair with copied words in brackets, after a dash, before it, or, of one in four, these words alone.
 
-        Japanese text has them in brackets or before it: no sentence is to end after a number that it begins with.
+        Japanese text has them in brackets or before it only: from text that ends with a number a model learns to stop
+        after any number.
         """
-        form = chance.choice(("brackets", "before") if self._japanese else ("brackets", "before", "dash", "alone"))
+        form = chance.choice(("brackets", "before") if self._japanese else ("brackets", "dash", "before", "alone"))
         words = [self._word(chance) for _ in range(chance.randint(1, _MOST * (1 + (form == "alone"))))]
         text = chance.choice((" ", ", ")).join(words)
         target_text = full_width(text) if self._japanese else text
