@@ -12,7 +12,7 @@ from attnviz.models.names import ModelName
 
 NAMES = [name for name in attnviz.available() if ModelName.parse(name).task.source == "en" and "sst2" not in name]
 BOTH = [name for name in NAMES if name.startswith(("en-fr/", "en-de/"))]  # they read captions and everyday text
-MISSED = {"en-ja/bahdanau", "en-ja/luong-general"}  # the page's card says so
+MISSED = {"en-ja/bahdanau", "en-ja/luong-general", "en-ja/transformer"}  # the page's card says so
 CAPTIONS = ("The black dog is running across the green grass.", "A man in a blue shirt is standing on a ladder.")
 
 load = functools.cache(attnviz.load)
