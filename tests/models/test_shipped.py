@@ -184,8 +184,7 @@ def test_the_japanese_card_meets_the_bar(name):
         assert card["scores"][part]["bleu_char"] >= bar and "tok:char" in card["scores"][part]["bleu_char_signature"]
     unseen = card["scores"]["test_beam_5"]["unseen"]
     assert unseen["bleu_char"] >= tanaka - 2 and "tok:none" in unseen["bleu_morphemes_signature"]
-    links = card["alignment"]
-    assert links["best_head"]["error_rate"] <= error < links["diagonal"]["error_rate"] - 0.3
+    assert card["alignment"]["best_head"]["error_rate"] <= error < card["alignment"]["diagonal"]["error_rate"] - 0.3
 
 
 @pytest.mark.parametrize("name", JAPANESE)
