@@ -17,7 +17,8 @@ _MOST = 3  # copied words in an aside; twice as many where they are the whole te
 
 
 class Asides:
-    """names : those that made-up ones are to look like. japanese : targets are, and get numbers only, in full width."""
+    """names : those that made-up ones are to look like. japanese : whether the targets are Japanese; then the copied
+    words are numbers only, and the target has them in full-width digits."""
 
     def __init__(self, names: list[str], japanese: bool = False):
         self._maker, self._japanese = NameMaker(names) if names and not japanese else None, japanese

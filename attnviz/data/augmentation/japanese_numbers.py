@@ -1,12 +1,13 @@
-"""Numbers in English words or digits that Japanese writes in characters (三) or digits: other digits on both sides.
+"""A number in an English sentence and its Japanese translation becomes another number, in digits on both sides.
 
-See number_words.py for the purpose, and for the same change in languages that write number words.
+English has it in words or in digits, Japanese in characters (三) or in digits. number_words.py says what this is for,
+and does the same for German and French.
 """
 
 import random
 import re
 
-from attnviz.data.augmentation.number_words import ENGLISH, MANY_DIGITS, PART_OF_ANOTHER
+from attnviz.data.augmentation.number_words import DIGIT_COUNTS, ENGLISH, PART_OF_ANOTHER
 from attnviz.data.augmentation.numbers import full_width, random_number
 from attnviz.data.readers import SentencePair
 
@@ -16,7 +17,8 @@ _ENGLISH = re.compile(
 )
 _UNITS, _POWERS = "一二三四五六七八九", {"十": 10, "百": 100, "千": 1000}
 _CHARACTERS = rf"[{_UNITS}十百千]"
-# A number at the beginning of a word, with つ, which counts to nine. Not a part of a larger number, a date or a time.
+# A number at the beginning of a word, and つ behind it, which counts things up to nine. Not a part of a larger number,
+# of a date or of a time of day.
 _JAPANESE = re.compile(
     rf"(?<![^\s「（])(?<!月 )(?P<number>{_CHARACTERS}+(?: {_CHARACTERS}+)*|[0-9０-９]+)"
     rf"(?! ?(?:{_CHARACTERS}|[0-9０-９月半万億：:、，,.．〜]|時(?! ?間))) ?(?P<counter>つ)?"
@@ -24,9 +26,9 @@ _JAPANESE = re.compile(
 
 
 def in_digits(pair: SentencePair, chance: random.Random) -> SentencePair:
-    """The pair with another number, in digits, for each number from two that stands once on both sides.
+    """The pair with another number, in digits, in place of each number from two on that stands once on both sides.
 
-    The target has its words divided by spaces.
+    Its target must have spaces between words.
     """
     source, target = pair
     if PART_OF_ANOTHER.search(source):
@@ -34,7 +36,7 @@ def in_digits(pair: SentencePair, chance: random.Random) -> SentencePair:
     numbers = [_english_value(match.group()) for match in _ENGLISH.finditer(source)]
     counted = [_japanese_value(match["number"]) for match in _JAPANESE.finditer(target)]
     once = [value for value in numbers if value > 1 and numbers.count(value) == counted.count(value) == 1]
-    new = {value: random_number(chance.choice(MANY_DIGITS), chance) for value in once}
+    new = {value: random_number(chance.choice(DIGIT_COUNTS), chance) for value in once}
     source = _ENGLISH.sub(lambda match: new.get(_english_value(match.group()), match.group()), source)
     return source, _JAPANESE.sub(lambda match: _counted(match, new), target)
 
@@ -44,7 +46,7 @@ def _english_value(text: str) -> int:
 
 
 def _japanese_value(text: str) -> int:
-    """Of digits, or of characters: 二千三百四十五 is 2345."""
+    """The value of a number in digits or in characters: 二千三百四十五 is 2345."""
     text = text.replace(" ", "")
     if text.isdecimal():
         return int(text)
@@ -58,7 +60,7 @@ def _japanese_value(text: str) -> int:
 
 
 def _counted(match: re.Match, new: dict[int, str]) -> str:
-    """The match with its new number, if it has one. Above nine 個 counts what つ counts below."""
+    """The text of the match, with its new number if it has one. From ten on, 個 takes the place of つ."""
     number = new.get(_japanese_value(match["number"]))
     if number is None:
         return match.group()

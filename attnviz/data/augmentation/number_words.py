@@ -27,7 +27,7 @@ PART_OF_ANOTHER = re.compile(
     rf"|\b(?:{_TENS.replace(' ', '|')}) (?:one|{_UNITS.replace(' ', '|')})\b",
     re.IGNORECASE,
 )
-MANY_DIGITS = (1, 1, 2, 2, 2, 2, 3, 4)  # how many a number gets
+DIGIT_COUNTS = (1, 1, 2, 2, 2, 2, 3, 4)  # one of these is drawn for each new number
 
 
 def in_digits(pair: SentencePair, language: str, chance: random.Random) -> SentencePair:
@@ -42,7 +42,7 @@ def in_digits(pair: SentencePair, language: str, chance: random.Random) -> Sente
     for english, word in zip(ENGLISH, _TARGETS[language].split()):
         places = _place(english), _place(word)
         if all(len(place.findall(side)) == 1 for place, side in zip(places, (source, target))):
-            number = random_number(chance.choice(MANY_DIGITS), chance)
+            number = random_number(chance.choice(DIGIT_COUNTS), chance)
             source, target = places[0].sub(number, source), places[1].sub(number, target)
     return source, target
 
