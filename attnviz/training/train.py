@@ -123,13 +123,14 @@ def _trainer(
     teachers: Sequence[Path],
 ) -> Trainer:
     device, labels = "cuda" if torch.cuda.is_available() else "cpu", tasks.find(pair).labels
-    arguments = config, text, corpus.train, device, compile
+    augment = augmenter.for_pair(corpus.train, pair, config.augment, config.seed) if config.augment else None
+    pairs = augmenter.repeated(corpus.train, pair) if config.augment else corpus.train
+    arguments = config, text, pairs, device, compile
     if teachers:
         classifiers = [Classifier.load(*checkpoint_files.locate(teacher)) for teacher in teachers]
         return distillation.DistillationTrainer(*arguments, labels=labels, teachers=classifiers)
     if labels:
         return ClassifierTrainer(*arguments, labels=labels)
-    augment = augmenter.for_pair(corpus.train, pair, config.augment, config.seed) if config.augment else None
     return Trainer(*arguments, augment=augment)
 
 

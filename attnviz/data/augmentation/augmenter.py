@@ -13,7 +13,7 @@ from attnviz.data.augmentation.asides import Asides
 from attnviz.data.augmentation.english_forms import other_form
 from attnviz.data.augmentation.names import Names
 from attnviz.data.augmentation.numbers import other_numbers
-from attnviz.data.readers import SentencePair
+from attnviz.data.readers import Pairs, SentencePair
 
 _STOPS = ".。"
 
@@ -56,6 +56,11 @@ def for_pair(pairs: list[SentencePair], pair: str, factor: float, seed: int = 1)
     scaled = Shares(**{field.name: factor * getattr(shares, field.name) for field in fields(Shares)})
     find = find_names.transliterated if language == "ja" else find_names.copied
     return Augmenter(find(pairs, seed), language, seed, scaled)
+
+
+def repeated(pairs: Pairs, pair: str) -> Pairs:
+    """The sentence pairs of a language pair such as en-ja, and some of them again, where one kind is rare."""
+    return japanese_numbers.repeated(pairs) if pair.endswith("-ja") else pairs
 
 
 class Augmenter:

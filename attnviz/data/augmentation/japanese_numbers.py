@@ -7,14 +7,26 @@ and does the same for German and French.
 import random
 import re
 
-from attnviz.data.augmentation.number_words import DIGIT_COUNTS, ENGLISH, PART_OF_ANOTHER
+from attnviz.data.augmentation.number_words import ENGLISH, PART_OF_ANOTHER
 from attnviz.data.augmentation.numbers import full_width, random_number
-from attnviz.data.readers import SentencePair
+from attnviz.data.readers import Pairs, SentencePair
+
+REPEATS = 5  # how many more times a pass reads each pair with such a number: there are fewer than in German and French
 
 _VALUES = dict(zip(ENGLISH, (*range(2, 13), *range(20, 100, 10))))
 _ENGLISH = re.compile(
     rf"(?<![\w-])(?:{'|'.join(ENGLISH)})(?![\w-])|(?<![\w:.,-])[1-9]\d{{0,3}}(?![\w:-]|[.,]\d)", re.IGNORECASE
 )
+_DIGIT_COUNTS = (
+    1,
+    2,
+    2,
+    2,
+    3,
+    3,
+    4,
+    4,
+)  # one of these is drawn for each new number; one of three or more keeps its own
 _UNITS, _POWERS = "一二三四五六七八九", {"十": 10, "百": 100, "千": 1000}
 _CHARACTERS = rf"[{_UNITS}十百千]"
 # A number at the beginning of a word, and つ behind it, which counts things up to nine. Not a part of a larger number,
@@ -31,14 +43,29 @@ def in_digits(pair: SentencePair, chance: random.Random) -> SentencePair:
     Its target must have spaces between words.
     """
     source, target = pair
-    if PART_OF_ANOTHER.search(source):
-        return pair
-    numbers = [_english_value(match.group()) for match in _ENGLISH.finditer(source)]
-    counted = [_japanese_value(match["number"]) for match in _JAPANESE.finditer(target)]
-    once = [value for value in numbers if value > 1 and numbers.count(value) == counted.count(value) == 1]
-    new = {value: random_number(chance.choice(DIGIT_COUNTS), chance) for value in once}
+    new = {value: _new(value, chance) for value in _shared(pair)}
     source = _ENGLISH.sub(lambda match: new.get(_english_value(match.group()), match.group()), source)
     return source, _JAPANESE.sub(lambda match: _counted(match, new), target)
+
+
+def repeated(pairs: Pairs) -> Pairs:
+    """The pairs, and after them those that `in_digits` changes, REPEATS times."""
+    return pairs + REPEATS * [pair for pair in pairs if _shared(pair)]
+
+
+def _shared(pair: SentencePair) -> list[int]:
+    """The numbers from two on that stand once on both sides."""
+    source, target = pair
+    if PART_OF_ANOTHER.search(source):
+        return []
+    numbers = [_english_value(match.group()) for match in _ENGLISH.finditer(source)]
+    counted = [_japanese_value(match["number"]) for match in _JAPANESE.finditer(target)]
+    return [value for value in numbers if value > 1 and numbers.count(value) == counted.count(value) == 1]
+
+
+def _new(value: int, chance: random.Random) -> str:
+    digits = len(str(value))
+    return random_number(digits if digits > 2 else chance.choice(_DIGIT_COUNTS), chance)
 
 
 def _english_value(text: str) -> int:

@@ -55,6 +55,21 @@ def test_pairs_that_stay(source, target):
         assert japanese_numbers.in_digits((source, target), _chance(seed)) == (source, target)
 
 
+def test_long_numbers_keep_their_number_of_digits():
+    """What was a year stays as long as one."""
+    for seed in range(20):
+        source, _ = japanese_numbers.in_digits(("In 1952.", "１９５２ 年 に 。"), _chance(seed))
+        assert re.fullmatch(r"In \d{4}\.", source) and "1952" not in source
+
+
+def test_pairs_with_a_number_are_read_more_often_in_japanese_alone():
+    plain, number = ("Tom left.", "トム は 出 た 。"), ("Two men.", "二 人 。")
+    assert augmenter.repeated([plain, number], "en-ja") == [plain] + [number] * (1 + japanese_numbers.REPEATS)
+    assert augmenter.repeated([plain, number], "en-fr") == [plain, number]
+    change = augmenter.for_pair([plain, number], "en-ja", 1.0)
+    assert len({source for source, _ in change([number] * 30, 0)}) > 5  # another number each time
+
+
 def test_above_nine_another_word_counts_things():
     counters = set()
     for seed in range(40):
