@@ -7,7 +7,7 @@ import numpy as np
 
 from attnviz.confidence.judgement import outside_by_rule, unusual_by_rule
 from attnviz.confidence.scale import Scale
-from attnviz.confidence.signs import FEATURES, Signs
+from attnviz.confidence.signs import FEATURES, SAMPLED, Signs
 
 FEWEST = 100  # sentences
 POOR = 0.2  # the share of validation that counts as poor: the lowest scores
@@ -41,12 +41,17 @@ class Calibration:
 
 
 def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) -> Calibration:
-    """signs, scores : of each validation sentence; a higher score is better. ValueError for fewer than FEWEST."""
+    """signs, scores : of each validation sentence; a higher score is better. ValueError for fewer than FEWEST.
+
+    Where all signs have an agreement, the scale weighs SAMPLED, else all other FEATURES.
+    """
     if len(signs) != len(scores) or len(signs) < FEWEST:
         raise ValueError(
             f"there must be at least {FEWEST} sentences with a score each; got {len(signs)} and {len(scores)} scores"
         )
-    features = np.array([[feature(each) for feature in FEATURES.values()] for each in signs])  # (N, F)
+    sampled = all(each.agreement is not None for each in signs)
+    names = SAMPLED if sampled else tuple(name for name in FEATURES if name != "agreement")
+    features = np.array([[FEATURES[name](each) for name in names] for each in signs])  # (N, F)
     quality = np.asarray(scores, dtype=float)
     poor = quality <= np.quantile(quality, POOR)
     risks = _cross_validated(features, poor, np.random.default_rng(seed))
@@ -56,9 +61,9 @@ def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) ->
     unusual, outside = (float(np.quantile(shown[best], 1 - share, method="higher")) for share in (BEST, SURE))
     flagged = ruled | (risks > unusual) | np.array([unusual_by_rule(each) for each in signs])
     weights, intercept = fit(features, poor)
-    usual = float(np.median(-features[:, list(FEATURES).index("mean")]))
+    usual = float(np.median(-features[:, names.index("mean")]))
     return Calibration(
-        Scale(intercept, dict(zip(FEATURES, weights.tolist())), unusual, max(unusual, outside), usual),
+        Scale(intercept, dict(zip(names, weights.tolist())), unusual, max(unusual, outside), usual),
         sentences=len(quality),
         worst_tenth=float(flagged[worst].mean()),
         best_half=float(flagged[best].mean()),

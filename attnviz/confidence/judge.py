@@ -1,5 +1,6 @@
 """How usual a trained model's translations are for it: the thresholds on its card and the words of its training."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,10 @@ from attnviz.trace import Trace
 
 @dataclass(frozen=True)
 class Judge:
-    """Call it with a trace of the model: is the translation usual, unusual, or outside what the model has learnt?"""
+    """Call it with a trace of the model: is the translation usual, unusual, or outside what the model has learnt?
+
+    Some judges also need other translations of the model: `judge(trace, model.samples(text, judge.scale.samples))`.
+    """
 
     scale: Scale
     known_words: TrainingWords
@@ -34,9 +38,9 @@ class Judge:
         scale = read_scale(content)
         return cls(scale, TrainingWords.load(path)) if scale is not None and path.exists() else None
 
-    def __call__(self, trace: Trace | Measured) -> Judgement:
-        """ValueError for a trace that has no log-probabilities of pieces."""
-        return judgement(signs(trace, self.known_words), self.scale)
+    def __call__(self, trace: Trace | Measured, samples: Sequence[str] = ()) -> Judgement:
+        """ValueError for a trace that has no log-probabilities of pieces, and where samples are needed and missing."""
+        return judgement(signs(trace, self.known_words, samples), self.scale)
 
 
 def read_scale(content: object) -> Scale | None:

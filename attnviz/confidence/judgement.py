@@ -14,6 +14,7 @@ LEVELS = {
     "outside": "outside what this model has learnt",
 }
 MANY_NEW = 1 / 3  # of the words; a text with two new words or more, and so large a share of them, is outside
+DIFFERENT = 50.0  # chrF; below this agreement the reasons name another translation
 SHOWN = 3  # words of a kind that the reasons name
 
 
@@ -82,6 +83,8 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
     reasons += [
         f"“{word.text}” in the translation was put together from {word.pieces} pieces." for word in signs.made[:SHOWN]
     ]
+    if signs.other and signs.agreement < DIFFERENT:
+        reasons.append(f"Drawn at random, its translations differ much from this one, for example “{signs.other}”.")
     return reasons + _probabilities(signs, scale)
 
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 from attnviz.arguments import Checked
+from attnviz.confidence.agreement import SAMPLES
 from attnviz.confidence.signs import FEATURES, Signs
 
 
@@ -30,7 +31,14 @@ class Scale(Checked):
         if not 0 <= self.unusual <= self.outside <= 1:
             raise ValueError(f"thresholds must be 0 <= unusual <= outside <= 1; got {self.unusual} and {self.outside}")
 
+    @property
+    def samples(self) -> int:
+        """How many translations must be drawn for the signs that it weighs."""
+        return SAMPLES if "agreement" in self.weights else 0
+
     def risk(self, signs: Signs) -> float:
-        """0 to 1."""
+        """0 to 1. ValueError for signs without the agreement that the scale weighs."""
+        if self.samples and signs.agreement is None:
+            raise ValueError(f"the signs must be of a translation and {self.samples} samples of it; got no samples")
         score = self.intercept + sum(weight * FEATURES[name](signs) for name, weight in self.weights.items())
         return 1 / (1 + math.exp(-min(max(score, -50.0), 50.0)))

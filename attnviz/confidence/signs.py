@@ -4,13 +4,14 @@ translation that are made of many pieces, repetition.
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from attnviz.arguments import checked
 from attnviz.confidence import training_words
+from attnviz.confidence.agreement import agreement
 from attnviz.confidence.training_words import TrainingWords, Word
 from attnviz.data.styles import UNSPACED
 from attnviz.models.tracing.measured import Measured
@@ -33,7 +34,9 @@ class Signs:
     that are not in the vocabulary. made : words of the target that have MANY_PIECES or more; none in Chinese and
     Japanese, where no spaces say what a word is. written : number of words of the target. broken : what goes over from
     letters to digits in the target and is not in the source: a number that was copied in part. loop, looping : a loop
-    at the end of the target, and the text that it repeats. complete : the target has its <eos>.
+    at the end of the target, and the text that it repeats. complete : the target has its <eos>. agreement : of the
+    translation with others that the model draws (agreement.py), 0 to 100; None where none were drawn. other : one of
+    these, which differs more than most.
     """
 
     log_probs: tuple[float, ...]
@@ -48,11 +51,16 @@ class Signs:
     loop: Loop | None
     looping: str
     complete: bool
+    agreement: float | None = None
+    other: str = ""
 
 
 @checked
-def signs(trace: Trace | Measured, known_words: TrainingWords) -> Signs:
-    """The signs of a trace of pieces with log-probabilities. ValueError for any other trace."""
+def signs(trace: Trace | Measured, known_words: TrainingWords, samples: Sequence[str] = ()) -> Signs:
+    """The signs of a trace of pieces with log-probabilities. ValueError for any other trace.
+
+    samples : other translations of the text that the model draws (`Translator.samples`).
+    """
     if getattr(trace, "level", "pieces") != "pieces" or not trace.log_probs:
         raise ValueError(
             f"the trace must be of pieces and have their log-probabilities; got {trace.model} at the level of "
@@ -61,6 +69,7 @@ def signs(trace: Trace | Measured, known_words: TrainingWords) -> Signs:
     written = training_words.target_words(trace)
     produced = [token.text for token in trace.target if not token.special]
     loop = loops.at_end(produced)
+    agrees, other = agreement(trace.translation, samples) if samples else (None, "")
     return Signs(
         log_probs=trace.log_probs,
         least=trace.target[int(np.argmin(trace.log_probs))].text,
@@ -74,11 +83,13 @@ def signs(trace: Trace | Measured, known_words: TrainingWords) -> Signs:
         loop=loop,
         looping="".join(produced[loop.start : loop.start + loop.length]) if loop else "",
         complete=trace.complete,
+        agreement=agrees,
+        other=other,
     )
 
 
 # The numbers that a scale may weigh (scale.py), from the signs of one translation.
-FEATURES: dict[str, Callable[[Signs], float]] = {
+FEATURES: dict[str, Callable[[Signs], float | None]] = {
     "mean": lambda signs: -float(np.mean(signs.log_probs)),
     "spread": lambda signs: float(np.sqrt(np.mean(np.square(signs.log_probs)))),
     "least": lambda signs: -min(signs.log_probs),
@@ -88,4 +99,6 @@ FEATURES: dict[str, Callable[[Signs], float]] = {
     "read": lambda signs: math.log(signs.read),
     "new": lambda signs: len(signs.new) / max(1, signs.words),
     "made": lambda signs: len(signs.made) / max(1, signs.written),
+    "agreement": lambda signs: signs.agreement,
 }
+SAMPLED = ("mean", "spread", "doubtful", "agreement")  # what a scale weighs where translations were drawn

@@ -1,5 +1,6 @@
 """What a card says about sentences that visitors type: names and numbers that are copied, and confidence."""
 
+from attnviz.confidence.agreement import SAMPLES
 from attnviz.confidence.calibration import Calibration, calibrate
 from attnviz.confidence.signs import signs
 from attnviz.confidence.training_words import TrainingWords
@@ -33,12 +34,14 @@ def copied(translator: Translator) -> dict:
 def confidence(translator: Translator, val: Pairs, known_words: TrainingWords) -> Calibration:
     """The scale of the model's confidence, fitted to the chrF (without spaces) of its greedy translations of `val`.
 
-    Sentences that the model cannot read are left out. ValueError for fewer than `calibration.FEWEST`.
+    Sentences that the model cannot read are left out. ValueError for fewer than `calibration.FEWEST`. Other
+    translations are drawn for a task that says so (`Task.samples`).
     """
     chrf, rows, scores = METRICS["chrf"], [], []
+    count = SAMPLES if translator.task.samples else 0
     measured = translator.traces((source for source, _ in val), keep=("statistics",))
     for result, (_, target) in zip(measured, val, strict=True):
         if not isinstance(result, TextError):
-            rows.append(signs(result, known_words))
+            rows.append(signs(result, known_words, translator.samples(result.text, count)))
             scores.append(chrf(["".join(result.translation.split())], ["".join(target.split())]))
     return calibrate(rows, scores)

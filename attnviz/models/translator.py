@@ -18,13 +18,14 @@ from attnviz.models.tracing.batches import Job
 from attnviz.models.tracing.measured import Measured
 from attnviz.models.tracing.probabilities import TokenProbabilities
 from attnviz.models.trained import Trained
-from attnviz.networks import decode
+from attnviz.networks import decode, sampling
 from attnviz.networks.decode import Unrolled
 from attnviz.networks.rnn.products import OneDNN
 from attnviz.trace import BOS as START
 from attnviz.trace import KINDS, AttentionMap, Token, Trace
 
 BEAMS = 20  # hypotheses beam search may keep
+SAMPLES = 1000  # translations that may be drawn of a text
 
 
 def check_beam(beam: int) -> None:
@@ -77,6 +78,17 @@ class Translator(Trained):
         wanted = batches.kept(keep)
         jobs = batches.jobs(self.read, texts, targets)
         return batches.in_order(jobs, lambda batch: self._run(batch, beam, wanted), batch_size)
+
+    def samples(self, text: str, count: int) -> tuple[str, ...]:
+        """Other translations of a text, drawn at random (networks/sampling.py); the same for the same text and count.
+
+        Raises TextError for a text that cannot be read, ValueError for a count that is not from 0 to SAMPLES.
+        """
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 0 <= count <= SAMPLES:
+            raise ValueError(f"count must be from 0 to {SAMPLES}; got {shown(count)}")
+        source = torch.tensor([self.read(text).ids])
+        drawn = sampling.sample(self.model, source, count) if count else ()
+        return tuple(self.tokenizer.spell(ids)[0] for ids in drawn)
 
     @torch.inference_mode()
     def log_prob(self, text: str, target: str) -> float:

@@ -162,7 +162,7 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end
     search ends when `width` hypotheses have ended and no open one scores better now. This is a heuristic: with the
     penalty, an open one could still become better. end_loops : a hypothesis ends after a loop (loops.py).
     """
-    memory = _rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
+    memory = take_rows(model.encode(source), torch.zeros(width, dtype=torch.long, device=source.device))
     state, token = memory.state, source.new_full((width,), BOS)
     scores = torch.full((width,), -torch.inf, device=source.device)
     scores[0] = 0.0  # all rows start alike: let one of them speak
@@ -187,7 +187,7 @@ def beam(model: nn.Module, source: Tensor, width: int, penalty: float = 1.0, end
         hypotheses = [[*hypotheses[row], word] for _, row, word in alive]
         scores = torch.tensor([value for value, _, _ in alive], device=source.device)
         token = torch.tensor([word for _, _, word in alive], device=source.device)
-        state = _rows(step.state, torch.tensor([row for _, row, _ in alive], device=source.device))
+        state = take_rows(step.state, torch.tensor([row for _, row, _ in alive], device=source.device))
     if not finished:
         return hypotheses[0]
     return finished[0][1]
@@ -200,11 +200,11 @@ def _allow_only_end(scores: Tensor, rows: list[int]) -> None:
     scores[rows, EOS] = ends
 
 
-def _rows(tree, index: Tensor):
+def take_rows(tree, index: Tensor):
     """Take batch rows of every tensor in nested tuples."""
     if tree is None:
         return None
     if isinstance(tree, Tensor):
         return tree.index_select(0, index)
-    branches = [_rows(branch, index) for branch in tree]
+    branches = [take_rows(branch, index) for branch in tree]
     return type(tree)(*branches) if hasattr(tree, "_fields") else tuple(branches)

@@ -13,7 +13,7 @@ from attnviz.trace import Trace
 
 KEPT = 32  # models in memory
 
-Answer = Trace | Measured | str  # a trace or its statistics, or why there is none
+Answer = Trace | Measured | tuple[str, ...] | str  # a trace, its statistics or samples; or why there are none
 
 
 class Models:
@@ -58,8 +58,17 @@ def _group(models: Models, group: Sequence[Request]) -> Iterable[Answer]:
     targets = None if first.target is None else [request.target for request in group]
     options = {} if first.beam == 1 else {"beam": first.beam}
     options |= {"keep": ("statistics",)} if first.statistics else {}
+    if first.samples:
+        return [_samples(models, request) for request in group]
     try:
         traces = models.of(first).traces([request.text for request in group], targets, **options)
         return [str(trace) if isinstance(trace, Exception) else trace for trace in traces]
     except ValueError as error:  # a checkpoint that cannot be read, a target or a beam that does not apply
         return [str(error)] * len(group)
+
+
+def _samples(models: Models, request: Request) -> Answer:
+    try:
+        return models.of(request).samples(request.text, request.samples)
+    except ValueError as error:
+        return str(error)

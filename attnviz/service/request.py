@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:  # numpy with it, for which the start of the model process does not wait
-    from attnviz.trace import Trace
+from typing import Protocol
 
 STARTING, RUNNING, RESTARTING = "starting", "running", "restarting"  # states of a service
 MOST = 64  # requests that go through the models together
@@ -22,7 +19,8 @@ class Request:
     """A text to trace. model : PAIR/MECHANISM. target : what is forced; None for the model's own. beam : 1 is greedy.
 
     root : the folder of checkpoints. stamp : changes when a file of the model does; the model is then read again.
-    statistics : the answer is a `Measured` without weights, not a trace.
+    statistics : the answer is a `Measured` without weights, not a trace. samples : the answer is so many translations
+    drawn at random, a tuple of strings.
     """
 
     model: str
@@ -32,6 +30,7 @@ class Request:
     root: str | None = None
     stamp: tuple = ()
     statistics: bool = False
+    samples: int = 0
 
 
 class ServiceError(ValueError):
@@ -43,7 +42,7 @@ class Busy(ServiceError):
 
 
 class Service(Protocol):
-    """Traces of texts, by trained models.
+    """Traces and samples of texts, by trained models.
 
     state : STARTING, RUNNING, or RESTARTING after its process has died.
     """
@@ -51,8 +50,8 @@ class Service(Protocol):
     @property
     def state(self) -> str: ...
 
-    def submit(self, requests: Sequence[Request]) -> list[Future[Trace]]:
-        """Ask for traces; returns at once. Those asked for together reach the models together.
+    def submit(self, requests: Sequence[Request]) -> list[Future]:
+        """Ask for traces, statistics or samples; returns at once. Those asked for together reach the models together.
 
         A future raises ValueError, with the message of the model, for a text or a checkpoint that cannot be read, and
         ServiceError when the service failed. One that is cancelled before its batch begins is never computed.

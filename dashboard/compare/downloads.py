@@ -12,8 +12,7 @@ from attnviz.export import bundle as export
 from attnviz.export import html_page
 from dashboard.choices.options import number
 from dashboard.compare import printing, sheets
-from dashboard.compare.confidence.caches import judge
-from dashboard.compare.confidence.sign import judgement
+from dashboard.compare.confidence.caches import judgement
 from dashboard.compare.pictures import makers
 from dashboard.compare.scene import CompareScene
 from dashboard.session import caches, memory
@@ -102,7 +101,7 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
 
 def _judgements(current: CompareScene) -> dict[str, Judgement]:
     """model -> how usual its translation is for it; only of models that have thresholds."""
-    judged = {column.trace.model: judgement(column.trace, judge(column.trace.model)) for column in current.columns}
+    judged = {column.trace.model: judgement(column.trace) for column in current.columns}
     return {model: each for model, each in judged.items() if each is not None}
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import html
+import itertools
 import math
 import unicodedata
 from collections.abc import Callable
@@ -23,8 +24,8 @@ from dashboard.choices.options import OWN, model
 from dashboard.choices.step_link import step_link
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables
 from dashboard.compare.choices import CompareChoices
-from dashboard.compare.confidence.caches import judge
-from dashboard.compare.confidence.sign import judgement, sign
+from dashboard.compare.confidence import caches as confidence
+from dashboard.compare.confidence.sign import sign
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.compare.tour import panel as tour
 from dashboard.markup import card, columns, terms
@@ -64,7 +65,8 @@ def _sentence(fields: dict) -> None:
     sidebar.rerun_if_gold_was_left()
     choices = CompareChoices(text, **fields)
     models = [model(choices.pair, mechanism) for mechanism in choices.mechanisms]
-    wanted = forced_text.wanted(choices, models, caches.ask, caches.trace)
+    traces = forced_text.wanted(choices, models, caches.ask, caches.trace)
+    wanted = itertools.chain(traces, confidence.wanted(choices, models))
     compose = functools.partial(scene.compose, choices, caches.trace, caches.windows)
     with frame.composed("compare", compose, wanted) as current:
         if current is not None:
@@ -118,7 +120,7 @@ def _letters(text: str) -> int:
 
 def _heatmap(column: Column, texts, dark: bool, height: int | None) -> Cell:
     """Its words, its figure and what can be read from it. height : px in a presentation, None on the page."""
-    words = captions.translation(column) + sign(judgement(column.trace, judge(column.model)))
+    words = captions.translation(column) + sign(confidence.judgement(column.trace))
     if column.grid is None:
         return Cell(words + captions.no_attention(column, caches.context_width(column.model)))
     figure = pictures.heatmap(column, dark, texts=texts, scale=height is None, written=False)

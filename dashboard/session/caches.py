@@ -1,5 +1,4 @@
-"""Values that all sessions share because they cannot change: models, tokenizers and traces. Caches of
-one page are in a file of this name in its folder.
+"""Values that all sessions share because they cannot change: models and traces. One page has its own in its folder.
 
 Trained models are traced by the model service, in a process of its own (`attnviz.service`). Here they are read only for
 what changes them, such as heads switched off.
@@ -36,12 +35,12 @@ def model(name: str):
 
 def ask(names: Sequence[str], text: str, target: str | None = None, beam: int = 1) -> Asked:
     """Have a text traced by trained models, all at once; `trace` then has each. Raises ServiceError."""
-    return _traces().ask([request(name, text, target, beam) for name in names])
+    return answers().ask([request(name, text, target, beam) for name in names])
 
 
 def trace(name: str, text: str, target: str | None = None, beam: int = 1):
     """The trace of a text by a trained model, computed once. Raises ValueError."""
-    return _traces().get(request(name, text, target, beam))
+    return answers().get(request(name, text, target, beam))
 
 
 def start_models() -> None:
@@ -94,7 +93,7 @@ def effect(name: str, text: str, off: tuple, target: str | None = None):
 def keep(asked: tuple, maker: Callable[[], Value], taken: Callable[[Value], int] = size) -> Value:
     """What `maker` computes of something large, in the one cache of all traces. taken : its bytes. Raises what `maker`
     raises."""
-    return _traces().make(asked, maker, taken)
+    return answers().make(asked, maker, taken)
 
 
 def importance(name: str, text: str, target: str | None, only: list):
@@ -161,7 +160,8 @@ def model_service() -> service.Service:
 
 
 @st.cache_resource(show_spinner=False)
-def _traces() -> Traces:
+def answers() -> Traces:
+    """What the model service has answered, for all sessions."""
     return Traces(model_service, settings.bytes_of(settings.CACHE))
 
 

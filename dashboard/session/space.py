@@ -5,6 +5,7 @@ hold `share`. When all together hold more than `most`, nobody is sent away: each
 so a visitor with small texts sees no difference.
 """
 
+import sys
 import threading
 import weakref
 from collections.abc import Iterable
@@ -16,9 +17,11 @@ TOKEN = 1000  # bytes of a token with its alternatives, about
 Held = tuple[object, int]  # a value that may be shared, and its bytes
 
 
-def size(trace: Trace) -> int:
-    """Bytes that a trace takes in memory, about."""
-    return sum(attention.weights.nbytes for attention in trace.maps) + TOKEN * (len(trace.source) + len(trace.target))
+def size(answer: Trace | tuple[str, ...]) -> int:
+    """Bytes that a trace, or texts, take in memory, about."""
+    if isinstance(answer, tuple):
+        return sum(map(sys.getsizeof, answer))
+    return sum(each.weights.nbytes for each in answer.maps) + TOKEN * (len(answer.source) + len(answer.target))
 
 
 def sizes(traces: Iterable[Trace]) -> list[Held]:

@@ -10,6 +10,7 @@ import tiny
 
 import attnviz
 from attnviz.__main__ import main
+from attnviz.confidence import Judge
 from attnviz.trace import Trace
 
 ATTENTIVE = [name for name in tiny.WIDTHS if name != "fixed-context"]
@@ -178,3 +179,13 @@ def test_a_model_with_thresholds_says_how_usual_its_translation_is(tmp_path, cap
     assert why in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert main([*command, "--target", "Le chien."]) == 0
     assert "This translation is" not in capsys.readouterr().out
+
+
+def test_other_translations_are_drawn_where_the_thresholds_need_them(tmp_path, capsys):
+    scale = judged.SCALE | {"intercept": 5.0, "weights": {"agreement": -0.01}}
+    root = judged.write_models(tmp_path / "models", scale)
+    assert main(["trace", "The dog is running.", *MODEL, "--root", str(root)]) == 0
+    model, text = attnviz.load(judged.NAME, root=root), "The dog is running."
+    wanted = Judge.load(judged.NAME, root)(model.trace(text), model.samples(text, 40)).lines
+    printed = capsys.readouterr().out.splitlines()
+    assert set(wanted) <= set(printed) and any(line.startswith("Drawn at random, its") for line in printed)

@@ -5,18 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from judged import SURE, made
 
-from attnviz.confidence import Scale, Signs, calibrate, fit, judgement
-
-SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), (), 4, (), None, "", True)
-
-
-def made(count=600, seed=1):
-    """Signs whose mean log-probability goes with the score, and the scores."""
-    chance = np.random.default_rng(seed)
-    doubt = chance.gamma(2.0, 0.4, count)
-    read = [replace(SURE, log_probs=tuple(-mean * chance.uniform(0.5, 1.5, 8))) for mean in doubt]
-    return read, 90 - 40 * doubt + chance.normal(0, 8, count)
+from attnviz.confidence import Scale, calibrate, fit, judgement
 
 
 def test_calibration_finds_what_goes_with_poor_translations():

@@ -19,7 +19,8 @@ load = functools.cache(attnviz.load)
 
 
 def level(name, text):
-    return confidence.Judge.load(name)(load(name).trace(text)).level
+    model, judge = load(name), confidence.Judge.load(name)
+    return judge(model.trace(text), model.samples(text, judge.scale.samples)).level
 
 
 @pytest.mark.parametrize("name", NAMES)

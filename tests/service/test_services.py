@@ -60,6 +60,16 @@ def test_a_request_alone_is_the_trace_of_this_process_bit_for_bit(service, root,
     assert service.state == RUNNING
 
 
+def test_samples_are_those_of_this_process_and_a_text_that_cannot_be_read_fails_alone(service, root, ask):
+    asked = [ask(text, mechanism, samples=5) for text in (TEXTS[0], TEXTS[1]) for mechanism in MECHANISMS]
+    futures = service.submit([*asked, ask(" ", samples=5), ask(TEXTS[0])])
+    for request, future in zip(asked, futures):
+        assert future.result(WAIT) == loading.load_checkpoint(request.model, root).samples(request.text, 5)
+    with pytest.raises(ValueError, match="the text is empty; type a sentence"):
+        futures[-2].result(WAIT)
+    assert futures[-1].result(WAIT).text == TEXTS[0]
+
+
 def test_many_requests_are_the_traces_one_by_one(service, root, ask):
     """Of several models, forced and not, greedy and with a beam, in the order asked."""
     models = {name: loading.load_checkpoint(f"en-fr/{name}", root) for name in MECHANISMS}

@@ -45,6 +45,7 @@ EN_JA = Task(
     style="tokenised",
     recipe_changes={"": {"vocabulary": 6000}},
     validation_metric="bleu_morphemes",
+    samples=True,
     ask="Your English sentence",
     hint="Type an English sentence and press Enter",
     examples=(

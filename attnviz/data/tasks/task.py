@@ -81,6 +81,8 @@ class Task:
     metrics : keys of metrics.METRICS; () for those of the target language.
     attention_metrics : attention metrics beside entropy and maximum weight; keys of
         attention_metrics.ATTENTION_METRICS.
+    samples : whether the sign of confidence reads translations that a model draws at random: they take time, and other
+        signs flag fewer of the poor translations.
 
     Page
     title : in the control and in the URL. output : what the models produce, in words. ask, hint : label and placeholder
@@ -107,6 +109,7 @@ class Task:
     validation_metric: str = "bleu_lc"
     metrics: tuple[str, ...] = ()
     attention_metrics: tuple[str, ...] = ()
+    samples: bool = False
 
     ask: str = "Your sentence"
     hint: str = "Type a sentence and press Enter"

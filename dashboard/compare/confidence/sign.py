@@ -1,14 +1,16 @@
 """The sign beside a translation: usual, unusual, or outside what the model has learnt. A click says why."""
 
 import html
+from collections.abc import Sequence
 
 from attnviz.confidence import Judge, Judgement
 from attnviz.trace import Trace
 
 
-def judgement(trace: Trace, judge: Judge | None) -> Judgement | None:
-    """None for a model without thresholds, and for a target that the model was made to write."""
-    return None if judge is None or trace.forced or not trace.log_probs else judge(trace)
+def judgement(trace: Trace, judge: Judge | None, samples: Sequence[str] = ()) -> Judgement | None:
+    """None for a model without thresholds, and for a target that the model was made to write. samples : of the model,
+    where the judge needs them."""
+    return None if judge is None or trace.forced or not trace.log_probs else judge(trace, samples)
 
 
 def sign(judgement: Judgement | None) -> str:

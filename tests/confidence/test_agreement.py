@@ -1,0 +1,72 @@
+"""How much translations that were drawn agree with the one on show, and what follows from it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tiny
+from judged import SURE, made
+from sacrebleu.metrics import CHRF
+
+from attnviz import confidence, loading
+from attnviz.confidence.agreement import SAMPLES, agreement
+from attnviz.confidence.signs import SAMPLED
+
+NAME = "en-fr/bahdanau"
+SCALE = confidence.Scale(2.0, {"agreement": -0.1}, 0.3, 0.8, -0.2)
+
+
+def test_the_half_that_agrees_least_counts_without_spaces():
+    samples = ["彼 は 来 た 。", "彼は行った。", "犬。", "彼は来た。", "彼は来 た。"]
+    scores = [CHRF().corpus_score(["彼は来た。"], [[text]]).score for text in ("犬。", "彼は行った。", "彼は来た。")]
+    assert scores[0] < scores[1] < scores[2] == pytest.approx(100)
+    value, other = agreement("彼は来た。", samples)
+    assert value == pytest.approx(np.mean(scores)) and other == "彼は行った。"
+    assert agreement("a b", ["ab"]) == (pytest.approx(100), "ab")
+    assert agreement("a b", ["", "ab"]) == (0, "")
+
+
+def test_a_scale_that_weighs_agreement_says_how_many_samples_it_needs():
+    assert SCALE.samples == SAMPLES and confidence.Scale(0.0, {"mean": 1.0}).samples == 0
+    assert SCALE.risk(replace(SURE, agreement=20.0)) == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="40 samples of it; got no samples"):
+        SCALE.risk(SURE)
+
+
+def test_another_translation_is_named_where_they_differ():
+    seen = confidence.judgement(replace(SURE, agreement=2.0, other="Le <chat>."), SCALE)
+    assert seen.level == "outside"
+    assert "Drawn at random, its translations differ much from this one, for example “Le <chat>.”." in seen.reasons
+    alike = confidence.judgement(replace(SURE, agreement=60.0, other="Le <chat>."), replace(SCALE, intercept=6.0))
+    assert alike.level == "unusual" and not any("Drawn" in reason for reason in alike.reasons)
+
+
+def test_calibration_weighs_agreement_where_all_have_it():
+    read, scores = made()
+    chance = np.random.default_rng(5)
+    sampled = [replace(SURE, agreement=score + chance.normal(0, 5)) for score in scores]  # nothing else tells
+    result = confidence.calibrate(sampled, scores)
+    assert tuple(result.scale.weights) == SAMPLED and result.scale.weights["agreement"] < 0 and result.scale.samples
+    assert result.worst_tenth > 0.9
+    plain = confidence.calibrate([*sampled[1:], read[0]], [*scores[1:], scores[0]]).scale
+    assert "agreement" not in plain.weights and plain.samples == 0
+
+
+def test_a_model_and_its_judge(tmp_path):
+    model = loading.load(NAME, tiny.write_models(tmp_path / "models"))
+    words = confidence.TrainingWords.learn(["The dog runs."])
+    trace, samples = model.trace("The dog runs."), model.samples("The dog runs.", SAMPLES)
+    assert samples == model.samples("The dog runs.", SAMPLES) and len(samples) == SAMPLES
+    assert model.samples("The dog runs.", 0) == ()
+    signs = confidence.signs(trace, words, samples)
+    assert (signs.agreement, signs.other) == agreement(trace.translation, samples)
+    assert confidence.Judge(SCALE, words)(trace, samples) == confidence.judgement(signs, SCALE)
+    with pytest.raises(ValueError, match="got no samples"):
+        confidence.Judge(SCALE, words)(trace)
+
+
+@pytest.mark.parametrize("count", [-1, 1001, True, 2.0, "5"])
+def test_counts_that_are_none(tmp_path, count):
+    model = loading.load(NAME, tiny.write_models(tmp_path / "models"))
+    with pytest.raises(ValueError, match="count must be from 0 to 1000; got"):
+        model.samples("The dog.", count)
