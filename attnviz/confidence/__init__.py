@@ -1,8 +1,7 @@
 """How sure a model is of a translation, in one of three words, and why.
 
     >>> judge = confidence.Judge.load("en-fr/bahdanau")       # None for a model without thresholds on its card
-    >>> trace = model.trace("Have you ever been to Narita?")
-    >>> judgement = judge(trace, model.samples(trace.text, judge.scale.samples))    # samples: () for most models
+    >>> judgement = judge(model.trace("Have you ever been to Narita?"))
     >>> judgement.level, judgement.reasons                        # usual, unusual, or outside what it has learnt
 
 The thresholds are fitted on validation (`python -m attnviz calibrate`).

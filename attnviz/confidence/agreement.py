@@ -1,4 +1,4 @@
-"""How much a translation agrees with others that its model draws at random. A model that is sure draws alike ones.
+"""How much a translation agrees with others that models of its pair draw at random. Where models are sure, these agree.
 
 Fomicheva et al. 2020, "Unsupervised quality estimation for neural machine translation", sec. 3.2 (lexical similarity),
 with chrF and with samples in place of dropout.
@@ -8,14 +8,14 @@ import math
 from collections.abc import Sequence
 from functools import cache
 
-SAMPLES = 40  # translations drawn for each sentence
+SAMPLES = 20  # translations that each of these models draws for a sentence
 
 
 def agreement(translation: str, samples: Sequence[str]) -> tuple[float, str]:
     """chrF (0 to 100, spaces apart) of the translation against each sample, the mean over the half that agrees least;
     and the sample in the middle of that half.
 
-    Samples in the other half are often the translation itself, even of a model that is unsure.
+    Samples in the other half are often the translation itself, even where models are unsure.
     """
     text = _without_spaces(translation)
     scores = sorted((_chrf(text, _without_spaces(sample)), sample) for sample in samples)

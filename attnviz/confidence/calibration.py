@@ -25,7 +25,8 @@ class Calibration:
 
     sentences : how many. worst_tenth, best_half : the share of these, by score, that are called unusual or outside.
     bins : mean predicted risk, share that is poor, and number of sentences; about equally many sentences in each.
-    poor_below : a translation counts as poor at this score or below.
+    poor_below : a translation counts as poor at this score or below. samplers : names of the models that drew the
+    samples of which the signs have an agreement.
     """
 
     scale: Scale
@@ -34,6 +35,7 @@ class Calibration:
     best_half: float
     bins: tuple[tuple[float, float, int], ...]
     poor_below: float
+    samplers: tuple[str, ...] = ()
 
     def to_dict(self) -> dict:
         """For a card."""

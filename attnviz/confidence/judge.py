@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from attnviz import arguments
@@ -19,28 +20,57 @@ from attnviz.trace import Trace
 class Judge:
     """Call it with a trace of the model: is the translation usual, unusual, or outside what the model has learnt?
 
-    Some judges also need other translations of the model: `judge(trace, model.samples(text, judge.scale.samples))`.
+    samplers : names of models below `root` that draw other translations of the text, where the scale weighs how much
+    the translation agrees with them.
     """
 
     scale: Scale
     known_words: TrainingWords
+    samplers: tuple[str, ...] = ()
+    root: Path = checkpoint_files.ROOT
 
     @classmethod
     def load(cls, name: str, root: Path = checkpoint_files.ROOT) -> "Judge | None":
-        """The judge of a checkpoint; None when its card has no thresholds or the words of its training are not there.
+        """The judge of a checkpoint; None when its card has no thresholds, or when the words of its training or a
+        sampler are not there.
 
         Raises CheckpointError for a damaged file.
         """
         name = str(arguments.path("name", name))
         root = arguments.path("root", root)
-        content = checkpoint_files.read_card(name, root).get("confidence", {}).get("scale")
+        card = checkpoint_files.read_card(name, root).get("confidence", {})
         path = root / ModelName.parse(name).pair / FILE
-        scale = read_scale(content)
-        return cls(scale, TrainingWords.load(path)) if scale is not None and path.exists() else None
+        scale, samplers = read_scale(card.get("scale")), _read_samplers(card.get("samplers"), root)
+        if scale is None or not path.exists() or (scale.samples and not samplers):
+            return None
+        return cls(scale, TrainingWords.load(path), samplers, root)
 
-    def __call__(self, trace: Trace | Measured, samples: Sequence[str] = ()) -> Judgement:
-        """ValueError for a trace that has no log-probabilities of pieces, and where samples are needed and missing."""
-        return judgement(signs(trace, self.known_words, samples), self.scale)
+    def samples(self, text: str) -> tuple[str, ...]:
+        """Translations of a text that the samplers draw; () without samplers. Raises CheckpointError, TextError."""
+        models = [_sampler(name, self.root) for name in self.samplers]
+        return tuple(sample for model in models for sample in model.samples(text, self.scale.samples))
+
+    def __call__(self, trace: Trace | Measured, samples: Sequence[str] | None = None) -> Judgement:
+        """samples : what `samples(trace.text)` returns, if it is there already.
+
+        ValueError for a trace that has no log-probabilities of pieces.
+        """
+        drawn = self.samples(trace.text) if samples is None else samples
+        return judgement(signs(trace, self.known_words, drawn), self.scale)
+
+
+@lru_cache(maxsize=4)
+def _sampler(name: str, root: Path):
+    from attnviz import loading  # with torch, for which the page does not wait
+
+    return loading.load_checkpoint(name, root)
+
+
+def _read_samplers(content: object, root: Path) -> tuple[str, ...]:
+    """The samplers on a card; () if it has no valid ones, or if one is not there."""
+    names = content if isinstance(content, list) else []
+    there = checkpoint_files.names(root) if names else ()
+    return tuple(names) if all(name in there for name in names) else ()
 
 
 def read_scale(content: object) -> Scale | None:

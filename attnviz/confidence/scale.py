@@ -33,12 +33,14 @@ class Scale(Checked):
 
     @property
     def samples(self) -> int:
-        """How many translations must be drawn for the signs that it weighs."""
+        """How many translations each sampler must draw for the signs that it weighs."""
         return SAMPLES if "agreement" in self.weights else 0
 
     def risk(self, signs: Signs) -> float:
         """0 to 1. ValueError for signs without the agreement that the scale weighs."""
         if self.samples and signs.agreement is None:
-            raise ValueError(f"the signs must be of a translation and {self.samples} samples of it; got no samples")
+            raise ValueError(
+                "signs must be of a translation and samples of it, whose agreement is weighed; got no samples"
+            )
         score = self.intercept + sum(weight * FEATURES[name](signs) for name, weight in self.weights.items())
         return 1 / (1 + math.exp(-min(max(score, -50.0), 50.0)))

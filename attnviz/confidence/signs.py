@@ -35,7 +35,7 @@ class Signs:
     Japanese, where no spaces say what a word is. written : number of words of the target. broken : what goes over from
     letters to digits in the target and is not in the source: a number that was copied in part. loop, looping : a loop
     at the end of the target, and the text that it repeats. complete : the target has its <eos>. agreement : of the
-    translation with others that the model draws (agreement.py), 0 to 100; None where none were drawn. other : one of
+    translation with others that models draw (agreement.py), 0 to 100; None where none were drawn. other : one of
     these, which differs more than most.
     """
 
@@ -59,7 +59,7 @@ class Signs:
 def signs(trace: Trace | Measured, known_words: TrainingWords, samples: Sequence[str] = ()) -> Signs:
     """The signs of a trace of pieces with log-probabilities. ValueError for any other trace.
 
-    samples : other translations of the text that the model draws (`Translator.samples`).
+    samples : other translations of the text that models draw (`Judge.samples`).
     """
     if getattr(trace, "level", "pieces") != "pieces" or not trace.log_probs:
         raise ValueError(

@@ -72,5 +72,6 @@ def _stands_in(word: str, translation: str) -> bool:
     plain = unicodedata.normalize("NFKC", translation)
     if word.isdigit():
         plain = re.sub(r"(?<=\d)[ .,](?=\d{3}(?!\d))", "", plain)
-        return re.search(rf"(?<!\d){word}(?!\d)", plain) is not None  # in Japanese a counter follows without a space
+    if word[0].isdigit():  # telephone numbers too; in Japanese, words stand before and behind without a space
+        return re.search(rf"(?<!\d){re.escape(word)}(?!\d)", plain) is not None
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", plain) is not None

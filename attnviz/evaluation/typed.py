@@ -1,5 +1,8 @@
 """What a card says about sentences that visitors type: names and numbers that are copied, and confidence."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from attnviz.confidence.agreement import SAMPLES
 from attnviz.confidence.calibration import Calibration, calibrate
 from attnviz.confidence.signs import signs
@@ -31,17 +34,19 @@ def copied(translator: Translator) -> dict:
     return result
 
 
-def confidence(translator: Translator, val: Pairs, known_words: TrainingWords) -> Calibration:
+def confidence(
+    translator: Translator, val: Pairs, known_words: TrainingWords, samplers: Sequence[Translator] = ()
+) -> Calibration:
     """The scale of the model's confidence, fitted to the chrF (without spaces) of its greedy translations of `val`.
 
-    Sentences that the model cannot read are left out. ValueError for fewer than `calibration.FEWEST`. Other
-    translations are drawn for a task that says so (`Task.samples`).
+    samplers : draw other translations of each sentence. Sentences that the model cannot read are left out. ValueError
+    for fewer than `calibration.FEWEST`.
     """
     chrf, rows, scores = METRICS["chrf"], [], []
-    count = SAMPLES if translator.task.samples else 0
     measured = translator.traces((source for source, _ in val), keep=("statistics",))
     for result, (_, target) in zip(measured, val, strict=True):
         if not isinstance(result, TextError):
-            rows.append(signs(result, known_words, translator.samples(result.text, count)))
+            drawn = [sample for sampler in samplers for sample in sampler.samples(result.text, SAMPLES)]
+            rows.append(signs(result, known_words, drawn))
             scores.append(chrf(["".join(result.translation.split())], ["".join(target.split())]))
-    return calibrate(rows, scores)
+    return replace(calibrate(rows, scores), samplers=tuple(sampler.name for sampler in samplers))

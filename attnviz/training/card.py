@@ -38,8 +38,16 @@ def typed_sentences(translator: Translator, corpus: corpora.Corpus, root: Path) 
         return {}
     known_words = TrainingWords.learn(source for source, _ in corpus.train)
     known_words.save(Path(root) / translator.pair / training_words.FILE)
-    confidence = typed.confidence(translator, corpus.val, known_words)
+    confidence = typed.confidence(translator, corpus.val, known_words, _samplers(translator, root))
     return {"copied": typed.copied(translator), "confidence": confidence.to_dict()}
+
+
+def _samplers(translator: Translator, root: Path) -> list[Translator]:
+    """The models that draw translations for the sign of confidence; none where one of them is not there."""
+    names = [str(ModelName(translator.pair, mechanism)) for mechanism in translator.task.samplers]
+    if not set(names) <= set(checkpoints.names(root)):
+        return []
+    return [translator if name == translator.name else loading.load(name, root) for name in names]
 
 
 def read_origins(start: Path | None, teachers: Sequence[Path]) -> dict:

@@ -183,9 +183,9 @@ def test_a_model_with_thresholds_says_how_usual_its_translation_is(tmp_path, cap
 
 def test_other_translations_are_drawn_where_the_thresholds_need_them(tmp_path, capsys):
     scale = judged.SCALE | {"intercept": 5.0, "weights": {"agreement": -0.01}}
-    root = judged.write_models(tmp_path / "models", scale)
+    root = judged.write_models(tmp_path / "models", scale, (judged.NAME, "en-fr/transformer"))
     assert main(["trace", "The dog is running.", *MODEL, "--root", str(root)]) == 0
-    model, text = attnviz.load(judged.NAME, root=root), "The dog is running."
-    wanted = Judge.load(judged.NAME, root)(model.trace(text), model.samples(text, 40)).lines
+    trace = attnviz.load(judged.NAME, root=root).trace("The dog is running.")
     printed = capsys.readouterr().out.splitlines()
-    assert set(wanted) <= set(printed) and any(line.startswith("Drawn at random, its") for line in printed)
+    assert set(Judge.load(judged.NAME, root)(trace).lines) <= set(printed)
+    assert any(line.startswith("Translations that the models draw at random") for line in printed)

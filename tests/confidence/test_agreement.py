@@ -1,7 +1,8 @@
 """How much translations that were drawn agree with the one on show, and what follows from it."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+import judged
 import numpy as np
 import pytest
 import tiny
@@ -11,8 +12,9 @@ from sacrebleu.metrics import CHRF
 from attnviz import confidence, loading
 from attnviz.confidence.agreement import SAMPLES, agreement
 from attnviz.confidence.signs import SAMPLED
+from attnviz.models import checkpoints
 
-NAME = "en-fr/bahdanau"
+NAME, SAMPLERS = "en-fr/bahdanau", ("en-fr/transformer", "en-fr/luong-dot")
 SCALE = confidence.Scale(2.0, {"agreement": -0.1}, 0.3, 0.8, -0.2)
 
 
@@ -29,16 +31,16 @@ def test_the_half_that_agrees_least_counts_without_spaces():
 def test_a_scale_that_weighs_agreement_says_how_many_samples_it_needs():
     assert SCALE.samples == SAMPLES and confidence.Scale(0.0, {"mean": 1.0}).samples == 0
     assert SCALE.risk(replace(SURE, agreement=20.0)) == pytest.approx(0.5)
-    with pytest.raises(ValueError, match="40 samples of it; got no samples"):
+    with pytest.raises(ValueError, match="signs must be of a translation and samples of it, .*; got no samples"):
         SCALE.risk(SURE)
 
 
 def test_another_translation_is_named_where_they_differ():
     seen = confidence.judgement(replace(SURE, agreement=2.0, other="Le <chat>."), SCALE)
     assert seen.level == "outside"
-    assert "Drawn at random, its translations differ much from this one, for example “Le <chat>.”." in seen.reasons
+    assert "Translations that the models draw at random differ much, for example “Le <chat>.”." in seen.reasons
     alike = confidence.judgement(replace(SURE, agreement=60.0, other="Le <chat>."), replace(SCALE, intercept=6.0))
-    assert alike.level == "unusual" and not any("Drawn" in reason for reason in alike.reasons)
+    assert alike.level == "unusual" and not any("draw" in reason for reason in alike.reasons)
 
 
 def test_calibration_weighs_agreement_where_all_have_it():
@@ -52,17 +54,25 @@ def test_calibration_weighs_agreement_where_all_have_it():
     assert "agreement" not in plain.weights and plain.samples == 0
 
 
-def test_a_model_and_its_judge(tmp_path):
-    model = loading.load(NAME, tiny.write_models(tmp_path / "models"))
-    words = confidence.TrainingWords.learn(["The dog runs."])
-    trace, samples = model.trace("The dog runs."), model.samples("The dog runs.", SAMPLES)
-    assert samples == model.samples("The dog runs.", SAMPLES) and len(samples) == SAMPLES
-    assert model.samples("The dog runs.", 0) == ()
-    signs = confidence.signs(trace, words, samples)
+def test_a_judge_and_its_samplers(tmp_path):
+    root, names = judged.write_models(tmp_path / "models", asdict(SCALE), SAMPLERS), SAMPLERS
+    judge, trace = confidence.Judge.load(judged.NAME, root), loading.load(judged.NAME, root).trace("The dog runs.")
+    models = [loading.load(name, root) for name in names]
+    samples = tuple(sample for model in models for sample in model.samples("The dog runs.", SAMPLES))
+    assert judge.samplers == names and judge.samples("The dog runs.") == samples and len(samples) == 2 * SAMPLES
+    signs = confidence.signs(trace, judge.known_words, samples)
     assert (signs.agreement, signs.other) == agreement(trace.translation, samples)
-    assert confidence.Judge(SCALE, words)(trace, samples) == confidence.judgement(signs, SCALE)
-    with pytest.raises(ValueError, match="got no samples"):
-        confidence.Judge(SCALE, words)(trace)
+    assert judge(trace) == judge(trace, samples) == confidence.judgement(signs, SCALE)
+    assert models[0].samples("The dog runs.", SAMPLES) == samples[:SAMPLES] and models[0].samples("A dog.", 0) == ()
+
+
+@pytest.mark.parametrize("samplers", [[], None, "en-fr/transformer", ["en-fr/transformer", "en-fr/luong-none"], [1]])
+def test_no_judge_where_a_sampler_is_missing(tmp_path, samplers):
+    root = judged.write_models(tmp_path / "models", asdict(SCALE))
+    path = root / judged.NAME / "card.json"
+    card = checkpoints.read_json(path)
+    checkpoints.write_json(path, card | {"confidence": card["confidence"] | {"samplers": samplers}})
+    assert confidence.Judge.load(judged.NAME, root) is None
 
 
 @pytest.mark.parametrize("count", [-1, 1001, True, 2.0, "5"])

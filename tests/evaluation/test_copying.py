@@ -29,6 +29,9 @@ def test_the_sentences_that_ship():
         ("1250", "12 50", False),
         ("25", "225", False),
         ("555-1234", "le 555-1234.", True),
+        ("555-1234", "電話番号は５５５-１２３４です。", True),
+        ("555-1234", "５５５-１２３４４", False),
+        ("555-1234", "le 1555-1234", False),
     ],
 )
 def test_what_counts_as_copied(wanted, translation, right):

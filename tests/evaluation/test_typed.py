@@ -26,6 +26,13 @@ def test_confidence(translator):
     assert read_scale(calibration.to_dict()["scale"]) == calibration.scale
 
 
+def test_confidence_with_translations_that_models_draw(translator, root):
+    samplers = [translator, Translator.load("en-fr/luong-dot", root)]
+    calibration = typed.confidence(translator, tiny.sentences(100, 4), WORDS, samplers)
+    assert calibration.samplers == ("en-fr/bahdanau", "en-fr/luong-dot") and calibration.scale.samples
+    assert typed.confidence(translator, tiny.sentences(100, 4), WORDS).samplers == ()
+
+
 def test_sentences_that_no_model_reads_are_left_out(translator):
     pairs = [*tiny.sentences(100, 4), ("x " * 300, "x")]
     assert sum(count for *_, count in typed.confidence(translator, pairs, WORDS).bins) == 100

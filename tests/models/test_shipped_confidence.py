@@ -6,28 +6,28 @@ import pytest
 
 import attnviz
 from attnviz import confidence
+from attnviz.confidence.agreement import SAMPLES
 from attnviz.confidence.calibration import BEST, FLAGGED
 from attnviz.models.checkpoint_files import read_card
 from attnviz.models.names import ModelName
 
 NAMES = [name for name in attnviz.available() if ModelName.parse(name).task.source == "en" and "sst2" not in name]
 BOTH = [name for name in NAMES if name.startswith(("en-fr/", "en-de/"))]  # they read captions and everyday text
-MISSED = {"en-ja/bahdanau", "en-ja/luong-general", "en-ja/transformer"}  # the page's card says so
+JAPANESE = [name for name in NAMES if name.startswith("en-ja/")]
 CAPTIONS = ("The black dog is running across the green grass.", "A man in a blue shirt is standing on a ladder.")
 
 load = functools.cache(attnviz.load)
 
 
 def level(name, text):
-    model, judge = load(name), confidence.Judge.load(name)
-    return judge(model.trace(text), model.samples(text, judge.scale.samples)).level
+    return confidence.Judge.load(name)(load(name).trace(text)).level
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_card_says_how_well_the_sign_works(name):
     card = read_card(name)["confidence"]
     assert card["sentences"] >= 500 and sum(count for *_, count in card["bins"]) == card["sentences"]
-    assert 0 < card["best_half"] <= BEST and (card["worst_tenth"] >= FLAGGED) == (name not in MISSED)
+    assert 0 < card["best_half"] <= BEST and card["worst_tenth"] >= FLAGGED
     copied = read_card(name)["copied"]["beam_5"]
     assert copied["numbers"] == 51 and copied["names"] == (0 if name.startswith("en-ja/") else 83)
 
@@ -45,3 +45,12 @@ def test_the_example_that_goes_wrong_is_not_usual(name):
 
 def test_a_long_number_that_is_copied_is_usual():
     assert level("en-fr/transformer", "Call me at 555-867-5309.") == "usual"
+
+
+@pytest.mark.parametrize("name", JAPANESE)
+def test_two_models_draw_translations_for_the_signs_of_japanese(name):
+    judge = confidence.Judge.load(name)
+    assert judge.samplers == ("en-ja/bahdanau", "en-ja/transformer") and judge.scale.samples == SAMPLES
+    assert level(name, "Where is the station?") == "usual"
+    judged = judge(load(name).trace("The stock market crashed."))
+    assert judged.level != "usual" and any("the models draw at random" in reason for reason in judged.reasons)

@@ -96,7 +96,7 @@ def _confidence(model, trace, args: Namespace) -> tuple[str, ...]:
     if trace.forced or not isinstance(model, Translator):
         return ()
     judge = Judge.load(model.name, arguments.root_folder(args))
-    return judge(trace, model.samples(trace.text, judge.scale.samples)).lines if judge else ()
+    return judge(trace).lines if judge else ()
 
 
 def _write(path: str, content: bytes) -> None:

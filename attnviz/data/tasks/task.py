@@ -81,8 +81,8 @@ class Task:
     metrics : keys of metrics.METRICS; () for those of the target language.
     attention_metrics : attention metrics beside entropy and maximum weight; keys of
         attention_metrics.ATTENTION_METRICS.
-    samples : whether the sign of confidence reads translations that a model draws at random: they take time, and other
-        signs flag fewer of the poor translations.
+    samplers : mechanisms whose models draw translations at random for the sign of confidence, where signs that cost
+        less time flag too few of the poor translations; () where none do.
 
     Page
     title : in the control and in the URL. output : what the models produce, in words. ask, hint : label and placeholder
@@ -109,7 +109,7 @@ class Task:
     validation_metric: str = "bleu_lc"
     metrics: tuple[str, ...] = ()
     attention_metrics: tuple[str, ...] = ()
-    samples: bool = False
+    samplers: tuple[str, ...] = ()
 
     ask: str = "Your sentence"
     hint: str = "Type a sentence and press Enter"

@@ -1,5 +1,5 @@
 """The judge of each model: the thresholds of its card and the words of its training, read once for all sessions. For
-some, the model draws other translations of the sentence.
+some, models draw other translations of the sentence.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,24 +39,22 @@ def judgement(trace: Trace) -> confidence.Judgement | None:
 
 
 def wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
-    """Have the models whose judges need it draw translations of the text, all at once. Nothing for a text that cannot
-    be drawn, or where all models write one text. Raises ServiceError."""
-    judges = {name: judge(name) for name in models}
-    counts = {
-        name: its_judge.scale.samples for name, its_judge in judges.items() if its_judge and its_judge.scale.samples
-    }
-    if counts and choices.target == OWN and choices.text.strip() and len(choices.text) <= LIMIT:
-        yield caches.answers().ask([_request(name, choices.text, count) for name, count in counts.items()])
+    """Have the translations drawn that the judges of the models need, all at once. Nothing for a text that cannot be
+    drawn, or where all models write one text. Raises ServiceError."""
+    judges = filter(None, map(judge, models))
+    requests = [request for its_judge in judges for request in _requests(its_judge, choices.text)]
+    if requests and choices.target == OWN and choices.text.strip() and len(choices.text) <= LIMIT:
+        yield caches.answers().ask(list(dict.fromkeys(requests)))
 
 
-def _samples(trace: Trace, its_judge: confidence.Judge | None) -> tuple[str, ...]:
-    if its_judge is None or trace.forced or not its_judge.scale.samples:
-        return ()
-    return caches.answers().get(_request(trace.model, trace.text, its_judge.scale.samples))
+def _samples(trace: Trace, its_judge: confidence.Judge | None) -> list[str]:
+    requests = () if its_judge is None or trace.forced else _requests(its_judge, trace.text)
+    return [sample for request in requests for sample in caches.answers().get(request)]
 
 
-def _request(name: str, text: str, count: int) -> Request:
-    return replace(caches.request(name, text, None, 1), samples=count)
+def _requests(its_judge: confidence.Judge, text: str) -> list[Request]:
+    count = its_judge.scale.samples
+    return [replace(caches.request(name, text, None, 1), samples=count) for name in its_judge.samplers]
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)

@@ -1,10 +1,14 @@
 """The commands around training: `calibrate`, `moments` and `transplant`."""
 
+from dataclasses import fields, replace
+
 import pytest
 import tiny
 
 from attnviz import confidence, moments
 from attnviz.__main__ import main
+from attnviz.confidence.agreement import SAMPLES
+from attnviz.data.tasks import TASKS
 from attnviz.evaluation import copying
 from attnviz.models import checkpoints
 
@@ -49,6 +53,17 @@ def test_calibrate_writes_thresholds_and_the_words_of_training(everyday, models,
     assert judge.known_words.count("dog") and not judge.known_words.count("Narita")
 
 
+def test_calibrate_has_the_models_of_the_task_draw_translations(everyday, models, monkeypatch):
+    """One that is there and one that is not draw nothing."""
+    judges = []
+    for other in ("luong-dot", "none"):
+        monkeypatch.setitem(TASKS, "en-fr", replace(TASKS["en-fr"], samplers=("bahdanau", other)))
+        assert not run("calibrate", "--model", NAME, "--data", everyday, "--root", models)
+        judges.append(confidence.Judge.load(NAME, models))
+    assert [judge.samplers for judge in judges] == [(NAME, "en-fr/luong-dot"), ()]
+    assert [judge.scale.samples for judge in judges] == [SAMPLES, 0]
+
+
 @pytest.mark.parametrize(
     "name, message",
     [
@@ -68,7 +83,7 @@ def test_a_run_keeps_moments_and_they_are_packed(everyday, tmp_path, capsys):
     settings = [word for size in sizes for word in ("--set", size)]
     assert not run(*train, "--batch-tokens", 60, "--moments", kept, *settings)
     card = checkpoints.read_card(NAME, out)
-    assert card["confidence"].keys() == {"scale", "sentences", "worst_tenth", "best_half", "bins", "poor_below"}
+    assert card["confidence"].keys() == {field.name for field in fields(confidence.Calibration)}
     assert set(card["copied"]) == {"beam_1", "beam_5"} and "everyday" in card["scores"]
     assert confidence.Judge.load(NAME, out) is not None
     capsys.readouterr()

@@ -50,15 +50,17 @@ def test_the_page_shows_the_sign_of_the_model_that_has_thresholds(tmp_path, monk
 
 def test_the_sign_reads_translations_that_the_model_draws(tmp_path, monkeypatch):
     scale = judged.SCALE | {"intercept": 5.0, "weights": {"agreement": -0.01}}
-    root = judged.write_models(tmp_path / "models", scale)
+    root = judged.write_models(tmp_path / "models", scale, (judged.NAME, "en-fr/transformer"))
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
     app = run(text="The dog is running.", show=["Bahdanau", "Luong (general)"])
     sound(app)
     cells = json.loads(charts(app)[0].proto.json)["cells"]
-    model, its_judge = loading.load(judged.NAME, root), confidence.Judge.load(judged.NAME, root)
-    trace = model.trace("The dog is running.")
-    expected = sign(judgement(trace, its_judge, model.samples(trace.text, 40)))
-    assert expected in cells[0]["words"] and "Drawn at random, its translations differ" in expected
+    trace, its_judge = (
+        loading.load(judged.NAME, root).trace("The dog is running."),
+        confidence.Judge.load(judged.NAME, root),
+    )
+    expected = sign(judgement(trace, its_judge, its_judge.samples(trace.text)))
+    assert expected in cells[0]["words"] and "Translations that the models draw at random differ" in expected
 
 
 def _saved(current):

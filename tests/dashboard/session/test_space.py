@@ -1,6 +1,7 @@
 """Memory of what visitors hold, by bytes: one visitor's share, all visitors' sum, and equal parts when it is full."""
 
 import gc
+import sys
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ def trace(heads: int = 1):
 
 def test_the_bytes_of_a_trace():
     assert size(trace()) == BYTES and size(trace(3)) == 3 * 400 + 20 * TOKEN
+    assert size(("ab", "é")) == sum(map(sys.getsizeof, ("ab", "é")))  # translations that were drawn
 
 
 def test_a_trace_is_counted_once_and_as_long_as_somebody_has_it():

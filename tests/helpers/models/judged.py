@@ -23,9 +23,12 @@ def made(count=600, seed=1):
     return read, 90 - 40 * doubt + chance.normal(0, 8, count)
 
 
-def write_models(root: Path, scale: dict = SCALE) -> Path:
+def write_models(root: Path, scale: dict = SCALE, samplers: tuple[str, ...] = ()) -> Path:
+    """samplers : models that draw translations for the one with thresholds."""
     tiny.write_models(root)
     path = root / NAME / "card.json"
-    checkpoints.write_json(path, checkpoints.read_json(path) | {"confidence": {"scale": scale}})
+    checkpoints.write_json(
+        path, checkpoints.read_json(path) | {"confidence": {"scale": scale, "samplers": list(samplers)}}
+    )
     TrainingWords.learn(["The black dog is running."]).save(root / "en-fr" / "words.txt.gz")
     return root
