@@ -1,7 +1,7 @@
 """The scale of a model's confidence, fitted on validation, and how well it tells poor translations from good ones."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
@@ -25,8 +25,8 @@ class Calibration:
 
     sentences : how many. worst_tenth, best_half : the share of these, by score, that are called unusual or outside.
     bins : mean predicted risk, share that is poor, and number of sentences; about equally many sentences in each.
-    poor_below : a translation counts as poor at this score or below. samplers : names of the models that drew the
-    samples of which the signs have an agreement.
+    poor_below : a translation counts as poor at this score or below. samplers : of the models that drew the samples
+    of which the signs have an agreement, the name and the SHA-256 of the weights.
     """
 
     scale: Scale
@@ -35,7 +35,7 @@ class Calibration:
     best_half: float
     bins: tuple[tuple[float, float, int], ...]
     poor_below: float
-    samplers: tuple[str, ...] = ()
+    samplers: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict:
         """For a card."""

@@ -12,7 +12,7 @@ from attnviz.confidence.signs import signs
 from attnviz.confidence.training_words import FILE, TrainingWords
 from attnviz.models import checkpoint_files
 from attnviz.models.tracing.measured import Measured
-from attnviz.models.names import ModelName
+from attnviz.models.names import WEIGHTS, ModelName
 from attnviz.trace import Trace
 
 
@@ -31,46 +31,60 @@ class Judge:
 
     @classmethod
     def load(cls, name: str, root: Path = checkpoint_files.ROOT) -> "Judge | None":
-        """The judge of a checkpoint; None when its card has no thresholds, or when the words of its training or a
-        sampler are not there.
+        """The judge of a checkpoint; None when its card has no thresholds, when the words of its training or a sampler
+        are missing, or when a sampler has other weights than the thresholds are for.
 
         Raises CheckpointError for a damaged file.
         """
         name = str(arguments.path("name", name))
-        root = arguments.path("root", root)
+        root, pair = arguments.path("root", root), ModelName.parse(name).pair
         card = checkpoint_files.read_card(name, root).get("confidence", {})
-        path = root / ModelName.parse(name).pair / FILE
-        scale, samplers = read_scale(card.get("scale")), _read_samplers(card.get("samplers"), root)
-        if scale is None or not path.exists() or (scale.samples and not samplers):
+        scale = read_scale(card.get("scale"))
+        if scale is None or not (root / pair / FILE).exists():
             return None
-        return cls(scale, TrainingWords.load(path), samplers, root)
+        samplers = _read_samplers(card.get("samplers"), pair, root) if scale.samples else ()
+        if scale.samples and not samplers:
+            return None
+        return cls(scale, TrainingWords.load(root / pair / FILE), samplers, root)
 
     def samples(self, text: str) -> tuple[str, ...]:
         """Translations of a text that the samplers draw; () without samplers. Raises CheckpointError, TextError."""
-        models = [_sampler(name, self.root) for name in self.samplers]
+        models = [_sampler(name, self.root, _changed(name, self.root)) for name in self.samplers]
         return tuple(sample for model in models for sample in model.samples(text, self.scale.samples))
 
     def __call__(self, trace: Trace | Measured, samples: Sequence[str] | None = None) -> Judgement:
         """samples : what `samples(trace.text)` returns, if it is there already.
 
-        ValueError for a trace that has no log-probabilities of pieces.
+        ValueError for a trace that has no log-probabilities of pieces; else what `samples` raises.
         """
         drawn = self.samples(trace.text) if samples is None else samples
         return judgement(signs(trace, self.known_words, drawn), self.scale)
 
 
 @lru_cache(maxsize=4)
-def _sampler(name: str, root: Path):
+def _sampler(name: str, root: Path, changed: int | None):
     from attnviz import loading  # with torch, for which the page does not wait
 
     return loading.load_checkpoint(name, root)
 
 
-def _read_samplers(content: object, root: Path) -> tuple[str, ...]:
-    """The samplers on a card; () if it has no valid ones, or if one is not there."""
-    names = content if isinstance(content, list) else []
-    there = checkpoint_files.names(root) if names else ()
-    return tuple(names) if all(name in there for name in names) else ()
+def _changed(name: str, root: Path) -> int | None:
+    """When the weights were written; None where there are none."""
+    path = root / name / WEIGHTS
+    return path.stat().st_mtime_ns if path.is_file() else None
+
+
+def _read_samplers(content: object, pair: str, root: Path) -> tuple[str, ...]:
+    """The samplers on a card, which are models of its pair; () where they are not those that are there."""
+    samplers = content if isinstance(content, dict) else {}
+    there = {name for name in checkpoint_files.names(root) if ModelName.parse(name).pair == pair}
+    same = all(name in there and _has(name, root, sha256) for name, sha256 in samplers.items())
+    return tuple(samplers) if same else ()
+
+
+def _has(name: str, root: Path, sha256: object) -> bool:
+    """Does a model have the weights of this SHA-256?"""
+    return (root / name / WEIGHTS).is_file() and checkpoint_files.fingerprint(name, root) == sha256
 
 
 def read_scale(content: object) -> Scale | None:

@@ -84,7 +84,10 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
         f"“{word.text}” in the translation was put together from {word.pieces} pieces." for word in signs.made[:SHOWN]
     ]
     if signs.other and signs.agreement < DIFFERENT:
-        reasons.append(f"Translations that the models draw at random differ much, for example “{signs.other}”.")
+        reasons.append(
+            "Translations that models of this pair drew at random differ much from this one, for example "
+            f"“{signs.other}”."
+        )
     return reasons + _probabilities(signs, scale)
 
 

@@ -69,7 +69,7 @@ def signs(trace: Trace | Measured, known_words: TrainingWords, samples: Sequence
     written = training_words.target_words(trace)
     produced = [token.text for token in trace.target if not token.special]
     loop = loops.at_end(produced)
-    agrees, other = agreement(trace.translation, samples) if samples else (None, "")
+    agrees, other = agreement(trace.translation, tuple(samples)) if samples else (None, "")
     return Signs(
         log_probs=trace.log_probs,
         least=trace.target[int(np.argmin(trace.log_probs))].text,

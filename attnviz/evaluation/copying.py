@@ -68,7 +68,7 @@ def measure(cases: Sequence[Case], translations: Sequence[str], names: bool = Tr
 
 
 def _stands_in(word: str, translation: str) -> bool:
-    """Does it stand there as a word of its own? A number may have its thousands divided ("1 250", "1.250")."""
+    """Does it stand there, not as a part of another? A number may have its thousands divided ("1 250", "1.250")."""
     plain = unicodedata.normalize("NFKC", translation)
     if word.isdigit():
         plain = re.sub(r"(?<=\d)[ .,](?=\d{3}(?!\d))", "", plain)

@@ -1,7 +1,6 @@
 """What a card says about sentences that visitors type: names and numbers that are copied, and confidence."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from attnviz.confidence.agreement import SAMPLES
 from attnviz.confidence.calibration import Calibration, calibrate
@@ -49,4 +48,4 @@ def confidence(
             drawn = [sample for sampler in samplers for sample in sampler.samples(result.text, SAMPLES)]
             rows.append(signs(result, known_words, drawn))
             scores.append(chrf(["".join(result.translation.split())], ["".join(target.split())]))
-    return replace(calibrate(rows, scores), samplers=tuple(sampler.name for sampler in samplers))
+    return calibrate(rows, scores)

@@ -7,6 +7,7 @@ checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, opti
                               /before/          these three of the finished model that a restart replaced
 """
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from attnviz import arguments
 from attnviz.mechanisms import Config
 from attnviz.models.checks import values
-from attnviz.models.names import CARD, CONFIG, ModelName
+from attnviz.models.names import CARD, CONFIG, WEIGHTS, ModelName
 from attnviz.storage import json_text, regular_files
 from attnviz.storage.atomic import replace
 
@@ -104,3 +105,18 @@ def short(path: Path) -> str:
     """The path from `checkpoints` on, if it is below a folder of that name; a reader of the page recognises it."""
     path = Path(path)
     return path.relative_to(ROOT.parent).as_posix() if path.is_relative_to(ROOT.parent) else str(path)
+
+
+def fingerprint(name: str, root: Path = ROOT) -> str:
+    """SHA-256 of a checkpoint's weights."""
+    return sha256(Path(root) / name / WEIGHTS)
+
+
+def sha256(path: Path) -> str:
+    """Of a file. Raises CheckpointError."""
+    try:
+        regular_files.check(path)
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except regular_files.NotRegularError as error:
+        raise unreadable(path, error) from None

@@ -3,7 +3,6 @@ checkpoint_files.py."""
 
 import errno
 import functools
-import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,12 +19,14 @@ from attnviz.models.checkpoint_files import (
     ROOT,
     CheckpointError,
     brief,
+    fingerprint,
     names,
     no_model,
     read_card,
     read_config,
     read_json,
     replace,
+    sha256,
     short,
     unreadable,
     write_json,
@@ -199,14 +200,9 @@ def _serialise(tensors: dict[str, Tensor], path: Path, metadata: dict | None) ->
         raise OSError(errno.EIO, str(error)) from None
 
 
-def fingerprint(name: str, root: Path = ROOT) -> str:
-    """SHA-256 of a checkpoint's weights."""
-    return _sha256(Path(root) / name / WEIGHTS)
-
-
 def fingerprint_tokenizer(pair: str, root: Path = ROOT) -> str:
     """SHA-256 of a pair's tokenizer."""
-    return _sha256(Path(root) / pair / TOKENIZER)
+    return sha256(Path(root) / pair / TOKENIZER)
 
 
 def verify(name: str, root: Path = ROOT) -> dict:
@@ -216,20 +212,11 @@ def verify(name: str, root: Path = ROOT) -> dict:
         ("weights_sha256", folder / WEIGHTS),
         ("tokenizer_sha256", folder.parent / TOKENIZER),
     ):
-        if key in card and card[key] != _sha256(path):
+        if key in card and card[key] != sha256(path):
             raise CheckpointError(
                 f"{short(path)} is damaged, or not the file that card.json was written for; restore it"
             )
     return card
-
-
-def _sha256(path: Path) -> str:
-    try:
-        regular_files.check(path)
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except regular_files.NotRegularError as error:
-        raise unreadable(path, error) from None
 
 
 def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from attnviz import loading
 from attnviz.models.tracing.measured import Measured
+from attnviz.models.translator import Translator
 from attnviz.service.request import Request
 from attnviz.trace import Trace
 
@@ -59,7 +60,7 @@ def _group(models: Models, group: Sequence[Request]) -> Iterable[Answer]:
     options = {} if first.beam == 1 else {"beam": first.beam}
     options |= {"keep": ("statistics",)} if first.statistics else {}
     if first.samples:
-        return [_samples(models, request) for request in group]
+        return (_samples(models, request) for request in group)
     try:
         traces = models.of(first).traces([request.text for request in group], targets, **options)
         return [str(trace) if isinstance(trace, Exception) else trace for trace in traces]
@@ -69,6 +70,9 @@ def _group(models: Models, group: Sequence[Request]) -> Iterable[Answer]:
 
 def _samples(models: Models, request: Request) -> Answer:
     try:
-        return models.of(request).samples(request.text, request.samples)
+        model = models.of(request)
+        if not isinstance(model, Translator):
+            return f"{request.model} does not translate, so it draws no translations"
+        return model.samples(request.text, request.samples)
     except ValueError as error:
         return str(error)

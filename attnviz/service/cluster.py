@@ -26,7 +26,6 @@ from attnviz.service.request import (
     Request,
     ServiceError,
 )
-from attnviz.trace import Trace
 
 try:
     from ray import serve
@@ -80,7 +79,7 @@ class Cluster:
         self._threads = ThreadPoolExecutor(THREADS, "model service")
         self.state = RUNNING
 
-    def submit(self, requests: Sequence[Request]) -> list[Future[Trace]]:
+    def submit(self, requests: Sequence[Request]) -> list[Future]:
         """See `Service`."""
         if self._closed:
             raise ServiceError("the model service has been stopped; start the server again")
@@ -101,7 +100,7 @@ class Cluster:
     def _done(self, future: Future) -> None:
         self._open -= 1
 
-    def _ask(self, request: Request) -> Trace:
+    def _ask(self, request: Request) -> Answer:
         for last in (False,) * (TRIES - 1) + (True,):
             try:
                 answer = self._handle.remote(request).result(timeout_s=self.limit)

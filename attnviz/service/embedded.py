@@ -27,7 +27,6 @@ from attnviz.service.request import (
     Request,
     ServiceError,
 )
-from attnviz.trace import Trace
 
 TRIES = 2  # of a request whose process dies
 STARTS = 3  # of a process that dies before it is ready
@@ -60,7 +59,7 @@ class Embedded:
         """Of the model process; None while there is none."""
         return self._process.pid if self._process else None
 
-    def submit(self, requests: Sequence[Request]) -> list[Future[Trace]]:
+    def submit(self, requests: Sequence[Request]) -> list[Future]:
         """See `Service`."""
         asked = [_Asked(request) for request in requests]
         with self._change:

@@ -16,8 +16,9 @@ LIMIT = 60.0  # seconds that a batch may take
 
 @dataclass(frozen=True)
 class Request:
-    """A text to trace. model : PAIR/MECHANISM. target : what is forced; None for the model's own. beam : 1 is greedy.
+    """A text to trace, or to draw translations of.
 
+    model : PAIR/MECHANISM. target : what is forced; None for the model's own. beam : 1 is greedy.
     root : the folder of checkpoints. stamp : changes when a file of the model does; the model is then read again.
     statistics : the answer is a `Measured` without weights, not a trace. samples : the answer is so many translations
     drawn at random, a tuple of strings.

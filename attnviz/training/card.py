@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -38,16 +39,22 @@ def typed_sentences(translator: Translator, corpus: corpora.Corpus, root: Path) 
         return {}
     known_words = TrainingWords.learn(source for source, _ in corpus.train)
     known_words.save(Path(root) / translator.pair / training_words.FILE)
-    confidence = typed.confidence(translator, corpus.val, known_words, _samplers(translator, root))
+    samplers = _samplers(translator, root)
+    prints = {sampler.name: checkpoints.fingerprint(sampler.name, root) for sampler in samplers}
+    confidence = replace(typed.confidence(translator, corpus.val, known_words, samplers), samplers=prints)
     return {"copied": typed.copied(translator), "confidence": confidence.to_dict()}
 
 
 def _samplers(translator: Translator, root: Path) -> list[Translator]:
-    """The models that draw translations for the sign of confidence; none where one of them is not there."""
+    """The models that draw translations for the sign of confidence; none where one of them is missing, damaged or not
+    trained to its end, so without a card."""
     names = [str(ModelName(translator.pair, mechanism)) for mechanism in translator.task.samplers]
-    if not set(names) <= set(checkpoints.names(root)):
+    if not all(name == translator.name or (Path(root) / name / CARD).is_file() for name in names):
         return []
-    return [translator if name == translator.name else loading.load(name, root) for name in names]
+    try:
+        return [translator if name == translator.name else loading.load(name, root) for name in names]
+    except checkpoints.CheckpointError:
+        return []
 
 
 def read_origins(start: Path | None, teachers: Sequence[Path]) -> dict:

@@ -1,5 +1,5 @@
-"""The traces of all sessions in one cache of bounded size, each computed once: by the model service, or here, of models
-and files that people bring. No Streamlit here."""
+"""The traces of all sessions, and translations that models drew, in one cache of bounded size, each computed once: by
+the model service, or here, of models and files that people bring. No Streamlit here."""
 
 import threading
 from collections import OrderedDict
@@ -59,12 +59,19 @@ class Traces:
         return Asked(self, requests, futures)
 
     def get(self, request: Request) -> Trace:
-        """One trace. Raises ValueError for a text that cannot be read, ServiceError."""
+        """The answer to one request. Raises ValueError for a text that cannot be read, ServiceError."""
         asked = self.ask([request])
         try:
             return asked.futures[0].result()
         finally:
             asked.release()
+
+    def there(self, request: Request) -> object | None:
+        """The answer to a request that has been asked, if it is there; None while it is not, or when it failed."""
+        with self._lock:
+            future = self._futures.get(request)
+        failed = future is None or not future.done() or future.cancelled() or future.exception()
+        return None if failed else future.result()
 
     def make(self, key: Hashable, maker: Callable[[], Value], taken: Callable[[Value], int]) -> Value:
         """What `maker` computes here, or has computed under this key. taken : its bytes. Raises what `maker` raises."""

@@ -188,4 +188,4 @@ def test_other_translations_are_drawn_where_the_thresholds_need_them(tmp_path, c
     trace = attnviz.load(judged.NAME, root=root).trace("The dog is running.")
     printed = capsys.readouterr().out.splitlines()
     assert set(Judge.load(judged.NAME, root)(trace).lines) <= set(printed)
-    assert any(line.startswith("Translations that the models draw at random") for line in printed)
+    assert any(line.startswith("Translations that models of this pair drew at random") for line in printed)

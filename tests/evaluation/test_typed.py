@@ -28,9 +28,8 @@ def test_confidence(translator):
 
 def test_confidence_with_translations_that_models_draw(translator, root):
     samplers = [translator, Translator.load("en-fr/luong-dot", root)]
-    calibration = typed.confidence(translator, tiny.sentences(100, 4), WORDS, samplers)
-    assert calibration.samplers == ("en-fr/bahdanau", "en-fr/luong-dot") and calibration.scale.samples
-    assert typed.confidence(translator, tiny.sentences(100, 4), WORDS).samplers == ()
+    assert typed.confidence(translator, tiny.sentences(100, 4), WORDS, samplers).scale.samples
+    assert not typed.confidence(translator, tiny.sentences(100, 4), WORDS).scale.samples
 
 
 def test_sentences_that_no_model_reads_are_left_out(translator):

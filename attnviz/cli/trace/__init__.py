@@ -52,7 +52,8 @@ def run(args: Namespace) -> None:
     pictures.check(args)
     model = open_model(args, huggingface=True)
     trace = _traced(model, args)
-    lines = _confidence(model, trace, args)
+    others = args.json or args.save or args.picture  # files that do not say how usual the translation is
+    lines = _confidence(model, trace, args) if args.html or not others else ()
     if not trace.maps and (args.html or args.picture):
         raise ValueError(f"{trace.model} has no attention to show; leave --html and --picture out")
     if args.html:
@@ -96,7 +97,11 @@ def _confidence(model, trace, args: Namespace) -> tuple[str, ...]:
     if trace.forced or not isinstance(model, Translator):
         return ()
     judge = Judge.load(model.name, arguments.root_folder(args))
-    return judge(trace).lines if judge else ()
+    try:
+        return judge(trace).lines if judge else ()
+    except ValueError as error:  # a model that draws translations for the judge cannot be read
+        print(f"Whether the translation is usual cannot be said: {error}", file=sys.stderr)
+        return ()
 
 
 def _write(path: str, content: bytes) -> None:

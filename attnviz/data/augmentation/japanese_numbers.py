@@ -17,16 +17,8 @@ _VALUES = dict(zip(ENGLISH, (*range(2, 13), *range(20, 100, 10))))
 _ENGLISH = re.compile(
     rf"(?<![\w-])(?:{'|'.join(ENGLISH)})(?![\w-])|(?<![\w:.,-])[1-9]\d{{0,3}}(?![\w:-]|[.,]\d)", re.IGNORECASE
 )
-_DIGIT_COUNTS = (
-    1,
-    2,
-    2,
-    2,
-    3,
-    3,
-    4,
-    4,
-)  # one of these is drawn for each new number; one of three or more keeps its own
+# One of these is drawn for each new number; a number of three digits or more keeps its own.
+_DIGIT_COUNTS = (1, 2, 2, 2, 3, 3, 4, 4)
 _UNITS, _POWERS = "一二三四五六七八九", {"十": 10, "百": 100, "千": 1000}
 _CHARACTERS = rf"[{_UNITS}十百千]"
 # A number at the beginning of a word, and つ behind it, which counts things up to nine. Not a part of a larger number,

@@ -3,6 +3,7 @@ some, models draw other translations of the sentence.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import streamlit as st
 from attnviz import confidence
 from attnviz.confidence.training_words import FILE
 from attnviz.models import checkpoint_files
-from attnviz.models.names import CARD, ModelName
+from attnviz.models.names import CARD, WEIGHTS, ModelName
 from attnviz.service import Request, ServiceError
 from attnviz.trace import Trace
 from dashboard.choices.options import LIMIT, OWN
@@ -24,32 +25,34 @@ from dashboard.shell.problems import Wanted
 def judge(name: str) -> confidence.Judge | None:
     """None for a model without thresholds on its card, and where its files cannot be read."""
     root = catalogue.root()
-    files = (root / name / CARD, root / ModelName.parse(name).pair / FILE)
-    stamps = tuple((path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None for path in files)
-    return _judge(name, str(root), stamps) if all(stamps) else None
+    pair = root / ModelName.parse(name).pair
+    files = (root / name / CARD, pair / FILE)
+    stamps = tuple(map(_stamp, (*files, *sorted(pair.glob(f"*/{WEIGHTS}")))))
+    return _judge(name, str(root), stamps) if all(map(Path.is_file, files)) else None
 
 
 def judgement(trace: Trace) -> confidence.Judgement | None:
-    """`sign.judgement` of the model's judge; None also where the model service does not answer."""
+    """`sign.judgement` of the model's judge; None also where the translations that it needs were not drawn."""
     its_judge = judge(trace.model)
-    try:
-        return sign.judgement(trace, its_judge, _samples(trace, its_judge))
-    except ServiceError:
+    requests = _requests(its_judge, trace.text) if its_judge else ()
+    drawn = [caches.answers().there(request) for request in requests]
+    if any(answer is None for answer in drawn) and not trace.forced:
         return None
+    return sign.judgement(trace, its_judge, [sample for answer in drawn for sample in answer or ()])
 
 
 def wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
     """Have the translations drawn that the judges of the models need, all at once. Nothing for a text that cannot be
-    drawn, or where all models write one text. Raises ServiceError."""
+    drawn, where all models write one text, and where too many wait: then no sign is shown."""
     judges = filter(None, map(judge, models))
     requests = [request for its_judge in judges for request in _requests(its_judge, choices.text)]
     if requests and choices.target == OWN and choices.text.strip() and len(choices.text) <= LIMIT:
-        yield caches.answers().ask(list(dict.fromkeys(requests)))
+        with suppress(ServiceError):
+            yield caches.answers().ask(list(dict.fromkeys(requests)))
 
 
-def _samples(trace: Trace, its_judge: confidence.Judge | None) -> list[str]:
-    requests = () if its_judge is None or trace.forced else _requests(its_judge, trace.text)
-    return [sample for request in requests for sample in caches.answers().get(request)]
+def _stamp(path: Path) -> tuple | None:
+    return (path.name, path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None
 
 
 def _requests(its_judge: confidence.Judge, text: str) -> list[Request]:
@@ -61,5 +64,5 @@ def _requests(its_judge: confidence.Judge, text: str) -> list[Request]:
 def _judge(name: str, root: str, stamps: tuple) -> confidence.Judge | None:
     try:
         return confidence.Judge.load(name, Path(root))
-    except checkpoint_files.CheckpointError:
+    except (checkpoint_files.CheckpointError, OSError):
         return None

@@ -10,8 +10,10 @@ import pandas as pd
 from compare_app import charts, run, scene, sound
 
 from attnviz import confidence, loading
+from attnviz.service import Busy
 from dashboard.compare import downloads
 from dashboard.compare.confidence.sign import judgement, sign
+from dashboard.session import caches
 from dashboard.session.memory import Cursor
 
 WORDS = confidence.TrainingWords.learn(["The black dog is running."])
@@ -60,7 +62,43 @@ def test_the_sign_reads_translations_that_the_model_draws(tmp_path, monkeypatch)
         confidence.Judge.load(judged.NAME, root),
     )
     expected = sign(judgement(trace, its_judge, its_judge.samples(trace.text)))
-    assert expected in cells[0]["words"] and "Translations that the models draw at random differ" in expected
+    assert expected in cells[0]["words"] and "drew at random differ much" in expected
+
+
+@pytest.mark.parametrize("harm", [lambda weights: weights.unlink(), lambda weights: weights.write_bytes(b"no weights")])
+def test_no_sign_and_no_error_where_a_model_that_draws_cannot_be_read(harm, tmp_path, monkeypatch):
+    """Before the page is opened, and between two sentences."""
+    scale = judged.SCALE | {"weights": {"agreement": -0.01}}
+    root = judged.write_models(tmp_path / "models", scale, ("en-fr/luong-dot", "en-fr/transformer"))
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
+    app = run(text="The dog is running.", show=["Bahdanau"])
+    assert _signs(app) == [True]
+    harm(root / "en-fr" / "luong-dot" / "model.safetensors")
+    app.text_input(key="text").set_value("The black dog.").run()
+    sound(app)
+    assert _signs(app) == [False]
+    downloads.bundle(scene(app), False, Cursor())
+
+
+def test_no_sign_where_too_many_wait(tmp_path, monkeypatch):
+    scale = judged.SCALE | {"weights": {"agreement": -0.01}}
+    root = judged.write_models(tmp_path / "models", scale, (judged.NAME, "en-fr/transformer"))
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
+    submit = caches.model_service().submit
+
+    def full(requests):
+        if any(request.samples for request in requests):
+            raise Busy("1000 sentences are waiting")
+        return submit(requests)
+
+    monkeypatch.setattr(caches.model_service(), "submit", full)
+    app = run(text="The dog is running here.", show=["Bahdanau"])
+    sound(app)
+    assert _signs(app) == [False]
+
+
+def _signs(app) -> list[bool]:
+    return ['<details class="sign' in cell["words"] for cell in json.loads(charts(app)[0].proto.json)["cells"]]
 
 
 def _saved(current):

@@ -28,7 +28,11 @@ def write_models(root: Path, scale: dict = SCALE, samplers: tuple[str, ...] = ()
     tiny.write_models(root)
     path = root / NAME / "card.json"
     checkpoints.write_json(
-        path, checkpoints.read_json(path) | {"confidence": {"scale": scale, "samplers": list(samplers)}}
+        path,
+        checkpoints.read_json(path)
+        | {
+            "confidence": {"scale": scale, "samplers": {name: checkpoints.fingerprint(name, root) for name in samplers}}
+        },
     )
     TrainingWords.learn(["The black dog is running."]).save(root / "en-fr" / "words.txt.gz")
     return root
