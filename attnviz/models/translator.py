@@ -81,6 +81,7 @@ class Translator(Trained):
 
     def samples(self, text: str, count: int) -> tuple[str, ...]:
         """Other translations of a text, drawn at random (networks/sampling.py); the same for the same text and count.
+        Long ones are cut off.
 
         Raises TextError for a text that cannot be read, ValueError for a count that is not from 0 to SAMPLES.
         """

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from attnviz.data.tokenizer import BOS, EOS
 from attnviz.networks.decode import NEVER, limit, take_rows, without
 
+LONGEST = 60  # tokens: at a text much longer than those of training, translations may go on and on
 TEMPERATURE = 0.75  # the models are trained with smoothed labels, which leave too much to improbable tokens
 
 
@@ -14,7 +15,7 @@ TEMPERATURE = 0.75  # the models are trained with smoothed labels, which leave t
 def sample(
     model: nn.Module, source: Tensor, count: int, temperature: float = TEMPERATURE, seed: int = 0
 ) -> list[list[int]]:
-    """Ids of `count` translations of one sentence (1, S), each with its <eos> unless it was cut off.
+    """Ids of `count` translations of one sentence (1, S), each with its <eos> unless it was cut off (LONGEST).
 
     temperature : the logits are divided by it; below 1, probable tokens become more probable. The same seed gives the
     same translations.
@@ -24,7 +25,7 @@ def sample(
     memory = take_rows(model.encode(source), torch.zeros_like(open_rows))
     state, token = memory.state, source.new_full((count,), BOS)
     drawn: list[list[int]] = [[] for _ in range(count)]
-    for _ in range(limit(source.shape[1])):
+    for _ in range(min(LONGEST, limit(source.shape[1]))):
         step = model.step(memory, state, token)
         token = _drawn(without(NEVER, step.logits / temperature), chance)
         for row, number in zip(open_rows.tolist(), token.tolist()):

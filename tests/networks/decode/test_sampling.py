@@ -50,6 +50,8 @@ def test_nothing_follows_the_end_and_the_limit_is_kept(name):
     assert sampling.sample(Biased(made(name), EOS), ids(1, 4), 3) == [[EOS]] * 3
     endless = sampling.sample(Biased(made(name), EOS, -1e3), ids(1, 4), 3)
     assert [len(tokens) for tokens in endless] == [decode.limit(4)] * 3
+    endless = sampling.sample(Biased(made(name), EOS, -1e3), ids(1, 40), 3)
+    assert [len(tokens) for tokens in endless] == [60] * 3
 
 
 @every
