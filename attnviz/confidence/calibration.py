@@ -7,7 +7,7 @@ import numpy as np
 
 from attnviz.confidence.judgement import outside_by_rule, unusual_by_rule
 from attnviz.confidence.scale import Scale
-from attnviz.confidence.signs import FEATURES, SAMPLED, Signs
+from attnviz.confidence.signs import FEATURES, PLAIN, SAMPLED, Signs
 
 FEWEST = 100  # sentences
 POOR = 0.2  # the share of validation that counts as poor: the lowest scores
@@ -45,14 +45,14 @@ class Calibration:
 def calibrate(signs: Sequence[Signs], scores: Sequence[float], seed: int = 0) -> Calibration:
     """signs, scores : of each validation sentence; a higher score is better. ValueError for fewer than FEWEST.
 
-    Where all signs have an agreement, the scale weighs SAMPLED, else all other FEATURES.
+    Where all signs have an agreement, the scale weighs SAMPLED, else PLAIN.
     """
     if len(signs) != len(scores) or len(signs) < FEWEST:
         raise ValueError(
             f"there must be at least {FEWEST} sentences with a score each; got {len(signs)} and {len(scores)} scores"
         )
     sampled = all(each.agreement is not None for each in signs)
-    names = SAMPLED if sampled else tuple(name for name in FEATURES if name != "agreement")
+    names = SAMPLED if sampled else PLAIN
     features = np.array([[FEATURES[name](each) for name in names] for each in signs])  # (N, F)
     quality = np.asarray(scores, dtype=float)
     poor = quality <= np.quantile(quality, POOR)

@@ -42,15 +42,15 @@ class Judge:
         scale = read_scale(card.get("scale"))
         if scale is None or not (root / pair / FILE).exists():
             return None
-        samplers = _read_samplers(card.get("samplers"), pair, root) if scale.samples else ()
-        if scale.samples and not samplers:
+        samplers = _read_samplers(card.get("samplers"), pair, root) if scale.sample_count else ()
+        if scale.sample_count and not samplers:
             return None
         return cls(scale, TrainingWords.load(root / pair / FILE), samplers, root)
 
     def samples(self, text: str) -> tuple[str, ...]:
         """Translations of a text that the samplers draw; () without samplers. Raises CheckpointError, TextError."""
-        models = [_sampler(name, self.root, _changed(name, self.root)) for name in self.samplers]
-        return tuple(sample for model in models for sample in model.samples(text, self.scale.samples))
+        models = [_sampler(name, self.root, _written(name, self.root)) for name in self.samplers]
+        return tuple(sample for model in models for sample in model.samples(text, self.scale.sample_count))
 
     def __call__(self, trace: Trace | Measured, samples: Sequence[str] | None = None) -> Judgement:
         """samples : what `samples(trace.text)` returns, if it is there already.
@@ -62,13 +62,13 @@ class Judge:
 
 
 @lru_cache(maxsize=4)
-def _sampler(name: str, root: Path, changed: int | None):
+def _sampler(name: str, root: Path, written: int | None):
     from attnviz import loading  # with torch, for which the page does not wait
 
     return loading.load_checkpoint(name, root)
 
 
-def _changed(name: str, root: Path) -> int | None:
+def _written(name: str, root: Path) -> int | None:
     """When the weights were written; None where there are none."""
     path = root / name / WEIGHTS
     return path.stat().st_mtime_ns if path.is_file() else None

@@ -32,13 +32,13 @@ class Scale(Checked):
             raise ValueError(f"thresholds must be 0 <= unusual <= outside <= 1; got {self.unusual} and {self.outside}")
 
     @property
-    def samples(self) -> int:
+    def sample_count(self) -> int:
         """How many translations each sampler must draw for the signs that it weighs."""
         return SAMPLES if "agreement" in self.weights else 0
 
     def risk(self, signs: Signs) -> float:
         """0 to 1. ValueError for signs without the agreement that the scale weighs."""
-        if self.samples and signs.agreement is None:
+        if self.sample_count and signs.agreement is None:
             raise ValueError(
                 "signs must be of a translation and samples of it, whose agreement is weighed; got no samples"
             )

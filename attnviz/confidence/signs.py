@@ -101,4 +101,5 @@ FEATURES: dict[str, Callable[[Signs], float | None]] = {
     "made": lambda signs: len(signs.made) / max(1, signs.written),
     "agreement": lambda signs: signs.agreement,
 }
+PLAIN = tuple(name for name in FEATURES if name != "agreement")  # what a scale weighs where none were drawn
 SAMPLED = ("mean", "spread", "doubtful", "agreement")  # what a scale weighs where translations were drawn

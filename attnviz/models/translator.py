@@ -25,7 +25,7 @@ from attnviz.trace import BOS as START
 from attnviz.trace import KINDS, AttentionMap, Token, Trace
 
 BEAMS = 20  # hypotheses beam search may keep
-SAMPLES = 1000  # translations that may be drawn of a text
+MOST_SAMPLES = 1000  # translations that may be drawn of a text
 
 
 def check_beam(beam: int) -> None:
@@ -83,10 +83,10 @@ class Translator(Trained):
         """Other translations of a text, drawn at random (networks/sampling.py); the same for the same text and count.
         Long ones are cut off.
 
-        Raises TextError for a text that cannot be read, ValueError for a count that is not from 0 to SAMPLES.
+        Raises TextError for a text that cannot be read, ValueError for a count that is not from 0 to MOST_SAMPLES.
         """
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 0 <= count <= SAMPLES:
-            raise ValueError(f"count must be from 0 to {SAMPLES}; got {shown(count)}")
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 0 <= count <= MOST_SAMPLES:
+            raise ValueError(f"count must be from 0 to {MOST_SAMPLES}; got {shown(count)}")
         source = torch.tensor([self.read(text).ids])
         drawn = sampling.sample(self.model, source, count) if count else ()
         return tuple(self.tokenizer.spell(ids)[0] for ids in drawn)

@@ -59,7 +59,7 @@ def _group(models: Models, group: Sequence[Request]) -> Iterable[Answer]:
     targets = None if first.target is None else [request.target for request in group]
     options = {} if first.beam == 1 else {"beam": first.beam}
     options |= {"keep": ("statistics",)} if first.statistics else {}
-    if first.samples:
+    if first.sample_count:
         return (_samples(models, request) for request in group)
     try:
         traces = models.of(first).traces([request.text for request in group], targets, **options)
@@ -73,6 +73,6 @@ def _samples(models: Models, request: Request) -> Answer:
         model = models.of(request)
         if not isinstance(model, Translator):
             return f"{request.model} does not translate, so it draws no translations"
-        return model.samples(request.text, request.samples)
+        return model.samples(request.text, request.sample_count)
     except ValueError as error:
         return str(error)

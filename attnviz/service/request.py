@@ -20,8 +20,8 @@ class Request:
 
     model : PAIR/MECHANISM. target : what is forced; None for the model's own. beam : 1 is greedy.
     root : the folder of checkpoints. stamp : changes when a file of the model does; the model is then read again.
-    statistics : the answer is a `Measured` without weights, not a trace. samples : the answer is so many translations
-    drawn at random, a tuple of strings.
+    statistics : the answer is a `Measured` without weights, not a trace. sample_count : the answer is so many
+    translations drawn at random, a tuple of strings.
     """
 
     model: str
@@ -31,7 +31,7 @@ class Request:
     root: str | None = None
     stamp: tuple = ()
     statistics: bool = False
-    samples: int = 0
+    sample_count: int = 0
 
 
 class ServiceError(ValueError):

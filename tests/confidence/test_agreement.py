@@ -29,7 +29,7 @@ def test_the_half_that_agrees_least_counts_without_spaces():
 
 
 def test_a_scale_that_weighs_agreement_says_how_many_samples_it_needs():
-    assert SCALE.samples == SAMPLES and confidence.Scale(0.0, {"mean": 1.0}).samples == 0
+    assert SCALE.sample_count == SAMPLES and confidence.Scale(0.0, {"mean": 1.0}).sample_count == 0
     assert SCALE.risk(replace(SURE, agreement=20.0)) == pytest.approx(0.5)
     with pytest.raises(ValueError, match="signs must be of a translation and samples of it, .*; got no samples"):
         SCALE.risk(SURE)
@@ -48,10 +48,12 @@ def test_calibration_weighs_agreement_where_all_have_it():
     chance = np.random.default_rng(5)
     sampled = [replace(SURE, agreement=score + chance.normal(0, 5)) for score in scores]  # nothing else tells
     result = confidence.calibrate(sampled, scores)
-    assert tuple(result.scale.weights) == SAMPLED and result.scale.weights["agreement"] < 0 and result.scale.samples
+    assert (
+        tuple(result.scale.weights) == SAMPLED and result.scale.weights["agreement"] < 0 and result.scale.sample_count
+    )
     assert result.worst_tenth > 0.9
     plain = confidence.calibrate([*sampled[1:], read[0]], [*scores[1:], scores[0]]).scale
-    assert "agreement" not in plain.weights and plain.samples == 0
+    assert "agreement" not in plain.weights and plain.sample_count == 0
 
 
 def test_a_judge_and_its_samplers(tmp_path):

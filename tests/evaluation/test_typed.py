@@ -28,8 +28,8 @@ def test_confidence(translator):
 
 def test_confidence_with_translations_that_models_draw(translator, root):
     samplers = [translator, Translator.load("en-fr/luong-dot", root)]
-    assert typed.confidence(translator, tiny.sentences(100, 4), WORDS, samplers).scale.samples
-    assert not typed.confidence(translator, tiny.sentences(100, 4), WORDS).scale.samples
+    assert typed.confidence(translator, tiny.sentences(100, 4), WORDS, samplers).scale.sample_count
+    assert not typed.confidence(translator, tiny.sentences(100, 4), WORDS).scale.sample_count
 
 
 def test_sentences_that_no_model_reads_are_left_out(translator):

@@ -50,7 +50,7 @@ def test_a_long_number_that_is_copied_is_usual():
 @pytest.mark.parametrize("name", JAPANESE)
 def test_two_models_draw_translations_for_the_signs_of_japanese(name):
     judge = confidence.Judge.load(name)
-    assert judge.samplers == ("en-ja/bahdanau", "en-ja/transformer") and judge.scale.samples == SAMPLES
+    assert judge.samplers == ("en-ja/bahdanau", "en-ja/transformer") and judge.scale.sample_count == SAMPLES
     assert level(name, "Where is the station?") == "usual"
     judged = judge(load(name).trace("The stock market crashed."))
     assert judged.level != "usual" and any("drew at random" in reason for reason in judged.reasons)

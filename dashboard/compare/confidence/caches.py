@@ -56,8 +56,8 @@ def _stamp(path: Path) -> tuple | None:
 
 
 def _requests(its_judge: confidence.Judge, text: str) -> list[Request]:
-    count = its_judge.scale.samples
-    return [replace(caches.request(name, text, None, 1), samples=count) for name in its_judge.samplers]
+    count = its_judge.scale.sample_count
+    return [replace(caches.request(name, text, None, 1), sample_count=count) for name in its_judge.samplers]
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)

@@ -61,7 +61,7 @@ def test_calibrate_has_the_models_of_the_task_draw_translations(everyday, models
         assert not run("calibrate", "--model", NAME, "--data", everyday, "--root", models)
         judges.append(confidence.Judge.load(NAME, models))
     assert [judge.samplers for judge in judges] == [(NAME, "en-fr/luong-dot"), ()]
-    assert [judge.scale.samples for judge in judges] == [SAMPLES, 0]
+    assert [judge.scale.sample_count for judge in judges] == [SAMPLES, 0]
 
 
 @pytest.mark.parametrize(

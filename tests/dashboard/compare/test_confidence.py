@@ -10,7 +10,6 @@ import pandas as pd
 from compare_app import charts, run, scene, sound
 
 from attnviz import confidence, loading
-from attnviz.service import Busy
 from dashboard.compare import downloads
 from dashboard.compare.confidence.sign import judgement, sign
 from dashboard.session import caches
@@ -84,14 +83,7 @@ def test_no_sign_where_too_many_wait(tmp_path, monkeypatch):
     scale = judged.SCALE | {"weights": {"agreement": -0.01}}
     root = judged.write_models(tmp_path / "models", scale, (judged.NAME, "en-fr/transformer"))
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
-    submit = caches.model_service().submit
-
-    def full(requests):
-        if any(request.samples for request in requests):
-            raise Busy("1000 sentences are waiting")
-        return submit(requests)
-
-    monkeypatch.setattr(caches.model_service(), "submit", full)
+    monkeypatch.setattr(caches.model_service(), "longest", 1)  # two models draw
     app = run(text="The dog is running here.", show=["Bahdanau"])
     sound(app)
     assert _signs(app) == [False]
