@@ -1,14 +1,11 @@
-"""How long files and functions are, how many lie in a folder, where tests lie, and what the code may not hold."""
+"""How long files and functions are, where tests lie, and what the code may not hold."""
 
 import ast
 
 from source_files import DASHBOARD, LIBRARY, ROOT, TESTS, below_root, nodes
 
-LINES, FUNCTION_LINES, FILES = 250, 40, 11
+LINES, FUNCTION_LINES = 400, 40
 OF_THE_WHOLE = ("browser", "hostile")  # folders of tests that belong to no folder of the product
-MORE_FILES = {
-    "attnviz": 12,  # what a notebook imports
-}
 
 
 def test_files_and_functions_are_short():
@@ -52,13 +49,6 @@ def test_the_caches_are_in_files_of_that_name():
     for path in DASHBOARD:
         uses = {node.attr for node in nodes(path) if isinstance(node, ast.Attribute)}
         assert path.name == "caches.py" or not uses & {"cache_data", "cache_resource"}, path
-
-
-def test_folders_are_small():
-    """One finds one's way in them."""
-    folders = {path.parent for path in LIBRARY + DASHBOARD + TESTS}
-    counts = {below_root(folder): len(list(folder.glob("*.py"))) for folder in folders}
-    assert {name: count for name, count in counts.items() if count > MORE_FILES.get(name, FILES)} == {}
 
 
 def test_tests_lie_where_the_thing_they_test_lies():
