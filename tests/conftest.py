@@ -3,8 +3,11 @@
 import functools
 import gc
 import os
+import shutil
 import sys
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -38,6 +41,17 @@ gc.disable()  # until all tests are collected: what is made until then stays
 def pytest_make_parametrize_id(val, argname):
     """The name of a test says how long a long value is, and does not repeat it: processes send each other all names."""
     return f"{argname} of {len(val)}" if isinstance(val, str | bytes) and len(val) > LONG else None
+
+
+def pytest_configure(config):
+    """The suite sees the programs that helpers/programs.py lists: no other that a machine happens to have can help."""
+    if not hasattr(config, "workerinput"):  # the processes of pytest-xdist take the PATH over
+        import programs
+
+        folder = Path(tempfile.mkdtemp(prefix="programs-"))
+        config.add_cleanup(lambda: shutil.rmtree(folder))
+        programs.link(folder)
+        os.environ["PATH"] = str(folder)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -82,7 +96,7 @@ def chrome():
     """One headless Chromium for all tests of a process."""
     import serving
 
-    with serving.browser(BRIEF, serving.chromium(serving.SHELL)) as chrome:
+    with serving.browser(BRIEF) as chrome:
         yield chrome
 
 

@@ -3,7 +3,6 @@ back to the same view when it is lost."""
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,12 +12,13 @@ import urllib.request
 from http.client import HTTPResponse
 
 import other_pairs
+import programs
 import pytest
 import serving
 import tiny
 
 DEPLOY = serving.ROOT / "deploy"
-NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+NGINX = programs.path_of(programs.NGINX)
 VIEW = "?text=A+dog+runs+in+the+snow."
 pytestmark = [
     pytest.mark.skipif(NGINX is None, reason="nginx is not installed"),

@@ -1,8 +1,7 @@
-"""A real Streamlit server and a real Chromium, for the browser tests and the benchmark."""
+"""A real Streamlit server and a real Chromium, for tests and benchmarks."""
 
 import contextlib
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -11,18 +10,11 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import programs
+
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "dashboard" / "app.py"
 SCREEN = {"width": 1366, "height": 900}  # of most tests
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-SHELL = (
-    "chromium-headless-shell"  # the same without windows: tests take a seventh less time. Benchmarks use a whole one.
-)
-
-
-def chromium(*first: str) -> str | None:
-    """Path of the system's Chromium; None leaves the choice to Playwright's own. first : names to look for before."""
-    return next((path for path in map(shutil.which, (*first, *NAMES)) if path), None)
 
 
 @contextlib.contextmanager
@@ -80,8 +72,8 @@ def _wait(address: str, process: subprocess.Popen, seconds: float = 60) -> None:
 
 
 @contextlib.contextmanager
-def browser(scripts: str = "", path: str | None = chromium()) -> Iterator:
-    """A headless Chromium (playwright's Browser). scripts : options of V8, which runs them. path : see `chromium`."""
+def browser(scripts: str = "") -> Iterator:
+    """The browser that `programs.chromium` names (playwright's Browser). scripts : options of V8, which runs them."""
     from playwright.sync_api import sync_playwright
 
     arguments = [
@@ -94,8 +86,9 @@ def browser(scripts: str = "", path: str | None = chromium()) -> Iterator:
         # Plotly's, which a person's browser does not spend.
         f"--js-flags=--no-enable-lazy-source-positions {scripts}",
     ]
+    os.environ |= programs.OWN  # read by the process that starts browsers
     with sync_playwright() as playwright:
-        chrome = playwright.chromium.launch(executable_path=path, args=arguments)
+        chrome = playwright.chromium.launch(executable_path=programs.chromium(), args=arguments)
         try:
             yield chrome
         finally:

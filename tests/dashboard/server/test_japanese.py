@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import matplotlib
+import programs
 import pytest
-import serving
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -29,7 +29,7 @@ def latin_browser(chrome, tmp_path):
     settings = tmp_path / "fonts.conf"
     settings.write_text(f"<fontconfig><dir>{LATIN}</dir><cachedir>{tmp_path}</cachedir></fontconfig>", encoding="utf-8")
     started = chrome.browser_type.launch(
-        executable_path=serving.chromium(), args=["--no-sandbox"], env={"FONTCONFIG_FILE": str(settings)}
+        executable_path=programs.chromium(), args=["--no-sandbox"], env={"FONTCONFIG_FILE": str(settings)}
     )
     yield started
     started.close()
