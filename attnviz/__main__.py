@@ -7,6 +7,7 @@ with exit status 2.
 import errno
 import gc
 import os
+import signal
 import sys
 from argparse import Namespace
 
@@ -76,4 +77,6 @@ def _message(error: Exception) -> str:
 if __name__ in ("__main__", "__mp_main__"):  # this process, or a worker that it has started
     gc.set_threshold(10_000)  # imports make many objects and no garbage: a command takes a quarter less time to start
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C while Python ends would show a traceback
+    sys.exit(status)

@@ -1,5 +1,6 @@
 """`python -m attnviz corpus`: the statistics of many sentences, in a folder."""
 
+import contextlib
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -53,8 +54,9 @@ def run(args: Namespace) -> None:
         root=str(arguments.root_folder(args)) if args.root else None,
     )
     reported = 0
-    with tqdm(unit="sentence", disable=None) as bar:
-        for progress in corpus.run(config, Path(args.out), args.workers, args.resume, args.ray):
+    running = corpus.run(config, Path(args.out), args.workers, args.resume, args.ray)
+    with tqdm(unit="sentence", disable=None) as bar, contextlib.closing(running):
+        for progress in running:
             if bar.total is None:
                 bar.reset(progress.total)
                 bar.initial = progress.done

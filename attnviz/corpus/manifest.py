@@ -1,6 +1,5 @@
 """manifest.json: the settings of a run over a corpus, with hashes and versions, so that it can be resumed."""
 
-import hashlib
 import json
 from dataclasses import asdict
 from importlib.metadata import version
@@ -8,10 +7,10 @@ from pathlib import Path
 
 import attnviz
 from attnviz.storage import atomic, lock
+from attnviz.corpus import inputs
 from attnviz.corpus.config import CorpusConfig
-from attnviz.models import checkpoints
+from attnviz.corpus.inputs import Sentences
 from attnviz.models.checkpoint_files import CheckpointError, read_json
-from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
 
 FILE, TASK = "manifest.json", "run"
 # 2: sentences.parquet has the column aer; 3: parts are in Arrow's format; 4: `--` in folders of weights
@@ -19,27 +18,16 @@ FORMAT = 4
 PACKAGES = ("torch", "numpy", "pyarrow", "safetensors", "tokenizers")
 
 
-def of(config: CorpusConfig, records: int) -> dict:
+def of(config: CorpusConfig, sentences: Sentences) -> dict:
     """Everything that the files of a run depend on, and the number of records in its input."""
-    root = Path(config.root) if config.root else checkpoints.ROOT
     chosen = {name: value for name, value in asdict(config).items() if name not in ("models", "input", "root")}
     chosen["keep"] = sorted(chosen["keep"])
     return {
         "format": FORMAT,
-        "input": {"name": Path(config.input).name, "sha256": _sha256(Path(config.input)), "records": records},
-        "models": {name: _model(name, root) for name in config.models},
+        "input": {"name": sentences.path.name, "sha256": sentences.sha256, "records": sentences.records},
+        "models": inputs.models(config),
         "settings": json.loads(json.dumps(chosen)),
         "versions": {"attnviz": attnviz.__version__} | {name: version(name) for name in PACKAGES},
-    }
-
-
-def _model(name: str, root: Path) -> dict:
-    if is_hugging_face(name):  # the files of a folder; nothing of a model on the hub
-        files = HuggingFaceName(without_prefix(name)).files(root)
-        return {"files_sha256": {path.name: _sha256(path) for path in files}}
-    return {
-        "weights_sha256": checkpoints.fingerprint(name, root),
-        "tokenizer_sha256": checkpoints.fingerprint_tokenizer(ModelName.parse(name).pair, root),
     }
 
 
@@ -81,8 +69,3 @@ def write(folder: Path, made: dict) -> None:
 
 def complete(folder: Path) -> bool:
     return bool(json.loads((folder / FILE).read_text(encoding="utf-8"))["complete"])
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -4,14 +4,8 @@ The files do not depend on the number of workers, nor on how often the run was s
 """
 
 import os
-import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,9 +14,9 @@ from pyarrow import parquet
 from attnviz import arguments, loading
 from attnviz.arguments import checked
 from attnviz.storage import atomic, lock
-from attnviz.corpus import manifest
-from attnviz.data.records import count, read
+from attnviz.corpus import inputs, manifest, processes
 from attnviz.corpus.config import CorpusConfig, shard_of
+from attnviz.corpus.inputs import Sentences
 from attnviz.corpus.shards import SENTENCES_SCHEMA, STATISTICS_SCHEMA, Done, Shard, Worker, part, read_part
 
 Backend = Callable[[Worker, Iterable[Shard]], Iterator[Done]]
@@ -49,21 +43,24 @@ def run(
     workers : processes; 1 computes in this one. resume : go on where the run in this folder was stopped. ray : the
     address of a Ray cluster, or `auto`; its nodes must see the same folder and checkpoints. It can be stopped at any
     time: what is written stays. No other run may work in the folder until this iterator ends or is closed.
-    Raises ValueError for impossible settings, or another run in the folder; OSError for files.
+    Raises ValueError for impossible settings, or another run in the folder; OSError for files; InputChanged when the
+    input or a model becomes another while the run is at work.
     """
     folder = arguments.path("folder", folder)
     if os.path.lexists(folder) and not folder.is_dir():
         raise ValueError(f"{folder} is not a folder; give the name of a new folder")
     _check_models(config)
-    records = count(Path(config.input))
-    config = replace(config, shard=config.shard or shard_of(records))
+    sentences = Sentences.of(Path(config.input))
+    config = replace(config, shard=config.shard or shard_of(sentences.records))
     with lock.locked(folder, manifest.TASK):
-        yield from _run(config, folder, records, _backend(workers, ray), resume)
+        yield from _run(config, folder, sentences, _backend(workers, ray), resume)
 
 
-def _run(config: CorpusConfig, folder: Path, records: int, backend: Backend, resume: bool) -> Iterator[Progress]:
+def _run(
+    config: CorpusConfig, folder: Path, sentences: Sentences, backend: Backend, resume: bool
+) -> Iterator[Progress]:
     """`run` once the folder is locked: no other run writes to it meanwhile."""
-    made = manifest.of(config, records)
+    made, records = manifest.of(config, sentences), sentences.records
     manifest.begin(folder, made, resume)
     total = records * len(config.models)
     if manifest.complete(folder):
@@ -71,10 +68,12 @@ def _run(config: CorpusConfig, folder: Path, records: int, backend: Backend, res
         return
     done = sum(shard.sentences for shard in _finished(config, folder, records))
     yield Progress(done, total)
-    for result in backend(Worker(config, folder), _shards(config, folder, Path(config.input))):
+    for result in backend(Worker(config, folder), _shards(config, folder, sentences, made["models"])):
         done += result.sentences
         model = config.models[result.place]
         yield Progress(done, total, tuple((model, number, reason) for number, reason in result.errors))
+    sentences.check(whole=True)
+    inputs.check_models(config, made["models"])
     _join(config, folder, records)
     manifest.write(folder, made | {"complete": True})
 
@@ -97,7 +96,7 @@ def _backend(workers: int, ray: str | None) -> Backend:
         from attnviz.corpus import ray_workers
 
         return lambda worker, shards: ray_workers.compute(worker, shards, workers, ray)
-    return _alone if workers == 1 else lambda worker, shards: _processes(worker, shards, workers)
+    return map if workers == 1 else lambda worker, shards: processes.compute(worker, shards, workers)
 
 
 def _numbers(config: CorpusConfig, records: int) -> Iterator[tuple[int, int]]:
@@ -116,68 +115,15 @@ def _finished(config: CorpusConfig, folder: Path, records: int) -> Iterator[Done
             yield Done(place, number, min(config.shard, records - number * config.shard), [])
 
 
-def _shards(config: CorpusConfig, folder: Path, path: Path) -> Iterator[Shard]:
-    """The shards that are not there yet. The input is read once for each model, a few hundred lines at a time."""
+def _shards(config: CorpusConfig, folder: Path, sentences: Sentences, models: dict) -> Iterator[Shard]:
+    """The shards that are not there yet. The input is read once for each model, a few hundred lines at a time.
+
+    models : their files at the beginning. Raises InputChanged."""
     for place, model in enumerate(config.models):
-        records, number = read(path), 0
-        while chunk := list(islice(records, config.shard)):
+        inputs.check_models(config, models)
+        for number, records in enumerate(sentences.shards(config.shard)):
             if not _is_done(folder, place, number):
-                yield Shard(model, place, number, chunk)
-            number += 1
-
-
-def _alone(worker: Worker, shards: Iterable[Shard]) -> Iterator[Done]:
-    return map(worker, shards)
-
-
-_WORKER: list[Worker] = []  # of a worker's process
-
-
-def _enter(worker: Worker) -> None:
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # the process that asked decides; what has begun is finished and written
-    _WORKER[:] = [worker]
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Processes that are started in this block hear no Ctrl-C, not even while they import; this one hears it after the
-    block. On Windows, which cannot do that, they hear it until `_enter`."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _compute(shard: Shard) -> Done:
-    return _WORKER[0](shard)
-
-
-def _processes(worker: Worker, shards: Iterable[Shard], workers: int) -> Iterator[Done]:
-    """In several processes. Only as many shards are read as they can take soon."""
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_enter, initargs=(worker,))
-    pending: set[Future] = set()
-    try:
-        for shard in shards:
-            with _uninterrupted():  # the first call starts the processes
-                pending.add(pool.submit(_compute, shard))
-            if len(pending) >= 2 * workers:
-                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in finished)
-        while pending:
-            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in finished)
-    except BrokenProcessPool:
-        raise RuntimeError(
-            "a worker died, perhaps because memory ran out; what is done is kept, and --resume continues"
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
+                yield Shard(model, place, number, records)
 
 
 def _join(config: CorpusConfig, folder: Path, records: int) -> None:

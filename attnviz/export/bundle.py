@@ -48,7 +48,9 @@ figcaption {{ margin-top: 12px; font-size: 14px; color: {muted}; }}
 </body>
 </html>
 """
-_FORMULA = re.compile(r"'*[=+\-@\t\r＝＋－＠]")
+# The beginning of what a spreadsheet would run: of a cell, or of what it takes for one where it divides at `;`, tabs or
+# line ends. Some drop blanks before it.
+_FORMULA = re.compile(r"""(?:\A|(?<=[;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]))(?=[\s'"]*[=+\-@\t\r＝＋－＠])""")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)$")  # file names that Windows refuses
 _HEIGHT = 450  # px of a figure that does not say it
 _STAMP = (1980, 1, 1, 0, 0, 0)  # the earliest that zip knows: the same content gives the same bytes
@@ -102,10 +104,12 @@ def frame_csv(frame: pd.DataFrame) -> bytes:
     index.
 
     A text that a spreadsheet would run as a formula (it begins with = + - @, tab or return; tokens do) gets one `'` in
-    front. A text in which these follow leading quotes gets one more, so dropping one `'` there always gives the text
-    back.
+    front. So does what follows `;`, a tab or a line end inside a text, as spreadsheets of many countries divide cells
+    there. Blanks and quotes before these signs count as nothing, so dropping one `'` at such a place always gives the
+    text back.
     """
     safe = frame.copy(deep=False)
+    safe.columns = [_guard(name) for name in frame.columns]
     for position, dtype in enumerate(frame.dtypes):
         if not pd.api.types.is_numeric_dtype(dtype):
             column = frame.iloc[:, position].astype(object)
@@ -191,7 +195,7 @@ def _heading(figure: go.Figure, name: str, description: str) -> dict:
 
 
 def _guard(value):
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+    return _FORMULA.sub("'", value) if isinstance(value, str) else value
 
 
 def _free(taken: Mapping[str, bytes], folder: str, name: str, ending: str) -> str:

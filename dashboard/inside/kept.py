@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from attnviz.export import bundle
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell
 from dashboard.shell import shown_panels
@@ -29,7 +30,7 @@ def csv_button(panel: str) -> None:
     part = shown_panels.shown(PAGE).panels[panel]
     st.download_button(
         "Numbers as CSV",
-        lambda: part.frame.to_csv(index=False).encode("utf-8-sig"),
+        lambda: bundle.frame_csv(part.frame),
         f"attnviz-{panel}.csv",
         "text/csv",
         on_click="ignore",

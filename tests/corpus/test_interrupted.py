@@ -1,11 +1,13 @@
-"""Ctrl-C, as a terminal sends it: to all processes of a run."""
+"""A run that is stopped from outside: its workers end with it, and it can be resumed."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import processes
 import pytest
@@ -40,29 +42,95 @@ def whole(root, lines, tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def begin(root, lines, tmp_path):
+    """begin(reached): the command with two workers, and their processes, once it has come so far."""
+    started = []
+
+    def of(reached):
+        options = ["--model", MODEL, "--input", str(lines), "--root", str(root), "--out", str(tmp_path / "out")]
+        running = subprocess.Popen(
+            [sys.executable, "-m", "attnviz", "corpus", *options, "--workers", "2"],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=partial(
+                signal.signal, signal.SIGINT, signal.SIG_DFL
+            ),  # a shell's background job would ignore it
+        )
+        while running.poll() is None and not reached(tmp_path / "out", running.pid):
+            time.sleep(0.1)
+        time.sleep(0.3 if reached is has_workers else 0)  # so that Python runs in them
+        started.extend(processes.family(running.pid))
+        return running, [child for child in started if "spawn_main" in processes.command(child)]
+
+    yield of
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def resumed(root, lines, folder):
+    """The first and the last progress of the run that continues in the folder."""
+    settings = corpus.CorpusConfig((MODEL,), str(lines), root=str(root))
+    first, *_, last = corpus.run(settings, folder, resume=True)
+    return first.done, last.done
+
+
 @pytest.mark.xdist_group("interrupted")  # one process makes `whole`
 @pytest.mark.parametrize("reached", [has_workers, has_a_shard])
-def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, root, lines, whole, tmp_path):
+def test_interrupted_by_the_keyboard_it_can_be_resumed(reached, begin, root, lines, whole, tmp_path):
+    """Ctrl-C, as a terminal sends it: to all processes of a run."""
     folder = tmp_path / "out"
-    options = ["--model", MODEL, "--input", str(lines), "--root", str(root)]
-    running = subprocess.Popen(
-        [sys.executable, "-m", "attnviz", "corpus", *options, "--out", str(folder), "--workers", "2"],
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell's background job would ignore it
-    )
-    while running.poll() is None and not reached(folder, running.pid):
-        time.sleep(0.1)
-    time.sleep(0.3 if reached is has_workers else 0)  # so that Python runs in them
+    running, _ = begin(reached)
     os.killpg(running.pid, signal.SIGINT)
     _, said = running.communicate()
     assert running.returncode == 130
     assert said.splitlines()[-1] == "python -m attnviz corpus: interrupted; the same command with --resume continues"
     assert "Traceback" not in said
     assert list(folder.glob("parts/*.part")) == []
-    settings = corpus.CorpusConfig((MODEL,), str(lines), root=str(root))
-    first, *_, last = corpus.run(settings, folder, resume=True)
-    assert first.done < last.done == len(SENTENCES)
-    assert first.done > 0 or reached is has_workers
+    first, last = resumed(root, lines, folder)
+    assert first < last == len(SENTENCES)
+    assert first > 0 or reached is has_workers
     same_files(folder, whole)
+
+
+@pytest.mark.xdist_group("interrupted")
+@pytest.mark.parametrize("reached, signum", [(has_workers, signal.SIGTERM), (has_a_shard, signal.SIGKILL)])
+def test_workers_end_with_the_process_that_started_them(reached, signum, begin, root, lines, whole, tmp_path):
+    running, workers = begin(reached)
+    running.send_signal(signum)  # to this process alone: nobody tells its workers
+    running.communicate()
+    assert running.returncode == -signum and len(workers) == 2
+    assert ended(workers)
+    _, last = resumed(root, lines, tmp_path / "out")
+    assert last == len(SENTENCES)
+    same_files(tmp_path / "out", whole)
+
+
+@pytest.mark.xdist_group("interrupted")
+def test_ctrl_c_again_ends_workers_that_do_not_finish(begin, tmp_path):
+    running, workers = begin(has_a_shard)
+    for worker in workers:
+        os.kill(worker, signal.SIGSTOP)  # a shard without an end
+    said = ""
+    while running.poll() is None:
+        running.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            _, said = running.communicate(timeout=3)
+    assert running.returncode == 130 and "Traceback" not in said
+    assert "Ctrl-C again ends them at once" in said
+    assert len(workers) == 2 and ended(workers)
+    assert not (tmp_path / "out" / "run.lock").exists()
+
+
+def ended(members):
+    """Have all these processes ended, within a minute?"""
+    return any(not any(map(alive, members)) or time.sleep(0.1) for _ in range(600))
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

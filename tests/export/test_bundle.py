@@ -10,6 +10,8 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from nasty import NASTY, drawn, trace
 
 from attnviz.export import bundle
@@ -87,6 +89,11 @@ def test_csv_reads_back_in_pandas_with_accents_and_numbers_untouched():
         ("\tx", "'\tx"),
         ("\rx", "'\rx"),
         ("＝1", "'＝1"),
+        (" =1", "' =1"),
+        ("\u00a0' =1", "'\u00a0' =1"),
+        ("a; =1;b;'@c", "a;' =1;b;''@c"),
+        ("a\n=1\r\n+2", "a\n'=1\r'\n'+2"),
+        ("17 - 4; a = b", "17 - 4; a = b"),
         ("'=1", "''=1"),
         ("'", "'"),
         ("l'", "l'"),
@@ -96,7 +103,21 @@ def test_csv_reads_back_in_pandas_with_accents_and_numbers_untouched():
 def test_csv_cells_are_no_formulas_and_can_be_undone(text, cell):
     shown = read(bundle.frame_csv(pd.DataFrame({"token": [text]})))[1][0]
     assert shown == cell
-    assert re.sub(r"^'(?='*[=+\-@\t\r＝＋－＠])", "", shown) == text
+    assert unguarded(shown) == text
+
+
+def unguarded(cell):
+    """The text of a cell, as `frame_csv` says."""
+    return re.sub(r"""(\A|(?<=[;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]))'(?=[\s'"]*[=+\-@\t\r＝＋－＠])""", "", cell)
+
+
+@given(st.lists(st.text("=+-@'; \n\r\ta,\"", max_size=8), min_size=1, max_size=4))
+def test_no_cell_is_a_formula_wherever_a_spreadsheet_divides_it(texts):
+    data = bundle.frame_csv(pd.DataFrame({text: [text] for text in dict.fromkeys(texts)}))
+    for divider in ",;\t":
+        for row in csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=divider):
+            assert not any(re.match(r"\s*[=+\-@]", cell) for cell in row)
+    assert [unguarded(cell) for cell in read(data)[1]] == list(dict.fromkeys(texts))
 
 
 def test_csv_leaves_the_frame_alone():

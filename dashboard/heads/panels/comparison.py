@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from attnviz import figures, heads
-from attnviz.export import heading
+from attnviz.export import bundle, heading
 from attnviz.figures.wording import lines_words
 from attnviz.heads import Head
 from attnviz.select import Grid
@@ -105,7 +105,7 @@ def table(current: HeadsScene) -> None:
     )
     st.download_button(
         "Table as CSV",
-        lambda: current.table.to_csv(index=False).encode(),
+        lambda: bundle.frame_csv(current.table),
         f"heads-{current.choices.kind}.csv",
         "text/csv",
         on_click="ignore",

@@ -8,6 +8,7 @@ from streamlit.errors import StreamlitAPIException
 
 from attnviz import ablation, figures
 from attnviz.ablation import Importance
+from attnviz.export import bundle
 from attnviz.figures.wording import signed
 from dashboard.browser.plot import named, plots
 from dashboard.choices.options import kind_title
@@ -99,7 +100,7 @@ def _results(current: HeadsScene, measured: list[Importance], dark: bool) -> Non
         _map(current, frame, dark)
     st.download_button(
         "Table as CSV",
-        lambda: frame.to_csv(index=False).encode(),
+        lambda: bundle.frame_csv(frame),
         "importance.csv",
         "text/csv",
         on_click="ignore",
