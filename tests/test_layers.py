@@ -27,6 +27,7 @@ LAYERS = {
     "patterns": "numpy",
     "heads": "numpy pandas",
     "rollout": "numpy pandas",
+    "syntax": "conllu numpy pandas spacy",
     "across": "numpy pandas",
     "plotlyjs": "plotly",
     "figures": "IPython numpy pandas plotly",
@@ -56,7 +57,7 @@ DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files"}
 # Packages and modules that reach no torch, so that they are imported at once.
 LIGHT = (
     "arguments storage lazy_pandas trace gold function_words select concentration stats alignment patterns heads"
-    " rollout across plotlyjs figures reading export"
+    " rollout syntax across plotlyjs figures reading export"
 ).split()
 LIGHT_MODULES = ("data.limits", "data.readers", "data.records", "data.tasks", "models.names", "models.checkpoint_files")
 LIGHT_MODULES += ("service.request", "service.embedded", "service.frames")

@@ -6,7 +6,7 @@ link.
 
 from attnviz.alignment.links import Counts, above, argmax, count, diagonal
 from attnviz.alignment.report import SHIFTS, best_head, measure, report
-from attnviz.alignment.words import Cells, cells, on_words
+from attnviz.alignment.words import Cells, between_words, cells, on_words
 
 __all__ = [
     "SHIFTS",
@@ -15,6 +15,7 @@ __all__ = [
     "above",
     "argmax",
     "best_head",
+    "between_words",
     "cells",
     "count",
     "diagonal",

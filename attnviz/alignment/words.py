@@ -38,15 +38,33 @@ def on_words(trace: Trace, pair: LinkedPair, shift: int = 0) -> dict[HeadOrMean,
             f"the trace must be of the pieces of {pair.source!r:.80} and, forced, {pair.target!r:.80}; "
             f"got the {trace.level} of {trace.text!r:.80} and {trace.translation!r:.80}"
         )
-    keys = _covered(trace.source, pair.source_words)  # (K, S)
-    keys = keys / np.maximum(keys.sum(1, keepdims=True), 1)
-    queries = _covered(trace.target, pair.target_words) > 0  # (Q, T)
     layers = {m.layer: _shifted(m.weights, shift) for m in trace.maps if m.kind == "cross"}
     heads = {(layer, head): weights for layer, stack in layers.items() for head, weights in enumerate(stack)}
     if len(heads) > 1:
         heads |= {(layer, None): stack.mean(0) for layer, stack in layers.items()}
         heads[None, None] = np.concatenate(list(layers.values())).mean(0)
-    return {head: _normalised(queries, weights, keys) for head, weights in heads.items()}
+    sides = trace.target, trace.source, pair.target_words, pair.source_words
+    return dict(zip(heads, between_words(np.array(list(heads.values())), *sides))) if heads else {}
+
+
+@checked
+def between_words(
+    weights: np.ndarray,
+    queries: Sequence[Token],
+    keys: Sequence[Token],
+    query_words: Sequence[Span],
+    key_words: Sequence[Span],
+) -> np.ndarray:
+    """Weights (H, Q, K) between tokens -> (H, T, S) between words, which are the (start, end) of each in its text.
+
+    Weights are summed over the tokens of a key word and averaged over those of a query word; the weight on a token that
+    lies in several key words is divided among them by characters. Weight on no word, such as that on special tokens, is
+    left out, and each row is divided by its remaining sum: NaN if nothing remains, or the word has no token.
+    """
+    shares = _covered(keys, key_words)  # (K, S)
+    shares = shares / np.maximum(shares.sum(1, keepdims=True), 1)
+    rows = _covered(queries, query_words) > 0  # (Q, T)
+    return np.array([_normalised(rows, head, shares) for head in weights])
 
 
 @checked

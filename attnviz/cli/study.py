@@ -18,8 +18,9 @@ STUDIES = (
     "order",
     "curves",
     "faithfulness",
+    "syntax",
 )  # attnviz.studies.STUDIES, which imports torch
-FROM_CARDS = ("curves",)  # these read no sentences
+WITHOUT_DATA = ("curves", "syntax")  # these read no corpus
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -47,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Run a study, and write its results to the folder of checkpoints."""
     root = arguments.root_folder(args)
-    data = None if args.name in FROM_CARDS else arguments.data_folder(args)
+    data = None if args.name in WITHOUT_DATA else arguments.data_folder(args)
     from attnviz import studies
     from attnviz.data import corpora
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import sacrebleu
 import torch
 
-from attnviz import __version__, alignment, gold
+from attnviz import __version__, alignment, gold, loading
 from attnviz.alignment import Counts
 from attnviz.data import corpora
 from attnviz.data.readers import Pairs
@@ -53,7 +53,8 @@ class StudyConfig:
 
 @dataclass(frozen=True)
 class MeasuredModel:
-    """A trained model. seed : of its training; None when the card does not say. sha256 : of its weights."""
+    """A trained model, which translates in all studies but that of syntax. seed : of its training; None when the card
+    does not say. sha256 : of its weights."""
 
     translator: Translator
     seed: int | None
@@ -71,7 +72,7 @@ class MeasuredModel:
 
 def load(name: str, root: Path, seed: int | None = None) -> MeasuredModel:
     """The checkpoint `name` below `root`. Raises CheckpointError."""
-    translator = Translator.load(name, root)
+    translator = loading.load_checkpoint(name, root)
     seed = seed if seed is not None else translator.card.get("seed")
     return MeasuredModel(translator, seed, checkpoints.fingerprint(name, root))
 

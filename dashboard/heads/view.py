@@ -19,6 +19,7 @@ from dashboard.heads.panels import (
     layers,
     overview,
     patterns,
+    syntax,
 )
 from dashboard.heads.scene import HeadsChoices, HeadsScene
 from dashboard.markup import card, terms
@@ -63,7 +64,7 @@ def _draw(current: HeadsScene, dark: bool) -> None:
     comparison.show(current, dark)
     comparison.table(current)
     _download(current)
-    for panel in (patterns, layers, beside, ablation, importance):
+    for panel in (patterns, syntax, layers, beside, ablation, importance):
         panel.show(current, dark)
     st.html(terms.caveat())
 

@@ -57,10 +57,14 @@ class Chapter:
         terms = "".join(f"<dt>{_symbols(name)}</dt><dd>{_symbols(words)}</dd>" for name, words in self.symbols.items())
         return f'<div class="story">{paragraphs}<dl class="symbols">{terms}</dl></div>'
 
+    def ask_first(self) -> str:
+        """The question, HTML: it stands before the pictures, so that a reader can guess first."""
+        return f'<div class="exercise"><p><b>Think about it.</b> {self.question}</p></div>'
+
     def exercise(self) -> str:
-        """The question, the answer behind a click, and the link, HTML."""
+        """The answer behind a click, and the link, HTML."""
         return (
-            f'<div class="exercise"><p><b>Think about it.</b> {self.question}</p>'
+            '<div class="exercise">'
             f'<details class="answer"><summary>Show the answer</summary><p>{self.answer}</p></details>'
             f'<p class="open-step"><b>Try it.</b> {html.escape(self.ask)} '
             f'<a href="{html.escape(self.address)}" target="_self">Open the page in this state ›</a></p></div>'

@@ -17,7 +17,7 @@ def show(fields: dict) -> None:
     place = next(i for i, chapter in enumerate(CHAPTERS) if chapter.key == fields["chapter"])
     chapter = CHAPTERS[place]
     st.subheader(numbered(chapter.key), divider="gray")
-    st.html(chapter.words())
+    st.html(chapter.words() + chapter.ask_first())
     _pictures(chapter, fields["tables"], frame.is_dark())
     st.html(chapter.exercise())
     _turn(place)

@@ -6,6 +6,7 @@ _PAPERS = {
     "luong": ("Luong et al.", 2015, "https://aclanthology.org/D15-1166/"),
     "vaswani": ("Vaswani et al.", 2017, "https://arxiv.org/abs/1706.03762"),
     "clark": ("Clark et al.", 2019, "https://aclanthology.org/W19-4828/"),
+    "voita": ("Voita et al.", 2019, "https://aclanthology.org/P19-1580/"),
     "jain": ("Jain and Wallace", 2019, "https://aclanthology.org/N19-1357/"),
     "wiegreffe": ("Wiegreffe and Pinter", 2019, "https://aclanthology.org/D19-1002/"),
     "vashishth": ("Vashishth et al.", 2019, "https://arxiv.org/abs/1909.11218"),

@@ -137,6 +137,15 @@ def study(name: str) -> dict:
     return _study(str(file), _stamp(file))
 
 
+def parse(text: str, facts):
+    """The dependencies of an English text (`attnviz.syntax.Parse`): those that ship, or spaCy's where it is installed;
+    None where there are none. facts : the task, which says the language."""
+    from attnviz import syntax
+
+    shipped = syntax.shipped().get(text) or syntax.examples().get(text)
+    return shipped or (_parsed(text) if facts.source == "en" else None)
+
+
 def key(name: str) -> tuple[str, str, tuple]:
     """Name, root, and a stamp that changes when a file of the model does."""
     root = catalogue.root()
@@ -228,6 +237,13 @@ def _fingerprint(name: str, root: str, stamp: tuple) -> str:
     from attnviz.models import checkpoints
 
     return checkpoints.fingerprint(name, Path(root))
+
+
+@st.cache_resource(show_spinner="Parsing the sentence …", max_entries=256)
+def _parsed(text: str):
+    from attnviz.syntax import spacy_parser
+
+    return spacy_parser.parse(text) if spacy_parser.installed() else None
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

@@ -10,6 +10,7 @@ from attnviz.figures.wording import lines_words, row_name, row_sentence
 from attnviz.select import Grid
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import HALF, named, plots
+from dashboard.heads.panels import syntax
 from dashboard.heads.scene import COLUMNS, HeadsScene
 from dashboard.markup import tables
 from dashboard.markup.text import reading, removed
@@ -63,6 +64,8 @@ def _draw(current: HeadsScene, layer: int, head: int | None, row: int | None, da
         ),
         (_looks(grid, row, least), named(lines, f"lines {choices.kind} {name}", dark, rows=True, lines=saved)),
     ]
+    if over := syntax.arcs(current, layer, head, dark):
+        plots(over, "dependencies")
     plots(cells, "closeup")
     if choices.tables:
         st.html(tables.grid_table(f"Weights of {name}", grid, choices.languages, grid.weights, ".2f"))

@@ -9,6 +9,7 @@ from attnviz.figures.wording import lines_words
 from attnviz.heads import Head
 from attnviz.select import Grid
 from dashboard.browser.plot import Cell, named, plots
+from dashboard.heads.panels import syntax
 from dashboard.heads.scene import COLUMNS, MOST, HeadsScene, head_name
 from dashboard.markup import tables, terms
 from dashboard.markup.text import reading, removed
@@ -96,11 +97,15 @@ def table(current: HeadsScene) -> None:
     """The statistics of every head, which can be sorted and downloaded."""
     st.subheader("Statistics of every head", divider="gray")
     st.caption("Means over the rows of each map. Click a column name to sort.")
+    along = syntax.columns(current) if current.choices.kind == "encoder" else pd.DataFrame()
+    if len(along.columns):
+        st.caption("The last columns are the share of right answers of the study of syntax, further down.")
+    numbers = COLUMNS | {name: f"{name[0].upper()}{name[1:]}" for name in along}
     st.dataframe(
-        _counted(current.table),
+        _counted(_joined(current.table, along), list(along)),
         hide_index=True,
         key="heads_table",
-        column_config={name: st.column_config.NumberColumn(title, format="%.3f") for name, title in COLUMNS.items()},
+        column_config={name: st.column_config.NumberColumn(title, format="%.3f") for name, title in numbers.items()},
         alt=f"Statistics and pattern scores of {len(current.table)} heads",
     )
     st.download_button(
@@ -114,7 +119,13 @@ def table(current: HeadsScene) -> None:
     )
 
 
-def _counted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Layers and heads from 1, as everywhere on the page."""
-    shown = frame[[name for name in _NAMES if name in frame]].assign(layer=frame["layer"] + 1, head=frame["head"] + 1)
+def _counted(frame: pd.DataFrame, more: list[str]) -> pd.DataFrame:
+    """Layers and heads from 1, as everywhere on the page. more : columns after the usual ones."""
+    shown = frame[[name for name in (*_NAMES, *more) if name in frame]].assign(
+        layer=frame["layer"] + 1, head=frame["head"] + 1
+    )
     return shown.rename(columns={name: _NAMES[name] for name in ("layer", "head")})
+
+
+def _joined(frame: pd.DataFrame, along: pd.DataFrame) -> pd.DataFrame:
+    return frame.join(along, on=["layer", "head"]) if len(along.columns) else frame

@@ -1,19 +1,27 @@
 """Chapter 5: temperature, and why dot products are scaled."""
 
-from attnviz import inside
+from attnviz import inside, stats
 from attnviz.export import heading
-from attnviz.figures import labels
+from attnviz.figures import heatmap, labels
 from attnviz.figures.inside import product_spread, score_bars
 from attnviz.inside import Step
+from attnviz.select import select
 from dashboard.browser.plot import Cell, named
 from dashboard.inside import caches
 from dashboard.inside.panels import why
+from dashboard.inside.scene import Column
+from dashboard.learn import studies
 from dashboard.learn.chapter import Chapter, Drawn
 from dashboard.learn.models import SENTENCE, TRANSLATION, column, state
 from dashboard.markup import tables
 from dashboard.markup.papers import cited
 
 STEP, LAYER = 2, 2
+PRODUCTS = {  # trained models -> what they do with the dot product
+    "luong-dot": "Trained with the dot product as it is.",
+    "scaled-dot": "Trained with the dot product divided by √d. Training can make its queries and keys longer, so that "
+    "it ends as sharp: the division helps at the start.",
+}
 TEMPERATURES = (0.25, 1.0, 4.0)
 
 
@@ -35,11 +43,33 @@ def draw(dark: bool) -> Drawn:
     ]
     spread = inside.spread(samples=300)
     cells.append(("<h4>Why √d</h4>", named(product_spread(spread, dark=dark), "spread of dot products", dark)))
+    compared = [column(name, SENTENCE, TRANSLATION) for name in PRODUCTS]
+    cells += [_product(column_shown, dark) for column_shown in compared]
+    cells += studies.cell(studies.DROPOUT)
     rows = [
         (f"{row.temperature:g}", [f"{row.entropy_nats:.2f}", f"{row.max_weight:.2f}"]) for row in entropies.itertuples()
     ]
     words = tables.table("Weights by temperature", ["entropy (nats)", "largest weight"], rows)
-    return Drawn(cells, words + _weights(step) + why.spread_table(spread))
+    return Drawn(cells, words + _weights(step) + why.spread_table(spread) + _products_table(compared))
+
+
+def _product(shown: Column, dark: bool) -> Cell:
+    """The map of a shipped model whose score is a dot product, divided by √d or not."""
+    grid = select(shown.trace)
+    entropy = stats.of_grid(grid)["entropy_nats"].mean()
+    words = (
+        f'<h4>{shown.title}</h4><p class="small">{PRODUCTS[shown.trace.mechanism]} Mean entropy {entropy:.2f} nats, '
+        f"mean largest weight {grid.weights.max(-1).mean():.2f}.</p>"
+    )
+    return words, named(heatmap(grid, dark=dark), f"map {shown.title}", dark, lines=heading.of_map(shown.trace, grid))
+
+
+def _products_table(compared: list[Column]) -> str:
+    grids = [select(shown.trace) for shown in compared]
+    return "".join(
+        tables.grid_table(f"Weights of {shown.title}", grid, shown.languages, grid.weights, ".2f")
+        for shown, grid in zip(compared, grids)
+    )
 
 
 def _weights(step: Step) -> str:
@@ -62,7 +92,8 @@ CHAPTER = Chapter(
         "one token has all the weight, and ln S when all S tokens have the same.",
         "The dot product of two random vectors of width d spreads as √d. A wide head would begin training with a "
         "softmax that is sharp by accident. So the Transformer divides by √d, and the spread stays near 1 at every "
-        f"width ({cited('vaswani')}).",
+        f"width ({cited('vaswani')}). Two of the models here differ in this division alone: their maps of one sentence "
+        "stand below.",
     ),
     {
         "α_tj": "the weight of source token j at step t",

@@ -7,6 +7,7 @@ from attnviz.figures import labels
 from dashboard.browser.plot import named
 from dashboard.choices.options import model
 from dashboard.inside import caches
+from dashboard.learn import studies
 from dashboard.learn.chapter import Chapter, Drawn
 from dashboard.learn.models import PAIR, SENTENCE, TRANSLATION, column, state
 from dashboard.markup import tables
@@ -50,6 +51,7 @@ def draw(dark: bool) -> Drawn:
         for place, token in enumerate(step.keys)
     ]
     words = tables.table("Scores and weights of Bahdanau", ["score", "weight"], scored)
+    cells += studies.cell(studies.MECHANISMS)
     return Drawn(cells, words + tables.table("Weights of one query through several score functions", columns, rows))
 
 

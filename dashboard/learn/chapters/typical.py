@@ -3,19 +3,23 @@
 import html
 from dataclasses import dataclass
 
-from attnviz import heads, patterns
+from attnviz import heads, patterns, syntax
 from attnviz.export import heading
 from attnviz.figures import heatmap
+from attnviz.figures.by_head.arcs import dependency_arcs
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.select import select
+from attnviz.syntax import by_head
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import KINDS
 from dashboard.learn.chapter import Chapter, Drawn
 from dashboard.learn.models import SENTENCE, column, heads_state
+from dashboard.markup import syntax as syntax_words
 from dashboard.markup import tables
 from dashboard.markup.papers import says
+from dashboard.session import caches
 
 SHOWN = {  # pattern -> where a head of it looks
     "current": "the token at the query’s own place (in the decoder, the token written last)",
@@ -41,6 +45,7 @@ def draw(dark: bool) -> Drawn:
     trace = column("transformer", SENTENCE).trace
     heads_shown = {name: best(trace, name) for name in SHOWN}
     cells = [_cell(trace, name, shown, dark) for name, shown in heads_shown.items()]
+    cells += _syntactic(trace, dark)
     rows = [
         (PATTERNS[name].title, [_named(shown.head), f"{shown.score:.2f}", f"{shown.chance:.2f}"])
         for name, shown in heads_shown.items()
@@ -73,6 +78,26 @@ def _cell(trace: Trace, name: str, shown: Best, dark: bool) -> Cell:
     return words, named(heatmap(grid, dark=dark), f"pattern {pattern.title}", dark, lines=lines)
 
 
+def _syntactic(trace: Trace, dark: bool) -> list[Cell]:
+    """The head that the study of syntax found furthest above the best fixed offset; none without the study."""
+    rows = syntax_words.rows(caches.study("syntax"), trace.model)
+    parse = syntax.examples().get(trace.text)
+    if rows.empty or parse is None:
+        return []
+    best_row = rows.loc[(rows["share"] - rows["baseline"]).idxmax()]
+    head = Head("encoder", int(best_row["layer"]), int(best_row["head"]))
+    looks = by_head.looks(trace, parse, layer=head.layer)[head.head]
+    words = (
+        f"<h4>Syntax: {_named(head)}</h4>"
+        '<p class="small">In the parsed sentences it looks most from '
+        f"{syntax_words.asked(best_row['relation'], best_row['direction'])} in {best_row['share']:.0%} of "
+        f"{best_row['count']} cases; the best fixed distance is right in {best_row['baseline']:.0%}. A solid arc: one "
+        "of its two words looks most at the other.</p>"
+    )
+    lines = [f"Dependencies, {_named(head)}", *heading.texts(trace)]
+    return [(words, named(dependency_arcs(parse, looks, dark=dark), "syntax", dark, lines=lines))]
+
+
 def _named(head: Head) -> str:
     return f"{head.kind}, layer {head.layer + 1}, head {head.head + 1}"
 
@@ -80,8 +105,14 @@ def _named(head: Head) -> str:
 CHAPTER = Chapter(
     "patterns",
     (
-        "Many heads do something simple. Below are the heads of the Transformer’s self-attention that show each of "
-        "five patterns best, on this sentence. They are found by measuring, not chosen by hand.",
+        "Many heads do something simple. Four kinds are typical: <b>local</b> (near the query), <b>global</b> "
+        "(everywhere evenly, or at one special token), <b>positional</b> (at a fixed distance) and <b>syntactic</b> "
+        "(along the grammar of the sentence). Below are the heads of the Transformer’s self-attention that show each "
+        "of five patterns best, on this sentence. They are found by measuring, not chosen by hand.",
+        f"The last picture is of syntax. {says('clark')} and {says('voita')} found heads that look from a word to the "
+        "word that it depends on, such as from an adjective to its noun. A head may look there because of the grammar, "
+        "or because the noun is mostly the next word. So its share of right answers stands beside that of the best "
+        "fixed distance.",
         "The <b>score</b> is the share of a head’s weight that fits the pattern: 1 is a perfect fit. Beside it stands "
         "the score of uniform attention, because a short sentence makes some patterns easy. A head that is hardly "
         "above it does not show the pattern. Only for the pattern “broad” is uniform attention the perfect fit.",

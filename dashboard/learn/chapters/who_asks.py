@@ -46,8 +46,8 @@ CHAPTER = Chapter(
     (
         "A recurrent decoder carries a <b>state</b> s. At each step the state reads the token just written and moves "
         "on: s<sub>t−1</sub> becomes s<sub>t</sub>. Attention can ask before this move or after it.",
-        f"<b>Bahdanau</b> ({cited('bahdanau')}) asks first, with s<sub>t−1</sub>. The context then helps to make "
-        "s<sub>t</sub>.",
+        f"<b>Bahdanau</b> ({cited('bahdanau')}) asks first, with s<sub>t−1</sub>. It cannot ask with s<sub>t</sub>: "
+        "s<sub>t</sub> does not exist yet, because it is made from the context c<sub>t</sub>.",
         f"<b>Luong</b> ({cited('luong')}) moves first and asks with the new state s<sub>t</sub>. The context is joined "
         "to it afterwards, in the attentional vector h̃<sub>t</sub>, from which the token is chosen.",
     ),

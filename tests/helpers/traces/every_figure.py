@@ -14,11 +14,14 @@ from attnviz import figures, heads, inside, rollout, select, stats
 from attnviz.figures import faithfulness, studies
 from attnviz.figures import inside as opened
 from attnviz.figures.across import many
+from attnviz.figures.by_head.arcs import dependency_arcs
 from attnviz.figures.chart import Chart, large
 from attnviz.inside import Window
+from attnviz.syntax import Parse
 
 TRACE = synthetic.trace("The $5 dog <eos>", "Le chien & noir", kinds=("cross", "decoder"), heads=2, layers=2)
 GRID = select.select(TRACE)
+PARSE = Parse("a <b> dog runs", ((0, 1), (2, 5), (6, 9), (10, 14)), (2, 2, 3, -1), ("det", "amod", "nsubj", "root"))
 VALUES = np.linspace(-0.6, 0.9, GRID.weights.size).reshape(GRID.weights.shape)
 _QUERIES, _COUNT = list(GRID.queries), len(GRID.queries)
 
@@ -48,6 +51,7 @@ def _of_maps() -> dict[Callable, Chart]:
         figures.overview: figures.overview(TRACE, "decoder", table, "distance", "distance", root=True),
         figures.head_map: figures.head_map(table[table["kind"] == "decoder"], "distance"),
         figures.token_lines: figures.token_lines(grids, 1),
+        dependency_arcs: dependency_arcs(PARSE, np.array([2, 0, 1, -1])),
         figures.by_distance: figures.by_distance(rollout.by_distance(TRACE, "decoder")),
         faithfulness.saliency: faithfulness.saliency(GRID, VALUES, "gradients"),
     }

@@ -1,0 +1,137 @@
+"""Syntax: how often each head looks along a relation between words, measured on parsed sentences; and the arcs of a
+sentence whose dependencies are there."""
+
+import pandas as pd
+import streamlit as st
+
+from attnviz import figures
+from attnviz.figures.by_head.arcs import dependency_arcs
+from attnviz.heads import Head
+from attnviz.syntax import DIRECTIONS, RELATIONS, by_head
+from dashboard.browser.plot import Cell, named, plots
+from dashboard.heads.scene import HeadsScene, head_name
+from dashboard.heads.sources import TrainedSource
+from dashboard.markup import syntax as syntax_words
+from dashboard.markup import tables
+from dashboard.session import caches
+
+_SHOWN = 5  # best heads
+
+
+@st.fragment
+def show(current: HeadsScene, dark: bool) -> None:
+    """Nothing for attention that is not from source to source: the parsed sentences are sources."""
+    if not _reads_itself(current):
+        return
+    st.subheader("Syntax", divider="gray")
+    measured = study_rows(current)
+    if measured.empty:
+        st.html(
+            '<p class="small" role="status">This model has not been measured on the parsed sentences. In Python, '
+            "<code>syntax.by_head.table(model.trace(text) for text in syntax.shipped())</code> measures any model that "
+            "reads English.</p>"
+        )
+        return
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        label = st.selectbox(
+            "Relation",
+            list(RELATIONS),
+            format_func=lambda name: RELATIONS[name].title,
+            key="relation",
+            bind="query-params",
+        )
+        direction = st.selectbox(
+            "From",
+            list(DIRECTIONS),
+            format_func=lambda way: syntax_words.asked(label, way),
+            key="direction",
+            bind="query-params",
+        )
+        rows = measured[(measured["relation"] == label) & (measured["direction"] == direction)]
+        st.html(_words(label, direction, rows) + _best(rows))
+    with right:
+        figure = figures.head_map(rows, "share", dark=dark, span=(0, 1))
+        plots([("", named(figure, f"syntax {label} {direction}", dark, heads=True))], "syntax")
+    if current.choices.tables:
+        st.html(_all_heads(measured))
+
+
+def arcs(current: HeadsScene, layer: int, head: int | None, dark: bool) -> list[Cell]:
+    """The dependencies of the sentence over the map of one head; none where they are not known."""
+    if (
+        head is None
+        or not _reads_itself(current)
+        or (parse := caches.parse(current.text, current.choices.languages)) is None
+    ):
+        return []
+    looks = by_head.looks(current.trace, parse, current.choices.kind, layer)[head]
+    name = f"layer {layer + 1}, head {head + 1}"
+    words = (
+        '<p class="what">Dependencies of the sentence. A solid arc: one of its two words looks most at the other, '
+        "where the arrow points. Special tokens are left out.</p>"
+    )
+    return [Cell(words, named(dependency_arcs(parse, looks, name, dark=dark), f"dependencies {name}", dark))]
+
+
+def study_rows(current: HeadsScene) -> pd.DataFrame:
+    """The rows of the study for this model; none of a model that was not measured, or not with these weights."""
+    source = current.choices.source
+    results = caches.study("syntax")
+    models = {model.get("weights_sha256") for model in results.get("models", ())}
+    measured = isinstance(source, TrainedSource) and caches.fingerprint(source.name) in models
+    return syntax_words.rows(results if measured else {}, source.name)
+
+
+def columns(current: HeadsScene) -> pd.DataFrame:
+    """The share of right answers of each head: a column for each question, such as “the subject to its verb”."""
+    rows = study_rows(current)
+    rows = rows.assign(asked=[syntax_words.asked(*question) for question in zip(rows["relation"], rows["direction"])])
+    return rows.pivot(index=["layer", "head"], columns="asked", values="share")[list(dict.fromkeys(rows["asked"]))]
+
+
+def _reads_itself(current: HeadsScene) -> bool:
+    kind = current.choices.kind
+    return kind == "encoder" or (kind == "decoder" and not current.trace.target)
+
+
+def _words(label: str, direction: str, rows: pd.DataFrame) -> str:
+    first = rows.iloc[0]
+    return (
+        '<p class="what">How often the word that a head weighs most is the right one, from '
+        f"{syntax_words.asked(label, direction)}: {first['count']} questions in the parsed "
+        f"sentences, whatever is typed above. The best fixed offset, {_offset(first['offset'])}, answers "
+        f"{first['baseline']:.0%}. A head near that may follow the position and not the syntax.</p>"
+    )
+
+
+def _offset(words: int) -> str:
+    """`the next word`, `2 words before`."""
+    if abs(words) == 1:
+        return "the next word" if words > 0 else "the word before"
+    return f"{abs(words)} words {'after' if words > 0 else 'before'}"
+
+
+def _best(rows: pd.DataFrame) -> str:
+    best = rows.sort_values("share", ascending=False, kind="stable").head(_SHOWN)
+    lines = [
+        (head_name(Head(row.kind, row.layer, row.head)), [f"{row.share:.0%}", f"{row.baseline:.0%}"])
+        for row in best.itertuples()
+    ]
+    return tables.table("Heads that look along it most", ["right", "best fixed offset"], lines)
+
+
+def _all_heads(rows: pd.DataFrame) -> str:
+    """The text equivalent: the share of each head for each question."""
+    asked = list(dict.fromkeys(zip(rows["relation"], rows["direction"])))
+    shares = rows.set_index(["layer", "head", "relation", "direction"])["share"]
+    places = list(dict.fromkeys(zip(rows["layer"], rows["head"])))
+    lines = [
+        (head_name(Head("encoder", *place)), [f"{shares[(*place, *question)]:.0%}" for question in asked])
+        for place in places
+    ]
+    baseline = rows.drop_duplicates(["relation", "direction"])["baseline"]
+    lines.append(("best fixed offset", [f"{value:.0%}" for value in baseline]))
+    return tables.table(
+        "Share of right answers of every head", [syntax_words.asked(*question) for question in asked], lines
+    )
