@@ -4,6 +4,19 @@ Letters: N sentences. A sentence's value is the mean of a statistic over the ste
 """
 
 from attnviz.across.compare import Difference, bootstrap, paired_bootstrap
+from attnviz.across.looks import LOOKS, alignment_error, looks
 from attnviz.across.sentences import VALUES, outliers, sentence, share_above, sharpness
 
-__all__ = ["VALUES", "Difference", "bootstrap", "outliers", "paired_bootstrap", "sentence", "share_above", "sharpness"]
+__all__ = [
+    "LOOKS",
+    "VALUES",
+    "Difference",
+    "alignment_error",
+    "bootstrap",
+    "looks",
+    "outliers",
+    "paired_bootstrap",
+    "sentence",
+    "share_above",
+    "sharpness",
+]

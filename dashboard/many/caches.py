@@ -7,6 +7,9 @@ from weakref import WeakValueDictionary
 
 import streamlit as st
 
+from attnviz.gold import LinkedPair
+from attnviz.models.names import ModelName
+from dashboard.choices import pairs
 from dashboard.many.given import Given, of_path
 from dashboard.many.running import Run
 from dashboard.session import caches as models
@@ -21,7 +24,7 @@ def run(names: Sequence[str], given: Given, forced: bool) -> Run:
     asked = keys, given.digest, forced
 
     def made() -> Run:
-        return _ALIVE.get(asked) or Run(names, given.records, forced, _statistics)
+        return _ALIVE.get(asked) or Run(names, given.records, forced, _statistics, _links(names))
 
     _ALIVE[asked] = kept = models.keep(("run", *asked), made, lambda run: run.bytes)
     return kept
@@ -37,7 +40,16 @@ def _named_file(typed: str, stamp: tuple, most: int) -> Given:
     return of_path(typed)
 
 
+def _links(names: Sequence[str]) -> dict[tuple[str, str], LinkedPair]:
+    """(source, target) -> their links set by hand, of the language pair of these models."""
+    return {(pair.source, pair.target): pair for pair in pairs.linked(ModelName.parse(names[0]).pair)}
+
+
 def _statistics(name: str, texts: Sequence[tuple[str, str | None]]) -> list[Future]:
-    """Have the statistics of texts, each with a target or None, measured: a `Measured` each. Raises ServiceError."""
+    """Have texts, each with a target or None, measured: a `Measured` each, and a `Trace` of those that have links, for
+    which weights are needed. Raises ServiceError."""
+    links = _links([name])
     asked = [models.request(name, text, target, 1) for text, target in texts]
-    return models.model_service().submit([replace(each, statistics=True) for each in asked])
+    return models.model_service().submit(
+        [replace(each, statistics=(each.text, each.target) not in links) for each in asked]
+    )

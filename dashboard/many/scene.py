@@ -136,6 +136,12 @@ def chosen(frame: pd.DataFrame, statistic: str, order: str, find: str) -> pd.Dat
     return frame.sort_values(statistic, ascending=order == "smallest", kind="stable", na_position="last")
 
 
+def minus(frame: pd.DataFrame, other: pd.DataFrame, statistic: str) -> pd.DataFrame:
+    """The sentences of one mechanism with `difference`: its number minus that of another mechanism, sentence by
+    sentence; NaN where the other has none."""
+    return frame.assign(difference=frame[statistic] - other[statistic].reindex(frame.index))
+
+
 def unusual(frame: pd.DataFrame, statistic: str) -> pd.DataFrame:
     """The outliers of a statistic, the farthest first, with their robust z-score as `z`."""
     scores = across.outliers(frame[statistic])

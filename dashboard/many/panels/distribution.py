@@ -16,6 +16,12 @@ from dashboard.markup import tables
 from dashboard.placed.caches import reference
 
 
+_WHEN = (
+    "The alignment error needs sentences of this project that are linked by hand, with the models forced to write "
+    "their translations; order swaps and coverage need cross-attention."
+)
+
+
 @st.fragment
 def show(current: ManyScene, dark: bool) -> None:
     st.subheader("How a statistic is spread", divider="gray")
@@ -32,7 +38,7 @@ def show(current: ManyScene, dark: bool) -> None:
     values = {name: frame[statistic].dropna() for name, frame in lines.items()}
     if not any(map(len, values.values())):
         drawn.drop("distribution")
-        st.html('<p class="small" role="status">This statistic could not be measured for any sentence.</p>')
+        st.html(f'<p class="small" role="status">This statistic could not be measured for any sentence. {_WHEN}</p>')
         return
     by_model = {frame["model"].iloc[0]: reference(frame["model"].iloc[0]) for frame in lines.values()}
     marks = references(lines, statistic, kind, by_model) if statistic in VALUES else {}

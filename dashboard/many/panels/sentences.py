@@ -10,12 +10,13 @@ from dashboard.choices.corpora import ORDERS
 from dashboard.choices.sentence_numbers import NUMBERS
 from dashboard.choices.sentence_link import sentence_link
 from dashboard.many import drawn
-from dashboard.many.scene import ManyScene, chosen, unusual
+from dashboard.many.scene import ManyScene, chosen, minus, unusual
 from dashboard.markup import tables
 from dashboard.markup.text import said
 from dashboard.shell.frame import slider_value
 
 _ROWS, _OUTLIERS = 25, 8  # of a table
+_NOTHING = "no other mechanism"
 _COLUMNS = ("source_tokens", "log_prob", "normalised_entropy", "max_weight")
 
 
@@ -23,7 +24,7 @@ _COLUMNS = ("source_tokens", "log_prob", "normalised_entropy", "max_weight")
 def show(current: ManyScene, dark: bool) -> None:
     st.subheader("The sentences", divider="gray")
     lines = current.lines()
-    places = st.columns([2, 2, 2, 3])
+    places = st.columns([2, 2, 2, 2, 3])
     choice = {"bind": "query-params"}
     line = places[0].selectbox("Mechanism", list(lines), key="line", **choice)
     names = list(NUMBERS)
@@ -36,11 +37,23 @@ def show(current: ManyScene, dark: bool) -> None:
         help="The first column of the table. Outliers are found by this number, and the rows can be sorted by it.",
         **choice,
     )
-    order = places[2].selectbox("Order", list(ORDERS), format_func=ORDERS.get, key="direction", **choice)
-    find = places[3].text_input("With these words", key="find", placeholder="for example: dog", **choice)
-    frame = chosen(lines[line], sort, order, find)
+    other = places[2].selectbox(
+        "Minus the same of",
+        [_NOTHING, *lines],
+        key="minus",
+        help="Adds a column: the number of this mechanism minus that of another, for each sentence. Sort by it to see "
+        "which sentences one mechanism finds hard and the other does not.",
+        **choice,
+    )
+    order = places[3].selectbox("Order", list(ORDERS), format_func=ORDERS.get, key="direction", **choice)
+    find = places[4].text_input("With these words", key="find", placeholder="for example: dog", **choice)
+    compared = other not in (_NOTHING, line)
+    rows = minus(lines[line], lines[other], sort) if compared else lines[line]
+    frame = chosen(rows, "difference" if compared else sort, order, find)
     drawn.keep("sentences", None, frame)
-    st.html(_outliers(current, lines[line], line, sort) + _table(current, frame, line, sort, _first(len(frame))))
+    st.html(_outliers(current, lines[line], line, sort))
+    first = _first(len(frame))
+    st.html(_table(current, frame, f"{line} minus {other}" if compared else line, sort, first))
 
 
 def _first(count: int) -> int:
@@ -53,10 +66,11 @@ def _first(count: int) -> int:
 
 
 def _table(current: ManyScene, frame: pd.DataFrame, line: str, sort: str, first: int) -> str:
-    columns = list(dict.fromkeys([sort, *_COLUMNS]))
+    columns = [name for name in dict.fromkeys(["difference", sort, *_COLUMNS]) if name in frame]
+    titles = NUMBERS | {"difference": f"Difference: {NUMBERS[sort][0].lower()}{NUMBERS[sort][1:]}"}
     rows = frame.iloc[first : first + _ROWS]
     caption = f"{line}: {len(rows)} of {len(frame):,} sentences"
-    return _rows(current, rows, caption, columns, [NUMBERS[name] for name in columns])
+    return _rows(current, rows, caption, columns, [titles[name] for name in columns])
 
 
 def _outliers(current: ManyScene, frame: pd.DataFrame, line: str, sort: str) -> str:
@@ -94,5 +108,7 @@ def _number(name: str, value) -> str:
     """Lengths as they are, log-probabilities with two decimals, other statistics with three."""
     if pd.isna(value):
         return "–"
+    if name == "difference":
+        return tables.cell(float(value), "+.3f")
     decimals = 0 if name.endswith("tokens") else 2 if name == "log_prob" else 3
     return tables.cell(float(value), f".{decimals}f")

@@ -106,12 +106,12 @@ def test_every_number_can_be_shown_sorted_and_compared(statistic):
         upwards=statistic,
         sort=statistic,
         direction="largest first",
-        **{"from": "Sentences of this project"},
+        **{"from": "Sentences of this project", "forced": str(statistic == NUMBERS["alignment_error"]).lower()},
     )
     assert described(app, "spread").startswith(statistic)
     frame = app.session_state["shown panels of many"].frames["sentences"]
     (name,) = [name for name, title in NUMBERS.items() if title == statistic]
-    assert frame[name].dropna().is_monotonic_decreasing and "Bahdanau: 25 of 40 sentences" in page(app)
+    assert frame[name].dropna().is_monotonic_decreasing and "Bahdanau: 25 of 40 sentences" in page(app), page(app)
 
 
 def test_sentences_are_found_by_their_words_in_either_language():
@@ -246,3 +246,26 @@ def test_texts_are_text():
 def test_the_navigation_has_the_page():
     (entry,) = [entry for entry in PAGES if entry.path == "many"]
     assert (entry.title, entry.folder) == ("Many sentences", "many")
+
+
+def test_the_difference_of_two_mechanisms_can_be_sorted():
+    asked = dict(show=["Bahdanau", "Transformer"], line="Bahdanau", sort="Entropy (nats)", direction="largest first")
+    plain = run(**asked).session_state["shown panels of many"].frames["sentences"]
+    app = run(minus="Transformer", **asked)
+    frame = app.session_state["shown panels of many"].frames["sentences"]
+    other = run(**asked | {"line": "Transformer"}).session_state["shown panels of many"].frames["sentences"]
+    wanted = plain["entropy_nats"] - other["entropy_nats"].reindex(plain.index)
+    assert frame["difference"].to_dict() == pytest.approx(wanted.to_dict())
+    assert frame["difference"].is_monotonic_decreasing
+    assert "Bahdanau minus Transformer: " in page(app) and "Difference: entropy (nats)" in page(app)
+
+
+def test_the_alignment_error_is_that_of_linked_sentences_that_are_forced():
+    frame = (
+        run(forced="true", **{"from": "Sentences of this project"})
+        .session_state["shown panels of many"]
+        .frames["sentences"]
+    )
+    assert frame["alignment_error"].between(0, 1).all() and frame["coverage"].between(0, 1).all()
+    frame = run(**{"from": "Sentences of this project"}).session_state["shown panels of many"].frames["sentences"]
+    assert frame["alignment_error"].isna().all() and frame["order_swaps"].ge(0).all()
