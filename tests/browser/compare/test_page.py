@@ -48,20 +48,6 @@ def test_enter_redraws_and_the_link_reopens_the_view(dashboard, visit):
     elsewhere.page.close()
 
 
-def test_one_to_three_mechanisms(dashboard):
-    dashboard.open()
-    dashboard.press("show", "Luong general")
-    dashboard.drawn(5)
-    assert dashboard.page.locator(".part h3").all_inner_texts() == ["Bahdanau · additive", "Transformer · multi-head"]
-    dashboard.press("show", "Transformer")
-    dashboard.drawn(3)
-    dashboard.page.reload()
-    dashboard.drawn(3)
-    assert dashboard.page.locator(".part h3").all_inner_texts() == ["Bahdanau · additive"]
-    dashboard.press("show", "Bahdanau")
-    dashboard.page.get_by_text("Choose at least one mechanism").wait_for()
-
-
 def test_the_step_moves_the_bars_and_redraws_no_heatmap(view):
     dashboard = view()
     dashboard.page.evaluate("""() => {

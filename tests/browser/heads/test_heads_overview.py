@@ -62,7 +62,11 @@ def test_another_head_is_clicked_its_lines_lie_between_the_same_tokens_and_back_
       Plotly.react = (chart, ...rest) => { __drawn.push(chart.meta.label); return react(chart, ...rest); };
     }""")
     pick_head(dashboard, 1)
-    assert dashboard.page.evaluate("__drawn") == ["heatmap encoder layer 1 head 2"]  # Plotly is not asked for the lines
+    # Plotly is asked for neither the overview nor the lines.
+    assert dashboard.page.evaluate("__drawn") == ["heatmap encoder layer 1 head 2"]
+    box = dashboard.page.locator(".st-key-chart-overview .row-outline").bounding_box()
+    area = dashboard.page.locator(".st-key-chart-overview .nsewdrag").first.bounding_box()
+    assert 0.2 < (box["x"] - area["x"]) / area["width"] < 0.3 and box["y"] < area["y"] + 0.1 * area["height"]
     dashboard.page.wait_for_function(
         "document.querySelector('.st-key-chart-closeup').getBoundingClientRect().top < innerHeight / 2"
     )
@@ -111,6 +115,7 @@ def test_a_head_is_opened_by_keys_while_the_pointer_rests_on_a_token(view, trace
     page.wait_for_function("location.search.includes('row=3')")
     dashboard.drawn(CHARTS)
     assert "Row 3, ‘play’: looks at" in page.locator(".st-key-chart-closeup").inner_text()
+    assert page.locator(".st-key-chart-closeup .row-outline").first.is_visible()
     switch(dashboard, "special")
     page.wait_for_function("location.search.includes('special=false')")
     dashboard.drawn(CHARTS)

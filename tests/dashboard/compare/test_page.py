@@ -21,9 +21,9 @@ def test_what_ships():
 
 
 @pytest.mark.parametrize("pair, mechanism", SHIPPED)
-@pytest.mark.parametrize("units", ["pieces", "words"])
-def test_each_shipped_model(pair, mechanism, units):
-    shows(pair, mechanism, units)
+def test_each_shipped_model(pair, mechanism):
+    """In pieces; test_pairs.py has each mechanism of each pair in words."""
+    shows(pair, mechanism, "pieces")
 
 
 @pytest.mark.parametrize("kind", ["cross", "encoder", "decoder"])
@@ -146,6 +146,13 @@ def test_a_row_of_the_decoder_may_look_at_one_token_more_than_the_row_above(spec
     assert scene.keys == list(range(first, first + scene.steps))
 
 
+def test_two_maps_are_subtracted_whatever_the_third_shows():
+    difference = "Luong general minus Bahdanau"
+    app = run(target="One text for all: Luong general's", kind=KINDS["encoder"], difference=difference)
+    sound(app)
+    assert app.session_state["difference"] == (1, 0) and len(charts(app)) == 4
+
+
 def test_the_table_names_its_threshold():
     assert any(">Weights above 0.1</th>" in html for html in htmls(run(show=["Bahdanau"])))
 
@@ -185,5 +192,7 @@ def test_without_a_mechanism_the_page_says_that_the_last_picture_stays():
     app = run(show=["Bahdanau"])
     app.get("button_group")[0].set_value([]).run()
     said = [caption.value for caption in app.caption]
+    messages = [message.value for message in (*app.info, *app.warning, *app.error)]
+    assert messages == ["Choose at least one mechanism on the left."]
     assert "The page still shows the picture that was here before." in said
     assert not any("of this text" in text for text in said)

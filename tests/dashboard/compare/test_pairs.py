@@ -109,8 +109,7 @@ def test_no_attention_is_said_and_left_out(elsewhere):
     assert "compressed into one vector of 32 numbers" in cells  # 2 x 16: both directions
 
 
-@pytest.mark.parametrize("pair", ["en-fr", "en-de", "en-ja"])
-@pytest.mark.parametrize("units", ["pieces", "words"])
+@pytest.mark.parametrize("pair, units", [("en-fr", "pieces"), ("en-de", "words"), ("en-ja", "words")])
 def test_a_sentence_linked_by_hand(elsewhere, pair, units):
     linked = gold.shipped(pair)[7]
     app = run(
