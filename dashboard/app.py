@@ -19,6 +19,12 @@ except ValueError as error:
     raise SystemExit(f"attnviz does not start: {error}") from None
 warm_up.start_models()  # first of all: it takes longest
 
-from dashboard.server import index_page, security  # noqa: E402
+from dashboard.server import connections, index_page, messages, security, uploads  # noqa: E402
 
-app = st.App("page.py", lifespan=warm_up.lifespan, routes=index_page.routes, middleware=[Middleware(security.Guard)])
+connections.install(security.headers())
+app = st.App(
+    "page.py",
+    lifespan=warm_up.lifespan,
+    routes=index_page.routes,
+    middleware=[Middleware(security.Guard), Middleware(uploads.Uploads), Middleware(messages.Messages)],
+)

@@ -10,23 +10,39 @@ never given an `Origin`.
 
 import logging
 import re
+import time
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dashboard.choices import allowed, settings
-from dashboard.server import index_page
+from dashboard.pages import PAGES
+from dashboard.server import connections, index_page
 
 SETTING, ANY = settings.HOSTS, settings.ANY
 LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-UPLOAD = "/_stcore/upload_file"  # Streamlit's address for files
+OF_STREAMLIT, UPLOAD = "/_stcore/", "/_stcore/upload_file"
+# What the page uses below OF_STREAMLIT. The rest tells about visitors, or lets programs drive the page.
+USED = ("/_stcore/health", "/_stcore/host-config", "/_stcore/stream", UPLOAD, "/_stcore/bidi-components/")
+MOST_HEADERS = 100  # in a request; browsers send some twenty
+REPORTED = 10.0  # s between two lines of the log about refused requests
 QUOTED = 80  # characters of a name that are repeated in a refusal
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_.-]+?)\.?(:(?P<port>[0-9]{1,5}))?")
 _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
+_COOKIE = re.compile(rb"(?:^|;) *(_streamlit_xsrf=[\w|.-]{1,300}) *(?:;|$)")
+_PAGES = frozenset(page.path for page in PAGES)
 _LOG = logging.getLogger("attnviz")
+
+
+class Refusal(NamedTuple):
+    """status : of the answer. problem : why, in a sentence."""
+
+    status: int
+    problem: str
 
 
 def policy(script_hashes: Iterable[str]) -> str:
@@ -83,17 +99,23 @@ class Guard:
         self.app = app
         self.names = own_names()
         self.headers = headers()
+        self._sockets, self._reports = 0, Reports()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        if problem := self._problem(scope):
-            _LOG.warning("refused a request: %s", problem)
-            await self._refuse(problem, scope, receive, send)
+        if refusal := self._refusal(scope):
+            self._reports.add(refusal)
+            await self._refuse(refusal, scope, receive, send)
             return
+        scope = scope | {"headers": _for_the_page(scope)}
         if scope["type"] == "websocket":
-            await self.app(_without_origin(scope), receive, send)
+            self._sockets += 1
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                self._sockets -= 1
             return
 
         async def send_with_headers(message: Message) -> None:
@@ -103,9 +125,26 @@ class Guard:
 
         await self.app(scope, receive, send_with_headers)
 
-    def _problem(self, scope: Scope) -> str | None:
-        """Why a request is refused, in a sentence; None when it is not."""
-        given = Headers(scope=scope)
+    def _refusal(self, scope: Scope) -> Refusal | None:
+        """Why a request is refused; None when it is not."""
+        given, is_socket = Headers(scope=scope), scope["type"] == "websocket"
+        if size := _too_large(scope):
+            return Refusal(431, f"{size}. Delete the cookies of this page.")
+        if problem := self._foreign(given, is_socket or scope["method"] not in SAFE_METHODS):
+            return Refusal(403, problem)
+        path = scope.get("path", "")
+        if path.startswith(OF_STREAMLIT) and not path.startswith(USED):
+            return Refusal(404, "there is nothing at this address.")
+        if path.startswith(UPLOAD) and scope["method"] not in SAFE_METHODS:
+            if allowed.UPLOADS not in allowed.allowed():
+                return Refusal(403, "this server takes no files.")
+        if self._sockets >= connections.most_visitors() and (is_socket or path.strip("/") in _PAGES):
+            return Refusal(503, connections.FULL)
+        return None
+
+    def _foreign(self, given: Headers, changes: bool) -> str | None:
+        """Why a request is not one of our own pages, in a sentence; None when it is. changes : does it ask for more
+        than to read?"""
         hosts, origins = given.getlist("host"), given.getlist("origin")
         name = _split(hosts[0])[0] if len(hosts) == 1 else None
         if name is None or (name not in self.names and ANY not in self.names):
@@ -114,36 +153,62 @@ class Guard:
                 f"this server answers requests for {', '.join(sorted(self.names))}, and this one is for {asked}. "
                 f"Whoever runs the server can add a name with the environment variable {SETTING}."
             )
-        if origins and (scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS):
-            if len(origins) > 1 or not self._is_own(origins[0], hosts[0], name):
-                return (
-                    f"the request comes from the page {', '.join(origins)[:QUOTED]!r}, which is not a page of "
-                    f"{hosts[0][:QUOTED]!r}. Whoever runs the server can add the name of that page with the "
-                    f"environment variable {SETTING}."
-                )
-        if scope.get("path", "").startswith(UPLOAD) and scope["method"] not in SAFE_METHODS:
-            if allowed.UPLOADS not in allowed.allowed():
-                return "this server takes no files."
+        if origins and changes and (len(origins) > 1 or not self._is_own(origins[0], hosts[0], name)):
+            return (
+                f"the request comes from the page {', '.join(origins)[:QUOTED]!r}, which is not a page of "
+                f"{hosts[0][:QUOTED]!r}. Whoever runs the server can add the name of that page with the "
+                f"environment variable {SETTING}, and a proxy must pass name and port on."
+            )
         return None
 
     def _is_own(self, origin: str, host: str, name: str) -> bool:
-        """Is the page at `origin` of this server: at the name and port that it asks, or at a name of the operator's?"""
+        """Is the page at `origin` of this server: at the name and port that it asks?
+
+        A proxy that does not pass the name on asks for another: the page is then at a name of the operator's, and at
+        the port that needs no number.
+        """
         scheme, _, netloc = origin.lower().partition("://")  # nothing comes after the name and the port
         asked, port = _split(netloc)
         if scheme not in ("http", "https") or asked is None:
             return False
-        if asked in self.names - LOCAL or ANY in self.names:
-            return True
         default = _PORTS[scheme]
-        return (asked, port or default) == (name, _split(host)[1] or default)
+        if asked == name:
+            return (port or default) == (_split(host)[1] or default)
+        return asked in self.names - LOCAL and (port or default) == default
 
-    async def _refuse(self, problem: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await receive()
-            await send({"type": "websocket.close", "code": 1008, "reason": "not a page of this server"})
-        else:
-            answer = PlainTextResponse(f"Refused: {problem}\n", 403, self.headers)
-            await answer(scope, receive, send)
+        words = refusal.problem if refusal.status == 503 else f"Refused: {refusal.problem}"
+        more = {"Retry-After": "60"} if refusal.status == 503 else {}
+        answer = PlainTextResponse(f"{words}\n", refusal.status, self.headers | more)
+        await answer(scope, receive, send)
+
+
+class Reports:
+    """Says in the log what was refused, once in a while and how often: anyone can send requests without end."""
+
+    def __init__(self, seconds: float = REPORTED) -> None:
+        self._seconds, self._next, self._left_out = seconds, 0.0, 0
+
+    def add(self, refusal: Refusal) -> None:
+        if time.monotonic() < self._next:
+            self._left_out += 1
+            return
+        more = f" ({self._left_out:,} more were refused before it)" if self._left_out else ""
+        _LOG.warning("refused a request: %s%s", refusal.problem, more)
+        self._next, self._left_out = time.monotonic() + self._seconds, 0
+
+
+def _too_large(scope: Scope) -> str:
+    """What of the headers is too large, in words; "" when nothing is."""
+    count = len(scope["headers"])
+    size = sum(len(name) + len(value) for name, value in scope["headers"]) + len(scope.get("query_string", b""))
+    if count > MOST_HEADERS:
+        return f"this request has {count:,} headers, and at most {MOST_HEADERS} are read"
+    if size > connections.HEADERS:
+        return f"the headers of this request have {size:,} bytes, and at most {connections.HEADERS:,} are read"
+    return ""
 
 
 def _split(netloc: str) -> tuple[str | None, str | None]:
@@ -152,5 +217,17 @@ def _split(netloc: str) -> tuple[str | None, str | None]:
     return (match["name"], match["port"]) if match else (None, None)
 
 
-def _without_origin(scope: Scope) -> Scope:
-    return scope | {"headers": [pair for pair in scope["headers"] if pair[0] != b"origin"]}
+def _for_the_page(scope: Scope) -> list[tuple[bytes, bytes]]:
+    """The headers as Streamlit may see them.
+
+    Of a socket without `Origin`. Of cookies, which the browser also sends of other servers on this machine, the one
+    that Streamlit needs, where it is written as Streamlit writes it: a cookie in quotes costs Python before 3.11.10
+    time with the square of its length (CVE-2024-7592).
+    """
+    kept = [pair for pair in scope["headers"] if pair[0] != b"cookie"]
+    if scope["type"] == "websocket":
+        kept = [pair for pair in kept if pair[0] != b"origin"]
+    cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
+    if found := _COOKIE.search(cookies):
+        kept.append((b"cookie", found[1]))
+    return kept

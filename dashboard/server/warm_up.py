@@ -1,6 +1,8 @@
 """What the server does when it starts, while the browser is still loading the page (measured by
 tests/bench/startup.py)."""
 
+import asyncio
+import ctypes
 import gc
 import os
 import socket
@@ -16,15 +18,26 @@ from attnviz import service
 COLLECT = 2.0  # s between two collections of garbage, at least
 LATEST = 1.0  # s more for a quiet moment to come: with 5, memory rises by a quarter while 30 people type
 DRAWN = 1.0  # s after which the first charts have been drawn, and what they did without may be imported
+CLEAN = 2.0  # s between two looks for visitors who have left
+M_MMAP_THRESHOLD, LARGE = -3, 256 * 2**10  # of malloc.h; bytes of a large block
 SENT = 0.2  # s after which an answer has left
+
+
+_left = threading.Event()  # visitors have left since the last collection
 
 
 @asynccontextmanager
 async def lifespan(app) -> AsyncIterator[None]:
+    from dashboard.server import connections  # not above: the models start before Streamlit is imported
+
     send_at_once()
+    keep_large_blocks_apart()
+    connections.most_visitors()  # raises the limit of open files
     threading.Thread(target=warm, name="warm", daemon=True).start()
     threading.Thread(target=collect, name="collect", daemon=True).start()
+    forgetting = asyncio.create_task(forget_visitors())
     yield
+    forgetting.cancel()
 
 
 def start_models() -> None:
@@ -73,8 +86,41 @@ def collect() -> None:
 
         QUICK.empties(LATEST)
         time.sleep(SENT)
-        if any(gc.get_count()[1:]):  # objects have been made since
+        if any(gc.get_count()[1:]) or _left.is_set():  # objects have been made since, or can go
+            _left.clear()
             gc.collect()
+            give_back()
+
+
+async def forget_visitors() -> None:
+    """Let go of what visitors held who left longer ago than `server.disconnectedSessionTTL`.
+
+    Streamlit does so when the next visitor leaves, and until then holds their files and the values of their pages.
+    """
+    from streamlit import runtime
+
+    stored = runtime.get_instance()._session_mgr._session_storage._cache
+    while True:
+        await asyncio.sleep(CLEAN)
+        for _, left in stored.expire():
+            left.session.shutdown()  # else its files go when it is collected, and what is frozen never is
+            _left.set()
+
+
+def give_back() -> None:
+    """Give freed memory back to the system, where the C library keeps it (Linux); others do so themselves."""
+    _c_library("malloc_trim", 0)
+
+
+def keep_large_blocks_apart() -> None:
+    """Have the C library of Linux give large blocks back as soon as they are free. Else it keeps such blocks among
+    small ones, once one was freed, and the messages of a hundred visitors leave holes."""
+    _c_library("mallopt", M_MMAP_THRESHOLD, LARGE)
+
+
+def _c_library(function: str, *numbers: int) -> None:
+    with suppress(OSError, AttributeError, TypeError):  # other systems have no such function
+        getattr(ctypes.CDLL(None), function)(*numbers)
 
 
 @contextmanager

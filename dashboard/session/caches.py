@@ -8,6 +8,8 @@ model whose files have changed is read again.
 """
 
 import contextlib
+import functools
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -26,6 +28,7 @@ from dashboard.session.space import size
 from dashboard.session.traces import Asked, Traces
 
 Value = TypeVar("Value")
+_ONE_AT_A_TIME = threading.RLock()  # two first visitors would start two services
 
 
 def model(name: str):
@@ -163,14 +166,26 @@ def _trained(name: str, root: str, stamp: tuple):
     return loading.load_checkpoint(name, Path(root))
 
 
-@st.cache_resource(show_spinner=False)
+# These two last as long as the server, so they are in no cache of Streamlit, which can be cleared.
 def model_service() -> service.Service:
+    """The one service of this server. Raises ServiceError where it cannot start."""
+    with _ONE_AT_A_TIME:
+        return _opened_service()
+
+
+def answers() -> Traces:
+    """What the model service has answered, for all sessions."""
+    with _ONE_AT_A_TIME:
+        return _empty_answers()
+
+
+@functools.cache
+def _opened_service() -> service.Service:
     return service.open_service()
 
 
-@st.cache_resource(show_spinner=False)
-def answers() -> Traces:
-    """What the model service has answered, for all sessions."""
+@functools.cache
+def _empty_answers() -> Traces:
     return Traces(model_service, settings.bytes_of(settings.CACHE))
 
 

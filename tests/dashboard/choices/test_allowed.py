@@ -91,4 +91,5 @@ def test_where_no_uploads_are_allowed_the_server_refuses_them_whatever_the_page_
     monkeypatch.setenv("ATTNVIZ_ALLOW", named)
     headers = [(b"host", b"localhost:8501"), (b"origin", b"http://localhost:8501")]
     scope = {"type": "http", "method": method, "path": "/_stcore/upload_file/a/b", "headers": headers}
-    assert security.Guard(None)._problem(scope) == problem
+    refusal = security.Guard(None)._refusal(scope)
+    assert (refusal and refusal.problem) == problem

@@ -1,0 +1,173 @@
+"""What one connection may cost before any page has answered: bytes of headers, seconds, and open files.
+
+uvicorn reads a request until its headers are complete, however long they are and however long that takes, and has no
+setting for either (its other parser, h11, limits the bytes). A WebSocket message is gathered up to the size that
+Streamlit allows for what it *sends*. So `install` has uvicorn make the connections of this file.
+"""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Mapping
+from functools import cache
+
+from uvicorn import Server
+
+from dashboard.server import messages
+from dashboard.server.budget import Budget
+
+HEADERS = 64 * 2**10  # bytes of a request line and its headers
+HEADERS_SECONDS, BODY_SECONDS = 10.0, 300.0  # until the headers, and the whole request, are here
+UNREAD_SECONDS = 60  # that a browser may leave an answer unread
+UNFINISHED = Budget(64 * 2**20)  # bytes of the messages of all visitors that have begun to come
+FILES = 16_384  # open files that are wanted
+RESERVED = 512  # of them for what is no visitor: libraries, the models, pages that are being read
+OF_A_VISITOR = 8  # four of the session, the rest of a browser that loads the page
+MOST_VISITORS = 1_000
+
+FULL = "This server has as many visitors as it can serve. Please try again in a few minutes."
+_LARGE = f"Refused: the headers of this request have more than {HEADERS:,} bytes. Delete the cookies of this page."
+_LONG = "Refused: a header of this request is too long. Delete the cookies of this page."
+_SLOW = f"Refused: the headers of this request were not complete after {HEADERS_SECONDS:g} s."
+
+
+def install(headers: Mapping[str, str]) -> None:
+    """Have every uvicorn server of this process make limited connections.
+
+    headers : of the answers that uvicorn gives itself, to what is no request.
+    """
+    start = Server.startup
+
+    async def startup(self: Server, sockets: list[socket.socket] | None = None) -> None:
+        for listening in sockets or []:
+            _drop_who_does_not_read(listening)
+        for name, limits in (("http_protocol_class", _Connection), ("ws_protocol_class", _Socket)):
+            setattr(self.config, name, type("Limited", (limits, getattr(self.config, name)), {"told": headers}))
+        self.config.ws_max_size = messages.largest()
+        await start(self, sockets)
+
+    Server.startup = startup
+
+
+@cache
+def most_visitors() -> int:
+    """Visitors that the open files of this process are enough for, once as many are allowed as the system gives."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return MOST_VISITORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    wanted = FILES if hard == unlimited else min(FILES, hard)
+    if soft != unlimited and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    files = FILES if soft == unlimited else soft
+    return max(8, min(MOST_VISITORS, (files - RESERVED) // OF_A_VISITOR))
+
+
+def _drop_who_does_not_read(listening: socket.socket) -> None:
+    """Connections inherit it: one whose other end takes nothing for so long ends. Only Linux has it."""
+    if sys.platform == "linux":
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_SECONDS * 1000)
+
+
+class _Connection:
+    """uvicorn's HTTP protocol, of either parser, comes behind it. told : headers of answers to what is no request."""
+
+    told: Mapping[str, str]
+    _head, _deadline = 0, None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > most_visitors() * OF_A_VISITOR:
+            self._refuse("503 Service Unavailable", FULL)
+        else:
+            self._deadline = self.loop.call_later(HEADERS_SECONDS, self._late)
+
+    def data_received(self, data: bytes) -> None:
+        waited = self._waits()
+        if waited:
+            self._head += len(data)
+            self._deadline = self._deadline or self.loop.call_later(HEADERS_SECONDS, self._late)
+        super().data_received(data)
+        if not waited:
+            return
+        if not self._waits():
+            self._arrived()
+        elif self._head > HEADERS:
+            self._refuse("431 Request Header Fields Too Large", _LARGE)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(error)
+
+    def send_400_response(self, problem: str) -> None:
+        self._refuse("400 Bad Request", problem)
+
+    def _waits(self) -> bool:
+        """Is the next request not here yet?"""
+        here = self.transport.get_protocol() is self and not self.transport.is_closing()
+        return here and (self.cycle is None or self.cycle.response_complete)
+
+    def _arrived(self) -> None:
+        self._stop()
+        self._head = 0
+        if self.cycle and self.cycle.more_body:
+            self._deadline = self.loop.call_later(BODY_SECONDS, self._give_up, self.cycle)
+
+    def _stop(self) -> None:
+        if self._deadline:
+            self._deadline.cancel()
+        self._deadline = None
+
+    def _late(self) -> None:
+        self._deadline = None
+        if self._waits() and self._head:
+            self._refuse("408 Request Timeout", _SLOW)
+        elif self._waits() and self.cycle is None:  # not a byte; between two requests uvicorn waits for less
+            self.transport.abort()
+
+    def _give_up(self, cycle: object) -> None:
+        self._deadline = None
+        if self.cycle is cycle and cycle.more_body:
+            self.transport.abort()
+
+    def _refuse(self, status: str, problem: str) -> None:
+        self.transport.write(_refusal(status, problem, self.told))
+        self.transport.close()
+
+
+class _Socket:
+    """uvicorn's WebSocket protocol comes behind it. told : headers of refused handshakes."""
+
+    told: Mapping[str, str]
+
+    def __init__(self, *given, **named) -> None:
+        super().__init__(*given, **named)
+        self._respond, self.conn.send_response = self.conn.send_response, self._send_response
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.handshake_exc and not self.handshake_initiated:  # else uvicorn leaves it open, without an answer
+            self.transport.write(_refusal("431 Request Header Fields Too Large", _LONG, self.told))
+            self.transport.close()
+        begun = sum(map(len, self.frames)) + len(self.conn.reader.buffer)  # of a message that is not complete
+        if not UNFINISHED.hold(self, begun):
+            self.transport.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        UNFINISHED.hold(self, 0)
+        super().connection_lost(error)
+
+    def _send_response(self, response) -> None:
+        if response.status_code != 101:
+            response.headers.update(self.told)
+        self._respond(response)
+
+
+def _refusal(status: str, problem: str, told: Mapping[str, str]) -> bytes:
+    content = f"{problem}\n".encode()
+    own = {"content-type": "text/plain; charset=utf-8", "content-length": str(len(content)), "connection": "close"}
+    lines = [f"{name}: {value}" for name, value in (own | dict(told)).items()]
+    return "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode() + content

@@ -1,0 +1,99 @@
+"""What a visitor may say to the server over the page's WebSocket.
+
+Streamlit hands every message of a browser to the session, and some are meant for whoever develops a page: they empty
+the caches of all visitors, run git, or write files beside the app. So only what this page's own browser side sends goes
+through. What goes through is bounded: in bytes, in the values that it sets, and by what the visitor has read so far.
+"""
+
+import asyncio
+import itertools
+import logging
+
+from google.protobuf.message import DecodeError
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.proto.BackMsg_pb2 import BackMsg
+
+from dashboard.choices import settings
+from dashboard.server.budget import Budget
+
+ALLOWED = frozenset({"rerun_script", "file_urls_request", "app_heartbeat", "backend_operation_request"})
+OPERATIONS = frozenset({"deferred_file", "dataframe_chunk"})  # of a backend_operation_request
+VALUES = 1_000  # of widgets in a message, and files that are asked for
+SENTENCE = 2_000  # bytes of a pasted sentence: 500 characters of up to four
+ENVELOPE = 2**16  # bytes of all else in a message
+SHARE = 16  # the values that all visitors have set may take this part of ATTNVIZ_MEMORY_MB
+READ = 60.0  # s in which a browser must take what it is sent
+_LOG = logging.getLogger("attnviz")
+
+
+def largest() -> int:
+    """Bytes of a message: what it takes to paste as many sentences as a run may have."""
+    return settings.of(settings.SENTENCES) * SENTENCE + ENVELOPE
+
+
+class Messages:
+    """ASGI middleware: lets through what the browser side of this page sends, and ends connections that send more."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self.largest = largest()
+        self.budget = Budget(max(self.largest, settings.bytes_of(settings.MEMORY) // SHARE))
+        self._numbers = itertools.count()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket":
+            await self.app(scope, receive, send)
+            return
+        number, has_read = next(self._numbers), asyncio.Event()
+        has_read.set()
+
+        async def listen() -> Message:
+            while True:
+                message = await receive()
+                await has_read.wait()  # who does not read is not answered: answers would pile up
+                if message["type"] != "websocket.receive":
+                    return message
+                if problem := self._problem(number, message):
+                    _LOG.info("a message was refused: %s", problem)
+                    await send({"type": "websocket.close", "code": 1009, "reason": problem})
+                    return {"type": "websocket.disconnect", "code": 1009}
+                if _is_allowed(message):
+                    return message
+
+        async def say(message: Message) -> None:
+            has_read.clear()
+            try:
+                async with asyncio.timeout(READ):
+                    await send(message)
+            finally:
+                has_read.set()
+
+        try:
+            await self.app(scope, listen, say)
+        finally:
+            self.budget.hold(number, 0)
+
+    def _problem(self, number: int, message: Message) -> str | None:
+        """Why a message is more than this server takes, in a few words."""
+        size = len(message.get("bytes") or message.get("text") or b"")
+        if size > self.largest:
+            return f"a message may have {self.largest:,} bytes"
+        if not self.budget.hold(number, size):
+            return "all visitors together have sent more than this server can hold"
+        return None
+
+
+def _is_allowed(message: Message) -> bool:
+    """Does this page's browser side send such a message? Others are dropped; what is none, Streamlit refuses."""
+    try:
+        told = BackMsg.FromString(message.get("bytes") or b"")
+    except DecodeError:
+        return True
+    kind = told.WhichOneof("type")
+    if kind == "backend_operation_request":
+        return told.backend_operation_request.WhichOneof("payload") in OPERATIONS
+    if kind == "rerun_script" and len(told.rerun_script.widget_states.widgets) > VALUES:
+        return False
+    if kind == "file_urls_request" and len(told.file_urls_request.file_names) > VALUES:
+        return False
+    return kind in ALLOWED

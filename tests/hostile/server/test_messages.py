@@ -1,0 +1,95 @@
+"""What a visitor says over the WebSocket changes nothing for others, and holds no memory after they have left."""
+
+import asyncio
+import contextlib
+
+import pytest
+import tiny
+import websockets
+from client import Client, Lost
+from processes import family
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from visitors import run, sentence_of, settled
+
+from dashboard.server import messages
+
+TEXTS = [english for english, _ in tiny.sentences(20, 11)]
+pytestmark = pytest.mark.xdist_group("public-server")
+
+
+def message(**told) -> BackMsg:
+    made = BackMsg()
+    for name, value in told.items():
+        if isinstance(value, bool):
+            setattr(made, name, value)
+        else:
+            getattr(made.backend_operation_request, value).SetInParent()
+    return made
+
+
+DEVELOPERS = [
+    message(clear_cache=True),
+    message(set_run_on_save=True),
+    message(stop_script=True),
+    message(load_git_info=True),
+    message(debug_shutdown_runtime=True),
+    message(operation="install_skills"),
+    message(operation="dismiss_skills_nudge"),
+]
+
+
+def test_messages_for_developers_of_a_page_are_dropped(public):
+    """`clear_cache` and a new run left a process of the models behind, each time."""
+    address, pid = public
+
+    async def work():
+        async with Client(address) as client:
+            await client.open()
+            before = sorted(family(pid))
+            for told in DEVELOPERS * 3:
+                await client._socket.send(told.SerializeToString())
+                answer = await client.type(TEXTS[0])
+                assert answer.problems == [] and answer.heatmaps
+            return before, sorted(family(pid))
+
+    before, after = run(work())
+    assert after == before
+
+
+@pytest.mark.parametrize("told", DEVELOPERS, ids=lambda told: str(told.WhichOneof("type")))
+def test_what_is_dropped(told):
+    content = told.SerializeToString()
+    assert not messages._is_allowed({"type": "websocket.receive", "bytes": content})
+
+
+LARGE = [(24_000_000, 1), (1_000_000, 1), (10, 200_000), (250_000, 900)]  # bytes of the sentence, and values in all
+
+
+def test_large_messages_are_held_by_nobody(public):
+    """Twelve visitors with 24 MB in the field of the sentence took 900 MB, and 320 stayed."""
+    address, pid = public
+
+    async def visit(size: int = 10, count: int = 1):
+        async with Client(address) as client:
+            await client.open()
+            with contextlib.suppress(Lost, websockets.ConnectionClosed):
+                await client._socket.send(sentence_of(client, "a" * size, count))
+                await client.answer()
+
+    async def work():
+        await asyncio.gather(*(visit() for _ in range(6)))  # what the first visitors bring to memory stays
+        before = await settled(pid)
+        await asyncio.gather(*(visit(*large) for large in LARGE * 6))
+        return before, await settled(pid, before * 1.1)
+
+    before, after = run(work())
+    assert after <= before * 1.1
+
+
+def test_the_next_visitor_is_answered(public):
+    async def work():
+        async with Client(public[0]) as client:
+            await client.open()
+            return await client.type(TEXTS[1])
+
+    assert run(work()).problems == []
