@@ -3,7 +3,7 @@
 The field for a file limits it in the browser alone, and a program need not obey. So what comes is counted here.
 """
 
-from urllib.parse import unquote
+from pathlib import PurePosixPath
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -34,7 +34,7 @@ class Uploads:
         if scope["type"] != "http" or scope["method"] != "PUT" or not scope["path"].startswith(f"{PATH}/"):
             await self.app(scope, receive, send)
             return
-        session, request = unquote(scope["path"]).removeprefix(f"{PATH}/").partition("/")[0], object()
+        (session, *_), request = PurePosixPath(scope["path"].removeprefix(f"{PATH}/")).parts or ("",), object()
         length = Headers(scope=scope).get("content-length", "")
         if problem := self._problem(session, int(length) if length.isdecimal() else 0):
             await _read_away(receive, length)
