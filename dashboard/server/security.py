@@ -228,6 +228,6 @@ def _for_the_page(scope: Scope) -> list[tuple[bytes, bytes]]:
     if scope["type"] == "websocket":
         kept = [pair for pair in kept if pair[0] != b"origin"]
     cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
-    if found := _COOKIE.search(cookies):
-        kept.append((b"cookie", found[1]))
+    if token := _COOKIE.search(cookies):
+        kept.append((b"cookie", token[1]))
     return kept
