@@ -64,12 +64,17 @@ def pytest_xdist_make_scheduler(config, log):
     return schedule.FilesAndGroups(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what `-m` names
 def pytest_collection_modifyitems(config, items):
-    """What takes long comes first where several processes share the tests."""
-    if hasattr(config, "workerinput"):
-        import schedule
+    """What takes long is marked, and comes first where several processes share the tests."""
+    import schedule
 
-        items.sort(key=lambda item: schedule.rank({mark.args[0] for mark in item.iter_markers("xdist_group")}))
+    groups = {item: {mark.args[0] for mark in item.iter_markers("xdist_group")} for item in items}
+    for item in items:
+        if schedule.is_slow(item.path, groups[item], item.fixturenames):
+            item.add_marker("slow")
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: schedule.rank(groups[item]))
 
 
 def pytest_collection_finish(session):

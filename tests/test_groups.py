@@ -22,3 +22,14 @@ def test_the_tests_of_a_file_or_of_a_group_are_one_unit_of_work():
 
 def test_what_takes_long_comes_first():
     assert [schedule.rank(groups) for groups in ({"ray"}, {"hf"}, {"one-process"}, set())] == [1, 2, 7, 7]
+
+
+def test_what_needs_a_browser_a_cluster_or_a_training_is_slow():
+    here = schedule.TESTS / "stats" / "test_stats.py"
+    slow = [
+        schedule.is_slow(here, set(), ["chrome", "page"]),
+        schedule.is_slow(here, {"ray"}, []),
+        schedule.is_slow(schedule.TESTS / "cli" / "train" / "test_train.py", set(), []),
+    ]
+    quick = [schedule.is_slow(here, {"one-process"}, ["root"]), schedule.is_slow(here.parent / "browser.py", set(), [])]
+    assert all(slow) and not any(quick)

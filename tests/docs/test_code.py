@@ -13,6 +13,7 @@ from pages import FILES, name_of
 
 from attnviz.figures import Chart
 
+pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
 # Names on the Hugging Face hub and folders of the reader, and the small model that stands in for each.
 STAND_INS = {"hf:openai-community/gpt2": "gpt2", "hf:./my-bart": "bart"}
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->")

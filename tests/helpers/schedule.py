@@ -1,10 +1,17 @@
-"""Which tests share a process, and which begin first, when several processes run them (pytest-xdist)."""
+"""Which tests share a process, and which begin first, when several run them (pytest-xdist), and which are slow."""
+
+from pathlib import Path
 
 from xdist.scheduler import LoadGroupScheduling
 
 # What takes long begins first, so that all processes end together. Those with a browser, which waits at times, are
 # apart from each other: beside each runs what computes.
 FIRST = ("browser-compare", "ray", "hf", "browser-others", "people", "hostile-server", "nginx")
+
+# Marked `slow`: these groups, what needs a browser or a cluster, what trains, and what feeds the product hostile input.
+SLOW_FIXTURES = {"chrome", "cluster"}
+SLOW_FOLDERS = ("browser", "hostile", "training", "cli/train", "studies", "service", "corpus", "docs")
+TESTS = Path(__file__).resolve().parents[1]
 
 
 class FilesAndGroups(LoadGroupScheduling):
@@ -13,6 +20,12 @@ class FilesAndGroups(LoadGroupScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return super()._split_scope(nodeid).partition("::")[0]
+
+
+def is_slow(path: Path, groups: set[str], fixtures: list[str]) -> bool:
+    """Is the test of this file, with these groups and fixtures, left out by `pytest -m "not slow"`?"""
+    folder = path.relative_to(TESTS)
+    return bool(groups & set(FIRST) or SLOW_FIXTURES & set(fixtures)) or any(map(folder.is_relative_to, SLOW_FOLDERS))
 
 
 def rank(groups: set[str]) -> int:
