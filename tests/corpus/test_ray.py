@@ -18,7 +18,7 @@ SHARD = 4
 @pytest.mark.xdist_group("ray")
 def test_a_node_that_is_killed_loses_nothing_and_repeats_nothing(root, cluster, tmp_path, monkeypatch):
     monkeypatch.delenv("RAY_USAGE_STATS_ENABLED")  # as a person has it
-    lines = write_lines(tmp_path / "in.txt", [english for english, _ in tiny.sentences(80, 1)])
+    lines = write_lines(tmp_path / "in.txt", [english for english, _ in tiny.sentences(48, 1)])
     settings = corpus.CorpusConfig(("en-fr/bahdanau",), str(lines), beam=8, root=str(root), shard=SHARD)
     list(corpus.run(settings, tmp_path / "alone"))
     try:

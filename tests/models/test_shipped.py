@@ -245,6 +245,6 @@ def test_the_file_is_small_and_half_precision(name):
 
 @every
 def test_beam_search_is_no_worse_than_greedy(name):
-    for (source, _), first in zip(PAIRS[:4], greedy(name)):
+    for (source, _), first in zip(PAIRS[:2], greedy(name)):
         beam = load(name).trace(source, beam=5)
         assert beam.log_prob / len(beam.log_probs) >= first.log_prob / len(first.log_probs) - 1e-4
