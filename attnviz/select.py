@@ -200,11 +200,11 @@ def mean(trace: Trace, kind: str, heads: Sequence[tuple[int, int]], words: bool 
 
 def _without_special(grid):
     rows, columns = (np.array([not token.special for token in tokens]) for tokens in (grid.queries, grid.keys))
-    for name, kept in (("query", rows), ("key", columns)):
+    for side, tokens, kept in zip(grid.sides, (grid.queries, grid.keys), (rows, columns)):
         if not kept.any():
-            raise ValueError(
-                f"without special tokens at least one {name} must be left; every one is special, so show them"
-            )
+            name = "translation" if side == "target" else side
+            special = ", ".join(dict.fromkeys(token.text for token in tokens))
+            raise ValueError(f"the {name} is empty, it has only {special}; show special tokens to see this map")
     weights = grid.weights[rows].astype(np.float64)
     kept = weights[:, columns].sum(-1)
     with np.errstate(invalid="ignore"):  # 0 / 0 is NaN, the blank row

@@ -18,6 +18,7 @@ from attnviz.models.tracing.measured import Measured
 from attnviz.networks import loops
 from attnviz.networks.loops import Loop
 from attnviz.trace import Trace
+from attnviz.trace.visible import visible
 
 DOUBTFUL = -1.0  # nats; a piece below this log-probability (37 %) counts as doubtful
 MANY_PIECES = 3  # of a word of the translation, which then counts as made of pieces
@@ -72,7 +73,7 @@ def signs(trace: Trace | Measured, known_words: TrainingWords, samples: Sequence
     agrees, other = agreement(trace.translation, tuple(samples)) if samples else (None, "")
     return Signs(
         log_probs=trace.log_probs,
-        least=trace.target[int(np.argmin(trace.log_probs))].text,
+        least=visible(trace.target[int(np.argmin(trace.log_probs))].text),
         new=tuple(known_words.new(trace)),
         words=len(training_words.words(trace)),
         read=len(trace.source),
@@ -81,11 +82,17 @@ def signs(trace: Trace | Measured, known_words: TrainingWords, samples: Sequence
         written=len(written),
         broken=tuple(word for word in _BROKEN.findall(trace.translation) if word not in trace.text),
         loop=loop,
-        looping="".join(produced[loop.start : loop.start + loop.length]) if loop else "",
+        looping=_text(trace, loop) if loop else "",
         complete=trace.complete,
         agreement=agrees,
         other=other,
     )
+
+
+def _text(trace: Trace | Measured, loop: Loop) -> str:
+    """What a loop repeats, spaced as in the translation."""
+    tokens = [token for token in trace.target if not token.special][loop.start : loop.start + loop.length]
+    return visible(trace.translation[tokens[0].start : tokens[-1].end].strip())
 
 
 # The numbers that a scale may weigh (scale.py), from the signs of one translation.

@@ -1,7 +1,7 @@
 """Text to pieces and back: one joint subword vocabulary, with the character offsets of every piece in the typed text.
 
-Typographic quotes, unusual spaces and composed characters are normalised inside the tokenizer (styles.py). The offsets
-are still those of the original text.
+Typographic quotes, unusual spaces and composed characters are normalised inside the tokenizer (styles.py), characters
+that print nothing and fractions before it (typed.py). The offsets are still those of the original text.
 
 Chinese and Japanese: a mark says that a word begins with a piece, as in other scripts. Readers see the text without
 spaces; `SubwordTokenizer.spaced` writes them, as corpora for scoring do. Text typed without spaces is divided into its
@@ -12,7 +12,7 @@ import json
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -23,7 +23,8 @@ from tokenizers import Tokenizer, models, normalizers
 from attnviz.data.checks import tokenizer_rules
 from attnviz.data.checks.tokenizer_steps import TokenizerError
 from attnviz.data.styles import SPACE, SPECIALS, STYLES, UNSPACED
-from attnviz.trace import Token
+from attnviz.data.typed import Typed, typed
+from attnviz.trace import Token, visible
 
 PAD, BOS, EOS, UNK = range(4)
 
@@ -110,24 +111,24 @@ class SubwordTokenizer:
 
     def ids(self, text: str) -> list[int]:
         """Piece ids of a text, <eos> last."""
-        return [*self.backend.encode(self._divide(text)[0]).ids, EOS]
+        return [*self.backend.encode(self.divide(text)).ids, EOS]
 
     def batch_ids(self, texts: list[str]) -> list[list[int]]:
         """Piece ids of many texts, <eos> last in each."""
-        divided = [self._divide(text)[0] for text in texts]
+        divided = [self.divide(text) for text in texts]
         return [[*encoding.ids, EOS] for encoding in self.backend.encode_batch_fast(divided)]
 
     def encode(self, text: str) -> Tokens:
         """Pieces of a text with character offsets into it as typed, and <eos>."""
-        divided, places = self._divide(text)
+        divided, starts, ends = self._read(text)
         encoding = self.backend.encode(divided)
         ids, offsets, blank = encoding.ids, encoding.offsets, self.backend.token_to_id(SPACE)
         tokens, following = [], [start for start, _ in offsets[1:]] + [len(divided)]
         for number, span, word, limit in zip(ids, offsets, encoding.word_ids, following):
             start, end = self._surface(divided, *span, limit, number == blank)
-            start, end = places[start], places[end]
+            start, end = starts[start], ends[end - 1] if end > start else starts[start]
             tokens.append(Token(text[start:end], start, end, word=word, unknown=number == UNK))
-        tokens.append(Token("<eos>", len(text), len(text), special=True))
+        tokens = [*_whole_characters(tokens), Token("<eos>", len(text), len(text), special=True)]
         return Tokens((*ids, EOS), tuple(tokens))
 
     @staticmethod
@@ -168,28 +169,31 @@ class SubwordTokenizer:
         return (text, tuple(in_words)) if self.marked else _print(text, in_words)
 
     def divide(self, text: str) -> str:
-        """The text with a space before every Japanese or Chinese word, if the vocabulary can tell them."""
-        return self._divide(text)[0]
+        """The text as it is read, with a space before every Japanese or Chinese word, if the vocabulary can tell
+        them."""
+        return self._read(text).text
 
-    def _divide(self, text: str) -> tuple[str, Sequence[int]]:
-        """The text with a space before every word, and the place in `text` of each of its characters and of its end.
+    def _read(self, text: str) -> Typed:
+        """The text that the backend reads, with a space before every word.
 
-        Returns `text` unchanged if it already has spaces between words, or if the vocabulary has no
-        probabilities.
+        No spaces are added if the text already has spaces between words, or if the vocabulary has no probabilities.
         """
-        if self._divider is None or _DIVIDED.search(text):
-            return text, range(len(text) + 1)
+        read = typed(text)
+        if self._divider is None or _DIVIDED.search(read.text):
+            return read
         divider, initial = self._divider
-        cuts, divided, places = set(), "", []
-        for run in _RUN.finditer(text):
+        cuts: set[int] = set()
+        for run in _RUN.finditer(read.text):
             encoding = divider.encode(run.group())
             words = [start for piece, (start, _) in zip(encoding.tokens, encoding.offsets) if piece in initial]
             cuts |= {run.start() + start for start in words if start}  # where the script changes a word begins anyway
-        for place, character in enumerate(text):
+        divided, starts, ends = "", [], []
+        for place, (character, start, end) in enumerate(zip(read.text, read.starts, read.ends)):
             added = f" {character}" if place in cuts else character
             divided += added
-            places += [place] * len(added)
-        return divided, [*places, len(text)]
+            starts += [start] * len(added)
+            ends += [end] * len(added)
+        return Typed(divided, [*starts, len(text)], ends)
 
     @cached_property
     def _divider(self) -> tuple[Tokenizer, set[str]] | None:
@@ -214,8 +218,22 @@ class SubwordTokenizer:
     def piece(self, number: int) -> str:
         """A piece as a reader sees it."""
         if number not in self._shown:
-            self._shown[number] = self.backend.id_to_token(number).replace(SPACE, " ").strip() or "␣"
+            self._shown[number] = self.backend.id_to_token(number).replace(SPACE, " ").strip() or visible.SPACE
         return self._shown[number]
+
+
+def _whole_characters(tokens: list[Token]) -> list[Token]:
+    """The tokens, with those that share a character of the text in one word, and an accent in the word of its letter.
+
+    Words are numbered from 0 without gaps.
+    """
+    words, end, before, joined = -1, 0, None, []
+    for token in tokens:
+        shares = token.start < end or (token.start == end and bool(unicodedata.combining(token.text[:1] or " ")))
+        words += token.word != before and not (shares and joined)
+        before, end = token.word, max(end, token.end)
+        joined.append(token if token.word == words else replace(token, word=words))
+    return joined
 
 
 def _print(text: str, tokens: list[Token]) -> tuple[str, tuple[Token, ...]]:

@@ -1,9 +1,9 @@
 """Tokens as text that plotly can draw without losing, merging or cutting off any.
 
 Plotly reads every text as pseudo-HTML (`<s>` is struck through, `<eos>` is not shown), so labels are escaped, here
-only. Marks: `·ning` continues the word of the token before it · `⁇` after a token unknown to the vocabulary · `␣`, `⇥`,
-`⏎` for tokens made of white space · `☺₁ ☺₂` pieces that are parts of one character · `∅` for an empty one · italics for
-special tokens · `…` where a label was cut.
+only. Marks: `·ning` continues the word of the token before it · `⁇` after a token unknown to the vocabulary · `☺₁ ☺₂`
+pieces that are parts of one character · italics for special tokens · `…` where a label was cut · the signs of
+attnviz/trace/visible.py for what does not print.
 """
 
 from __future__ import annotations
@@ -15,23 +15,12 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate, groupby
 
-_SPACES = {" ": "␣", "\t": "⇥", "\n": "⏎", "\r": "⏎"}
-_JOINERS = "\u200c\u200d"  # emoji and several scripts need them; other format characters could reorder a label
+from attnviz.trace.visible import visible as plain
+
+_JOINERS = "\u200c\u200d"
 _ISOLATE, _POP = "\u2068", "\u2069"
 _BREAK = "<br>"
 _SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-
-
-@functools.lru_cache(4096)  # a picture says each of its tokens many times
-def plain(text: str) -> str:
-    """The text of a token with every character visible; not escaped. Control characters become `�`."""
-    if not text:
-        return "∅"
-    if text.isspace():
-        return "".join(_SPACES.get(character, "␣") for character in text)
-    shown = "".join(_visible(character) for character in text)
-    right_to_left = any(unicodedata.bidirectional(character) in ("R", "AL") for character in shown)
-    return f"{_ISOLATE}{shown}{_POP}" if right_to_left else shown  # keeps the number after it in its place
 
 
 def quoted(token) -> str:
@@ -104,13 +93,6 @@ def _wrapped(text: str, limit: int, lines: int) -> list[str]:
     end = next((i for i, used in enumerate(columns) if used > limit), len(bare))
     first, rest = ((f"{_ISOLATE}{part}{_POP}" if isolated else part) for part in (bare[:end], bare[end:]))
     return [first, *_wrapped(rest, limit, lines - 1)]
-
-
-def _visible(character: str) -> str:
-    if character in _SPACES:
-        return " "
-    hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs") and character not in _JOINERS
-    return "�" if hidden else character
 
 
 @functools.lru_cache(4096)

@@ -11,7 +11,20 @@ attention looks at every step.
 from attnviz.inside.compute import step
 from attnviz.inside.formula import formula, symbols
 from attnviz.inside.scores import other_scores, spread, temperatures
-from attnviz.inside.values import Parts, Step, Window
+from attnviz.inside.values import REFERENCES, Comparison, Parts, Step, Window
 from attnviz.inside.windows import windows
 
-__all__ = ["Parts", "Step", "Window", "formula", "other_scores", "spread", "step", "symbols", "temperatures", "windows"]
+__all__ = [
+    "REFERENCES",
+    "Comparison",
+    "Parts",
+    "Step",
+    "Window",
+    "formula",
+    "other_scores",
+    "spread",
+    "step",
+    "symbols",
+    "temperatures",
+    "windows",
+]

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from attnviz import mechanisms
 from attnviz.arguments import checked
-from attnviz.inside.values import Step
+from attnviz.inside.values import MEAN, Step
 
-SHOWN = 3  # terms written out
+SHOWN = 3  # differences written out
 
 
 class Sum(NamedTuple):
@@ -49,30 +49,35 @@ def symbols(opened: Step) -> str:
     """What each letter of `formula` stands for, a sentence."""
     return (
         "e is the score and α the weight of source token j at step t, both counted from 1; "
-        f"{SUMS[opened.mechanism].letters}."
+        f"{SUMS[opened.mechanism].letters}. The brace has the part of every token’s sum that the softmax does "
+        "not see. The numbers after it are differences from that part."
     )
 
 
 @checked
-def formula(opened: Step, key: int) -> str:
-    """LaTeX of the score and the weight of one key (0-based): symbols, then the largest terms, then the results.
+def formula(opened: Step, key: int, reference: str = MEAN, temperature: float = 1.0) -> str:
+    """LaTeX of the score and the weight of one key (0-based): symbols, the score of the reference (`Step.compared`),
+    the largest differences from it, the result; then the weight, at a temperature above 0.
 
-    t and j count from 1. ValueError for a key that is not there.
+    t and j count from 1. ValueError for a key or a reference that is not there.
     """
-    if not 0 <= key < len(opened.keys):
-        raise ValueError(f"key must be from 0 to {len(opened.keys) - 1}; got {key}")
-    place = f"{opened.step + 1},{key + 1}"
-    total, written = len(opened.parts.terms[key]), opened.parts.largest(key, SHOWN)
-    terms = "".join(f"{value:+.3f}" for _, value in written).removeprefix("+")
-    rest = total - len(written)
+    compared = opened.compared(key, reference)
+    place, query = f"{opened.step + 1},{key + 1}", opened.step + 1
+    written = compared.largest(SHOWN)
+    below = r"\text{mean of all}" if compared.other is None else f"e_{{{query},{compared.other + 1}}}"
+    terms = rf"\underbrace{{{compared.constant:.3f}}}_{{{below}}}"
+    terms += "".join(f"{value:+.3f}" for _, value in written)
+    rest = opened.parts.terms.shape[1] - len(written)
     terms += rf" + \cdots \text{{ ({rest} more)}}" if rest else ""
     if opened.window:
-        terms += rf" + \ln {opened.window.gaussian[key]:.3f}"
+        terms += rf" {compared.gaussian:+.3f} \text{{ (Gaussian)}}"
     score = rf"e_{{{place}}} = {SUMS[opened.mechanism].terms} = {terms} = {opened.scores[key]:.3f}"
     if not opened.mask[key]:
         return rf"{score} \qquad \alpha_{{{place}}} = 0 \text{{ (outside the window)}}"
-    shown = rf"\frac{{\exp({opened.scores[key]:.3f})}}{{\sum_k \exp(e_{{{opened.step + 1},k}})}}"
-    return rf"{score} \qquad \alpha_{{{place}}} = {shown} = {opened.weights[key]:.3f}"
+    divided = "" if temperature == 1 else f" / {temperature:g}"
+    above, under = rf"\exp({opened.scores[key]:.3f}{divided})", rf"\sum_k \exp(e_{{{query},k}}{divided})"
+    weight = opened.weights_at(temperature)[key]
+    return rf"{score} \qquad \alpha_{{{place}}} = \frac{{{above}}}{{{under}}} = {weight:.3f}"
 
 
 def paper(opened: Step) -> str:

@@ -3,7 +3,7 @@
 Letters: S source tokens, D width of query and keys, V width of values, N terms of a score.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -56,6 +56,33 @@ class Parts:
         return [(int(place), float(row[place])) for place in order]
 
 
+MEAN, RUNNER_UP = "mean", "runner-up"
+REFERENCES = {MEAN: "the mean of all visible tokens", RUNNER_UP: "the other token with the largest weight"}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One score beside a reference: the part that both share, and what makes the difference, term by term.
+
+    score of the key = constant + sum of `differences.terms` + gaussian. The softmax only sees differences: a part that
+    every token has cancels there.
+
+    reference : of REFERENCES. other : the key (from 0) whose score is the reference; None for a mean. constant : the
+    score of the reference. differences (1, N) : terms of the key minus those of the reference. gaussian : the same of
+    the logarithm of local attention's Gaussian, 0 where there is none.
+    """
+
+    reference: str
+    other: int | None
+    constant: float
+    differences: Parts
+    gaussian: float
+
+    def largest(self, count: int = 10) -> list[tuple[int, float]]:
+        """(number of the term, its difference): the `count` furthest from 0, the largest first."""
+        return self.differences.largest(0, count)
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """One query of one head, and all that follows from it, as the model computes it.
@@ -95,6 +122,34 @@ class Step:
     def weighted(self) -> np.ndarray:
         """(S, V): each value times its weight; they sum to the context."""
         return self.weights[:, None] * self.values
+
+    def compared(self, key: int, reference: str = MEAN) -> Comparison:
+        """The score of a key (from 0) beside the mean of all visible keys, or beside the runner-up: of the other
+        visible keys the one with the largest weight (the key itself where there is no other).
+
+        ValueError for a key or a reference that is not there.
+        """
+        if not 0 <= key < len(self.keys):
+            raise ValueError(f"key must be from 0 to {len(self.keys) - 1}; got {key}")
+        if reference not in REFERENCES:
+            raise ValueError(f"reference must be one of {', '.join(REFERENCES)}; got {reference!r:.80}")
+        others = np.flatnonzero(self.mask & (np.arange(len(self.keys)) != key))
+        other = int(others[self.weights[others].argmax()]) if len(others) else key
+        places = np.flatnonzero(self.mask) if reference == MEAN else np.array([other])
+        terms = self.parts.terms.astype(np.float64)
+        logs = np.zeros(len(self.keys)) if self.window is None else self.scores - terms.sum(-1)
+        return Comparison(
+            reference,
+            None if reference == MEAN else other,
+            float(self.scores[places].mean(dtype=np.float64)),
+            Parts(terms[[key]] - terms[places].mean(0), self.parts.unit),
+            float(logs[key] - logs[places].mean()),
+        )
+
+    def at_temperature(self, temperature: float) -> "Step":
+        """The same step with the weights of that temperature (`weights_at`), and the context that they make."""
+        weights = self.weights_at(temperature).astype(self.weights.dtype)
+        return self if temperature == 1 else replace(self, weights=weights, context=weights @ self.values)
 
     def weights_at(self, temperature: float) -> np.ndarray:
         """(S,): softmax of the same scores divided by a temperature above 0; 1 gives the model's weights."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attnviz.trace.visible import visible as plain
+
 MOST = 60  # rows and columns of a table; a larger map is cut, and says so
 _INK = "#161850"  # of a weight of 1; a smaller one is as much paler
 _LIGHT = 0.55  # weights above it have light digits on them
@@ -54,5 +56,5 @@ def _cell(weight: float, visible: bool) -> str:
 
 
 def _text(token) -> str:
-    text = html.escape(token.text) or "∅"
+    text = html.escape(plain(token.text))
     return f"<i>{text}</i>" if token.special else text

@@ -11,6 +11,8 @@ from attnviz.training.trainers.trainer import Trainer
 
 WORDS = 8  # wanted length of the sentence
 
+EMPTY = "(empty)"  # a translation without text
+
 
 def example(val: Pairs) -> str:
     """The source sentence to show: the first one whose length is nearest to WORDS."""
@@ -31,7 +33,7 @@ def report(trainer: Trainer, text: SubwordTokenizer, name: str, sentence: str) -
         trace = model.trace(sentence)
     except TextError as error:
         return f"{head}\n  no sample: {error}"
-    lines = [head, f"  {plain(sentence)}", f"  {plain(trace.translation)}"]
+    lines = [head, f"  {plain(sentence)}", f"  {plain(trace.translation) if trace.translation else EMPTY}"]
     if any(attention.kind == "cross" for attention in trace.maps):
         rows = stats.of_grid(select.select(trace)).itertuples()
         lines.append("  " + " ".join(f"{plain(row.token)} [{plain(row.argmax_token)}]" for row in rows))

@@ -8,14 +8,17 @@ from dashboard.browser import scripts
 
 _component = st.components.v2.component(
     "attnviz_drag",
-    html='<div class="drag-bars"></div>',
+    html='<div class="drag-bars"></div><p class="small drag-sum" role="status"></p>',
     isolate_styles=False,
     js=scripts.read("drag.js"),
 )
 
 
 def drag(tokens: Sequence[str], weights: Sequence[float], on_weights: Callable[[list[float]], None], key: str) -> None:
-    """One bar per token, from 0 to 1; `on_weights` gets all of them when one is let go. They need not sum to 1."""
+    """One bar per token, from 0 to 1, which sum to 1: a bar that moves takes its weight from the others in proportion.
+
+    weights : at least 0, with a sum of 1. on_weights : gets all weights when a bar is let go.
+    """
     name = f"drag-{key}"
 
     def moved() -> None:
@@ -23,5 +26,5 @@ def drag(tokens: Sequence[str], weights: Sequence[float], on_weights: Callable[[
         if weights is not None:
             on_weights([float(weight) for weight in weights])
 
-    data = {"tokens": list(tokens), "weights": [round(float(weight), 4) for weight in weights]}
+    data = {"tokens": list(tokens), "weights": [round(float(weight), 6) for weight in weights]}
     _component(key=name, data=data, on_weights_change=moved)

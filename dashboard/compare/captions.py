@@ -10,7 +10,7 @@ from attnviz.figures import labels
 from attnviz.figures.wording import row_name
 from dashboard.choices.options import kind_title
 from dashboard.compare.scene import Column, CompareScene
-from dashboard.markup.text import output, quoted, removed, said
+from dashboard.markup.text import hatched, output, quoted, removed, said
 
 
 def header(column: Column, ink: str, card: str) -> str:
@@ -35,18 +35,26 @@ def translation(column: Column) -> str:
 def shown_map(column: Column) -> str:
     """What the map shows, which map is drawn, and how much weight was hidden."""
     words = ". ".join(filter(None, (which(column), removed(column.grid))))
-    return f'<p class="what">{words}.{_unknown(column)}{_windows(column)}{_gold_links(column)}</p>'
+    return (
+        f'<p class="what">{words}.{_unknown(column)}{hatched(column.grid)}{_windows(column)}{_gold_links(column)}</p>'
+    )
 
 
 def _windows(column: Column) -> str:
     """What the marks of local attention are."""
     if column.windows:
-        return (
-            f" Diamond: the place that the model predicts. It looks {column.windows[0][1]:g} tokens to either side, "
-            "to the brackets."
+        reach, right = column.windows[0][1], len(column.grid.keys) - 0.5  # the edges of the map: -0.5 and this
+        words = (
+            f" Diamond: the place that the model predicts. It looks {reach:g} tokens to either side, to the brackets."
         )
+        if any(centre - reach <= -0.5 or centre + reach >= right for centre, _ in column.windows):
+            words += " A bracket is missing where the window reaches beyond the sentence."
+        return words
     if column.mechanism.local and column.shown.level == "words":
-        return " The predicted places are counted in pieces. Choose pieces under Tokens to see them."
+        return (
+            " The predicted places and the brackets of the window are counted in pieces. Choose pieces under Tokens to "
+            "see them."
+        )
     return ""
 
 

@@ -55,6 +55,13 @@ def number(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 
+def hatched(grid: Grid) -> str:
+    """What the hatched cells of a map are; nothing where it has none."""
+    if grid.visible.all():
+        return ""
+    return " Hatched: cells that the query cannot see. A decoder does not see the tokens that come after its own."
+
+
 def removed(grid: Grid) -> str:
     """How much weight was hidden, in a sentence without its full stop; nothing when none was."""
     share = 100 * float(grid.removed.mean())

@@ -63,8 +63,9 @@ def _use(example: str, on_change: Callable[[], None]) -> None:
 
 def counted(text: str, facts: Task = pairs.ANY) -> str:
     """How long a sentence is, and how long it may be. bridge.js counts in the same words while one types."""
-    words, most = len(text.split()), f"{LIMIT} characters (and {PIECES} {facts.piece}s)"
-    return f"{words} {facts.unit}{'' if words == 1 else 's'} · {len(text)} of at most {most}"
+    words, most = text.split(), f"{LIMIT} characters (and {PIECES} {facts.piece}s)"
+    count = sum(map(len, words)) if facts.unit == "letter" else len(words)
+    return f"{count} {facts.unit}{'' if count == 1 else 's'} · {len(text)} of at most {most}"
 
 
 def mechanisms(offered: list[str]) -> list[str]:

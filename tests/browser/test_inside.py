@@ -32,6 +32,10 @@ def test_attention_is_changed_by_bars_that_stand_in_the_address_and_made_uniform
     numbers = given(page)
     expect(bar).to_be_focused()  # the next key moves the same bar
     assert float(numbers[2]) == 1 and len(numbers) == page.locator(".drag-bars input").count()
+    bar.press("ArrowDown")  # by .01, which goes to the others
+    page.wait_for_function("location.search.includes('0.99')", timeout=WAIT)
+    assert sum(map(float, given(page))) == pytest.approx(1, abs=1e-3)
+    expect(page.locator(".drag-sum")).to_have_text("Sum of the weights: 1.00")
     page.get_by_role("button", name="The model’s weights").click()
     expect(page.locator(".st-key-given input")).to_have_value("", timeout=WAIT)
     page.wait_for_function("!location.search.includes('given=')", timeout=WAIT)

@@ -41,6 +41,17 @@ def test_signs_of_a_trace():
     assert doubts.loop == Loop(0, 1, 8) and doubts.looping == "ti" and doubts.complete
 
 
+def test_the_reasons_name_a_piece_without_characters():
+    assert signs(trace(["a"], ["", "b"], (-2.0, -1.0)), TrainingWords({}, 1)).least == "␣"
+
+
+def test_what_a_loop_repeats_is_spaced_as_in_the_translation():
+    words = ["Er"] + [" in", " der", " Nähe"] * 8
+    placed = [replace(token, text=token.text.strip(), start=token.start + 1) for token in tokens(words)[1:]]
+    looping = replace(trace(["a"], words, (-0.1,) * 25), target=(*tokens(words)[:1], *placed))
+    assert signs(looping, TrainingWords({}, 1)).looping == "in der Nähe"
+
+
 @pytest.mark.parametrize(
     "pieces, made, written",
     [

@@ -101,7 +101,16 @@ def test_words(text, typed, wanted):
         ("e\u0301te\u0301", "été"),
         ("\uff21", "A"),
         ("a…", "a..."),
-        ("a\u200b\u200db", "a b"),
+        ("a\u200b\u200db", "ab"),
+        ("½ cup", "1/2 cup"),
+        ("1½ cups, ¼", "1 1/2 cups, 1/4"),
+        ("3⁄4", "3/4"),
+        ("№ 5™", "No 5TM"),
+        ("oﬃce", "office"),
+        ("👍🏽 a", "👍 a"),
+        ("👨‍👩‍👧 a", "👨 a"),
+        ("☺️ a", "☺ a"),
+        ("🇫🇷 a", "🇫 a"),
         ("fin\x00", "fin"),
     ],
 )
@@ -114,9 +123,39 @@ def test_what_is_shown_is_what_was_typed(text):
         return [t.text for t in text.encode(typed).tokens[:-1] if t.text]
 
     assert "".join(shown("l’e\u0301te\u0301")) == "l’e\u0301te\u0301"  # accents typed apart stay with their letter
-    assert shown("\u202ea\u200bb") == ["a", "b"]  # marks that nobody sees are not shown
+    assert "".join(shown("\u202ea\u200bb")) in (
+        "ab",
+        "a\u200bb",
+    )  # a mark that nobody sees is shown inside a piece only
     tokens = text.encode("  a  b ").tokens
     assert [(t.start, t.end) for t in tokens if t.text in "ab" and t.text] == [(2, 3), (5, 6)]
+
+
+INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u2060\u2064\ufeff\ufe0e\ufe0f\u202a\u202e\u2066\u2069\u061c\u034f\U000e0101"
+
+
+@pytest.mark.parametrize("mark", INVISIBLE, ids=ascii)
+@pytest.mark.parametrize("place", [0, 3, 7])
+def test_a_character_that_prints_nothing_does_not_divide_a_word(text, mark, place):
+    typed = f"A {'running'[:place]}{mark}{'running'[place:]} dog"
+    encoded = text.encode(typed)
+    assert list(encoded.ids) == text.ids("A running dog")
+    assert [word.replace(mark, "") for word in words(encoded.tokens)] == ["A", "running", "dog"]
+
+
+@pytest.mark.parametrize("typed", "… ½ ¾ ™ № ﬁ ㎏ ℃ Ⅻ ŉ ﷺ 👍🏽 👨‍👩‍👧 ☺️ 🇫🇷 1⃣ x̄̃ é 각 １２".split(), ids=ascii)
+def test_one_character_is_one_word(text, typed):
+    """Its pieces are parts of it, which pictures number; with words as tokens it is one."""
+    tokens = [token for token in text.encode(f"a {typed} b").tokens if token.text.strip() and not token.special]
+    assert len({token.word for token in tokens}) == 3 and tokens[-1].text == "b"
+    assert max(token.end for token in tokens[:-1]) == 2 + len(typed)
+
+
+def test_a_mark_at_the_end_of_a_sentence_is_one_word_of_three_pieces(text):
+    tokens = text.encode("a dog…").tokens
+    assert [token.text for token in tokens[-4:-1]] == ["…"] * 3 and len({token.word for token in tokens[-4:-1]}) == 1
+    separate = text.encode("a dog...").tokens[-4:-1]
+    assert len({token.word for token in separate}) == 3  # three full stops are three
 
 
 @pytest.mark.parametrize("special", SPECIALS)

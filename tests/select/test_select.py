@@ -59,13 +59,11 @@ def test_a_row_wholly_on_special_tokens_is_blank():
     assert grid.visible.tolist() == [[False, False], [True, False]]
 
 
-@pytest.mark.parametrize("source, target, name", [("a", "", "query"), ("", "un", "key")])
+@pytest.mark.parametrize("source, target, name", [("a", "", "translation"), ("", "un", "source")])
 def test_hiding_special_tokens_must_leave_something(source, target, name):
     with pytest.raises(ValueError) as error:
         select.select(synthetic.trace(source, target), special=False)
-    assert (
-        message(error) == f"without special tokens at least one {name} must be left; every one is special, so show them"
-    )
+    assert message(error) == f"the {name} is empty, it has only <eos>; show special tokens to see this map"
 
 
 @pytest.mark.parametrize("head", [-1, 2])

@@ -33,9 +33,9 @@ def test_each_token_is_shown_with_where_it_looked_most(mechanism, pairs):
     head, source, translation, looks = progress.report(trainer, text, "en-fr/any", "The black dog runs.").splitlines()
     assert head == "epoch 2 of 3: val_bleu_lc 3.25, val_loss 1.5, train_loss 2.5, 7 s"
     trace = Translator("", mechanism, trainer.optimizer.averaged_model(), text, {}).trace("The black dog runs.")
-    assert (source, translation.strip()) == ("  The black dog runs.", trace.translation.strip() or "∅")
+    assert (source, translation.strip()) == ("  The black dog runs.", trace.translation.strip() or progress.EMPTY)
     best = trace.map().weights.mean(0).argmax(-1)
-    shown = [f"{token.text or '∅'} [{trace.source[key].text}]" for token, key in zip(trace.target, best)]
+    shown = [f"{token.text or '␣'} [{trace.source[key].text}]" for token, key in zip(trace.target, best)]
     assert looks.replace("␣", " ").split() == " ".join(shown).split()
 
 

@@ -78,9 +78,9 @@ function wire(chart) {
 function count() {
   const input = document.querySelector(".st-key-text input"), note = document.querySelector(".count");
   if (!input || !note) return;
-  const words = (input.value.trim().match(/\S+/g) ?? []).length, length = [...input.value].length, limit = +note.dataset.limit;
-  const { unit, pieces } = note.dataset;
-  const text = `${words} ${unit}${words === 1 ? "" : "s"} · ${length} of at most ${limit} characters (and ${pieces})`;
+  const { unit, pieces } = note.dataset, length = [...input.value].length, limit = +note.dataset.limit;
+  const units = (input.value.match(unit === "letter" ? /\S/gu : /\S+/g) ?? []).length;
+  const text = `${units} ${unit}${units === 1 ? "" : "s"} · ${length} of at most ${limit} characters (and ${pieces})`;
   if (note.textContent !== text) note.textContent = text;
   note.classList.toggle("over", length > limit);
 }

@@ -1,17 +1,26 @@
-// Bars that are sliders: drag one, or focus it and press the arrow keys. What is let go is sent to the page (see drag.py).
-function label(bar, value, total) {
-  const share = total > 0 ? value / total : 0;
-  bar.querySelector("output").textContent = share.toFixed(2);
-  bar.querySelector("input").setAttribute("aria-valuetext", `${share.toFixed(2)} of the weight`);
-}
-
+// Bars that are sliders: drag one, or focus it and press the arrow keys. They always sum to 1: a bar that moves takes its
+// weight from the others, in proportion to theirs. What is let go is sent to the page (see drag.py).
 function values(row) {
   return [...row.querySelectorAll("input")].map((input) => input.exact); // the browser rounds a value to the steps of the bar
 }
 
 function relabel(row) {
-  const all = values(row), total = all.reduce((sum, value) => sum + value, 0);
-  [...row.children].forEach((bar, i) => label(bar, all[i], total));
+  row.querySelectorAll("label").forEach((bar) => {
+    const input = bar.querySelector("input"), share = input.exact.toFixed(2);
+    bar.querySelector("output").textContent = share;
+    input.setAttribute("aria-valuetext", `${share} of the weight`);
+  });
+  row.nextElementSibling.textContent = `Sum of the weights: ${values(row).reduce((sum, value) => sum + value, 0).toFixed(2)}`;
+}
+
+function move(row, moved) {
+  const others = [...row.querySelectorAll("input")].filter((input) => input !== moved);
+  const rest = others.reduce((sum, input) => sum + input.exact, 0), value = others.length ? Number(moved.value) : 1;
+  for (const input of others) {
+    input.exact = rest > 0 ? input.exact * (1 - value) / rest : (1 - value) / others.length;
+    input.value = input.exact;
+  }
+  Object.assign(moved, { value, exact: value });
 }
 
 function build(row, { tokens, weights }) {
@@ -36,6 +45,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   else if (row.weights !== weights) set(row, data); // the bar that is in use keeps the focus
   Object.assign(row, { tokens, weights });
   relabel(row);
-  row.oninput = ({ target }) => { target.exact = Number(target.value); relabel(row); };
+  row.oninput = ({ target }) => { move(row, target); relabel(row); };
   row.onchange = () => setTriggerValue("weights", values(row));
 }

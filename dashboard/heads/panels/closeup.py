@@ -13,7 +13,7 @@ from dashboard.browser.plot import HALF, named, plots
 from dashboard.heads.panels import syntax
 from dashboard.heads.scene import COLUMNS, HeadsScene
 from dashboard.markup import tables
-from dashboard.markup.text import reading, removed
+from dashboard.markup.text import hatched, reading, removed
 from dashboard.shell import widgets
 from dashboard.shell.frame import slider_value
 
@@ -115,14 +115,14 @@ def _measured(current: HeadsScene, grid: Grid) -> str:
     hidden = removed(grid)
     if grid.head is None:
         words = ". ".join(filter(None, (f"mean of its {current.head_count(grid.layer)} heads", hidden)))
-        return f'<p class="what"><b>Layer {grid.layer + 1}</b>, {words}.</p>'
+        return f'<p class="what"><b>Layer {grid.layer + 1}</b>, {words}.{hatched(grid)}</p>'
     table = current.table
     row = table[(table["layer"] == grid.layer) & (table["head"] == grid.head)].iloc[0]
     numbers = ", ".join(f"{COLUMNS[name][0].lower()}{COLUMNS[name][1:]} {row[name]:.2f}" for name in _NAMED)
     note = f" These numbers include all tokens. In the map: {hidden[0].lower()}{hidden[1:]}." if hidden else ""
     return (
         f'<p class="what"><b>Layer {grid.layer + 1}, head {grid.head + 1}</b>, means over the rows: '
-        f"{numbers}.{note}</p>"
+        f"{numbers}.{note}{hatched(grid)}</p>"
     )
 
 

@@ -55,18 +55,20 @@ def show(current: InsideScene, dark: bool) -> None:
             "attention.</p>"
         )
         return
-    change = _value(name, current)
-    if change is None:
-        return
+    changes = by_hand.changes(current) if name == BY_HAND else dict.fromkeys(_models(current), _value(name, current))
     steps = Steps("Decoding with changed attention", effects.steps(current.columns), "stop-change", _unchanged)
     affected = [
         (column, outcome)
         for column in current.columns
-        if (outcome := _outcome(column, change, scopes[column.several], steps)) is not None
+        if (outcome := _outcome(column, changes.get(column.model), scopes[column.several], steps)) is not None
     ]
     steps.end()
     if affected:
-        _draw(current, affected, _said(change), dark)
+        _draw(current, affected, _title(name, affected), dark)
+
+
+def _models(current: InsideScene) -> list[str]:
+    return [column.model for column in current.columns]
 
 
 def _unchanged() -> None:
@@ -82,14 +84,20 @@ def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
         st.session_state["where"] = "all"
     name = left.selectbox("Change", list(CHANGES), format_func=CHANGES.get, key="change", bind="query-params")
     where = _where(middle, name, offered)
-    part = several and right.selectbox(
-        "In the Transformer", list(PARTS), format_func=PARTS.get, key="part", bind="query-params"
-    )
+    part = several and _part(right, name)
     scope = _scope(where)
     place = (
         {"layer": {"layer": several.layer}, "head": {"layer": several.layer, "head": several.head}} if several else {}
     )
     return name, {False: Scope(*scope), True: Scope(*scope, **place.get(part, {}))}
+
+
+def _part(place, name: str) -> str:
+    """Weights set by hand are of the head that is shown."""
+    if name == BY_HAND:
+        st.session_state["part"] = st.session_state.get("part", "all")
+        return place.selectbox("In the Transformer", ["head"], format_func=PARTS.get, key="part_by_hand", disabled=True)
+    return place.selectbox("In the Transformer", list(PARTS), format_func=PARTS.get, key="part", bind="query-params")
 
 
 def _where(place, name: str, offered: list[str]) -> str:
@@ -112,8 +120,8 @@ def _scope(where: str) -> tuple[tuple[int, ...] | None, str | None]:
     return steps, where if where in _KINDS_OF_WORDS else None
 
 
-def _value(name: str, current: InsideScene) -> Change | None:
-    """The change with its value, where it has one; None while it is not there."""
+def _value(name: str, current: InsideScene) -> Change:
+    """The change with its value, where it has one."""
     if name == PERMUTED:
         seed = st.number_input("Seed of the permutation", 0, 9999, key="seed", bind="query-params")
         return intervene.Permuted(int(seed))
@@ -124,7 +132,7 @@ def _value(name: str, current: InsideScene) -> Change | None:
         return intervene.Temperature(value)
     if name == HIDDEN:
         return intervene.Hide((_hidden(current.columns[0]),))
-    return by_hand.change(current) if name == BY_HAND else intervene.parse(name)
+    return intervene.parse(name)
 
 
 def _hidden(column: Column) -> int:
@@ -140,10 +148,12 @@ def _hidden(column: Column) -> int:
     )
 
 
-def _outcome(column: Column, change: Change, scope: Scope, steps: Steps):
-    """None, with a message, where the change is not possible."""
+def _outcome(column: Column, change: Change | None, scope: Scope, steps: Steps):
+    """None, with a message, where the change is not possible; None where there is no change."""
     if scope.steps and scope.steps[0] >= len(column.trace.target):
         st.caption(f"{markdown(column.title)}: this text ends before step {scope.steps[0] + 1}.")
+        return None
+    if change is None:
         return None
     try:
         return caches.outcome(column, change, scope, steps)
@@ -152,13 +162,14 @@ def _outcome(column: Column, change: Change, scope: Scope, steps: Steps):
         return None
 
 
-def _said(change: Change) -> str:
+def _title(name: str, affected: list) -> str:
     """The change and its place, above pictures that are saved."""
-    session = st.session_state
-    step = isinstance(change, intervene.Given) or session.get("where") == "step"
+    session, titles = st.session_state, dict.fromkeys(outcome.change.title for _, outcome in affected)
+    step = name == BY_HAND or session.get("where") == "step"
     where = f"at step {session['step']}" if step else WHERE[session.get("where", "all")]
-    part = f"; in the Transformer: {PARTS[session['part']]}" if session.get("part") else ""
-    return f"Attention changed: {change.title}, {where}{part}"
+    chosen = "head" if name == BY_HAND else session.get("part")
+    part = f"; in the Transformer: {PARTS[chosen]}" if any(column.several for column, _ in affected) else ""
+    return f"Attention changed: {' or '.join(titles)}, {where}{part}"
 
 
 def _draw(current: InsideScene, affected: list, said: str, dark: bool) -> None:

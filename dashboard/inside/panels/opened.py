@@ -30,12 +30,14 @@ def show(current: InsideScene, dark: bool) -> None:
         st.rerun()  # the panels below are fragments of their own
     st.session_state[_DRAWN] = step
     bridge(step, current.steps, _go_to)
-    left, right = st.columns([2, 1])
+    left, middle, right = st.columns([2, 2, 2])
     with left:
         key = _key(current.columns[0])
+    with middle:
+        reference = _reference()
     with right:
         temperature = _temperature()
-    opened = [_open(column, step, key, temperature) for column in current.columns]
+    opened = [_open(column, step, key, (temperature, reference)) for column in current.columns]
     cells = pictures.cells(opened, dark)
     with st.container(key=f"linked{len(opened)}"):  # style.css: a column for each model
         plots(cells, "opened")
@@ -97,6 +99,18 @@ def _key(column: Column) -> int:
     )
 
 
+def _reference() -> str:
+    """What the terms of a score are compared with."""
+    return st.selectbox(
+        "Compared with",
+        list(inside.REFERENCES),
+        format_func=inside.REFERENCES.get,
+        key="versus",
+        bind="query-params",
+        help="The softmax sees only differences between scores. What every token has in common does not count.",
+    )
+
+
 def _temperature() -> float:
     return st.select_slider(
         "Temperature of the softmax",
@@ -105,25 +119,26 @@ def _temperature() -> float:
         format_func="{:g}".format,
         key="heat",
         bind="query-params",
-        help="The same scores are divided by it before the softmax. 1 is the model. Only this picture changes; to "
-        "decode with it, see “Change attention”.",
+        help="The same scores are divided by it before the softmax. 1 is the model. Weights, context and formula "
+        "follow. To decode with it, see “Change attention”.",
     )
 
 
-def _open(column: Column, step: int, key: int, temperature: float) -> Opened:
-    """The step of a model, or why there is none."""
+def _open(column: Column, step: int, key: int, chosen: tuple[float, str]) -> Opened:
+    """The step of a model, or why there is none. chosen : temperature and reference."""
     count = len(column.trace.target)
     if step >= count:
-        return Opened(column, None, 0, temperature, f"This text ends after {count} steps.")
+        return Opened(column, None, 0, *chosen, f"This text ends after {count} steps.")
     try:
         open_steps = caches.step(column, step)
     except ValueError as error:
-        return Opened(column, None, 0, temperature, sentence(str(error)))
-    return Opened(column, open_steps, int(open_steps.weights.argmax()) if key == LARGEST else key, temperature)
+        return Opened(column, None, 0, *chosen, sentence(str(error)))
+    return Opened(column, open_steps, int(open_steps.weights.argmax()) if key == LARGEST else key, *chosen)
 
 
 def _formula(shown: Opened, named: bool) -> None:
     if named:
         st.caption(markdown(shown.column.title))
-    st.latex(inside.formula(shown.step, shown.key))
+    formula = inside.formula(shown.step, shown.key, shown.reference, shown.temperature)
+    st.latex(formula.replace(r"\qquad", r"\\[0.6em]"))  # the score, and its weight below it
     st.html(f'<p class="small">{html.escape(inside.symbols(shown.step))}</p>')

@@ -9,7 +9,9 @@ import pandas as pd
 from attnviz import inside
 from attnviz.figures import labels
 from attnviz.figures.inside import score_bars, score_parts, weighted_values
+from attnviz.figures.inside.parts import reference_words
 from attnviz.inside import Step
+from attnviz.inside.values import MEAN
 from dashboard.browser.plot import Cell, named
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
@@ -28,14 +30,20 @@ _DIMENSIONS = 10  # of a table
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A model's step, of which one score (`key`) is taken apart; step : None where there is none, which `problem`
-    explains."""
+    """A model's step, of which one score (`key`) is taken apart beside `reference`; step : None where there is none,
+    which `problem` explains."""
 
     column: Column
     step: Step | None
     key: int
     temperature: float
+    reference: str = MEAN
     problem: str = ""
+
+    @property
+    def heat(self) -> str:
+        """The temperature as a note in a heading; nothing at 1."""
+        return f", at temperature {self.temperature:g}" if self.temperature != 1 else ""
 
 
 def cells(opened: Sequence[Opened], dark: bool) -> list[Cell]:
@@ -88,21 +96,36 @@ def scores(shown: Opened, dark: bool) -> Cell:
 
 def parts(shown: Opened, dark: bool) -> Cell:
     step, token = shown.step, html.escape(labels.quoted(shown.step.keys[shown.key]))
-    words = f"the score of {token}, a sum over {step.parts.terms.shape[1]} {step.parts.unit}s"
-    figure = score_parts(step, shown.key, dark=dark)
-    return _heading(shown, words), named(figure, f"one score taken apart {shown.column.title}", dark)
+    words = f"why the score of {token} is high or low"
+    compared = step.compared(shown.key, shown.reference)
+    other = html.escape(reference_words(step, compared))
+    constant = "the mean of their scores" if compared.other is None else f"the score of {other}"
+    below = (
+        f"The score is a sum over {step.parts.terms.shape[1]} {step.parts.unit}s. Bars: how far each term is from that "
+        f"of {other}. The constant part is {constant}. It is in every token’s sum, so the softmax does not "
+        "see it."
+    )
+    figure = score_parts(step, shown.key, reference=shown.reference, dark=dark)
+    return f'{_heading(shown, words)}<p class="what">{below}</p>', named(
+        figure, f"one score taken apart {shown.column.title}", dark
+    )
 
 
 def values(shown: Opened, dark: bool) -> Cell:
     words = '<p class="what">Each value times its weight; the last row is their sum, which the decoder reads.</p>'
-    figure = named(weighted_values(shown.step, dark=dark), f"weighted values {shown.column.title}", dark)
-    return _heading(shown, "weighted values make the context") + words, figure
+    step = shown.step.at_temperature(shown.temperature)
+    figure = named(weighted_values(step, dark=dark), f"weighted values {shown.column.title}", dark)
+    return _heading(shown, f"weighted values make the context{shown.heat}") + words, figure
 
 
 def following(shown: Opened, dark: bool) -> Cell:
     rows = [(labels.plain(choice.text), [f"{choice.probability:.4f}"]) for choice in shown.step.alternatives]
     table = tables.table("The most probable next tokens", ["probability"], rows, (shown.column.languages.target, "en"))
-    return _heading(shown, "what comes next") + table, None
+    if shown.temperature == 1:
+        return _heading(shown, "what comes next") + table, None
+    note = "The slider does not change these probabilities. To decode with another temperature, see “Change attention”."
+    pale = f'<p class="what">{note}</p><div class="pale">{table}</div>'
+    return _heading(shown, "what comes next, at temperature 1") + pale, None
 
 
 def tables_of(shown: Opened) -> str:
@@ -151,18 +174,25 @@ def _scores_table(shown: Opened) -> str:
 
 def _parts_table(shown: Opened) -> str:
     step = shown.step
-    largest = step.parts.largest(shown.key, _DIMENSIONS)
-    rows = [(f"{step.parts.unit} {number + 1}", [f"{value:+.4f}"]) for number, value in largest]
-    caption = f"{shown.column.title}: the largest terms of the score of {labels.quoted(step.keys[shown.key])}"
-    return tables.table(caption, ["term"], rows)
+    compared = step.compared(shown.key, shown.reference)
+    rows = [("constant part", [tables.cell(compared.constant, "+.4f")])]
+    rows += [
+        (f"{step.parts.unit} {number + 1}", [tables.cell(value, "+.4f")])
+        for number, value in compared.largest(_DIMENSIONS)
+    ]
+    caption = (
+        f"{shown.column.title}: the score of {labels.quoted(step.keys[shown.key])}, its largest differences from "
+        f"{reference_words(step, compared)}"
+    )
+    return tables.table(caption, ["difference"], rows)
 
 
 def _values_table(shown: Opened) -> str:
     """The dimensions in which the context is furthest from 0, each in a column."""
-    step = shown.step
+    step = shown.step.at_temperature(shown.temperature)
     order = abs(step.context).argsort()[::-1][:_DIMENSIONS].tolist()
     names = [f"{place + 1} {labels.plain(token.text)}" for place, token in enumerate(step.keys)]
     numbers = [*step.weighted[:, order].tolist(), step.context[order].tolist()]
     rows = [(name, [tables.cell(value, "+.3f") for value in row]) for name, row in zip([*names, "context"], numbers)]
-    caption = f"{shown.column.title}: weighted values and their sum, in the {len(order)} largest dimensions"
+    caption = f"{shown.column.title}: weighted values and their sum, in the {len(order)} largest dimensions{shown.heat}"
     return tables.table(caption, [f"dimension {number + 1}" for number in order], rows)

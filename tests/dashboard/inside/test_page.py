@@ -121,6 +121,32 @@ def test_weights_by_hand_are_divided_by_their_sum():
     assert weights_of(changed, 1)[1] == 1
 
 
+@pytest.mark.parametrize("mechanisms", [["Bahdanau", "Luong dot"], ["Transformer"]])
+def test_bars_that_nobody_moved_change_nothing(mechanisms):
+    """Each model starts from its own weights, not from those of the first."""
+    app = run(change="by hand: drag the bars", step="2", show=mechanisms)
+    assert "No bar has been moved" in page(app)
+    effects = figures(app, "changed")[-len(mechanisms) :]
+    assert all(value == 0 for effect in effects for bars in effect["data"] for value in bars["y"])
+
+
+def test_each_model_has_weights_of_its_own():
+    shown = ["Bahdanau", "Luong dot"]
+    count = len(run().session_state["last scene of inside"].columns[0].trace.source)
+    typed = ",".join(["0", "3"] + ["0"] * (count - 2))
+    app = run(change="by hand: drag the bars", step="2", show=shown, **{"given-luong-dot": typed})
+    first, _ = app.session_state["last scene of inside"].columns
+    changed = [weights_of(figure["data"][0]["z"], 1) for figure in figures(app, "changed")[2:4]]
+    assert changed[0] == pytest.approx(first.grid(first.trace).weights[1].tolist(), abs=1e-3) and changed[1][1] == 1
+
+
+def test_what_does_not_follow_the_temperature_is_grey():
+    assert "at temperature" not in page(run())
+    shown = page(run(heat="2"))
+    assert "weighted values make the context, at temperature 2" in shown
+    assert "what comes next, at temperature 1" in shown and 'class="pale"' in shown
+
+
 def test_by_hand_is_at_the_step_and_what_was_chosen_stays():
     app = run(change="by hand: drag the bars", where="at steps of content words")
     assert [box.value for box in app.selectbox if box.label == "Where"] == ["step"]

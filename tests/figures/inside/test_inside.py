@@ -1,6 +1,7 @@
 """Figures of one opened step, as data."""
 
-import math
+from dataclasses import replace
+
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from attnviz.figures.inside import (
     score_parts,
     weighted_values,
 )
-from attnviz.inside import Window
+from attnviz.inside import Parts, Window
 
 
 def test_scores_and_weights_share_an_axis():
@@ -43,19 +44,33 @@ def test_what_is_outside_the_window_has_no_score():
     assert figure.data[2].yaxis == "y" and figure.layout.annotations[1].text == "weight, after it (dotted: Gaussian)"
 
 
-def test_the_terms_of_a_score_sum_to_it():
-    opened = step()
+def test_the_bars_of_a_score_sum_to_it():
+    opened = step()  # each row of terms is the one before it, 0.4 higher in every term
     figure = score_parts(opened, 2, count=2)
     *shown, nothing = figure.data[0].x
-    name, _, rest = figure.layout.yaxis.ticktext[-1].partition(": ")
-    assert nothing is None and name == "2 others" and figure.layout.yaxis.ticktext[0] == "hidden unit 4: +0.600"
+    names = figure.layout.yaxis.ticktext
+    name, _, rest = names[-1].partition(": ")
+    assert nothing is None and name == "2 others" and names[0].startswith("constant part: ")
+    assert names[1].startswith("hidden unit ") and names[1].endswith(f": {shown[1]:.3f}".replace("-", "−"))
     assert sum(shown) + float(rest.replace("−", "-")) == pytest.approx(opened.scores[2], abs=1e-3)
     windowed = step(Window(1.0, 2.0, np.linspace(0.2, 1, len(opened.keys))))
-    figure = score_parts(windowed, 2)
-    assert figure.layout.yaxis.ticktext[-1] == "ln of the Gaussian: −0.973"
-    assert figure.data[0].x[-1] == pytest.approx(math.log(windowed.window.gaussian[2]), abs=1e-4)
+    figure = score_parts(windowed, 2, reference="runner-up")
+    other = windowed.compared(2, "runner-up").other
+    logs = np.log(windowed.window.gaussian)
+    assert figure.layout.yaxis.ticktext[-1].startswith("ln of the Gaussian: ")
+    assert figure.data[0].x[-1] == pytest.approx(logs[2] - logs[other], abs=1e-4)
+    assert f"({other + 1})" in figure.layout.meta["description"]
     with pytest.raises(ValueError, match=r"^key must be from 0 to \d; got 99$"):
         score_parts(opened, 99)
+
+
+def test_a_long_constant_part_does_not_hide_the_differences():
+    opened = step()
+    opened = replace(opened, scores=opened.scores + 50, parts=Parts(opened.parts.terms + 12.5, "hidden unit"))
+    figure = score_parts(opened, 2)
+    _, high = figure.layout.xaxis.range
+    assert figure.data[0].x[0] > 40 > 2 > high and figure.layout.yaxis.ticktext[0].endswith(" (bar cut)")
+    assert not score_parts(step(), 0).layout.yaxis.ticktext[0].endswith(" (bar cut)")
 
 
 def test_the_spread_says_that_it_is_sampled():
@@ -72,11 +87,11 @@ def test_the_spread_says_that_it_is_sampled():
 def test_no_number_lies_on_the_names_where_the_picture_is_narrow():
     """The numbers are in the names; a bar below 0 ends within the axis."""
     figure = score_parts(step(), 0)
-    values = [value for value in figure.data[0].x if value is not None]
+    values = [value for value in figure.data[0].x[1:] if value is not None]
     assert min(values) < 0 and figure.data[0].text is None
     low, high = figure.layout.xaxis.range
     assert low < min(values) and high > max(0, *values)
-    assert figure.layout.yaxis.ticktext[0] == "hidden unit 1: −0.500"
+    assert "hidden unit" in figure.layout.yaxis.ticktext[1] and "−" in figure.layout.yaxis.ticktext[1]
 
 
 def test_the_titles_of_two_panels_do_not_stand_between_them():

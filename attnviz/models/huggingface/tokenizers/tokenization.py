@@ -10,7 +10,7 @@ from dataclasses import replace
 from attnviz.data.checks.tokenizer_rules import contained
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import Tokens
-from attnviz.trace import Token
+from attnviz.trace import Token, visible
 
 _BLANKS = f"{SPACE}Ġ"  # what stands for a space before a piece, in the two ways that vocabularies have
 
@@ -63,7 +63,7 @@ def name(tokenizer, number: int) -> str:
     text = "" if _is_special(tokenizer, number) else _decode(tokenizer, [number])
     if text.startswith("##") and len(text) > 2:  # of a vocabulary of word pieces: it goes on with a word
         return f"·{text[2:]}"
-    return text.strip() or (text and "␣") or tokenizer.convert_ids_to_tokens(number) or f"#{number}"
+    return text.strip() or (text and visible.SPACE) or tokenizer.convert_ids_to_tokens(number) or f"#{number}"
 
 
 def _place(text: str, spans, words, names, special, unknown) -> tuple[Token, ...]:

@@ -1,0 +1,48 @@
+"""Text with every character visible: what pictures, tables and sentences show of a token.
+
+Signs: `␣`, `⇥`, `⏎` for white space; `␣` also for a token without characters, which is the space before a word that
+nobody typed; `�` for control characters; `◌` below an accent that has no letter; `U+200D` for a token of characters
+that print nothing. Beside other characters they are left out.
+"""
+
+import functools
+import unicodedata
+
+# Unicode's Default_Ignorable_Code_Point without its letters (Hangul fillers), and the marks of annotations.
+IGNORED = (
+    "\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+SPACE = "␣"
+_SPACES = {" ": SPACE, "\t": "⇥", "\n": "⏎", "\r": "⏎"}
+_JOINERS = "\u200c\u200d"  # emoji and several scripts need them
+_SILENT = "\u00ad\u200b\u2060\ufeff"  # print nothing between letters; other format characters could reorder a label
+_BLANK = f"{_SILENT}{_JOINERS}\u034f\u115f\u1160\u3164\uffa0\u2800"  # print nothing alone
+_ISOLATE, _POP = "\u2068", "\u2069"
+
+
+@functools.lru_cache(4096)  # a picture says each of its tokens many times
+def visible(text: str) -> str:
+    """The text of a token with every character visible; not escaped."""
+    if not text:
+        return SPACE
+    if all(character.isspace() or _is_blank(character) for character in text):
+        return "".join(_SPACES.get(c, SPACE) if c.isspace() else f"U+{ord(c):04X}" for c in text)
+    shown = "".join(map(_visible, text))
+    if unicodedata.category(shown[0]).startswith("M"):
+        shown = f"◌{shown}"
+    right_to_left = any(unicodedata.bidirectional(character) in ("R", "AL") for character in shown)
+    return f"{_ISOLATE}{shown}{_POP}" if right_to_left else shown  # keeps the number after it in its place
+
+
+def _is_blank(character: str) -> bool:
+    return character in _BLANK or "\ufe00" <= character <= "\ufe0f" or "\U000e0000" <= character <= "\U000e0fff"
+
+
+def _visible(character: str) -> str:
+    if character in _SPACES:
+        return " "
+    if character in _SILENT:
+        return ""
+    hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs") and character not in _JOINERS
+    return "�" if hidden else character
