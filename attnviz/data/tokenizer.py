@@ -229,7 +229,9 @@ def _whole_characters(tokens: list[Token]) -> list[Token]:
     """
     words, end, before, joined = -1, 0, None, []
     for token in tokens:
-        shares = token.start < end or (token.start == end and bool(unicodedata.combining(token.text[:1] or " ")))
+        shares = token.start < end or (
+            token.start == end and unicodedata.category(token.text[:1] or " ").startswith("M")
+        )
         words += token.word != before and not (shares and joined)
         before, end = token.word, max(end, token.end)
         joined.append(token if token.word == words else replace(token, word=words))

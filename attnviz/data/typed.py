@@ -50,7 +50,9 @@ def _read(text: str, start: int, end: int, before: str) -> list[tuple[int, str, 
     """One character of a reader, as start, what is read, and end. before : the last character that was read."""
     seen = [place for place in range(start, end) if not _IGNORED.match(text[place])]
     if len(seen) > 1 and unicodedata.category(text[seen[0]]).startswith("S"):
-        return [(start, text[seen[0]], end)]
+        seen = seen[:1]
+    if len(seen) == 1:
+        return [(start, _plain(text[seen[0]], before), end)]
     return [(place, _plain(text[place], before), place + 1) for place in seen]
 
 
