@@ -34,7 +34,12 @@ def score_parts(
         title and labels.escape(title),
         describe_parts(opened, key, reference),
     )
-    frame |= dict(
+    frame |= _axes(names, span, colors)
+    return build([_bars(values, colors)], frame)
+
+
+def _axes(names: list[str], span: list[float], colors) -> dict:
+    return dict(
         xaxis=dict(
             range=span,
             gridcolor=colors.grid,
@@ -46,15 +51,14 @@ def score_parts(
             tickfont=dict(size=11, color=colors.muted),
         ),
         yaxis=dict(
-            range=[len(rows) - 0.5, -0.5],
-            tickvals=list(range(len(rows))),
+            range=[len(names) - 0.5, -0.5],
+            tickvals=list(range(len(names))),
             ticktext=names,  # beside a bar a number would lie on the names where the picture is narrow
             fixedrange=True,
             showgrid=False,
             zeroline=False,
         ),
     )
-    return build([_bars(values, colors)], frame)
 
 
 def describe_parts(opened, key: int, reference: str = "mean") -> str:
