@@ -7,7 +7,7 @@ NUMBERS = {name: statistic_title(name) for name in VALUES} | {
     "source_tokens": "Length of the sentence (tokens)",
     "target_tokens": "Length of the text written (tokens)",
     "log_prob": "Log-probability (nats)",
-    "order_swaps": "Order swaps (steps that look back)",
-    "coverage": "Coverage (share of tokens looked at)",
-    "alignment_error": "Alignment error (linked sentences, forced)",
+    "order_swaps": "Order swaps (steps)",
+    "coverage": "Coverage (share of tokens)",
+    "alignment_error": "Alignment error",
 }

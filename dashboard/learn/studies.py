@@ -34,8 +34,9 @@ class StudyTable:
 MECHANISMS = StudyTable(
     "mechanisms",
     "What each mechanism costs and gives",
-    "Measured: models of about the same size, trained on the same captions, one run each. BLEU (0 to 100) says how "
-    "much a translation agrees with one by a person. Small differences may be chance.",
+    "Measured: the models of English to French that ship here, on captions. They were trained for different times, in "
+    "one run each, so small differences may be chance. BLEU (0 to 100) says how much a translation agrees with one "
+    "by a person.",
     (
         Column("bleu_lc", "BLEU"),
         Column("error_rate", "alignment error", ".2f"),

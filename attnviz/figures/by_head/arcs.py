@@ -75,7 +75,8 @@ def _shape(arc: tuple, dark: bool) -> dict:
 def _label(arc: tuple, dark: bool) -> dict:
     word, governor, relation, *_ = arc
     title = RELATIONS[relation.split(":")[0]].title.lower()
-    return note(title, dark, x=(word + governor) / 2, y=_level(word, governor), yanchor="bottom", yshift=1)
+    over = dict(x=(word + governor) / 2, y=_level(word, governor), yanchor="bottom", yshift=1)
+    return note(title, dark, bgcolor=palette(dark).page, **over)
 
 
 def _words(parse: Parse, looks: np.ndarray, dark: bool) -> dict:

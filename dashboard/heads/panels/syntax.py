@@ -5,6 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from attnviz import figures
+from attnviz.export import heading
 from attnviz.figures.by_head.arcs import dependency_arcs
 from attnviz.heads import Head
 from attnviz.syntax import DIRECTIONS, RELATIONS, by_head
@@ -71,7 +72,9 @@ def arcs(current: HeadsScene, layer: int, head: int | None, dark: bool) -> list[
         '<p class="what">Dependencies of the sentence. A solid arc: one of its two words looks most at the other, '
         "where the arrow points. Special tokens are left out.</p>"
     )
-    return [Cell(words, named(dependency_arcs(parse, looks, name, dark=dark), f"dependencies {name}", dark))]
+    saved = heading.of_trace(f"Dependencies, {name}", current.trace)
+    figure = dependency_arcs(parse, looks, name, dark=dark)
+    return [Cell(words, named(figure, f"dependencies {name}", dark, lines=saved))]
 
 
 def study_rows(current: HeadsScene) -> pd.DataFrame:

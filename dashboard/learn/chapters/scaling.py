@@ -19,8 +19,7 @@ from dashboard.markup.papers import cited
 STEP, LAYER = 2, 2
 PRODUCTS = {  # trained models -> what they do with the dot product
     "luong-dot": "Trained with the dot product as it is.",
-    "scaled-dot": "Trained with the dot product divided by √d. Training can make its queries and keys longer, so that "
-    "it ends as sharp: the division helps at the start.",
+    "scaled-dot": "Trained with the dot product divided by √d.",
 }
 TEMPERATURES = (0.25, 1.0, 4.0)
 

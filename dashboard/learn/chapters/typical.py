@@ -94,7 +94,7 @@ def _syntactic(trace: Trace, dark: bool) -> list[Cell]:
         f"{best_row['count']} cases; the best fixed distance is right in {best_row['baseline']:.0%}. A solid arc: one "
         "of its two words looks most at the other.</p>"
     )
-    lines = [f"Dependencies, {_named(head)}", *heading.texts(trace)]
+    lines = heading.of_trace(f"Dependencies, {_named(head)}", trace)
     return [(words, named(dependency_arcs(parse, looks, dark=dark), "syntax", dark, lines=lines))]
 
 
