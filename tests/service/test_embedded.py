@@ -12,7 +12,6 @@ import pytest
 import serving
 import tiny
 
-from attnviz import loading
 from attnviz.service import CLUSTER, Busy, ServiceError, embedded, launch, open_service, prepare
 from attnviz.service.request import RESTARTING, RUNNING
 
@@ -76,17 +75,6 @@ def test_what_is_cancelled_before_its_batch_is_not_computed(service, held, ask):
     assert other.result(WAIT).text == TEXTS[3] and held.result().text == TEXTS[1]
     with pytest.raises(CancelledError):
         cancelled.result()
-
-
-def test_a_process_that_is_killed_loses_nothing(service, held, ask, root):
-    first = service.pid
-    futures = service.submit([ask(text, mechanism) for text in TEXTS for mechanism in MECHANISMS])
-    os.kill(first, signal.SIGKILL)
-    traces = [future.result(WAIT) for future in futures]
-    assert held.result().text == TEXTS[1]
-    assert [trace.text for trace in traces] == [text for text in TEXTS for _ in MECHANISMS]
-    assert answer(service, ask(TEXTS[0])) == loading.load_checkpoint("en-fr/bahdanau", root).trace(TEXTS[0])
-    assert service.pid != first and service.state == RUNNING
 
 
 def test_the_state_says_that_it_is_being_restarted(service, ask):
