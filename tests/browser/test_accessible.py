@@ -23,33 +23,36 @@ PAGES = {
     "&beside=English+%E2%86%92+French+%C2%B7+Transformer&beside_text=A+cat+sleeps.",
     "many": "/many?show=Bahdanau&show=Luong+general&tables=true"
     "&other_from=Pasted&other_lines=A+dog+runs.%0AA+cat+sleeps.",
-    "classifier": "/heads?model=Sentiment+of+a+sentence+%C2%B7+Self-attention&text=A+funny+film.",
     "inside": "/inside?text=A+dog+runs.&show=Bahdanau&change=uniform&tests=true&tables=true",
     "learn": "/learn",
+    "classifier": "/heads?model=Sentiment+of+a+sentence+%C2%B7+Self-attention&text=A+funny+film.",
 }
 SIDEBAR_RIGHT = "document.querySelector('[data-testid=stSidebar]')?.getBoundingClientRect().right ?? 0"
 OPEN = "() => document.querySelectorAll('details').forEach((panel) => { panel.open = true; })"
 
 
 STOP = """() => {
-  const at = document.activeElement, around = [at];
-  if (at === document.body) return [null, null];
-  const name = at.getAttribute('aria-label') ?? at.textContent.slice(0, 40);
-  const stop = `${[...document.querySelectorAll('*')].indexOf(at)} ${name}`;
-  let above = at.parentElement;
-  for (let up = 0; above && up < 12; up++, above = above.parentElement) { // a cell of a table is deep in its canvas
-    around.push(above, ...(up < 4 ? above.children : []));
-  }
   const outlined = (one) => {
     const { outlineStyle, outlineWidth } = getComputedStyle(one), { width, height } = one.getBoundingClientRect();
     return outlineStyle === 'solid' && parseFloat(outlineWidth) >= 2 && width > 8 && height > 8;
   };
-  const marked = around.filter(outlined);
-  at.blur();
-  const left = marked.filter(outlined);
-  at.focus({ preventScroll: true });
-  return [stop, marked.length > left.length];
-}"""  # what has the focus, null at the end of the page; and does it show that?
+  const at = document.activeElement, before = window.__marked;
+  let left = before?.filter(outlined);
+  if (before && left.length === before.length) { // two stops may share an outline: look at it without any focus
+    at.blur();
+    left = before.filter(outlined);
+    at.focus({ preventScroll: true });
+  }
+  const seen = !before || before.length > left.length;
+  if (at === document.body) return [null, seen];
+  const name = at.getAttribute('aria-label') ?? at.textContent.slice(0, 40), around = [at];
+  let above = at.parentElement;
+  for (let up = 0; above && up < 12; up++, above = above.parentElement) { // a cell of a table is deep in its canvas
+    around.push(above, ...(up < 4 ? above.children : []));
+  }
+  window.__marked = around.filter(outlined);
+  return [`${[...document.querySelectorAll('*')].indexOf(at)} ${name}`, seen];
+}"""  # what has the focus, null at the end of the page; and did the stop before show its focus, and no longer?
 MOST_STOPS = 300  # a page whose stops never come round has a trap
 
 
@@ -76,18 +79,20 @@ def at_rest(page) -> None:
         page.wait_for_function(REST, timeout=60_000)
 
 
+@pytest.mark.parametrize("opened", list(PAGES)[:-1], indirect=True)  # the last is as heads
 def test_whatever_the_tab_key_reaches_shows_it(opened):
     """Every stop has an outline that goes when the focus goes, and no stop comes twice before all were there."""
     _, page = opened
     stops, unseen = [], []
+    page.evaluate("window.__marked = null")
     while len(stops) < MOST_STOPS:
         page.keyboard.press("Tab")
         stop, seen = page.evaluate(STOP)
+        if not seen:
+            unseen.append(stops[-1])
         if stop is None or stop in stops:
             break
         stops.append(stop)
-        if not seen:
-            unseen.append(stop)
     assert unseen == [] and 5 < len(stops) < MOST_STOPS, (unseen, stops)
 
 
