@@ -15,6 +15,7 @@ The mechanisms of the literature differ mostly in the first line (d: the width o
     concat       v . tanh(W [q; k])         Luong et al. 2015, sec. 3.1
     multi-head   scaled dot in H learned projections, side by side; Vaswani et al. 2017, sec. 3.2.2
     local        general, in a window around a predicted position; Luong et al. 2015, sec. 3.2, eq. 9 and 10
+    rotary       scaled dot of q and k, each turned by angles that grow with its position; Su et al. 2021, eq. 16
 
 Letters: B batch, T queries, S keys, D width (query and key widths may differ), H heads, d width of one head. 1|T is
 1 or T. A mask is True where a key is *visible*. Whatever attends returns its weights; no module stores them.
@@ -44,6 +45,15 @@ def masked_softmax(scores: Tensor, mask: Mask = None) -> Tensor:
     if not bool(mask.any(dim=-1).all()):
         raise ValueError("every query must see at least one key; the mask hides all keys of some row")
     return torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1)
+
+
+def causal_mask(queries: int, keys: int, device: torch.device | None = None) -> Tensor:
+    """(queries, keys), True where a key is visible: a token sees itself and every token before it.
+
+    The queries are the last of the keys, so query t has the position keys - queries + t. Vaswani et al. 2017, sec.
+    3.2.3: illegal connections to later positions are masked out.
+    """
+    return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(diagonal=keys - queries)
 
 
 def attend(scores: Tensor, values: Tensor, mask: Mask = None, dropout: float = 0.0, reweigh: Reweigh = None):
@@ -246,3 +256,49 @@ class MultiHead(nn.Module):
     def forward(self, query: Tensor, memory: Tensor, mask: Mask = None) -> tuple[Tensor, Tensor]:
         """query (B,T,D), memory (B,S,D), mask (B,1,1|T,S) -> context (B,T,D), weights (B,H,T,S)."""
         return self.read(query, *self.remember(memory), mask)
+
+
+def rotated(x: Tensor, first: int = 0) -> Tensor:
+    """x (..., T, d), at positions first, first + 1, ... -> the same, each pair of numbers turned by an angle.
+
+    Number i and number i + d/2 are a pair, turned by position * 10000^(-2i/d). So q . k depends on how far apart their
+    positions are, and not on where they are. Su et al. 2021, eq. 15 and 34.
+    """
+    half = x.shape[-1] // 2
+    speed = 10_000 ** (-torch.arange(half, device=x.device) / half)  # radians a position
+    angle = torch.arange(first, first + x.shape[-2], device=x.device).unsqueeze(1) * speed  # (T, d/2)
+    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+
+
+class RotaryAttention(MultiHead):
+    """Causal multi-head self-attention; queries and keys are rotated by their positions. Su et al. 2021, eq. 16."""
+
+    def __init__(self, width: int, heads: int, dropout: float = 0.0):
+        super().__init__(width, heads, dropout)
+        if width // heads % 2:
+            raise ValueError(f"a head must have an even width, to rotate pairs; got {width // heads}")
+
+    def look_back(self, x: Tensor, before: tuple = (), reweigh: Reweigh = None) -> tuple[Tensor, tuple, Tensor]:
+        """x (B, T, D), keys and values of the t - T tokens before it -> context (B, T, D), keys and values
+        (B, H, t, d) of all, weights (B, H, T, t). reweigh : as in `attend`."""
+        first = before[0].shape[2] if before else 0
+        queries, keys, values = self._rotated(x, first)
+        if before:
+            keys, values = torch.cat([before[0], keys], dim=2), torch.cat([before[1], values], dim=2)
+        mask = causal_mask(x.shape[1], keys.shape[2], x.device)
+        dropout = self.dropout if self.training else 0.0
+        context, weights = attend(scaled_dot_scores(queries, keys), values, mask, dropout, reweigh)
+        return self.output(context.transpose(1, 2).flatten(-2)), (keys, values), weights
+
+    def context(self, x: Tensor) -> Tensor:
+        """The context of `look_back` for a whole text (B, T, D), without its weights: torch's fused kernel."""
+        dropout = self.dropout if self.training else 0.0
+        context = F.scaled_dot_product_attention(*self._rotated(x), is_causal=True, dropout_p=dropout)
+        return self.output(context.transpose(1, 2).flatten(-2))
+
+    def _rotated(self, x: Tensor, first: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+        """x (B, T, D) at positions from `first` on -> rotated queries, rotated keys, values, each (B, H, T, d)."""
+        keys, values = self.remember(x)
+        return rotated(self.split(self.query(x)), first), rotated(keys, first), values

@@ -10,6 +10,7 @@ from attnviz.models.model import Model
 from attnviz.models.names import CONFIG, HUGGING_FACE, is_hugging_face, without_prefix
 from attnviz.models.trained import Trained
 from attnviz.models.translator import Translator
+from attnviz.models.writer import Writer
 
 
 def load(name: str, root: str | Path | None = None) -> Model:
@@ -46,4 +47,5 @@ def class_of(name: str, root: Path) -> type[Trained]:
 
 def model_class(mechanism: str) -> type[Trained]:
     """The class of a mechanism's trained models."""
-    return Classifier if mechanisms.find(mechanism).classifies else Translator
+    kind = mechanisms.find(mechanism)
+    return Classifier if kind.classifies else Writer if kind.writes else Translator

@@ -13,6 +13,7 @@ class Mechanism:
     words: str  # the formula in plain words
     kinds: tuple[str, ...] = ("cross",)
     classifies: bool = False  # gives a sentence a label, rather than a translation
+    writes: bool = False  # writes on after a text, rather than translates it
     multi_head: bool = False  # its layers have several heads
     local: bool = False  # looks at a window round a place that it predicts
 
@@ -96,8 +97,21 @@ ALL = {
         classifies=True,
         multi_head=True,
     ),
+    "writer": Mechanism(
+        "Self-attention · writer",
+        r"A = \mathrm{softmax}\!\left(\frac{Q_t R_{t-s} K_s^\top}{\sqrt{d}}\right),\; s \le t",
+        "Vaswani et al. 2017, eq. 1 and section 3.2.3; Su et al. 2021, eq. 16",
+        "Every token attends to itself and to the tokens before it, and never to a later one. Query and key are "
+        "rotated by angles that grow with their positions, so that their dot product also depends on how far apart "
+        "they are. From the last layer the model gives each possible next token a probability.",
+        ("decoder",),
+        writes=True,
+        multi_head=True,
+    ),
 }
-MECHANISMS = {name: mechanism for name, mechanism in ALL.items() if not mechanism.classifies}  # these translate
+MECHANISMS = {  # these translate
+    name: mechanism for name, mechanism in ALL.items() if not (mechanism.classifies or mechanism.writes)
+}
 
 
 def find(name: str) -> Mechanism:

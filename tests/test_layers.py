@@ -46,7 +46,7 @@ LAYERS = {
     "intervene": "numpy torch",
     "faithfulness": "captum numpy pandas torch",
     "evaluation": "sacrebleu sacremoses torch tqdm",
-    "training": "tokenizers torch tqdm",
+    "training": "numpy tokenizers torch tqdm",
     "studies": "matplotlib numpy pandas sacrebleu torch tqdm",
     "cli": "torch tqdm",
     "__main__": "",

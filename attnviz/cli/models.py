@@ -7,7 +7,7 @@ from attnviz.cli.shared import arguments
 
 HELP = "list the trained models"
 # The scores that the list shows: the first of these that a card has.
-_SCORES = ("bleu_lc", "bleu_morphemes", "bleu_words", "bleu_char", "exact_match", "accuracy")
+_SCORES = ("bleu_lc", "bleu_morphemes", "bleu_words", "bleu_char", "exact_match", "accuracy", "bits_a_character")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -48,7 +48,7 @@ def _score(card: dict) -> str:
     splits = (
         {name: split for name, split in scores.items() if isinstance(split, dict)} if isinstance(scores, dict) else {}
     )
-    for name in [name for name in splits if name != "val"] or list(splits):
+    for name in [name for name in splits if not name.startswith("val")] or list(splits):
         for key in _SCORES:
             if (number := _number(splits, ".2f", name, key)) != "–":
                 greedy = ", greedy" if splits[name].get("beam") == 1 else ""

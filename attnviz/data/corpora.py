@@ -15,8 +15,8 @@ class Corpus:
     """Parallel sentences, or sentences with their labels, and the files (name -> SHA-256) they came from.
 
     tests : name -> pairs. metric : chooses the best epoch, a key of metrics.METRICS. style : how the text is written,
-    one of styles.STYLES. labelled : the second of a pair is a label, not a text. parts : the part of the data that each
-    pair of val is from; () when there is one part.
+    one of styles.STYLES. labelled : the second of a pair is a label, or the part of the data that the text is
+    from, and no text. parts : the part of the data that each pair of val is from; () when there is one part.
     """
 
     train: Pairs
@@ -53,7 +53,7 @@ def load(name: str, data: Path | None, repeat: int | None = None) -> Corpus:
     train, val, tests, files, parts = splits
     if repeat is not None and not parts:
         raise ValueError(f"{name} has no everyday sentences in the data folder, and `repeat` needs them")
-    return Corpus(train, val, tests, files, metric, task.style, task.classifies, parts)
+    return Corpus(train, val, tests, files, metric, task.style, task.classifies or task.writes, parts)
 
 
 def own(pairs: Pairs, files: dict[str, str], val_size: int | None = None, style: str = "written") -> Corpus:

@@ -125,6 +125,9 @@ class DataFolder:
     def tsv(self, name: str) -> Pairs:
         return read_tsv(self._find(name))
 
+    def lines(self, name: str) -> list[str]:
+        return read_lines(self._find(name))
+
     def labelled(self, name: str, labels: Sequence[str]) -> Pairs:
         return read_labelled(self._find(name), labels)
 

@@ -9,6 +9,9 @@ plain       as tokenised, without accents and with no marks but , ' " ? and !: a
             corpora that were cleaned in this way ("a must see", not "a must-see."): typed text is then read like the
             corpus.
 symbols     every character is a word.
+prose       as written, for texts of several lines: a line break is a piece, whatever blanks are round it, and the word
+            after it begins as words after a space do. Long dashes stay.
+letters     every character is a piece, as it was typed: capitals, spaces and line breaks too.
 
 Everything here ends up in the pair's tokenizer.json; a tokenizer that is loaded has forgotten its style.
 """
@@ -40,6 +43,17 @@ _TOKENISED = (
 )
 _BARE = {r"[^\p{L}\p{M}\p{N}\s,'\"?!]+": " ", r" (?=n't(?!\p{L}))": ""}  # "do n't"
 _TYPED = {"''": '"', r"(?<=\p{Latin})？": "?", r"(?<=\p{Latin})！": "!", rf" (?={_CONTRACTED}|'clock)": ""}
+
+
+_PROSE = {
+    **{pattern: plain for pattern, plain in _SAME.items() if plain not in "- "},
+    "[‐‑‒–]": "-",
+    r"[\p{Z}\p{C}&&[^\n]]+": " ",
+    r" ?\n[ \n]*": "\n",
+    r"\A[ \n]+| +\z": "",
+    r"\n(?=[^\n])": "\n ",
+}
+_LETTERS = {**{pattern: plain for pattern, plain in _SAME.items() if plain in "'\""}, r"\r\n?": "\n", "\t": " "}
 
 
 @dataclass(frozen=True)
@@ -151,6 +165,21 @@ STYLES = {
     "symbols": Style(
         normalizers.Sequence([normalizers.NFKC(), *_replace(_SAME), normalizers.Lowercase(), normalizers.Strip()]),
         _each("."),
+        whole_words,
+    ),
+    "prose": Style(
+        normalizers.Sequence([normalizers.NFKC(), *_replace(_PROSE)]),
+        pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Metaspace(SPACE, prepend_scheme="always", split=False),
+                pre_tokenizers.Split(Regex(_WRITTEN), behavior="isolated"),
+            ]
+        ),
+        partial(byte_pairs, alphabet=f"{EUROPEAN}—\n"),
+    ),
+    "letters": Style(
+        normalizers.Sequence([normalizers.NFC(), *_replace(_LETTERS)]),
+        pre_tokenizers.Split(Regex(r"[\s\S]"), behavior="isolated"),
         whole_words,
     ),
 }

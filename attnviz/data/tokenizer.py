@@ -149,24 +149,52 @@ class SubwordTokenizer:
         text = "".join(pieces).replace(SPACE, " ").strip()
         return text if self.marked else _UNPRINTED.sub("", text)
 
+    def spelled(self, ids: Iterable[int]) -> str:
+        """The text that pieces spell, for texts of several lines: without the space before the first word of a line.
+
+        An unknown piece is one character; other specials are left out.
+        """
+        pieces = ("\ufffd" if i == UNK else self.backend.id_to_token(i) for i in ids if i >= UNK)
+        text = "".join(pieces)
+        return re.sub(rf"(\A|\n){SPACE}", r"\1", text).replace(SPACE, " ")
+
     def spell(self, ids: list[int]) -> tuple[str, tuple[Token, ...]]:
         """The text that produced ids spell, and its tokens with offsets into that text.
 
         Words are those that the tokenizer finds in the text; a piece belongs to the word in which it begins.
         """
-        text, tokens = "", []
+        text, in_words = self._spell_after("", ids)
+        return (text, tuple(in_words)) if self.marked else _print(text, in_words)
+
+    def spell_on(self, before: str, last: Token, ids: Sequence[int]) -> tuple[str, tuple[Token, ...]]:
+        """The text `before` with what produced ids add to it, and their tokens, with offsets into that text.
+
+        last : the last token of `before`. A piece that goes on with its word belongs to that word.
+        """
+        text, tokens = self._spell_after(before, ids)
+        (end,) = self._words(text, [max(last.end - 1, 0)])
+        shift = (last.word or 0) - end  # marks typed in another way may be other words
+        return text, tuple(t if t.special else replace(t, word=t.word + shift) for t in tokens)
+
+    def _spell_after(self, text: str, ids: Sequence[int]) -> tuple[str, list[Token]]:
+        """The text with what the ids add to it, and their tokens. A line has no space before its first word."""
+        tokens = []
         for number in ids:
             if number < len(SPECIALS):
                 tokens.append(Token(SPECIALS[number], len(text), len(text), special=True))
                 continue
-            piece = self.backend.id_to_token(number).replace(SPACE, " ")
-            piece = piece if text else piece.lstrip(" ")
+            piece = self.backend.id_to_token(number)
+            piece = piece.replace(SPACE, " ") if text and text[-1] != "\n" else piece.lstrip(SPACE)
             start = len(text) + (len(piece) - len(piece.lstrip(" ")) if piece.strip() else 0)
             text += piece
             tokens.append(Token(text[start:], start, len(text)))
+        words = iter(self._words(text, [token.start for token in tokens if not token.special]))
+        return text, [token if token.special else replace(token, word=next(words)) for token in tokens]
+
+    def _words(self, text: str, places: Sequence[int]) -> list[int]:
+        """The number of the word that begins at each place, or that the place lies in."""
         ends = [end for _, (_, end) in self.backend.pre_tokenizer.pre_tokenize_str(text)]
-        in_words = [t if t.special else replace(t, word=bisect_right(ends, t.start)) for t in tokens]
-        return (text, tuple(in_words)) if self.marked else _print(text, in_words)
+        return [bisect_right(ends, place) for place in places]
 
     def divide(self, text: str) -> str:
         """The text as it is read, with a space before every Japanese or Chinese word, if the vocabulary can tell

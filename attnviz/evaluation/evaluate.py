@@ -4,13 +4,16 @@ import statistics
 import time
 from collections.abc import Sequence
 
+from tqdm import tqdm
+
 from attnviz import alignment, gold
 from attnviz.data import corpora
 from attnviz.data.readers import Pairs
-from attnviz.evaluation import classification, metrics, translation
+from attnviz.evaluation import classification, language, metrics, translation
 from attnviz.models.classifier import Classifier
 from attnviz.models.trained import Trained
 from attnviz.models.translator import Translator
+from attnviz.models.writer import Writer
 
 BEAM = 5  # hypotheses of the second score on each test, as in papers
 TIMED = 100  # sentences of validation on which the speed is measured
@@ -68,6 +71,19 @@ def _evaluate_classifier(classifier: Classifier, corpus: corpora.Corpus, progres
     }
 
 
+def _evaluate_writer(writer: Writer, corpus: corpora.Corpus, progress: bool) -> dict:
+    """scores : on each part of validation and on each test, see `language.score`. ms_per_token : mean time of a token that
+    is written after the first word of an example, all weights kept.
+    """
+    parts = dict.fromkeys(part for _, part in corpus.val)
+    splits = {f"val_{part}": [pair for pair in corpus.val if pair[1] == part] for part in parts} | corpus.tests
+    texts = {name: [text for text, _ in pairs] for name, pairs in splits.items()}
+    scores = {name: language.score(writer, texts[name]) for name in tqdm(texts, disable=not progress)}
+    started = time.perf_counter()
+    steps = len(writer.write(writer.task.first.split()[0], TIMED).target)
+    return {"scores": scores, "ms_per_token": round(1000 * (time.perf_counter() - started) / steps, 2)}
+
+
 def _median_ms(function, sentences: Sequence[str]) -> float:
     times = []
     for sentence in sentences:
@@ -77,4 +93,4 @@ def _median_ms(function, sentences: Sequence[str]) -> float:
     return round(statistics.median(times), 2)
 
 
-_EVALUATE = {Translator: _evaluate_translator, Classifier: _evaluate_classifier}
+_EVALUATE = {Translator: _evaluate_translator, Classifier: _evaluate_classifier, Writer: _evaluate_writer}

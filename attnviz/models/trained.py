@@ -81,12 +81,7 @@ class Trained:
 
     def read(self, text: str, what: str = "text") -> Tokens:
         """The pieces of a text; `what` is its name in errors. Raises TextError for an empty or too long one."""
-        check_text(text, what)
-        try:
-            with contained():
-                tokens = self.tokenizer.encode(text)
-        except TokenizerError as error:
-            raise TextError(f"{self.name} cannot read the {what}: {error}") from None
+        tokens = self._divided(text, what)
         if len(tokens.ids) == 1:
             raise TextError(f"the {what} has no visible character; type a sentence")
         if len(tokens.ids) > LONGEST:
@@ -95,6 +90,15 @@ class Trained:
                 f"{LONGEST}; shorten it or split it into sentences"
             )
         return tokens
+
+    def _divided(self, text: str, what: str) -> Tokens:
+        """The pieces of a text of any length. Raises TextError for a text that no tokenizer can read."""
+        check_text(text, what)
+        try:
+            with contained():
+                return self.tokenizer.encode(text)
+        except TokenizerError as error:
+            raise TextError(f"{self.name} cannot read the {what}: {error}") from None
 
     def projections(self) -> list[Projection]:
         """Where its heads can be switched off."""

@@ -7,6 +7,7 @@ from torch import nn
 from attnviz.arguments import shown
 from attnviz.mechanisms import Config
 from attnviz.networks.classifier import SelfAttention
+from attnviz.networks.decoder_only import DecoderOnly
 from attnviz.networks.dropout import share
 from attnviz.networks.rnn.luong import LuongConcat, LuongDot, LuongGeneral, LuongLocal, ScaledDotRNN
 from attnviz.networks.rnn.recurrent import Bahdanau, FixedContext
@@ -22,6 +23,7 @@ CLASSES = {
     "scaled-dot": ScaledDotRNN,
     "transformer": Transformer,
     "self-attention": SelfAttention,
+    "writer": DecoderOnly,
 }
 
 

@@ -24,21 +24,21 @@ def sample(
     open_rows = torch.arange(count, device=source.device)  # translations that have not ended
     memory = take_rows(model.encode(source), torch.zeros_like(open_rows))
     state, token = memory.state, source.new_full((count,), BOS)
-    drawn: list[list[int]] = [[] for _ in range(count)]
+    texts: list[list[int]] = [[] for _ in range(count)]
     for _ in range(min(LONGEST, limit(source.shape[1]))):
         step = model.step(memory, state, token)
-        token = _drawn(without(NEVER, step.logits / temperature), chance)
+        token = drawn(without(NEVER, step.logits / temperature), chance)
         for row, number in zip(open_rows.tolist(), token.tolist()):
-            drawn[row].append(number)
+            texts[row].append(number)
         left = (token != EOS).nonzero()[:, 0]
         if not len(left):
             break
         open_rows, token = open_rows[left], token[left]
         memory, state = take_rows(memory, left), take_rows(step.state, left)
-    return drawn
+    return texts
 
 
-def _drawn(scores: Tensor, chance: np.random.Generator) -> Tensor:
+def drawn(scores: Tensor, chance: np.random.Generator) -> Tensor:
     """A token of each row of scores (B, V), from their softmax: where its running sum passes a random number."""
     sums = scores.double().softmax(dim=-1).cumsum(dim=-1)
     places = torch.from_numpy(chance.random((len(scores), 1))).to(scores.device) * sums[:, -1:]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.attention import MultiHead, Reweigh
+from attnviz.attention import MultiHead, Reweigh, causal_mask
 from attnviz.networks.decode import DecoderStep
 from attnviz.networks.dropout import Dropout, share
 
@@ -205,10 +205,7 @@ class Transformer(nn.Module):
         weights by layer. reweigh : changes the weights of cross-attention, one a layer; () for none."""
         first = state[0][0].shape[2] if state[0] else 0
         count = tokens.shape[1]
-        causal = None
-        if count > 1:
-            visible = torch.ones(count, first + count, dtype=torch.bool, device=tokens.device)
-            causal = visible.tril(diagonal=first)
+        causal = causal_mask(count, first + count, tokens.device) if count > 1 else None
         x, caches, own, cross = self.embed(tokens, first), [], [], []
         changes = reweigh or (None,) * len(self.decoder)
         for layer, cache, kept, change in zip(self.decoder, state, memory.cross, changes, strict=True):

@@ -18,7 +18,7 @@ from attnviz.models.names import CARD, ModelName
 from attnviz.models.translator import Translator
 from attnviz.networks.registry import options
 from attnviz.training.trainers import saved_run
-from attnviz.training.validation import score_key
+from attnviz.training.validation import best_epoch
 
 
 def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: dict) -> None:
@@ -91,7 +91,7 @@ def card(name: str, root: Path, corpus: corpora.Corpus, command: str) -> dict:
         "device": history[-1].get("device"),
         "precision": history[-1].get("precision"),
         "versions": {"attnviz": __version__, "python": platform.python_version(), "torch": torch.__version__},
-        "best": max(history, key=lambda epoch: epoch[score_key(corpus)]),
+        "best": best_epoch(history, corpus),
         **evaluate(model, corpus, progress=True),
         "history": history,
     }

@@ -1,7 +1,7 @@
 """The report after each epoch: its scores, and one sentence with the source token that each output token attends to
 most."""
 
-from attnviz import select, stats
+from attnviz import mechanisms, select, stats
 from attnviz.data.readers import Pairs
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.figures.labels import plain
@@ -28,6 +28,8 @@ def report(trainer: Trainer, text: SubwordTokenizer, name: str, sentence: str) -
     last, config = trainer.history[-1], trainer.config
     scores = ", ".join(f"{name} {last[name]}" for name in last if name.startswith("val_"))
     head = f"epoch {trainer.epoch} of {config.epochs}: {scores}, train_loss {last['train_loss']}, {last['seconds']} s"
+    if mechanisms.find(config.mechanism).writes:
+        return head
     model = model_class(config.mechanism)(name, config.mechanism, trainer.optimizer.averaged_model().cpu(), text, {})
     try:
         trace = model.trace(sentence)

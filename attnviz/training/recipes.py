@@ -58,6 +58,20 @@ RECIPES = {
         "rates": {f"encoder.0.{part}": 0.05 for part in _PROJECTIONS},
         "options": {"attention_dropout": 0.3},
     },
+    "writer": {
+        "epochs": 5,
+        "batch_tokens": 2048,
+        "learning_rate": 2e-3,
+        "warmup": 100,
+        "label_smoothing": 0.0,
+        "weight_decay": 0.05,
+        "beta2": 0.98,
+        "average": 0.99,
+        "decay": 0.3,
+        "muon": 1.0,
+        "vocabulary": 4000,
+        "options": {"width": 192, "heads": 6, "layers": 5, "hidden": 512, "dropout": 0.1, "longest": 512},
+    },
 }
 # Distillation overfits less: soft targets are seldom sure, and n-grams add texts. The `rates` of the recipe stay,
 # because the full learning rate was no better here either.
@@ -113,7 +127,8 @@ def _check_model(mechanism: str, options: dict, labels: Sequence[str]) -> None:
 
 def _check_sizes(mechanism: str, options: dict, labels: Sequence[str]) -> None:
     """ValueError for a model with too few positions for the longest text and its output, or with other classes."""
-    needed = LONGEST if mechanisms.find(mechanism).classifies else decode.limit(LONGEST)
+    kind = mechanisms.find(mechanism)
+    needed = 2 if kind.writes else LONGEST if kind.classifies else decode.limit(LONGEST)
     if options.get("longest", needed) < needed:
         raise ValueError(f"longest must be at least {needed}, for texts of {LONGEST} pieces and their output")
     if (registry.options(mechanism) | options).get("classes", len(labels)) != len(labels):

@@ -19,6 +19,7 @@ from attnviz.data.augmentation import augmenter
 from attnviz.data.length_filter import length_filter
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import SubwordTokenizer
+from attnviz.evaluation.language import BITS
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
 from attnviz.models.names import CARD, CONFIG, TOKENIZER, WEIGHTS
@@ -30,7 +31,8 @@ from attnviz.training.devices import device_name, peak_memory_mb
 from attnviz.training.trainers import distillation, initial_weights, saved_run
 from attnviz.training.trainers.classifier import ClassifierTrainer
 from attnviz.training.trainers.trainer import Diverged, Trainer
-from attnviz.training.validation import best_score, score_key, validate
+from attnviz.training.trainers.writer import WriterTrainer
+from attnviz.training.validation import best_epoch, score_key, validate
 
 
 def train(
@@ -65,7 +67,7 @@ def train(
         corpus = _length_filtered(corpus, text)
         trainer = _trainer(config, text, corpus, pair, compile, teachers)
         _set_state(trainer, folder if resumes else None, start)
-        best_score(trainer.history, corpus)  # the metric must be the same
+        best_epoch(trainer.history, corpus)  # the metric must be the same
         vocabulary.save(tokenizer, text, start)
         if restart:
             (folder / saved_run.FILE).unlink(missing_ok=True)  # all checks have passed
@@ -103,6 +105,8 @@ def _with_fingerprints(
 
 def _length_filtered(corpus: corpora.Corpus, text: SubwordTokenizer) -> corpora.Corpus:
     """The corpus without what the models cannot read; standard error says how much that is."""
+    if corpus.metric == BITS:
+        return corpus  # a text may be longer than the context
     total = len(corpus.train) + len(corpus.val)
     corpus, left_out = length_filter(corpus, text)
     if left_out:
@@ -129,6 +133,8 @@ def _trainer(
     if teachers:
         classifiers = [Classifier.load(*checkpoint_files.locate(teacher)) for teacher in teachers]
         return distillation.DistillationTrainer(*arguments, labels=labels, teachers=classifiers)
+    if tasks.find(pair).writes:
+        return WriterTrainer(*arguments)
     if labels:
         return ClassifierTrainer(*arguments, labels=labels)
     return Trainer(*arguments, augment=augment)
@@ -187,7 +193,7 @@ def _run_epoch(
     """The remaining batches of the current epoch; the run is saved every `save_every` seconds."""
     trainer.optimizer.working.train()
     started = saved = time.monotonic()
-    best = best_score(trainer.history, corpus)
+    best = best_epoch(trainer.history, corpus)
     for indices in trainer.batches.order(trainer.epoch)[trainer.batch :]:
         if moments and trainer.optimizer.updates in kept.due(trainer.batches.total):
             _keep(trainer, moments)
@@ -195,7 +201,7 @@ def _run_epoch(
         total, count = trainer.losses[0] + loss, trainer.losses[1] + 1
         trainer.losses, trainer.batch = (total, count), trainer.batch + 1
         bar.update()
-        shown = {"loss": f"{total / count:.3f}", score_key(corpus): "–" if best is None else best}
+        shown = {"loss": f"{total / count:.3f}", score_key(corpus): "–" if best is None else best[score_key(corpus)]}
         bar.set_postfix(epoch=trainer.epoch + 1, **shown, refresh=False)
         now = time.monotonic()
         if now - saved > save_every:
@@ -212,10 +218,10 @@ def _finish_epoch(trainer: Trainer, folder: Path, text: SubwordTokenizer, corpus
     """Validate, keep the model when it is the best so far, and save the run."""
     started = time.monotonic()
     trainer.epoch, trainer.batch = trainer.epoch + 1, 0
-    score, best = validate(trainer, text, corpus), best_score(trainer.history, corpus)
+    score = validate(trainer, text, corpus)
     if not math.isfinite(score["val_loss"]):
         raise Diverged(trainer.epoch, f"the loss on validation is {score['val_loss']}")
-    if best is None or score[score_key(corpus)] > best:
+    if best_epoch([*trainer.history, score], corpus) is score:
         if (folder / CARD).exists():  # of a finished model from an earlier run
             _move_to_before(folder)
         checkpoints.save_model(folder, trainer.model_config, trainer.optimizer.average)

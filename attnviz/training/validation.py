@@ -6,21 +6,26 @@ from torch import nn
 from attnviz.data import batching, corpora
 from attnviz.data.readers import Pairs
 from attnviz.data.tokenizer import SubwordTokenizer
+from attnviz.evaluation import language
+from attnviz.evaluation.language import BITS
 from attnviz.evaluation.metrics import METRICS
 from attnviz.training.trainers.losses import token_loss
 from attnviz.training.trainers.trainer import Trainer
 
 
 def score_key(corpus: corpora.Corpus) -> str:
-    """The name of the score in a run's history, such as val_bleu_lc. The best epoch is the one with the highest
-    score."""
+    """The name of the score in a run's history, such as val_bleu_lc."""
     return f"val_{corpus.metric}"
 
 
-def best_score(history: list[dict], corpus: corpora.Corpus) -> float | None:
-    """The highest score so far; None before the first epoch. ValueError when another metric was used."""
+def best_epoch(history: list[dict], corpus: corpora.Corpus) -> dict | None:
+    """The entry with the best score so far, the first of equal ones; None before the first epoch.
+
+    ValueError when another metric was used.
+    """
+    choose = min if corpus.metric == BITS else max
     try:
-        return max((epoch[score_key(corpus)] for epoch in history), default=None)
+        return choose(history, key=lambda epoch: epoch[score_key(corpus)], default=None)
     except KeyError:
         raise ValueError(
             f"the training run was validated with a different metric from {corpus.metric}; use --restart"
@@ -33,12 +38,29 @@ def validate(trainer: Trainer, text: SubwordTokenizer, corpus: corpora.Corpus) -
     Also the score of each part of validation, when it has parts.
     """
     model = trainer.optimizer.averaged_model()
+    if corpus.metric == BITS:
+        return {"epoch": trainer.epoch} | _surprises(model, text, corpus)
     sources, references = zip(*corpus.val)
     predictions = trainer.predict(model, text, list(sources))
     score = METRICS[corpus.metric](predictions, references)
     loss = mean_loss(model, text, corpus.val, trainer.device, task=trainer)
     result = {"epoch": trainer.epoch, score_key(corpus): round(score, 2), "val_loss": round(loss, 4)}
     return result | scores_of_parts(corpus, predictions)
+
+
+def _surprises(model: nn.Module, text: SubwordTokenizer, corpus: corpora.Corpus) -> dict:
+    """Bits a character, of all validation and of each of its parts, and the loss (nats a piece).
+
+    The windows do not overlap, so a piece is predicted from half a context on average. That of the first part, the
+    hardest, chooses the best epoch.
+    """
+    parts = list(dict.fromkeys(corpus.parts or [part for _, part in corpus.val]))
+    measured = {part: language.surprise(model, text, [a for a, b in corpus.val if b == part]) for part in parts}
+    bits = {f"{score_key(corpus)}_{part}": round(value.bits_a_character, 4) for part, value in measured.items()}
+    loss = sum(value.nats for value in measured.values()) / sum(value.pieces for value in measured.values())
+    return {score_key(corpus): bits[f"{score_key(corpus)}_{parts[0]}"], "val_loss": round(loss, 4)} | (
+        bits if len(parts) > 1 else {}
+    )
 
 
 def scores_of_parts(corpus: corpora.Corpus, predictions: list[str]) -> dict[str, float]:

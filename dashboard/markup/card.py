@@ -22,7 +22,10 @@ METRICS = {
     "exact_match": "exact %",
     "antidiagonal": "anti-diagonal %",
     "accuracy": "accuracy %",
+    "bits_a_character": "bits a character",
+    "nats_a_character": "nats a character",
 }  # attnviz.evaluation say what they are
+FORMS = dict.fromkeys(("bits_a_character", "nats_a_character"), "{:.3f}")
 
 
 def show(card: dict) -> str:
@@ -130,7 +133,8 @@ def _scores(scores: dict) -> str:
     metrics = [key for key in METRICS if any(_number(entry, key, "{}") for entry in measured.values())]
     if not metrics:
         return ""
-    rows = [(name, [_number(entry, key, "{:.1f}") or "–" for key in metrics]) for name, entry in measured.items()]
+    forms = [(key, FORMS.get(key, "{:.1f}")) for key in metrics]
+    rows = [(name, [_number(entry, key, form) or "–" for key, form in forms]) for name, entry in measured.items()]
     signed = {
         key: entry[f"{key}_signature"] for entry in measured.values() for key in metrics if f"{key}_signature" in entry
     }

@@ -4,7 +4,8 @@ from attnviz.attention import MultiHead
 from attnviz.mechanisms import ALL, Config
 from attnviz.networks.registry import build
 
-SMALL = {"transformer": {"width": 8, "heads": 2, "layers": 1, "hidden": 8}, "self-attention": {"width": 8, "heads": 2}}
+HEADS = {"width": 8, "heads": 2}
+SMALL = {"transformer": {**HEADS, "layers": 1, "hidden": 8}, "self-attention": HEADS, "writer": HEADS}
 
 
 def test_a_mechanism_says_whether_its_layers_have_several_heads():

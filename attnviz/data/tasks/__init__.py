@@ -9,10 +9,11 @@ from attnviz.data.tasks.reverse import REVERSE
 from attnviz.data.tasks.sst2 import SST2
 from attnviz.data.tasks.tanaka import EN_JA
 from attnviz.data.tasks.task import Download, Everyday, Splits, Task
+from attnviz.data.tasks.writing import ENGLISH, SHAKESPEARE
 
 __all__ = ["TASKS", "Download", "Everyday", "Splits", "Task", "find"]
 
-TASKS = {task.name: task for task in (EN_FR, EN_DE, EN_JA, REVERSE, SST2)}
+TASKS = {task.name: task for task in (EN_FR, EN_DE, EN_JA, REVERSE, SST2, ENGLISH, SHAKESPEARE)}
 
 
 def find(name: str) -> Task:

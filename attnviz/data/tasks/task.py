@@ -73,11 +73,11 @@ class Task:
     everyday : how everyday sentences are read beside these, where the data folder holds some; None when they are not.
     downloads : the public files of the data folder, where there are any.
     style : how the texts are written, one of styles.STYLES. labels : of a classification task, by their number in the
-    data; () where text is translated.
+    data; () where text is translated. writes : its models write on after a text; `target` is "".
 
     Training and evaluation
     recipe_changes : mechanism ("" for every mechanism) -> changes of its recipe, as fields of the training settings.
-    validation_metric : chooses the best epoch; a key of metrics.METRICS.
+    validation_metric : chooses the best epoch; a key of metrics.METRICS, or bits_a_character where a model writes.
     metrics : keys of metrics.METRICS; () for those of the target language.
     attention_metrics : attention metrics beside entropy and maximum weight; keys of
         attention_metrics.ATTENTION_METRICS.
@@ -104,6 +104,7 @@ class Task:
     downloads: tuple[Download, ...] = ()
     style: str = "written"
     labels: tuple[str, ...] = ()
+    writes: bool = False
 
     recipe_changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     validation_metric: str = "bleu_lc"
@@ -142,7 +143,10 @@ class Task:
     @property
     def mechanisms(self) -> dict[str, Mechanism]:
         """The mechanisms that its models can have."""
-        return {name: kind for name, kind in mechanisms.ALL.items() if kind.classifies == self.classifies}
+        return {name: kind for name, kind in mechanisms.ALL.items() if self._fits(kind)}
+
+    def _fits(self, mechanism: Mechanism) -> bool:
+        return (mechanism.classifies, mechanism.writes) == (self.classifies, self.writes)
 
     @property
     def metric_keys(self) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ _FIELDS = {
     **dict.fromkeys(("pair", "mechanism", "command", "device", "precision", "remark"), str),
     **dict.fromkeys(("weights_sha256", "tokenizer_sha256"), str),
     **dict.fromkeys(("seed", "parameters", "epochs", "seconds", "peak_memory_mb", "training_pairs"), (int, float)),
-    "ms_per_sentence": (int, float),
+    **dict.fromkeys(("ms_per_sentence", "ms_per_token"), (int, float)),
     **dict.fromkeys(("data", "settings", "options", "versions", "best", "scores", "alignment", "start"), dict),
     **dict.fromkeys(("confidence", "copied"), dict),
     **dict.fromkeys(("history", "teachers"), list),

@@ -12,21 +12,30 @@ from torch import Tensor, nn
 
 from attnviz.training.config import TrainingConfig
 from attnviz.training.devices import computes_bfloat16
+from attnviz.training.trainers.muon import Muon
 
 _ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 
 
 def learning_rate(update: int, total: int, config: TrainingConfig) -> float:
-    """Linear warm-up, for at most a tenth of all updates, then a cosine down to 2 % of the peak."""
+    """Linear warm-up, for at most a tenth of all updates, then a cosine down to 2 % of the peak.
+
+    With `config.decay` the rate is constant after the warm-up, and falls linearly to 0 in that last share of the
+    updates (Hu et al. 2024, sec. 4.2). Until then a run may still become longer.
+    """
     warmup = min(config.warmup, total // 10)
     if update < warmup:
         return config.learning_rate * (update + 1) / warmup
+    if config.decay:
+        return config.learning_rate * min(1.0, (total - update) / (config.decay * total))
     progress = (update - warmup) / max(1, total - warmup)
     return config.learning_rate * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
 
 
 class Optimizer:
-    """AdamW over a model's weights. total : updates of the whole run, for the learning rate.
+    """AdamW over a model's weights; with `config.muon`, Muon over the matrices of its layers.
+
+    total : updates of the whole run, for the learning rate.
 
     ValueError when `config.rates` names a parameter that the model does not have.
     """
@@ -37,13 +46,25 @@ class Optimizer:
         self.precision = "bfloat16" if computes_bfloat16(self.device.type) else "float32"
         self.working = copy.deepcopy(model).to(getattr(torch, self.precision))
         self.average = _copied(model)
-        self.adam = torch.optim.AdamW(
-            self._parameter_groups(), betas=(0.9, config.beta2), weight_decay=config.weight_decay, fused=True
-        )
+        self.optimizers = self._optimizers()
 
-    def _parameter_groups(self) -> list[dict]:
+    def _optimizers(self) -> list[torch.optim.Optimizer]:
+        """AdamW; and Muon, where the configuration wants it."""
+        config, parameters = self.config, dict(self.master.named_parameters())
+        names = [name for name in parameters if config.muon and _within(name, parameters[name])]
+        matrices = [parameters.pop(name) for name in names]
+        adam = torch.optim.AdamW(
+            self._parameter_groups(parameters), betas=(0.9, config.beta2), weight_decay=config.weight_decay, fused=True
+        )
+        if not matrices:
+            return [adam]
+        muon = Muon(matrices, weight_decay=config.weight_decay)
+        muon.param_groups[0]["factor"] = config.muon
+        return [adam, muon]
+
+    def _parameter_groups(self, parameters: dict[str, nn.Parameter]) -> list[dict]:
         """The parameters, grouped by the factor on their learning rate."""
-        parameters, groups = dict(self.master.named_parameters()), {}
+        groups = {}
         if unknown := self.config.rates.keys() - parameters:
             raise ValueError(f"rates must name parameters of {self.config.mechanism}; got {', '.join(sorted(unknown))}")
         for name, parameter in parameters.items():
@@ -56,9 +77,11 @@ class Optimizer:
             master.grad, working.grad = working.grad.float(), None
         if not nn.utils.clip_grad_norm_(self.master.parameters(), self.config.clip).isfinite():
             raise FloatingPointError("the gradient of the loss is not finite")
-        for group in self.adam.param_groups:
-            group["lr"] = learning_rate(self.updates, self.total, self.config) * group["factor"]
-        self.adam.step()
+        rate = learning_rate(self.updates, self.total, self.config)
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate * group["factor"]
+            optimizer.step()
         self.updates += 1
         decay = min(self.config.average, self.updates / (self.updates + 10))
         with torch.no_grad():
@@ -84,7 +107,8 @@ class Optimizer:
         tensors = {f"average.{name}": value for name, value in self.average.items()}
         for name, parameter in self.master.named_parameters():
             tensors[f"master.{name}"] = parameter
-            tensors |= {f"optimizer.{key}.{name}": value for key, value in self.adam.state[parameter].items()}
+            state = self._optimizer_of(parameter).state[parameter]
+            tensors |= {f"optimizer.{key}.{name}": value for key, value in state.items()}
         return tensors
 
     def load_state(self, tensors: dict[str, Tensor], updates: int) -> None:
@@ -93,15 +117,24 @@ class Optimizer:
         with torch.no_grad():
             for name, parameter in self.master.named_parameters():
                 parameter.copy_(tensors[f"master.{name}"])
-                self.adam.state[parameter] = {
-                    key: tensors[f"optimizer.{key}.{name}"].to(self.device) for key in _ADAM_STATE
-                }
+                optimizer = self._optimizer_of(parameter)
+                keys = Muon.STATE if isinstance(optimizer, Muon) else _ADAM_STATE
+                optimizer.state[parameter] = {key: tensors[f"optimizer.{key}.{name}"].to(self.device) for key in keys}
             for master, working in self._parameter_pairs():
                 working.copy_(master)
         self.updates = updates
 
+    def _optimizer_of(self, parameter: nn.Parameter) -> torch.optim.Optimizer:
+        groups = ((optimizer, group) for optimizer in self.optimizers for group in optimizer.param_groups)
+        return next(optimizer for optimizer, group in groups if any(parameter is other for other in group["params"]))
+
     def _parameter_pairs(self) -> list[tuple[nn.Parameter, nn.Parameter]]:
         return list(zip(self.master.parameters(), self.working.parameters()))
+
+
+def _within(name: str, parameter: nn.Parameter) -> bool:
+    """Is it a matrix within the network, rather than a vector, or a table with a row for each piece?"""
+    return parameter.dim() == 2 and not name.startswith("embedding.")
 
 
 def _copied(model: nn.Module) -> dict[str, Tensor]:

@@ -1,6 +1,7 @@
 """A training run on disk: training.safetensors holds everything that resuming needs. A resumed run is bit for bit the
 same."""
 
+import operator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import torch
 
 from attnviz.models import checkpoints
 from attnviz.training.config import TrainingConfig
+from attnviz.training.trainers.optimizer import learning_rate
 from attnviz.training.trainers.trainer import Trainer
 
 FILE = "training.safetensors"
@@ -41,9 +43,13 @@ def save(trainer: Trainer, folder: Path) -> None:
 
 
 def restore(trainer: Trainer, folder: Path) -> None:
-    """Continue from `save`. ValueError when settings or data differ, CheckpointError when the file is damaged."""
+    """Continue from `save`. ValueError when settings or data differ, CheckpointError when the file is damaged.
+
+    The number of epochs may differ where all updates so far would have been the same with it.
+    """
     record = read(folder)
-    difference = _settings_difference(record["settings"], trainer.config)
+    tensors = checkpoints.load_tensors(folder / FILE)
+    difference = _settings_difference(record["settings"], trainer.config, _same_so_far(tensors, record, trainer))
     if not difference and record.get("data") != trainer.batches.digest:
         difference = "data"
     if difference:
@@ -51,7 +57,6 @@ def restore(trainer: Trainer, folder: Path) -> None:
             f"{folder} holds a training run with different {difference}; give the same again, use --restart, or choose "
             "another --out"
         )
-    tensors = checkpoints.load_tensors(folder / FILE)
     try:
         _load(trainer, tensors)
     except (KeyError, RuntimeError) as error:
@@ -69,8 +74,22 @@ def _load(trainer: Trainer, tensors: dict[str, torch.Tensor]) -> None:
     trainer.epoch, trainer.batch = epoch, batch
 
 
-def _settings_difference(saved: dict, config: TrainingConfig) -> str:
-    """In words, which settings of a saved run differ from the configuration; "" when none do."""
+def _same_so_far(tensors: dict[str, torch.Tensor], record: dict, trainer: Trainer) -> bool:
+    """Had the saved updates been the same with the number of epochs that the trainer has? Their learning rates say so:
+    until a rate that is constant falls, it does not depend on the end of the run."""
+    try:
+        before, updates = TrainingConfig(**record["settings"]), int(tensors["place"][2])
+    except (TypeError, ValueError, KeyError):  # what is wrong is said elsewhere
+        return False
+    now, total = trainer.config, trainer.batches.total
+    totals = ((total // now.epochs * before.epochs, before), (total, now))
+    rates = ([learning_rate(update, *ends) for update in range(updates)] for ends in totals)
+    return not now.piece_dropout and all(map(operator.eq, *rates))
+
+
+def _settings_difference(saved: dict, config: TrainingConfig, other_epochs: bool) -> str:
+    """In words, which settings of a saved run differ from the configuration; "" when none do. other_epochs : the number
+    of epochs may differ."""
     try:
         before, now = asdict(TrainingConfig(**saved)), asdict(config)
     except (TypeError, ValueError):  # settings that this version does not know
@@ -78,5 +97,7 @@ def _settings_difference(saved: dict, config: TrainingConfig) -> str:
     for settings in (before, now):
         for name in ("start", "teachers"):
             settings[name] = " ".join(digest[:8] for digest in settings[name].split()) or "none"
+    if other_epochs:
+        before["epochs"] = now["epochs"]
     different = "; ".join(f"{name} {before[name]}, now {now[name]}" for name in before if before[name] != now[name])
     return different and f"settings ({different})"

@@ -52,13 +52,17 @@ class Trainer:
         self.config, self.device = config, device
         self.model_config = Config(config.mechanism, len(text), config.options)
         model = build(self.model_config).to(device)
-        self.batches = Batches(config, text, pairs, self.encode, augment)
+        self.batches = self.make_batches(text, pairs, augment)
         self.optimizer = Optimizer(model, config, self.batches.total)
         fuse = partial(torch.compile, dynamic=True) if compile and shutil.which("g++") else lambda function: function
         self._token_loss, self._consistency_loss = fuse(token_loss), fuse(consistency_loss)
         self.epoch, self.batch, self.seconds = 0, 0, 0.0
         self.losses = (0.0, 0)
         self.history: list[dict] = []
+
+    def make_batches(self, text: SubwordTokenizer, pairs: Pairs, augment: Augment | None) -> Batches:
+        """The data in the order that updates read them in."""
+        return Batches(self.config, text, pairs, self.encode, augment)
 
     @staticmethod
     def encode(pairs: Pairs, text: SubwordTokenizer) -> list[Example]:

@@ -12,6 +12,7 @@ from attnviz.data.styles import STYLES
 from attnviz.data.tasks import Task, multi30k
 from attnviz.evaluation import metrics
 from attnviz.evaluation.attention_metrics import ATTENTION_METRICS
+from attnviz.evaluation.language import BITS
 from attnviz.mechanisms import ALL
 from attnviz.models.names import ModelName
 from attnviz.training.recipes import training_config
@@ -74,11 +75,12 @@ def test_an_added_pair_without_public_files_cannot_be_downloaded(dutch):
 
 @pytest.mark.parametrize("task", tasks.TASKS.values(), ids=lambda task: task.name)
 def test_every_fact_names_something_that_exists(task):
-    assert task.style in STYLES and {task.validation_metric, *task.metric_keys} <= metrics.METRICS.keys()
+    assert task.style in STYLES and {task.validation_metric, *task.metric_keys} <= {*metrics.METRICS, BITS}
     assert set(task.attention_metrics) <= ATTENTION_METRICS.keys() and set(task.recipe_changes) <= {"", *ALL}
     assert task.read is not None and len(task.examples) == 4 and all((task.title, task.output, task.ask, task.hint))
-    assert tasks.find(task.name) is task and task.translates is not task.classifies
-    fitting = [name for name, mechanism in ALL.items() if mechanism.classifies == task.classifies]
+    assert tasks.find(task.name) is task and task.translates + task.classifies + task.writes == 1
+    kind = task.classifies, task.writes
+    fitting = [name for name, mechanism in ALL.items() if (mechanism.classifies, mechanism.writes) == kind]
     assert list(task.mechanisms) == fitting
     for name in fitting:
         assert training_config(task.name, name).mechanism == name

@@ -28,9 +28,9 @@ def test_rates_are_factors_on_the_learning_rate():
     slowed = trainer(rates={"start.bias": 0.5})
     slowed.update(slowed.batches.order(0)[0])
     full, optimizer = learning_rate(0, slowed.batches.total, slowed.config), slowed.optimizer
-    (slow,) = (group for group in optimizer.adam.param_groups if group["factor"] == 0.5)
+    (slow,) = (group for group in optimizer.optimizers[0].param_groups if group["factor"] == 0.5)
     assert slow["params"] == [optimizer.master.start.bias] and slow["lr"] == full / 2
-    assert {group["lr"] for group in optimizer.adam.param_groups} == {full, full / 2}
+    assert {group["lr"] for group in optimizer.optimizers[0].param_groups} == {full, full / 2}
 
 
 @pytest.mark.parametrize("beta2", [0.98, 0.999])
@@ -38,7 +38,8 @@ def test_adams_second_decay_is_that_of_the_config(beta2):
     fresh = trainer(beta2=beta2)
     fresh.update(fresh.batches.order(0)[0])  # the first step leaves (1 - beta2) times the squared gradient
     bias = fresh.optimizer.master.start.bias
-    torch.testing.assert_close(fresh.optimizer.adam.state[bias]["exp_avg_sq"], (1 - beta2) * bias.grad.square())
+    state = fresh.optimizer.optimizers[0].state[bias]
+    torch.testing.assert_close(state["exp_avg_sq"], (1 - beta2) * bias.grad.square())
 
 
 @pytest.mark.parametrize(

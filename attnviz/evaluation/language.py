@@ -1,0 +1,98 @@
+"""How well a model that writes predicts a text: bits a character, which does not depend on the pieces it reads.
+
+A text longer than the context is read in windows. Each begins with <bos>, and with pieces of the window before it,
+whose predictions were counted there.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attnviz.data.batching import pad
+from attnviz.data.tokenizer import BOS, PAD, SubwordTokenizer
+from attnviz.models.writer import Writer
+
+BITS = "bits_a_character"  # chooses the best epoch of a model that writes: the lower, the better
+BATCH = 4096  # tokens read at once
+
+
+@dataclass(frozen=True)
+class Surprise:
+    """Of some texts: nats (the sum over their pieces), pieces and characters. <eos> is a piece, and a character: it
+    stands for the end of the line."""
+
+    nats: float
+    pieces: int
+    characters: int
+
+    @property
+    def bits_a_character(self) -> float:
+        return self.nats / math.log(2) / self.characters
+
+    @property
+    def nats_a_character(self) -> float:
+        return self.nats / self.characters
+
+    @property
+    def nats_a_piece(self) -> float:
+        return self.nats / self.pieces
+
+
+Window = tuple[list[int], list[int], int]  # what is read, what is predicted, and how many of these were counted before
+
+
+def windows(ids: Sequence[int], longest: int, stride: int) -> Iterator[Window]:
+    """The ids of a text in windows of at most `longest`, each `stride` after the one before it."""
+    start, counted = 0, 0
+    while counted < len(ids):
+        target = list(ids[start : start + longest])
+        yield [BOS, *target[:-1]], target, counted - start
+        counted, start = start + len(target), start + stride
+
+
+@torch.inference_mode()
+def surprise(
+    model: nn.Module, tokenizer: SubwordTokenizer, texts: Sequence[str], stride: int | None = None
+) -> Surprise:
+    """How much texts surprise a network in evaluation mode.
+
+    stride : of the windows, in pieces; None for windows that do not overlap. With half the context, a piece of a long
+        text is predicted from at least half a context.
+    """
+    rows, device = tokenizer.batch_ids(list(texts)), next(model.parameters()).device
+    step = stride or model.longest
+    waiting = sorted((w for ids in rows for w in windows(ids, model.longest, step)), key=lambda w: len(w[1]))
+    nats = 0.0
+    while waiting:
+        count = max(1, BATCH // len(waiting[-1][1]))
+        batch, waiting = waiting[-count:], waiting[:-count]
+        source, target = (pad([window[side] for window in batch]).to(device) for side in (0, 1))
+        for row, (_, _, counted) in zip(target, batch):
+            row[:counted] = PAD
+        logits = model.logits(model.readouts(source)).float()
+        nats += float(F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum"))
+    characters = sum(len(tokenizer.spelled(ids)) + 1 for ids in rows)
+    return Surprise(nats, sum(map(len, rows)), characters)
+
+
+def score(writer: Writer, texts: Sequence[str]) -> dict:
+    """How well a model predicts texts: bits and nats a character, nats a piece, pieces, characters, and their number.
+
+    Windows overlap by half a context. `_alone` is the figure of windows that do not, as papers on characters give it:
+    there a piece has half a context before it on average.
+    """
+    measured = surprise(writer.model, writer.tokenizer, texts, writer.limit // 2)
+    alone = surprise(writer.model, writer.tokenizer, texts)
+    return {
+        "bits_a_character": round(measured.bits_a_character, 4),
+        "nats_a_character": round(measured.nats_a_character, 4),
+        "nats_a_character_alone": round(alone.nats_a_character, 4),
+        "nats_a_piece": round(measured.nats_a_piece, 4),
+        "pieces": measured.pieces,
+        "characters": measured.characters,
+        "texts": len(texts),
+    }

@@ -1,0 +1,157 @@
+"""A trained model that writes, with its tokenizer and card: text in, Trace out."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+import numpy as np
+import torch
+
+from attnviz.arguments import shown
+from attnviz.data.styles import SPACE
+from attnviz.data.tokenizer import BOS, EOS, Tokens
+from attnviz.models.model import TextError
+from attnviz.models.tracing import batches, probabilities
+from attnviz.models.tracing.measured import Measured
+from attnviz.models.trained import Trained
+from attnviz.networks import writing
+from attnviz.networks.writing import Sampling, Written
+from attnviz.trace import AttentionMap, Token, Trace
+
+
+class Writer(Trained):
+    """A checkpoint that writes on after a text, token by token.
+
+    In its traces the target is the whole text, and the source is what was given of it: the target's first tokens. So a
+    row of a map is the attention that produced a token, given or written, and each has its log-probability.
+    """
+
+    @property
+    def limit(self) -> int:
+        """Tokens of the longest text."""
+        return self.model.longest
+
+    def read(self, text: str, what: str = "text") -> Tokens:
+        """The pieces of a text, without <eos>: it may go on. Raises TextError for an empty or too long one."""
+        tokens = self._divided(text, what)
+        ids, tokens = tokens.ids[:-1], tokens.tokens[:-1]
+        if not ids:
+            raise TextError(f"the {what} has no visible character; type how a text begins")
+        if len(ids) > self.limit:
+            raise TextError(
+                f"the {what} is too long: {len(ids)} {self.task.piece}s, and {self.name} reads at most {self.limit}; "
+                "shorten it"
+            )
+        return Tokens(ids, tokens)
+
+    def trace(self, text: str, target: str | None = None) -> Trace:
+        """Read a text, without writing: how probable was each of its tokens after those before it, and which others
+        could have followed, with all attention weights. Raises TextError for an empty or too long text.
+
+        target : must be None; a model that writes gives a text no other side.
+        """
+        self._refuse_target(target)
+        source = self.read(text)
+        return self._trace(text, source, writing.write(self.model, source.ids, 0, _never))
+
+    def write(
+        self,
+        prompt: str,
+        steps: int = 40,
+        temperature: float = 1.0,
+        *,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 1,
+    ) -> Trace:
+        """Write on after `prompt`: a trace of the whole text, `complete` when the model ended it with <eos>.
+
+        steps : how many tokens at most, of the room that the prompt leaves in the context (`limit`). The other
+        arguments : see `Sampling`; the same ones give the same text. Raises TextError for an empty or too long prompt,
+        ValueError for a number out of range.
+        """
+        how = Sampling(temperature, top_k, top_p, seed)
+        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
+            raise ValueError(f"steps must be a whole number of at least 1; got {shown(steps)}")
+        source = self.read(prompt, "prompt")
+        room = self.limit - len(source.ids)
+        if not room:
+            raise TextError(
+                f"the prompt is too long to write on: {self.limit} {self.task.piece}s fill the context of {self.name}; "
+                "shorten it"
+            )
+        written = writing.write(self.model, source.ids, min(steps, room), writing.chooser(how))
+        return self._trace(prompt, source, written)
+
+    def check_beam(self, beam: int) -> None:
+        """ValueError for any beam but 1."""
+        if beam != 1:
+            raise ValueError(f"beam must be 1 for {self.name}, which writes on after a text; got {beam}")
+
+    def traces(
+        self,
+        texts: Iterable[str],
+        targets: Iterable[str | None] | None = None,
+        *,
+        batch_size: int = batches.BATCH,
+        beam: int = 1,
+        keep: Collection[str] = ("maps",),
+    ) -> Iterator[Trace | Measured | TextError]:
+        """`trace` of each text, in the order given, as `Translator.traces`; one at a time, whatever the batch_size."""
+        batches.check_size(batch_size)
+        self.check_beam(beam)
+        return batches.one_by_one(self.trace, texts, targets, batches.kept(keep))
+
+    @torch.inference_mode()
+    def log_prob(self, text: str, target: None = None) -> float:
+        """Natural log of the probability of the text: `trace(text).log_prob`, without attention weights."""
+        self._refuse_target(target)
+        ids = list(self.read(text).ids)
+        logits = self.model.logits(self.model.readouts(torch.tensor([[BOS, *ids[:-1]]])))
+        return probabilities.total(logits[0], ids)
+
+    def ids(self, trace: Trace) -> list[int]:
+        """The ids of a trace's target. ValueError if the vocabulary does not spell it so: a trace of another model."""
+        given, written = self.read(trace.text, "text of the trace"), trace.target[len(trace.source) :]
+        before = (None, *trace.target[:-1])[len(trace.source) :]
+        numbers = [*given.ids, *map(self._number, before, written)]
+        if given.tokens != trace.source or None in numbers or trace.target[: len(given.ids)] != given.tokens:
+            raise ValueError(
+                f"trace must be of a model with this vocabulary; it divides {trace.translation!r:.80} otherwise"
+            )
+        return numbers
+
+    def _number(self, before: Token, token: Token) -> int | None:
+        """The id of a written token: of a piece with a mark where a space stands before it, or a line begins."""
+        if token.special:
+            return EOS
+        marked = token.start > before.end or before.text.endswith("\n")
+        spellings = (SPACE + token.text, token.text) if marked else (token.text.replace(" ", SPACE), token.text)
+        numbers = map(self.tokenizer.backend.token_to_id, spellings)
+        return next((number for number in numbers if number is not None), None)
+
+    def _trace(self, text: str, source: Tokens, written: Written) -> Trace:
+        """The trace of a text of which `source` was given."""
+        count = len(source.ids)
+        begun = text[: source.tokens[-1].end] if len(written.ids) > count else text
+        whole, tokens = self.tokenizer.spell_on(begun, source.tokens[-1], written.ids[count:])
+        kept = probabilities.of_sentence(written.logits, written.ids, self.tokenizer.piece)
+        return Trace(
+            model=self.name,
+            mechanism=self.mechanism,
+            text=text,
+            translation=whole,
+            forced=len(written.ids) == count,
+            complete=written.ids[-1] == EOS or len(written.ids) == count,
+            source=source.tokens,
+            target=(*source.tokens, *tokens),
+            log_probs=kept.log_probs,
+            alternatives=kept.alternatives,
+            maps=tuple(AttentionMap("decoder", layer, weights.numpy()) for layer, weights in enumerate(written.maps)),
+        )
+
+    def _refuse_target(self, target: str | None) -> None:
+        if target is not None:  # of this text: in a file, others go on
+            raise TextError(f"{self.name} writes on after a text, so it takes no target")
+
+
+def _never(logits: torch.Tensor) -> int:
+    raise ValueError("a text that is only read has no next token to choose")

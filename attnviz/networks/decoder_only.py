@@ -1,0 +1,132 @@
+"""A model that writes: a decoder-only Transformer, which reads a text and gives the logits of the token that follows
+each token.
+
+Every token attends to itself and to the tokens before it (Vaswani et al. 2017, sec. 3.2.3). Positions are rotations of
+queries and keys (Su et al. 2021). Each sub-layer adds f(norm(x)) to x (Xiong et al. 2020), with RMSNorm (Zhang and
+Sennrich 2019). The feed-forward network is SwiGLU (Shazeer 2020, eq. 6). One matrix embeds the tokens and gives the
+logits (Press and Wolf 2017).
+Letters: B batch, T tokens, t tokens so far, D width, H heads, d width of one head, V vocabulary.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attnviz.attention import RotaryAttention, Reweigh
+from attnviz.networks.dropout import Dropout
+
+SMALL = 0.02  # standard deviation of the first weights, as in GPT-2 (Radford et al. 2019)
+
+
+class Reading(NamedTuple):
+    """What a pass gives for its tokens."""
+
+    readouts: Tensor  # (B, T, D) what `logits` makes logits of
+    state: tuple  # keys and values (B, H, t, d) of each layer, for the next pass
+    maps: tuple  # weights (B, H, T, t) of each layer
+
+
+class SwiGLU(nn.Module):
+    """leave(SiLU(gate x) * enter x), position by position. Shazeer 2020, eq. 6."""
+
+    def __init__(self, width: int, hidden: int):
+        super().__init__()
+        self.gate, self.enter = (nn.Linear(width, hidden, bias=False) for _ in range(2))
+        self.leave = nn.Linear(hidden, width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.leave(F.silu(self.gate(x)) * self.enter(x))
+
+
+class DecoderOnlyLayer(nn.Module):
+    """Causal self-attention, then the feed-forward network; each adds to what it reads."""
+
+    def __init__(self, width: int, heads: int, hidden: int, dropout: float):
+        super().__init__()
+        self.attention, self.feed = RotaryAttention(width, heads), SwiGLU(width, hidden)
+        self.norms = nn.ModuleList(nn.RMSNorm(width) for _ in range(2))
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, before: tuple = (), reweigh: Reweigh = None) -> tuple[Tensor, tuple, Tensor]:
+        """x (B, T, D), keys and values of the tokens before -> (B, T, D), keys and values (B, H, t, d), weights
+        (B, H, T, t)."""
+        of_attention, of_feed = self.norms
+        context, state, weights = self.attention.look_back(of_attention(x), before, reweigh)
+        x = x + self.dropout(context)
+        return x + self.dropout(self.feed(of_feed(x))), state, weights
+
+    def fast(self, x: Tensor) -> Tensor:
+        """`forward` of a whole text (B, T, D) without its weights, which is faster."""
+        of_attention, of_feed = self.norms
+        x = x + self.dropout(self.attention.context(of_attention(x)))
+        return x + self.dropout(self.feed(of_feed(x)))
+
+
+class DecoderOnly(nn.Module):
+    """Decoder-only Transformer. longest : tokens of its context, <bos> included."""
+
+    def __init__(
+        self,
+        vocabulary: int,
+        width: int = 192,
+        heads: int = 6,
+        layers: int = 6,
+        hidden: int = 512,
+        dropout: float = 0.1,
+        longest: int = 512,
+    ):
+        super().__init__()
+        self.longest = longest
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.decoder = nn.ModuleList(DecoderOnlyLayer(width, heads, hidden, dropout) for _ in range(layers))
+        self.decoder_norm = nn.RMSNorm(width)
+        self.dropout = Dropout(dropout)
+        self._begin_small()
+
+    def _begin_small(self) -> None:
+        """Draw the first weights. What 2 * layers sub-layers add is divided by sqrt(2 * layers) (Radford et al. 2019,
+        sec. 2.3)."""
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
+            elif parameter.dim() == 2:
+                adds = name.endswith(("attention.output.weight", "feed.leave.weight"))
+                nn.init.normal_(parameter, std=SMALL / (2 * len(self.decoder)) ** 0.5 if adds else SMALL)
+
+    def read(self, tokens: Tensor, state: Sequence = (), reweigh: Sequence[Reweigh] = ()) -> Reading:
+        """tokens (B, T) after those in `state` -> Reading. reweigh : changes the weights, one a layer; () for none.
+
+        ValueError for more tokens than the context has.
+        """
+        first = state[0][0].shape[2] if state else 0
+        self._check_length(first + tokens.shape[1])
+        x, states, maps = self.dropout(self.embedding(tokens)), [], []
+        changes, caches = reweigh or (None,) * len(self.decoder), state or ((),) * len(self.decoder)
+        for layer, cache, change in zip(self.decoder, caches, changes, strict=True):
+            x, cache, weights = layer(x, cache, change)
+            states.append(cache)
+            maps.append(weights)
+        return Reading(self.decoder_norm(x), tuple(states), tuple(maps))
+
+    def readouts(self, tokens: Tensor) -> Tensor:
+        """The readouts (B, T, D) of `read` for a whole text, without its weights: for training."""
+        self._check_length(tokens.shape[1])
+        x = self.dropout(self.embedding(tokens))
+        for layer in self.decoder:
+            x = layer.fast(x)
+        return self.decoder_norm(x)
+
+    def logits(self, readouts: Tensor) -> Tensor:
+        """readouts (..., D) -> logits (..., V) of the next token."""
+        return F.linear(readouts, self.embedding.weight)
+
+    def forward(self, tokens: Tensor) -> tuple[Tensor, tuple]:
+        """tokens (B, T) from <bos> on -> logits (B, T, V), weights (B, H, T, T) of each layer."""
+        reading = self.read(tokens)
+        return self.logits(reading.readouts), reading.maps
+
+    def _check_length(self, count: int) -> None:
+        if count > self.longest:
+            raise ValueError(f"the model takes at most {self.longest} tokens; got {count}")

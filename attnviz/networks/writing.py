@@ -1,0 +1,110 @@
+"""A text written on, token by token: which tokens may come next, one of them chosen, and the model read on with it.
+
+Letters: T tokens, V vocabulary, H heads.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attnviz.arguments import shown
+from attnviz.data.tokenizer import BOS, EOS
+from attnviz.networks.decode import NEVER, without
+from attnviz.networks.decoder_only import Reading
+from attnviz.networks.sampling import drawn
+
+HOTTEST = 100.0  # a temperature at which every token is nearly as probable as any other
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is chosen. ValueError for a number out of range.
+
+    temperature : the logits are divided by it; 0 takes the most probable token. top_k : only so many of the most
+    probable tokens; 0 for all. top_p : of these, the fewest that together have this probability; 1 for all (Holtzman et
+    al. 2020, sec. 3.1). seed : of the random numbers.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 1
+
+    def __post_init__(self):
+        for name, fits, wanted in (
+            ("temperature", _number(self.temperature) and 0 <= self.temperature <= HOTTEST, f"from 0 to {HOTTEST:g}"),
+            ("top_k", _whole(self.top_k) and self.top_k >= 0, "a whole number of at least 0, where 0 means all tokens"),
+            ("top_p", _number(self.top_p) and 0 < self.top_p <= 1, "above 0 and at most 1"),
+            ("seed", _whole(self.seed) and 0 <= self.seed < 2**63, "a whole number of at least 0 and below 2^63"),
+        ):
+            if not fits:
+                raise ValueError(f"{name} must be {wanted}; got {shown(getattr(self, name))}")
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _number(value: object) -> bool:
+    return _whole(value) or (isinstance(value, float | np.floating) and not math.isnan(value))
+
+
+def allowed(logits: Tensor, how: Sampling) -> Tensor:
+    """logits (V) -> scores (V), whose softmax has the probabilities that a token is drawn with: -inf for one that is
+    cut off. With temperature 0 only the most probable is left."""
+    scores = without(NEVER, logits.double().unsqueeze(0))[0]
+    order = scores.argsort(descending=True, stable=True)
+    if how.temperature == 0:
+        return scores.masked_fill(torch.arange(len(scores), device=scores.device) != order[0], -torch.inf)
+    scores = scores / how.temperature
+    count = how.top_k or len(scores)
+    before = F.pad(scores[order[:count]].softmax(dim=-1).cumsum(dim=-1)[:-1], (1, 0))
+    left_out = order[count:], order[:count][before >= how.top_p]
+    return scores.index_fill(0, torch.cat(left_out), -torch.inf)
+
+
+def chooser(how: Sampling) -> Callable[[Tensor], int]:
+    """A function from logits (V) to the id of a token, which draws its own random numbers."""
+    chance = np.random.default_rng(how.seed)
+    return lambda logits: int(drawn(allowed(logits, how).unsqueeze(0), chance)[0])
+
+
+@dataclass(frozen=True)
+class Written:
+    """ids (T) of the text and of what was written after it; logits (T, V) that each of them was chosen from; weights
+    (H, T, T) of each layer, row t of the token that produced token t, 0 above the diagonal."""
+
+    ids: list[int]
+    logits: Tensor
+    maps: list[Tensor]
+
+
+@torch.inference_mode()
+def write(model: nn.Module, ids: Sequence[int], steps: int, choose: Callable[[Tensor], int]) -> Written:
+    """Read the ids of a text, then write up to `steps` tokens after it; fewer when one of them is <eos>.
+
+    The keys and values of every token are kept, so a step reads one token. 0 steps only read the text.
+    """
+    readings: list[Reading] = []
+    written, new = list(ids), [BOS, *ids]
+    for _ in range(steps):
+        readings.append(model.read(torch.tensor([new]), readings[-1].state if readings else ()))
+        new = [choose(model.logits(readings[-1].readouts[0, -1]))]
+        written += new
+        if new[0] == EOS:
+            break
+    if not readings:
+        readings.append(model.read(torch.tensor([new[:-1]])))
+    logits = model.logits(torch.cat([reading.readouts for reading in readings], dim=1)[0])
+    layers = zip(*(reading.maps for reading in readings))
+    return Written(written, logits, [_joined(rows, len(written)) for rows in layers])
+
+
+def _joined(rows: Sequence[Tensor], size: int) -> Tensor:
+    """Weights (1, H, T', t) of the passes of one layer, t growing -> (H, T, T)."""
+    return torch.cat([F.pad(weights[0], (0, size - weights.shape[-1])) for weights in rows], dim=1)

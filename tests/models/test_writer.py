@@ -1,0 +1,151 @@
+"""A model that writes: what it reads, its traces, what it writes on, and what it refuses."""
+
+import math
+
+import pytest
+import tiny_writer
+import torch
+
+import attnviz
+from attnviz.data.tokenizer import BOS, UNK
+from attnviz.models.model import TextError
+from attnviz.models.writer import Writer
+from attnviz.trace import from_json
+
+PROMPT = "The dog runs.\n  The “black” dog"
+MODELS = ("en/writer", "shakespeare/writer")
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory):
+    root = tiny_writer.write_models(tmp_path_factory.mktemp("writers"))
+    models = {name: attnviz.load(name, root) for name in MODELS}
+    return models.__getitem__
+
+
+@pytest.fixture(params=MODELS)
+def model(load, request):
+    return load(request.param)
+
+
+def logits_of(model, ids):
+    return model.model(torch.tensor([[BOS, *ids[:-1]]]))[0][0]
+
+
+def test_it_is_loaded_by_its_name(model):
+    assert isinstance(model, Writer) and model.limit == 32 and model.head_kinds == ("decoder",) and not model.labels
+    assert model.card == {} and len(model.projections()) == 2  # one a layer, at which heads are switched off
+
+
+def test_tokens_show_what_was_typed(load):
+    tokens = load("en/writer").read(PROMPT).tokens
+    assert [token.text for token in tokens if token.text in ("\n", "“", "”")] == ["\n", "“", "”"]
+    assert all(PROMPT[token.start : token.end] == token.text for token in tokens)
+    letters = load("shakespeare/writer").read("Dog \n A").tokens
+    assert [token.text for token in letters] == ["D", "o", "g", " ", "\n", " ", "A"]
+
+
+def test_a_text_is_read(model):
+    trace = model.trace(PROMPT)
+    ids = model.read(PROMPT).ids
+    assert trace.source == trace.target == model.read(PROMPT).tokens and trace.translation == trace.text == PROMPT
+    assert trace.forced and trace.complete and trace.mechanism == "writer"
+    logits = logits_of(model, ids)
+    wanted = logits.log_softmax(dim=-1)[range(len(ids)), ids]
+    assert trace.log_probs == pytest.approx(wanted.tolist(), abs=1e-5)
+    assert model.log_prob(PROMPT) == pytest.approx(trace.log_prob, abs=1e-4)
+    assert [attention.kind for attention in trace.maps] == ["decoder"] * 2
+    for attention in trace.maps:
+        assert attention.weights.shape == (2, len(ids), len(ids)) and not attention.weights[:, 0, 1:].any()
+    assert trace.keys(trace.maps[0])[0].text == "<bos>" and trace.queries(trace.maps[0]) == trace.target
+    best = logits.softmax(dim=-1).max(dim=-1).values.tolist()
+    assert [step[0].probability for step in trace.alternatives] == pytest.approx(best, abs=1e-5)
+
+
+@pytest.mark.parametrize("settings", [{"temperature": 0}, {"temperature": 0.9, "top_k": 20, "seed": 4}, {}])
+def test_a_text_is_written_on(model, settings):
+    trace = model.write("The dog", 12, **settings)
+    count = len(trace.source)
+    assert trace.target[:count] == trace.source == model.read("The dog").tokens and not trace.forced
+    assert trace.text == "The dog" and trace.translation.startswith("The dog")
+    assert len(trace.target) == count + 12 or trace.target[-1].special == trace.complete is True
+    ids = model.ids(trace)
+    wanted = logits_of(model, ids).log_softmax(dim=-1)[range(len(ids)), ids]
+    assert trace.log_probs == pytest.approx(wanted.tolist(), abs=1e-5)
+    assert model.write("The dog", 12, **settings) == trace or trace.maps  # NumPy arrays do not compare
+    assert model.write("The dog", 12, **settings).translation == trace.translation
+    assert from_json(trace.to_json()).target == trace.target
+
+
+def test_the_text_is_what_its_pieces_spell(model):
+    """Also over a line break, and where the prompt ends with a space, which the next piece brings."""
+    for seed in range(6):
+        trace = model.write("A boy.\nThe ", 20, seed=seed)
+        ids = model.ids(trace)
+        assert trace.translation == model.tokenizer.spelled(ids) and UNK not in ids
+        for token in trace.target:
+            assert token.special or trace.translation[token.start : token.end] == token.text
+
+
+def test_a_piece_within_a_word_belongs_to_its_word(load):
+    model = load("en/writer")
+    trace = model.write("The bla", 12, seed=2)
+    words = [token.word for token in trace.target if not token.special]
+    assert words == sorted(words)
+    for before, token in zip(trace.target, trace.target[1:]):
+        if token.text.isalpha() and before.text.isalpha() and not token.special:
+            assert (token.word == before.word) == (token.start == before.end)
+
+
+def test_other_seeds_write_other_texts(model):
+    assert len({model.write("The dog", 12, seed=seed).translation for seed in range(4)}) > 1
+
+
+def test_greedy_needs_no_seed(model):
+    assert model.write("The", 8, 0, seed=1).translation == model.write("The", 8, 0, seed=2).translation
+
+
+def test_it_stops_where_its_context_ends(model):
+    prompt = "The dog"
+    for steps in (31, 10**9):
+        trace = model.write(prompt, steps, seed=3)
+        assert len(trace.target) == 32 or trace.target[-1].special
+
+
+def test_many_texts(model):
+    traces = list(model.traces(["The dog", "", "A boy"], keep=("maps", "statistics")))
+    assert isinstance(traces[1], TextError) and traces[0].trace.text == "The dog"
+    assert traces[2].frame().shape[0] == 2 * 2 * len(traces[2].target)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda model: model.write("The", 0), "steps must be a whole number of at least 1; got 0"),
+        (lambda model: model.write("The", True), "steps must be a whole number of at least 1; got True"),
+        (lambda model: model.write("The", 2.5), "steps must be a whole number of at least 1; got 2.5"),
+        (lambda model: model.write("The", 3, math.nan), "temperature must be from 0 to 100; got nan"),
+        (lambda model: model.write("The", 3, top_p=0), "top_p must be above 0 and at most 1; got 0"),
+        (lambda model: model.write(" \n", 3), "the prompt is empty; type a sentence"),
+        (
+            lambda model: model.write("." * 32),
+            "the prompt is too long to write on: 32 {pieces} fill the context of {name}; shorten it",
+        ),
+        (
+            lambda model: model.trace("." * 33),
+            "the text is too long: 33 {pieces}, and {name} reads at most 32; shorten it",
+        ),
+        (lambda model: model.trace("The", "dog"), "{name} writes on after a text, so it takes no target"),
+        (lambda model: model.log_prob("The", "dog"), "{name} writes on after a text, so it takes no target"),
+        (lambda model: model.check_beam(2), "beam must be 1 for {name}, which writes on after a text; got 2"),
+    ],
+)
+def test_what_cannot_be_is_refused(model, call, message):
+    with pytest.raises(ValueError) as caught:
+        call(model)
+    assert str(caught.value) == message.format(name=model.name, pieces=f"{model.task.piece}s")
+
+
+def test_a_trace_of_another_vocabulary_has_no_ids(load):
+    with pytest.raises(ValueError, match="^trace must be of a model with this vocabulary; it divides 'The dog' other"):
+        load("en/writer").ids(load("shakespeare/writer").trace("The dog"))
