@@ -9,7 +9,7 @@ from attnviz.cli.shared import arguments
 
 HELP = (
     "BLEU, chrF, speed, entropy and maximum weight on two aligned files; for a classifier, accuracy on one file of "
-    "sentences with labels"
+    "sentences with labels; for a model that writes, bits a character on one file"
 )
 
 
@@ -33,7 +33,7 @@ def run(args: Namespace) -> None:
     from attnviz.cli.shared.open_model import open_model
 
     model = open_model(args)
-    evaluate, show = (_classify, _accuracy_table) if model.labels else (_translate, _score_table)
+    evaluate, show = _OF_CLASS.get(type(model).__name__, (_translate, _score_table))
     result = evaluate(model, args)
     print(json.dumps(result) if args.json else show(result, args))
 
@@ -105,6 +105,30 @@ def _accuracy_table(result: dict, args: Namespace) -> str:
     counts = [("label", *(f"predicted {label}" for label in confusion))]
     counts += [(correct, *map(str, predicted.values())) for correct, predicted in confusion.items()]
     return f"{table(rows, '<<')}\n\n{table(counts, '<>>')}"
+
+
+def _predict(writer, args: Namespace) -> dict:
+    from attnviz.data import readers
+    from attnviz.data.tasks.writing import chapters
+    from attnviz.evaluation import language
+
+    if args.reference or args.beam != 1:
+        raise ValueError(f"{writer.name} writes on after a text; --reference and --beam are for models that translate")
+    texts = chapters(readers.read_lines(Path(args.source)))
+    if not texts:
+        raise ValueError(f"{args.source} must hold a text; got none")
+    return {"model": writer.name} | language.score(writer, texts)
+
+
+def _surprise_table(result: dict, args: Namespace) -> str:
+    from attnviz.cli.shared.table import table
+
+    rows = [(name.replace("_", " "), f"{value:,}") for name, value in result.items() if name != "model"]
+    return table([("model", result["model"]), *rows], "<<")
+
+
+# the class of a model -> what measures it, what shows the result; other models translate
+_OF_CLASS = {"Classifier": (_classify, _accuracy_table), "Writer": (_predict, _surprise_table)}
 
 
 def _lines(path: str) -> list[str]:

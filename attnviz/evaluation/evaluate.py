@@ -72,8 +72,8 @@ def _evaluate_classifier(classifier: Classifier, corpus: corpora.Corpus, progres
 
 
 def _evaluate_writer(writer: Writer, corpus: corpora.Corpus, progress: bool) -> dict:
-    """scores : on each part of validation and on each test, see `language.score`. ms_per_token : mean time of a token that
-    is written after the first word of an example, all weights kept.
+    """scores : on each part of validation and on each test, see `language.score`. ms_per_token : mean time of a token
+    that is written after the first word of an example, all weights kept.
     """
     parts = dict.fromkeys(part for _, part in corpus.val)
     splits = {f"val_{part}": [pair for pair in corpus.val if pair[1] == part] for part in parts} | corpus.tests

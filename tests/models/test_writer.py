@@ -10,7 +10,7 @@ import attnviz
 from attnviz.data.tokenizer import BOS, UNK
 from attnviz.models.model import TextError
 from attnviz.models.writer import Writer
-from attnviz.trace import from_json
+from attnviz.trace import Trace
 
 PROMPT = "The dog runs.\n  The “black” dog"
 MODELS = ("en/writer", "shakespeare/writer")
@@ -74,7 +74,7 @@ def test_a_text_is_written_on(model, settings):
     assert trace.log_probs == pytest.approx(wanted.tolist(), abs=1e-5)
     assert model.write("The dog", 12, **settings) == trace or trace.maps  # NumPy arrays do not compare
     assert model.write("The dog", 12, **settings).translation == trace.translation
-    assert from_json(trace.to_json()).target == trace.target
+    assert Trace.from_json(trace.to_json()).target == trace.target
 
 
 def test_the_text_is_what_its_pieces_spell(model):

@@ -14,8 +14,11 @@ from attnviz.trace import Trace
 def summary(trace: Trace, notes: Sequence[str] = ()) -> str:
     """The output of a model, its probability, and a table of what each token attends to most. notes : lines on a
     translation."""
-    if trace.mechanism in ALL and ALL[trace.mechanism].classifies:
+    kind = ALL.get(trace.mechanism)
+    if kind and kind.classifies:
         return label(trace)
+    if kind and kind.writes:
+        return written(trace)
     return translation(trace, notes) if trace.target else self_attention(trace)
 
 
@@ -35,6 +38,18 @@ def translation(trace: Trace, notes: Sequence[str] = ()) -> str:
     return (
         f"{how}: {plain(trace.translation)}\nlog-probability: {trace.log_prob:.3f}{cut}{said}\n"
         f"attention: {attention}\n\n{table(rows, '><><>')}"
+    )
+
+
+def written(trace: Trace) -> str:
+    """The log-probability of a text, and for each of its tokens its probability and the most attended token before
+    it."""
+    tokens = zip(trace.target, trace.log_probs)
+    rows = [("token", "probability"), *((plain(token.text), f"{math.exp(p):.2f}") for token, p in tokens)]
+    rows = [row + more for row, more in zip(rows, _most_attended(trace, "decoder"))]
+    return (
+        f"text: {plain(trace.translation)}\nlog-probability: {trace.log_prob:.3f}\n"
+        f"attention: decoder, {html_page.which(trace, 'decoder')}\n\n{table(rows, '<><>')}"
     )
 
 

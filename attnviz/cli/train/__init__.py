@@ -19,13 +19,16 @@ DEFAULTS = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--pair", required=True, type=arguments.pair, help="source-target, such as en-fr, or reverse, or sst2 (labels)"
+        "--pair",
+        required=True,
+        type=arguments.pair,
+        help="source-target, such as en-fr, or reverse, or sst2 (labels), or en or shakespeare (texts to write on)",
     )
     parser.add_argument(
         "--mechanism",
         required=True,
         metavar="NAME",
-        help="such as bahdanau, luong-general or transformer; for sst2 self-attention",
+        help="such as bahdanau, luong-general or transformer; for sst2 self-attention; for texts to write on writer",
     )
     parser.add_argument(
         "--out",

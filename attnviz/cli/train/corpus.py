@@ -9,6 +9,7 @@ from pathlib import Path
 from attnviz.cli.shared import arguments
 from attnviz.data import corpora, readers, tasks
 from attnviz.data.readers import Pairs
+from attnviz.evaluation.language import BITS
 from attnviz.models import checkpoints
 from attnviz.models.names import TOKENIZER
 from attnviz.training import vocabulary
@@ -48,6 +49,8 @@ def _own_corpus(args: Namespace) -> corpora.Corpus | None:
         if args.val_size or args.style:
             raise ValueError("--val-size and --style are for your own files; the corpora of a pair have their own")
         return None
+    if tasks.find(args.pair).writes:
+        raise ValueError(f"{args.pair} reads texts from the data folder; give that with --data, and no other file")
     if args.repeat:
         raise ValueError("--repeat is for a pair with everyday sentences; your own files are read once a pass")
     if len(paths) == 3 or args.data:
@@ -79,7 +82,7 @@ def warn_about_incomplete_lines(rows: Pairs, path: Path) -> None:
 
 def warn_about_validation(corpus: corpora.Corpus) -> None:
     """Say when validation is too small to choose the best epoch well."""
-    if len(corpus.val) < FEW_VALIDATION:
+    if len(corpus.val) < FEW_VALIDATION and corpus.metric != BITS:  # one long text is enough for a model that writes
         print(
             f"validation has only {len(corpus.val)} sentences, so the choice of the best epoch is partly chance; give "
             "more sentences, or a larger --val-size",

@@ -6,9 +6,11 @@ from torch import nn
 
 from attnviz import moments
 from attnviz.data.readers import Pairs
+from attnviz.evaluation import language
 from attnviz.models import checkpoints
 from attnviz.models.names import ModelName
 from attnviz.moments import kept
+from attnviz.networks.decoder_only import DecoderOnly
 from attnviz.training.validation import mean_loss
 
 NEAR = 0.1  # part of its loss by which that of a packed moment may differ from it
@@ -27,6 +29,8 @@ def pack_spaced(
     model, _ = checkpoints.load_model(name, root)
 
     def loss(network: nn.Module) -> float:
+        if isinstance(network, DecoderOnly):
+            return language.surprise(network, text, [a for a, _ in val]).nats_a_piece
         return mean_loss(network, text, val, "cpu")
 
     def loss_of_file(path: Path) -> float:

@@ -61,7 +61,8 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
     [
         (
             ("train", "--pair", "enfr", "--mechanism", "bahdanau"),
-            f"argument --pair: must be two languages, such as en-fr, or reverse or sst2; got 'enfr'; {SEE}",
+            "argument --pair: must be two languages, such as en-fr, or reverse or sst2 or en or shakespeare; "
+            f"got 'enfr'; {SEE}",
         ),
         (
             ("train", "--pair", "en-fr", "--mechanism", "telepathy", "--data", "/nowhere"),
@@ -75,8 +76,8 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
         (TRAIN, "there is no data folder; give it with --data DIR or set ATTNVIZ_DATA"),
         (
             ("train", "--pair", "xx-yy", "--mechanism", "bahdanau", "--data", "/nowhere"),
-            "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, sst2, or give files "
-            "of your own",
+            "there are no corpora for xx-yy; choose one of en-fr, en-de, en-ja, reverse, sst2, en, "
+            "shakespeare, or give files of your own",
         ),
         ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be positive and finite; got 0"),
         ((*TRAIN, "--threads", "0"), f"argument --threads: must be a whole number of at least 1; got '0'; {SEE}"),

@@ -9,10 +9,14 @@ import torch
 from runs import Killed, history, kill_after, same
 from tiny_writer import config, trained
 
+from attnviz import moments
 from attnviz.data import corpora
 from attnviz.data.tokenizer import BOS, EOS, train_vocabulary
+from attnviz.evaluation.language import surprise
+from attnviz.models import checkpoints
 from attnviz.models.checkpoints import read_card
-from attnviz.moments import files
+from attnviz.training.train import train
+from attnviz.training.trainers.moment_losses import NEAR, pack_spaced
 from attnviz.training.trainers.optimizer import learning_rate
 from attnviz.training.trainers.writer import TextBatches
 
@@ -129,9 +133,13 @@ def test_it_learns_and_its_card_says_how_well(finished):
     assert card["ms_per_token"] > 0 and card["mechanism"] == "writer"
 
 
-def test_moments_are_kept_on_the_way(data, tmp_path):
-    from attnviz.training.train import train
-
-    train(config(epochs=1), corpora.load("en", data), tmp_path, "en", moments=tmp_path / "moments")
-    assert [path.stem for path in files(tmp_path / "moments")][0] == "000000"
-    assert len(files(tmp_path / "moments")) > 1
+def test_moments_are_kept_and_packed(data, tmp_path):
+    corpus = corpora.load("en", data)
+    folder = train(config(), corpus, tmp_path, "en", moments=tmp_path / "kept", compile=False)
+    val = [pair for pair in corpus.val if pair[1] == "stories"]
+    path, rows = pack_spaced("en/writer", tmp_path, tmp_path / "kept", val, 2)
+    assert path.is_file() and [update for update, _, _ in rows] == [0, 12]
+    assert all(abs(packed / before - 1) <= NEAR for _, before, packed in rows), rows
+    text, network = checkpoints.load_tokenizer("en", tmp_path), moments.restore("en/writer", 1, tmp_path)
+    assert surprise(network, text, [story for story, _ in val]).nats_a_piece == pytest.approx(rows[1][2])
+    assert history(folder)[-1]["val_loss"] < rows[0][1]
