@@ -284,7 +284,7 @@ class RotaryAttention(MultiHead):
         """x (B, T, D), keys and values of the t - T tokens before it -> context (B, T, D), keys and values
         (B, H, t, d) of all, weights (B, H, T, t). reweigh : as in `attend`."""
         first = before[0].shape[2] if before else 0
-        queries, keys, values = self._rotated(x, first)
+        queries, keys, values = self.rotated(x, first)
         if before:
             keys, values = torch.cat([before[0], keys], dim=2), torch.cat([before[1], values], dim=2)
         mask = causal_mask(x.shape[1], keys.shape[2], x.device)
@@ -295,10 +295,10 @@ class RotaryAttention(MultiHead):
     def context(self, x: Tensor) -> Tensor:
         """The context of `look_back` for a whole text (B, T, D), without its weights: torch's fused kernel."""
         dropout = self.dropout if self.training else 0.0
-        context = F.scaled_dot_product_attention(*self._rotated(x), is_causal=True, dropout_p=dropout)
+        context = F.scaled_dot_product_attention(*self.rotated(x), is_causal=True, dropout_p=dropout)
         return self.output(context.transpose(1, 2).flatten(-2))
 
-    def _rotated(self, x: Tensor, first: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    def rotated(self, x: Tensor, first: int = 0) -> tuple[Tensor, Tensor, Tensor]:
         """x (B, T, D) at positions from `first` on -> rotated queries, rotated keys, values, each (B, H, T, d)."""
         keys, values = self.remember(x)
         return rotated(self.split(self.query(x)), first), rotated(keys, first), values

@@ -26,6 +26,7 @@ from functools import partial
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
+OF_TEXTS = ("prose", "letters")  # of several lines, which models write on; the others are of sentences
 SPACE = "▁"  # how a piece writes the space before a word
 # Chinese and Japanese: letters, marks and full-width forms. Their texts have no spaces, except in corpora.
 UNSPACED = "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uffef\U00020000-\U0003ffff"

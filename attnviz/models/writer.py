@@ -11,8 +11,10 @@ from attnviz.data.tokenizer import BOS, EOS, Tokens
 from attnviz.models.model import TextError
 from attnviz.models.tracing import batches, probabilities
 from attnviz.models.tracing.measured import Measured
+from attnviz.models.tracing.probabilities import TokenProbabilities
 from attnviz.models.trained import Trained
-from attnviz.networks import writing
+from attnviz.networks import residual, writing
+from attnviz.networks.residual import Contributions
 from attnviz.networks.writing import Sampling, Written
 from attnviz.trace import AttentionMap, Token, Trace
 
@@ -107,6 +109,22 @@ class Writer(Trained):
         ids = list(self.read(text).ids)
         logits = self.model.logits(self.model.readouts(torch.tensor([[BOS, *ids[:-1]]])))
         return probabilities.total(logits[0], ids)
+
+    def lens(self, trace: Trace) -> tuple[TokenProbabilities, ...]:
+        """What the model would say before its first layer and after each: of every token of the trace's target its
+        log-probability and the most probable tokens in its place (networks/residual.py). The last is the model's own.
+
+        ValueError for a trace of another model's vocabulary.
+        """
+        ids = self.ids(trace)
+        layers = residual.lens(self.model, torch.tensor([BOS, *ids[:-1]]))
+        return tuple(probabilities.of_sentence(logits, ids, self.tokenizer.piece) for logits in layers)
+
+    def contributions(self, trace: Trace) -> Contributions:
+        """The direct part that the embedding, each head, each bias and each feed-forward network has in the logit of
+        every token of the trace's target (networks/residual.py). ValueError as of `lens`."""
+        ids = torch.tensor(self.ids(trace))
+        return residual.contributions(self.model, torch.cat([ids.new_tensor([BOS]), ids[:-1]]), ids)
 
     def ids(self, trace: Trace) -> list[int]:
         """The ids of a trace's target. ValueError if the vocabulary does not spell it so: a trace of another model."""

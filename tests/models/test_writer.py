@@ -112,6 +112,28 @@ def test_it_stops_where_its_context_ends(model):
         assert len(trace.target) == 32 or trace.target[-1].special
 
 
+def test_what_it_would_say_after_each_layer(model):
+    trace = model.write("The dog", 9, seed=5)
+    layers = model.lens(trace)
+    assert len(layers) == 3 and all(len(layer.log_probs) == len(trace.target) for layer in layers)
+    assert layers[-1].log_probs == pytest.approx(trace.log_probs, abs=1e-4)
+    first = model.tokenizer.piece(int(logits_of_embedding(model).argmax()))
+    assert layers[0].alternatives[0][0].text == first != ""
+
+
+def logits_of_embedding(model):
+    """What <bos> says without any layer."""
+    network = model.model
+    return network.logits(network.decoder_norm(network.embedding(torch.tensor(BOS))))
+
+
+def test_the_parts_of_each_logit_add_up_to_it(model):
+    trace = model.write("The dog", 9, seed=5)
+    parts, ids = model.contributions(trace), model.ids(trace)
+    assert parts.heads.shape == (2, 2, len(ids))
+    torch.testing.assert_close(parts.total(), logits_of(model, ids)[range(len(ids)), ids], atol=1e-4, rtol=1e-4)
+
+
 def test_many_texts(model):
     traces = list(model.traces(["The dog", "", "A boy"], keep=("maps", "statistics")))
     assert isinstance(traces[1], TextError) and traces[0].trace.text == "The dog"

@@ -10,7 +10,7 @@ DESCRIPTION = (
     "Train a model and write its checkpoint and card, on the corpora of a pair or on your own sentences. You can "
     "stop it at any time; the same command continues the run."
 )
-STYLES = ("written", "tokenised", "plain", "symbols")  # attnviz.data.styles.STYLES, which imports tokenizers
+STYLES = ("written", "tokenised", "plain", "symbols")  # of sentences in attnviz.data.styles, which imports tokenizers
 DEFAULTS = (
     "default: the recipe of pair and mechanism; for fewer than 10,000 pairs of your own, smaller batches and more "
     "epochs"

@@ -156,4 +156,4 @@ def test_damaged_data(train, tmp_path):
 def test_the_parser_knows_the_styles():
     from attnviz.data import styles
 
-    assert set(STYLES) == styles.STYLES.keys()
+    assert {*STYLES, *styles.OF_TEXTS} == styles.STYLES.keys()
