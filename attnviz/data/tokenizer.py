@@ -127,6 +127,9 @@ class SubwordTokenizer:
         for number, span, word, limit in zip(ids, offsets, encoding.word_ids, following):
             start, end = self._surface(divided, *span, limit, number == blank)
             start, end = starts[start], ends[end - 1] if end > start else starts[start]
+            if number == self.line_break:  # the first of the blanks that became it
+                start = text.index("\n", tokens[-1].end if tokens else 0)
+                end = start + 1
             tokens.append(Token(text[start:end], start, end, word=word, unknown=number == UNK))
         tokens = [*_whole_characters(tokens), Token("<eos>", len(text), len(text), special=True)]
         return Tokens((*ids, EOS), tuple(tokens))
@@ -148,6 +151,18 @@ class SubwordTokenizer:
         pieces = (self.backend.id_to_token(i) for i in ids if i >= len(SPECIALS))
         text = "".join(pieces).replace(SPACE, " ").strip()
         return text if self.marked else _UNPRINTED.sub("", text)
+
+    @cached_property
+    def line_break(self) -> int | None:
+        """The piece of a line break; None where a line break is a space."""
+        return self.backend.token_to_id("\n")
+
+    @cached_property
+    def within_words(self) -> tuple[int, ...]:
+        """The pieces that stand within a word, in a vocabulary that marks where a word begins; () in another."""
+        pieces = [self.backend.id_to_token(number) for number in range(len(SPECIALS), len(self))]
+        unmarked = [number for number, piece in enumerate(pieces, len(SPECIALS)) if not piece.startswith(SPACE)]
+        return tuple(unmarked) if len(unmarked) < len(pieces) else ()
 
     def spelled(self, ids: Iterable[int]) -> str:
         """The text that pieces spell, for texts of several lines: without the space before the first word of a line.

@@ -1,6 +1,6 @@
 """A trained model that writes, with its tokenizer and card: text in, Trace out."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import numpy as np
 import torch
@@ -80,7 +80,7 @@ class Writer(Trained):
                 f"the prompt is too long to write on: {self.limit} {self.task.piece}s fill the context of {self.name}; "
                 "shorten it"
             )
-        written = writing.write(self.model, source.ids, min(steps, room), writing.chooser(how))
+        written = writing.write(self.model, source.ids, min(steps, room), self._spelling(how, source.ids[-1]))
         return self._trace(prompt, source, written)
 
     def check_beam(self, beam: int) -> None:
@@ -136,6 +136,19 @@ class Writer(Trained):
                 f"trace must be of a model with this vocabulary; it divides {trace.translation!r:.80} otherwise"
             )
         return numbers
+
+    def _spelling(self, how: Sampling, last: int) -> Callable[[torch.Tensor], int]:
+        """A chooser of tokens after the piece `last` that the vocabulary would read as they are written: after a line
+        break only pieces that begin a word."""
+        choose = writing.chooser(how)
+
+        def next_piece(logits: torch.Tensor) -> int:
+            nonlocal last
+            within = self.tokenizer.within_words if last == self.tokenizer.line_break else ()
+            last = choose(logits.index_fill(0, torch.tensor(within, dtype=torch.long), -torch.inf))
+            return last
+
+        return next_piece
 
     def _number(self, before: Token, token: Token) -> int | None:
         """The id of a written token: of a piece with a mark where a space stands before it, or a line begins."""

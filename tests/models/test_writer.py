@@ -71,7 +71,7 @@ def test_a_text_is_written_on(model, settings):
     assert len(trace.target) == count + 12 or trace.target[-1].special == trace.complete is True
     ids = model.ids(trace)
     wanted = logits_of(model, ids).log_softmax(dim=-1)[range(len(ids)), ids]
-    assert trace.log_probs == pytest.approx(wanted.tolist(), abs=1e-5)
+    assert trace.log_probs == pytest.approx(wanted.tolist(), abs=1e-4)  # of large logits
     assert model.write("The dog", 12, **settings) == trace or trace.maps  # NumPy arrays do not compare
     assert model.write("The dog", 12, **settings).translation == trace.translation
     assert Trace.from_json(trace.to_json()).target == trace.target
@@ -98,7 +98,7 @@ def test_a_piece_within_a_word_belongs_to_its_word(load):
 
 
 def test_other_seeds_write_other_texts(model):
-    assert len({model.write("The dog", 12, seed=seed).translation for seed in range(4)}) > 1
+    assert len({model.write("The dog", 12, 5.0, seed=seed).translation for seed in range(4)}) > 1
 
 
 def test_greedy_needs_no_seed(model):
@@ -149,14 +149,6 @@ def test_many_texts(model):
         (lambda model: model.write("The", 3, math.nan), "temperature must be from 0 to 100; got nan"),
         (lambda model: model.write("The", 3, top_p=0), "top_p must be above 0 and at most 1; got 0"),
         (lambda model: model.write(" \n", 3), "the prompt is empty; type a sentence"),
-        (
-            lambda model: model.write("." * 32),
-            "the prompt is too long to write on: 32 {pieces} fill the context of {name}; shorten it",
-        ),
-        (
-            lambda model: model.trace("." * 33),
-            "the text is too long: 33 {pieces}, and {name} reads at most 32; shorten it",
-        ),
         (lambda model: model.trace("The", "dog"), "{name} writes on after a text, so it takes no target"),
         (lambda model: model.log_prob("The", "dog"), "{name} writes on after a text, so it takes no target"),
         (lambda model: model.check_beam(2), "beam must be 1 for {name}, which writes on after a text; got 2"),
@@ -165,7 +157,20 @@ def test_many_texts(model):
 def test_what_cannot_be_is_refused(model, call, message):
     with pytest.raises(ValueError) as caught:
         call(model)
-    assert str(caught.value) == message.format(name=model.name, pieces=f"{model.task.piece}s")
+    assert str(caught.value) == message.format(name=model.name)
+
+
+def test_a_text_must_fit_the_context(model):
+    full = next(text for n in range(99) if len(model.read(text := "." * n + "a").ids) == 32)
+    assert len(model.trace(full).target) == 32
+    with pytest.raises(TextError) as caught:
+        model.write(full)
+    unit = f"{model.task.piece}s"
+    message = f"the prompt is too long to write on: 32 {unit} fill the context of {model.name}; shorten it"
+    assert str(caught.value) == message
+    with pytest.raises(TextError) as caught:
+        model.trace(f"{full}.")
+    assert str(caught.value) == f"the text is too long: 33 {unit}, and {model.name} reads at most 32; shorten it"
 
 
 def test_a_trace_of_another_vocabulary_has_no_ids(load):
