@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import secrets
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,10 +23,11 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
     if mode is not None and not stat.S_ISREG(mode):
         _write_directly(path, write)
         return
-    temporary = place.with_name(f"{place.name[:200]}.{os.getpid()}.part")
+    temporary = place.with_name(f"{place.name[:200]}.{secrets.token_hex(8)}.part")
     try:
+        permitted = _new_file(temporary)
         write(temporary)
-        temporary.chmod(0o644 if mode is None else stat.S_IMODE(mode))  # safetensors makes files for their owner only
+        temporary.chmod(permitted if mode is None else stat.S_IMODE(mode))  # safetensors: the owner only
         os.replace(temporary, place)
     except OSError as error:
         error.filename = str(path)  # the name that the user knows; a full disk gives none
@@ -35,6 +37,15 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
     finally:
         with contextlib.suppress(OSError):  # on a read-only file system there is none
             temporary.unlink()  # left over when `write` failed
+
+
+def _new_file(path: Path) -> int:
+    """Make a file, where nothing is, not even a link -> the permissions that the person's umask gives it."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    try:
+        return stat.S_IMODE(os.fstat(descriptor).st_mode)
+    finally:
+        os.close(descriptor)
 
 
 def _mode(path: Path) -> int | None:

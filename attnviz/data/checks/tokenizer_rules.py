@@ -44,16 +44,18 @@ def contained() -> Iterator[None]:
         raise
 
 
-def check(content: object) -> tuple[dict, bool]:
+def check(content: object, rows: int = PIECES) -> tuple[dict, bool]:
     """The content without padding, truncation and dropout; and whether every step takes time linear in the text.
 
-    Raises TokenizerError for a step that is not known to be safe.
+    rows : of the embedding; every number of a piece is below it. Raises TokenizerError for a step that is not known to
+    be safe.
     """
     if not isinstance(content, dict):
         raise TokenizerError(f"it must be a JSON object; got {type(content).__name__}")
     model = _model(content.get("model"))
     linear = tokenizer_steps.check(content)
     _added(content.get("added_tokens") or [])
+    check_numbers(_numbers(content, model), rows)
     kept = {name: content[name] for name in (*PARTS, *tokenizer_steps.KINDS) if name in content}
     return {**kept, "model": model, "truncation": None, "padding": None}, linear
 
@@ -85,6 +87,30 @@ def _added(tokens: object) -> None:
     if not isinstance(tokens, list) or len(tokens) > PIECES:
         raise TokenizerError("its added tokens must be a list")
     _check_letters((token.get("content") if isinstance(token, dict) else None for token in tokens), "added tokens")
+
+
+def check_numbers(numbers: Iterable[object], rows: int) -> None:
+    """Raise TokenizerError for a number of a piece that no row of the embedding has.
+
+    The tokenizers library makes tables as long as the largest number, and ends the process where it has no memory.
+    """
+    for number in numbers:
+        if type(number) is not int or not 0 <= number < min(rows, PIECES):
+            shown = f"{number:,}" if type(number) is int and abs(number) < 10**15 else repr(number)[:40]
+            raise TokenizerError(
+                f"it gives a piece the number {shown}, and those of this model are 0 to {min(rows, PIECES) - 1:,}; they do "
+                "not belong together"
+            )
+
+
+def _numbers(content: dict, model: dict) -> Iterator[object]:
+    """Every number of a piece in it."""
+    vocabulary = model["vocab"]
+    yield from vocabulary.values() if isinstance(vocabulary, dict) else ()
+    yield from (model[name] for name in ("unk_id",) if model.get(name) is not None)
+    for token in content.get("added_tokens") or []:
+        yield from (token[name] for name in ("id",) if isinstance(token, dict) and name in token)
+    yield from tokenizer_steps.numbers(content)
 
 
 def _check_letters(texts: Iterable[object], what: str) -> None:

@@ -7,6 +7,7 @@ that matches between two characters puts its replacement between all of them.
 import base64
 import binascii
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from attnviz.data import styles
@@ -184,6 +185,16 @@ def _template(step: dict) -> None:
     values = added.values() if isinstance(added, dict) else []
     if len(values) > STEPS or any(isinstance(value, dict) and len(value.get("ids") or []) > STEPS for value in values):
         raise TokenizerError(f"its template adds more than {STEPS} tokens in a place")
+
+
+def numbers(content: dict) -> Iterator[object]:
+    """The numbers of the pieces that its post-processor puts around a text."""
+    for step in _steps(content, "post_processor"):
+        added = step.get("special_tokens", {})
+        for token in added.values() if isinstance(added, dict) else added if isinstance(added, list) else ():
+            yield from (token.get("ids") or []) if isinstance(token, dict) else ()
+        for name in ("sep", "cls"):  # of BERT and RoBERTa: a piece and its number
+            yield from step[name][1:2] if isinstance(step.get(name), list) else ()
 
 
 def short_text(text: object, what: str) -> str:

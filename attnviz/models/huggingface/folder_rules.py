@@ -4,7 +4,6 @@ import contextlib
 import json
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 from attnviz.data.checks import tokenizer_rules
 from attnviz.models.checks import weights_header
 from attnviz.models.huggingface.errors import FileError
-from attnviz.storage import json_text, regular_files
+from attnviz.storage import json_text, regular_files, temporary
 
 JSON, VOCABULARY = 64 * 2**20, 256 * 2**20  # bytes of a file
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.bpe", "*.tiktoken", "*.vocab")
@@ -58,38 +57,55 @@ def check_config(folder: Path) -> weights_header.Shapes:
     return shapes
 
 
-@contextlib.contextmanager
-def tokenizer_files(folder: Path) -> Iterator[Path]:
-    """A folder with safe copies of the tokenizer's files. Raises FileError.
+def rows(shapes: weights_header.Shapes) -> int:
+    """The most rows that the embedding can have: an axis of one of the weights."""
+    return max((axis for shape in shapes.values() for axis in shape), default=0)
 
-    Its tokenizer.json is checked and has no padding; its settings have no paths to other files.
+
+@contextlib.contextmanager
+def tokenizer_files(folder: Path, rows: int) -> Iterator[Path]:
+    """A folder with safe copies of the tokenizer's files. Raises FileError, TokenizerError.
+
+    Its tokenizer.json is checked and has no padding; its settings have no paths to other files. rows : of the
+    embedding, at most; every number of a piece is below it.
     """
-    with tempfile.TemporaryDirectory(prefix="attnviz-") as copy:
+    with temporary.Folder() as copy:
         for path in sorted(folder.iterdir()):
             if path.is_file() and any(fnmatch(path.name, pattern) for pattern in TOKENIZER_FILES):
-                _copy(path, Path(copy) / path.name)
+                _copy(path, Path(copy) / path.name, rows)
         yield Path(copy)
 
 
-def _copy(path: Path, to: Path) -> None:
+def _copy(path: Path, to: Path, rows: int) -> None:
     if path.name.endswith(".index.json") or path.name == "generation_config.json":
         return  # of the model
     if path.name == "tokenizer.json":
         content = _json(path, "tokenizer")
         if "model" in content:  # else it is none, and the library says what it lacks
-            content, _ = tokenizer_rules.check(content)
+            content, _ = tokenizer_rules.check(content, rows)
         to.write_text(json.dumps(content), encoding="utf-8")
     elif path.name == "tokenizer_config.json":
-        to.write_text(json.dumps(_settings(_json(path))), encoding="utf-8")
+        settings = _settings(_json(path))
+        numbered = settings.get("added_tokens_decoder", {})
+        tokenizer_rules.check_numbers(map(_whole, numbered if isinstance(numbered, dict) else ()), rows)
+        to.write_text(json.dumps(settings), encoding="utf-8")
     else:
-        _check_vocabulary(path)
+        _check_vocabulary(path, rows)
         shutil.copyfile(path, to)
 
 
-def _check_vocabulary(path: Path) -> None:
-    """FileError for a list of pieces with more entries than are read: each takes far more memory than in the file."""
+def _whole(text: str) -> int | str:
+    return int(text) if text.isdecimal() and len(text) < 20 else text
+
+
+def _check_vocabulary(path: Path, rows: int) -> None:
+    """FileError for a list of pieces with more entries than are read: each takes far more memory than in the file.
+    TokenizerError for a piece whose number no row of the embedding has."""
     if path.suffix == ".json":
-        entries = len(_json(path))
+        content = _json(path)
+        entries = len(content)
+        if content and all(type(value) is int for value in content.values()):  # pieces and their numbers
+            tokenizer_rules.check_numbers(content.values(), rows)
     elif path.suffix in (".txt", ".vocab", ".bpe", ".tiktoken"):
         with path.open("rb") as file:
             entries = sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))

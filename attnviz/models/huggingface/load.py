@@ -50,7 +50,7 @@ def load(name: str) -> HuggingFaceModel:
     with _quiet(library), said_of(full_name):
         shapes = folder_rules.check(folder)
         config = read(full_name, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
-        tokenizer = load_tokenizer(full_name, library, folder)
+        tokenizer = load_tokenizer(full_name, library, folder, folder_rules.rows(shapes))
         size_rules.check(full_name, library, config, _classes(config), shapes)
         model = _model(full_name, library, folder, config)
     pieces = read(full_name, "its table of pieces", lambda: model.get_input_embeddings().weight.shape[0])

@@ -88,6 +88,8 @@ def paste(page, address, stop, text):
 def test_many_sentences_can_be_stopped_and_continued(server, held, page):
     stop, go = held
     paste(page, server[0], stop, LINES)
+    expect(page.get_by_test_id("stStatusWidgetRunningIcon")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(1)  # Streamlit's left half a page
     page.get_by_test_id("stButton").get_by_role("button", name="Stop", exact=True).click()
     go()
     stopped = page.get_by_text(re.compile(r"Stopped: \d+ of 400 translations are measured."))

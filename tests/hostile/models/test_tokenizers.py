@@ -8,6 +8,7 @@ import pytest
 from families import split, template, whole
 
 import attnviz
+from attnviz.models.huggingface import folder_rules
 from attnviz.models.huggingface.load import ModelError
 from attnviz.models.huggingface.tokenizers import trial
 from attnviz.models.trained import TextError
@@ -65,14 +66,53 @@ def test_a_pattern_that_may_be_slow_is_tried_elsewhere(bomb, monkeypatch):
     assert model.trace("the dog").maps  # the process is started again
 
 
-def test_pieces_that_the_model_of_a_folder_does_not_know(bomb):
-    model = attnviz.load(f"hf:{bomb('gpt2', post_processor=template(10**8))}")
-    with pytest.raises(TextError) as error:
-        model.trace("the dog")
-    assert str(error.value) == (
-        f"{model.name} cannot read the text: its tokenizer gives piece number 100,000,000, but the model has 346; "
-        "they do not belong together"
-    )
+HUGE = (4_294_967_290, 400_000_000, 346, -1, 10**30, 1.5)
+
+
+@pytest.mark.parametrize("number", HUGE)
+@pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
+@pytest.mark.parametrize("where", ["added", "vocabulary", "template", "ends", "unknown", "settings", "table"])
+def test_numbers_that_no_row_of_the_embedding_has(tmp_path, family, where, number):
+    """4,294,967,290 ended the process, and 400,000,000 took 1.8 GB."""
+    folder = families.write(tmp_path / family, family)
+    path, name = folder / "tokenizer.json", "new"
+    content = json.loads(path.read_text())
+    model = content["model"]
+    if where == "added":
+        content["added_tokens"].append({"id": number, "content": name, "special": True} | FLAGS)
+    elif where == "vocabulary" and isinstance(model["vocab"], dict):
+        model["vocab"][name] = number
+    elif where == "template":
+        content["post_processor"] = template(number)
+    elif where == "ends":
+        content["post_processor"] = {"type": "BertProcessing", "sep": ["a", number], "cls": ["a", 1]}
+    elif where == "unknown" and isinstance(model["vocab"], list):
+        model["unk_id"] = number
+    elif where == "settings":
+        settings = json.loads((folder / "tokenizer_config.json").read_text())
+        settings["added_tokens_decoder"] = {str(number): {"content": name, "special": True} | FLAGS}
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    elif where == "table" and type(number) is int:
+        (folder / "added_tokens.json").write_text(json.dumps({name: number}))
+    else:
+        pytest.skip("this family has no such place")
+    path.write_text(json.dumps(content))
+    with pytest.raises(ModelError, match="gives a piece the number|do not belong together|cannot be read"):
+        attnviz.load(f"hf:{folder}")
+
+
+FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+
+
+def test_what_the_library_aborts_on_ends_another_process(bomb, monkeypatch):
+    """Were a rule missing, this process would go on all the same."""
+    monkeypatch.setattr(folder_rules.tokenizer_rules, "check_numbers", lambda numbers, rows: None)
+    model = json.loads((bomb("gpt2") / "tokenizer.json").read_text())["model"]
+    model["vocab"]["new"] = 4_294_967_290
+    with pytest.raises(
+        ModelError, match="its tokenizer cannot be read: the tokenizer takes more than 10 seconds or 4 GB"
+    ):
+        attnviz.load(f"hf:{bomb('gpt2', model=model)}")
 
 
 def test_pieces_that_only_the_model_knows(bomb):

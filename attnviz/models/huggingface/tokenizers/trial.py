@@ -117,6 +117,7 @@ def _reader(kind: str, place: str) -> tuple[Callable[[str], int], Callable[[list
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(place)
+        tokenizer.to_str()  # as the process does that is protected: it takes memory for each number up to the last
         return lambda text: len(tokenizer.encode(text).ids), lambda ids: len(tokenizer.decode(ids))
     import transformers
 
