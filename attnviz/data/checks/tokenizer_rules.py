@@ -98,8 +98,8 @@ def check_numbers(numbers: Iterable[object], rows: int) -> None:
         if type(number) is not int or not 0 <= number < min(rows, PIECES):
             shown = f"{number:,}" if type(number) is int and abs(number) < 10**15 else repr(number)[:40]
             raise TokenizerError(
-                f"it gives a piece the number {shown}, and those of this model are 0 to {min(rows, PIECES) - 1:,}; they do "
-                "not belong together"
+                f"it gives a piece the number {shown}, and those of this model are 0 to {min(rows, PIECES) - 1:,}; "
+                "they do not belong together"
             )
 
 
