@@ -13,7 +13,7 @@ if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
 
 from dashboard.markup import page_links  # noqa: E402
 from dashboard.pages import PAGES, Page  # noqa: E402
-from dashboard.session import memory, page_change  # noqa: E402
+from dashboard.session import address, memory, page_change  # noqa: E402
 from dashboard.shell import link_notes  # noqa: E402
 
 st.set_page_config(
@@ -44,8 +44,12 @@ def main() -> None:
     st.html(Path(__file__).with_name("style.css"))
     page = st.navigation([entry(page) for page in PAGES], position="top")
     st.html(page_links.shown({other.path: other.title for other in PAGES}, page.url_path))
-    st.query_params.update(page_change.arrive(page.url_path, st.session_state))
+    came_back = address.came_back()
+    along = page_change.arrive(page.url_path, st.session_state, came_back)
+    address.begin()
+    st.query_params.update(along)
     page.run()
+    address.settle()
 
 
 try:

@@ -23,6 +23,7 @@ _FILES = (
     "enlarge.js",
     "skip.js",
     "pages.js",
+    "parts.js",
     "history.js",
 )
 _component = st.components.v2.component("attnviz_bridge", js=scripts.read("arguments.js"), isolate_styles=False)

@@ -31,7 +31,7 @@ from dashboard.compare.tour import panel as tour
 from dashboard.markup import card, columns, terms
 from dashboard.markup.text import reading
 from dashboard.placed import sharper
-from dashboard.session import caches, memory
+from dashboard.session import address, caches, memory
 from dashboard.shell import forced_text, frame, widgets
 
 # How much larger type is in a presentation, and px that a plot may be high: all fits on a screen of 1920 by 1080.
@@ -54,7 +54,7 @@ def _leave_presentation() -> None:
     st.session_state["present"] = False
 
 
-@st.fragment
+@address.fragment
 def _sentence(fields: dict) -> None:
     """All about one sentence; a text that fails leaves the last good picture.
 
@@ -132,7 +132,7 @@ def _heatmap(column: Column, texts, dark: bool, height: int | None) -> Cell:
     return Cell(words + captions.shown_map(column), figure, below)
 
 
-@st.fragment
+@address.fragment
 def _steps(current: CompareScene, texts: list, dark: bool) -> None:
     """The step control and what follows from it. A fragment: moving the step draws the bars again and nothing else."""
     _step_control(current)
@@ -192,7 +192,7 @@ def _step_control(current: CompareScene) -> None:
             1,
             current.steps,
             key="step",
-            bind=tour.step_binding(),
+            bind="query-params",
             help="A step is one row of each heatmap. Move the slider with the arrow keys. Or click a row of a heatmap "
             "and use the arrow keys there.",
         )

@@ -25,12 +25,12 @@ from dashboard.heads.scene import HeadsChoices, HeadsScene
 from dashboard.markup import card, terms
 from dashboard.markup.text import named_card, output
 from dashboard.markup.text import source as source_words
-from dashboard.session import caches
+from dashboard.session import address, caches
 from dashboard.shell import frame, widgets
 from dashboard.shell.problems import SceneError, Wanted, check_text
 
 
-@st.fragment
+@address.fragment
 def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices; a text that fails leaves the last good picture.
 

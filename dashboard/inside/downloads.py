@@ -10,10 +10,12 @@ from dashboard.inside.scene import InsideScene
 from dashboard.shell import downloads, shown_panels
 from dashboard.shell.shown_panels import ShownPanels
 
+TITLE = "Download"
+
 
 def show(current: InsideScene) -> None:
     """Nothing is built before it is asked for."""
-    st.subheader("Download", divider="gray")
+    st.subheader(TITLE, divider="gray")
     st.caption("Each chart has a PNG and an SVG button. The zip opens offline; its CSV files count steps from 0.")
     with st.container(horizontal=True):
         build = functools.partial(bundle, current, shown_panels.shown(PAGE))

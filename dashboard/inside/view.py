@@ -7,13 +7,13 @@ from dashboard.choices.options import model
 from dashboard.inside import downloads, scene
 from dashboard.inside.panels import change, matter, opened, replaced
 from dashboard.inside.scene import Column, InsideChoices, InsideScene
-from dashboard.markup import card, terms
+from dashboard.markup import card, parts, terms
 from dashboard.markup.text import named_card, output
-from dashboard.session import caches
+from dashboard.session import address, caches
 from dashboard.shell import forced_text, frame, widgets
 
 
-@st.fragment
+@address.fragment
 def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices; a text that fails leaves the last good picture."""
     text = widgets.sentence(fields["pair"])
@@ -33,7 +33,9 @@ def _draw(current: InsideScene, dark: bool) -> None:
     st.html(
         terms.line("log-probability", "entropy", "piece", "<eos>", "head", piece=current.columns[0].languages.piece)
     )
-    for panel in (opened, change, replaced, matter):
+    panels = (opened, change, replaced, matter)
+    st.html(parts.listed(panel.TITLE for panel in (*panels, downloads)))
+    for panel in panels:
         panel.show(current, dark)
     downloads.show(current)
 

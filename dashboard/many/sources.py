@@ -9,6 +9,7 @@ from dashboard.choices.allowed import is_elsewhere
 from dashboard.choices.corpora import IN_ADDRESS, LINKED, NAMED, NONE, PASTED, UPLOADED
 from dashboard.many import caches, given
 from dashboard.many.given import Given
+from dashboard.session import address
 from dashboard.shell.problems import SceneError, Waiting
 
 FORMATS = ("txt", "tsv", "jsonl", "ndjson", "gz")
@@ -41,7 +42,7 @@ def show(pair: str, other: bool = False) -> Given | SceneError | None:
 
 def _pasted(prefix: str) -> Given:
     key = f"{prefix}lines"
-    if key not in st.session_state:
+    if key not in st.session_state or address.came_back() and key in st.query_params:
         st.session_state[key] = st.query_params.get(key, "")
     text = st.text_area(
         "Sentences, one per line",

@@ -12,13 +12,13 @@ from dashboard.many.panels import comparison, distribution, points, sentences
 from dashboard.many.running import Run
 from dashboard.many.scene import ManyChoices, ManyScene
 from dashboard.markup import terms
-from dashboard.session import memory
+from dashboard.session import address, memory
 from dashboard.session.space import NoRoom
 from dashboard.shell import frame
 from dashboard.shell.problems import SceneError, sentence
 
 
-@st.fragment
+@address.fragment
 def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices; sentences that fail leave the last good picture."""
     given = [sources.show(fields["pair"]), sources.show(fields["pair"], other=True)]

@@ -24,19 +24,24 @@ _OF_A_PAIR = ("", "inside", "many")  # pages that show several models of a langu
 _PAGE, _KEPT = "page", "kept"
 
 
-def arrive(page: str, session: MutableMapping) -> dict[str, str | list[str]]:
+def arrive(page: str, session: MutableMapping, came_back: bool = False) -> dict[str, str | list[str]]:
     """If the visitor comes from another page, put the values to take along into the session -> those for the address.
 
-    Call it at the top of each run, before there is any widget. page : `heads`, or any other name.
+    Call it at the top of each run, before there is any widget. page : `heads`, or any other name. came_back : with Back
+    or Forward, to a page whose address says all, so that nothing is taken along.
     """
     before, session[_PAGE] = session.get(_PAGE), page
     if before in (None, page):
         return {}
     kept = session.setdefault(_KEPT, {})
     kept[before] = {key: session[key] for key in _OWN if key in session}
+    if came_back:
+        return {}
     along = {key: session[key] for key in _ALONG if key in session} | _sentence(session, before, page)
     if {before, page} <= {*_OF_A_PAIR}:
         along |= _models(session, page)
+    if (before, page) == ("", "inside"):
+        along |= _opened_head(session)
     for key in (*_OWN, *along, "text"):
         session.pop(key, None)  # with its tie to the widget of the other page
     now = kept.get(page, {}) | along
@@ -54,6 +59,13 @@ def _models(session: MutableMapping, page: str) -> dict:
         if giver in MECHANISMS and not MECHANISMS[giver].kinds:
             along["target"] = OWN
     return {key: value for key, value in along.items() if value}
+
+
+def _opened_head(session: MutableMapping) -> dict:
+    """The head of the first page, which the page of one step opens; the mean of heads has no step to open."""
+    if session.get("kind", "cross") != "cross" or session.get("head", -1) < 0:
+        return {}
+    return {key: session[key] for key in ("layer", "head") if key in session}
 
 
 def _word(key: str, value) -> str | list[str]:

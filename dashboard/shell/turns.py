@@ -116,7 +116,9 @@ def let_go_if_asked() -> None:
     if context and context.script_requests and context.script_requests._state == ScriptRequestType.RERUN:
         request = context.script_requests.on_scriptrunner_ready()
         if request.type == ScriptRequestType.RERUN:  # and not, meanwhile, a stop
-            raise RerunException(with_interrupted(request.rerun_data, context.fragment_ids_this_run))
+            asked = with_interrupted(request.rerun_data, context.fragment_ids_this_run)
+            came_back = asked.is_history_navigation or context.is_history_navigation
+            raise RerunException(replace(asked, is_history_navigation=came_back))
 
 
 def with_interrupted(asked: RerunData, running: Sequence[str] | None) -> RerunData:

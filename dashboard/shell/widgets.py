@@ -1,11 +1,13 @@
 """The widgets that several pages share. Each is bound to the URL, so a link reopens the view."""
 
 import html
+import json
 from collections.abc import Callable
 
 import streamlit as st
 
 from attnviz.data.tasks import Task
+from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 from dashboard.choices.options import (
     BEAMS,
@@ -16,10 +18,12 @@ from dashboard.choices.options import (
     PIECES,
     TYPED,
     head_title,
+    model_title,
     number,
     target_title,
     title,
 )
+from dashboard.session import catalogue
 
 MEAN = -1  # among the options of the head: a button group takes no None
 _OVER = "over_most"  # in the session when one mechanism too many was asked for
@@ -39,7 +43,7 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
     over = ' over" role="status' if len(text) > LIMIT else ""
     st.html(
         f'<div class="count{over}" data-limit="{LIMIT}" data-pieces="{PIECES} {facts.piece}s" '
-        f'data-unit="{facts.unit}">{counted(text, facts)}</div>'
+        f'data-unit="{facts.unit}" data-firsts="{html.escape(_firsts())}">{counted(text, facts)}</div>'
     )
     with st.container(horizontal=True, gap="xxsmall", key="examples"):
         for position, example in enumerate(facts.examples):
@@ -54,6 +58,14 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
                 help="The models translate this sentence badly. It is here to show how that looks.",
             )
     return text
+
+
+def _firsts() -> str:
+    """What is shown where an address has no sentence, by the pair or the model that it names, for history.js."""
+    of_pairs = {pairs.of(name).title: pairs.of(name).first for name in catalogue.offered()}
+    of_models = {model_title(name): ModelName.parse(name).task.first for name in catalogue.many_headed()}
+    default = {"": next(iter(of_pairs.values()))}
+    return json.dumps(default | of_pairs | of_models)
 
 
 def _use(example: str, on_change: Callable[[], None]) -> None:

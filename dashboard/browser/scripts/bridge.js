@@ -161,6 +161,7 @@ function act({ data, setTriggerValue }) {
   state.steps = data.steps;
   state.head = data.head;
   state.pickHead = (head) => {
+    makeStop();
     setTriggerValue("head", [...head]);
     state.opening = performance.now();
     if (String(head) === String(state.head)) open(document.querySelector(".st-key-chart-closeup .plot"));
@@ -182,7 +183,7 @@ function act({ data, setTriggerValue }) {
   const ears = new AbortController(), { signal } = ears, first = { capture: true, signal };
   document.addEventListener("input", soon, first);
   document.addEventListener("drawn", drawn, { signal });
-  for (const clicked of [copyLink, playOrPause, answerOffer, turnPage]) document.addEventListener("click", clicked, { signal });
+  for (const clicked of [copyLink, playOrPause, answerOffer, turnPage, openPart]) document.addEventListener("click", clicked, { signal });
   document.addEventListener("keydown", leaveTable, first);
   for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, close, { signal });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(soon, 300), { signal });

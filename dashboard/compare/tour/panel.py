@@ -2,35 +2,35 @@
 stops.py."""
 
 import html
+from collections.abc import Mapping
 
 import streamlit as st
 
 from dashboard.compare.scene import CompareScene
 from dashboard.compare.tour import stops
-from dashboard.session import catalogue
+from dashboard.session import address, catalogue
 from dashboard.shell import link_notes
 
 _STOP, _ANSWERED = "tour stop", "tour answered"  # in the session: from 1; the offer needs not be made again
-_STEP, _LOOSE = "tour step", "tour step loose"  # in the session: a stop has set the step; it is not in the address
-_FIRST = "-1"  # after the stop in the address: the visitor went to the first step, which a slider leaves out there
+# After the stop in the address: what the rest of it leaves out is as on any page, not as at the stop.
+_AS_SHOWN = "-as-shown"
 COOKIE = "attnviz_tour"  # set by tour.js once the offer was answered: then it is not made again in this browser
 
 
 def arrive() -> None:
-    """Take up the stop that a link names. Call it before there is any widget.
+    """Take up the stop that a link names, or the address that Back leads to. Call it before there is any widget.
 
-    A link that was copied says all that is on the page, but for the step of a stop (`step_binding`); one that says no
-    more than `tour=2` gets the view of that stop.
+    What the address leaves out is as the stop has it: `tour=2` alone opens its view.
     """
-    if _ANSWERED in st.session_state or not stops.offered(catalogue.offered()):
+    if address.came_back():
+        st.session_state.pop(_STOP, None)
+    elif _ANSWERED in st.session_state:
         return
     written = st.query_params.get("tour", "")
-    if stop := stops.number(written.removesuffix(_FIRST)):
-        view, first = stops.STOPS[stop - 1].view, written.endswith(_FIRST)
-        if "text" not in st.query_params:
+    stop = stops.number(written.removesuffix(_AS_SHOWN))
+    if stop and stops.offered(catalogue.offered()):
+        if not written.endswith(_AS_SHOWN):
             _go(stop)
-        elif not first and "step" not in st.query_params and st.query_params["text"] == view["text"]:
-            st.session_state["step"] = view["step"]
         st.session_state.update({_STOP: stop, _ANSWERED: True})
 
 
@@ -41,7 +41,7 @@ def show() -> None:
         st.query_params.pop("tour", None)
         _offer()
         return
-    st.query_params["tour"] = str(stop)
+    address.also("tour", _written)
     with st.container(key="tour"):
         facts, count = stops.STOPS[stop - 1], len(stops.STOPS)
         st.html(
@@ -99,32 +99,15 @@ def _go(stop: int) -> None:
     """To a stop; of the Transformer its last layer."""
     layers, _ = catalogue.layers_and_heads(next(iter(catalogue.many_headed_of(stops.PAIR)), None))
     view = stops.STOPS[stop - 1].view
-    st.session_state.update({"layer": layers - 1} | view | {_STOP: stop, _ANSWERED: True, _STEP: True})
+    st.session_state.update({"layer": layers - 1} | view | {_STOP: stop, _ANSWERED: True})
 
 
-def step_binding() -> str | None:
-    """What ties the control of the steps to the address: nothing in the run in which a stop sets the step.
-
-    A slider with another end is a new one to Streamlit, and the address, which still names the step of the stop before,
-    would override what the stop has set.
-    """
-    session = st.session_state
-    _write_first_step()
-    if session.pop(_STEP, False):
-        session[_LOOSE] = True
-        return None
-    if session.pop(_LOOSE, False):
-        session["step"] = session["step"]  # an assignment is written into the address
-    return "query-params"
-
-
-def _write_first_step() -> None:
-    """Into the address: that the visitor went from the step of a stop to the first one."""
-    if stop := _stop():
-        went = st.session_state["step"] == 1 != stops.STOPS[stop - 1].view["step"]
-        written = f"{stop}{_FIRST}" if went else str(stop)
-        if st.query_params.get("tour") != written:
-            st.query_params["tour"] = written
+def _written(held: Mapping) -> str:
+    """The stop, as the address names it. held : what else is in the address."""
+    stop, session = _stop(), st.session_state
+    view = stops.STOPS[stop - 1].view
+    hidden = any(key not in held and session.get(key, value) != value for key, value in view.items())
+    return f"{stop}{_AS_SHOWN}" if hidden else str(stop)
 
 
 def _leave() -> None:

@@ -19,14 +19,14 @@ from dashboard.choices.options import kind_title
 from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, head_name
 from dashboard.markup import tables
 from dashboard.markup.text import markdown, number
-from dashboard.session import caches
+from dashboard.session import address, caches
 from dashboard.shell.problems import sentence
 
 _TOKENS = 10  # tokens whose probability changes most, of a model that writes no text
 _COMPARED = ("entropy_nats", "max_weight", "distance")  # of each head, before and without
 
 
-@st.fragment
+@address.fragment
 def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Switch heads off", divider="gray")
     if say_why_not(current.choices.source.why_no_ablation):

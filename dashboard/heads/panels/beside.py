@@ -13,13 +13,13 @@ from dashboard.heads import scene, sources
 from dashboard.heads.scene import COLUMNS, HeadsScene
 from dashboard.markup import tables
 from dashboard.markup.text import markdown, said
-from dashboard.session import caches, catalogue
+from dashboard.session import address, caches, catalogue
 from dashboard.shell.problems import SceneError
 
 _COMPARED = ("entropy_nats", "max_weight", "distance", "special_mass")
 
 
-@st.fragment
+@address.fragment
 def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Compare with another model or text", divider="gray")
     model, text = _controls()

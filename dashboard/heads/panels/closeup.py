@@ -14,6 +14,7 @@ from dashboard.heads.panels import syntax
 from dashboard.heads.scene import COLUMNS, HeadsScene
 from dashboard.markup import tables
 from dashboard.markup.text import hatched, reading, removed
+from dashboard.session import address
 from dashboard.shell import widgets
 from dashboard.shell.frame import slider_value
 
@@ -27,7 +28,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     _opened(current, dark)
 
 
-@st.fragment
+@address.fragment
 def _opened(current: HeadsScene, dark: bool) -> None:
     """A fragment: another head is drawn without the overview. It holds the bridge, so a click on the overview runs this
     alone.

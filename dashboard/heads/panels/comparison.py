@@ -13,11 +13,12 @@ from dashboard.heads.panels import syntax
 from dashboard.heads.scene import COLUMNS, MOST, HeadsScene, head_name
 from dashboard.markup import tables, terms
 from dashboard.markup.text import reading, removed
+from dashboard.session import address
 
 _NAMES = {"layer": "Layer", "head": "Head"} | COLUMNS
 
 
-@st.fragment
+@address.fragment
 def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Compare heads", divider="gray")
     chosen = st.multiselect(
@@ -92,7 +93,7 @@ def _statistics(current: HeadsScene, chosen: list[Head]) -> str:
     return tables.table("Means over the rows (all tokens)", [head_name(head) for head in chosen], rows)
 
 
-@st.fragment
+@address.fragment
 def table(current: HeadsScene) -> None:
     """The statistics of every head, which can be sorted and downloaded."""
     st.subheader("Statistics of every head", divider="gray")

@@ -15,7 +15,7 @@ from dashboard.choices.options import kind_title
 from dashboard.heads.panels.ablation import refuse, say_why_not
 from dashboard.heads.scene import HeadsScene, head_name
 from dashboard.markup import tables
-from dashboard.session import caches, memory
+from dashboard.session import address, caches, memory
 from dashboard.shell import turns
 
 _SHOWN = 5  # heads that matter most
@@ -23,7 +23,7 @@ _SLICE = 0.4  # s between two looks at what was pressed
 _MEASURING = "measuring"
 
 
-@st.fragment
+@address.fragment
 def show(current: HeadsScene, dark: bool) -> None:
     """Each head switched off in turn. What was measured stays when it is stopped, and the next run goes on from there.
 

@@ -12,9 +12,10 @@ from dashboard.choices.options import number
 from dashboard.heads.scene import HeadsScene
 from dashboard.markup import tables, terms
 from dashboard.markup.text import reading
+from dashboard.session import address
 
 
-@st.fragment
+@address.fragment
 def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Through the layers", divider="gray")
     st.html(terms.line("rollout"))

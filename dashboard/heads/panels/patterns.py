@@ -12,12 +12,12 @@ from attnviz.patterns import PATTERNS
 from dashboard.browser.plot import named, plots
 from dashboard.heads.scene import HeadsScene, head_name
 from dashboard.markup import tables
-from dashboard.session import caches
+from dashboard.session import address, caches
 
 _SHOWN = 5  # most similar heads
 
 
-@st.fragment
+@address.fragment
 def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Patterns", divider="gray")
     like = st.selectbox(

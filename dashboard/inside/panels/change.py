@@ -12,8 +12,11 @@ from dashboard.inside import caches, kept
 from dashboard.inside.panels import by_hand, effects
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import markdown
+from dashboard.session import address
 from dashboard.shell.problems import sentence
 from dashboard.shell.stoppable import Steps
+
+TITLE = "Change attention"
 
 NONE, HIDDEN, PERMUTED, TEMPERATURE, BY_HAND = "", "hide", "permuted", "temperature", "given"
 CHANGES = {
@@ -44,9 +47,9 @@ CAUTION = (
 GREEDY = " Both translations are decoded greedily. The charts show the text that the beam of 5 found."
 
 
-@st.fragment
+@address.fragment
 def show(current: InsideScene, dark: bool) -> None:
-    st.subheader("Change attention", divider="gray")
+    st.subheader(TITLE, divider="gray")
     name, scopes = _controls(current)
     if name == NONE:
         kept.drop("change")

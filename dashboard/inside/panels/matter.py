@@ -19,9 +19,12 @@ from dashboard.inside.tested.attributed import AT_ONCE, GRADIENT, OFFERED, TITLE
 from dashboard.inside.tested.results import Results
 from dashboard.markup.papers import says
 from dashboard.markup.text import markdown
+from dashboard.session import address
 from dashboard.shell import turns
 from dashboard.shell.problems import sentence
 from dashboard.shell.stoppable import Steps
+
+TITLE = "Does it matter?"
 
 DEBATE = (
     f"<b>Attention is not by itself an explanation.</b> {says('jain')} permuted the attention of classifiers and often "
@@ -31,9 +34,9 @@ DEBATE = (
 )
 
 
-@st.fragment
+@address.fragment
 def show(current: InsideScene, dark: bool) -> None:
-    st.subheader("Does it matter?", divider="gray")
+    st.subheader(TITLE, divider="gray")
     st.html(f'<p class="small caveat">{DEBATE}</p>')
     if not st.toggle(
         "Test attention on this sentence",

@@ -13,17 +13,20 @@ from dashboard.inside.panels import pictures, why
 from dashboard.inside.panels.pictures import Opened
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import markdown
+from dashboard.session import address
 from dashboard.shell import frame
 from dashboard.shell.problems import sentence
+
+TITLE = "Inside one step"
 
 LARGEST = -1  # among the options of the source token
 _DRAWN = "step drawn"  # in the session: the step that the page has drawn
 TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
-@st.fragment
+@address.fragment
 def show(current: InsideScene, dark: bool) -> None:
-    st.subheader("Inside one step", divider="gray")
+    st.subheader(TITLE, divider="gray")
     step = step_control(current)
     if st.session_state.get(_DRAWN, step) != step and _is_used_below():
         st.session_state[_DRAWN] = step

@@ -10,8 +10,11 @@ from dashboard.inside import caches, kept
 from dashboard.inside.panels import effects
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import markdown
+from dashboard.session import address
 from dashboard.shell.problems import sentence
 from dashboard.shell.stoppable import Steps
+
+TITLE = "Replace a source word"
 
 NONE = -1
 CAUTION = (
@@ -20,9 +23,9 @@ CAUTION = (
 )
 
 
-@st.fragment
+@address.fragment
 def show(current: InsideScene, dark: bool) -> None:
-    st.subheader("Replace a source word", divider="gray")
+    st.subheader(TITLE, divider="gray")
     words = intervene.words(current.columns[0].trace)
     chosen, new = _controls([word.text for word in words])
     if chosen == NONE:

@@ -12,6 +12,7 @@ from dashboard.choices.sentence_numbers import NUMBERS
 from dashboard.many import drawn
 from dashboard.many.scene import ManyScene
 from dashboard.markup import tables
+from dashboard.session import address
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Versus:
         return f"{self.a} minus {self.b}"
 
 
-@st.fragment
+@address.fragment
 def show(current: ManyScene, dark: bool) -> None:
     st.subheader("Differences", divider="gray")
     lines = current.lines()

@@ -14,6 +14,7 @@ from dashboard.many import drawn
 from dashboard.many.scene import ManyScene, references, uniform
 from dashboard.markup import tables
 from dashboard.placed.caches import reference
+from dashboard.session import address
 
 
 _WHEN = (
@@ -22,7 +23,7 @@ _WHEN = (
 )
 
 
-@st.fragment
+@address.fragment
 def show(current: ManyScene, dark: bool) -> None:
     st.subheader("How a statistic is spread", divider="gray")
     statistic = st.selectbox(

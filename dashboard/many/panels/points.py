@@ -9,12 +9,13 @@ from dashboard.choices.sentence_numbers import NUMBERS
 from dashboard.many import drawn
 from dashboard.many.scene import ManyScene
 from dashboard.markup import tables
+from dashboard.session import address
 
 _TEXTS = 600  # points, at most, whose sentences the browser gets with them
 _CUT = 60  # characters of a sentence there
 
 
-@st.fragment
+@address.fragment
 def show(current: ManyScene, dark: bool) -> None:
     st.subheader("Two numbers of each sentence", divider="gray")
     left, right = st.columns(2)

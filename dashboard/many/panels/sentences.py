@@ -13,6 +13,7 @@ from dashboard.many import drawn
 from dashboard.many.scene import ManyScene, chosen, minus, unusual
 from dashboard.markup import tables
 from dashboard.markup.text import said
+from dashboard.session import address
 from dashboard.shell.frame import slider_value
 
 _ROWS, _OUTLIERS = 25, 8  # of a table
@@ -20,7 +21,7 @@ _NOTHING = "no other mechanism"
 _COLUMNS = ("source_tokens", "log_prob", "normalised_entropy", "max_weight")
 
 
-@st.fragment
+@address.fragment
 def show(current: ManyScene, dark: bool) -> None:
     st.subheader("The sentences", divider="gray")
     lines = current.lines()

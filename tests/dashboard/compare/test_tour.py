@@ -4,6 +4,7 @@ import pytest
 import serving
 from streamlit.testing.v1 import AppTest
 
+from dashboard.choices.options import title
 from dashboard.compare.tour import panel, stops
 from dashboard.compare.tour.stops import STOPS
 
@@ -89,7 +90,7 @@ def test_a_link_copied_at_the_first_step_shows_the_first_step():
     assert STOPS[1].view["step"] != 1 and list(app.query_params["tour"]) == ["2"]
     app.slider(key="step").set_value(1).run()
     written_stop = "".join(app.query_params["tour"])
-    link = {"tour": written_stop, "text": STOPS[1].view["text"], "show": STOPS[1].view["show"]}
+    link = {"tour": written_stop, "show": [title(name) for name in STOPS[1].view["show"]]}
     copied = run(**link)
     assert copied.slider(key="step").value == 1 and "Tour, stop 2 of" in written(copied)
     copied.slider(key="step").set_value(3).run()

@@ -124,6 +124,19 @@ def test_what_does_not_attend_stays_behind():
     assert address["show"] == ["Bahdanau"] and address["target"] == target_title(OWN)
 
 
+@pytest.mark.parametrize(
+    "chosen, there", [({"head": 3}, {"layer": 1, "head": 3}), ({"head": -1}, {}), ({"head": 3, "kind": "encoder"}, {})]
+)
+def test_the_page_of_one_step_opens_the_head_of_the_first_page(chosen, there):
+    session = go(SENTENCE, "inside", pair="en-fr", layer=1, **chosen)
+    assert {key: session[key] for key in ("layer", "head") if key in session} == there
+
+
+def test_nothing_goes_along_with_back():
+    session = {"text": "a dog", "pair": "en-de", "page": SENTENCE}
+    assert page_change.arrive("inside", session, came_back=True) == {} and session["page"] == "inside"
+
+
 def test_learn_opens_at_the_chapter_that_was_left():
     session = go("learn", SENTENCE, chapter="scores", text="a dog", pair="en-fr")
     assert "chapter" not in session

@@ -1,0 +1,95 @@
+"""Whatever a visitor does, the address holds what the page shows."""
+
+import pytest
+import serving
+from script_runs import ScriptRuns
+from shown import difference, shown
+from walk import Walk
+
+SEED, ACTIONS = 48, 200
+STILL = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
+  && !document.querySelector('[data-stale=true]') && document.querySelector('.st-key-notice, .st-key-turn')"""
+ANSWERED = {"name": "attnviz_tour", "value": "answered"}
+
+
+class Visitor:
+    """A page in a browser of its own."""
+
+    def __init__(self, chrome, address: str, cookies: list | None = None):
+        self.context = chrome.new_context(viewport=serving.SCREEN, reduced_motion="reduce")
+        self.context.set_default_timeout(60_000)
+        self.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
+        if cookies:
+            self.context.add_cookies([cookie | {"url": address} for cookie in cookies])
+        self.page = self.context.new_page()
+        self._runs = ScriptRuns(self.page)
+
+    def rest(self) -> None:
+        """Wait until the server has answered and all is drawn."""
+        for _ in range(2):
+            self.page.wait_for_timeout(120)
+            while self._runs.waiting:
+                self.page.wait_for_timeout(50)
+            self.page.wait_for_function(STILL, timeout=60_000, polling=100)
+
+    def open(self, address: str) -> None:
+        self.page.goto(address)
+        self.rest()
+
+
+class Stops(Walk):
+    """A walk that knows which pages and sentences Back leads to."""
+
+    def __init__(self, visitor: Visitor, seed: int):
+        super().__init__(visitor.page, seed, visitor.rest)
+        self.stops, self.here = [], -1
+
+    def may(self, way: str) -> bool:
+        return self.here > 0 if way == "go_back" else self.here + 1 < len(self.stops)
+
+    def note(self, done: str, view: dict) -> str:
+        """Take the last thing down -> what is wrong with where it led, empty where nothing is."""
+        now = view["page"], view["sentence"]
+        if done in ("go_back", "go_forward"):
+            self.here += 1 if done == "go_forward" else -1
+            return "" if now == self.stops[self.here] else f"{done} led to {now}, not to {self.stops[self.here]}"
+        if self.here < 0 or now != self.stops[self.here]:
+            del self.stops[self.here + 1 :]
+            self.stops.append(now)
+            self.here += 1
+        return ""
+
+
+def compared(walker: Visitor, fresh: Visitor) -> str:
+    """Open the walker's address anew -> what it shows that the walker's page does not, and the other way round."""
+    fresh.open(walker.page.url)
+    for _ in range(40):  # a picture may be drawn a moment later
+        if not (found := difference(shown(walker.page), shown(fresh.page))):
+            return ""
+        walker.page.wait_for_timeout(100)
+    return found
+
+
+@pytest.mark.slow
+def test_a_fresh_visit_to_the_address_shows_the_same_whatever_was_done(chrome, address):
+    found = walked(chrome, address, SEED, ACTIONS)
+    assert not found, found
+
+
+def walked(chrome, address: str, seed: int, actions: int) -> str:
+    """What went wrong first, after what; empty where nothing did."""
+    walker, fresh = Visitor(chrome, address), Visitor(chrome, address, [ANSWERED])
+    try:
+        walker.open(address + "/")
+        walk = Stops(walker, seed)
+        walk.note("open", shown(walker.page))
+        done = ["open"]
+        for number in range(actions):
+            done.append(walk.step())
+            problem = walk.note(done[-1], shown(walker.page)) or compared(walker, fresh)
+            if problem:
+                return f"seed {seed}, action {number}, {walker.page.url}\n{problem}\nafter: {done[-8:]}"
+        return ""
+    finally:
+        walker.context.close()
+        fresh.context.close()

@@ -1,0 +1,185 @@
+"""A visitor who does this and that on the dashboard, at random, from a seed."""
+
+import random
+from collections.abc import Callable, Iterator
+
+from playwright.sync_api import Locator, Page
+
+SENTENCES = (
+    "A dog runs.",
+    "Two boys play with a ball.",
+    "Is Tom here?",
+    "Rock & roll costs 100 % = a lot + more; isn't it #1?",
+    "“Ça va?” she said — twice.",
+    "A man sleeps.",
+    "",
+    "a b c d",
+)
+_ANSWERS = ("Un chien court.", "Ein Hund rennt.", "")
+_TOUR = "[class*=st-key-tour_] button, .st-key-tour_begin button"
+_LEARN = ".st-key-turn button"
+_OPEN = ".open-step a"
+_EXAMPLES = ".st-key-examples button"
+_ROWS = ".st-key-chart-heatmaps .plot"
+_KINDS = {
+    "select": ":is([data-testid=stSelectbox], [data-testid=stMultiSelect]) input",
+    "button": "[data-testid=stButtonGroup] button, [data-testid=stRadio] label",
+    "toggle": "[data-testid=stCheckbox] label",
+    "slider": "[data-testid=stSlider] input[type=range]",
+    "text": "[data-testid=stTextInput] input, [data-testid=stNumberInput] input, [data-testid=stTextArea] textarea",
+}
+_KEYS = r"""parts => parts.map((part) => {
+  const place = part.closest("[class*=st-key-]");
+  const offered = place?.offsetParent && !part.disabled && !part.querySelector?.(":disabled");
+  return offered ? place.className.match(/st-key-(\S+)/)[1] : null;
+})"""
+
+
+class Walk:
+    """rest : waits until the page is at rest. `step()` does one thing -> what it was."""
+
+    def __init__(self, page: Page, seed: int, rest: Callable[[], None]):
+        self._page, self._random, self.rest = page, random.Random(seed), rest
+        self._doings = {
+            self._turn: 10,
+            self._type: 14,
+            self._example: 7,
+            self._control: 34,
+            self._click("a tour button", _TOUR): 9,
+            self._click("a chapter button", _LEARN): 4,
+            self._click("a link", _OPEN): 4,
+            self._row: 3,
+            self._history("go_back"): 12,
+            self._history("go_forward"): 5,
+            self._reload: 3,
+            self._copy: 3,
+        }
+
+    def step(self) -> str:
+        """Something that the page offers now."""
+        while True:
+            [doing] = self._random.choices(list(self._doings), list(self._doings.values()))
+            done = doing()
+            if done:
+                self.rest()
+                return done
+
+    def _turn(self) -> str | None:
+        return self._press("page", self._page.locator('[data-testid="stTopNavLink"]'))
+
+    def _type(self) -> str | None:
+        field = self._page.locator(".st-key-text input")
+        if not field.count():
+            return None
+        sentence = self._random.choice(SENTENCES)
+        field.fill(sentence)
+        field.press("Enter")
+        return f"type {sentence!r}"
+
+    def _example(self) -> str | None:
+        return self._press("example", self._page.locator(_EXAMPLES))
+
+    def _click(self, name: str, selector: str) -> Callable[[], str | None]:
+        return lambda: self._press(name, self._page.locator(selector))
+
+    def _press(self, name: str, buttons: Locator) -> str | None:
+        there = [button for button in buttons.all() if button.is_visible() and button.is_enabled()]
+        if not there:
+            return None
+        button = self._random.choice(there)
+        words = button.inner_text()
+        button.click()
+        return f"{name} {words!r}"
+
+    def _row(self) -> str | None:
+        maps = [chart for chart in self._page.locator(_ROWS).all() if chart.is_visible()]
+        if not maps:
+            return None
+        chart = self._random.choice(maps)
+        chart.scroll_into_view_if_needed()
+        place = chart.locator(".nsewdrag").first.bounding_box()
+        if not place:
+            return None
+        at = self._random.random(), self._random.random()
+        self._page.mouse.click(place["x"] + at[0] * place["width"], place["y"] + at[1] * place["height"])
+        self._page.mouse.move(0, 0)
+        return "a row of a map"
+
+    def _history(self, way: str) -> Callable[[], str | None]:
+        def go() -> str | None:
+            if not self.may(way):
+                return None
+            self._page.evaluate("way => history.go(way)", {"go_back": -1, "go_forward": 1}[way])
+            return way
+
+        return go
+
+    def may(self, way: str) -> bool:
+        """Is there a stop before, or after? Whoever walks says so."""
+        raise NotImplementedError
+
+    def _reload(self) -> str:
+        self._page.reload()
+        return "reload"
+
+    def _copy(self) -> str | None:
+        button = self._page.locator(".copy-link").first
+        if not button.count() or not button.is_visible():
+            return None
+        button.click()
+        self._page.wait_for_function("document.querySelector('.copy-link')?.textContent === 'Link copied'")
+        copied = self._page.evaluate("navigator.clipboard.readText()")
+        if copied != self._page.url:
+            raise AssertionError(f"copied {copied}, but the address is {self._page.url}")
+        return "copy link"
+
+    def _control(self) -> str | None:
+        """Any control: what it offers is read from the page."""
+        controls = list(self._controls())
+        if not controls:
+            return None
+        key, kind, control = self._random.choice(controls)
+        control.scroll_into_view_if_needed()
+        done = {
+            "button": self._push,
+            "toggle": self._push,
+            "select": self._select,
+            "slider": self._slide,
+            "text": self._fill,
+        }[kind](control)
+        return f"{key}: {done}"
+
+    def _controls(self) -> Iterator[tuple[str, str, Locator]]:
+        """The key of each control but the sentence, its kind, and where it is."""
+        for kind, selector in _KINDS.items():
+            parts = self._page.locator(selector)
+            for place, key in enumerate(parts.evaluate_all(_KEYS)):
+                if key and key != "text":
+                    yield key, kind, parts.nth(place)
+
+    def _push(self, control: Locator) -> str:
+        words = control.inner_text()
+        control.click()
+        return words
+
+    def _select(self, control: Locator) -> str:
+        control.click()
+        options = self._page.get_by_role("option")
+        options.first.wait_for()
+        option = self._random.choice(options.all())
+        words = option.inner_text()
+        option.click()
+        return words
+
+    def _slide(self, control: Locator) -> str:
+        key = self._random.choice(("ArrowRight", "ArrowRight", "ArrowLeft", "End", "Home"))
+        control.press(key)
+        return key
+
+    def _fill(self, control: Locator) -> str:
+        words = self._random.choice(_ANSWERS)
+        if control.get_attribute("type") == "number":
+            words = str(self._random.randrange(50))
+        control.fill(words)
+        control.press("Control+Enter" if control.evaluate("part => part.tagName") == "TEXTAREA" else "Enter")
+        return words
