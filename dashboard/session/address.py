@@ -47,8 +47,8 @@ def begin() -> None:
                 params._initial_query_params.pop(key, None)
 
 
-def also(key: str, written: Callable[[dict], str]) -> None:
-    """Until the page is run anew the address has this parameter too. written : from the other parameters."""
+def also(key: str, written: Callable[[dict], str | None]) -> None:
+    """Until the page is run anew the address has this parameter too. written : from the others; None for none."""
     st.session_state[_ALSO][key] = written
 
 
@@ -58,8 +58,9 @@ def settle() -> None:
     if context is None:
         return
     with context.session_state.query_params() as params:
-        held = _held(context, params)
-        held |= {key: written(held) for key, written in st.session_state.get(_ALSO, {}).items()}
+        added = st.session_state.get(_ALSO, {})
+        held = {key: words for key, words in _held(context, params).items() if key not in added}
+        held |= {key: words for key, written in added.items() if (words := written(held))}
         moved = st.session_state.get(_PAGE) != context.page_script_hash
         differs = held != _plain(_parse_query_string(context.query_string))
         # The browser may have gone on while the message before this one was on its way, which then overwrote it.

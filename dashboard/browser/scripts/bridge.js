@@ -147,6 +147,7 @@ function scan() {
   nameUploads();
   closeNotice();
   reachFormulas();
+  nameMenu();
   readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
   count();

@@ -17,3 +17,17 @@ function uncoverPage() {
   const open = document.querySelector("[data-testid=stSidebar]")?.getBoundingClientRect().right > 0;
   if (open && window.innerWidth < WIDE) document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click();
 }
+
+// What stands beside the page on a wide screen is in the menu of a narrow one.
+const BESIDE = "on the left", MENU = "in the menu ›", WORDS = "[data-testid=stAlert], [data-testid=stCaptionContainer], .small, .tour-answer";
+
+function nameMenu() {
+  const [here, there] = window.innerWidth < WIDE ? [BESIDE, MENU] : [MENU, BESIDE];
+  for (const part of document.querySelectorAll(WORDS)) {
+    const texts = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const text = texts.currentNode;
+      if (text.data.includes(here)) text.data = text.data.replace(here, there);
+    }
+  }
+}

@@ -1,0 +1,68 @@
+"""The address is written from what the controls hold."""
+
+import re
+
+import pytest
+import serving
+from streamlit.testing.v1 import AppTest
+
+PAGE = str(serving.ROOT / "dashboard" / "page.py")
+
+
+def test_every_part_of_a_page_that_runs_alone_writes_the_address():
+    """A fragment of Streamlit's own would leave the address as it is."""
+    for file in (serving.ROOT / "dashboard").rglob("*.py"):
+        if file.name != "address.py":
+            assert not re.search(r"^@st\.fragment", file.read_text(encoding="utf-8"), re.MULTILINE), file
+
+
+def script() -> None:
+    import streamlit as st
+
+    from dashboard.session import address
+
+    st.session_state.setdefault("page", "")
+    address.begin()
+    address.also("last", lambda held: ", ".join(held) or None)
+    st.slider("length", 1, 9, key="length", bind="query-params")
+    st.slider("step", 1, st.session_state["length"] + 2, key="step", bind="query-params")
+    st.pills("names", ["a", "b"], selection_mode="multi", default=["a"], key="names", bind="query-params")
+    if not st.session_state.get("without"):
+        st.text_input("text", "none", key="text", bind="query-params")
+    st.button("set", key="set", on_click=lambda: st.session_state.update(step=2, length=5))
+    address.settle()
+
+
+@pytest.fixture
+def app() -> AppTest:
+    return AppTest.from_function(script)
+
+
+def query(app: AppTest) -> dict:
+    return dict(app.query_params)
+
+
+def test_what_is_not_a_default_is_in_the_address_in_the_words_of_the_control(app):
+    app.run()
+    assert query(app) == {}
+    app.text_input(key="text").set_value("a & b").run()
+    app.slider(key="length").set_value(3).run()
+    assert query(app) == {"text": "a & b", "length": "3", "last": "text, length"}
+
+
+def test_nothing_chosen_is_said_and_a_control_that_has_gone_is_not(app):
+    app.query_params["text"] = "x"
+    app.run()
+    app.session_state["names"] = []
+    app.run()
+    assert query(app) == {"text": "x", "names": "", "last": "text, names"}
+    app.session_state["without"] = True
+    assert query(app.run()) == {"names": "", "last": "names"}
+
+
+def test_what_a_callback_sets_wins_over_the_address_where_a_control_is_new(app):
+    app.query_params["step"] = "3"
+    app.run()
+    assert app.slider(key="step").value == 3
+    app.button(key="set").click().run()
+    assert (app.slider(key="step").value, query(app)["step"]) == (2, "2")
