@@ -24,6 +24,7 @@ _FILES = (
     "skip.js",
     "pages.js",
     "parts.js",
+    "present.js",
     "history.js",
 )
 _component = st.components.v2.component("attnviz_bridge", js=scripts.read("arguments.js"), isolate_styles=False)

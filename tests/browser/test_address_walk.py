@@ -8,7 +8,7 @@ from walk import Walk
 
 SEED, ACTIONS = 48, 200
 STILL = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
-  && !document.querySelector('[data-stale=true]') && document.querySelector('.st-key-notice, .st-key-turn')"""
+  && !document.querySelector('[data-stale=true]') && document.querySelector('.plot, .st-key-notice, .st-key-turn')"""
 ANSWERED = {"name": "attnviz_tour", "value": "answered"}
 
 

@@ -148,6 +148,7 @@ function scan() {
   closeNotice();
   reachFormulas();
   nameMenu();
+  fitStage();
   readStep();
   document.querySelectorAll(".plot.js-plotly-plot").forEach(wire);
   count();
@@ -186,6 +187,8 @@ function act({ data, setTriggerValue }) {
   document.addEventListener("drawn", drawn, { signal });
   for (const clicked of [copyLink, playOrPause, answerOffer, turnPage, openPart]) document.addEventListener("click", clicked, { signal });
   document.addEventListener("keydown", leaveTable, first);
+  document.addEventListener("keydown", stepByKeys, { signal });
+  addEventListener("resize", soon, { signal });
   for (const kind of ["pointerdown", "keydown"]) document.addEventListener(kind, close, { signal });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(soon, 300), { signal });
   state.stop = () => { observer.disconnect(); ears.abort(); };

@@ -16,15 +16,21 @@ function behind(row) {
   return Boolean(state.asked);
 }
 
+const BY_KEY = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
+
 // A map takes the focus with a click on a row, and the arrow keys then go to the rows above and below.
 function wireKeys(chart) {
   chart.addEventListener("keydown", (event) => {
-    const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+    const by = BY_KEY[event.key];
     if (!by || !meta(chart).rows || event.target !== chart) return;
     event.preventDefault(); // the page would scroll
-    const count = meta(chart).tokens?.[0] ?? rows(chart), row = Math.min(Math.max(state.row + by, 0), count - 1);
-    if (row !== state.row) state.pick?.(row);
+    goBy(by, meta(chart).tokens?.[0] ?? rows(chart));
   });
+}
+
+function goBy(by, count) {
+  const row = Math.min(Math.max(state.row + by, 0), count - 1);
+  if (row !== state.row) state.pick?.(row);
 }
 
 function playOrPause({ target }) {

@@ -12,6 +12,22 @@ LONG = (
     "A man in a red shirt is standing on a ladder and painting the wall of a white house while a woman in a green "
     "dress is sitting on a bench under a tree and reading a book."
 )
+# All charts are within the window, and nothing scrolls.
+ON_STAGE = """([width, height]) => {
+  const main = document.querySelector('[data-testid=stMain]');
+  const charts = [...document.querySelectorAll('.plot')].map((chart) => chart.getBoundingClientRect());
+  return main.scrollHeight <= height && charts.every(({ right, bottom }) => right <= width && bottom <= height);
+}"""
+# The words that a button to enlarge a chart lies over.
+COVERED = """() => [...document.querySelectorAll('.save button')].filter((button) => button.offsetParent).flatMap((button) => {
+  const over = button.getBoundingClientRect(), words = document.querySelectorAll('.plot text, .said, .what, .others, .step b');
+  return [...words].filter((word) => {
+    const range = document.createRange();
+    range.selectNodeContents(word);
+    return [...range.getClientRects()].some((box) => box.width && box.left < over.right - 1 && box.right > over.left + 1
+      && box.top < over.bottom - 1 && box.bottom > over.top + 1);
+  }).map((word) => word.textContent);
+})"""
 LINE = 30  # pixels: texts change one after the other, and one of them may have a line more before
 
 
@@ -73,6 +89,22 @@ def test_a_presentation_of_four_models_and_forty_words_is_on_one_screen(dashboar
       .map(({ _fullLayout: { yaxis } }) => yaxis._length / yaxis.ticktext.length)""")
     assert len(rows) == 4 and min(rows) > 4  # px
     assert dashboard.page.locator(".save button:visible").count() == 8  # each can be enlarged to see all labels
+    for width, height in ((1280, 720), (1366, 768), (1920, 1080)):
+        dashboard.page.set_viewport_size({"width": width, "height": height})
+        dashboard.page.wait_for_function(ON_STAGE, arg=[width, height])
+        assert dashboard.page.evaluate(COVERED) == []
+
+
+def test_in_a_presentation_the_arrow_keys_move_the_step_at_once(dashboard):
+    dashboard.open("/?present=true&show=Bahdanau", charts=2)
+    assert dashboard.step == 1
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowRight"):
+        dashboard.page.keyboard.press(key)
+    assert dashboard.page.evaluate("window.__attnviz.row") == 2  # before the server has answered
+    dashboard.page.wait_for_function("new URLSearchParams(location.search).get('step') === '3'")
+    dashboard.sentence.focus()
+    dashboard.page.keyboard.press("ArrowRight")
+    assert dashboard.page.evaluate("window.__attnviz.row") == 2  # the keys are those of the field
 
 
 def test_no_row_of_the_statistics_is_cut_off_on_a_phone(view):
