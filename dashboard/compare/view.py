@@ -35,7 +35,7 @@ from dashboard.session import address, caches, memory
 from dashboard.shell import forced_text, frame, widgets
 
 # How much larger type is in a presentation, and px that a plot may be high: all fits on a screen of 1920 by 1080.
-PRESENTED_MAP, PRESENTED_BARS = (1.35, 285), (1.25, 95)
+PRESENTED_MAP, PRESENTED_BARS = (1.35, 270), (1.25, 95)
 # The room for translations there: letters in a line over the whole screen, large and smaller, and px of a smaller line.
 LARGE, SMALLER, LINE, LEAST_MAP = 165, 225, 22, 120
 

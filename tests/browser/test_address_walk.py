@@ -64,16 +64,16 @@ def compared(walker: Visitor, fresh: Visitor) -> str:
     """Open the walker's address anew -> what it shows that the walker's page does not, and the other way round."""
     fresh.open(walker.page.url)
     for _ in range(40):  # a picture may be drawn a moment later
-        if not (found := difference(shown(walker.page), shown(fresh.page))):
+        if not (differs := difference(shown(walker.page), shown(fresh.page))):
             return ""
         walker.page.wait_for_timeout(100)
-    return found
+    return differs
 
 
 @pytest.mark.slow
 def test_a_fresh_visit_to_the_address_shows_the_same_whatever_was_done(chrome, address):
-    found = walked(chrome, address, SEED, ACTIONS)
-    assert not found, found
+    problem = walked(chrome, address, SEED, ACTIONS)
+    assert not problem, problem
 
 
 def walked(chrome, address: str, seed: int, actions: int) -> str:

@@ -19,9 +19,10 @@ ON_STAGE = """([width, height]) => {
   return main.scrollHeight <= height && charts.every(({ right, bottom }) => right <= width && bottom <= height);
 }"""
 # The words that a button to enlarge a chart lies over.
-COVERED = """() => [...document.querySelectorAll('.save button')].filter((button) => button.offsetParent).flatMap((button) => {
-  const over = button.getBoundingClientRect(), words = document.querySelectorAll('.plot text, .said, .what, .others, .step b');
-  return [...words].filter((word) => {
+COVERED = """() => [...document.querySelectorAll('.save button')].flatMap((button) => {
+  if (!button.offsetParent) return [];
+  const over = button.getBoundingClientRect(), words = '.plot text, .said, .what, .others, .step b';
+  return [...document.querySelectorAll(words)].filter((word) => {
     const range = document.createRange();
     range.selectNodeContents(word);
     return [...range.getClientRects()].some((box) => box.width && box.left < over.right - 1 && box.right > over.left + 1

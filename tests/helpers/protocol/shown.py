@@ -48,7 +48,7 @@ def difference(first: dict, second: dict) -> str:
         if isinstance(first[name], dict):
             keys = sorted({*first[name], *second[name]})
             parts = [(key, first[name].get(key), second[name].get(key)) for key in keys]
-            lines += [f"{name} {key}: {one} ≠ {other}" for key, one, other in parts if one != other]
+            lines += [f"{name} {key}: {left} ≠ {right}" for key, left, right in parts if left != right]
         elif isinstance(first[name], list):
             left = [each for each in first[name] if each not in second[name]]
             right = [each for each in second[name] if each not in first[name]]
