@@ -47,7 +47,8 @@ def main() -> None:
     came_back = address.came_back()
     along = page_change.arrive(page.url_path, st.session_state, came_back)
     address.begin()
-    st.query_params.update(along)
+    if along:
+        st.query_params.update(along)
     page.run()
     address.settle()
 
