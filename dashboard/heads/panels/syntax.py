@@ -14,12 +14,12 @@ from dashboard.heads.scene import HeadsScene, head_name
 from dashboard.heads.sources import TrainedSource
 from dashboard.markup import syntax as syntax_words
 from dashboard.markup import tables
-from dashboard.session import caches
+from dashboard.session import address, caches
 
 _SHOWN = 5  # best heads
 
 
-@st.fragment
+@address.fragment
 def show(current: HeadsScene, dark: bool) -> None:
     """Nothing for attention that is not from source to source: the parsed sentences are sources."""
     if not _reads_itself(current):
