@@ -106,3 +106,14 @@ def slider_value(key: str, low: int, high: int) -> int:
     if session.get(key) != value or session.get(ends) != (low, high):  # a slider with other ends is another slider
         session[key], session[ends] = value, (low, high)
     return value
+
+
+def keep_place(key: str, places: range, names: Sequence[str]) -> None:
+    """Before a select box of places in a text: one that this text does not have becomes the first option, and one that
+    it has gets its name there, for the browser would go on showing that in the text before. names : of the tokens."""
+    session, last = st.session_state, f"names of {key}"
+    if session.get(key, places[0]) not in places:
+        session[key] = places[0]
+    elif key in session and session.get(last, names) != names:
+        session[key] = session[key]
+    session[last] = names

@@ -125,3 +125,14 @@ def test_the_step_of_a_sentence_does_not_override_that_of_the_next_stop(dashboar
         press(dashboard, "Next question")
         expect(dashboard.slider).to_have_value(str(step), timeout=WAIT)
         assert f"step={step}" in dashboard.page.url
+
+
+def test_a_token_that_was_chosen_has_its_name_in_the_next_sentence(dashboard):
+    """Streamlit's select box goes on showing the words of the option in the sentence before."""
+    dashboard.page.goto(
+        dashboard.address + "/inside?show=Bahdanau&text=A+dog+runs.&cell=2+dog&word=2+dog", timeout=WAIT
+    )
+    expect(dashboard.page.locator(".st-key-word input")).to_have_value("2 dog", timeout=WAIT)
+    write(dashboard, "A man sleeps.")
+    for key in ("cell", "word"):
+        expect(dashboard.page.locator(f".st-key-{key} input")).to_have_value("2 man", timeout=WAIT)

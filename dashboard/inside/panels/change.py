@@ -13,6 +13,7 @@ from dashboard.inside.panels import by_hand, effects
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import markdown
 from dashboard.session import address
+from dashboard.shell import frame
 from dashboard.shell.problems import sentence
 from dashboard.shell.stoppable import Steps
 
@@ -140,8 +141,7 @@ def _value(name: str, current: InsideScene) -> Change:
 
 def _hidden(column: Column) -> int:
     tokens = column.trace.source
-    if st.session_state.get("hidden", 0) not in range(len(tokens)):
-        st.session_state["hidden"] = 0
+    frame.keep_place("hidden", range(len(tokens)), [token.text for token in tokens])
     return st.selectbox(
         "Source token that is hidden",
         range(len(tokens)),

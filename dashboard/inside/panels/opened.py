@@ -89,8 +89,7 @@ def _is_used_below() -> bool:
 def _key(column: Column) -> int:
     """The source token whose score is taken apart; all models of a pair read the same tokens."""
     tokens = column.trace.source
-    if st.session_state.get("cell", LARGEST) not in range(LARGEST, len(tokens)):
-        st.session_state["cell"] = LARGEST
+    frame.keep_place("cell", range(LARGEST, len(tokens)), [token.text for token in tokens])
     return st.selectbox(
         "Source token whose score is taken apart",
         range(LARGEST, len(tokens)),

@@ -11,6 +11,7 @@ from dashboard.inside.panels import effects
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import markdown
 from dashboard.session import address
+from dashboard.shell import frame
 from dashboard.shell.problems import sentence
 from dashboard.shell.stoppable import Steps
 
@@ -60,8 +61,7 @@ def _as_it_was() -> None:
 
 def _controls(words: list[str]) -> tuple[int, str]:
     """The place of the word, and what stands there instead."""
-    if st.session_state.get("word", NONE) not in range(NONE, len(words)):
-        st.session_state["word"] = NONE
+    frame.keep_place("word", range(NONE, len(words)), words)
     left, right = st.columns(2)
     place = left.selectbox(
         "Word",
