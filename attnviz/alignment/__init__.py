@@ -4,6 +4,7 @@ Axes: T target words (rows), S source words (columns); Q, K their pieces; H head
 link.
 """
 
+from attnviz.alignment.coverage import Covered, coverage
 from attnviz.alignment.links import Counts, above, argmax, count, diagonal
 from attnviz.alignment.report import SHIFTS, best_head, measure, report
 from attnviz.alignment.words import Cells, between_words, cells, on_words
@@ -11,6 +12,7 @@ from attnviz.alignment.words import Cells, between_words, cells, on_words
 __all__ = [
     "SHIFTS",
     "Cells",
+    "Covered",
     "Counts",
     "above",
     "argmax",
@@ -18,6 +20,7 @@ __all__ = [
     "between_words",
     "cells",
     "count",
+    "coverage",
     "diagonal",
     "measure",
     "on_words",

@@ -9,7 +9,7 @@ from attnviz import arguments
 from attnviz.confidence.judgement import Judgement, judgement
 from attnviz.confidence.scale import Scale
 from attnviz.confidence.signs import signs
-from attnviz.confidence.training_words import FILE, TrainingWords
+from attnviz.confidence.training_words import FILE, TARGET_FILE, TrainingWords
 from attnviz.models import checkpoint_files
 from attnviz.models.tracing.measured import Measured
 from attnviz.models.names import WEIGHTS, ModelName
@@ -21,13 +21,15 @@ class Judge:
     """Call it with a trace of the model: is the translation usual, unusual, or outside what the model has learnt?
 
     samplers : names of models below `root` that draw other translations of the text, where the scale weighs how much
-    the translation agrees with them.
+    the translation agrees with them. target_words : of the translations in training; None where the checkpoint has no
+    such file.
     """
 
     scale: Scale
     known_words: TrainingWords
     samplers: tuple[str, ...] = ()
     root: Path = checkpoint_files.ROOT
+    target_words: TrainingWords | None = None
 
     @classmethod
     def load(cls, name: str, root: Path = checkpoint_files.ROOT) -> "Judge | None":
@@ -45,7 +47,7 @@ class Judge:
         samplers = _read_samplers(card.get("samplers"), pair, root) if scale.sample_count else ()
         if scale.sample_count and not samplers:
             return None
-        return cls(scale, TrainingWords.load(root / pair / FILE), samplers, root)
+        return cls(scale, _words(root / pair / FILE), samplers, root, _words(root / pair / TARGET_FILE))
 
     def samples(self, text: str) -> tuple[str, ...]:
         """Translations of a text that the samplers draw; () without samplers. Raises CheckpointError, TextError."""
@@ -58,7 +60,17 @@ class Judge:
         ValueError for a trace that has no log-probabilities of pieces; else what `samples` raises.
         """
         drawn = self.samples(trace.text) if samples is None else samples
-        return judgement(signs(trace, self.known_words, drawn), self.scale)
+        return judgement(signs(trace, self.known_words, drawn, self.target_words), self.scale)
+
+
+def _words(path: Path) -> TrainingWords | None:
+    """The words in a file, read once for all models of a pair; None where there is none."""
+    return _words_at(path, path.stat().st_mtime_ns) if path.exists() else None
+
+
+@lru_cache(maxsize=8)
+def _words_at(path: Path, written: int) -> TrainingWords:
+    return TrainingWords.load(path)
 
 
 @lru_cache(maxsize=4)
@@ -92,6 +104,6 @@ def read_scale(content: object) -> Scale | None:
     try:
         weights = {str(name): float(weight) for name, weight in content["weights"].items()}
         rest = {name: float(content[name]) for name in ("intercept", "unusual", "outside", "usual")}
-        return Scale(weights=weights, **rest)
+        return Scale(weights=weights, **rest, unread=float(content.get("unread", 0.0)))
     except (AttributeError, KeyError, TypeError, ValueError):
         return None

@@ -9,7 +9,7 @@ from attnviz.confidence.scale import Scale
 from attnviz.confidence.signs import Signs
 
 LEVELS = {
-    "usual": "usual for this model",
+    "usual": "a typical probability for this model",
     "unusual": "unusual for this model",
     "outside": "outside what this model has learnt",
 }
@@ -20,7 +20,7 @@ SHOWN = 3  # words of a kind that the reasons name
 
 @dataclass(frozen=True)
 class Judgement:
-    """level : one of LEVELS. risk : probability of a poor translation. reasons : sentences; () when it is usual."""
+    """level : one of LEVELS. risk : probability of a poor translation. reasons : sentences, of every level."""
 
     level: str
     risk: float
@@ -33,13 +33,15 @@ class Judgement:
 
     @property
     def why(self) -> tuple[str, ...]:
-        """The reasons, then the risk, as sentences."""
-        return (*self.reasons, f"Estimated risk that the translation is poor: {_percent(self.risk)}.")
+        """The reasons, then the risk and what it is not, as sentences."""
+        risk = f"Estimated risk that the translation is poor: {_percent(self.risk)}."
+        return (*self.reasons, risk, "All this is about probabilities and words: it is not a check of the meaning.")
 
     @property
     def lines(self) -> tuple[str, ...]:
         """All of it as sentences, for a text without the page's sign."""
-        return (f"This translation is {self.title}.", *self.why)
+        verb = "has" if self.level == "usual" else "is"
+        return (f"This translation {verb} {self.title}.", *self.why)
 
 
 def judgement(signs: Signs, scale: Scale) -> Judgement:
@@ -48,8 +50,8 @@ def judgement(signs: Signs, scale: Scale) -> Judgement:
     if outside_by_rule(signs) or risk > scale.outside:
         level = "outside"
     else:
-        level = "unusual" if unusual_by_rule(signs) or risk > scale.unusual else "usual"
-    return Judgement(level, risk, () if level == "usual" else tuple(_reasons(signs, scale)))
+        level = "unusual" if unusual_by_rule(signs, scale.unread) or risk > scale.unusual else "usual"
+    return Judgement(level, risk, tuple(_reasons(signs, scale)))
 
 
 def outside_by_rule(signs: Signs) -> bool:
@@ -58,9 +60,12 @@ def outside_by_rule(signs: Signs) -> bool:
     return bool(signs.loop or not signs.complete or signs.unknown or many_new)
 
 
-def unusual_by_rule(signs: Signs) -> bool:
-    """Is it unusual at least, whatever the risk? A number that is half a word ("trois4")."""
-    return bool(signs.broken)
+def unusual_by_rule(signs: Signs, unread: float) -> bool:
+    """Is it unusual at least, whatever the risk? Numbers, units or new names that differ, a number that is half a word
+    ("trois4"), a phrase that is said twice, a text longer than those of training, or a content word that no row of the
+    map reads as much as `unread`."""
+    differs = signs.changed or signs.lost_units or signs.lost_names or signs.broken
+    return bool(differs or signs.repeated or signs.longest or signs.untranslated(unread))
 
 
 def _reasons(signs: Signs, scale: Scale) -> list[str]:
@@ -72,7 +77,7 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
         )
     elif not signs.complete:
         reasons.append("The translation did not come to an end and was cut off.")
-    reasons += [f"“{text}” is half a word and half a number." for text in signs.broken[:SHOWN]]
+    reasons += _differences(signs, scale)
     reasons += [f"“{text}” is not in the vocabulary." for text in signs.unknown[:SHOWN]]
     reasons += [
         f"“{word.text}” is in no training sentence and was cut into {_pieces(word.pieces)}."
@@ -81,7 +86,14 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
     if (more := len(signs.new) - SHOWN) > 0:
         reasons.append(f"{more} more {'word is' if more == 1 else 'words are'} in no training sentence either.")
     reasons += [
-        f"“{word.text}” in the translation was put together from {word.pieces} pieces." for word in signs.made[:SHOWN]
+        f"“{text}” in the translation is in no training sentence of that language."
+        for text, _ in signs.invented[:SHOWN]
+    ]
+    invented = {text for text, _ in signs.invented}
+    reasons += [
+        f"“{word.text}” in the translation was put together from {word.pieces} pieces."
+        for word in signs.made[:SHOWN]
+        if word.text not in invented
     ]
     if signs.other and signs.agreement < DIFFERENT:
         reasons.append(
@@ -91,12 +103,34 @@ def _reasons(signs: Signs, scale: Scale) -> list[str]:
     return reasons + _probabilities(signs, scale)
 
 
+def _differences(signs: Signs, scale: Scale) -> list[str]:
+    """What differs between the two sides, and what the source is too long for."""
+    reasons = []
+    if signs.longest:
+        reasons.append(
+            f"The text has {signs.read} pieces. Nearly all training texts of this model have at most {signs.longest}."
+        )
+    if signs.changed:
+        listed = ", ".join(f"“{number}”" for number in signs.changed[:SHOWN])
+        reasons.append(f"The numbers differ: {listed} {'is' if len(signs.changed) == 1 else 'are'} on one side only.")
+    reasons += [f"“{text}” is half a word and half a number." for text in signs.broken[:SHOWN]]
+    reasons += [f"The unit “{unit}” of the source is not in the translation." for unit in signs.lost_units[:SHOWN]]
+    reasons += [f"The name “{name}” is not in the translation." for name in signs.lost_names[:SHOWN]]
+    if signs.repeated:
+        reasons.append(f"The translation says “{signs.repeated}” twice, and the source repeats no words.")
+    if unread := signs.untranslated(scale.unread)[:SHOWN]:
+        listed = ", ".join(f"“{word}”" for word in unread)
+        reasons.append(f"No row of the map reads {listed}: part of the source is probably untranslated.")
+    return reasons
+
+
 def _probabilities(signs: Signs, scale: Scale) -> list[str]:
-    """What the model's own probabilities say: of all pieces, when they are low, and of the least probable one."""
+    """What the model's own probabilities say: of all pieces, and of the least probable one."""
     mean, usual = math.exp(np.mean(signs.log_probs)), math.exp(scale.usual)
-    low = f"The model gave its pieces a probability of {_percent(mean)} on average; {_percent(usual)} is usual."
-    least = f"It was least sure of “{signs.least}”: {_percent(math.exp(min(signs.log_probs)))}."
-    return [low, least] if mean < usual else [least]
+    return [
+        f"The model gave its pieces a probability of {_percent(mean)} on average; {_percent(usual)} is usual.",
+        f"It was least sure of “{signs.least}”: {_percent(math.exp(min(signs.log_probs)))}.",
+    ]
 
 
 def _pieces(count: int) -> str:

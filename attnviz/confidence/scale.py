@@ -13,7 +13,8 @@ class Scale(Checked):
     """risk = 1 / (1 + exp(-(intercept + sum of weight * feature))): the probability that a translation is poor.
 
     unusual, outside : the risks above which a translation is called so. usual : the mean log-probability of a piece
-    (nats) on validation, its median.
+    (nats) on validation, its median. unread : a content word of the source that no row of the map gives so much weight
+    counts as untranslated.
     """
 
     intercept: float
@@ -21,6 +22,7 @@ class Scale(Checked):
     unusual: float = 0.5
     outside: float = 0.9
     usual: float = 0.0
+    unread: float = 0.0
 
     def __post_init__(self):
         super().__post_init__()
@@ -28,6 +30,8 @@ class Scale(Checked):
             raise ValueError(f"weights must be of the features {', '.join(FEATURES)}; got {', '.join(sorted(unknown))}")
         if not all(map(math.isfinite, (self.intercept, self.usual, *self.weights.values()))) or self.usual > 0:
             raise ValueError(f"numbers must be finite, and usual at most 0; got {self}")
+        if not 0 <= self.unread <= 1:
+            raise ValueError(f"unread must be a weight, from 0 to 1; got {self.unread}")
         if not 0 <= self.unusual <= self.outside <= 1:
             raise ValueError(f"thresholds must be 0 <= unusual <= outside <= 1; got {self.unusual} and {self.outside}")
 

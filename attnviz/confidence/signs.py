@@ -1,5 +1,5 @@
-"""Signs that a translation may be poor, read off a trace: unlikely pieces, new words of the source, words of the
-translation that are made of many pieces, repetition.
+"""Signs that a translation may be poor, read off a trace: unlikely pieces, new or rare words of the source, words that
+no training sentence of the target language has, numbers and units that differ, repetition, what is left out, length.
 """
 
 import math
@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attnviz import alignment
 from attnviz.arguments import checked
-from attnviz.confidence import training_words
+from attnviz.confidence import numbers, repeats, training_words
 from attnviz.confidence.agreement import agreement
 from attnviz.confidence.training_words import TrainingWords, Word
 from attnviz.data.styles import UNSPACED
+from attnviz.function_words import CONTENT, kind, languages
+from attnviz.models.names import ModelName
 from attnviz.models.tracing.measured import Measured
 from attnviz.networks import loops
 from attnviz.networks.loops import Loop
@@ -24,6 +27,8 @@ DOUBTFUL = -1.0  # nats; a piece below this log-probability (37 %) counts as dou
 MANY_PIECES = 3  # of a word of the translation, which then counts as made of pieces
 _BROKEN = re.compile(r"[^\W\d_]*[A-Za-zÀ-ÿ]{3}\d\w*")  # "trois4", but not "7h30"
 _NO_SPACES = re.compile(f"[{UNSPACED}]")
+_BEGINNING = re.compile(r"(?:^|[.!?…:]\s|[\"“«])\W*")  # of a sentence, or of what someone says
+_SPAN = 3  # pieces in a row
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,13 @@ class Signs:
     at the end of the target, and the text that it repeats. complete : the target has its <eos>. agreement : of the
     translation with others that models draw (agreement.py), 0 to 100; None where none were drawn. other : one of
     these, which differs more than most.
+
+    changed : numbers that only one of the two sides has. lost_units : units of the source that the target lacks.
+    lost_names : new names of the source that the target lacks, in languages that copy names. repeated : a phrase that
+    only the target says twice. invented : words of the target that are in no training sentence of that language, nor in
+    the source, and the mean log-probability of the pieces of each (nats). covered : how much of each content word of
+    the source a row of the map reads (alignment/coverage.py); () without cross-attention. longest : `Trace.longest`.
+    rarity : of each content word of the source, ln(1 + number of training sentences that have it).
     """
 
     log_probs: tuple[float, ...]
@@ -54,13 +66,31 @@ class Signs:
     complete: bool
     agreement: float | None = None
     other: str = ""
+    changed: tuple[str, ...] = ()
+    lost_units: tuple[str, ...] = ()
+    lost_names: tuple[str, ...] = ()
+    repeated: str = ""
+    invented: tuple[tuple[str, float], ...] = ()
+    covered: tuple[alignment.Covered, ...] = ()
+    longest: int = 0
+    rarity: tuple[float, ...] = ()
+
+    def untranslated(self, least: float) -> tuple[str, ...]:
+        """The content words of the source that no row reads as much as `least` (0 to 1)."""
+        return tuple(dict.fromkeys(word.text for word in self.covered if word.weight < least))
 
 
 @checked
-def signs(trace: Trace | Measured, known_words: TrainingWords, samples: Sequence[str] = ()) -> Signs:
+def signs(
+    trace: Trace | Measured,
+    known_words: TrainingWords,
+    samples: Sequence[str] = (),
+    target_words: TrainingWords | None = None,
+) -> Signs:
     """The signs of a trace of pieces with log-probabilities. ValueError for any other trace.
 
-    samples : other translations of the text that models draw (`Judge.samples`).
+    samples : other translations of the text that models draw (`Judge.samples`). target_words : of the translations in
+    training; without them no word counts as invented. A Measured without its trace has no coverage.
     """
     if getattr(trace, "level", "pieces") != "pieces" or not trace.log_probs:
         raise ValueError(
@@ -86,6 +116,7 @@ def signs(trace: Trace | Measured, known_words: TrainingWords, samples: Sequence
         complete=trace.complete,
         agreement=agrees,
         other=other,
+        **_between(trace, known_words, target_words),
     )
 
 
@@ -93,6 +124,47 @@ def _text(trace: Trace | Measured, loop: Loop) -> str:
     """What a loop repeats, spaced as in the translation."""
     tokens = [token for token in trace.target if not token.special][loop.start : loop.start + loop.length]
     return visible(trace.translation[tokens[0].start : tokens[-1].end].strip())
+
+
+def _between(trace: Trace | Measured, known_words: TrainingWords, target_words: TrainingWords | None) -> dict:
+    """The signs that come from the two sides together."""
+    task = ModelName.parse(trace.model).task
+    whole = trace.trace if isinstance(trace, Measured) else trace
+    content = [word for word in training_words.words(trace) if kind(word.text, "en") == CONTENT]
+    return dict(
+        changed=numbers.changed(trace.text, trace.translation),
+        lost_units=numbers.lost_units(trace.text, trace.translation),
+        lost_names=_lost_names(trace, known_words) if task.copies_names else (),
+        repeated=repeats.repeated(trace.text, trace.translation, task.target),
+        invented=_invented(trace, target_words) if target_words else (),
+        covered=alignment.coverage(whole) if whole and task.source in languages() else (),
+        longest=trace.longest,
+        rarity=tuple(math.log1p(known_words.count(word.text)) for word in content),
+    )
+
+
+def _lost_names(trace: Trace | Measured, known_words: TrainingWords) -> tuple[str, ...]:
+    """New words with a capital, not at the beginning of a sentence, that the translation does not hold."""
+    lower = trace.translation.lower()
+    begins = {match.end() for match in _BEGINNING.finditer(trace.text)}
+    names = (word for word in known_words.new(trace) if word.text[0].isupper() and word.start not in begins)
+    names = () if trace.read_as else names  # in capitals any word would count
+    return tuple(dict.fromkeys(name.text for name in names if re.split("['’]", name.text.lower())[0] not in lower))
+
+
+def _invented(trace: Trace | Measured, target_words: TrainingWords) -> tuple[tuple[str, float], ...]:
+    """Words of the translation that no training sentence has; not those of the source, nor compounds of two words."""
+    source, result = trace.text.lower(), []
+    for word in training_words.target_words(trace):
+        new = len(word.text) > 1 and word.text.lower() not in source and not target_words.has(word.text)
+        if new and not _NO_SPACES.search(word.text):
+            places = [
+                place
+                for place, token in enumerate(trace.target)
+                if not token.special and token.start < word.end and token.end > word.start
+            ]
+            result.append((word.text, float(np.mean([trace.log_probs[place] for place in places]))))
+    return tuple(result)
 
 
 # The numbers that a scale may weigh (scale.py), from the signs of one translation.
@@ -107,6 +179,21 @@ FEATURES: dict[str, Callable[[Signs], float | None]] = {
     "new": lambda signs: len(signs.new) / max(1, signs.words),
     "made": lambda signs: len(signs.made) / max(1, signs.written),
     "agreement": lambda signs: signs.agreement,
+    "invented": lambda signs: len(signs.invented) / max(1, signs.written),
+    "doubted": lambda signs: max((-log_prob for _, log_prob in signs.invented), default=0.0),
+    "short": lambda signs: math.log(len(signs.log_probs) / signs.read),
+    "unread": lambda signs: -math.log(0.01 + min((word.weight for word in signs.covered), default=1.0)),
+    "rarest": lambda signs: -min(signs.rarity, default=0.0),
+    "rare": lambda signs: -float(np.mean(signs.rarity or 0.0)),
+    "rare_3": lambda signs: -float(np.mean(sorted(signs.rarity)[:3] or 0.0)),
+    "span": lambda signs: -float(_lowest_span(signs.log_probs)),
+    "repeated": lambda signs: float(bool(signs.repeated)),
 }
 PLAIN = tuple(name for name in FEATURES if name != "agreement")  # what a scale weighs where none were drawn
-SAMPLED = ("mean", "spread", "doubtful", "agreement")  # what a scale weighs where translations were drawn
+SAMPLED = ("mean", "spread", "doubtful", "agreement", "rarest", "rare", "rare_3", "short")  # and where they were
+
+
+def _lowest_span(log_probs: tuple[float, ...]) -> float:
+    """The mean of the least probable _SPAN pieces in a row."""
+    count = min(_SPAN, len(log_probs))
+    return np.convolve(log_probs, np.ones(count) / count, "valid").min()

@@ -1,6 +1,6 @@
-"""The words of a model's training sentences: how many sentences have each, in one small file a language pair.
+"""The words of a model's training sentences: how many sentences have each, in one small file a side and language pair.
 
-checkpoints/<pair>/words.txt.gz
+checkpoints/<pair>/words.txt.gz, target-words.txt.gz
 """
 
 import gzip
@@ -18,7 +18,9 @@ from attnviz.models.tracing.measured import Measured
 from attnviz.storage import atomic, regular_files
 from attnviz.trace import Token, Trace
 
-FILE = "words.txt.gz"
+FILE = "words.txt.gz"  # of the source
+TARGET_FILE = "target-words.txt.gz"  # of the translations
+PART = 4  # letters of a part of a compound, at least
 LARGEST = 64 * 2**20  # bytes of the file's text
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
@@ -72,6 +74,12 @@ class TrainingWords:
         """How many training sentences have the word; of "Tom's", at least as many as of its rarest part."""
         plain = _plain(word)
         return max(self.counts.get(plain, 0), min(self.counts.get(part, 0) for part in plain.split("'")))
+
+    def has(self, word: str) -> bool:
+        """Is the word in a training sentence, or is it put together from two words of PART letters or more that are?"""
+        plain = _plain(word)
+        cuts = range(PART, len(plain) - PART + 1)
+        return bool(self.count(word)) or any(plain[:cut] in self.counts and plain[cut:] in self.counts for cut in cuts)
 
     def new(self, trace: Trace | Measured) -> list[Word]:
         """The words of a trace's source that no training sentence has."""

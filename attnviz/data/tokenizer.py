@@ -35,10 +35,12 @@ _UNPRINTED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")  # spaces that
 
 @dataclass(frozen=True)
 class Tokens:
-    """ids and tokens of one text, the closing <eos> included."""
+    """ids and tokens of one text, the closing <eos> included. read_as : the text that was read, where it is not the one
+    that was typed; its characters are at the same places."""
 
     ids: tuple[int, ...]
     tokens: tuple[Token, ...]
+    read_as: str = ""
 
 
 def train_vocabulary(texts: Iterable[str], size: int, style: str = "written") -> "SubwordTokenizer":

@@ -34,7 +34,11 @@ def copied(translator: Translator) -> dict:
 
 
 def confidence(
-    translator: Translator, val: Pairs, known_words: TrainingWords, samplers: Sequence[Translator] = ()
+    translator: Translator,
+    val: Pairs,
+    known_words: TrainingWords,
+    samplers: Sequence[Translator] = (),
+    target_words: TrainingWords | None = None,
 ) -> Calibration:
     """The scale of the model's confidence, fitted to the chrF (without spaces) of its greedy translations of `val`.
 
@@ -42,10 +46,10 @@ def confidence(
     for fewer than `calibration.FEWEST`.
     """
     chrf, rows, scores = METRICS["chrf"], [], []
-    measured = translator.traces((source for source, _ in val), keep=("statistics",))
-    for result, (_, target) in zip(measured, val, strict=True):
+    traces = translator.traces(source for source, _ in val)
+    for result, (_, target) in zip(traces, val, strict=True):
         if not isinstance(result, TextError):
             drawn = [sample for sampler in samplers for sample in sampler.samples(result.text, SAMPLES)]
-            rows.append(signs(result, known_words, drawn))
+            rows.append(signs(result, known_words, drawn, target_words))
             scores.append(chrf(["".join(result.translation.split())], ["".join(target.split())]))
     return calibrate(rows, scores)

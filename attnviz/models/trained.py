@@ -1,12 +1,13 @@
 """What all trained models share: a checkpoint's network, tokenizer and card, and how a text is read for it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from torch import nn
 
 from attnviz import mechanisms
+from attnviz.data import capitals
 from attnviz.data.checks.tokenizer_rules import contained
 from attnviz.data.checks.tokenizer_steps import TokenizerError
 from attnviz.data.limits import LONGEST
@@ -80,7 +81,10 @@ class Trained:
         return mechanisms.find(self.mechanism).head_kinds
 
     def read(self, text: str, what: str = "text") -> Tokens:
-        """The pieces of a text; `what` is its name in errors. Raises TextError for an empty or too long one."""
+        """The pieces of a text; `what` is its name in errors. Raises TextError for an empty or too long one.
+
+        Text in capitals is read as a normal sentence (data/capitals.py), but a target as it is given.
+        """
         tokens = self._divided(text, what)
         if len(tokens.ids) == 1:
             raise TextError(f"the {what} has no visible character; type a sentence")
@@ -96,9 +100,27 @@ class Trained:
         check_text(text, what)
         try:
             with contained():
-                return self.tokenizer.encode(text)
+                tokens = self.tokenizer.encode(text)
+                return self._as_sentence(text, tokens) if what == "text" else tokens
         except TokenizerError as error:
             raise TextError(f"{self.name} cannot read the {what}: {error}") from None
+
+    def _as_sentence(self, text: str, typed: Tokens) -> Tokens:
+        """The pieces of a text in capitals as a normal sentence, with the characters as typed; `typed` where nothing
+        changes: for other texts, and of a vocabulary without capitals."""
+        sentence = capitals.as_sentence(text, lambda word: len(self.tokenizer.ids(word)))
+        if sentence == text or (read := self.tokenizer.encode(sentence)).ids == typed.ids:
+            return typed
+        tokens = (
+            token if token.special else replace(token, text=text[token.start : token.end]) for token in read.tokens
+        )
+        return Tokens(read.ids, tuple(tokens), sentence)
+
+    @property
+    def longest(self) -> int:
+        """The pieces (<eos> included) that its training texts have at most, but for one in a thousand; 0 if unknown."""
+        longest = self.card.get("longest")
+        return longest if type(longest) is int and longest > 0 else 0
 
     def projections(self) -> list[Projection]:
         """Where its heads can be switched off."""

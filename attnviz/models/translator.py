@@ -44,6 +44,8 @@ class Translator(Trained):
     def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
         """Translate a text, or force the model to produce `target`; the trace has all attention weights.
 
+        Text in capitals is read as a normal sentence: `Trace.read_as`. A text that is longer than those of training is
+        read all the same: `Trace.longest`.
         beam : hypotheses kept; 1 is greedy decoding, 5 translates better. The trace is of the best hypothesis.
         Raises TextError for an empty or too long text, ValueError for a beam out of range.
         """
@@ -185,6 +187,8 @@ class Translator(Trained):
             complete=target[-1].special,
             source=job.source.tokens,
             target=target,
+            read_as=job.source.read_as,
+            longest=self.longest if len(job.source.ids) > self.longest else 0,
         )
 
 

@@ -128,7 +128,8 @@ def sharp(grid: Grid, unit: str = "word") -> Observation | None:
     mean = _mean(grid, "max_weight")
     if mean is None or mean < SHARP:
         return None
-    return Observation("sharp", f"Sharp: on average {mean:.2f} of the weight of a {unit}'s row is on one token.")
+    text = f"Sharp: on average {mean:.2f} of the weight of a {unit}'s row is on one token (punctuation aside)."
+    return Observation("sharp", text)
 
 
 def blurred(grid: Grid, unit: str = "word") -> Observation | None:
@@ -136,18 +137,18 @@ def blurred(grid: Grid, unit: str = "word") -> Observation | None:
     mean, positions = _mean(grid, "normalised_entropy"), _mean(grid, "effective_entropy")
     if mean is None or mean < BLURRED:
         return None
-    seen = grid.visible[usable_rows(grid)].sum(1)
+    seen = grid.visible[_of_words(grid)].sum(1)
     count = f"{seen[0]} tokens" if (seen == seen[0]).all() else f"the {seen.mean():.1f} tokens that it sees"
     text = (
-        f"Blurred: on average a {unit}'s row spreads its weight as widely as uniform attention over {positions:.1f} of "
-        f"{count}."
+        f"Blurred: on average a {unit}'s row (punctuation aside) spreads its weight as widely as uniform attention "
+        f"over {positions:.1f} of {count}."
     )
     return Observation("blurred", text)
 
 
 def strongest(grid: Grid, unit: str = "word") -> Observation | None:
     """The largest weight in the rows of words; punctuation is no word. None where no weight stands out (UNIFORM)."""
-    if (_mean(grid, "normalised_entropy") or 0) >= UNIFORM:
+    if (_mean(grid, "normalised_entropy", usable_rows(grid)) or 0) >= UNIFORM:
         return None
     looks = [cell for cell in zip(*_argmax(grid)) if any(map(str.isalnum, grid.queries[cell[0]].text))]
     if not looks:
@@ -177,8 +178,15 @@ def _argmax(grid: Grid) -> tuple[list[int], list[int]]:
     return rows.tolist(), np.where(grid.visible, grid.weights, -1)[rows].argmax(1).tolist() if len(rows) else []
 
 
-def _mean(grid: Grid, statistic: str) -> float | None:
+def _of_words(grid: Grid) -> np.ndarray:
+    """The rows of `usable_rows` that have a letter or digit; punctuation is no word."""
     rows = usable_rows(grid)
+    return rows[[any(map(str.isalnum, grid.queries[row].text)) for row in rows]] if len(rows) else rows
+
+
+def _mean(grid: Grid, statistic: str, rows: np.ndarray | None = None) -> float | None:
+    """Over some rows, those of words unless given; None where there are none."""
+    rows = _of_words(grid) if rows is None else rows
     if not len(rows):
         return None
     return float(measure(grid.weights[rows], grid.visible[rows], 0.1)[statistic].mean())

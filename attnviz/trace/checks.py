@@ -44,7 +44,7 @@ def numbers(name: str, values) -> tuple[float, ...]:
 
 def strings(trace) -> None:
     """Texts are strings, indices are integers, marks are bools. A file may hold other types."""
-    for name in ("model", "mechanism", "text", "translation"):
+    for name in ("model", "mechanism", "text", "translation", "read_as"):
         if not isinstance(getattr(trace, name), str):
             raise ValueError(f"{name} must be text; got {arguments.shown(getattr(trace, name))}")
     for name in ("source", "target"):
@@ -61,6 +61,8 @@ def strings(trace) -> None:
                 )
             if not (isinstance(token.special, bool) and isinstance(token.unknown, bool)):
                 marks(f"{name} token {i}", special=token.special, unknown=token.unknown)
+    if type(trace.longest) is not int or trace.longest < 0:
+        raise ValueError(f"longest must be an integer of at least 0; got {arguments.shown(trace.longest)}")
     marks("the trace", forced=trace.forced, complete=trace.complete)
     if not isinstance(trace.start.text, str) or not all(
         isinstance(choice.text, str) for step in trace.alternatives for choice in step

@@ -43,6 +43,10 @@ class Trace:
     complete : False if a length limit cut the target short.
     level : "pieces", or "words" (made by `select.words`).
     start : the token that the decoder reads before the first target token.
+    read_as : the text as the model read it, where that is not `text`: words in capitals are read as normal words, of as
+        many characters each. "" where the text was read as typed.
+    longest : the pieces (<eos> included) that training texts have at most (all but one in a thousand), where this text
+        has more; 0 where it has not.
     """
 
     model: str
@@ -58,6 +62,8 @@ class Trace:
     level: str = "pieces"
     complete: bool = True
     start: Token = BOS
+    read_as: str = ""
+    longest: int = 0
 
     def __post_init__(self):
         steps = self.alternatives or ((),) * len(self.target)

@@ -21,6 +21,9 @@ from attnviz.training.trainers import saved_run
 from attnviz.training.validation import best_epoch
 
 
+LONGER = 1000  # one training text in so many may be longer than `longest` says
+
+
 def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: dict) -> None:
     """Write the card of the checkpoint `name` below `root`. origins : see `read_origins`."""
     content = card(name, root, corpus, command) | {"training_pairs": len(corpus.train)} | origins
@@ -30,19 +33,40 @@ def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: 
 
 
 def typed_sentences(translator: Translator, corpus: corpora.Corpus, root: Path) -> dict:
-    """What a card says about sentences that visitors type: `confidence` and `copied` (evaluation/typed.py).
+    """What a card says about sentences that visitors type: `longest` (`Translator.longest`), `confidence` and `copied`
+    (evaluation/typed.py).
 
-    Also writes the words of training beside the tokenizer. {} for a model that does not translate from English, and for
-    fewer validation sentences than a calibration needs.
+    Also writes the words of training beside the tokenizer. Only `longest` for a model that does not translate from
+    English, and for fewer validation sentences than a calibration needs.
     """
+    content = {"longest": _longest(translator, corpus)}
     if translator.task.source != "en" or len(corpus.val) < calibration.FEWEST:
-        return {}
+        return content
+    translator = replace(translator, card=translator.card | content)
     known_words = TrainingWords.learn(source for source, _ in corpus.train)
     known_words.save(Path(root) / translator.pair / training_words.FILE)
+    target_words = _target_words(translator, corpus, root)
     samplers = _samplers(translator, root)
     prints = {sampler.name: checkpoints.fingerprint(sampler.name, root) for sampler in samplers}
-    confidence = replace(typed.confidence(translator, corpus.val, known_words, samplers), samplers=prints)
-    return {"copied": typed.copied(translator), "confidence": confidence.to_dict()}
+    fitted = typed.confidence(translator, corpus.val, known_words, samplers, target_words)
+    confidence = replace(fitted, samplers=prints)
+    return content | {"copied": typed.copied(translator), "confidence": confidence.to_dict()}
+
+
+def _longest(translator: Translator, corpus: corpora.Corpus) -> int:
+    """The pieces (<eos> included) that training texts have at most, but for one in LONGER."""
+    different = sorted({source for source, _ in corpus.train})
+    lengths = sorted(map(len, translator.tokenizer.batch_ids(different)))
+    return lengths[len(lengths) - 1 - len(lengths) // LONGER]
+
+
+def _target_words(translator: Translator, corpus: corpora.Corpus, root: Path) -> TrainingWords | None:
+    """The words of the translations in training, in a file beside the tokenizer; None where no spaces divide them."""
+    if not translator.task.copies_names:
+        return None
+    words = TrainingWords.learn(target for _, target in corpus.train)
+    words.save(Path(root) / translator.pair / training_words.TARGET_FILE)
+    return words
 
 
 def _samplers(translator: Translator, root: Path) -> list[Translator]:

@@ -6,8 +6,11 @@ What a person or a model wrote is escaped here.
 import html
 import math
 
+from attnviz import alignment
+from attnviz.confidence import Judge
 from attnviz.figures import labels
 from attnviz.figures.wording import row_name
+from attnviz.trace.notices import notices as read_otherwise
 from dashboard.choices.options import kind_title
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.markup.text import hatched, output, quoted, removed, said
@@ -64,6 +67,31 @@ def _gold_links(column: Column) -> str:
     return (
         f' <span class="linked">Outlined: gold links (dashed: only possible). Alignment error rate on this sentence: '
         f"<b>{column.links.error:.2f}</b>. A plain diagonal has {column.links.diagonal:.2f}.</span>"
+    )
+
+
+def notices(scene: CompareScene) -> str:
+    """How the models read the text, where that is not as a person expects: each sentence once, with the models."""
+    models = {}
+    for column in scene.columns:
+        for line in read_otherwise(column.trace):
+            models.setdefault(line, []).append(column.title)
+    every = len(scene.columns)
+    whose = {line: "" if len(titles) == every else f"{', '.join(titles)}: " for line, titles in models.items()}
+    return "".join(f'<p class="notice" role="status">{html.escape(whose[line] + line)}</p>' for line in models)
+
+
+def untranslated(column: Column, judge: Judge | None) -> str:
+    """Which content words of the source no row reads; "" where all are read and where that was not calibrated."""
+    if judge is None or not judge.scale.unread:
+        return ""
+    words = [word.text for word in alignment.coverage(column.trace) if word.weight < judge.scale.unread]
+    if not words:
+        return ""
+    listed = ", ".join(f"<i>{html.escape(word)}</i>" for word in dict.fromkeys(words))
+    return (
+        f'<p class="small placed">No row of {html.escape(column.title)} reads {listed}: part of the source is probably '
+        f"untranslated. (The largest weight is below {judge.scale.unread:.2f}.)</p>"
     )
 
 

@@ -88,6 +88,8 @@ def _draw(current: CompareScene, dark: bool) -> None:
 def _maps(current: CompareScene, texts: list, dark: bool) -> None:
     """A column for each mechanism: name, card, formula, translation, heatmap. texts : for the pointer, of each map."""
     ink, present = _inks(current, dark), current.choices.present
+    if lines := captions.notices(current):
+        st.html(lines)
     st.html(columns.style(len(current.columns)))
     with st.container(key="maps"):  # style.css lays its columns out: all in a row, or two and two
         for place, column in zip(_places(current), current.columns, strict=True):
@@ -127,7 +129,11 @@ def _heatmap(column: Column, texts, dark: bool, height: int | None) -> Cell:
     if height is not None:
         figure = figures.large(figure, PRESENTED_MAP[0], height)
     lines = heading.of_map(column.shown, column.grid, column.links and column.links.cells, column.windows)
-    below = reading(column.grid, column.languages.unit) + ("" if height is not None else sharper.words(column.trace))
+    below = reading(column.grid, column.languages.unit)
+    if height is None:
+        below += captions.untranslated(column, confidence.judge(column.model)) + sharper.words(
+            column.trace, column.grid
+        )
     named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)
     return Cell(words + captions.shown_map(column), figure, below)
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from attnviz.alignment import Covered
 from attnviz.confidence import FEATURES, Scale, Signs, TrainingWords, Word, judgement, signs
 from attnviz.networks.loops import Loop
 from attnviz.trace import Token, Trace
 
 SURE = Signs((-0.1, -0.1), "b", (), 4, 5, (), (), 4, (), None, "", True)
-SCALE = Scale(-3.0, {"mean": 2.0}, unusual=0.3, outside=0.8, usual=-0.2)
+SCALE = Scale(-3.0, {"mean": 2.0}, unusual=0.3, outside=0.8, usual=-0.2, unread=0.05)
 NARITA = Word("Narita", 0, 6, 4)
 
 
@@ -80,6 +81,28 @@ def test_numbers_that_are_half_a_word(source, target, broken):
     assert signs(trace([source], [target], (-0.1,)), TrainingWords({}, 1)).broken == broken
 
 
+def test_what_the_two_sides_do_not_share():
+    known, target = TrainingWords({"we": 9, "met": 9, "in": 9}, 9), TrainingWords({"wir": 9, "trafen": 9, "nahe": 3}, 9)
+    pieces = ["Wir", " tra", "fen", " Nkeci", " bei", " 35", " Nahewir", "."]
+    doubts = signs(trace(["We met Nkechi in 3.5 km"], pieces, (-0.1,) * 7 + (-0.3,)), known, (), target)
+    assert doubts.lost_names == ("Nkechi",) and doubts.lost_units == ("km",) and doubts.changed == ("3", "5", "35")
+    assert [word for word, _ in doubts.invented] == ["Nkeci", "bei", "Nahewir"]  # parts of four letters make a compound
+    assert doubts.rarity == (pytest.approx(math.log(10)), 0, 0) and doubts.covered == ()
+
+
+def test_reasons_name_what_differs():
+    seen = replace(SURE, changed=("10", "²", "102"), lost_units=("km",), lost_names=("Nkechi",), repeated="der flagge")
+    seen = replace(seen, longest=4, covered=(Covered("repair", 0.01), Covered("dog", 0.9)))
+    assert judgement(seen, SCALE).reasons[:6] == (
+        "The text has 5 pieces. Nearly all training texts of this model have at most 4.",
+        "The numbers differ: “10”, “²”, “102” are on one side only.",
+        "The unit “km” of the source is not in the translation.",
+        "The name “Nkechi” is not in the translation.",
+        "The translation says “der flagge” twice, and the source repeats no words.",
+        "No row of the map reads “repair”: part of the source is probably untranslated.",
+    )
+
+
 def test_a_trace_without_log_probabilities():
     with pytest.raises(
         ValueError, match="must be of pieces and have their log-probabilities; got en-fr/x at the level of pieces"
@@ -95,6 +118,13 @@ def test_a_trace_without_log_probabilities():
         (replace(SURE, log_probs=(-3.0,)), "outside"),
         (replace(SURE, broken=("trois4",)), "unusual"),
         (replace(SURE, broken=("trois4",), log_probs=(-3.0,)), "outside"),
+        (replace(SURE, changed=("102",)), "unusual"),
+        (replace(SURE, lost_units=("km",)), "unusual"),
+        (replace(SURE, lost_names=("Narita",)), "unusual"),
+        (replace(SURE, repeated="der Flagge"), "unusual"),
+        (replace(SURE, longest=3), "unusual"),
+        (replace(SURE, covered=(Covered("repair", 0.04),)), "unusual"),
+        (replace(SURE, covered=(Covered("repair", 0.05),)), "usual"),
         (replace(SURE, new=(NARITA,)), "usual"),
         (replace(SURE, new=(NARITA, NARITA)), "outside"),
         (replace(SURE, unknown=("☃",)), "outside"),
@@ -111,7 +141,10 @@ def test_risk_by_hand():
 
 
 def test_reasons():
-    assert judgement(SURE, SCALE).reasons == ()
+    assert judgement(SURE, SCALE).reasons == (
+        "The model gave its pieces a probability of 90% on average; 82% is usual.",
+        "It was least sure of “b”: 90%.",
+    )
     seen = replace(SURE, log_probs=(-0.5, -5.0), new=(NARITA, Word("Xq", 7, 9, 1)), loop=Loop(0, 1, 9), looping="ti")
     seen = replace(seen, made=(Word("Narrita", 0, 7, 3),), broken=("trois4",))
     assert judgement(seen, SCALE).reasons == (
@@ -127,8 +160,16 @@ def test_reasons():
 
 def test_a_risk_is_never_said_to_be_certain():
     certain = judgement(replace(SURE, log_probs=(-30.0,)), SCALE)
-    assert certain.why[-1] == "Estimated risk that the translation is poor: over 99%."
+    assert certain.why[-2] == "Estimated risk that the translation is poor: over 99%."
     assert certain.lines[0] == "This translation is outside what this model has learnt."
+
+
+def test_what_is_measured_is_said_of_a_usual_one_too():
+    usual = judgement(SURE, SCALE)
+    assert usual.lines[0] == "This translation has a typical probability for this model."
+    assert usual.why[-1] == "All this is about probabilities and words: it is not a check of the meaning."
+    made_up = judgement(replace(SURE, invented=(("kmosque", -0.2),)), SCALE)
+    assert made_up.level == "usual" and "“kmosque” in the translation is in no training" in made_up.reasons[0]
 
 
 def test_a_scale_refuses_strange_weights_and_thresholds():

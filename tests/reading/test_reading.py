@@ -104,9 +104,14 @@ def test_the_inputs_of_a_decoder_stand_one_place_later():
 def test_sharp_and_blurred_exclude_each_other():
     sharp = grid(TARGET, SOURCE, one_hot(0, 0, 0, 0, size=4))
     blurred = grid(TARGET, SOURCE, np.full((4, 4), 0.25))
-    assert rules.sharp(sharp).sentence == "Sharp: on average 1.00 of the weight of a word's row is on one token."
+    assert (
+        rules.sharp(sharp).sentence
+        == "Sharp: on average 1.00 of the weight of a word's row is on one token (punctuation aside)."
+    )
     assert rules.blurred(sharp) is None and rules.sharp(blurred) is None
     assert "as widely as uniform attention over 4.0 of 4 tokens." in rules.blurred(blurred).sentence
+    with_a_stop = grid((*TARGET[:3], "."), SOURCE, [*one_hot(0, 0, 0, size=4), [0.25] * 4])
+    assert rules.sharp(with_a_stop).sentence == rules.sharp(sharp).sentence  # the row of the full stop does not count
     assert reading.sentence(blurred) == rules.blurred(blurred).sentence  # no weight of an even row is worth naming
 
 

@@ -29,6 +29,8 @@ def test_json_has_the_fixed_fields_with_offsets_into_the_text():
         "level",
         "complete",
         "start",
+        "read_as",
+        "longest",
     ]
     assert values["source"][1].items() >= {"text": "black", "start": 4, "end": 9, "special": False}.items()
     assert values["target"][3].items() >= {"text": "<eos>", "start": 13, "end": 13, "special": True}.items()
@@ -50,7 +52,7 @@ def test_the_fixed_fields_are_enough():
     values = {
         key: value
         for key, value in trace.to_dict().items()
-        if key not in ("alternatives", "level", "complete", "start")
+        if key not in ("alternatives", "level", "complete", "start", "read_as", "longest")
     }
     for name in ("source", "target"):
         values[name] = [{key: t[key] for key in ("text", "start", "end", "special")} for t in values[name]]

@@ -47,18 +47,24 @@ def run(args: Namespace) -> None:
     from attnviz.cli.shared.open_model import open_model
     from attnviz.cli.trace.tables import summary
     from attnviz.export import html_page
-    from attnviz.trace import files
+    from attnviz.trace import files, notices
 
     pictures.check(args)
     model = open_model(args, huggingface=True)
     trace = _traced(model, args)
     others = args.json or args.save or args.picture  # files that do not say how usual the translation is
+    told = notices.notices(trace)
     lines = _confidence(model, trace, args) if args.html or not others else ()
+    for line in told:
+        print(line, file=sys.stderr)
     if not trace.maps and (args.html or args.picture):
         raise ValueError(f"{trace.model} has no attention to show; leave --html and --picture out")
     if args.html:
         marks = {trace.model: pictures.windows(model, trace)}
-        _write(args.html, html_page.page(trace, notes={trace.model: lines}, windows=marks, unit=_unit(trace.model)))
+        _write(
+            args.html,
+            html_page.page(trace, notes={trace.model: (*told, *lines)}, windows=marks, unit=_unit(trace.model)),
+        )
     if args.picture:
         _write(args.picture, pictures.draw(model, trace, args))
     if args.save:

@@ -30,7 +30,7 @@ def run(args: Namespace) -> None:
     root = arguments.root_folder(args)
     corpus = corpora.load(model.pair, arguments.data_folder(args))
     calibrated = card.typed_sentences(model, corpus, root)
-    if not calibrated:
+    if "confidence" not in calibrated:
         raise ValueError(f"{model.pair} must translate from English and have 100 validation sentences to calibrate on")
     path = root / args.model / CARD
     checkpoints.write_json(path, checkpoints.read_json(path) | calibrated)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAMES = (*STATISTICS, "special_mass")  # as stats.steps has them
 THRESHOLD = 0.1  # as there
-COMMON = "model mechanism text translation forced complete source target start".split()
+COMMON = "model mechanism text translation forced complete source target start read_as longest".split()
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,8 @@ class Measured:
     values: np.ndarray
     probabilities: tuple[float, ...] | Callable[[], tuple[float, ...]]
     trace: Trace | None = None
+    read_as: str = ""
+    longest: int = 0
 
     def __getstate__(self) -> dict:
         return vars(self) | {"probabilities": self.log_probs}

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import pytest
 import tiny
 
-from attnviz import confidence, moments
+from attnviz import confidence, loading, moments
 from attnviz.__main__ import main
 from attnviz.confidence.agreement import SAMPLES
 from attnviz.data.tasks import TASKS
@@ -48,9 +48,14 @@ def test_calibrate_writes_thresholds_and_the_words_of_training(everyday, models,
     assert not run("calibrate", "--model", NAME, "--data", everyday, "--root", models)
     assert capsys.readouterr().out.startswith(f"{models / NAME / 'card.json'}: of the worst tenth of validation ")
     after = checkpoints.read_json(models / NAME / "card.json")
-    assert {key: after[key] for key in before} == before and after.keys() - before == {"confidence", "copied"}
+    assert {key: after[key] for key in before} == before and after.keys() - before == {
+        "confidence",
+        "copied",
+        "longest",
+    }
     judge = confidence.Judge.load(NAME, models)
     assert judge.known_words.count("dog") and not judge.known_words.count("Narita")
+    assert judge.target_words.sentences and loading.load(NAME, models).longest == after["longest"] > 1
 
 
 def test_calibrate_has_the_models_of_the_task_draw_translations(everyday, models, monkeypatch):

@@ -3,6 +3,8 @@
 import io
 import json
 import zipfile
+from dataclasses import replace
+from types import SimpleNamespace
 
 import judged
 import pytest
@@ -10,7 +12,8 @@ import pandas as pd
 from compare_app import charts, run, scene, sound
 
 from attnviz import confidence, loading
-from dashboard.compare import downloads
+from attnviz.models import checkpoints
+from dashboard.compare import captions, downloads
 from dashboard.compare.confidence.sign import judgement, sign
 from dashboard.session import caches
 from dashboard.session.memory import Cursor
@@ -31,7 +34,8 @@ def test_reasons_are_escaped_and_the_risk_is_said(trace):
     words = sign(judgement(trace, judge(0.1, 0.2)))
     assert words.startswith('<details class="sign outside"><summary>outside what this model has learnt</summary><ul>')
     assert "<li>“Narita” is in no training sentence and was cut into" in words and "<b>" not in words
-    assert words.endswith("<li>Estimated risk that the translation is poor: 50%.</li></ul></details>")
+    assert "<li>Estimated risk that the translation is poor: 50%.</li><li>All this is about" in words
+    assert words.endswith("it is not a check of the meaning.</li></ul></details>")
 
 
 def test_no_sign(root, trace):
@@ -102,3 +106,25 @@ def _saved(current):
     assert table["risk"].item() == pytest.approx(1, abs=0.001) and "“Narita” is in no" in table["reasons"].item()
     page = downloads.whole_page(current).decode()
     assert page.count("This translation is outside what this model has learnt.") == 1
+
+
+def test_words_that_no_row_reads_are_named(root):
+    made = loading.load(judged.NAME, root).trace("The <b>dog</b> is running.")
+    column = SimpleNamespace(trace=made, title="Bahdanau")
+    unread = replace(judge(0.1), scale=confidence.Scale(0.0, {}, 0.1, 1.0, -0.5, unread=1.0))
+    words = captions.untranslated(column, unread)
+    assert "No row of Bahdanau reads <i>dog</i>, <i>running</i>: part of the source is probably untranslated." in words
+    assert captions.untranslated(column, judge(0.1)) == "" == captions.untranslated(column, None)
+
+
+def test_how_a_text_is_read_stands_above_the_maps(tmp_path, monkeypatch):
+    root = judged.write_models(tmp_path / "models")
+    path = root / judged.NAME / "card.json"
+    checkpoints.write_json(path, checkpoints.read_json(path) | {"longest": 3})
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
+    app = run(text="THE DOG IS RUNNING. THE DOG IS HERE.", show=["Bahdanau", "Luong (general)"])
+    sound(app)
+    (told,) = [element.proto.body for element in app.get("html") if 'class="notice"' in element.proto.body]
+    assert "Words in capitals were read as normal words: “The dog is running. The dog is here.”" in told
+    assert "Bahdanau (additive): This text is too long for the model" in told and "at most 3 pieces" in told
+    assert "It has 2 sentences: translate one at a time." in told

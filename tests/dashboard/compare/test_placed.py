@@ -2,7 +2,9 @@
 
 import json
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import tiny
 from compare_app import charts, run, scene, sound
@@ -53,13 +55,33 @@ def by_step(app) -> dict:
 def test_a_sentence_is_placed_among_the_test_set_of_each_model_that_has_one():
     app = shown()
     assert placed(app) == [True, False, True]
-    words = sharper.words(scene(app).columns[0].trace)
+    one, _, several = scene(app).columns
     (share,) = re.findall(
-        r"Sharper than <b>(\d+)%</b> of the \d+ test sentences of this model \(normalised entropy \d\.\d\d\)\.", words
+        r"Sharper than <b>(\d+)%</b> of the \d+ test sentences of this model: normalised entropy \d\.\d\d, in the "
+        r"median of the test set \d\.\d\d\.",
+        sharper.words(one.trace, one.grid),
     )
     assert 0 <= int(share) <= 100
-    heads = sum(len(attention.weights) for attention in scene(app).columns[2].trace.maps if attention.kind == "cross")
-    assert f", the mean of all {heads} cross-attention heads)" in sharper.words(scene(app).columns[2].trace)
+    heads = sum(len(attention.weights) for attention in several.trace.maps if attention.kind == "cross")
+    drawn = several.frame["normalised_entropy"].mean()
+    expected = f"(each of its {heads} cross-attention heads alone, then the mean); the map as drawn has {drawn:.2f}, in"
+    assert expected in sharper.words(several.trace, several.grid)
+
+
+def test_another_number_than_that_of_the_map_says_why():
+    column = scene(shown(special="false")).columns[0]
+    drawn = column.frame["normalised_entropy"].mean()
+    expected = f"(of pieces, with special tokens); the map as drawn has {drawn:.2f}, in the median"
+    assert expected in sharper.words(column.trace, column.grid)
+
+
+def test_no_share_where_all_weights_are_1():
+    column = scene(shown()).columns[0]
+    (attention,) = column.trace.maps
+    one_hot = np.eye(attention.weights.shape[2], dtype=np.float32)[attention.weights.argmax(2)]
+    trace = replace(column.trace, maps=(replace(attention, weights=one_hot),))
+    words = sharper.words(trace, replace(column.grid, weights=one_hot[0]))
+    assert "As sharp as attention can be" in words and "%" not in words
 
 
 def test_a_text_that_the_model_was_made_to_write_is_not_placed():

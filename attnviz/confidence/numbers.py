@@ -1,0 +1,78 @@
+"""Numbers, powers and units of a text that are other ones in its translation, compared as characters."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+
+# A unit as it is typed -> how its names begin in a translation, in any language of the models; a name of one or two
+# letters is a whole word.
+UNITS = {
+    "km": ("km", "kilom", "キロ"),
+    "m": ("m", "met", "mèt", "メートル"),
+    "cm": ("cm", "centim", "zentim", "センチ"),
+    "mm": ("mm", "millim", "ミリ"),
+    "kg": ("kg", "kilo", "キロ"),
+    "g": ("g", "gram", "グラム"),
+    "l": ("l", "lit", "リットル"),
+    "ml": ("ml", "millil", "ミリ"),
+    "gb": ("gb", "go", "gigab"),
+    "mb": ("mb", "mo", "megab", "mégao"),
+    "ghz": ("ghz", "gigah"),
+    "kw": ("kw", "kilow"),
+    "mile": ("mile", "mille", "meile", "マイル"),
+    "miles": ("mile", "mille", "meile", "マイル"),
+    "%": ("%", "pour cent", "pourcent", "prozent", "パーセント"),
+    "°": ("°", "degr", "grad", "度"),
+    "€": ("€", "euro", "ユーロ"),
+    "$": ("$", "dollar", "ドル"),
+    "£": ("£", "livre", "pfund", "ポンド"),
+}
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹½¼¾⅓⅔"  # NFKC would make 102 of 10²
+_NUMBER = re.compile(rf"[0-9]+|[{_RAISED}]+")
+_THOUSANDS = re.compile(r"(?<=[0-9])[ .,'](?=[0-9]{3}(?![0-9]))")
+_IN_CHARACTERS = re.compile("[〇一二三四五六七八九十百千万億]")
+_LETTER = "a-zà-ÿ"  # not \\w, which has raised digits: m²
+_NAMES = "|".join(
+    re.escape(unit) + f"(?![{_LETTER}])" * unit.isalpha() for unit in sorted(UNITS, key=len, reverse=True)
+)
+_UNIT = re.compile(rf"(?<=[0-9{_RAISED}]) ?({_NAMES})|([€$£])(?= ?[0-9])")
+SMALL = 12  # numbers up to here are often words in a translation ("4 people", "quatre personnes")
+
+
+def changed(text: str, translation: str) -> tuple[str, ...]:
+    """Numbers of the text that the translation lacks, then those that only it has, as they stand there, thousands not
+    divided.
+
+    A small number, or any where the translation has numbers in Chinese characters, may be there in words: it counts
+    only where the translation has another number in its place.
+    """
+    before, after = _numbers(text), _numbers(translation)
+    missing, added = list((before - after).elements()), list((after - before).elements())
+    if not added:
+        missing = (
+            [] if _IN_CHARACTERS.search(translation) else [n for n in missing if not n.isdecimal() or int(n) > SMALL]
+        )
+    return tuple(dict.fromkeys((*missing, *added)))
+
+
+def lost_units(text: str, translation: str) -> tuple[str, ...]:
+    """Units beside the numbers of a text (UNITS) that the translation has neither as a sign nor by name."""
+    typed = (match.group(1) or match.group(2) for match in _UNIT.finditer(_plain(text).lower()))
+    plain = _plain(translation).lower()
+    return tuple(unit for unit in dict.fromkeys(typed) if not _has(plain, UNITS[unit]))
+
+
+def _numbers(text: str) -> Counter[str]:
+    return Counter(_NUMBER.findall(_THOUSANDS.sub("", _plain(text))))
+
+
+def _plain(text: str) -> str:
+    """Full-width digits and signs as usual ones; raised digits and fractions stay as they are."""
+    return "".join(c if c in _RAISED else unicodedata.normalize("NFKC", c) for c in text)
+
+
+def _has(text: str, names: Iterable[str]) -> bool:
+    """Does one of the names begin a word of the text?"""
+    ends = ((re.escape(name), f"(?![{_LETTER}])" if name.isalpha() and len(name) < 3 else "") for name in names)
+    return any(re.search(f"(?<![{_LETTER}]){name}{end}", text) for name, end in ends)
