@@ -30,11 +30,12 @@ def flagged(name):
     return result
 
 
-@pytest.mark.parametrize("half", ["choose", "report"])
 @pytest.mark.parametrize("name", MODELS)
-def test_bad_translations_are_flagged(name, half):
-    bad = flagged(name)[half, "bad"]
-    assert len(bad) >= 18 and sum(bad) >= LEAST * len(bad), f"{sum(bad)} of {len(bad)}"
+def test_bad_translations_are_flagged(name):
+    """Of the half that was left alone, and of all."""
+    choose, report = (flagged(name)[half, "bad"] for half in ("choose", "report"))
+    for bad in (report, choose + report):
+        assert len(bad) >= 18 and sum(bad) >= LEAST * len(bad), f"{sum(bad)} of {len(bad)}"
 
 
 @pytest.mark.parametrize("name", MODELS)
