@@ -110,7 +110,7 @@ def test_sharp_and_blurred_exclude_each_other():
     )
     assert rules.blurred(sharp) is None and rules.sharp(blurred) is None
     assert "as widely as uniform attention over 4.0 of 4 tokens." in rules.blurred(blurred).sentence
-    with_a_stop = grid(words("a", "b", "c", "."), SOURCE, [*one_hot(0, 0, 0, size=4), [0.25] * 4])
+    with_a_stop = grid(words("a", "b", "c", "."), SOURCE, [*one_hot(0, 0, 0, size=4), [0.25] * 4, [1, 0, 0, 0]])
     assert rules.sharp(with_a_stop).sentence == rules.sharp(sharp).sentence  # the row of the full stop does not count
     assert reading.sentence(blurred) == rules.blurred(blurred).sentence  # no weight of an even row is worth naming
 
