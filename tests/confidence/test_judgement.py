@@ -82,9 +82,12 @@ def test_numbers_that_are_half_a_word(source, target, broken):
 
 
 def test_what_the_two_sides_do_not_share():
-    known, target = TrainingWords({"we": 9, "met": 9, "in": 9}, 9), TrainingWords({"wir": 9, "trafen": 9, "nahe": 3}, 9)
+    source, target = (
+        TrainingWords({"we": 9, "met": 9, "in": 9}, 9),
+        TrainingWords({"wir": 9, "trafen": 9, "nahe": 3}, 9),
+    )
     pieces = ["Wir", " tra", "fen", " Nkeci", " bei", " 35", " Nahewir", "."]
-    doubts = signs(trace(["We met Nkechi in 3.5 km"], pieces, (-0.1,) * 7 + (-0.3,)), known, (), target)
+    doubts = signs(trace(["We met Nkechi in 3.5 km"], pieces, (-0.1,) * 7 + (-0.3,)), source, (), target)
     assert doubts.lost_names == ("Nkechi",) and doubts.lost_units == ("km",) and doubts.changed == ("3", "5", "35")
     assert [word for word, _ in doubts.invented] == ["Nkeci", "bei", "Nahewir"]  # parts of four letters make a compound
     assert doubts.rarity == (pytest.approx(math.log(10)), 0, 0) and doubts.covered == ()

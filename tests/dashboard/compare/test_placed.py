@@ -55,11 +55,11 @@ def by_step(app) -> dict:
 def test_a_sentence_is_placed_among_the_test_set_of_each_model_that_has_one():
     app = shown()
     assert placed(app) == [True, False, True]
-    one, _, several = scene(app).columns
+    single, _, several = scene(app).columns
     (share,) = re.findall(
         r"Sharper than <b>(\d+)%</b> of the \d+ test sentences of this model: normalised entropy \d\.\d\d, in the "
         r"median of the test set \d\.\d\d\.",
-        sharper.words(one.trace, one.grid),
+        sharper.words(single.trace, single.grid),
     )
     assert 0 <= int(share) <= 100
     heads = sum(len(attention.weights) for attention in several.trace.maps if attention.kind == "cross")
