@@ -126,5 +126,5 @@ def test_how_a_text_is_read_stands_above_the_maps(tmp_path, monkeypatch):
     sound(app)
     (told,) = [element.proto.body for element in app.get("html") if 'class="notice"' in element.proto.body]
     assert "Words in capitals were read as normal words: “The dog is running. The dog is here.”" in told
-    assert "Bahdanau (additive): This text is too long for the model" in told and "at most 3 pieces" in told
+    assert "This text is too long for the model" in told and "at most 3 pieces" in told
     assert "It has 2 sentences: translate one at a time." in told
