@@ -92,7 +92,7 @@ def of_values(
         pair = (f"{between}{text}", None) if after is None else (between, f"{after}{text}")
         which[query, key] = phrases.setdefault(pair, len(phrases))
         listed = list(phrases)
-    return CellTexts(spoken(grid.queries), spoken(grid.keys), listed, which)
+    return CellTexts(placed(grid.queries), placed(grid.keys), listed, which)
 
 
 def link_words(grid: Grid, links: Links | None) -> dict[tuple[int, int], str]:
@@ -117,3 +117,8 @@ def _phrase(number: float, seen: bool, words: Callable[[float], str]) -> tuple[s
 def spoken(tokens: Sequence) -> list[str]:
     """Tokens as they are named in a sentence, escaped."""
     return [labels.escape(labels.quoted(token)) for token in tokens]
+
+
+def placed(tokens: Sequence) -> list[str]:
+    """The same with their places, from 1: `‘the’ (3)`. A token can occur twice."""
+    return [f"{name} ({place})" for place, name in enumerate(spoken(tokens), start=1)]

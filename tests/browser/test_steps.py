@@ -45,7 +45,7 @@ def test_keys_go_from_row_to_row_after_a_click(dashboard):
     label = dashboard.page.locator(".hoverlayer .hovertext")
     label.wait_for()
     query = dashboard.page.locator(".step b").first.inner_text()
-    assert label.text_content().startswith(f"‘{query}’ looks at ‘A’: ")
+    assert label.text_content().startswith(f"‘{query}’ (")
 
 
 def pointed(dashboard, key: int) -> None:

@@ -47,7 +47,7 @@ def test_difference_is_symmetric_around_zero_and_says_who_looks_more(dog):
     figure = figures.difference(values, dog, ("Bahdanau", "Luong"))
     cells = figure.data[0]
     assert (cells.zmin, cells.zmax) == (-1, 1) and len(cells.colorscale) % 2 == 1
-    assert sentence(figure, 1, 1) == "‘noir’ looks at ‘black’: 0.21 more in Bahdanau than in Luong"
+    assert sentence(figure, 1, 1) == "‘noir’ (2) looks at ‘black’ (2): 0.21 more in Bahdanau than in Luong"
     assert sentence(figure, 0, 0).endswith("0.50 more in Luong than in Bahdanau")
     assert sentence(figure, 2, 2).endswith("the same in Bahdanau and Luong")
     assert "‘chien’ looks at ‘dog’, 0.50 more in Luong" in figure.layout.meta["description"]

@@ -61,9 +61,9 @@ def test_links_are_told_in_words_too(dog, links):
         " Sure links, in solid outline: ‘chien’ with ‘dog’, ‘noir’ with ‘black’."
         " Possible links, in dashed outline: ‘noir’ with ‘dog’."
     )
-    assert sentence(figure, 0, 0) == "‘chien’ looks at ‘dog’: 0.80, a sure link"
-    assert sentence(figure, 1, 0) == "‘noir’ looks at ‘dog’: 0.05, a possible link"
-    assert sentence(figure, 0, 1) == "‘chien’ looks at ‘black’: 0.10"
+    assert sentence(figure, 0, 0) == "‘chien’ (1) looks at ‘dog’ (1): 0.80, a sure link"
+    assert sentence(figure, 1, 0) == "‘noir’ (2) looks at ‘dog’ (1): 0.05, a possible link"
+    assert sentence(figure, 0, 1) == "‘chien’ (1) looks at ‘black’ (2): 0.10"
 
 
 def test_the_step_stays_the_last_outline_over_the_links(dog, links):

@@ -47,13 +47,13 @@ def test_repeated_tokens_stay_apart():
 
 
 def test_hover_is_a_sentence(dog):
-    assert sentence(figures.heatmap(dog), 1, 1) == "‘noir’ looks at ‘black’: 0.83"
+    assert sentence(figures.heatmap(dog), 1, 1) == "‘noir’ (2) looks at ‘black’ (2): 0.83"
 
 
 def test_hover_escapes_and_names_tiny_weights():
     tiny = grid(words("<b>"), words("</script>"), [[0.999, 0.001], [1, 0]])
-    assert sentence(figures.heatmap(tiny), 0, 0) == "‘&lt;b&gt;’ looks at ‘&lt;/script&gt;’: 1.00"
-    assert sentence(figures.heatmap(tiny), 0, 1) == "‘&lt;b&gt;’ looks at &lt;eos&gt;: under 0.01"
+    assert sentence(figures.heatmap(tiny), 0, 0) == "‘&lt;b&gt;’ (1) looks at ‘&lt;/script&gt;’ (1): 1.00"
+    assert sentence(figures.heatmap(tiny), 0, 1) == "‘&lt;b&gt;’ (1) looks at &lt;eos&gt; (2): under 0.01"
 
 
 def test_what_the_pointer_reads_in_short_is_the_same(dog):
@@ -107,8 +107,8 @@ def test_masked_cells_and_blank_rows_are_gaps():
     cells = figure.data[0]
     assert cells.hoverongaps is True
     assert np.isnan(cells.z[0, 1:]).all() and np.isnan(cells.z[1]).all() and not np.isnan(cells.z[2]).any()
-    assert sentence(figure, 0, 1) == "‘a’ cannot see ‘d’"
-    assert sentence(figure, 1, 0) == "‘b’: all its weight is on special tokens, which are hidden"
+    assert sentence(figure, 0, 1) == "‘a’ (1) cannot see ‘d’ (2)"
+    assert sentence(figure, 1, 0) == "‘b’ (2): all its weight is on special tokens, which are hidden"
 
 
 def test_the_chosen_step_is_outlined_by_one_shape_and_bold(dog):

@@ -47,10 +47,10 @@ def saliency(grid, values, method: str, title: str | None = None, *, dark: bool 
 
 
 def _hover(grid, values: np.ndarray) -> list[list[str]]:
-    keys = hover.spoken(grid.keys)
+    keys = hover.placed(grid.keys)
     return [
         [f"{key} {'for' if value >= 0 else 'against'} {query}: {value:+.3f}" for key, value in zip(keys, row)]
-        for query, row in zip(hover.spoken(grid.queries), values.tolist(), strict=True)
+        for query, row in zip(hover.placed(grid.queries), values.tolist(), strict=True)
     ]
 
 

@@ -39,7 +39,7 @@ def test_saliency_has_the_axes_of_the_map_beside_it():
     assert figure.layout.margin.l == beside.layout.margin.l and figure.layout.height == beside.layout.height
     np.testing.assert_allclose(figure.data[0].z, values, atol=1e-5)
     assert (figure.data[0].zmin, figure.data[0].zmax) == (-1, 1)
-    assert figure.data[0].hovertext[0][0] == "‘The’ against ‘Le’: -0.500"
+    assert figure.data[0].hovertext[0][0] == "‘The’ (1) against ‘Le’ (1): -0.500"
     assert "Largest: <eos> speaks for <eos>, +1.000." in figure.layout.meta["description"]
     with pytest.raises(ValueError, match=r"^values must have the grid's shape"):
         saliency(grid, values[:1], "x")
