@@ -44,12 +44,13 @@ class Writer(Trained):
             )
         return Tokens(ids, tokens)
 
-    def trace(self, text: str, target: str | None = None) -> Trace:
+    def trace(self, text: str, target: str | None = None, beam: int = 1) -> Trace:
         """Read a text, without writing: how probable was each of its tokens after those before it, and which others
         could have followed, with all attention weights. Raises TextError for an empty or too long text.
 
-        target : must be None; a model that writes gives a text no other side.
+        target : must be None, and beam 1 (ValueError): a model that writes gives a text no other side.
         """
+        self.check_beam(beam)
         self._refuse_target(target)
         source = self.read(text)
         return self._trace(text, source, writing.write(self.model, source.ids, 0, _never))

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import models
 
+from attnviz.data.styles import STYLES
 from attnviz.data.tokenizer import EOS, SPECIALS, UNK, SubwordTokenizer, train_vocabulary
 
 PAIRS = (
@@ -214,7 +215,7 @@ def test_no_piece_is_a_broken_character(text):
 def test_unknown_style():
     with pytest.raises(ValueError) as caught:
         train_vocabulary(["a"], 100, "spoken")
-    assert str(caught.value) == "style must be one of written, tokenised, plain, symbols; got 'spoken'"
+    assert str(caught.value) == f"style must be one of {', '.join(STYLES)}; got 'spoken'"
 
 
 @pytest.mark.parametrize("style", ["written", "tokenised"])

@@ -119,7 +119,7 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
             (*TRAIN, "--set", "reach=3"),
             "reach is neither an option of bahdanau (width, embedding_width, dropout, attention_dropout, cell) "
             "nor a training setting (epochs, batch_tokens, learning_rate, warmup, label_smoothing, weight_decay, clip, "
-            "beta2, average, consistency, word_dropout, piece_dropout, augment, ngrams, vocabulary, seed)",
+            "beta2, decay, muon, average, consistency, word_dropout, piece_dropout, augment, ngrams, vocabulary, seed)",
         ),
         (
             (*TRAIN, "--start", "/nowhere"),
