@@ -84,11 +84,23 @@ def scaled_dot_scores(query: Tensor, keys: Tensor) -> Tensor:
     return dot_scores(query * query.shape[-1] ** -0.5, keys)  # scaled before: the products stay small
 
 
+def products(query: Tensor, keys: Tensor) -> Tensor:
+    """query (..., T, D), keys (..., S, D) -> q_i k_i (..., T, S, D): the terms of a dot product."""
+    return query.unsqueeze(-2) * keys.unsqueeze(-3)
+
+
 class Attention(nn.Module):
-    """A score function with its parameters. Subclasses define `score` and, if needed, `prepare`.
+    """A score function with its parameters. Subclasses define `score`, `terms` and, if needed, `prepare`.
 
     `prepare` does the work that depends only on the keys, so that a decoder does it once a sentence, not once a step.
+
+    name : of the score. unit : what a term belongs to. widths : of the queries and keys that it was built for; None
+    where nothing is learnt, so that any width does.
     """
+
+    name = ""
+    unit = "dimension"
+    widths: tuple[int, int] | None = None
 
     def __init__(self, dropout: float = 0.0):
         super().__init__()
@@ -102,6 +114,15 @@ class Attention(nn.Module):
         """query (B, T, D), prepared keys -> scores (B, T, S)."""
         raise TypeError(f"{type(self).__name__} must define score()")
 
+    def terms(self, query: Tensor, prepared: Tensor) -> Tensor:
+        """query (B, T, D), prepared keys -> terms (B, T, S, N), whose sum over N is the score."""
+        raise TypeError(f"{type(self).__name__} must define terms()")
+
+    def window(self, query: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor] | None:
+        """query (B, T, D), number of keys -> centre (B, T), log Gaussian and window (B, T, S) of local attention; None
+        of any other."""
+        return None
+
     def read(self, query: Tensor, prepared: Tensor, values: Tensor, mask: Mask = None, reweigh: Reweigh = None):
         """The same as `forward`, for keys that `prepare` has already been applied to. reweigh : as in `attend`."""
         return attend(self.score(query, prepared), values, mask, self.dropout if self.training else 0.0, reweigh)
@@ -114,22 +135,35 @@ class Attention(nn.Module):
 class Dot(Attention):
     """q . k. Luong et al. 2015, sec. 3.1, *dot*."""
 
+    name = "dot"
+
     def score(self, query, prepared):
         return dot_scores(query, prepared)
+
+    def terms(self, query, prepared):
+        return products(query, prepared)
 
 
 class ScaledDot(Attention):
     """q . k / sqrt(d). Vaswani et al. 2017, eq. 1."""
 
+    name = "scaled dot"
+
     def score(self, query, prepared):
         return scaled_dot_scores(query, prepared)
+
+    def terms(self, query, prepared):
+        return products(query * query.shape[-1] ** -0.5, prepared)
 
 
 class General(Attention):
     """q . W k: a learned bilinear form. Luong et al. 2015, sec. 3.1, *general*."""
 
+    name = "general"
+
     def __init__(self, query_width: int, key_width: int, dropout: float = 0.0):
         super().__init__(dropout)
+        self.widths = query_width, key_width
         self.key = nn.Linear(key_width, query_width, bias=False)  # W
         # The score is a sum of query_width * key_width products. Small initial weights keep the softmax unsaturated.
         nn.init.normal_(self.key.weight, std=(query_width * key_width) ** -0.5)
@@ -139,6 +173,9 @@ class General(Attention):
 
     def score(self, query, prepared):
         return dot_scores(query, prepared)
+
+    def terms(self, query, prepared):
+        return products(query, prepared)
 
 
 def local_window(centre: Tensor, size: int, reach: float) -> tuple[Tensor, Tensor]:
@@ -175,6 +212,10 @@ class Local(General):
         """query (B, T, D), lengths (B, 1|T) -> p (B, T), a real number from 0 to the length."""
         return lengths * torch.sigmoid(self.place(torch.tanh(self.hidden(query)))).squeeze(-1)
 
+    def window(self, query, size):
+        centre = self.centre(query, query.new_full((1, 1), size))
+        return centre, *local_window(centre, size, self.reach)
+
     def read(self, query, prepared, values, mask=None, reweigh=None):
         size = values.shape[-2]
         visible = torch.ones(1, 1, size, dtype=torch.bool, device=values.device) if mask is None else mask
@@ -187,8 +228,11 @@ class Local(General):
 class Additive(Attention):
     """v . tanh(W q + U k). Bahdanau et al. 2015, appendix A.1.2; the paper's W_a, U_a, v_a."""
 
+    name, unit = "additive", "hidden unit"
+
     def __init__(self, query_width: int, key_width: int, width: int, dropout: float = 0.0):
         super().__init__(dropout)
+        self.widths = query_width, key_width
         self.query = nn.Linear(query_width, width, bias=False)  # W
         self.key = nn.Linear(key_width, width, bias=False)  # U
         self.energy = nn.Linear(width, 1, bias=False)  # v
@@ -197,8 +241,13 @@ class Additive(Attention):
         return self.key(keys)
 
     def score(self, query, prepared):
-        hidden = torch.tanh(self.query(query).unsqueeze(-2) + prepared.unsqueeze(-3))  # (B, T, S, width)
-        return hidden @ self.energy.weight[0]
+        return self._hidden(query, prepared) @ self.energy.weight[0]
+
+    def terms(self, query, prepared):
+        return self._hidden(query, prepared) * self.energy.weight[0]
+
+    def _hidden(self, query, prepared):
+        return torch.tanh(self.query(query).unsqueeze(-2) + prepared.unsqueeze(-3))  # (B, T, S, width)
 
 
 class Concat(Attention):
@@ -207,8 +256,11 @@ class Concat(Attention):
     W [q; k] = W_q q + W_k k with W = [W_q, W_k], so `prepare` computes W_k k once.
     """
 
+    name, unit = "concat", "hidden unit"
+
     def __init__(self, query_width: int, key_width: int, width: int, dropout: float = 0.0):
         super().__init__(dropout)
+        self.widths = query_width, key_width
         self.query_width = query_width
         self.joint = nn.Linear(query_width + key_width, width, bias=False)  # W
         self.energy = nn.Linear(width, 1, bias=False)  # v
@@ -217,8 +269,14 @@ class Concat(Attention):
         return keys @ self.joint.weight[:, self.query_width :].T
 
     def score(self, query, prepared):
+        return self._hidden(query, prepared) @ self.energy.weight[0]
+
+    def terms(self, query, prepared):
+        return self._hidden(query, prepared) * self.energy.weight[0]
+
+    def _hidden(self, query, prepared):
         query = query @ self.joint.weight[:, : self.query_width].T
-        return torch.tanh(query.unsqueeze(-2) + prepared.unsqueeze(-3)) @ self.energy.weight[0]
+        return torch.tanh(query.unsqueeze(-2) + prepared.unsqueeze(-3))  # (B, T, S, width)
 
 
 class MultiHead(nn.Module):
@@ -228,6 +286,8 @@ class MultiHead(nn.Module):
     keys and values come from, so that a decoder can keep both from step to step. `width` is that of the inputs, of all
     heads together, and of the output. The projections have biases, which the paper's formula has not.
     """
+
+    unit = ScaledDot.unit
 
     def __init__(self, width: int, heads: int, dropout: float = 0.0):
         super().__init__()
@@ -241,6 +301,17 @@ class MultiHead(nn.Module):
     def split(self, x: Tensor) -> Tensor:
         """(B, S, H*d) -> (B, H, S, d)."""
         return x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+
+    def score(self, query: Tensor, keys: Tensor) -> Tensor:
+        """query (..., T, d), keys (..., S, d) of heads -> scores (..., T, S)."""
+        return scaled_dot_scores(query, keys)
+
+    def terms(self, query: Tensor, keys: Tensor) -> Tensor:
+        """The terms of `score` (..., T, S, d)."""
+        return products(query * query.shape[-1] ** -0.5, keys)
+
+    def window(self, query: Tensor, size: int) -> None:
+        """As of `Attention`."""
 
     def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """memory (B, S, D) -> keys and values, both (B, H, S, d)."""

@@ -16,6 +16,8 @@ class Mechanism:
     writes: bool = False  # writes on after a text, rather than translates it
     multi_head: bool = False  # its layers have several heads
     local: bool = False  # looks at a window round a place that it predicts
+    terms: str = ""  # the score as a sum, in LaTeX, with i for the dimension or hidden unit; "" without attention
+    letters: str = ""  # what the letters of that sum stand for
 
     @property
     def head_kinds(self) -> tuple[str, ...]:
@@ -23,6 +25,7 @@ class Mechanism:
         return tuple(kind for kind in self.kinds if not (self.classifies and kind == "cross"))
 
 
+_RECURRENT = "s is the decoder’s state, h an annotation (the encoder’s state)"
 ALL = {
     "fixed-context": Mechanism(
         "Fixed context · no attention",
@@ -38,6 +41,8 @@ ALL = {
         "Bahdanau, Cho & Bengio 2015, appendix A.1.2",
         "A small network compares the decoder's previous state s with the encoder's state h of each source token. "
         "Softmax over the tokens j gives the weights.",
+        terms=r"\sum_i v_i \tanh(W s_{t-1} + U h_j)_i",
+        letters=f"{_RECURRENT}; W, U and v are learnt; i counts hidden units",
     ),
     "luong-dot": Mechanism(
         "Luong · dot",
@@ -46,6 +51,8 @@ ALL = {
         "The decoder first makes its new state s. The score of each source token is the dot product of s and the "
         "token's encoder state h, without parameters. Softmax over the tokens j gives the weights. h is the sum of the "
         "encoder's two directions, so that s and h have the same width.",
+        terms=r"\sum_i s_{t,i} \, h_{j,i}",
+        letters=f"{_RECURRENT}; i counts dimensions",
     ),
     "luong-general": Mechanism(
         "Luong · general",
@@ -53,6 +60,8 @@ ALL = {
         "Luong, Pham & Manning 2015, section 3.1",
         "The decoder first makes its new state s. The score of each source token is the product of s, a learned matrix "
         "W and the token's encoder state h. Softmax over the tokens j gives the weights.",
+        terms=r"\sum_i s_{t,i} \, (W h_j)_i",
+        letters=f"{_RECURRENT}; W is learnt; i counts dimensions",
     ),
     "luong-concat": Mechanism(
         "Luong · concat",
@@ -60,6 +69,8 @@ ALL = {
         "Luong, Pham & Manning 2015, section 3.1",
         "A small network as in Bahdanau's attention, but it reads the decoder's new state s, joined with the encoder's "
         "state h of each source token. Softmax over the tokens j gives the weights.",
+        terms=r"\sum_i v_i \tanh(W [s_t; h_j])_i",
+        letters=f"{_RECURRENT}; [s; h] is both, one after the other; W and v are learnt; i counts hidden units",
     ),
     "luong-local": Mechanism(
         "Luong · local",
@@ -69,6 +80,8 @@ ALL = {
         "The decoder's new state s predicts a position p in the source. Only the D tokens on either side of p get "
         "weight: the general score, with a learned matrix W, and a Gaussian that favours tokens near p.",
         local=True,
+        terms=r"\sum_i s_{t,i} \, (W h_j)_i + \ln g_j",
+        letters=f"{_RECURRENT}; W is learnt; i counts dimensions; g is the Gaussian of the window",
     ),
     "scaled-dot": Mechanism(
         "Scaled dot · recurrent",
@@ -77,6 +90,8 @@ ALL = {
         "The decoder first makes its new state s. The score of each source token is the dot product of s and the "
         "token's encoder state h, divided by the square root of their width d, so that the softmax does not saturate. "
         "h is the sum of the encoder's two directions, so that s and h have the same width.",
+        terms=r"\sum_i s_{t,i} \, h_{j,i} / \sqrt{d}",
+        letters=f"{_RECURRENT}; d is the width of both; i counts dimensions",
     ),
     "transformer": Mechanism(
         "Transformer · multi-head",
@@ -86,6 +101,8 @@ ALL = {
         "width d, go through softmax and become the weights. Every head of every layer does this at once.",
         ("cross", "encoder", "decoder"),
         multi_head=True,
+        terms=r"\sum_i q_{t,i} \, k_{j,i} / \sqrt{d}",
+        letters="q is the query, k a key; d is the width of both; i counts dimensions",
     ),
     "self-attention": Mechanism(
         "Self-attention · classifier",
@@ -96,6 +113,8 @@ ALL = {
         ("cross", "encoder"),
         classifies=True,
         multi_head=True,
+        terms=r"\sum_i v_i \tanh(W h_j + b)_i",
+        letters="h is a token’s state; W, b and v are learnt; i counts hidden units",
     ),
     "writer": Mechanism(
         "Self-attention · writer",

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attnviz.arguments import checked
 from attnviz import stats
-from attnviz.attention import Additive, Attention, Concat, General, Local, dot_scores, scaled_dot_scores
+from attnviz.attention import Attention, dot_scores, scaled_dot_scores
 from attnviz.inside.values import Step, softmax
 from attnviz.models.trained import Trained
 
@@ -47,9 +47,9 @@ def other_scores(opened: Step, others: Iterable[Trained] = ()) -> pd.DataFrame:
     ]
     for model in others:
         attention = getattr(model.model, "attention", None)
-        if isinstance(attention, General | Additive | Concat) and _fits(attention, query, annotations):
+        if attention is not None and attention.widths == (query.shape[-1], annotations.shape[-1]):
             scores = _scored(attention, query, annotations)
-            rows.append((_name(attention), model.name, model.mechanism, scores))
+            rows.append((attention.name, model.name, model.mechanism, scores))
     return pd.concat([_frame(opened, *row) for row in rows], ignore_index=True)
 
 
@@ -66,25 +66,9 @@ def _summed(query: Tensor, annotations: Tensor) -> Tensor:
     return annotations.unflatten(-1, (2, -1)).sum(-2)
 
 
-def _fits(attention: Attention, query: Tensor, annotations: Tensor) -> bool:
-    """Was this score learnt for queries and annotations of these widths?"""
-    if isinstance(attention, Concat):
-        asked, read = attention.query_width, attention.joint.in_features - attention.query_width
-    elif isinstance(attention, Additive):
-        asked, read = attention.query.in_features, attention.key.in_features
-    else:
-        asked, read = attention.key.out_features, attention.key.in_features
-    return (asked, read) == (query.shape[-1], annotations.shape[-1])
-
-
 @torch.inference_mode()
 def _scored(attention: Attention, query: Tensor, annotations: Tensor) -> Tensor:
     return attention.score(query[None, None], attention.prepare(annotations[None]))[0, 0]
-
-
-def _name(attention: Attention) -> str:
-    """general, additive or concat."""
-    return "general" if isinstance(attention, Local) else type(attention).__name__.lower()
 
 
 def _frame(opened: Step, score: str, trained_with: str | None, mechanism: str | None, values: Tensor) -> pd.DataFrame:

@@ -10,7 +10,6 @@ import torch
 
 import attnviz
 from attnviz import inside
-from attnviz.inside.formula import SUMS
 from attnviz.mechanisms import MECHANISMS
 
 TEXT = "The black dog runs."
@@ -157,5 +156,5 @@ def test_every_mechanism_has_a_formula(opened, name):
 def test_every_letter_of_a_formula_is_named(opened):
     for asked in opened.values():
         named = re.findall(r"\b[a-zA-Zα]\b", inside.symbols(asked))
-        used = re.sub(r"\\[a-z]+", " ", SUMS[asked.mechanism].terms)
+        used = re.sub(r"\\[a-z]+", " ", MECHANISMS[asked.mechanism].terms)
         assert set(re.findall("[a-zA-Z]", used)) <= set(named), asked.mechanism
