@@ -52,13 +52,21 @@ def leads_somewhere(name: str) -> bool:
     parts = whole.split(".")
     if not is_module(".".join(parts[:2])) and not name.startswith("attnviz."):
         return True
+    try:
+        value_of(whole)
+    except AttributeError:
+        return False
+    return True
+
+
+def value_of(name: str) -> object:
+    """What `attnviz.trace.Trace.from_json` names. Raises AttributeError where there is nothing."""
+    parts = name.split(".")
     count = max(count for count in range(1, len(parts) + 1) if is_module(".".join(parts[:count])))
     value = importlib.import_module(".".join(parts[:count]))
     for part in parts[count:]:
-        if not hasattr(value, part):
-            return False
         value = getattr(value, part)
-    return True
+    return value
 
 
 def attribute(holder: object, name: str) -> object:
@@ -74,6 +82,9 @@ def attribute(holder: object, name: str) -> object:
 
 def resolve(name: str, scopes: list[dict]) -> Iterator[object]:
     """What a name can be: the value of a scope or, where it begins so, of a module of the library."""
+    if name.startswith("attnviz.") and leads_somewhere(name):
+        yield value_of(name)  # named in full
+        return
     first, *rest = name.split(".")
     roots = [scope[first] for scope in scopes if first in scope]
     if rest and not roots and is_module(f"attnviz.{first}"):
