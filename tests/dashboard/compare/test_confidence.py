@@ -113,7 +113,8 @@ def test_words_that_no_row_reads_are_named(root):
     column = SimpleNamespace(trace=made, title="Bahdanau")
     unread = replace(judge(0.1), scale=confidence.Scale(0.0, {}, 0.1, 1.0, -0.5, unread=1.0))
     words = captions.untranslated(column, unread)
-    assert "No row of Bahdanau reads <i>b</i>, <i>dog</i>, <i>running</i>: part of the source is probably untranslated." in words
+    named = "No row of Bahdanau reads <i>b</i>, <i>dog</i>, <i>running</i>"
+    assert f"{named}: part of the source is probably untranslated." in words
     assert captions.untranslated(column, judge(0.1)) == "" == captions.untranslated(column, None)
 
 
