@@ -1,4 +1,9 @@
-"""Whatever a visitor does, the address holds what the page shows."""
+"""Whatever a visitor does, the address holds what the page shows.
+
+A short walk is part of the suite. ATTNVIZ_WALK=200 makes it 200 actions long, ATTNVIZ_WALK_SEED another one.
+"""
+
+import os
 
 import pytest
 import serving
@@ -6,7 +11,7 @@ from script_runs import ScriptRuns
 from shown import difference, shown
 from walk import Walk
 
-SEED, ACTIONS = 48, 200
+SEED, ACTIONS = (int(os.environ.get(name, usual)) for name, usual in (("ATTNVIZ_WALK_SEED", 48), ("ATTNVIZ_WALK", 20)))
 STILL = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && !document.querySelector('[data-stale=true]') && document.querySelector('.plot, .st-key-notice, .st-key-turn')"""
 ANSWERED = {"name": "attnviz_tour", "value": "answered"}
