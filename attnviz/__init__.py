@@ -16,21 +16,30 @@ __all__ = ["available", "from_arrays", "load", "load_trace", "save_trace"]
 
 
 def available(root: str | Path | None = None) -> list[str]:
-    """The names (`pair/mechanism`) of the checkpoints below `root`; by default those that come with the project."""
+    """The names (`pair/mechanism`) of the checkpoints below `root`; by default below the folders that the environment
+    variable ATTNVIZ_CHECKPOINTS lists, or of this project."""
     from attnviz.models import checkpoint_files
 
     return checkpoint_files.available(root)
 
 
-def load(name: str, root: str | Path | None = None):
+def load(name: str, root: str | Path | None = None, threads: int | None = None):
     """The trained model `name` (see `available`): a Translator, or a Classifier, which gives a sentence a label.
 
+    threads : that torch computes with in this process from now on; None: 1 for a trained model, whose matrices are so
+    small that more take longer, and as it is for a Hugging Face model.
     `hf:FOLDER` or `hf:NAME` is a Hugging Face model in a folder or on the hub (see `models.huggingface.load`).
     Raises ValueError when there is no such model, or its files are damaged.
     """
-    from attnviz import loading
+    import warnings
 
-    return loading.load(name, root)
+    from attnviz import loading
+    from attnviz.models import checkpoint_files
+
+    model = loading.load(name, root, threads)
+    if state := checkpoint_files.unfinished(getattr(model, "card", {})):
+        warnings.warn(f"{name} is {state}; the same `train` command continues it", stacklevel=2)
+    return model
 
 
 def __getattr__(name: str):

@@ -12,6 +12,7 @@ import sys
 from argparse import Namespace
 
 from attnviz.cli import corpus
+from attnviz.cli.shared import standard_input
 from attnviz.cli.commands import COMMANDS, PROGRAM, RESUMABLE, one_line, parser
 
 
@@ -26,7 +27,8 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its code
     args = parser(words).parse_args(words)
     try:
-        COMMANDS[args.command].run(args)
+        with standard_input.read(args):
+            COMMANDS[args.command].run(args)
         _flush()
     except KeyboardInterrupt:
         print(f"{PROGRAM} {args.command}: interrupted{_how_to_resume(args)}", file=sys.stderr)

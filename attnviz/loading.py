@@ -4,20 +4,23 @@ import os
 from pathlib import Path
 
 from attnviz import arguments, mechanisms
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
 from attnviz.models.model import Model
+from attnviz.models.threads import DEFAULT
+from attnviz.models.threads import use as set_threads
 from attnviz.models.names import CONFIG, HUGGING_FACE, is_hugging_face, without_prefix
 from attnviz.models.trained import Trained
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer
 
 
-def load(name: str, root: str | Path | None = None) -> Model:
-    """The checkpoint `name` below `root` (this project's own by default), or after `hf:` a model for the transformers
-    library.
+def load(name: str, root: str | Path | None = None, threads: int | None = None) -> Model:
+    """The checkpoint `name` below `root` (by default see `checkpoint_files.roots`), or after `hf:` a model for the
+    transformers library.
 
-    Raises checkpoints.CheckpointError, huggingface.errors.ModelError.
+    threads : that torch computes with in this process from now on; None: 1 for a checkpoint (see `models.threads`), as
+    it is for `hf:`. Raises checkpoints.CheckpointError, huggingface.errors.ModelError.
     """
     if not isinstance(name, str):
         raise checkpoints.CheckpointError(
@@ -26,23 +29,27 @@ def load(name: str, root: str | Path | None = None) -> Model:
     if is_hugging_face(name):
         from attnviz.models.huggingface import load as huggingface
 
+        set_threads(threads)
         return huggingface.load(without_prefix(name))
-    return load_checkpoint(name, None if root is None else arguments.path("root", root))
+    return load_checkpoint(name, None if root is None else arguments.path("root", root), threads)
 
 
-def load_checkpoint(name: str, root: Path | None = None) -> Trained:
-    """The checkpoint `name` below `root`. Raises checkpoints.CheckpointError."""
-    root = root or checkpoints.ROOT
+def load_checkpoint(name: str, root: Path | None = None, threads: int | None = None) -> Trained:
+    """The checkpoint `name` below `root`, or in one of `checkpoint_files.roots`. Raises checkpoints.CheckpointError."""
+    set_threads(DEFAULT if threads is None else threads)
     return class_of(name, root).load(name, root)
 
 
-def class_of(name: str, root: Path) -> type[Trained]:
+def class_of(name: str, root: Path | None = None) -> type[Trained]:
     """The class that loads the checkpoint `name` below `root`. Raises checkpoints.CheckpointError."""
     if os.path.isfile(Path(name) / CONFIG) and name not in checkpoints.names(root):
         raise checkpoints.CheckpointError(
             f"no checkpoint {name!r:.80}, but a folder; a model for the transformers library is {HUGGING_FACE}{name}"
         )
-    return model_class(checkpoints.read_config(name, root).mechanism)
+    folder = checkpoint_files.root_of(name, root)
+    if not os.path.isdir(folder / name):
+        raise checkpoint_files.missing(name, root)
+    return model_class(checkpoints.read_config(name, folder).mechanism)
 
 
 def model_class(mechanism: str) -> type[Trained]:

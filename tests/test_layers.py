@@ -13,6 +13,7 @@ from source_files import DASHBOARD, LIBRARY, ROOT, below_root, imports, nodes, s
 # this list, never those below. Beside each: the packages from elsewhere that it may use, the standard library apart.
 LAYERS = {
     "arguments": "numpy",
+    "progress": "tqdm",
     "storage": "",
     "lazy_pandas": "pandas",
     "attention": "torch",
@@ -45,7 +46,7 @@ LAYERS = {
     "inside": "numpy pandas torch",
     "intervene": "numpy torch",
     "faithfulness": "captum numpy pandas torch",
-    "evaluation": "sacrebleu sacremoses torch tqdm",
+    "evaluation": "sacrebleu sacremoses torch",
     "training": "numpy tokenizers torch tqdm",
     "studies": "matplotlib numpy pandas sacrebleu torch tqdm",
     "cli": "torch tqdm",

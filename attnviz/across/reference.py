@@ -43,6 +43,10 @@ class Reference:
     lengths: np.ndarray
     levels: Mapping[str, Levels]
 
+    def __repr__(self) -> str:
+        """One line: which test set, and how many sentences."""
+        return f"Reference({self.test}: {self.sentences:,} sentences)"
+
     def sharper(self, normalised_entropy: float, kind: str = "cross") -> float | None:
         """The share of the test sentences, 0 to 1, with a larger normalised entropy; None where it was not measured."""
         quantiles = self.quantiles.get(kind, {}).get("normalised_entropy")

@@ -15,7 +15,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--gold",
         metavar="FILE",
         type=arguments.place,
-        help="sentence pairs as attnviz/gold/README.md describes (default: those of this project)",
+        help="sentence pairs as attnviz/gold/README.md describes (default: those of this project), - for standard "
+        "input",
     )
     parser.add_argument(
         "--threshold",
@@ -25,6 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments.add_root(parser)
+    arguments.add_threads(parser)
 
 
 def run(args: Namespace) -> None:
@@ -43,9 +45,9 @@ def run(args: Namespace) -> None:
     if report is None:
         raise ValueError(f"{args.model} has no attention, so it has no word alignments")
     if args.json:
-        print(json.dumps({"model": args.model, "threshold": args.threshold, **report}))
+        print(json.dumps({"model": args.model, "threshold": args.threshold, "counted_from": 0, **report}))
     else:
-        print(_table(report))
+        print(f"{_table(report)}\n\nlayers and heads count from 0, as in JSON and in Python")
 
 
 def _table(report: dict) -> str:
@@ -54,9 +56,9 @@ def _table(report: dict) -> str:
     results = {"best head, chosen on other sentences": report["best_head"], "diagonal": report["diagonal"]}
     results |= {f"rows shifted by {shift}": result for shift, result in report["shifted"].items()}
     for result in report["means"]:
-        layer = "mean of all heads" if result["layer"] is None else f"layer {result['layer'] + 1}, mean of heads"
+        layer = "mean of all heads" if result["layer"] is None else f"layer {result['layer']}, mean of heads"
         results[layer] = result
-    results |= {f"layer {result['layer'] + 1}, head {result['head'] + 1}": result for result in report["heads"]}
+    results |= {f"layer {result['layer']}, head {result['head']}": result for result in report["heads"]}
     head = (
         f"{report['pairs']} pairs, {report['sure']} sure of {report['possible']} links",
         "error rate",

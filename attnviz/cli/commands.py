@@ -9,6 +9,7 @@ import os
 import unicodedata
 from collections.abc import Sequence
 
+from attnviz import __version__
 from attnviz.cli import align, corpus, download, evaluate, models, study, trace, train
 from attnviz.cli.train import calibrate, moments, reference, transplant
 
@@ -44,6 +45,7 @@ def parser(words: Sequence[str] = ()) -> Parser:
     """The parser of the command line. words : what it will read, to be cut short in errors."""
     Parser.words = words
     top = Parser(prog=PROGRAM, description="Translate and see what the model attends to.")
+    top.add_argument("--version", action="version", version=f"attnviz {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         description = getattr(command, "DESCRIPTION", None)

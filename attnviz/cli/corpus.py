@@ -23,8 +23,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         required=True,
         metavar="FILE",
         help="one sentence per line; or .tsv (source; source and target; id, source and target), .jsonl or .parquet "
-        "(with id, source, target, links). Any of them gzipped, as .gz. A target is forced, not translated. Links "
-        "between words, as in attnviz/gold, give an alignment error rate",
+        "(with id, source, target, links); - for standard input. Any of them gzipped. A target is forced, not "
+        "translated. Links between words, as in attnviz/gold, give an alignment error rate",
     )
     parser.add_argument("--out", required=True, metavar="DIR", help="folder to write to, new or empty")
     parser.add_argument("--batch-size", type=arguments.count, metavar="N", help="sentences a batch (default 32)")
@@ -36,6 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     arguments.add_root(parser)
+    arguments.add_threads(parser)
 
 
 def run(args: Namespace) -> None:
@@ -44,6 +45,7 @@ def run(args: Namespace) -> None:
 
     from attnviz import corpus
     from attnviz.models.tracing import batches
+    from attnviz.progress import bar as progress_bar
 
     config = corpus.CorpusConfig(
         models=tuple(args.model),
@@ -51,15 +53,14 @@ def run(args: Namespace) -> None:
         batch_size=args.batch_size or batches.BATCH,
         beam=args.beam,
         keep=tuple(args.keep),
-        root=str(arguments.root_folder(args)) if args.root else None,
+        root=str(root) if (root := arguments.given_root(args)) else None,
     )
     reported = 0
-    running = corpus.run(config, Path(args.out), args.workers, args.resume, args.ray)
-    with tqdm(unit="sentence", disable=None) as bar, contextlib.closing(running):
+    running = corpus.run(config, Path(args.out), args.workers, args.resume, args.ray, args.threads or 1)
+    with progress_bar(unit="sentence") as bar, contextlib.closing(running):
         for progress in running:
             if bar.total is None:
-                bar.reset(progress.total)
-                bar.initial = progress.done
+                bar.total, bar.initial, bar.n = progress.total, progress.done, progress.done
             bar.update(progress.done - bar.n)
             for model, number, reason in progress.errors:
                 reported += 1

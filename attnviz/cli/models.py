@@ -21,12 +21,12 @@ def run(args: Namespace) -> None:
     from attnviz.models import checkpoint_files
     from attnviz.models.trained import describe
 
-    root = arguments.root_folder(args)
+    root = arguments.given_root(args)
     descriptions = [describe(name, root) for name in checkpoint_files.names(root)]
     if args.json:
         print(json.dumps(descriptions))
     elif not descriptions:
-        print(f"no checkpoints in {root}")
+        print(f"no checkpoints in {', '.join(map(str, [root] if root else checkpoint_files.roots()))}")
     else:
         head = ("model", "mechanism", "parameters", "score", "problem")
         print(table([head] + [_row(description) for description in descriptions], "<<>><"))
@@ -35,11 +35,18 @@ def run(args: Namespace) -> None:
 def _row(description: dict) -> tuple[str, ...]:
     """A row of the table. A card may lack any entry. What a terminal would obey in the name of a folder is shown."""
     from attnviz.figures.labels import plain
+    from attnviz.models import checkpoint_files
 
     name = plain(description["name"])
     if description["problem"]:
         return name, "–", "–", "–", plain(description["problem"])
-    return name, description["title"], _number(description, ",", "parameters"), _score(description), "none"
+    return (
+        name,
+        description["title"],
+        _number(description, ",", "parameters"),
+        _score(description),
+        checkpoint_files.unfinished(description) or "none",
+    )
 
 
 def _score(card: dict) -> str:

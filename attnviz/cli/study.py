@@ -27,6 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", choices=STUDIES, metavar="NAME", help=", ".join(STUDIES))
     arguments.add_data(parser)
     arguments.add_root(parser)
+    arguments.add_threads(parser)
     parser.add_argument(
         "--seeds",
         type=arguments.count,
@@ -51,9 +52,11 @@ def run(args: Namespace) -> None:
     data = None if args.name in WITHOUT_DATA else arguments.data_folder(args)
     from attnviz import studies
     from attnviz.data import corpora
+    from attnviz.models import threads
 
     out = Path(args.out) if args.out else arguments.TRAINED / "studies"
     corpus = data and corpora.load("en-fr", data)
     config = studies.StudyConfig(root, out, corpus, args.seeds, sentences=args.sentences, data=data)
+    threads.use(args.threads or threads.DEFAULT)
     studies.run(args.name, config)
     print(f"the study {args.name} is in {root / 'README.md'}, its numbers are in {root / 'studies' / args.name}.json")

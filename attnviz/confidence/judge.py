@@ -31,15 +31,20 @@ class Judge:
     root: Path = checkpoint_files.ROOT
     target_words: TrainingWords | None = None
 
+    def __repr__(self) -> str:
+        """One line: where its models are, and which draw translations."""
+        return f"Judge({self.root}{''.join(f', {name}' for name in self.samplers)})"
+
     @classmethod
-    def load(cls, name: str, root: Path = checkpoint_files.ROOT) -> "Judge | None":
+    def load(cls, name: str, root: Path | None = None) -> "Judge | None":
         """The judge of a checkpoint; None when its card has no thresholds, when the words of its training or a sampler
         are missing, or when a sampler has other weights than the thresholds are for.
 
         Raises CheckpointError for a damaged file.
         """
         name = str(arguments.path("name", name))
-        root, pair = arguments.path("root", root), ModelName.parse(name).pair
+        root = checkpoint_files.root_of(name) if root is None else arguments.path("root", root)
+        pair = ModelName.parse(name).pair
         card = checkpoint_files.read_card(name, root).get("confidence", {})
         scale = read_scale(card.get("scale"))
         if scale is None or not (root / pair / FILE).exists():

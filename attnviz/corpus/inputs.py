@@ -11,8 +11,9 @@ from pathlib import Path
 
 from attnviz.corpus.config import CorpusConfig
 from attnviz.data.records import Record, Unreadable, count, read
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
+from attnviz.storage import regular_files
 
 _REMEDY = "nothing was computed from the new content. Put it back and continue with --resume, or use a new folder"
 
@@ -36,7 +37,10 @@ class Sentences:
     @classmethod
     def of(cls, path: Path) -> "Sentences":
         """Raises ValueError and OSError as `attnviz.data.records.read`, InputChanged when it changes meanwhile."""
+        regular_files.check(path)  # it is read several times, so a pipe will not do
         state, digest = _state(path), checkpoints.sha256(path)
+        if not any(isinstance(record, Record) and record.source.strip() for record in read(path)):
+            raise ValueError(f"{path} must hold at least one sentence; got none")
         sentences = cls(path, digest, count(path), state)
         sentences.check()
         return sentences
@@ -81,8 +85,7 @@ def _state(path: Path) -> tuple:
 
 def models(config: CorpusConfig) -> dict[str, dict]:
     """What identifies the files of each model. Raises CheckpointError."""
-    root = Path(config.root) if config.root else checkpoints.ROOT
-    return {name: _model(name, root) for name in config.models}
+    return {name: _model(name, checkpoint_files.root_of(name, config.root)) for name in config.models}
 
 
 def check_models(config: CorpusConfig, begun: dict[str, dict]) -> None:

@@ -13,8 +13,9 @@ from attnviz.corpus.inputs import Sentences
 from attnviz.models.checkpoint_files import CheckpointError, read_json
 
 FILE, TASK = "manifest.json", "run"
-# 2: sentences.parquet has the column aer; 3: parts are in Arrow's format; 4: `--` in folders of weights
-FORMAT = 4
+# 2: sentences.parquet has the column aer; 3: parts are in Arrow's format; 4: `--` in folders of weights;
+# 5: tokens beside the weights
+FORMAT = 5
 PACKAGES = ("torch", "numpy", "pyarrow", "safetensors", "tokenizers")
 
 

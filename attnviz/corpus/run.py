@@ -36,13 +36,19 @@ class Progress:
 
 @checked
 def run(
-    config: CorpusConfig, folder: str | Path, workers: int = 1, resume: bool = False, ray: str | None = None
+    config: CorpusConfig,
+    folder: str | Path,
+    workers: int = 1,
+    resume: bool = False,
+    ray: str | None = None,
+    threads: int = 1,
 ) -> Iterator[Progress]:
     """Compute into `folder`, and yield the progress after every shard.
 
     workers : processes; 1 computes in this one. resume : go on where the run in this folder was stopped. ray : the
-    address of a Ray cluster, or `auto`; its nodes must see the same folder and checkpoints. It can be stopped at any
-    time: what is written stays. No other run may work in the folder until this iterator ends or is closed.
+    address of a Ray cluster, or `auto`; its nodes must see the same folder and checkpoints. threads : of each process.
+    It can be stopped at any time: what is written stays. No other run may work in the folder until this iterator ends
+    or is closed.
     Raises ValueError for impossible settings, or another run in the folder; OSError for files; InputChanged when the
     input or a model becomes another while the run is at work.
     """
@@ -53,13 +59,12 @@ def run(
     sentences = Sentences.of(Path(config.input))
     config = replace(config, shard=config.shard or shard_of(sentences.records))
     with lock.locked(folder, manifest.TASK):
-        yield from _run(config, folder, sentences, _backend(workers, ray), resume)
+        yield from _run(Worker(config, folder, threads), sentences, _backend(workers, ray), resume)
 
 
-def _run(
-    config: CorpusConfig, folder: Path, sentences: Sentences, backend: Backend, resume: bool
-) -> Iterator[Progress]:
+def _run(worker: Worker, sentences: Sentences, backend: Backend, resume: bool) -> Iterator[Progress]:
     """`run` once the folder is locked: no other run writes to it meanwhile."""
+    config, folder = worker.config, worker.folder
     made, records = manifest.of(config, sentences), sentences.records
     manifest.begin(folder, made, resume)
     total = records * len(config.models)
@@ -68,7 +73,7 @@ def _run(
         return
     done = sum(shard.sentences for shard in _finished(config, folder, records))
     yield Progress(done, total)
-    for result in backend(Worker(config, folder), _shards(config, folder, sentences, made["models"])):
+    for result in backend(worker, _shards(config, folder, sentences, made["models"])):
         done += result.sentences
         model = config.models[result.place]
         yield Progress(done, total, tuple((model, number, reason) for number, reason in result.errors))

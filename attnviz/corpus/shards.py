@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import torch
 from pyarrow import ipc
 
 from attnviz import alignment, loading
+from attnviz.corpus import kept
 from attnviz.corpus.config import CorpusConfig
 from attnviz.data.records import Record, Unreadable
 from attnviz.gold import LinkedPair
-from attnviz.models import checkpoints
 from attnviz.models.tracing.measured import NAMES, Measured
 from attnviz.storage import atomic
 
@@ -75,10 +74,11 @@ def _write_part(path: Path, table: pa.Table) -> None:
 
 @dataclass(frozen=True)
 class Worker:
-    """Computes shards, one model loaded at a time. config, folder : of the run."""
+    """Computes shards, one model loaded at a time. config, folder : of the run. threads : of this process."""
 
     config: CorpusConfig
     folder: Path
+    threads: int = 1
 
     @cached_property
     def _loaded(self) -> dict:
@@ -86,7 +86,6 @@ class Worker:
 
     def __call__(self, shard: Shard) -> Done:
         """Compute a shard and write its files."""
-        torch.set_num_threads(1)
         good = [record for record in shard.records if isinstance(record, Record)]
         errors = {record.number: record.reason for record in shard.records if isinstance(record, Unreadable)}
         config, model = self.config, self._model(shard.model)
@@ -112,19 +111,13 @@ class Worker:
     def _model(self, name: str):
         if name not in self._loaded:
             self._loaded.clear()
-            self._loaded[name] = loading.load(name, Path(self.config.root) if self.config.root else None)
+            self._loaded[name] = loading.load(name, self.config.root, self.threads)
         return self._loaded[name]
 
     def _write(self, shard: Shard, results: dict[int, Measured], errors: dict[int, str]) -> None:
         if "weights" in self.config.keep:
-            weights = {
-                f"{number}/{attention.kind}.{attention.layer}": torch.from_numpy(attention.weights.copy())
-                for number, result in results.items()
-                for attention in result.trace.maps
-            }
-            # As the Hugging Face hub names its folders: no name there has `--`, so no two models share one.
-            path = self.folder / "weights" / shard.model.replace("/", "--") / f"{shard.number:06}.safetensors"
-            checkpoints.save_tensors(path, weights, {"model": shard.model, "sentences": sorted(results)})
+            traces = {number: result.trace for number, result in results.items()}
+            kept.write(self.folder, shard.model, shard.number, traces)
         if "statistics" in self.config.keep:
             self._save(shard, "statistics", _statistics(shard.model, results))
         self._save(shard, "sentences", _sentences(shard, results, errors))

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnviz.storage import regular_files
+from attnviz.storage import regular_files, text_files
 
 DENSEST, SMALL = (
     100,
@@ -21,18 +21,15 @@ Pairs = list[SentencePair]
 def read_lines(path: Path) -> list[str]:
     """Lines of a UTF-8 text, with or without a byte-order mark, plain or gzipped (by its first bytes, not its name).
 
-    ValueError when it is neither.
+    ValueError when it is neither, or holds a NUL byte.
     """
     try:
-        text = unpack(regular_files.read(path, LARGEST), path).decode("utf-8-sig")
-        end = "\n" if "\n" in text else "\r"  # the line ends of old Macs
-        return text.removesuffix(end).split(end) if text else []
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}"
-        ) from None
+        content = regular_files.read(path, LARGEST)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    text = text_files.decode(unpack(content, path), path)
+    end = "\n" if "\n" in text else "\r"  # the line ends of old Macs
+    return text.removesuffix(end).split(end) if text else []
 
 
 def unpack(content: bytes, name: str | Path) -> bytes:
@@ -78,8 +75,11 @@ def read_parallel(source: Path, target: Path) -> Pairs:
 
 
 def tsv_rows(path: Path) -> Pairs:
-    """The first two columns of every line; "" where there is none."""
-    rows = ([field.strip() for field in line.split("\t")] for line in read_lines(path))
+    """The first two columns of every line; "" where there is none, and in a first line that names the columns."""
+    lines = read_lines(path)
+    if lines and text_files.is_header(lines[0], path):
+        lines[0] = ""
+    rows = ([field.strip() for field in line.split("\t")] for line in lines)
     return [(row[0], row[1] if len(row) > 1 else "") for row in rows]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import torch
 from torch import nn
-from tqdm import tqdm
 
+from attnviz.progress import bar as progress_bar
 from attnviz.data import batching
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import PAD, SubwordTokenizer
@@ -80,7 +80,7 @@ def translations(
     of_task = (ATTENTION_METRICS[key] for key in translator.task.attention_metrics)
     attention_metrics = [metric() for metric in (MeanEntropy, *of_task, *also)]
     result, text = [""] * len(ids), translator.tokenizer.spaced()
-    with tqdm(total=len(nonempty), desc=translator.name, unit="sentence", disable=not progress) as bar:
+    with progress_bar(total=len(nonempty), desc=translator.name, unit="sentence", disable=not progress) as bar:
         started = time.perf_counter()
         for indices, unrolled, lengths in _decoded(translator.model, ids, nonempty, beam):
             for i, translation in zip(indices, _texts(text, unrolled, lengths)):

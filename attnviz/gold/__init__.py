@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attnviz import arguments
 from attnviz.arguments import checked
-from attnviz.storage import regular_files
+from attnviz.storage import regular_files, text_files
 
 FOLDER = Path(__file__).parent
 LARGEST = 64 * 2**20  # bytes of a file
@@ -73,12 +73,7 @@ def shipped(languages: str) -> tuple[LinkedPair, ...]:
 
 def read(path: str | Path) -> tuple[LinkedPair, ...]:
     """The pairs of a file. ValueError names the file and the line of an error; OSError if there is no such file."""
-    try:
-        text = regular_files.read(arguments.path("path", path), LARGEST).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}"
-        ) from None
+    text = text_files.decode(regular_files.read(arguments.path("path", path), LARGEST), path)
     return parse(text, str(path))
 
 

@@ -115,6 +115,12 @@ class Step:
     alternatives: tuple[Alternative, ...]
     window: Window | None = None
 
+    def __repr__(self) -> str:
+        """One line: which step of which model, and the token that it looks at most."""
+        most = self.keys[int(np.argmax(np.where(self.mask, self.weights, -1)))].text
+        place = f"step {self.step}, layer {self.layer}, head {self.head}"
+        return f"Step({self.model}, {place}: {self.token.text!r} looks at {most!r} ({self.weights.max():.2f}) most)"
+
     def __post_init__(self):
         _freeze(self)
 

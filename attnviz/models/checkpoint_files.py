@@ -7,6 +7,7 @@ checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, opti
                               /before/          these three of the finished model that a restart replaced
 """
 
+import difflib
 import hashlib
 import json
 import os
@@ -14,12 +15,13 @@ from pathlib import Path
 
 from attnviz import arguments
 from attnviz.mechanisms import Config
-from attnviz.models.checks import values
-from attnviz.models.names import CARD, CONFIG, WEIGHTS, ModelName
+from attnviz.models.checks import values, weights_header
+from attnviz.models.names import CARD, CONFIG, RUN, WEIGHTS, ModelName
 from attnviz.storage import json_text, regular_files
 from attnviz.storage.atomic import replace
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
+SETTING = "ATTNVIZ_CHECKPOINTS"
 
 
 LARGEST = 16 * 2**20  # bytes of a JSON file
@@ -29,14 +31,44 @@ class CheckpointError(ValueError):
     """A checkpoint that is missing, incomplete or damaged; the message says which and what to do."""
 
 
-def names(root: Path = ROOT) -> list[str]:
-    """Names (`pair/mechanism`) of the checkpoints below a folder, damaged ones included, in a stable order."""
-    return sorted(path.parent.relative_to(root).as_posix() for path in Path(root).glob("*/*/config.json"))
+def roots() -> tuple[Path, ...]:
+    """The folders of checkpoints: those of ATTNVIZ_CHECKPOINTS, divided as PATH is; without it this project's own."""
+    folders = os.environ.get(SETTING, "").split(os.pathsep)
+    return tuple(Path(folder) for folder in folders if folder) or (ROOT,)
+
+
+def root_of(name: str, root: Path | None = None) -> Path:
+    """`root`, or without one the first of `roots` that has the checkpoint `name`; the first of all where none has."""
+    if root is not None:
+        return Path(root)
+    folders = roots()
+    return next((folder for folder in folders if os.path.isfile(folder / name / CONFIG)), folders[0])
+
+
+def names(root: Path | None = None) -> list[str]:
+    """Names (`pair/mechanism`) of the checkpoints below a folder, or of all `roots`, damaged ones included, in a stable
+    order."""
+    folders = roots() if root is None else (Path(root),)
+    there = {
+        path.parent.relative_to(folder).as_posix() for folder in folders for path in folder.glob("*/*/config.json")
+    }
+    return sorted(there)
 
 
 def available(root: str | Path | None = None) -> list[str]:
     """`names` below a folder that a caller names. ValueError for what no folder can be called."""
-    return names(ROOT if root is None else arguments.path("root", root))
+    return names(None if root is None else arguments.path("root", root))
+
+
+def missing(name: str, root: Path | None = None) -> CheckpointError:
+    """The error for a name that no checkpoint has: where it was searched, what is there, and what to do."""
+    there, folders = names(root), roots() if root is None else (Path(root),)
+    similar = difflib.get_close_matches(name, there, n=1)
+    guess = f"; did you mean {similar[0]}" if similar else ""
+    return CheckpointError(
+        f"no checkpoint {name!r:.80} in {', '.join(map(short, folders))}{guess}; available: "
+        f"{', '.join(there) or 'none'}; another folder is given as root, or in {SETTING}"
+    )
 
 
 def read_json(path: Path) -> dict:
@@ -62,7 +94,7 @@ def locate(folder: Path) -> tuple[str, Path]:
 def read_config(name: str, root: Path = ROOT) -> Config:
     """What the checkpoint `name` was built from. Raises CheckpointError."""
     if not _is_folder(name, root):
-        raise CheckpointError(f"no checkpoint {name!r:.80}; available: {', '.join(names(root)) or 'none'}")
+        raise missing(name, root)
     content = read_json(Path(root) / name / CONFIG)
     try:
         return values.config(content)
@@ -79,9 +111,34 @@ def _is_folder(name: str, root: Path) -> bool:
 
 
 def read_card(name: str, root: Path = ROOT) -> dict:
-    """The card, cleaned by `values.card`; {} when there is none. Raises CheckpointError."""
+    """The card, cleaned by `values.card`. Raises CheckpointError.
+
+    A model without one whose training run is there has not been trained to its end: {"unfinished": {"epochs": how many
+    it had, "of": how many it was to have}}. Otherwise {}.
+    """
     path = Path(root) / name / CARD
-    return values.card(read_json(path)) if path.exists() else {}
+    if path.exists():
+        return values.card(read_json(path))
+    run = Path(root) / name / RUN
+    return {"unfinished": _progress(run)} if os.path.isfile(run) else {}
+
+
+def _progress(run: Path) -> dict[str, int]:
+    """How far a saved training run has come; {} where it does not say."""
+    try:
+        said = json.loads(weights_header.metadata(run)["json"])
+        return {"epochs": len(said["history"]), "of": int(said["settings"]["epochs"])}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+
+
+def unfinished(card: dict) -> str:
+    """What a card says of a run that was stopped, such as `unfinished: 3 of 11 epochs`; "" of a finished model."""
+    progress = card.get("unfinished")
+    if progress is None:
+        return ""
+    counts = [progress.get(key) if isinstance(progress, dict) else None for key in ("epochs", "of")]
+    return "unfinished" + (": {} of {} epochs".format(*counts) if None not in counts else "")
 
 
 def no_model(name: str, error: Exception, root: Path = ROOT) -> CheckpointError:

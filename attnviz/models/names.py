@@ -12,6 +12,7 @@ from attnviz.data.tasks import Task
 # The files of a checkpoint, in its folder; the tokenizer is in the folder of the pair.
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "card.json"
 TOKENIZER = "tokenizer.json"
+RUN = "training.safetensors"  # a training run: stopped, if there is no card
 
 
 @dataclass(frozen=True, order=True)

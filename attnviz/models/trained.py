@@ -13,7 +13,7 @@ from attnviz.data.checks.tokenizer_steps import TokenizerError
 from attnviz.data.limits import LONGEST
 from attnviz.data.tasks import Task
 from attnviz.data.tokenizer import SubwordTokenizer, Tokens
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.model import TextError, check_text
 from attnviz.models.names import ModelName
 from attnviz.networks import projections
@@ -38,11 +38,11 @@ class Trained:
 
     @classmethod
     def load(cls, name: str, root: Path | None = None, tokenizer: SubwordTokenizer | None = None) -> Self:
-        """Read a checkpoint below `root` (this project's own by default). Raises checkpoints.CheckpointError.
+        """Read a checkpoint below `root` (by default see `checkpoint_files.roots`). Raises checkpoints.CheckpointError.
 
         tokenizer : the pair's, when it is already loaded.
         """
-        root = root or checkpoints.ROOT
+        root = checkpoint_files.root_of(name, root)
         model, config = checkpoints.load_model(name, root)
         tokenizer = tokenizer or checkpoints.load_tokenizer(ModelName.parse(name).pair, root)
         if len(tokenizer) != config["vocabulary"]:
@@ -51,6 +51,11 @@ class Trained:
                 "they do not belong together"
             )
         return cls(name, config["mechanism"], model, tokenizer, checkpoints.verify(name, root))
+
+    def __repr__(self) -> str:
+        """One line: which model, and how large."""
+        parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        return f"{type(self).__name__}({self.name}: {self.title}, {parameters:,} parameters)"
 
     @property
     def title(self) -> str:
@@ -133,7 +138,7 @@ class Trained:
 
 def describe(name: str, root: Path | None = None) -> dict:
     """A checkpoint's card and state without reading its weights: name, mechanism, title, problem (None when sound)."""
-    root = root or checkpoints.ROOT
+    root = checkpoint_files.root_of(name, root)
     try:
         config, card = checkpoints.check(name, root), checkpoints.verify(name, root)
     except checkpoints.CheckpointError as error:

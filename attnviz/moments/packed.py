@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from attnviz.mechanisms import Config
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.checkpoint_files import short, unreadable
 from attnviz.moments import codec, container, kept
 from attnviz.moments.header import Header, Moment, check_count, checked
@@ -26,9 +26,9 @@ NEAR = 1e-3  # the most by which a weight of the untrained model may differ from
 LARGEST = 2**25  # weights of a model
 
 
-def path_for(name: str, root: Path = checkpoints.ROOT) -> Path:
-    """The file of the packed moments of `name` below `root`; it may not be there."""
-    return Path(root) / FOLDER / f"{name}.moments"
+def path_for(name: str, root: Path | None = None) -> Path:
+    """The file of the packed moments of `name` below `root`, or beside the model; it may not be there."""
+    return checkpoint_files.root_of(name, root) / FOLDER / f"{name}.moments"
 
 
 def untrained(config: Config, seed: int) -> nn.Module:
@@ -65,13 +65,13 @@ def pack(
     return path_for(name, root)
 
 
-def moments(name: str, root: Path = checkpoints.ROOT) -> list[Moment]:
+def moments(name: str, root: Path | None = None) -> list[Moment]:
     """The moments of `name`, the untrained model first; none where none are packed. Raises CheckpointError."""
     path = path_for(name, root)
     return _header(path).moments if path.is_file() else []
 
 
-def restore(name: str, number: int, root: Path = checkpoints.ROOT) -> nn.Module:
+def restore(name: str, number: int, root: Path | None = None) -> nn.Module:
     """The model as it was at the moment `number` of `moments`, counted from 0, in evaluation mode.
 
     Raises CheckpointError; IndexError when there is no such moment.

@@ -46,6 +46,11 @@ class AttentionMap:
         """Its name in error messages."""
         return f"the {self.kind} map of layer {self.layer}"
 
+    def __repr__(self) -> str:
+        """One line: kind, layer and shape."""
+        heads, queries, keys = self.weights.shape
+        return f"AttentionMap({self.kind}, layer {self.layer}: {heads} heads, {queries} queries, {keys} keys)"
+
     def __eq__(self, other):
         if not isinstance(other, AttentionMap):
             return NotImplemented

@@ -5,7 +5,7 @@ The entry `trace` of the metadata holds everything but the weights, as the JSON 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,10 @@ LONGEST = 300  # characters of an error message, which may quote the file
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
-    """Write a trace to a file that ends in .safetensors or .json; ValueError for another ending.
+    """Write a trace to a file that ends in .safetensors or .json; ValueError for another ending, and for a trace that
+    `load_trace` could not read again because its file would be too large.
 
-    The file is written whole or not at all.
+    The file is written whole or not at all. The page Heads and layers reads smaller traces: see `limits`.
     """
     arguments.check("trace", trace, Trace)
     path = arguments.path("path", path)
@@ -33,6 +34,11 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     content = (
         pack(trace) if path.suffix.lower() == ".safetensors" else trace.to_json().encode("utf-8", "backslashreplace")
     )
+    if len(content) > limits.FILE:
+        remedy = "; save it as .safetensors" if path.suffix.lower() == ".json" else ""
+        raise ValueError(
+            f"the trace would take {len(content):,} bytes, and at most {limits.FILE:,} are read again{remedy}"
+        )
     atomic.replace(path, lambda temporary: temporary.write_bytes(content))
 
 
@@ -55,20 +61,23 @@ def pack(trace: Trace) -> bytes:
     return save(tensors, {"trace": json.dumps(trace.to_dict(weights=False), allow_nan=False)})
 
 
-def unpack(content: bytes, name: str) -> Trace:
-    """The trace in the content of a file of either format. name : the file's name, for errors. Raises ValueError."""
+def unpack(content: bytes, name: str, check: Callable[[object], None] = lambda values: None) -> Trace:
+    """The trace in the content of a file of either format. name : the file's name, for errors. Raises ValueError.
+
+    check : raises ValueError for values that are too large, before arrays are made of them.
+    """
     if not content:
         raise ValueError(f"the file {name} is empty")
     try:
         binary = content[4:9] == b"\0\0\0\0{"  # the length of a header, 8 bytes, and its beginning
-        return _from_safetensors(content) if binary else _from_json(content)
+        return _from_safetensors(content, check) if binary else _from_json(content, check)
     except ValueError as error:
         raise ValueError(f"the file {name} holds no valid trace: {_short(str(error))}") from None
 
 
 def unpack_for_page(content: bytes, name: str) -> Trace:
-    """`unpack`, for a trace that is to be shown: every text in it can be. Raises ValueError."""
-    trace = unpack(content, name)
+    """`unpack` for a trace that is to be shown: not too large, and every text in it can be. Raises ValueError."""
+    trace = unpack(content, name, limits.check)
     try:
         limits.check_texts(trace.to_dict(weights=False))
     except ValueError as error:
@@ -92,17 +101,17 @@ def _text(content: bytes) -> str:
     return text
 
 
-def _from_json(content: bytes) -> Trace:
+def _from_json(content: bytes, check: Callable[[object], None]) -> Trace:
     text = _text(content)
     try:
         values = json_text.parse(text)
     except ValueError as error:
         raise ValueError(f"trace must be JSON; {error}") from None
-    limits.check(values)
+    check(values)
     return Trace.from_dict(values)
 
 
-def _from_safetensors(content: bytes) -> Trace:
+def _from_safetensors(content: bytes, check: Callable[[object], None]) -> Trace:
     try:
         tensors = load(content)
     except SafetensorError:
@@ -113,9 +122,9 @@ def _from_safetensors(content: bytes) -> Trace:
     if not isinstance(written, str):
         raise ValueError("its weights are not those of a trace; attnviz.save_trace() writes traces")
     values = _object(written)
-    limits.check(values)
+    check(values)
     values |= {"maps": [_map(listed, tensors) for listed in values["maps"]]}
-    limits.check(values)
+    check(values)
     return Trace.from_dict(values)
 
 

@@ -1,4 +1,5 @@
-"""How large a trace in a file may be, and which texts and numbers it may hold; checked before arrays are made of it.
+"""How large a trace in a file may be that the page shows, and which texts and numbers it may hold; checked before
+arrays are made of it. `load_trace` has only the limit of the file.
 
 A file comes from anywhere. What could not be drawn, or would fill the memory when it is, is refused in a sentence.
 """

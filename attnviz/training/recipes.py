@@ -11,6 +11,8 @@ from attnviz.data.augmentation import augmenter
 from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import SPECIALS
 from attnviz.mechanisms import Config
+from attnviz.models.checkpoint_files import brief
+from attnviz.models.checks import memory, values
 from attnviz.networks import decode, registry
 from attnviz.networks.registry import build
 from attnviz.training.config import TrainingConfig
@@ -108,21 +110,32 @@ def training_config(pair: str, mechanism: str, options: dict | None = None, **ch
     joined = {"options": {}}
     for change in ({"options": base.options}, *of_task, changes, {"options": options or {}}):
         joined = {**joined, **change, "options": {**joined["options"], **change.get("options", {})}}
-    _check_model(mechanism, joined["options"], task.labels)
     config = replace(base, **joined)
+    _check_model(mechanism, config.vocabulary, config.options, task.labels)
     if config.augment:
         augmenter.check(pair)
     return config
 
 
-def _check_model(mechanism: str, options: dict, labels: Sequence[str]) -> None:
-    """ValueError for options with which no model can be built: said before any data is read."""
+def _check_model(mechanism: str, vocabulary: int, options: dict, labels: Sequence[str]) -> None:
+    """ValueError for options with which no model can be built or trained here: said before any data is read."""
     try:
+        _check_numbers(Config(mechanism, len(SPECIALS) + 1, options))
         with torch.device("meta"):  # shapes without numbers
             build(Config(mechanism, len(SPECIALS) + 1, options))
         _check_sizes(mechanism, options, labels)
+        memory.check_trainable(Config(mechanism, max(vocabulary, len(SPECIALS) + 1), options))
     except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:  # torch raises all of them
-        raise ValueError(f"{mechanism} cannot be built with {options}: {error}") from None
+        raise ValueError(f"{mechanism} cannot be built with {options}: {brief(error)}") from None
+
+
+def _check_numbers(config: Config) -> None:
+    """ValueError for sizes that no checkpoint may have, with what this machine has: the loader would refuse them."""
+    try:
+        whole = {name: value for name, value in config.options.items() if type(value) is int}
+        values.config(config.to_dict() | {"options": whole})
+    except ValueError as error:
+        raise ValueError(f"{error} ({memory.in_words()})") from None
 
 
 def _check_sizes(mechanism: str, options: dict, labels: Sequence[str]) -> None:

@@ -21,9 +21,11 @@ from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.evaluation.language import BITS
 from attnviz.models import checkpoint_files, checkpoints
+from attnviz.models import threads as thread_count
 from attnviz.models.classifier import Classifier
 from attnviz.models.names import CARD, CONFIG, TOKENIZER, WEIGHTS
 from attnviz.moments import kept
+from attnviz.progress import bar as progress_bar
 from attnviz.storage import atomic, lock
 from attnviz.training import card, progress, vocabulary
 from attnviz.training.config import TrainingConfig
@@ -32,7 +34,7 @@ from attnviz.training.trainers import distillation, initial_weights, saved_run
 from attnviz.training.trainers.classifier import ClassifierTrainer
 from attnviz.training.trainers.trainer import Diverged, Trainer
 from attnviz.training.trainers.writer import WriterTrainer
-from attnviz.training.validation import best_epoch, score_key, validate
+from attnviz.training.validation import best_epoch, epochs_since_best, score_key, validate
 
 
 def train(
@@ -48,6 +50,8 @@ def train(
     start: Path | None = None,
     teachers: Sequence[Path] = (),
     moments: Path | None = None,
+    threads: int = thread_count.DEFAULT,
+    patience: int | None = None,
 ) -> Path:
     """Train a model in `root/pair/mechanism`, or resume the run there, and write its card; returns that folder.
 
@@ -55,26 +59,44 @@ def train(
     restart : begin again; when the new run saves its first model, a finished model is moved to the folder `before`.
     start : folder of the checkpoint with the first weights and the tokenizer (fine-tuning); None for random weights.
     teachers : folders of classifiers from which a classifier learns instead of from the labels (distillation.py).
-    moments : folder for the weights at some updates. ValueError when the folder holds a finished model without its
-    run, or a run with different settings or data, or when another process trains there; CheckpointError; Diverged.
+    moments : folder for the weights at some updates. threads : see `models.threads`.
+    patience : end the run when so many epochs have not improved validation; 0 ends it after the first epoch, or a
+    stopped run where it is, with its best epoch so far.
+    ValueError when the folder holds a finished model without its run, or a run with different settings or data, or when
+    another process trains there; CheckpointError; Diverged.
     """
+    thread_count.use(threads)
     folder = Path(root) / pair / config.mechanism
     config = _with_fingerprints(config, folder, start, teachers)
     with lock.locked(folder, "training"):
-        resumes = not restart and _resumes(folder)
-        tokenizer, origins = Path(root) / pair / TOKENIZER, card.read_origins(start, teachers)
-        text = vocabulary.choose(tokenizer, corpus, config.vocabulary, start)
-        corpus = _length_filtered(corpus, text)
-        trainer = _trainer(config, text, corpus, pair, compile, teachers)
-        _set_state(trainer, folder if resumes else None, start)
-        best_epoch(trainer.history, corpus)  # the metric must be the same
-        vocabulary.save(tokenizer, text, start)
-        if restart:
-            (folder / saved_run.FILE).unlink(missing_ok=True)  # all checks have passed
-        _run_epochs(trainer, text, corpus, folder, save_every, moments)
+        origins = card.read_origins(start, teachers)
+        trainer, text, corpus = _prepared(config, corpus, folder, compile, restart, start, teachers)
+        _run_epochs(trainer, text, corpus, folder, save_every, moments, patience)
         if not (folder / CARD).exists():
             card.write(f"{pair}/{config.mechanism}", root, corpus, command, origins)
     return folder
+
+
+def _prepared(
+    config: TrainingConfig,
+    corpus: corpora.Corpus,
+    folder: Path,
+    compile: bool,
+    restart: bool,
+    start: Path | None,
+    teachers: Sequence[Path],
+) -> tuple[Trainer, SubwordTokenizer, corpora.Corpus]:
+    """The trainer, new or as the run in the folder left it; its tokenizer, which is saved; what it reads."""
+    resumes, tokenizer = not restart and _resumes(folder), folder.parent / TOKENIZER
+    text = vocabulary.choose(tokenizer, corpus, config.vocabulary, start)
+    corpus = _length_filtered(corpus, text)
+    trainer = _trainer(config, text, corpus, folder.parent.name, compile, teachers)
+    _set_state(trainer, folder if resumes else None, start)
+    best_epoch(trainer.history, corpus)  # the metric must be the same
+    vocabulary.save(tokenizer, text, start)
+    if restart:
+        (folder / saved_run.FILE).unlink(missing_ok=True)  # all checks have passed
+    return trainer, text, corpus
 
 
 def _resumes(folder: Path) -> bool:
@@ -175,16 +197,22 @@ def _run_epochs(
     folder: Path,
     save_every: float,
     moments: Path | None,
+    patience: int | None,
 ) -> None:
     sentence, name = progress.example(corpus.val), f"{folder.parent.name}/{folder.name}"
     total, updates = trainer.batches.total, trainer.optimizer.updates
-    with tqdm(total=total, initial=updates, desc=name, unit="batch", smoothing=0.05) as bar:
-        while trainer.epoch < trainer.config.epochs:
+    with progress_bar(total=total, initial=updates, desc=name, unit="batch", smoothing=0.05) as bar:
+        while trainer.epoch < trainer.config.epochs and not _is_enough(trainer.history, corpus, patience):
             _run_epoch(trainer, folder, corpus, bar, save_every, moments)
             _finish_epoch(trainer, folder, text, corpus)
             bar.write(progress.report(trainer, text, name, sentence))
     if moments:
         _keep(trainer, moments)
+
+
+def _is_enough(history: list[dict], corpus: corpora.Corpus, patience: int | None) -> bool:
+    """Has validation not improved for `patience` epochs?"""
+    return patience is not None and bool(history) and epochs_since_best(history, corpus) >= patience
 
 
 def _run_epoch(

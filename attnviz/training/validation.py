@@ -32,6 +32,12 @@ def best_epoch(history: list[dict], corpus: corpora.Corpus) -> dict | None:
         ) from None
 
 
+def epochs_since_best(history: list[dict], corpus: corpora.Corpus) -> int:
+    """How many epochs came after the best one; 0 before the first epoch."""
+    best = best_epoch(history, corpus)
+    return len(history) - 1 - history.index(best) if best else 0
+
+
 def validate(trainer: Trainer, text: SubwordTokenizer, corpus: corpora.Corpus) -> dict:
     """The score by the metric of the corpus (per cent), of greedy output, and the loss (nats a token) on validation.
 

@@ -4,6 +4,7 @@ import os
 import re
 from typing import NamedTuple
 
+from attnviz.models import checkpoint_files
 from dashboard.choices import allowed
 
 LARGEST = 100_000
@@ -18,7 +19,7 @@ class Setting(NamedTuple):
 
 
 SENTENCES, UPLOAD = "ATTNVIZ_SENTENCES", "ATTNVIZ_UPLOAD_MB"
-HOSTS, ANY, CHECKPOINTS = "ATTNVIZ_HOSTS", "*", "ATTNVIZ_CHECKPOINTS"
+HOSTS, ANY, CHECKPOINTS = "ATTNVIZ_HOSTS", "*", checkpoint_files.SETTING
 CACHE, VISITOR, MEMORY = "ATTNVIZ_CACHE_MB", "ATTNVIZ_VISITOR_MB", "ATTNVIZ_MEMORY_MB"
 SETTINGS = {
     SENTENCES: Setting(2000, 500),  # of a run on the page of many sentences
@@ -63,6 +64,9 @@ def check() -> None:
     hosts()
     for name in SETTINGS:
         of(name)
-    folder = os.environ.get(CHECKPOINTS)
-    if folder and not os.path.isdir(folder):
-        raise ValueError(f"{CHECKPOINTS} must be a folder; there is no folder {folder!r:.200}")
+    for folder in filter(None, os.environ.get(CHECKPOINTS, "").split(os.pathsep)):
+        if not os.path.isdir(folder):
+            raise ValueError(
+                f"{CHECKPOINTS} must be a folder, or several with {os.pathsep!r} between them; there is no folder "
+                f"{folder!r:.200}"
+            )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from attnviz.data import tasks
 from attnviz.models import provenance
+from attnviz.models.checkpoint_files import unfinished
 from dashboard.markup import confidence
 from dashboard.markup.tables import table
 
@@ -33,7 +34,8 @@ def show(card: dict) -> str:
     scores, tenths = _scores(_dict(card, "scores")), confidence.reliability(_dict(card, "confidence"))
     body = f"{_list(_facts(card))}{scores}{tenths}{_list(_how(card))}"
     body = body or "<p>This model has no card.</p>"
-    return f'<details class="card" name="card"><summary>Card</summary><div>{body}</div></details>'
+    summary = "Card · unfinished" if unfinished(card) else "Card"
+    return f'<details class="card" name="card"><summary>{summary}</summary><div>{body}</div></details>'
 
 
 def _list(facts: Iterable[tuple[str, str]]) -> str:
@@ -43,6 +45,7 @@ def _list(facts: Iterable[tuple[str, str]]) -> str:
 
 def _facts(card: dict) -> Iterator[tuple[str, str]]:
     kind = "sentences" if tasks.find(str(card.get("pair"))).classifies else "sentence pairs"
+    yield "Training", unfinished(card)
     yield "Parameters", _number(card, "parameters", "{:,.0f}")
     yield "Weights", _number(card, "bytes", "{:.1f} MB on disk", 1e6)
     corpora = dict.fromkeys(name.partition("/")[0] for name in _dict(card, "data"))

@@ -10,7 +10,7 @@ from dashboard.session import caches, catalogue
 
 def reference(name: str) -> Reference | None:
     """None for a model without one, and for one that was measured with other weights."""
-    file = catalogue.root() / name / FILE
+    file = catalogue.root_of(name) / name / FILE
     if not file.is_file():
         return None
     status = file.stat()

@@ -20,7 +20,7 @@ from attnviz import service
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files, names
 from attnviz.models.checks import values, weights_header
-from attnviz.models.names import CARD, WEIGHTS, HuggingFaceName, ModelName
+from attnviz.models.names import CARD, RUN, WEIGHTS, HuggingFaceName, ModelName
 from attnviz.service import Request
 from dashboard.choices import settings
 from dashboard.session import catalogue
@@ -124,19 +124,19 @@ def fingerprint(name: str) -> str:
 
 def context_width(name: str) -> int:
     """The width of the vector that stands for the sentence in a model without attention."""
-    return weights_header.shapes(catalogue.root() / name / WEIGHTS)["summary.weight"][0]
+    return weights_header.shapes(catalogue.root_of(name) / name / WEIGHTS)["summary.weight"][0]
 
 
 def card(name: str) -> dict:
     """The card of a model, and `bytes` of its weights; {} when the card cannot be read."""
-    root = catalogue.root()
-    return _card(name, str(root), _stamp(*(root / name / file for file in (CARD, WEIGHTS))))
+    root = catalogue.root_of(name)
+    return _card(name, str(root), _stamp(*(root / name / file for file in (CARD, WEIGHTS, RUN))))
 
 
 def study(name: str) -> dict:
     """The results of a study of the shipped models (`attnviz.studies`); {} where it has not been run or cannot be
     read."""
-    file = catalogue.root() / "studies" / f"{name}.json"
+    file = catalogue.study_file(name)
     return _study(str(file), _stamp(file))
 
 
@@ -151,7 +151,7 @@ def parse(text: str, facts):
 
 def key(name: str) -> tuple[str, str, tuple]:
     """Name, root, and a stamp that changes when a file of the model does."""
-    root = catalogue.root()
+    root = catalogue.root_of(name)
     return name, str(root), _stamp(*names.parse(name).files(root))
 
 
@@ -263,9 +263,9 @@ def _parsed(text: str):
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _card(name: str, root: str, stamp: tuple) -> dict:
-    written, weights = stamp
+    _, weights, _ = stamp
     try:
-        card = checkpoint_files.read_card(name, Path(root)) if written else {}
+        card = checkpoint_files.read_card(name, Path(root))
     except checkpoint_files.CheckpointError:
         card = {}
     return card | ({"bytes": weights[1]} if weights else {})

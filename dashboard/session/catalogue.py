@@ -1,4 +1,4 @@
-"""The models that the page offers: the checkpoints below one folder. No torch; only their JSON files are read."""
+"""The models that the page offers: the checkpoints of `checkpoint_files.roots`. No torch; only JSON files are read."""
 
 import os
 from pathlib import Path
@@ -9,9 +9,26 @@ from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 
 
-def root() -> Path:
-    """The checkpoints folder: ATTNVIZ_CHECKPOINTS, or the project's own."""
-    return Path(os.environ.get("ATTNVIZ_CHECKPOINTS") or checkpoint_files.ROOT)
+def root_of(name: str) -> Path:
+    """The folder of checkpoints that has a model. Where the page offers other pairs alone, it is this project's own:
+    the chapters of Learn need its models."""
+    root = checkpoint_files.root_of(name)
+    if os.path.isdir(root / name) or not os.path.isdir(checkpoint_files.ROOT / name):
+        return root
+    pair = ModelName.parse(name).pair
+    has_pair = any(os.path.isdir(folder / pair) for folder in checkpoint_files.roots())
+    return root if has_pair or not checkpoint_files.names() else checkpoint_files.ROOT
+
+
+def is_there(name: str) -> bool:
+    """Is there a folder of this model?"""
+    return os.path.isdir(root_of(name) / name)
+
+
+def study_file(name: str) -> Path:
+    """The results of a study: of the first folder that has some, or of this project."""
+    files = [root / "studies" / f"{name}.json" for root in (*checkpoint_files.roots(), checkpoint_files.ROOT)]
+    return next(filter(Path.is_file, files), files[0])
 
 
 def offered() -> dict[str, list[str]]:
@@ -48,7 +65,7 @@ def many_headed_of(pair: str) -> list[str]:
 
 def _named() -> list[ModelName]:
     """All checkpoints but those in folders whose names are no text (bytes that are not UTF-8): no page can show it."""
-    names = checkpoint_files.names(root())
+    names = checkpoint_files.names()
     return [
         ModelName.parse(name) for name in names if name.isascii() or name.encode("utf-8", "replace").decode() == name
     ]
@@ -59,7 +76,7 @@ def layers_and_heads(model: str | None) -> tuple[int, int]:
     if model is None:
         return 1, 1
     try:
-        options = checkpoint_files.read_config(model, root()).options
+        options = checkpoint_files.read_config(model, checkpoint_files.root_of(model)).options
     except ValueError:
         return 1, 1
     counts = options.get("layers"), options.get("heads")

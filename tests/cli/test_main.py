@@ -6,7 +6,8 @@ import tiny
 from attnviz.__main__ import main
 from attnviz.cli.commands import COMMANDS
 
-AVAILABLE = ", ".join(sorted(f"en-fr/{mechanism}" for mechanism in tiny.WIDTHS))
+AVAILABLE = f"available: {', '.join(sorted(f'en-fr/{mechanism}' for mechanism in tiny.WIDTHS))}"
+AVAILABLE += "; another folder is given as root, or in ATTNVIZ_CHECKPOINTS"
 MODEL = ("--model", "en-fr/bahdanau")
 SENTENCE = "The black dog runs."
 TRACE = ("trace", SENTENCE)
@@ -16,9 +17,12 @@ SEE = "see python -m attnviz"
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ((*TRACE, "--model", "nope"), f"trace: no checkpoint 'nope'; available: {AVAILABLE}"),
-        ((*TRACE, "--model", ""), f"trace: no checkpoint ''; available: {AVAILABLE}"),
-        ((*TRACE, "--model", "../en-fr/bahdanau"), f"trace: no checkpoint '../en-fr/bahdanau'; available: {AVAILABLE}"),
+        ((*TRACE, "--model", "nope"), f"trace: no checkpoint 'nope' in ROOT; {AVAILABLE}"),
+        ((*TRACE, "--model", ""), f"trace: no checkpoint '' in ROOT; {AVAILABLE}"),
+        (
+            (*TRACE, "--model", "../en-fr/bahdanau"),
+            f"trace: no checkpoint '../en-fr/bahdanau' in ROOT; did you mean en-fr/bahdanau; {AVAILABLE}",
+        ),
         (("trace", "", *MODEL), "trace: the text is empty; type a sentence"),
         (("trace", " \n", *MODEL), "trace: the text is empty; type a sentence"),
         (("trace", "\u200b", *MODEL), "trace: the text has no visible character; type a sentence"),
@@ -57,8 +61,8 @@ SEE = "see python -m attnviz"
         (("evaluate", *MODEL, "--source", "/", "--reference", "/"), "evaluate: cannot read /: not a file but a folder"),
     ],
 )
-def test_errors(cli, command, message):
-    assert cli(*command) == (2, "", f"python -m attnviz {message}\n")
+def test_errors(cli, root, command, message):
+    assert cli(*command) == (2, "", f"python -m attnviz {message.replace('ROOT', str(root))}\n")
 
 
 def test_no_command(capsys):

@@ -115,3 +115,11 @@ def test_a_model_that_changes_stops_the_run(progress, settings, tmp_path):
     ):
         list(run)
     assert not (tmp_path / "out" / "sentences.parquet").exists()
+
+
+@pytest.mark.parametrize("content", ["", "\n \n\n", "\ufeff"])
+def test_a_file_without_a_sentence_is_an_error(content, settings, tmp_path):
+    (path := tmp_path / "in.txt").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"^{path} must hold at least one sentence; got none$"):
+        next(corpus.run(corpus.CorpusConfig(MODELS, str(path), root=settings.root), tmp_path / "out"))
+    assert not (tmp_path / "out").exists()

@@ -135,6 +135,33 @@ def test_targets_are_forced_and_weights_kept(root, tmp_path):
     assert {name.split("/")[0] for name in weights} == {"5", "6"}
 
 
+def test_traces_that_were_kept_are_read_again_whole(settings, whole, root, tmp_path):
+    both = replace(settings, keep=("statistics", "weights"))
+    list(corpus.run(both, tmp_path / "out"))
+    traces = list(corpus.read(tmp_path / "out"))
+    wanted = [
+        trace
+        for name in MODELS
+        for trace in Translator.load(name, root).traces(WITH_BAD, batch_size=4)
+        if not isinstance(trace, Exception)
+    ]
+    assert [(trace.model, trace.text) for trace in traces] == [(trace.model, trace.text) for trace in wanted]
+    for trace, other in zip(traces, wanted):
+        assert (trace.source, trace.target, trace.complete) == (other.source, other.target, other.complete)
+        assert trace.log_probs == pytest.approx(other.log_probs, abs=1e-4)
+        for mine, theirs in zip(trace.maps, other.maps, strict=True):
+            assert mine.name == theirs.name and mine.weights == pytest.approx(theirs.weights, abs=1e-4)
+    assert {trace.model for trace in corpus.read(tmp_path / "out", MODELS[1])} == {MODELS[1]}
+    for folder, model, message in (
+        (tmp_path, None, f"{tmp_path} holds no run: there is no manifest.json"),
+        (whole, None, f"{whole} has no weights; run `corpus` with --keep statistics weights"),
+        (tmp_path / "out", "x", f"model must be one of {', '.join(MODELS)}; got 'x'"),
+    ):
+        with pytest.raises(ValueError) as error:
+            list(corpus.read(folder, model))
+        assert str(error.value) == message
+
+
 def test_refusals(settings, whole, tmp_path):
     def refused(message, *given, **options):
         with pytest.raises(ValueError) as error:
@@ -168,7 +195,7 @@ def test_refusals(settings, whole, tmp_path):
 
 def test_a_model_that_cannot_run_is_refused_before_anything_is_written(settings, tmp_path):
     for values, message in (
-        ({"models": ("en-fr/nosuch",)}, "no checkpoint 'en-fr/nosuch'; available: en-de/bahdanau, "),
+        ({"models": ("en-fr/nosuch",)}, "no checkpoint 'en-fr/nosuch' in checkpoints; "),
         ({"models": ("sst2/self-attention",), "beam": 3}, "beam must be 1 for sst2/self-attention, which chooses a "),
     ):
         with pytest.raises(ValueError) as error:

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from attnviz import gold
+from attnviz.data import readers
 from attnviz.data.records import LINE, Record, Unreadable, count, read, unpack
 
 RECORDS = [
@@ -194,3 +196,50 @@ def test_a_parquet_file_with_a_damaged_page(tmp_path):
     with pytest.raises(ValueError) as error:
         list(read(path))
     assert str(error.value).startswith(f"{path} is a damaged Parquet file: ")
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.tsv", "in.jsonl", "in.txt.gz"])
+@pytest.mark.parametrize(
+    "content, reason",
+    [
+        ("A dog.\n".encode("utf-16"), "its first bytes say UTF-16: save it as UTF-8"),
+        ("A dog.\n".encode("utf-32"), "its first bytes say UTF-32: save it as UTF-8"),
+        ("A dog.\n".encode("utf-16-le"), "line 1 holds a NUL byte, as UTF-16 text and files that are no text do"),
+        (b"A dog.\n" * 3 + b"x" * 2 * LINE + b"\0\n", "line 4 holds a NUL byte, as UTF-16 text and files that are no "),
+    ],
+)
+def test_another_encoding_is_refused_by_name_by_every_reader(content, reason, name, tmp_path):
+    (path := tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    for refused in (
+        lambda: list(read(path)),
+        lambda: count(path),
+        lambda: readers.read_lines(path),
+        lambda: list(unpack(path.read_bytes(), str(path), 2**20)),
+    ):
+        with pytest.raises(ValueError) as error:
+            refused()
+        assert str(error.value).startswith(f"{path} must be UTF-8 text; {reason}")
+    if not name.endswith(".gz"):
+        with pytest.raises(ValueError, match="must be UTF-8 text"):
+            gold.read(path)
+
+
+@pytest.mark.parametrize("header", ["source", "Source\tTarget", "id\tsentence\ttranslation", "\ufeffen\tfr"])
+def test_a_first_line_that_names_the_columns_is_no_sentence(header, tmp_path):
+    columns = {1: ["A dog."], 2: ["A dog.", "Un chien."], 3: ["7", "A dog.", "Un chien."]}
+    rows = [columns[len(header.split("\t"))]] * 2
+    (path := tmp_path / "in.tsv").write_text("\n".join([header, *map("\t".join, rows)]), encoding="utf-8")
+    first, *others = read(path)
+    assert first == Unreadable(1, "it names the columns, so it is no sentence")
+    assert [record.number for record in others if isinstance(record, Record)] == [2, 3] and count(path) == 3
+    if len(rows[0]) == 2:
+        assert readers.read_tsv(path) == [tuple(rows[0])] * 2
+    path.write_text("source\tfin\n")  # a sentence of one word
+    assert isinstance(next(read(path)), Record)
+
+
+def test_columns_in_another_order_are_refused(tmp_path):
+    (path := tmp_path / "in.tsv").write_text("target\tsource\nUn chien.\tA dog.\n")
+    for refused in (lambda: list(read(path)), lambda: readers.read_tsv(path)):
+        with pytest.raises(ValueError, match="must have the columns source; .*; its first line says target, source"):
+            refused()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import pickle
 import shutil
 
@@ -11,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import attnviz
-from attnviz.models import checkpoints
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.checkpoints import CheckpointError
 from attnviz.storage import regular_files
 from attnviz.models.trained import describe
@@ -33,13 +34,32 @@ def fails(root, name=NAME):
 
 
 def test_no_such_checkpoint(root):
-    assert fails(root, "en-fr/telepathy") == (
-        "no checkpoint 'en-fr/telepathy'; available: " + ", ".join(sorted(f"en-fr/{name}" for name in tiny.WIDTHS))
-    )
+    there = ", ".join(sorted(f"en-fr/{name}" for name in tiny.WIDTHS))
+    more = "; another folder is given as root, or in ATTNVIZ_CHECKPOINTS"
+    assert fails(root, "en-fr/telepathy") == f"no checkpoint 'en-fr/telepathy' in {root}; available: {there}{more}"
+    guess = "did you mean en-fr/bahdanau"
+    assert fails(root, "en-fr/bahdanu") == f"no checkpoint 'en-fr/bahdanu' in {root}; {guess}; available: {there}{more}"
+
+
+def test_folders_of_the_environment_count_for_the_library(root, tmp_path, monkeypatch):
+    own = tmp_path / "own" / "en-nl"
+    shutil.copytree(root / "en-fr" / "bahdanau", own / "bahdanau")
+    shutil.copyfile(root / "en-fr" / "tokenizer.json", own / "tokenizer.json")
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", os.pathsep.join([str(own.parent), str(root)]))
+    assert attnviz.available() == sorted([*attnviz.available(root), "en-nl/bahdanau"])
+    assert attnviz.available(root) == attnviz.available(str(root))
+    for name in ("en-nl/bahdanau", NAME):
+        assert attnviz.load(name).trace("A dog runs.").model == name
+    with pytest.raises(CheckpointError) as caught:
+        attnviz.load("en-nl/luong-dot")
+    assert f"no checkpoint 'en-nl/luong-dot' in {own.parent}, {root}; did you mean" in str(caught.value)
+    shutil.copytree(root / "en-fr" / "luong-dot", own.parent / NAME)  # the first folder that has a name counts
+    assert checkpoint_files.root_of(NAME) == own.parent and checkpoint_files.root_of(NAME, root) == root
 
 
 def test_no_checkpoint_at_all(tmp_path):
-    assert fails(tmp_path) == "no checkpoint 'en-fr/bahdanau'; available: none"
+    message = f"no checkpoint 'en-fr/bahdanau' in {tmp_path}; available: none; another folder is given as root, or in "
+    assert fails(tmp_path) == f"{message}ATTNVIZ_CHECKPOINTS"
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors"])

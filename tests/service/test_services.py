@@ -106,7 +106,7 @@ def test_a_model_that_is_not_there(service, root):
     (future,) = service.submit([Request("en-fr/none", "A dog runs.", root=str(root))])
     with pytest.raises(ValueError) as error:
         future.result(WAIT)
-    assert str(error.value).startswith("no checkpoint 'en-fr/none'; available: en-fr/")
+    assert str(error.value).startswith(f"no checkpoint 'en-fr/none' in {root}; available: en-fr/")
 
 
 def test_a_model_whose_files_change_is_read_again(service, root, tmp_path):

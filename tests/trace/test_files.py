@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save
 import attnviz
 from attnviz.__main__ import main
 from attnviz.models import checkpoint_files
-from attnviz.trace import Trace, files
+from attnviz.trace import Trace, files, limits
 
 TOKENS = ["[CLS]", "naïve", "</script>", "犬", "\ud83d"]  # half a character too
 
@@ -174,3 +174,25 @@ def test_on_the_command_line(root, tmp_path, capsys):
         main([*command, str(tmp_path / "t.npz")]) == 2
         and "path must end in .safetensors or .json" in capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("ending", ["safetensors", "json"])
+def test_what_is_saved_can_be_read_however_large(ending, tmp_path):
+    """The limits of the page are not those of a file of one's own."""
+    words = [f"w{place}" for place in range(limits.TOKENS + 1)]
+    weights = np.zeros((1, 1, len(words)), np.float32)
+    weights[0, 0, 3] = 1
+    trace = attnviz.from_arrays([weights], words, ["x"])
+    attnviz.save_trace(trace, tmp_path / f"long.{ending}")
+    assert attnviz.load_trace(tmp_path / f"long.{ending}") == trace
+    with pytest.raises(ValueError, match="source has 4,097 entries, and at most 4,096 are read"):
+        files.unpack_for_page((tmp_path / f"long.{ending}").read_bytes(), "long")
+
+
+def test_a_trace_too_large_to_be_read_again_is_not_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "FILE", 500)
+    with pytest.raises(
+        ValueError, match="^the trace would take .* bytes, and at most 500 are read again; save it as .s"
+    ):
+        attnviz.save_trace(TRACES[1], tmp_path / "a.json")
+    assert not (tmp_path / "a.json").exists()

@@ -15,7 +15,10 @@ TRAINED = Path("trained")  # where commands train when the folder of this projec
 
 def add_root(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--root", metavar="DIR", type=place, help="folder of checkpoints (default: those of this project)"
+        "--root",
+        metavar="DIR",
+        type=place,
+        help=f"folder of checkpoints (default: {checkpoint_files.SETTING}, or those of this project)",
     )
 
 
@@ -26,12 +29,46 @@ def add_data(parser) -> None:
     )
 
 
+def add_threads(parser) -> None:
+    """parser : a parser or a group of it."""
+    parser.add_argument(
+        "--threads",
+        type=threads,
+        metavar="N",
+        help="CPU threads (default 1, the fastest for matrices this small; for hf: models torch's own choice)",
+    )
+
+
+def threads(text: str) -> int:
+    """The type of --threads."""
+    number, most = count(text), max(64, os.cpu_count() or 1)
+    if number > most:
+        raise argparse.ArgumentTypeError(f"must be at most {most}; got {number}")
+    return number
+
+
+def given_root(args: Namespace) -> Path | None:
+    """The folder of --root; None without it. ValueError when it, or one of ATTNVIZ_CHECKPOINTS, is no folder."""
+    folders = ((args.root, "--root"),) if args.root else ((root, checkpoint_files.SETTING) for root in default_roots())
+    for folder, option in folders:
+        if not os.path.isdir(folder):
+            raise ValueError(f"there is no folder {folder}; {option} must be a folder of checkpoints")
+    return Path(args.root) if args.root else None
+
+
+def default_roots() -> tuple[Path, ...]:
+    """The folders of ATTNVIZ_CHECKPOINTS; () without it."""
+    return checkpoint_files.roots() if os.environ.get(checkpoint_files.SETTING) else ()
+
+
 def root_folder(args: Namespace) -> Path:
-    """The folder of checkpoints. ValueError when --root is not a folder."""
-    root = Path(args.root) if args.root else checkpoint_files.ROOT
-    if args.root and not root.is_dir():
-        raise ValueError(f"there is no folder {root}; --root must be a folder of checkpoints")
-    return root
+    """The folder to write to: that of --root, or the first of those that are read. Raises as `given_root`."""
+    return given_root(args) or checkpoint_files.roots()[0]
+
+
+def root_of(args: Namespace, name: str) -> Path:
+    """The folder of checkpoints that has the model `name`. Raises as `given_root`."""
+    return checkpoint_files.root_of(name, given_root(args))
 
 
 def data_folder(args: Namespace) -> Path:
@@ -61,6 +98,13 @@ def count(text: str) -> int:
     """The type of an option that counts something."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1; got {text!r:.80}")
+    return int(text)
+
+
+def whole(text: str) -> int:
+    """The type of an option that is 0 or more."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0; got {text!r:.80}")
     return int(text)
 
 

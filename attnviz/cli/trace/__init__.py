@@ -4,15 +4,15 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.cli.shared import arguments
+from attnviz.cli.shared import arguments, standard_input
 from attnviz.cli.trace import pictures
-from attnviz.storage import atomic
+from attnviz.storage import atomic, text_files
 
 HELP = "translate or classify one text and show what the model attended to"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("text", metavar="TEXT")
+    parser.add_argument("text", metavar="TEXT", help="- for standard input")
     parser.add_argument(
         "--model",
         required=True,
@@ -38,6 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     pictures.add_arguments(parser)
     arguments.add_root(parser)
+    arguments.add_threads(parser)
 
 
 def run(args: Namespace) -> None:
@@ -50,6 +51,8 @@ def run(args: Namespace) -> None:
     from attnviz.trace import files, notices
 
     pictures.check(args)
+    if args.text == "-":
+        args.text = text_files.decode(standard_input.stream().read(), "standard input").strip()
     model = open_model(args, huggingface=True)
     trace = _traced(model, args)
     others = args.json or args.save or args.picture  # files that do not say how usual the translation is
@@ -102,7 +105,7 @@ def _confidence(model, trace, args: Namespace) -> tuple[str, ...]:
 
     if trace.forced or not isinstance(model, Translator):
         return ()
-    judge = Judge.load(model.name, arguments.root_folder(args))
+    judge = Judge.load(model.name, arguments.root_of(args, model.name))
     try:
         return judge(trace).lines if judge else ()
     except ValueError as error:  # a model that draws translations for the judge cannot be read

@@ -37,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="folder of checkpoints to write to (default: those of this project)",
     )
     _add_run(parser)
-    _add_sentences(parser.add_argument_group("sentences", "UTF-8 text, plain or gzipped"))
+    _add_sentences(parser.add_argument_group("sentences", "UTF-8 text, plain or gzipped; - for standard input"))
     _add_settings(parser.add_argument_group("settings", DEFAULTS))
 
 
@@ -105,8 +105,15 @@ def _add_sentences(group) -> None:
 def _add_settings(group) -> None:
     group.add_argument("--epochs", type=int, metavar="N", help="passes over the data")
     group.add_argument("--batch-tokens", type=int, metavar="N", help="pieces in a batch, padding included")
+    group.add_argument(
+        "--patience",
+        type=arguments.whole,
+        metavar="N",
+        help="end the run when validation has not improved for N epochs; 0 ends a run that was stopped, with the best "
+        "epoch so far (default: all epochs)",
+    )
     group.add_argument("--seed", type=int, metavar="N", help="seed of the random numbers (default 1)")
-    group.add_argument("--threads", type=arguments.count, metavar="N", help="CPU threads")
+    arguments.add_threads(group)
     group.add_argument(
         "--set",
         type=arguments.setting,
@@ -120,11 +127,9 @@ def _add_settings(group) -> None:
 
 def run(args: Namespace) -> None:
     """Train a model, or resume its run; the run writes its card."""
-    import torch
-
     from attnviz.cli.train import corpus as sentences
     from attnviz.cli.train import settings
-    from attnviz.models import checkpoints
+    from attnviz.models import checkpoints, threads
     from attnviz.models.names import ModelName
     from attnviz.training.train import train
     from attnviz.training.validation import score_key
@@ -134,8 +139,6 @@ def run(args: Namespace) -> None:
     corpus = sentences.read(args)
     config = settings.config(args, settings.for_corpus(args, corpus) | changes)
     sentences.warn_about_validation(corpus)
-    if args.threads:
-        torch.set_num_threads(args.threads)
     root = settings.output_folder(args)
     sentences.report_kept_tokenizer(args, root, corpus)
     folder = train(
@@ -148,6 +151,8 @@ def run(args: Namespace) -> None:
         start=Path(args.start) if args.start else None,
         teachers=[Path(teacher) for teacher in args.teacher],
         moments=Path(args.moments) if args.moments else None,
+        threads=args.threads or threads.DEFAULT,
+        patience=args.patience,
     )
     best, key = checkpoints.read_card(str(ModelName(args.pair, args.mechanism)), root)["best"], score_key(corpus)
     print(f"{folder} is ready: {key} {best[key]:.2f} in epoch {best['epoch']}")

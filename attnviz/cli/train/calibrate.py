@@ -12,6 +12,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--model", required=True, help=arguments.MODEL_HELP)
     arguments.add_data(parser)
     arguments.add_root(parser)
+    arguments.add_threads(parser)
 
 
 def run(args: Namespace) -> None:
@@ -27,7 +28,7 @@ def run(args: Namespace) -> None:
     model = open_model(args)
     if not isinstance(model, Translator):
         raise ValueError(f"--model must be a translation model that was trained here; got {args.model}")
-    root = arguments.root_folder(args)
+    root = arguments.root_of(args, args.model)
     corpus = corpora.load(model.pair, arguments.data_folder(args))
     calibrated = card.typed_sentences(model, corpus, root)
     if "confidence" not in calibrated:

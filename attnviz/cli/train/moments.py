@@ -25,6 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     arguments.add_data(parser)
     arguments.add_root(parser)
+    arguments.add_threads(parser)
 
 
 def run(args: Namespace) -> None:
@@ -34,7 +35,7 @@ def run(args: Namespace) -> None:
     from attnviz.models.names import ModelName
     from attnviz.training.trainers import moment_losses
 
-    root, pair = arguments.root_folder(args), ModelName.parse(args.model).pair
+    root, pair = arguments.root_of(args, args.model), ModelName.parse(args.model).pair
     val = corpora.load(pair, arguments.data_folder(args)).val
     val = val[:: max(1, len(val) // args.sentences)]
     path, rows = moment_losses.pack_spaced(args.model, root, Path(args.kept), val, args.count)

@@ -1,7 +1,6 @@
 """`python -m attnviz reference`: the statistics of each model on its test set, for one sentence to be placed among."""
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from attnviz.cli.shared import arguments
 
@@ -21,20 +20,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     arguments.add_data(parser)
     arguments.add_root(parser)
+    arguments.add_threads(parser)
 
 
 def run(args: Namespace) -> None:
     """Measure model by model, and say where each is written."""
-    root, names = arguments.root_folder(args), _names(args)
-    import torch
-    from tqdm import tqdm
+    names = _names(args)
 
     from attnviz.data import corpora
     from attnviz.data.tasks import TASKS
+    from attnviz.models import threads
     from attnviz.models.names import ModelName
+    from attnviz.progress import bar as progress_bar
     from attnviz.studies import references
 
-    torch.set_num_threads(1)
+    threads.use(args.threads or threads.DEFAULT)
     tests: dict[str, tuple[str, list[str]]] = {}
     for name in names:
         pair = ModelName.parse(name).pair
@@ -43,8 +43,9 @@ def run(args: Namespace) -> None:
             corpus = corpora.load(pair, None if generated else arguments.data_folder(args))
             test, sentences = next(iter((corpus.tests or {"val": corpus.val}).items()))
             tests[pair] = test, [source for source, _ in sentences[: args.sentences]]
+        root = arguments.root_of(args, name)
         measured = references.measure(
-            name, root, *tests[pair], progress=lambda all: tqdm(all, name, len(tests[pair][1]))
+            name, root, *tests[pair], progress=lambda all: progress_bar(all, name, len(tests[pair][1]))
         )
         path = references.write(measured, name, root)
         print(f"{path}: {measured.sentences} sentences of {measured.test}, {path.stat().st_size / 1e3:.1f} kB")
@@ -56,7 +57,7 @@ def _names(args: Namespace) -> list[str]:
     from attnviz.models import checkpoint_files
     from attnviz.models.names import ModelName
 
-    root = Path(arguments.root_folder(args))
+    root = arguments.given_root(args)
     wanted = [
         name
         for name in map(ModelName.parse, args.model or checkpoint_files.names(root))

@@ -1,7 +1,6 @@
 """From the arguments of `train` to a training configuration, an output folder, and the command on the card."""
 
 import json
-import os
 import shlex
 import sys
 from argparse import Namespace
@@ -21,7 +20,7 @@ from attnviz.training.trainers import distillation, saved_run
 
 FEW = 10_000  # pairs; a smaller corpus gets smaller batches and more epochs
 # Arguments that change the result, so they are part of the command on the card.
-_RECORDED = ("val_size", "style", "limit", "repeat", "epochs", "batch_tokens", "seed", "threads")
+_RECORDED = ("val_size", "style", "limit", "repeat", "epochs", "patience", "batch_tokens", "seed", "threads")
 # The training settings that --set may name, and their type.
 _SETTINGS = {field.name: field.type for field in fields(TrainingConfig) if field.type in (int, float)}
 
@@ -32,8 +31,6 @@ def read(args: Namespace) -> dict:
     settings = {name: _number(name, value) for name, value in args.set if name in _SETTINGS}
     _check_options(args.mechanism, options)
     _check_folders(args)
-    if args.threads and args.threads > (most := max(64, os.cpu_count() or 1)):
-        raise ValueError(f"--threads must be at most {most}; got {args.threads}")
     given = {name: getattr(args, name) for name in ("epochs", "batch_tokens", "seed")}
     given = {name: value for name, value in given.items() if value is not None}
     recipe = recipes.DISTILLATION if args.teacher and tasks.find(args.pair).classifies else {}
@@ -89,7 +86,7 @@ def _number(name: str, value: int | float | str) -> int | float:
 def output_folder(args: Namespace) -> Path:
     """The folder of checkpoints to train in. A finished model without a run to resume is not overwritten without
     --restart."""
-    name, root = str(ModelName(args.pair, args.mechanism)), Path(args.out) if args.out else checkpoint_files.ROOT
+    name, root = str(ModelName(args.pair, args.mechanism)), Path(args.out) if args.out else checkpoint_files.roots()[0]
     finished = (root / name / CARD).exists() and not saved_run.exists(root / name)
     if args.restart or not finished:
         return root

@@ -1,11 +1,12 @@
 """Files of sentences, one record at a time: text lines, TSV, JSONL and Parquet, each also gzipped.
 
-    .tsv      source, or source and target, or id, source and target
+    .tsv      source, or source and target, or id, source and target; a first line that names them is no record
     .jsonl    objects with `source`, and `id`, `target` and `links` where there are any
     .parquet  the same four as columns
     others    one source per line
 
-For a record that cannot be read, an Unreadable comes in its place.
+A file is unpacked if its first bytes are those of gzip, whatever its name. For a record that cannot be read, an
+Unreadable comes in its place.
 """
 
 import gzip
@@ -13,6 +14,7 @@ import io
 import math
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -22,7 +24,7 @@ from pyarrow import parquet
 from attnviz import gold
 from attnviz.arguments import listed
 from attnviz.gold import LinkedPair
-from attnviz.storage import json_text, regular_files
+from attnviz.storage import json_text, regular_files, text_files
 
 ROWS = 1024  # of a Parquet file that are read at a time
 UNPACKED = 2**30  # bytes of a gzipped Parquet file, which is unpacked in memory
@@ -69,7 +71,7 @@ def unpack(content: bytes, name: str, most: int) -> Iterator[Record | Unreadable
     if name.lower().removesuffix(".gz").endswith(".parquet"):
         raise ValueError(f"{name} must be lines of text, TSV or JSONL; Parquet files are for the command line")
     file = io.BytesIO(content)
-    with gzip.open(file) if name.lower().endswith(".gz") else file as lines:
+    with _unpacked(file) as lines:
         yield from _of_lines(lines, name, name, most)
 
 
@@ -79,6 +81,9 @@ def _of_lines(file: IO[bytes], name: str, shown: str, most: float = math.inf) ->
     parse = _tsv if ending.endswith(".tsv") else _json if ending.endswith((".jsonl", ".ndjson")) else _line
     try:
         for number, line in enumerate(_lines(file, shown, most), start=1):
+            if number == 1 and parse is _tsv and text_files.is_header(line.decode("utf-8-sig", "replace"), shown):
+                yield Unreadable(number, "it names the columns, so it is no sentence")
+                continue
             try:
                 if len(line) > LINE:
                     raise ValueError(f"it must have at most {LINE:,} bytes; got more")
@@ -94,13 +99,17 @@ def _of_lines(file: IO[bytes], name: str, shown: str, most: float = math.inf) ->
 
 def _lines(file: IO[bytes], shown: str, most: float) -> Iterator[bytes]:
     """The lines of a file; of one that is longer than LINE, the first LINE + 1 bytes. Raises ValueError after `most`
-    bytes."""
-    taken = 0
+    bytes, for NUL bytes, and for the mark of another encoding than UTF-8."""
+    taken = number = 0
     while line := file.readline(LINE + 1):
-        rest, taken = line, taken + len(line)
+        if not number:
+            text_files.check_mark(line[: text_files.LONGEST_MARK], shown)
+        rest, taken, number = line, taken + len(line), number + 1
+        text_files.check_line(line, number, shown)
         while len(rest) > LINE and not rest.endswith(b"\n"):
             rest = file.readline(LINE + 1)
             taken += len(rest)
+            text_files.check_line(rest, number, shown)
             if taken > most:
                 break
         if taken > most:
@@ -120,8 +129,17 @@ def count(path: Path) -> int:
         raise ValueError(f"{path} is a damaged gzip file: {error}") from None
 
 
-def _open(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
+@contextmanager
+def _open(path: Path) -> Iterator[IO[bytes]]:
+    with path.open("rb") as file, _unpacked(file) as content:
+        yield content
+
+
+def _unpacked(file: IO[bytes]) -> AbstractContextManager[IO[bytes]]:
+    """An open file, or what a gzip file holds."""
+    packed = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    return gzip.open(file) if packed else nullcontext(file)
 
 
 def _not_utf8(error: UnicodeDecodeError) -> str:
@@ -165,6 +183,8 @@ def _record(number: int, values: dict) -> Record:
     for field, text in zip(FIELDS, (name, source, target or "")):
         if any("\ud800" <= character <= "\udfff" for character in text):  # JSON can say so, and nothing can write it
             raise ValueError(f"{field} must have whole characters; got half of one in {text!r:.60}")
+        if "\0" in text:
+            raise ValueError(f"{field} must have no NUL character; got {text!r:.60}")
     if values.get("links") is None:
         return Record(number, name, source, _given(target))
     pair = _linked(source, target, values["links"])

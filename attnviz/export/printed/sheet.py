@@ -79,6 +79,13 @@ class Sheet:
     figure: Figure
     style: Style
 
+    def __repr__(self) -> str:
+        return f"Sheet({self.style.size}; .save(format) gives its bytes)"
+
+    def _repr_png_(self) -> bytes:
+        """In a notebook: the picture."""
+        return self.save("png")
+
     def save(self, fmt: str) -> bytes:
         """The picture as svg, pdf or png; the same picture gives the same bytes. ValueError for another format."""
         if fmt not in FORMATS:

@@ -35,7 +35,9 @@ _FIELDS = {
     **dict.fromkeys(("weights_sha256", "tokenizer_sha256"), str),
     **dict.fromkeys(("seed", "parameters", "epochs", "seconds", "peak_memory_mb", "training_pairs"), (int, float)),
     **dict.fromkeys(("ms_per_sentence", "ms_per_token"), (int, float)),
-    **dict.fromkeys(("data", "settings", "options", "versions", "best", "scores", "alignment", "start"), dict),
+    **dict.fromkeys(
+        ("data", "settings", "options", "versions", "best", "scores", "alignment", "start", "unfinished"), dict
+    ),
     **dict.fromkeys(("confidence", "copied"), dict),
     **dict.fromkeys(("history", "teachers"), list),
 }
@@ -66,7 +68,7 @@ def config(content: dict) -> Config:
         "reach",
         "classes",
     ):
-        if isinstance(made.options.get(name), float):
+        if isinstance(made.options.get(name), float | str):
             raise ValueError(f"{name} must be a whole number; got {made.options[name]}")
     return made
 

@@ -24,6 +24,21 @@ class HeaderError(ValueError):
 
 def shapes(path: str | Path) -> Shapes:
     """The name and the shape of each tensor. Raises HeaderError, OSError (regular_files.NotRegularError)."""
+    header, size = _read(path)
+    tensors = {name: _shape(entry) for name, entry in header.items() if name != "__metadata__"}
+    if sum(map(math.prod, tensors.values())) > 8 * size:  # eight numbers in a byte is more than any type has
+        raise HeaderError("its header describes more numbers than the file holds")
+    return tensors
+
+
+def metadata(path: str | Path) -> dict:
+    """What the file says beside its tensors; {} where it says nothing. Raises as `shapes`."""
+    content = _read(path)[0].get("__metadata__")
+    return content if isinstance(content, dict) else {}
+
+
+def _read(path: str | Path) -> tuple[dict, int]:
+    """The header, and the size of the file in bytes."""
     size = regular_files.check(path)
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -35,10 +50,7 @@ def shapes(path: str | Path) -> Shapes:
             raise HeaderError("its header is not JSON") from None
     if not isinstance(header, dict):
         raise HeaderError("its header is not a JSON object")
-    tensors = {name: _shape(entry) for name, entry in header.items() if name != "__metadata__"}
-    if sum(map(math.prod, tensors.values())) > 8 * size:  # eight numbers in a byte is more than any type has
-        raise HeaderError("its header describes more numbers than the file holds")
-    return tensors
+    return header, size
 
 
 def in_folder(folder: str | Path) -> Shapes:

@@ -50,6 +50,11 @@ class HuggingFaceModel:
     why_no_log_prob = ""
     labels = ()
 
+    def __repr__(self) -> str:
+        """One line: which model, and how large."""
+        parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        return f"{type(self).__name__}({self.name}: {self.mechanism}, {parameters:,} parameters)"
+
     @property
     def title(self) -> str:
         """Its name for readers."""

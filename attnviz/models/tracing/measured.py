@@ -45,6 +45,10 @@ class Measured:
     read_as: str = ""
     longest: int = 0
 
+    def __repr__(self) -> str:
+        """One line: the translation and the counts of tokens."""
+        return f"Measured({self.translation!r:.80}; {len(self.source)} source and {len(self.target)} target pieces)"
+
     def __getstate__(self) -> dict:
         return vars(self) | {"probabilities": self.log_probs}
 

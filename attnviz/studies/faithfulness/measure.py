@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tqdm import tqdm
 
+from attnviz.progress import bar as progress_bar
 from attnviz import faithfulness, loading
 from attnviz.data import corpora
 from attnviz.faithfulness.sentence import CHANGED, PARTS, QUANTILES
@@ -56,7 +56,7 @@ def measure(config: StudyConfig) -> dict:
 def _measure(measuring: Measuring, part: str) -> None:
     """The texts of a part that have not been measured."""
     translator = measuring.model.translator
-    for batch in tqdm(_batches(translator, measuring.texts), desc=f"{part} {translator.name}"):
+    for batch in progress_bar(_batches(translator, measuring.texts), desc=f"{part} {translator.name}"):
         _measure_batch(measuring, part, batch)
 
 

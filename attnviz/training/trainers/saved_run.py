@@ -8,11 +8,12 @@ from pathlib import Path
 import torch
 
 from attnviz.models import checkpoints
+from attnviz.models.names import RUN
 from attnviz.training.config import TrainingConfig
 from attnviz.training.trainers.optimizer import learning_rate
 from attnviz.training.trainers.trainer import Trainer
 
-FILE = "training.safetensors"
+FILE = RUN
 
 
 def exists(folder: Path) -> bool:

@@ -24,7 +24,7 @@ from dashboard.shell.problems import Wanted
 
 def judge(name: str) -> confidence.Judge | None:
     """None for a model without thresholds on its card, and where its files cannot be read."""
-    root = catalogue.root()
+    root = catalogue.root_of(name)
     pair = root / ModelName.parse(name).pair
     files = (root / name / CARD, pair / FILE)
     stamps = tuple(map(_stamp, (*files, *sorted(pair.glob(f"*/{WEIGHTS}")))))

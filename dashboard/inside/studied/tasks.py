@@ -12,7 +12,6 @@ from dashboard.inside.studied.placed import Tested, study
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
 from dashboard.markup.papers import says
-from dashboard.session import catalogue
 
 CLASSIFIER = str(ModelName(SST2.name, "self-attention"))
 MEASURES = {  # measure -> its words, and the form of its values
@@ -35,7 +34,7 @@ class ClassifiedText:
 
 def classifier(column: Column) -> ClassifiedText | None:
     """The classifier, asked about the text of a column; None where it does not ship or cannot read the language."""
-    ships = CLASSIFIER in checkpoint_files.names(catalogue.root())
+    ships = CLASSIFIER in checkpoint_files.names()
     return ClassifiedText(column.text) if ships and column.languages.source == "en" else None
 
 

@@ -19,7 +19,7 @@ STEP = 2
 def draw(dark: bool) -> Drawn:
     shown = column("bahdanau", SENTENCE, TRANSLATION)
     step = caches.step(shown, STEP)
-    learnt = tuple(model(PAIR, "luong-general") for name in catalogue.offered()[PAIR] if name == "luong-general")
+    learnt = tuple(name for name in [model(PAIR, "luong-general")] if catalogue.is_there(name))
     frame = caches.other_scores(shown, STEP, learnt)
     cells = [
         (

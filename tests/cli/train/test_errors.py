@@ -1,12 +1,14 @@
 """`python -m attnviz train`: errors, one line each."""
 
 import gzip
+import os
 
 import pytest
 import tiny
 
 from attnviz.__main__ import main
 from attnviz.cli.train import STYLES
+from attnviz.models.checks import memory
 from attnviz.training import recipes
 
 TRAIN = ("train", "--pair", "en-fr", "--mechanism", "bahdanau")
@@ -80,6 +82,10 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
             "shakespeare, or give files of your own",
         ),
         ((*TRAIN, "--data", "/nowhere", "--epochs", "0"), "epochs must be positive and finite; got 0"),
+        (
+            (*TRAIN, "--threads", "100000"),
+            f"argument --threads: must be at most {max(64, os.cpu_count() or 1)}; got 100000; {SEE}",
+        ),
         ((*TRAIN, "--threads", "0"), f"argument --threads: must be a whole number of at least 1; got '0'; {SEE}"),
         ((*TRAIN, "--limit", "x"), f"argument --limit: must be a whole number of at least 1; got 'x'; {SEE}"),
         (
@@ -157,3 +163,12 @@ def test_the_parser_knows_the_styles():
     from attnviz.data import styles
 
     assert {*STYLES, *styles.OF_TEXTS} == styles.STYLES.keys()
+
+
+@pytest.mark.parametrize("size", ["99999999999999999999", "10000000", "16000", "-1"])
+@pytest.mark.parametrize("mechanism", ["bahdanau", "transformer"])
+def test_a_model_too_large_for_the_machine_is_refused_in_a_sentence(size, mechanism, capsys):
+    assert main(["train", "--pair", "en-fr", "--mechanism", mechanism, "--data", "x", "--set", f"width={size}"]) == 2
+    error = capsys.readouterr().err
+    assert "width" in error and memory.in_words() in error
+    assert len(error) < 400 and "C++" not in error and "\n" not in error.strip()

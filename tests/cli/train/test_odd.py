@@ -180,8 +180,6 @@ def test_a_transformer_that_could_not_answer_is_refused(train, options, message)
 def test_other_numbers_that_cannot_be(train):
     status, _, err = train([("a", 1)] * 9, "--set", "classes=3", mechanism="self-attention", pair="sst2")
     assert status == 2 and said(err).endswith("classes must be 2: negative, positive")
-    status, _, err = train([("a", "b")] * 9, "--threads", "100000")
-    assert status == 2 and "--threads must be at most " in said(err)
     with pytest.raises(ValueError, match="reach must be at least 1, so that every window holds a key; got nan"):
         training_config("en-fr", "luong-local", {"reach": float("nan")})
 

@@ -70,3 +70,17 @@ def test_a_folder_that_no_page_can_name_takes_no_other_off(root, name):
         pytest.skip("this file system has no such names")
     assert os.fsdecode(name) in checkpoint_files.names(root)
     assert (catalogue.offered(), catalogue.attending(), catalogue.many_headed()) == before
+
+
+def test_learn_has_the_models_of_this_project_beside_a_pair_of_ones_own(tmp_path, monkeypatch):
+    (own := tmp_path / "en-nl" / "bahdanau").mkdir(parents=True)
+    shutil.copyfile(checkpoint_files.ROOT / "en-fr" / "bahdanau" / "config.json", own / "config.json")
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path))
+    assert list(catalogue.offered()) == ["en-nl"]
+    assert catalogue.root_of("en-nl/bahdanau") == tmp_path
+    assert catalogue.root_of(NAME) == checkpoint_files.ROOT and catalogue.is_there(NAME)
+    (tmp_path / "en-fr").mkdir()  # models of this pair that are missing are missing
+    assert catalogue.root_of(NAME) == tmp_path and not catalogue.is_there(NAME)
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", os.pathsep.join([str(tmp_path), str(checkpoint_files.ROOT)]))
+    assert list(catalogue.offered())[0] == "en-fr" and "en-nl" in catalogue.offered()
+    assert catalogue.root_of(NAME) == checkpoint_files.ROOT

@@ -1,0 +1,43 @@
+"""How much memory this process can have, and whether a model to be trained fits into it. Nothing is allocated."""
+
+import contextlib
+import os
+from pathlib import Path
+
+import torch
+
+from attnviz.mechanisms import Config
+from attnviz.networks.registry import build
+from attnviz.networks.unfilled import Unfilled
+
+# float32 numbers for each weight while a model is trained: itself, its gradient, Adam's two means, the moving average.
+NUMBERS = 5
+_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def machine() -> tuple[int, str]:
+    """Bytes, and in words of what: of the GPU that trains, or of the machine, or of the container if that has fewer."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_properties(0).total_memory, torch.cuda.get_device_name(0)
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else []
+    for path in map(Path, _GROUPS):
+        with contextlib.suppress(OSError, ValueError):  # there is no such group, or it says `max`
+            limits.append(int(path.read_text()))
+    return min(limits, default=2**63), "this machine"
+
+
+def in_words() -> str:
+    """Such as `this machine has 24 GB`."""
+    there, where = machine()
+    return f"{where} has {there / 2**30:,.0f} GB"
+
+
+def check_trainable(config: Config) -> None:
+    """ValueError for a model that is too large to be trained here."""
+    with torch.device("meta"), Unfilled():  # shapes without numbers
+        parameters = sum(parameter.numel() for parameter in build(config).parameters())
+    needed = 4 * NUMBERS * parameters
+    if needed > machine()[0]:
+        raise ValueError(
+            f"it has {parameters:,} parameters, and training them needs at least {needed / 2**30:,.0f} GB; {in_words()}"
+        )

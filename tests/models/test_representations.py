@@ -1,0 +1,47 @@
+"""What a session of Python shows of a value is one short line; a notebook shows a printed picture as a picture."""
+
+import pytest
+
+import attnviz
+from attnviz import inside, select
+from attnviz.across import reference
+from attnviz.confidence import Judge
+from attnviz.export import printed
+from attnviz.models.checkpoint_files import ROOT
+
+NAME = "en-fr/bahdanau"
+TEXT = "The black dog is running across the green grass."
+
+
+@pytest.fixture(scope="module")
+def model():
+    return attnviz.load(NAME)
+
+
+def test_values_are_one_line(model, load):
+    trace = model.trace(TEXT)
+    (measured,) = model.traces([TEXT], keep=("statistics",))
+    values = [
+        model,
+        attnviz.load("sst2/self-attention"),
+        load("bert"),
+        trace,
+        trace.map("cross"),
+        select.select(trace),
+        inside.step(model, trace, 2),
+        measured,
+        Judge.load(NAME),
+        reference.read(ROOT / NAME / reference.FILE),
+    ]
+    lines = {type(value).__name__: repr(value) for value in values}
+    assert {name: line for name, line in lines.items() if len(line) > 300 or "\n" in line} == {}
+    assert lines["Translator"] == "Translator(en-fr/bahdanau: Bahdanau · additive, 3,906,928 parameters)"
+    assert lines["Step"].startswith("Step(en-fr/bahdanau, step 2, layer 0, head 0: ")
+    assert all(line.startswith(name) for name, line in lines.items())
+
+
+def test_a_sheet_is_a_picture_in_a_notebook(model):
+    trace = model.trace(TEXT)
+    sheet = printed.of_map(trace, select.select(trace))
+    assert sheet._repr_png_() == sheet.save("png") and sheet._repr_png_().startswith(b"\x89PNG")
+    assert len(repr(sheet)) < 100

@@ -1,0 +1,43 @@
+"""progress.py: where standard error is no terminal, a line now and then, and none of short work."""
+
+import io
+import sys
+import time
+
+from attnviz import progress
+
+
+def written(monkeypatch, stream, seconds):
+    monkeypatch.setattr(progress, "SECONDS", seconds)
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress.bar(total=3, unit="sentence") as bar:
+        for _ in range(3):
+            time.sleep(0.01)
+            bar.update()
+    return stream.getvalue()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_file_gets_lines(monkeypatch):
+    lines = written(monkeypatch, io.StringIO(), 0.005).splitlines()
+    assert len(lines) >= 3 and all("/3 [" in line and "sentence/s" in line for line in lines)
+    assert not any("\r" in line for line in lines) and "3/3" in lines[-1]
+
+
+def test_short_work_writes_nothing_to_a_file(monkeypatch):
+    assert written(monkeypatch, io.StringIO(), 30) == ""
+
+
+def test_a_terminal_gets_a_bar(monkeypatch):
+    assert "\r" in written(monkeypatch, Terminal(), 30)
+
+
+def test_without_standard_error(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    with progress.bar(total=3) as bar:
+        bar.update()
+    assert bar.disable
