@@ -66,7 +66,4 @@ def check() -> None:
         of(name)
     for folder in filter(None, os.environ.get(CHECKPOINTS, "").split(os.pathsep)):
         if not os.path.isdir(folder):
-            raise ValueError(
-                f"{CHECKPOINTS} must be a folder, or several with {os.pathsep!r} between them; there is no folder "
-                f"{folder!r:.200}"
-            )
+            raise ValueError(f"{CHECKPOINTS} must be a folder; there is no folder {folder!r:.200}")

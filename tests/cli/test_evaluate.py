@@ -13,7 +13,7 @@ MODEL = ("--model", "en-fr/bahdanau")
 def test_evaluate(cli, files, beam):
     source, reference = files
     status, out, err = cli("evaluate", *MODEL, "--source", source, "--reference", reference, "--beam", beam)
-    assert status == 0 and "5/5" in err
+    assert (status, err) == (0, "")  # short work shows no progress where standard error is no terminal
     lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in out.splitlines())
     assert lines["model"] == "en-fr/bahdanau" and lines["sentences"] == "6"
     assert re.fullmatch(r"\d+\.\d\d   nrefs:1\|case:mixed\|eff:no\|tok:13a\|.*", lines["BLEU"])

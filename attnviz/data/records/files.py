@@ -71,7 +71,7 @@ def unpack(content: bytes, name: str, most: int) -> Iterator[Record | Unreadable
     if name.lower().removesuffix(".gz").endswith(".parquet"):
         raise ValueError(f"{name} must be lines of text, TSV or JSONL; Parquet files are for the command line")
     file = io.BytesIO(content)
-    with _unpacked(file) as lines:
+    with _unpacked(file, name) as lines:
         yield from _of_lines(lines, name, name, most)
 
 
@@ -131,13 +131,13 @@ def count(path: Path) -> int:
 
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
-    with path.open("rb") as file, _unpacked(file) as content:
+    with path.open("rb") as file, _unpacked(file, path.name) as content:
         yield content
 
 
-def _unpacked(file: IO[bytes]) -> AbstractContextManager[IO[bytes]]:
-    """An open file, or what a gzip file holds."""
-    packed = file.read(2) == b"\x1f\x8b"
+def _unpacked(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
+    """An open file, or what a gzip file holds: one that its first bytes or its name say is one."""
+    packed = file.read(2) == b"\x1f\x8b" or name.lower().endswith(".gz")
     file.seek(0)
     return gzip.open(file) if packed else nullcontext(file)
 
