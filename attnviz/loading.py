@@ -31,12 +31,16 @@ def load(name: str, root: str | Path | None = None, threads: int | None = None) 
 
         set_threads(threads)
         return huggingface.load(without_prefix(name))
-    return load_checkpoint(name, None if root is None else arguments.path("root", root), threads)
+    chosen = DEFAULT if threads is None else threads
+    return load_checkpoint(name, None if root is None else arguments.path("root", root), chosen)
 
 
 def load_checkpoint(name: str, root: Path | None = None, threads: int | None = None) -> Trained:
-    """The checkpoint `name` below `root`, or in one of `checkpoint_files.roots`. Raises checkpoints.CheckpointError."""
-    set_threads(DEFAULT if threads is None else threads)
+    """The checkpoint `name` below `root`, or in one of `checkpoint_files.roots`. Raises checkpoints.CheckpointError.
+
+    threads : as of `load`, but None leaves what is set.
+    """
+    set_threads(threads)
     return class_of(name, root).load(name, root)
 
 

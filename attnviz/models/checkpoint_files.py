@@ -63,7 +63,7 @@ def available(root: str | Path | None = None) -> list[str]:
 def missing(name: str, root: Path | None = None) -> CheckpointError:
     """The error for a name that no checkpoint has: where it was searched, what is there, and what to do."""
     there, folders = names(root), roots() if root is None else (Path(root),)
-    similar = difflib.get_close_matches(name, there, n=1)
+    similar = difflib.get_close_matches(name, there, n=1, cutoff=0.8)
     guess = f"; did you mean {similar[0]}" if similar else ""
     return CheckpointError(
         f"no checkpoint {name!r:.80} in {', '.join(map(short, folders))}{guess}; available: "

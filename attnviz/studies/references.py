@@ -42,7 +42,7 @@ def measure(name: str, root: Path, test: str, texts: Sequence[str], progress: Pr
 
     A sentence that cannot be read, or of which nothing is written, is left out. ValueError when none is left.
     """
-    model = loading.load(name, root)
+    model = loading.load_checkpoint(name, root)
     sentences = [
         _Sentence(text, result.translation, len(result.source), _values(result))
         for text, result in zip(texts, progress(_measured(model, texts)), strict=True)

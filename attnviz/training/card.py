@@ -27,7 +27,7 @@ LONGER = 1000  # one training text in so many may be longer than `longest` says
 def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: dict) -> None:
     """Write the card of the checkpoint `name` below `root`. origins : see `read_origins`."""
     content = card(name, root, corpus, command) | {"training_pairs": len(corpus.train)} | origins
-    model = loading.load(name, root)
+    model = loading.load_checkpoint(name, root)
     content |= typed_sentences(model, corpus, root) if isinstance(model, Translator) else {}
     checkpoints.write_json(Path(root) / name / CARD, content)
 
@@ -76,7 +76,7 @@ def _samplers(translator: Translator, root: Path) -> list[Translator]:
     if not all(name == translator.name or (Path(root) / name / CARD).is_file() for name in names):
         return []
     try:
-        return [translator if name == translator.name else loading.load(name, root) for name in names]
+        return [translator if name == translator.name else loading.load_checkpoint(name, root) for name in names]
     except checkpoints.CheckpointError:
         return []
 
@@ -96,7 +96,7 @@ def card(name: str, root: Path, corpus: corpora.Corpus, command: str) -> dict:
     model_name = ModelName.parse(name)
     run = saved_run.read(Path(root) / name)
     history, settings = run["history"], run["settings"]
-    model = loading.load(name, root)
+    model = loading.load_checkpoint(name, root)
     peaks = [epoch["peak_memory_mb"] for epoch in history if epoch.get("peak_memory_mb")]
     return {
         "pair": model_name.pair,

@@ -162,8 +162,9 @@ def _stamp(*paths: Path) -> tuple:
 @st.cache_resource(show_spinner="Reading the trained models …", max_entries=32)
 def _trained(name: str, root: str, stamp: tuple):
     from attnviz import loading
+    from attnviz.models import threads
 
-    return loading.load_checkpoint(name, Path(root))
+    return loading.load_checkpoint(name, Path(root), threads.DEFAULT)
 
 
 # These two last as long as the server, so they are in no cache of Streamlit, which can be cleared.

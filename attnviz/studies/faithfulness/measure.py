@@ -103,7 +103,7 @@ def _models(config: StudyConfig) -> Iterator[Measuring]:
         parsed = ModelName.parse(name)
         if not find(parsed.mechanism).kinds or (parsed.pair not in texts and not _readable(config, parsed.pair, texts)):
             continue
-        model, sha256 = loading.load(name, config.root), checkpoints.fingerprint(name, config.root)
+        model, sha256 = loading.load_checkpoint(name, config.root), checkpoints.fingerprint(name, config.root)
         measured = MeasuredModel(model, model.card.get("seed"), sha256)
         kept = Kept(config.out / "faithfulness", name, sha256)
         yield Measuring(measured, texts[parsed.pair], kept, earlier.of(name, sha256))
