@@ -46,7 +46,7 @@ LAYERS = {
     "inside": "numpy pandas torch",
     "intervene": "numpy torch",
     "faithfulness": "captum numpy pandas torch",
-    "evaluation": "sacrebleu sacremoses torch",
+    "evaluation": "sacrebleu sacremoses torch tqdm",
     "training": "numpy tokenizers torch tqdm",
     "studies": "matplotlib numpy pandas sacrebleu torch tqdm",
     "cli": "torch tqdm",
