@@ -167,7 +167,7 @@ def test_unknown_mechanism(copy):
     checkpoints.write_json(copy / NAME / "config.json", {"mechanism": "telepathy", "vocabulary": 50})
     assert fails(copy) == (
         f"{copy / NAME / 'config.json'} does not describe a model: "
-        f"unknown mechanism 'telepathy'; choose one of {', '.join(tiny.WIDTHS)}, self-attention"
+        f"unknown mechanism 'telepathy'; choose one of {', '.join(tiny.WIDTHS)}, self-attention, writer"
     )
 
 
