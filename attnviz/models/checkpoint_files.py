@@ -25,6 +25,7 @@ SETTING = "ATTNVIZ_CHECKPOINTS"
 
 
 LARGEST = 16 * 2**20  # bytes of a JSON file
+LISTED = 400  # characters of the names in an error
 
 
 class CheckpointError(ValueError):
@@ -67,8 +68,14 @@ def missing(name: str, root: Path | None = None) -> CheckpointError:
     guess = f"; did you mean {similar[0]}" if similar else ""
     return CheckpointError(
         f"no checkpoint {name!r:.80} in {', '.join(map(short, folders))}{guess}; available: "
-        f"{', '.join(there) or 'none'}; another folder is given as root, or in {SETTING}"
+        f"{_listed(there)}; another folder is given as root, or in {SETTING}"
     )
+
+
+def _listed(there: list[str]) -> str:
+    """Names, as many as a sentence takes."""
+    text = ", ".join(there) or "none"
+    return text if len(text) <= LISTED else f"{text[:LISTED].rpartition(',')[0]}, … ({len(there)} in all)"
 
 
 def read_json(path: Path) -> dict:

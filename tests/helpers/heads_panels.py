@@ -4,7 +4,7 @@ import numpy as np
 
 TEXT = "Two boys play with a yellow ball."
 OPEN = "/heads?text=Two+boys+play+with+a+yellow+ball."
-CHARTS = 9  # overview, close-up (2), compared (2) and their lines, pattern, rollout, distance
+CHARTS = 10  # overview, close-up (2), compared (2) and their lines, pattern, syntax, rollout, distance
 
 
 def layers(trace, kind="encoder"):

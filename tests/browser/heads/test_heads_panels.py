@@ -20,12 +20,12 @@ def trace():
 
 
 def test_heads_compared_and_their_mean(dashboard, trace):
-    dashboard.open(OPEN + DECODER, CHARTS)
+    dashboard.open(OPEN + DECODER, CHARTS - 1)  # no syntax
     pick(dashboard, "compare", "layer 3, head 4")
-    dashboard.drawn(CHARTS + 1)
+    dashboard.drawn(CHARTS)
     dashboard.page.keyboard.press("Escape")
     switch(dashboard, "mean")
-    dashboard.drawn(CHARTS + 2)
+    dashboard.drawn(CHARTS + 1)
     chosen = [(0, 0), (0, 1), (2, 3)]
     expected = select.mean(trace, "decoder", chosen).weights
     *maps, mean = drawn(dashboard, "compared", lambda shown: len(shown) == 4 and near(shown[-1]["z"], expected))
@@ -145,7 +145,7 @@ def test_the_sentence_goes_along_to_the_other_page_and_back(dashboard):
 
 
 def test_the_label_of_a_sentence_the_heads_that_it_used_and_the_card_of_the_classifier(dashboard):
-    dashboard.open("/heads?model=Sentiment+of+a+sentence+%C2%B7+Self-attention&text=A+funny%2C+moving+film.", 11)
+    dashboard.open("/heads?model=Sentiment+of+a+sentence+%C2%B7+Self-attention&text=A+funny%2C+moving+film.", 12)
     assert dashboard.translations == ["positive"] and len(charts(dashboard, "verdict")) == 1
     used = (
         dashboard.page.locator("table.numbers", has_text="How much each head matters")

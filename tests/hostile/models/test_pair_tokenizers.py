@@ -63,5 +63,6 @@ def test_what_the_library_raises_for_a_text_is_a_sentence(pair, kind, message):
     assert [type(answer) for answer in model.traces(["漢", "漢"])] == [TextError] * 2
 
 
-def test_what_a_checkpoint_does_not_use_is_not_run(pair):
-    assert attnviz.load("en-fr/bahdanau", pair(post_processor=template(10**8))).trace("the dog").maps
+def test_a_number_that_the_model_has_no_row_for_is_refused_also_where_it_is_not_used(pair):
+    with pytest.raises(ValueError, match="it gives a piece the number 100,000,000, and those of this model are"):
+        attnviz.load("en-fr/bahdanau", pair(post_processor=template(10**8)))
