@@ -37,7 +37,7 @@ from dashboard.shell import forced_text, frame, widgets
 # How much larger type is in a presentation, and px that a plot may be high: all fits on a screen of 1920 by 1080.
 PRESENTED_MAP, PRESENTED_BARS = (1.35, 270), (1.25, 95)
 # The room for translations there: letters in a line over the whole screen, large and smaller, and px of a smaller line.
-LARGE, SMALLER, LINE, LEAST_MAP = 165, 225, 22, 120
+LARGE, SMALLER, LINE, LEAST_MAP, NOTICE = 165, 225, 22, 90, 60
 
 
 def show(fields: dict) -> None:
@@ -109,10 +109,11 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
 def _presented_height(current: CompareScene) -> int:
     """px of a map in a presentation. Translations that need over two lines are set smaller, and maps leave room."""
     longest = max(_letters(column.trace.translation) for column in current.columns) * len(current.columns)
+    room = PRESENTED_MAP[1] - NOTICE * bool(captions.notices(current))
     if longest <= 2 * LARGE:
-        return PRESENTED_MAP[1]
+        return room
     st.html("<style>.stApp.stApp.stApp .said { font-size: 1.1rem; }</style>")
-    return max(LEAST_MAP, PRESENTED_MAP[1] - LINE * (math.ceil(longest / SMALLER) - 2))
+    return max(LEAST_MAP, room - LINE * (math.ceil(longest / SMALLER) - 2))
 
 
 def _letters(text: str) -> int:

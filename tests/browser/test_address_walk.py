@@ -1,6 +1,6 @@
 """Whatever a visitor does, the address holds what the page shows.
 
-A short walk is part of the suite. ATTNVIZ_WALK=200 makes it 200 actions long, ATTNVIZ_WALK_SEED another one.
+ATTNVIZ_WALK=200 runs a walk of 200 actions, ATTNVIZ_WALK_SEED another one.
 """
 
 import os
@@ -76,6 +76,7 @@ def compared(walker: Visitor, fresh: Visitor) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("ATTNVIZ_WALK" not in os.environ, reason="a walk takes many minutes: ATTNVIZ_WALK=200 runs it")
 def test_a_fresh_visit_to_the_address_shows_the_same_whatever_was_done(chrome, address):
     problem = walked(chrome, address, SEED, ACTIONS)
     assert not problem, problem

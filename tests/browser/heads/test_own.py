@@ -41,7 +41,7 @@ def shows(dashboard, weights) -> bool:
 
 
 def test_a_model_of_ones_own_is_named_and_looked_at(dashboard, t5, load):
-    dashboard.open(f"/heads?text={quote_plus(TEXT)}", charts=CHARTS)
+    dashboard.open(f"/heads?text={quote_plus(TEXT)}", charts=CHARTS + 1)  # with syntax
     dashboard.choose("model", "A Hugging Face model")
     dashboard.page.get_by_text("Type the folder of a model on the left").wait_for()
     assert (
