@@ -99,11 +99,10 @@ def _explained(**marks) -> list[str]:
 def wrapped(text: str, columns: int) -> list[str]:
     """Lines of at most `columns` columns of text, of which a CJK character takes two; broken at spaces where there are
     some, and within a word only when it is longer than a line."""
-    units = _UNIT.findall(text)
-    if labels.columns(whole := "".join(units).rstrip()) <= columns:
+    if labels.columns(whole := text.rstrip()) <= columns:
         return [whole]
     lines = [""]
-    for unit in units:
+    for unit in units(text):
         if lines[-1] and labels.columns((lines[-1] + unit).rstrip()) > columns:
             lines.append("")
         for part in unit if labels.columns(unit.rstrip()) > columns else (unit,):
@@ -111,6 +110,11 @@ def wrapped(text: str, columns: int) -> list[str]:
                 lines.append("")
             lines[-1] += part
     return [line.rstrip() for line in lines]
+
+
+def units(text: str) -> list[str]:
+    """The parts between which a line may end: words, CJK characters, each with the spaces after it."""
+    return _UNIT.findall(text)
 
 
 def folded(lines: Sequence[str], columns: int) -> list[list[str]]:

@@ -23,6 +23,7 @@ from attnviz.select import Grid
 from attnviz.trace import KINDS, Trace
 
 _STYLE = """:root {{ color-scheme: light dark; }}
+main {{ overflow-wrap: anywhere; }}
 h1 {{ font-size: 22px; margin: 64px 0 0; }}
 h1:first-child {{ margin: 0; }}
 h2 {{ font-size: 17px; margin: 32px 0 0; }}
@@ -35,6 +36,7 @@ table {{ border-collapse: collapse; font-size: 13px; width: 100%; }}
 th, td {{ padding: 4px 8px; text-align: right; border-bottom: 1px solid {light.grid}; white-space: nowrap; }}
 th {{ white-space: normal; }}
 th:nth-child(-n+3), td:nth-child(-n+3) {{ text-align: left; }}
+td:nth-child(2), td:nth-child(3) {{ white-space: normal; min-width: 7em; }}
 @media screen and (prefers-color-scheme: dark) {{
   body {{ background: {dark.page}; color: {dark.text}; }}
   .quiet, figcaption {{ color: {dark.muted}; }}

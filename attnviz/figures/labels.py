@@ -34,6 +34,11 @@ def escape(text: str) -> str:
     return html.escape(text, quote=False).replace("$", "&#36;")
 
 
+def short(text: str, limit: int = 12) -> str:
+    """`plain` text, cut after `limit` columns. Not escaped."""
+    return _cut(plain(text), limit)
+
+
 def ticks(tokens: Sequence, limit: int = 12, lines: int = 1) -> list[str]:
     """One escaped label for each token, wrapped after `limit` columns of text and cut after `lines` lines."""
     before = (None, *tokens)[: len(tokens)]

@@ -12,6 +12,11 @@ from dashboard.session.memory import Cursor
 
 SIZES = {"slide": "slide 16:9", "column": "column, 8.5 cm", "page": "page, 17 cm"}  # of attnviz.export.printed
 FORMATS = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
+FITTING = (
+    "A picture keeps to its sheet. What does not fit is set in smaller type, then long lines are cut (the file's "
+    "description has them whole) and every second, third … token is named. In a PDF the rows of a map go on over "
+    "several sheets where its columns have room for their names."
+)
 
 
 def show(current: CompareScene, cursor: Cursor) -> None:
@@ -20,6 +25,7 @@ def show(current: CompareScene, cursor: Cursor) -> None:
         if not popover.open:
             return
         st.caption("With title, sentence, translation, mechanism and model. PDF and SVG keep text as text.")
+        st.caption(FITTING)
         size = st.segmented_control(
             "Size", list(SIZES), default="page", format_func=SIZES.get, required=True, key="print_size"
         )

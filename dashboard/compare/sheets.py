@@ -11,13 +11,15 @@ from dashboard.session.memory import Cursor
 def makers(current: CompareScene, cursor: Cursor, framed: bool = False) -> dict[str, Callable]:
     """name -> what draws it in a style (`printed.Style` -> `printed.Sheet`). Nothing is drawn yet.
 
-    The names are those of `pictures.makers`. framed : outline the row of the step in each map. The step is that of the
-    time of drawing; a text that ends before it shows the bars of its last step.
+    The names are those of `pictures.makers`, and one for all maps together. framed : outline the row of the step in
+    each map. The step is that of the time of drawing; a text that ends before it shows the bars of its last step.
     """
     result: dict[str, Callable] = {}
     for column in current.mapped:
         result[f"Heatmap {column.title}"] = functools.partial(_map, column, cursor if framed else None)
         result[f"Step bars {column.title}"] = functools.partial(_bars, column, cursor)
+    if len(current.mapped) > 1:
+        result["Maps beside each other"] = functools.partial(_maps, current)
     if current.mapped:
         result["Statistics by step"] = functools.partial(_statistics, current)
     if cursor.difference in current.differences:
@@ -33,6 +35,12 @@ def _map(column: Column, framed: Cursor | None, style):
     step = framed.step if framed and framed.step < len(column.grid.queries) else None
     links = column.links and column.links.cells
     return printed.of_map(column.shown, column.grid, style, step=step, links=links, windows=column.windows)
+
+
+def _maps(current: CompareScene, style):
+    from attnviz.export import printed
+
+    return printed.of_maps({column.title: (column.shown, column.grid) for column in current.mapped}, style)
 
 
 def _bars(column: Column, cursor: Cursor, style):

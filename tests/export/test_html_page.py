@@ -132,3 +132,20 @@ def test_notes_stand_under_the_translation_of_their_model():
     first, second = re.split(r"(?=<h1>Attention of en-fr/b)", page)
     assert "This translation" not in first
     assert '<p class="quiet">This translation is &lt;b&gt;.</p>\n' in second
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_long_tokens_do_not_widen_the_page(tmp_path, chrome, width):
+    word = "Donaudampfschifffahrtsgesellschaft" * 20
+    trace = synthetic.trace(f"The {word} dog", f"Le {word}", heads=2, kinds=("cross", "encoder"))
+    file = tmp_path / "long.html"
+    file.write_bytes(html_page.page(trace, notes={trace.model: [word]}))
+    page, errors = chrome.new_page(viewport={"width": width, "height": 800}), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+    page.goto(file.as_uri())
+    page.wait_for_selector("#by-step .main-svg")
+    page.locator("#choose").fill("2")
+    page.wait_for_function("document.getElementById('step').textContent.startsWith('2 of')")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width and errors == []
+    page.close()

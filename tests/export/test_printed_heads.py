@@ -13,9 +13,9 @@ from PIL import Image
 
 from attnviz import heads
 from attnviz.export import printed
-from attnviz.export.printed import heads as printed_heads
+from attnviz.export.printed.figure import images
 from attnviz.figures.by_head import mosaic
-from attnviz.figures.by_head.overview import arranged, margins
+from attnviz.figures.by_head.overview import arranged, margins, small_maps
 from attnviz.figures.theme import LIGHT
 
 TRACE = synthetic.trace("The $5 dog", "Le chien & noir", heads=3, layers=2, kinds=("cross", "decoder"))
@@ -30,7 +30,7 @@ def texts(svg: bytes) -> list[str]:
 @given(arrays.arrays(int, st.tuples(st.integers(1, 9), st.integers(1, 9)), elements=st.integers(-1, 2)))
 def test_rectangles_cover_every_cell_once(cells):
     again, count = np.full(cells.shape, -9), np.zeros(cells.shape, int)
-    for value, (x, y, width, height) in printed_heads.merged(cells):
+    for value, (x, y, width, height) in images.merged(cells):
         again[y : y + height, x : x + width] = value
         count[y : y + height, x : x + width] += 1
     assert np.array_equal(again, cells) and (count == 1).all()
@@ -38,31 +38,26 @@ def test_rectangles_cover_every_cell_once(cells):
 
 def test_equal_neighbours_are_one_rectangle():
     cells = np.array([[1, 1, 2], [1, 1, 2], [3, 3, 3]])
-    assert sorted(printed_heads.merged(cells)) == [(1, (0, 0, 2, 2)), (2, (2, 0, 1, 2)), (3, (0, 2, 3, 1))]
+    assert sorted(images.merged(cells)) == [(1, (0, 0, 2, 2)), (2, (2, 0, 1, 2)), (3, (0, 2, 3, 1))]
 
 
 def test_the_picture_names_what_it_shows():
     said = texts(printed.of_overview(TRACE).save("svg"))
-    assert {
-        "synthetic (synthetic): cross-attention, all heads",
-        "The $5 dog",
-        "→ Le chien & noir",
-        "layer",
-        "head",
-    } <= set(said)
-    described = "6 cross heads, each a map of 5 target tokens by 5 source tokens; 2 layers downwards, heads across."
-    assert described in " ".join(said) and "attention weight" in said
+    assert {"synthetic (synthetic): cross-attention, all heads", "The $5 dog", "→ Le chien & noir"} <= set(said)
+    assert {"head →", "layer ↓"} <= set(said)
+    described = "6 cross heads, each a map of 5 target tokens by 5 source tokens; 2 layers downwards, heads across"
+    assert described in " ".join(said)
 
 
 def test_sorted_and_framed_by_statistics():
     sheet = printed.of_overview(TRACE, "decoder", table=TABLE, order="gini", color="distance", root=True)
     said = texts(sheet.save("svg"))
-    assert "frames: Distance (tokens)" in said
+    assert "Distance (tokens)" in said
     here = TABLE[TABLE.kind == "decoder"].sort_values("gini", ascending=False)
     names = [f"{layer + 1}·{head + 1}" for layer, head in zip(here.layer, here["head"])]
     assert [text for text in said if "·" in text] == names
-    [frames] = sheet.figure.axes[0].collections
-    assert frames.get_array().tolist() == pytest.approx(here.distance.tolist())
+    frames = sheet.figure.axes[1].collections[0]
+    assert frames.get_array().tolist() == pytest.approx(here.distance.tolist(), abs=1e-5)
 
 
 def test_cells_are_shapes_in_the_colours_of_the_page():
@@ -70,19 +65,22 @@ def test_cells_are_shapes_in_the_colours_of_the_page():
     for fmt, image in (("svg", b"<image"), ("pdf", b"/Subtype /Image")):
         assert image not in sheet.save(fmt)
     drawn = np.asarray(Image.open(io.BytesIO(sheet.save("png"))).convert("RGB"), int)
-    axes, colors = sheet.figure.axes[0], mosaic.colors(LIGHT).astype(int)
-    rows = arranged(TRACE, "decoder")
-    boxes = printed_heads.boxes(TRACE, "decoder", rows, margins(False, False), False)
-    assert sorted(boxes)[0] == -1 and len(boxes) > 5
-    for shade, places in boxes.items():
-        for x, y, width, height in places if shade >= 0 else ():
-            across, up = axes.transData.transform((x + width / 2, y + height / 2)) * 300 / sheet.figure.dpi
-            assert np.abs(drawn[round(drawn.shape[0] - up), round(across)] - colors[shade]).max() <= 2
+    axes, colors = sheet.figure.axes[1], mosaic.colors(LIGHT).astype(int)
+    maps, _ = small_maps(TRACE, "decoder", arranged(TRACE, "decoder"))
+    around = margins(False, False)[1] / (1 + 2 * margins(False, False)[1])
+    for row, column, query in ((0, 0, 4), (1, 2, 3), (1, 0, 4)):
+        weights = maps[row][column]
+        side = (1 - 2 * around) / len(weights)
+        for key in range(query + 1):
+            x, y = (place - 0.5 + around + (at + 0.5) * side for place, at in ((column, key), (row, query)))
+            across, up = axes.transData.transform((x, y)) * 300 / sheet.figure.dpi
+            shade = colors[int(mosaic.shades(weights, False)[query, key])]
+            assert np.abs(drawn[round(drawn.shape[0] - up), round(across)] - shade).max() <= 2
 
 
 def test_too_many_rectangles_are_an_image(monkeypatch):
     vectors = printed.of_overview(TRACE).save("svg")
-    monkeypatch.setattr(printed_heads, "MOST_RECTANGLES", 5)
+    monkeypatch.setattr(images, "MOST_RECTANGLES", 5)
     sheet = printed.of_overview(TRACE)
     assert sheet.save("svg").count(b"<image") == 1 and sheet.save("pdf").count(b"/Subtype /Image") >= 1
     assert texts(sheet.save("svg")) == texts(vectors)
@@ -94,7 +92,7 @@ def test_too_many_rectangles_are_an_image(monkeypatch):
 
 
 def _with(monkeypatch, most: int) -> printed.Sheet:
-    monkeypatch.setattr(printed_heads, "MOST_RECTANGLES", most)
+    monkeypatch.setattr(images, "MOST_RECTANGLES", most)
     return printed.of_overview(TRACE)
 
 

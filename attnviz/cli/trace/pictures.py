@@ -1,6 +1,7 @@
 """The pictures of `python -m attnviz trace --picture`: a map, bars of a step, statistics by step, a difference,
 all heads, lines between tokens, or the weight by distance."""
 
+import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def check(args: Namespace) -> None:
 
 def draw(model, trace, args: Namespace) -> bytes:
     """The picture of a trace by `model`: of the last layer, the mean of its heads, or of all heads; of cross-attention
-    where there is any. Raises ValueError."""
+    where there is any. Says on stderr what did not fit. Raises ValueError."""
     from attnviz.export import printed
 
     style = printed.Style(args.size or "page", args.font, args.dark)
@@ -65,6 +66,8 @@ def draw(model, trace, args: Namespace) -> bytes:
         sheet = _distances(trace, style)
     else:
         sheet = printed.of_map(trace, _grid(trace), style, windows=windows(model, trace))
+    for note in sheet.notes:
+        print(note, file=sys.stderr)
     return sheet.save(_ending(args))
 
 

@@ -26,13 +26,14 @@ def step_bars(
     *,
     window: tuple[float, float] | None = None,
     whole: bool = True,
+    written: float | None = None,
     dark: bool = False,
 ) -> Chart:
     """The weights of one step over the keys, from 0 to 1, under the columns of a heatmap of the same width.
 
-    The highest bar carries its value. whole : False ends the scale a little above it, so that small weights differ to
-    the eye. window : of local attention, (centre, reach) in keys from 0: a dotted line at the
-    predicted place, a band over its window. ValueError if `step` is not a row of the grid.
+    The highest bar carries its value, and so do those from `written` on. whole : False ends the scale a little above
+    it, so that small weights differ to the eye. window : of local attention, (centre, reach) in keys from 0: a dotted
+    line at the predicted place, a band over its window. ValueError if `step` is not a row of the grid.
     """
     check_step(grid, step)
     weights = np.where(grid.visible[step], grid.weights[step], np.nan)
@@ -49,7 +50,7 @@ def step_bars(
         frame["shapes"] = window_shapes(grid, window, dark)
     if best is None:
         frame["annotations"] = [note(BLANK, dark, x=0.5, y=0.5, xref="paper", yref="paper")]
-    return build([_bars(grid, step, weights, best, dark)], frame)
+    return build([_bars(grid, step, weights, best, written, dark)], frame)
 
 
 def window_shapes(grid, window: tuple[float, float], dark: bool) -> list[dict]:
@@ -80,10 +81,13 @@ def token_bars(values: Sequence[float], best: int | None, mechanism: str, dark: 
     )
 
 
-def _bars(grid, step: int, weights: np.ndarray, best: int | None, dark: bool) -> dict:
+def _bars(grid, step: int, weights: np.ndarray, best: int | None, written: float | None, dark: bool) -> dict:
     query = labels.escape(labels.quoted(grid.queries[step]))
     shown = weights.tolist()
-    return token_bars(shown, best, grid.mechanism, dark) | dict(
+    bars = token_bars(shown, best, grid.mechanism, dark)
+    if written is not None:
+        bars["text"] = [f"{weight:.2f}" if weight >= written else text for weight, text in zip(shown, bars["text"])]
+    return bars | dict(
         y=np.round(weights, 4).astype(np.float32),
         hovertext=[
             f"{query} looks at {key}: {weight_words(weight)}"

@@ -30,6 +30,8 @@ PANELS = tuple(
 )
 _HEIGHT, _TITLE = 300, 30  # px of the panels, of a title
 _GAP = 0.075  # between panels, as a share of the width
+_LOWER = 0.7  # of the height of a panel, when they stand below each other
+_BETWEEN = 76  # px between panels that stand below each other, for the steps of one and the title of the next
 
 
 @checked
@@ -41,6 +43,8 @@ def by_step(
     *,
     tokens: bool = True,
     references: References = MappingProxyType({}),
+    marked: bool = False,
+    stacked: bool = False,
     dark: bool = False,
 ) -> Chart:
     """Entropy, maximum weight and effective positions by step, a line for each mechanism; dotted: uniform attention.
@@ -50,7 +54,8 @@ def by_step(
         have no number of keys in common; then nothing is dotted.
     references : mechanism -> one of REFERENCES -> statistic -> its level, marked at the end of the axis.
     `step` gets a band behind it. When all frames have the same tokens, these stand under the axes, unless `tokens` is
-    False (slanted labels cost a browser more time than the lines).
+    False (slanted labels cost a browser more time than the lines). marked : a marker at each step, for a print in grey.
+    stacked : the three below each other, for a narrow column.
     """
     if not frames:
         raise ValueError("frames must hold at least one mechanism; got none")
@@ -58,7 +63,11 @@ def by_step(
         require(frame, ("step", "token", *(panel[0] for panel in PANELS)), f"frame of {name}")
     keys = counts(keys, max(map(len, frames.values())))
     styles = lines(frames, dark)
-    traces = [_line(name, frame, panel, styles[name]) for panel in range(len(PANELS)) for name, frame in frames.items()]
+    traces = [
+        _line(name, frame, panel, styles[name], marked)
+        for panel in range(len(PANELS))
+        for name, frame in frames.items()
+    ]
     traces += [*marks(frames, references, styles)]
     shared = tokens and len({tuple(frame["token"]) for frame in frames.values()}) == 1
     above = _TITLE if title else 0
@@ -68,7 +77,21 @@ def by_step(
     )
     figure.update(_panels(frames, keys, step, shared, references, dark))
     figure["meta"]["axes"] = {"x": "step"}
+    if stacked:
+        _stack(figure)
     return build(traces, figure)
+
+
+def _stack(figure: dict) -> None:
+    """The panels below each other, not beside each other."""
+    count, around = len(PANELS), figure["margin"]["t"] + figure["margin"]["b"]
+    plot = round(_LOWER * (figure["height"] - around))
+    figure["height"] = around + count * plot + (count - 1) * _BETWEEN
+    whole = count * plot + (count - 1) * _BETWEEN
+    for panel in range(count):
+        axis, top = "" if panel == 0 else str(panel + 1), panel * (plot + _BETWEEN)
+        figure[f"xaxis{axis}"]["domain"] = [0, 1]
+        figure[f"yaxis{axis}"]["domain"] = [1 - (top + plot) / whole, 1 - top / whole]
 
 
 def _description(frames, keys: int | list[int] | None, references: References) -> str:
@@ -95,7 +118,7 @@ def counts(keys: int | Sequence[int] | None, steps: int) -> int | list[int] | No
     return each[0] if len(set(each)) == 1 else each
 
 
-def _line(name: str, frame: pd.DataFrame, panel: int, style) -> dict:
+def _line(name: str, frame: pd.DataFrame, panel: int, style, marked: bool) -> dict:
     statistic, _, _, digits = PANELS[panel]
     axis = "" if panel == 0 else str(panel + 1)
     shown = labels.escape(labels.plain(name))
@@ -103,7 +126,7 @@ def _line(name: str, frame: pd.DataFrame, panel: int, style) -> dict:
     spoken = [f"‘{labels.escape(labels.plain(token))}’" for token in frame["token"]]
     return dict(
         type="scatter",
-        mode="lines" if len(steps) > 2 else "lines+markers",
+        mode="lines+markers" if marked or len(steps) <= 2 else "lines",
         name=shown,
         legendgroup=shown,
         showlegend=panel == 0,
@@ -217,7 +240,7 @@ def _step_axis(frame: pd.DataFrame, shared: bool, colors) -> dict:
     steps = frame["step"].to_list()
     room = 22 if shared else 8
     shown = [steps[i] for i in labels.thin(len(steps), room)]
-    tokens = [labels.escape(labels.plain(token)) for token in frame["token"]]
+    tokens = [labels.escape(labels.short(token)) for token in frame["token"]]
     texts = dict(zip(steps, tokens, strict=True)) if shared else {step: str(step + 1) for step in steps}
     return dict(
         tickvals=shown,

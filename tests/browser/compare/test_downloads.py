@@ -136,7 +136,7 @@ def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, o
         traces = [Trace.from_json(archive.read(name).decode()) for name in names if name.startswith("traces/")]
     pictures = [name for name in names if name.startswith("figures/") and name.endswith(".html")]
     assert len(pictures) == 6  # two heatmaps, two bar charts, statistics by step, the comparison
-    assert sum(name.endswith(".svg") for name in names) == sum(name.endswith(".png") for name in names) == 5
+    assert sum(name.endswith(".svg") for name in names) == sum(name.endswith(".png") for name in names) == 6
     assert sum(name.startswith("cards/") for name in names) == 2
     first = offline.new_page()
     first.goto((tmp_path / "unzipped" / "index.html").as_uri())

@@ -1,24 +1,29 @@
 """Any figure of `attnviz.figures`, printed: the same data in the same layout as Plotly draws, in shapes and text.
 
-A px of the layout is a twelfth of the style's type. So a figure of 12 px type keeps its proportions in every size.
+A px of the layout is a twelfth of the type. What does not fit follows one rule, whatever the figure: the lines above it
+wrap, get smaller and are cut; the type gets smaller; names get smaller, down to the smallest type of the sheet; then
+every second, third … name is drawn. A map whose columns are all named and whose rows are not goes on over several
+sheets of a PDF.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
-from matplotlib.transforms import Bbox
 
-from attnviz.export.printed.figure import axes, images, marks, tables, traces
-from attnviz.export.printed.figure.canvas import PAD, Canvas, Margins
-from attnviz.export.printed.figure.legend import add_legend
+from attnviz.export.printed import head, letters
+from attnviz.export.printed.figure.fit import Fit, Part, fitted
 from attnviz.export.printed.figure.texts import plain
-from attnviz.export.printed.sheet import Sheet, Style, sheet
+from attnviz.export.printed.sheet import POINT, Sheet, Style, described, settings
 from attnviz.figures.chart import Chart
 
-_HEIGHT = 450  # px of a figure that does not say it
+_EDGE, _GAP = 0.012, 0.025  # shares of the width: around the sheet, between figures
+_HEAD = 0.35  # share of the height that the lines above may take
+_PAGES = 8  # sheets of a PDF, at most
+_UNSEEN = ("hovertext", "customdata", "source", "hovertemplate")  # of a figure: not on the sheet
 
 
 def of_figure(figure: Chart, lines: Sequence[str] = (), style: Style = Style()) -> Sheet:
@@ -27,38 +32,143 @@ def of_figure(figure: Chart, lines: Sequence[str] = (), style: Style = Style()) 
     lines : above it, the first is the title; `export.heading` makes them of a trace. Without any, the figure's own
         title, or its description. A map of more than `plotlyjs.MOST_RECTANGLES` cells (300,000) is one image.
     """
-    style = replace(style, dark=figure.dark)
-    data, layout = [trace.to_plotly_json() for trace in figure.data], figure.plain_layout
-    lines = lines or [plain(layout.get("title", {}).get("text") or "") or figure.description]
-    own = layout.get("margin", {})
-    margins = Margins(*(own.get(side, 0) for side in "lrtb"))
-    height = layout.get("height", _HEIGHT) - margins.top - margins.bottom
-
-    def printed(margins: Margins) -> Sheet:
-        body = (height + margins.top + margins.bottom) * style.points / 12
-        return sheet(lines, style, body, lambda drawn: _draw(Canvas(drawn, layout, style, margins), data))
-
-    return printed(_needed(printed(margins).figure, style))
+    own = plain(figure.plain_layout.get("title", {}).get("text") or "")
+    return of_figures([figure], lines or [own or figure.description], style)
 
 
-def _draw(canvas: Canvas, data: Sequence[dict]) -> None:
-    if any(trace["type"] == "table" for trace in data):
-        tables.add_table(canvas, data[0])
-        return
-    axes.add_panels(canvas, data)
-    for trace in data:
-        traces.add_trace(canvas, trace)
-    images.add_images(canvas)
-    axes.finish(canvas)
-    marks.add_shapes(canvas)
-    marks.add_notes(canvas)
-    add_legend(canvas, data)
+def of_figures(
+    figures: Sequence[Chart], lines: Sequence[str], style: Style = Style(), names: Sequence[str] = ()
+) -> Sheet:
+    """Figures beside each other on one sheet, below each other in a column; all light or all dark.
+
+    lines : above them. names : one above each figure. ValueError without figures, or for names of another number.
+    """
+    if not figures or (names and len(names) != len(figures)):
+        raise ValueError(f"there must be a figure or more, and a name for each; got {len(figures)} and {len(names)}")
+    style = replace(style, dark=figures[0].dark)
+    data = [[trace.to_plotly_json() for trace in figure.data] for figure in figures]
+    layouts = [figure.plain_layout for figure in figures]
+    families, missing = letters.families("".join([*lines, *names, *_texts([data, layouts])]))
+    if missing:
+        letters.warn_once(missing)
+    title, description = described(list(lines), " ".join(figure.description for figure in figures))
+    with settings(style, families):
+        page = _Page(style, tuple(lines), tuple(names), tuple(zip(data, layouts)))
+        figure, fits, notes = page.whole()
+        pages = page.continued(fits) or (figure,)
+    if len(pages) > 1:
+        notes.append(f"In a PDF the rows go on over {len(pages)} sheets, each row with its name.")
+    notes += [letters.no_font(missing)] if missing else []
+    return Sheet(figure, style, pages, families, title, description, tuple(notes))
 
 
-def _needed(drawn: Figure, style: Style) -> Margins:
-    """How much room a drawn figure takes on each side of its plots."""
-    boxes = [part.get_tightbbox() for part in drawn.axes]
-    around, plots = Bbox.union([box for box in boxes if box is not None]), drawn.axes[0].bbox
-    px = drawn.dpi / 72 * style.points / 12
-    sides = plots.x0 - around.x0, around.x1 - plots.x1, around.y1 - plots.y1, plots.y0 - around.y0
-    return Margins(*(max(side / px, 0) + PAD for side in sides))
+def _texts(value) -> Iterator[str]:
+    """All texts that a figure may draw."""
+    if isinstance(value, str):
+        yield plain(value)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if name not in _UNSEEN:
+                yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What is on a sheet. figures : data and layout of each."""
+
+    style: Style
+    lines: tuple[str, ...]
+    names: tuple[str, ...]
+    figures: tuple[tuple[list[dict], dict], ...]
+
+    @property
+    def across(self) -> int:
+        """Figures beside each other."""
+        return 1 if self.style.size == "column" else min(len(self.figures), 3 if len(self.figures) != 4 else 2)
+
+    @property
+    def width(self) -> float:
+        """Points of a figure."""
+        return self.style.width * (1 - 2 * _EDGE - _GAP * (self.across - 1)) / self.across
+
+    def head(self, lines: Sequence[str]) -> head.Head:
+        style = self.style
+        room = style.width * (1 - 2.5 * _EDGE)
+        return head.fitted(lines, style.points, style.least, room, _HEAD * style.height)
+
+    def captions(self, size: float) -> list[head.Head]:
+        """The name of each figure. size : points."""
+        style = self.style
+        sizes = size, style.least, self.width, 0.12 * style.height
+        return [head.fitted([name], *sizes) for name in self.names]
+
+    def parts(self, above: head.Head, captions: list[head.Head]) -> tuple[list[Part], list[Fit]]:
+        style, down = self.style, math.ceil(len(self.figures) / self.across)
+        room = (style.height * (1 - 2 * _EDGE) - above.height) / down - max(
+            (name.height for name in captions), default=0
+        )
+        parts = [Part(data, layout, style, self.width, room, fixed=style.fixed) for data, layout in self.figures]
+        fits = [fitted(part, style.points) for part in parts]
+        least = 12 * min(fit.px for fit in fits)
+        return parts, [fit if 12 * fit.px <= least else fitted(part, least) for part, fit in zip(parts, fits)]
+
+    def whole(self) -> tuple[Figure, list[Fit], list[str]]:
+        """All figures on one sheet, how they fit, and what did not."""
+        above = self.head(self.lines)
+        captions = self.captions(above.size)
+        parts, fits = self.parts(above, captions)
+        return self._drawn(above, captions, parts, fits), fits, _notes(self.style, above, fits)
+
+    def continued(self, fits: list[Fit]) -> tuple[Figure, ...]:
+        """Of a map whose rows are not all named on one sheet, as many sheets as name them; () of any other. fits : on
+        one sheet."""
+        if len(fits) > 1 or fits[0].every.get("y", 1) == 1 or fits[0].every.get("x", 1) > 1:
+            return ()
+        [part], [fit] = self.parts(self.head([*self.lines, "Rows 1 to 1"]), [])
+        count = part.map_rows
+        number = math.ceil(count / max(fit.rows, 1))
+        if number > _PAGES:
+            return ()
+        each = math.ceil(count / number)
+        pages = []
+        for first in range(0, count, each):
+            last = min(first + each, count)
+            rows = self.head([*self.lines, f"Rows {first + 1} to {last} of {count}"])
+            sliced = replace(part, rows=(first, last))
+            pages.append(self._drawn(rows, [], [sliced], [fitted(sliced, 12 * fit.px)]))
+        return tuple(pages)
+
+    def _drawn(self, above: head.Head, captions: list[head.Head], parts: list[Part], fits: list[Fit]) -> Figure:
+        style, across = self.style, self.across
+        edge, named = _EDGE * style.width, max((name.height for name in captions), default=0)
+        tall = [max(fit.height for fit in fits[i : i + across]) + named for i in range(0, len(fits), across)]
+        height = style.height if style.fixed else above.height + sum(tall) + 2 * edge
+        size = style.width / POINT, min(height, style.height) / POINT
+        figure = Figure(figsize=size, facecolor=style.colors.page)
+        above.draw(figure, edge, 0.5 * edge, style.colors.text)
+        top = height - above.height - edge
+        for place, (part, fit) in enumerate(zip(parts, fits)):
+            row, column = divmod(place, across)
+            left = edge + column * (self.width + _GAP * style.width)
+            under = top - sum(tall[:row])
+            if captions:
+                captions[place].draw(figure, left, height - under, style.colors.text)
+            part.drawn(figure, left, under - named - fit.height, fit)
+        return figure
+
+
+def _notes(style: Style, above: head.Head, fits: list[Fit]) -> list[str]:
+    """Sentences on what did not fit."""
+    notes, points = [], 12 * min(fit.px for fit in fits)
+    if not above.whole:
+        notes.append("The lines above are cut; the description of the file has them whole.")
+    if points < 0.97 * style.points:
+        notes.append(f"The type has {points:.1f} points instead of {style.points:g}, so that all fits.")
+    for name, axis in (("row", "y"), ("column", "x")):
+        every = max(fit.every.get(axis, 1) for fit in fits)
+        if every > 1:
+            notes.append(f"One {name} in {every} is named.")
+    return notes

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
+from attnviz.export.printed import letters
 from attnviz.export.printed.figure.canvas import Canvas, color
-from attnviz.export.printed.figure.texts import one_look, plain
+from attnviz.export.printed.figure.texts import Run, one_look, plain
+from attnviz.export.printed.sheet import Style
 
 _SIDES = {"x": ("bottom", "top"), "y": ("left", "right")}
+LEAST = 4  # points of the smallest type of all
 _LEADING = 1.26  # height of a line of text, as a share of its size
-_LEAST = 4  # points of the smallest type
+_TOKENS = 12  # px of the type of tokens, where there is room
+_SLANTED = 50  # degrees
+_LONGEST = 0.28, 0.3  # of a name at an axis: shares of the width and of the height of its picture
+_BESIDE = 0.6  # between names in a row, in sizes of the type
 _APART = {"x": 70, "y": 35}  # px between numbers on an axis, about
 
 
@@ -39,6 +46,8 @@ def add_panels(canvas: Canvas, data: Sequence[dict]) -> None:
                 getattr(panel, f"set_{name[0]}scale")("log")
             if axis.get("range"):
                 getattr(panel, f"set_{name[0]}lim")(*axis["range"])
+            if canvas.rows and name == "y":
+                panel.set_ylim(canvas.rows[1] - 0.5, canvas.rows[0] - 0.5)
 
 
 def finish(canvas: Canvas) -> None:
@@ -97,25 +106,74 @@ def _draw_axis(canvas: Canvas, panel: Axes, name: str, layout: dict) -> None:
     _lines(panel, axis, name, side, layout, canvas)
 
 
+@dataclass(frozen=True)
+class Names:
+    """How names stand at an axis. size : points. every : 3 where every third is there. angle : degrees."""
+
+    size: float
+    every: int
+    angle: float
+
+
+def spread(canvas: Canvas, name: str, layout: dict, texts: Sequence[str], length: float) -> Names:
+    """The type with which names do not meet on `length` points: smaller, and at last only every second, third … name.
+
+    Keys of a map lean where that is enough, and stand upright where it is not.
+    """
+    tokens = name == "x" and canvas.layout.get("meta", {}).get("labels", False)
+    size = (_TOKENS if tokens else layout.get("tickfont", {}).get("size", 12)) * canvas.px
+    least = min(canvas.style.least if tokens or name == "y" else LEAST, size)
+    lines = max((text.count("\n") + 1 for text in texts), default=1)
+    each = length / max(len(texts), 1)
+    angle = -(layout.get("tickangle") or 0)
+    if tokens:
+        angle = _SLANTED if each * math.sin(math.radians(_SLANTED)) >= _LEADING * size * lines else 90
+    if name[0] == "x" and not angle:
+        taken = letters.widest((line for text in texts for line in text.split("\n")), 1) + _BESIDE
+    else:
+        taken = _LEADING * lines / (math.sin(math.radians(angle)) if angle else 1)  # of the axis, in sizes of the type
+    every = max(1, math.ceil(least * taken / each - 1e-6))
+    return Names(min(size, max(least, every * each / taken)), every, angle)
+
+
+def line(style: Style) -> float:
+    """Points of the lowest row that has a name."""
+    return _LEADING * style.least
+
+
+def named(canvas: Canvas, name: str, layout: dict) -> tuple[list[float], list[str], list[Run]]:
+    """Places, texts and looks of the names at an axis: of tokens all of them, where the layout has left some out."""
+    places, texts = list(layout["tickvals"]), list(layout["ticktext"])
+    if full := canvas.layout.get("meta", {}).get("ticks", {}).get(name):
+        bold = {place for place, text in zip(places, texts) if text.startswith("<b>")}
+        places = list(range(len(full)))
+        texts = [f"<b>{text}</b>" if place in bold else text for place, text in enumerate(full)]
+    if name == "y":
+        shown = [place for place, at in enumerate(places) if canvas.seen(at)]
+        places, texts = [places[i] for i in shown], [texts[i] for i in shown]
+    read = [one_look(text) for text in texts]
+    return places, [text for text, _ in read], [run for _, run in read]
+
+
 def _label(canvas: Canvas, panel: Axes, name: str, layout: dict) -> None:
-    """Ticks with texts: smaller where they would meet, and at last only every second, third …"""
-    axis, angle = _axis(panel, name), -(layout.get("tickangle") or 0)
-    places, texts = list(layout["tickvals"]), [one_look(text) for text in layout["ticktext"]]
-    size = layout.get("tickfont", {}).get("size", 12) * canvas.px
-    if name[0] == "y" or angle:
-        lean = math.sin(math.radians(angle)) if angle else 1
-        room = canvas.size(panel)[name[0] == "y"] * canvas.px * lean  # points for all of them
-        lines = max((text.count("\n") + 1 for text, _ in texts), default=1)
-        every = max(1, math.ceil(_LEAST * _LEADING * lines * len(texts) / room))
-        places, texts = places[::every], texts[::every]
-        size = min(size, max(_LEAST, room / max(len(texts), 1) / lines / _LEADING))
-    axis.set_ticks(places, [text for text, _ in texts], parse_math=False)
+    """Ticks with texts."""
+    axis, length = _axis(panel, name), canvas.size(panel)[name[0] == "y"] * canvas.px
+    places, texts, runs = named(canvas, name, layout)
+    how = spread(canvas, name, layout, texts, length)
+    canvas.every[name] = how.every
+    places, texts, runs = (part[:: how.every] for part in (places, texts, runs))
+    rise = math.sin(math.radians(how.angle))
+    most = _LONGEST[1] * canvas.box[3] / rise if rise else _LONGEST[0] * canvas.box[2]
+    if name[0] == "x" and not rise:
+        most = length
+    texts = [letters.cut(text, most, how.size, **run.look) for text, run in zip(texts, runs)]
+    axis.set_ticks(places, texts, parse_math=False)
     above = layout.get("side") == "top"
-    for label, (_, run) in zip(axis.get_ticklabels(), texts):
-        label.set(size=size, **run.look)
-        if angle:
-            label.set(rotation=angle, ha="left" if above else "right", rotation_mode="anchor")
-            label.set_va("center_baseline" if angle == 90 else ("bottom" if above else "top"))
+    for label, run in zip(axis.get_ticklabels(), runs):
+        label.set(size=how.size, **run.look)
+        if how.angle:
+            label.set(rotation=how.angle, ha="left" if above else "right", rotation_mode="anchor")
+            label.set_va("center_baseline" if how.angle == 90 else ("bottom" if above else "top"))
 
 
 def _number(axis: Axis, layout: dict, room: float) -> None:
@@ -135,9 +193,11 @@ def _name(canvas: Canvas, axis: Axis, name: str, layout: dict) -> None:
     title = layout.get("title") or {}
     text = title.get("text") or canvas.layout.get("meta", {}).get("axes", {}).get(name[0])
     if text:
-        size = title.get("font", {}).get("size", 12) * canvas.px
+        text, size = plain(text), title.get("font", {}).get("size", 12) * canvas.px
+        room = canvas.size(axis.axes)[name[0] == "y"] * canvas.px
+        size = max(min(size, room / max(letters.widest(text.split("\n"), 1), 0.1)), min(LEAST, size))
         look = dict(size=size, color=canvas.style.colors.text, parse_math=False)
-        axis.set_label_text(plain(text), **look)
+        axis.set_label_text(letters.cut(text, room, size), **look)
         axis.labelpad = title.get("standoff", 4) * canvas.px
 
 

@@ -31,36 +31,53 @@ class Margins:
     top: float
     bottom: float
 
+    @property
+    def sides(self) -> tuple[float, float, float, float]:
+        return self.left, self.right, self.top, self.bottom
+
 
 @dataclass
 class Canvas:
-    """A figure of matplotlib, and the layout of Plotly's that is drawn on it.
+    """A figure of matplotlib, and the layout of Plotly's that is drawn in a box of it.
 
+    box : left, bottom, width and height in points. px : points in a px of the layout. rows : first and last (exclusive)
+        row of a map that is drawn in part. sizing : only what stands around the data is drawn, to be measured.
     paper : the rectangle of all plots, without axes of its own. panels : by the names of their axes, (x, y), as traces
-    name them. names : of traces and what shows each in a legend.
+        name them. names : of traces and what shows each in a legend. every : by axis, 3 where every third name is
+        drawn. scales : the axes of scales of colours.
     """
 
     figure: Figure
     layout: dict
     style: Style
     margins: Margins
+    box: tuple[float, float, float, float]
+    px: float
+    rows: tuple[int, int] | None = None
+    sizing: bool = False
     paper: Axes = field(init=False)
     panels: dict[tuple[str, str], Axes] = field(default_factory=dict)
     names: list[tuple[object, str]] = field(default_factory=list)
+    every: dict[str, int] = field(default_factory=dict)
+    scales: list[Axes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        x, y, width, height = self.figure.get_layout_engine().get()["rect"]
-        self.figure.set_layout_engine("none")  # places are Plotly's
-        px = self.px / POINT
-        left, right = (side * px / self.figure.get_figwidth() for side in (self.margins.left, self.margins.right))
-        top, bottom = (side * px / self.figure.get_figheight() for side in (self.margins.top, self.margins.bottom))
-        self.paper = self.figure.add_axes((x + left, y + bottom, width - left - right, height - top - bottom))
+        left, bottom, width, height = self.box
+        wide, high = (side * POINT for side in self.figure.get_size_inches())
+        margins, px = self.margins, self.px
+        across, up = width - (margins.left + margins.right) * px, height - (margins.top + margins.bottom) * px
+        place = (left + margins.left * px) / wide, (bottom + margins.bottom * px) / high
+        self.paper = self.figure.add_axes((*place, max(across, 1) / wide, max(up, 1) / high))
         self.paper.set_axis_off()
 
     @property
-    def px(self) -> float:
-        """Points in a px of the layout."""
-        return self.style.points / 12
+    def parts(self) -> list[Axes]:
+        """The axes that this canvas has made."""
+        return [self.paper, *self.panels.values(), *self.scales]
+
+    def seen(self, row: float) -> bool:
+        """Is this row of a map drawn?"""
+        return self.rows is None or self.rows[0] <= row < self.rows[1]
 
     def axis(self, name: str) -> dict:
         """The layout of the axis `x`, `y2` …"""

@@ -70,6 +70,8 @@ def add_notes(canvas: Canvas) -> None:
     """Annotations."""
     for note in canvas.layout.get("annotations") or ():
         x, y = note.get("xref", "x"), note.get("yref", "y")
+        if y == "y" and not canvas.seen(note["y"]):
+            continue
         sides = _side(note, "x", x), _side(note, "y", y)
         font = note.get("font", {})
         write(

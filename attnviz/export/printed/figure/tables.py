@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.patches import Rectangle
 
+from attnviz.export.printed import letters
 from attnviz.export.printed.figure.canvas import Canvas, color
 from attnviz.export.printed.figure.texts import plain, write
 from attnviz.figures import labels
 
 _INSIDE = 6  # px between a line and the text beside it
+_LEAST = 5  # px of the smallest type
 _LETTER = 0.56  # of the size of the type: the width of a letter, as a rule
 
 
@@ -39,6 +41,7 @@ def add_table(canvas: Canvas, table: dict) -> None:
             x = left + _INSIDE / wide if side == "left" else right - _INSIDE / wide
             shade = look["font"]["color"]
             place = x, top - row / 2
+            text = _cut(text, ((right - left) * wide - 2 * _INSIDE) * canvas.px, size * canvas.px)
             write(
                 canvas.paper, place, text, canvas.paper.transAxes, (side, "center"), size=size * canvas.px, color=shade
             )
@@ -48,4 +51,11 @@ def _size(columns: list[list[str]], widths: np.ndarray, most: float) -> float:
     """Px of type with which every text fits its column."""
     longest = [max(labels.columns(plain(text)) for text in texts) for texts in columns]
     fits = [(width - 2 * _INSIDE) / (_LETTER * max(count, 1)) for count, width in zip(longest, widths)]
-    return min(most, *fits)
+    return min(most, max(_LEAST, min(fits)))
+
+
+def _cut(text: str, room: float, size: float) -> str:
+    """The text as it is, or plain and cut where it is wider than `room` points."""
+    words = plain(text)
+    short = letters.cut(words, room, size)
+    return text if short == words else labels.escape(short)

@@ -11,6 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea, VPacker
 from matplotlib.transforms import Transform
 
+from attnviz.export.printed.letters import clean
+
 _COLOR = re.compile(r"color:\s*([^;]+)")
 _EDGES = re.compile("^ +| +$")  # of a run; such spaces would be lost
 _PLACES = {"left": 0, "center": 0.5, "right": 1, "bottom": 0, "top": 1}
@@ -51,7 +53,7 @@ class _Reader(HTMLParser):
             self._open.pop()
 
     def handle_data(self, data: str) -> None:
-        self.lines[-1].append(replace(self._open[-1], text=data))
+        self.lines[-1].append(replace(self._open[-1], text=clean(data.replace("\n", " "))))
 
 
 def runs(text: str) -> list[list[Run]]:

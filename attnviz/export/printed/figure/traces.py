@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 
+from attnviz.export.printed import letters
+from attnviz.export.printed.figure.axes import LEAST
 from attnviz.export.printed.figure.canvas import Canvas, color, dash
+from attnviz.export.printed.figure.scale import add_scale
 from attnviz.export.printed.figure.texts import plain
+from attnviz.figures.by_head.grid import LABEL
 from attnviz.plotlyjs import MOST_RECTANGLES
 
 MARKERS = {
@@ -44,9 +49,13 @@ def _heatmap(canvas: Canvas, panel: Axes, trace: dict) -> None:
         return
     scale = LinearSegmentedColormap.from_list("cells", [tuple(stop) for stop in stops], N=1024)
     norm = Normalize(trace["zmin"], trace["zmax"])
+    if trace.get("showscale", True):
+        add_scale(canvas, ScalarMappable(norm, scale), trace["colorbar"])
+    if canvas.sizing:
+        return
     if z.size > MOST_RECTANGLES:
         ends = (-0.5, z.shape[1] - 0.5, z.shape[0] - 0.5, -0.5)
-        drawn = panel.imshow(z, scale, norm, extent=ends, aspect="auto", interpolation="none")
+        panel.imshow(z, scale, norm, extent=ends, aspect="auto", interpolation="none")
     else:
         rows, columns = np.nonzero(np.isfinite(z))
         size = canvas.size(panel)
@@ -56,8 +65,6 @@ def _heatmap(canvas: Canvas, panel: Axes, trace: dict) -> None:
         drawn.set_edgecolor("none" if any(gaps) else "face")
         panel.add_collection(drawn, autolim=False)
         _numbers(canvas, panel, trace, scale(norm(z)))
-    if trace.get("showscale", True):
-        _scale(canvas, drawn, trace["colorbar"])
 
 
 def _boxes(rows: np.ndarray, columns: np.ndarray, across: float, down: float) -> np.ndarray:
@@ -68,28 +75,23 @@ def _boxes(rows: np.ndarray, columns: np.ndarray, across: float, down: float) ->
 
 
 def _numbers(canvas: Canvas, panel: Axes, trace: dict, shades: np.ndarray) -> None:
-    """The text of each cell, written into it. shades (rows, columns, 4)."""
-    for row, texts in enumerate(trace["text"] if trace.get("texttemplate") else ()):
+    """The text of each cell, written into it where there is room. shades (rows, columns, 4)."""
+    if not trace.get("texttemplate"):
+        return
+    wide, high = (
+        side * canvas.px / max(count, 1) for side, count in zip(canvas.size(panel), (shades.shape[1], shades.shape[0]))
+    )
+    longest = letters.widest((text for texts in trace["text"] for text in texts if text), 1)
+    asked = trace.get("textfont", {}).get("size", _TEXT_SIZE) * canvas.px
+    size = min(asked, 0.9 * wide / max(longest, 0.1), 0.8 * high)
+    if size < LEAST:
+        return
+    for row, texts in enumerate(trace["text"]):
         for column, text in enumerate(texts):
-            if text:
+            if text and canvas.seen(row):
                 pale = np.dot(shades[row, column, :3], (0.299, 0.587, 0.114)) > 0.5
-                size = trace.get("textfont", {}).get("size", _TEXT_SIZE) * canvas.px
                 look = dict(ha="center", va="center", size=size, color="#444444" if pale else "#ffffff")
-                panel.text(column, row, text, **look)
-
-
-def _scale(canvas: Canvas, drawn, bar: dict) -> None:
-    """The scale of colours under the plots."""
-    whole, px = canvas.paper.get_position(), canvas.px / 72 / canvas.figure.get_figheight()
-    thick = bar["thickness"] * px
-    place = canvas.figure.add_axes((whole.x0, whole.y0 - bar["ypad"] * px - thick, whole.width, thick))
-    scale = canvas.figure.colorbar(drawn, cax=place, orientation="horizontal")
-    if scale.solids is not None:
-        scale.solids.set(rasterized=False, edgecolor="face", linewidth=0.6 * canvas.px)
-    scale.set_ticks(bar["tickvals"], labels=[plain(text) for text in bar["ticktext"]])
-    size = bar["tickfont"]["size"] * canvas.px
-    place.tick_params(length=2 * canvas.px, colors=canvas.style.colors.text, labelsize=size)
-    scale.outline.set_visible(False)
+                panel.text(column, row, text, parse_math=False, **look)
 
 
 def _bar(canvas: Canvas, panel: Axes, trace: dict):
@@ -105,12 +107,26 @@ def _bar(canvas: Canvas, panel: Axes, trace: dict):
     bars = draw(places[drawn], values[drawn], trace["width"], color=shades[drawn], linewidth=0, zorder=1)
     for bar, alpha in zip(bars, alphas[drawn]):
         bar.set_alpha(alpha)
-    for place, value, text in zip(places, values, trace.get("text") or ()):
-        if text and np.isfinite(value):
-            size = trace.get("textfont", {}).get("size", _TEXT_SIZE) * canvas.px
-            look = dict(ha="center", va="bottom", size=size, color=canvas.style.colors.text, parse_math=False)
-            panel.annotate(plain(text), (place, value), (0, canvas.px), textcoords="offset points", **look)
+    _values(canvas, panel, trace, [(place, value) for place, value in zip(places, values)])
     return bars
+
+
+def _values(canvas: Canvas, panel: Axes, trace: dict, tops: Sequence[tuple[float, float]]) -> None:
+    """Texts over bars, no wider than what a bar has of the axis; where they would be too small, the highest bar's
+    alone."""
+    texts = [plain(text) if text and np.isfinite(top[1]) else "" for text, top in zip(trace.get("text") or (), tops)]
+    if not any(texts):
+        return
+    asked = trace.get("textfont", {}).get("size", _TEXT_SIZE) * canvas.px
+    room = canvas.size(panel)[0] * canvas.px / max(len(tops), 1)
+    size = min(asked, 0.95 * room / letters.widest(texts, 1)) if sum(map(bool, texts)) > 1 else asked
+    if size < LEAST:
+        highest = max((place for place, text in enumerate(texts) if text), key=lambda place: tops[place][1])
+        texts, size = [text if place == highest else "" for place, text in enumerate(texts)], asked
+    for top, text in zip(tops, texts):
+        if text:
+            look = dict(ha="center", va="bottom", size=size, color=canvas.style.colors.text, parse_math=False)
+            panel.annotate(text, top, (0, canvas.px), textcoords="offset points", **look)
 
 
 def _scatter(canvas: Canvas, panel: Axes, trace: dict):
@@ -130,10 +146,20 @@ def _scatter(canvas: Canvas, panel: Axes, trace: dict):
         [handle] = panel.plot(x, y, drawstyle=steps, **({"color": line.get("color")} | look | marks | shown))
     if "text" in mode:
         font = trace["textfont"]
-        look = dict(ha="center", va="center", size=font["size"] * canvas.px, color=font["color"], parse_math=False)
+        size = _beside(canvas, panel, x, y, [plain(text) for text in trace["text"]], font["size"] * canvas.px)
+        look = dict(ha="center", va="center", size=size, color=font["color"], parse_math=False)
         for place in zip(x, y, map(plain, trace["text"])):
             panel.text(*place, **look)
     return handle
+
+
+def _beside(canvas: Canvas, panel: Axes, x: np.ndarray, y: np.ndarray, texts: list[str], size: float) -> float:
+    """Points of a type with which names do not meet, and do not reach into the small maps under them."""
+    span = abs(np.subtract(*panel.get_xlim())) or 1
+    apart = [np.diff(np.unique(x[y == level])).min(initial=span) for level in np.unique(y)]
+    room = 0.95 * min(apart, default=span) / span * canvas.size(panel)[0] * canvas.px
+    high = LABEL / (1 + LABEL) * canvas.size(panel)[1] * canvas.px / abs(np.subtract(*panel.get_ylim()))
+    return max(min(size, room / max(letters.widest(texts, 1), 0.1), 0.9 * high), LEAST / 2)
 
 
 def _line(canvas: Canvas, line: dict) -> dict:
