@@ -8,6 +8,7 @@ from matplotlib.transforms import Bbox
 
 from attnviz.export.printed import letters
 from attnviz.export.printed.figure.canvas import Canvas
+from attnviz.export.printed.sheet import POINT
 
 _SIZE, _GAP = 12, 4  # px of the type; between the legend and what is below it
 _HANDLE = 3  # length of a line beside its name, in sizes of the type
@@ -20,9 +21,10 @@ def add_legend(canvas: Canvas, data: Sequence[dict]) -> None:
     boxes = [part.get_tightbbox() for part in canvas.parts]
     top = Bbox.union([box for box in boxes if box is not None]).y1
     size = canvas.layout.get("legend", {}).get("font", {}).get("size", _SIZE) * canvas.px
-    room = canvas.box[2] - (_HANDLE + 1.5) * size
+    dot = canvas.figure.dpi / POINT
+    end = (canvas.box[0] + canvas.box[2]) * dot
+    room = (end - canvas.paper.bbox.x0) / dot - (_HANDLE + 1.5) * size
     names = [(handle, letters.cut(name, room, size)) for handle, name in canvas.names]
-    end = (canvas.box[0] + canvas.box[2]) * canvas.figure.dpi / 72
     _, y = canvas.paper.transAxes.inverted().transform((0, top))
     gap = _GAP / canvas.size(canvas.paper)[1]
     for count in range(len(names), 0, -1):
