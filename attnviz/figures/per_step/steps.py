@@ -57,10 +57,7 @@ def by_step(
     False (slanted labels cost a browser more time than the lines). marked : a marker at each step, for a print in grey.
     stacked : the three below each other, for a narrow column.
     """
-    if not frames:
-        raise ValueError("frames must hold at least one mechanism; got none")
-    for name, frame in frames.items():
-        require(frame, ("step", "token", *(panel[0] for panel in PANELS)), f"frame of {name}")
+    _check(frames)
     keys = counts(keys, max(map(len, frames.values())))
     styles = lines(frames, dark)
     traces = [
@@ -80,6 +77,13 @@ def by_step(
     if stacked:
         _stack(figure)
     return build(traces, figure)
+
+
+def _check(frames: Mapping[str, pd.DataFrame]) -> None:
+    if not frames:
+        raise ValueError("frames must hold at least one mechanism; got none")
+    for name, frame in frames.items():
+        require(frame, ("step", "token", *(panel[0] for panel in PANELS)), f"frame of {name}")
 
 
 def _stack(figure: dict) -> None:
