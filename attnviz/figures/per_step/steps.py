@@ -74,9 +74,7 @@ def by_step(
     )
     figure.update(_panels(frames, keys, step, shared, references, dark))
     figure["meta"]["axes"] = {"x": "step"}
-    if stacked:
-        _stack(figure)
-    return build(traces, figure)
+    return build(traces, _stacked(figure) if stacked else figure)
 
 
 def _check(frames: Mapping[str, pd.DataFrame]) -> None:
@@ -86,7 +84,7 @@ def _check(frames: Mapping[str, pd.DataFrame]) -> None:
         require(frame, ("step", "token", *(panel[0] for panel in PANELS)), f"frame of {name}")
 
 
-def _stack(figure: dict) -> None:
+def _stacked(figure: dict) -> dict:
     """The panels below each other, not beside each other."""
     count, around = len(PANELS), figure["margin"]["t"] + figure["margin"]["b"]
     plot = round(_LOWER * (figure["height"] - around))
@@ -96,6 +94,7 @@ def _stack(figure: dict) -> None:
         axis, top = "" if panel == 0 else str(panel + 1), panel * (plot + _BETWEEN)
         figure[f"xaxis{axis}"]["domain"] = [0, 1]
         figure[f"yaxis{axis}"]["domain"] = [1 - (top + plot) / whole, 1 - top / whole]
+    return figure
 
 
 def _description(frames, keys: int | list[int] | None, references: References) -> str:
