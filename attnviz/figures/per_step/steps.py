@@ -139,6 +139,7 @@ def _line(name: str, frame: pd.DataFrame, panel: int, style, marked: bool) -> di
         yaxis=f"y{axis}",
         line=dict(color=style.color, dash=style.dash, width=2),
         marker=dict(color=style.color, symbol=style.marker, size=7),
+        cliponaxis=not marked,  # a marker at 0 or 1 is drawn whole
         text=[f"step {step + 1}, {token}" for step, token in zip(steps, spoken, strict=True)],
         hovertemplate=f"%{{y:.{digits}f}} at %{{text}}<extra>{shown}</extra>",
     )
