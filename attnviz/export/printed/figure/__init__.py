@@ -21,6 +21,7 @@ from attnviz.export.printed.sheet import POINT, Sheet, Style, described, setting
 from attnviz.figures.chart import Chart
 
 _EDGE, _GAP = 0.012, 0.025  # shares of the width: around the sheet, between figures
+_ROOM = 0.92  # share of the width that a line above may take: letters on a screen are up to a tenth wider
 _HEAD = 0.35  # share of the height that the lines above may take
 _PAGES = 8  # sheets of a PDF, at most
 _UNSEEN = ("hovertext", "customdata", "source", "hovertemplate")  # of a figure: not on the sheet
@@ -96,7 +97,7 @@ class _Page:
 
     def head(self, lines: Sequence[str]) -> head.Head:
         style = self.style
-        room = style.width * (1 - 2.5 * _EDGE)
+        room = style.width * _ROOM
         return head.fitted(lines, style.points, style.least, room, _HEAD * style.height)
 
     def captions(self, size: float) -> list[head.Head]:

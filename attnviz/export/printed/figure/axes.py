@@ -20,7 +20,7 @@ LEAST = 4  # points of the smallest type of all
 _LEADING = 1.26  # height of a line of text, as a share of its size
 _TOKENS = 12  # px of the type of tokens, where there is room
 _SLANTED = 50  # degrees
-_LONGEST = 0.28, 0.3  # of a name at an axis: shares of the width and of the height of its picture
+_LONGEST = 0.4, 0.3  # of a name at an axis: shares of the width and of the height of its picture
 _BESIDE = 0.6  # between names in a row, in sizes of the type
 _APART = {"x": 70, "y": 35}  # px between numbers on an axis, about
 

@@ -19,6 +19,7 @@ def add_scale(canvas: Canvas, cells: ScalarMappable, bar: dict) -> None:
     whole, px = canvas.paper.get_position(), canvas.px / 72 / canvas.figure.get_figheight()
     thick = bar["thickness"] * px
     place = canvas.figure.add_axes((whole.x0, whole.y0 - bar["ypad"] * px - thick, whole.width, thick))
+    place.set_label("<colorbar>")  # as matplotlib names its own
     canvas.scales.append(place)
     scale = canvas.figure.colorbar(cells, cax=place, orientation="horizontal")
     if scale.solids is not None:
