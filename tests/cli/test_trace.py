@@ -82,7 +82,7 @@ def test_trace_picture_of_two_models(cli, root, tmp_path):
     place = tmp_path / "x.svg"
     arguments = ("trace", SENTENCE, *MODEL, "--picture", place, "--beside", "en-fr/luong-dot", "--draw")
     assert cli(*arguments, "difference") == (0, "", f"{place} is written\n")
-    assert "difference of weights; –: more in en-fr/luong-dot" in said(place)
+    assert "attention weight of en-fr/bahdanau minus that of en-fr/luong-dot" in said(place)
     assert cli(*arguments, "statistics") == (0, "", f"{place} is written\n")
     assert {"en-fr/bahdanau", "en-fr/luong-dot", f"→ {first.translation}"} <= set(said(place))  # the same text
 

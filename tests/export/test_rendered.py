@@ -47,10 +47,11 @@ def coarse(picture: Image.Image) -> np.ndarray:
 @pytest.mark.parametrize("name", [name for name in SHEETS if name != "saliency"])
 def test_svg_pdf_and_png_are_the_same_picture(chrome, name):
     drawn = SHEETS[name]()
-    png = coarse(Image.open(io.BytesIO(drawn.save("png"))))
+    whole = Image.open(io.BytesIO(drawn.save("png")))
+    png = coarse(whole)
     pdf = pypdfium2.PdfDocument(drawn.save("pdf"))
     assert len(pdf) == 1
-    page = chrome.new_page(viewport={"width": WIDTH, "height": round(WIDTH * png.shape[0] / png.shape[1])})
+    page = chrome.new_page(viewport={"width": WIDTH, "height": round(WIDTH * whole.height / whole.width)})
     style = "body{margin:0}svg{width:100%;height:auto;display:block}"
     page.set_content(f"<style>{style}</style>{drawn.save('svg').decode()}")
     others = {"svg": Image.open(io.BytesIO(page.screenshot())), "pdf": pdf[0].render(scale=2).to_pil()}

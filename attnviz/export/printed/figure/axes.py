@@ -166,14 +166,24 @@ def _label(canvas: Canvas, panel: Axes, name: str, layout: dict) -> None:
     most = _LONGEST[1] * canvas.box[3] / rise if rise else _LONGEST[0] * canvas.box[2]
     if name[0] == "x" and not rise:
         most = length
-    texts = [letters.cut(text, most, how.size, **run.look) for text, run in zip(texts, runs)]
+    size = _shrunk(canvas, name, how.size, texts, runs, most)
+    texts = [letters.cut(text, most, size, **run.look) for text, run in zip(texts, runs)]
     axis.set_ticks(places, texts, parse_math=False)
     above = layout.get("side") == "top"
     for label, run in zip(axis.get_ticklabels(), runs):
-        label.set(size=how.size, **run.look)
+        label.set(size=size, **run.look)
         if how.angle:
             label.set(rotation=how.angle, ha="left" if above else "right", rotation_mode="anchor")
             label.set_va("center_baseline" if how.angle == 90 else ("bottom" if above else "top"))
+
+
+def _shrunk(canvas: Canvas, name: str, size: float, texts: Sequence[str], runs: Sequence[Run], most: float) -> float:
+    """Points with which the longest name at the rows of a chart is whole, down to the smallest type; a name of tokens
+    is cut instead, so that one long token does not make all others small."""
+    if name[0] == "x" or canvas.layout.get("meta", {}).get("labels", False):
+        return size
+    wide = max((letters.widest(text.split("\n"), 1, **run.look) for text, run in zip(texts, runs)), default=0)
+    return min(size, max(most / max(wide, 0.1), min(canvas.style.least, size)))
 
 
 def _number(axis: Axis, layout: dict, room: float) -> None:
