@@ -38,11 +38,11 @@ def families(text: str) -> tuple[tuple[str, ...], str]:
     for name in names:
         missing -= {letter for letter in missing if ord(letter) in _covered(_file(name))}
     while missing:
-        name, found = _best(frozenset(missing))
-        if not found:
+        name, covered = _best(frozenset(missing))
+        if not covered:
             break
         names.append(name)
-        missing -= found
+        missing -= covered
     return tuple(names), "".join(sorted(missing))
 
 
@@ -66,8 +66,8 @@ def _best(missing: frozenset[str]) -> tuple[str, frozenset[str]]:
     entries = {(entry.name, entry.fname) for entry in font_manager.fontManager.ttflist}
     for name, file in sorted(entries, key=lambda entry: ("Noto" not in entry[0], *entry)):
         if not any(part in name for part in _NO_OUTLINES):
-            found = frozenset(letter for letter in missing if ord(letter) in _covered(file))
-            best = (name, found) if len(found) > len(best[1]) else best
+            covered = frozenset(letter for letter in missing if ord(letter) in _covered(file))
+            best = (name, covered) if len(covered) > len(best[1]) else best
     return best
 
 
