@@ -140,7 +140,7 @@ def test_the_zip_holds_everything_and_its_manifest_reopens_the_view(dashboard, o
     assert sum(name.startswith("cards/") for name in names) == 2
     first = offline.new_page()
     first.goto((tmp_path / "unzipped" / "index.html").as_uri())
-    assert first.locator("h1").inner_text() == "Figures and data of attnviz" and first.locator("img").count() == 5
+    assert first.locator("h1").inner_text() == "Figures and data of attnviz" and first.locator("img").count() == 6
     assert manifest["sentence"] in first.locator("body").inner_text()
     first.close()
     assert {trace.mechanism for trace in traces} == set(statistics["mechanism"]) == {"bahdanau", "transformer"}
