@@ -166,9 +166,11 @@ def test_a_heading_that_is_cut_is_whole_in_the_file():
 
 def test_rows_without_room_for_their_names_go_on_over_sheets_of_a_pdf():
     made = trace(40, "mot")
-    sheet = checked(printed.of_map(made, select.select(made), printed.Style("slide")))
+    sheet = printed.of_map(made, select.select(made), printed.Style("slide"))
+    sheet.save("svg")
+    assert "pages" not in vars(sheet)  # only a PDF draws them
     document = pypdfium2.PdfDocument(sheet.save("pdf"))
-    assert len(document) == len(sheet.pages) > 1
+    assert len(document) == len(checked(sheet).pages) > 1
     assert sheet.notes[-1] == f"In a PDF the rows go on over {len(document)} sheets, each row with its name."
     rows = [len(axes.get_yticks()) for figure in sheet.pages for axes in figure.axes if axes.get_yticks().size > 9]
     assert sum(rows) == 40

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import io
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -94,22 +95,30 @@ class Style:
 class Sheet:
     """A drawn picture.
 
-    figure : all of it on one sheet. pages : the same on as many sheets as a PDF has; more than one where a map has more
-        rows than names fit on one sheet. families : the fonts. title, description : what the picture shows, uncut; they
-        go into the file. notes : sentences on what did not fit: a smaller type, names left out, letters without a font.
+    figure : all of it on one sheet. families : the fonts. title, description : what the picture shows, uncut; they go
+        into the file. notes : sentences on what did not fit: a smaller type, names left out, letters without a font.
+    further : draws the sheets of a PDF, where a map has more rows than names fit on one sheet; else None.
     """
 
     figure: Figure
     style: Style
-    pages: tuple[Figure, ...]
     families: tuple[str, ...]
     title: str
     description: str
     notes: tuple[str, ...] = ()
+    further: Callable[[], tuple[Figure, ...]] | None = None
 
     def __repr__(self) -> str:
         wide, high = (side * INCH for side in self.figure.get_size_inches())
-        return f"<Sheet {self.title!r}, {self.style.size}, {wide:.1f} × {high:.1f} cm, {len(self.pages)} in a PDF>"
+        return f"<Sheet {self.title!r}, {self.style.size}, {wide:.1f} × {high:.1f} cm>"
+
+    @functools.cached_property
+    def pages(self) -> tuple[Figure, ...]:
+        """The sheets of a PDF, drawn when they are first used."""
+        if self.further is None:
+            return (self.figure,)
+        with settings(self.style, self.families):
+            return self.further()
 
     def _repr_png_(self) -> bytes:
         """The picture in a notebook."""

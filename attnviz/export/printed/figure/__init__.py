@@ -8,6 +8,7 @@ sheets of a PDF.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 from matplotlib.figure import Figure
 
 from attnviz.export.printed import head, letters
+from attnviz.export.printed.figure.axes import line
 from attnviz.export.printed.figure.fit import Fit, Part, fitted
 from attnviz.export.printed.figure.texts import plain
 from attnviz.export.printed.sheet import POINT, Sheet, Style, described, settings
@@ -56,11 +58,12 @@ def of_figures(
     with settings(style, families):
         page = _Page(style, tuple(lines), tuple(names), tuple(zip(data, layouts)))
         figure, fits, notes = page.whole()
-        pages = page.continued(fits) or (figure,)
-    if len(pages) > 1:
-        notes.append(f"In a PDF the rows go on over {len(pages)} sheets, each row with its name.")
+        cuts = page.cuts(fits)
+    if cuts:
+        notes.append(f"In a PDF the rows go on over {len(cuts)} sheets, each row with its name.")
     notes += [letters.no_font(missing)] if missing else []
-    return Sheet(figure, style, pages, families, title, description, tuple(notes))
+    further = functools.partial(page.continued, fits, cuts) if cuts else None
+    return Sheet(figure, style, families, title, description, tuple(notes), further)
 
 
 def _texts(value) -> Iterator[str]:
@@ -106,41 +109,49 @@ class _Page:
         sizes = size, style.least, self.width, 0.12 * style.height
         return [head.fitted([name], *sizes) for name in self.names]
 
-    def parts(self, above: head.Head, captions: list[head.Head]) -> tuple[list[Part], list[Fit]]:
+    def parts(self, above: head.Head, captions: list[head.Head]) -> list[Part]:
+        """Each figure with the room that it has."""
         style, down = self.style, math.ceil(len(self.figures) / self.across)
-        room = (style.height * (1 - 2 * _EDGE) - above.height) / down - max(
-            (name.height for name in captions), default=0
-        )
-        parts = [Part(data, layout, style, self.width, room, fixed=style.fixed) for data, layout in self.figures]
-        fits = [fitted(part, style.points) for part in parts]
-        least = 12 * min(fit.px for fit in fits)
-        return parts, [fit if 12 * fit.px <= least else fitted(part, least) for part, fit in zip(parts, fits)]
+        named = max((name.height for name in captions), default=0)
+        room = (style.height * (1 - 2 * _EDGE) - above.height) / down - named
+        return [Part(data, layout, style, self.width, room, fixed=style.fixed) for data, layout in self.figures]
 
     def whole(self) -> tuple[Figure, list[Fit], list[str]]:
-        """All figures on one sheet, how they fit, and what did not."""
+        """All figures on one sheet in type of one size, how they fit, and what did not."""
         above = self.head(self.lines)
         captions = self.captions(above.size)
-        parts, fits = self.parts(above, captions)
+        parts = self.parts(above, captions)
+        fits = [fitted(part, self.style.points) for part in parts]
+        least = 12 * min(fit.px for fit in fits)
+        fits = [fit if 12 * fit.px <= least else fitted(part, least) for part, fit in zip(parts, fits)]
         return self._drawn(above, captions, parts, fits), fits, _notes(self.style, above, fits)
 
-    def continued(self, fits: list[Fit]) -> tuple[Figure, ...]:
-        """Of a map whose rows are not all named on one sheet, as many sheets as name them; () of any other. fits : on
-        one sheet."""
+    def cuts(self, fits: list[Fit]) -> list[tuple[int, int]]:
+        """First and last (exclusive) row on each of the sheets that name all rows of a map, where one sheet does not;
+        [] of any other figure. fits : on one sheet."""
         if len(fits) > 1 or fits[0].every.get("y", 1) == 1 or fits[0].every.get("x", 1) > 1:
-            return ()
-        [part], [fit] = self.parts(self.head([*self.lines, "Rows 1 to 1"]), [])
+            return []
+        [part], [fit] = self.parts(self.head(self.lines), []), fits
         count = part.map_rows
-        number = math.ceil(count / max(fit.rows, 1))
-        if number > _PAGES:
-            return ()
+        more = self.numbered(0, count, count).height - self.head(self.lines).height
+        room = fit.height - (fit.margins.top + fit.margins.bottom) * fit.px - more
+        number = math.ceil(count / max(int(room / line(self.style)), 1))
         each = math.ceil(count / number)
+        return [(first, min(first + each, count)) for first in range(0, count, each)] if number <= _PAGES else []
+
+    def continued(self, fits: list[Fit], cuts: list[tuple[int, int]]) -> tuple[Figure, ...]:
+        """The sheets of a PDF, each with its rows of the map. fits, cuts : as of `cuts`."""
         pages = []
-        for first in range(0, count, each):
-            last = min(first + each, count)
-            rows = self.head([*self.lines, f"Rows {first + 1} to {last} of {count}"])
+        for first, last in cuts:
+            above = self.numbered(first, last, cuts[-1][1])
+            [part] = self.parts(above, [])
             sliced = replace(part, rows=(first, last))
-            pages.append(self._drawn(rows, [], [sliced], [fitted(sliced, 12 * fit.px)]))
+            pages.append(self._drawn(above, [], [sliced], [fitted(sliced, 12 * fits[0].px)]))
         return tuple(pages)
+
+    def numbered(self, first: int, last: int, count: int) -> head.Head:
+        """The lines above some rows of a map."""
+        return self.head([*self.lines, f"Rows {first + 1} to {last} of {count}"])
 
     def _drawn(self, above: head.Head, captions: list[head.Head], parts: list[Part], fits: list[Fit]) -> Figure:
         style, across = self.style, self.across

@@ -23,13 +23,12 @@ _TRIES = 4  # to find margins: labels that turn upright need more
 @dataclass(frozen=True)
 class Fit:
     """How a figure is drawn. px : points in a px of its layout. height : points. every : by axis, 3 where every third
-    name is drawn. rows : so many rows of a map have room for their names."""
+    name is drawn."""
 
     px: float
     margins: Margins
     height: float
     every: dict[str, int]
-    rows: int
     fits: bool
 
 
@@ -89,10 +88,10 @@ def _tried(part: Part, px: float) -> Fit:
     """With this type: the margins that the drawn figure needs, measured until they change no more."""
     nothing = Margins(0, 0, 0, 0)
     if not _plots(part, nothing, px) and 12 * px > _SMALLEST:
-        return Fit(px, nothing, part.room, {}, 0, False)
+        return Fit(px, nothing, part.room, {}, False)
     margins, every, fits = part.own if _plots(part, part.own, px) else nothing, {}, False
     for attempt in range(_TRIES):
-        trial = Fit(px, margins, _height(part, margins, px), {}, 0, True)
+        trial = Fit(px, margins, _height(part, margins, px), {}, True)
         canvas = part.drawn(Figure((part.width / POINT, trial.height / POINT)), 0, 0, trial, sizing=True)
         needed, every = _needed(canvas), canvas.every
         fits = attempt > 0 and all(need <= had + 0.5 for need, had in zip(needed.sides, margins.sides))
@@ -101,9 +100,7 @@ def _tried(part: Part, px: float) -> Fit:
         margins = Margins(*map(max, needed.sides, margins.sides)) if attempt else needed
         if not _plots(part, margins, px):
             break
-    height = _height(part, margins, px)
-    rows = int((height - (margins.top + margins.bottom) * px) / axes.line(part.style))
-    return Fit(px, margins, height, every, rows, fits)
+    return Fit(px, margins, _height(part, margins, px), every, fits)
 
 
 def _height(part: Part, margins: Margins, px: float) -> float:
