@@ -10,13 +10,14 @@ import unicodedata
 from collections.abc import Sequence
 
 from attnviz import __version__
-from attnviz.cli import align, corpus, download, evaluate, models, study, trace, train
+from attnviz.cli import align, corpus, download, evaluate, models, study, trace, train, write
 from attnviz.cli.train import calibrate, moments, reference, transplant
 
 PROGRAM = "python -m attnviz"
 COMMANDS = {
     "models": models,
     "trace": trace,
+    "write": write,
     "evaluate": evaluate,
     "align": align,
     "corpus": corpus,

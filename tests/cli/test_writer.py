@@ -1,11 +1,15 @@
-"""The command line and a model that writes: a text traced, and one that is measured."""
+"""The command line and a model that writes: a text traced, measured, and written on."""
+
+import re
 
 import pytest
+import tiny
 import tiny_writer
 
 import attnviz
 from attnviz.__main__ import main
 from attnviz.evaluation import language
+from attnviz.trace import Trace
 
 TEXT = "The dog runs.\nA boy sleeps.\n\nThe cat jumps.\n"
 
@@ -64,3 +68,65 @@ def test_own_files_are_refused(tmp_path, capsys):
     assert main([*command, "--out", str(tmp_path / "out")]) == 2
     message = "en reads texts from the data folder; give that with --data, and no other file"
     assert capsys.readouterr().err.strip() == f"python -m attnviz train: {message}"
+
+
+@pytest.fixture
+def write(root, capsys):
+    def run(*options, model="en/writer"):
+        try:
+            status = main(["write", "The dog", "--model", model, "--root", str(root), *options])
+        except SystemExit as stop:  # argparse leaves this way
+            status = stop.code
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_a_text_is_written_on(root, write):
+    options = ("--steps", "9", "--temperature", "0.8", "--top-k", "30", "--top-p", "0.9", "--seed", "3")
+    status, out, err = write(*options)
+    wanted = attnviz.load("en/writer", root).write("The dog", 9, 0.8, top_k=30, top_p=0.9, seed=3)
+    assert (status, out, err) == (0, wanted.translation + "\n", "")
+    assert Trace.from_json(write(*options, "--json")[1]).target == wanted.target
+
+
+def test_temperature_0_takes_the_most_probable_token(root, write):
+    out = write("--steps", "9", "--temperature", "0", "--seed", "8", "--json")[1]
+    trace = Trace.from_json(out)
+    written = range(len(trace.source), len(trace.target))
+    greedy = attnviz.load("en/writer", root).write("The dog", 9, 0)
+    assert trace.target == greedy.target and len(written)
+
+
+def test_a_full_context_is_said(write):
+    status, out, err = write("--steps", "32", "--seed", "3")
+    assert status == 0 and out.startswith("The dog")
+    assert re.fullmatch(r"the context of en/writer is full after \d+ of 32 pieces\n", err)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--temperature", "nan"), "temperature must be from 0 to 100; got nan"),
+        (("--temperature", "-1"), "temperature must be from 0 to 100; got -1.0"),
+        (("--temperature", "inf"), "temperature must be from 0 to 100; got inf"),
+        (("--top-p", "0"), "top_p must be above 0 and at most 1; got 0.0"),
+        (("--top-p", "nan"), "top_p must be above 0 and at most 1; got nan"),
+        (("--steps", "1000000000"), "--steps must be at most 32, the pieces that en/writer reads; got 1000000000"),
+        (("--seed", str(2**63)), f"seed must be a whole number of at least 0 and below 2^63; got {2**63}"),
+    ],
+)
+def test_settings_out_of_range_are_refused(write, options, message):
+    assert write(*options) == (2, "", f"python -m attnviz write: {message}\n")
+
+
+@pytest.mark.parametrize("options", [("--steps", "0"), ("--steps", "2.5"), ("--top-k", "-1"), ("--seed", "x")])
+def test_what_is_no_number_is_refused(write, options):
+    status, out, err = write(*options)
+    assert (status, out) == (2, "") and f"argument {options[0]}: must be a whole number of at least" in err
+
+
+def test_a_model_that_translates_does_not_write(tmp_path, capsys):
+    tiny.write_models(tmp_path)
+    assert main(["write", "The dog", "--model", "en-fr/bahdanau", "--root", str(tmp_path)]) == 2
+    assert "en-fr/bahdanau does not write on after a text; `trace` shows what it does" in capsys.readouterr().err

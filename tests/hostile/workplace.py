@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import tiny
+import tiny_writer
 
 LONG = 1_500  # characters of a message
 
@@ -36,6 +37,7 @@ def prepare(folder: Path, kind: str) -> Workplace:
     """What a kind of cases needs, in an empty folder."""
     place = Workplace(folder)
     tiny.write_models(folder / "whole" / "checkpoints")
+    tiny_writer.write_models(folder / "whole" / "checkpoints")
     place.put_back("checkpoints")
     os.environ["ATTNVIZ_CHECKPOINTS"] = str(place.root)
     if kind == "foreign":

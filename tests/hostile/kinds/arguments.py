@@ -17,10 +17,11 @@ STATUSES = (0, 2, 130, 141)
 
 
 # Not run: `download` and `study` take minutes of allowed work; a Ray address is a machine to connect to.
-COMMANDS = ("trace", "models", "evaluate", "align", "train", "corpus")
+COMMANDS = ("trace", "write", "models", "evaluate", "align", "train", "corpus")
 LEFT_OUT = ("--help", "--ray", "--model")
 NEEDED = {  # what comes before the hostile words, so that some of them are reached
     "trace": ["--root", "checkpoints"],
+    "write": ["--root", "checkpoints"],
     "models": ["--root", "checkpoints"],
     "evaluate": ["--root", "checkpoints"],
     "align": ["--root", "checkpoints"],
@@ -28,7 +29,7 @@ NEEDED = {  # what comes before the hostile words, so that some of them are reac
     "corpus": ["--root", "checkpoints", "--input", "lines.txt", "--out", "measured"],
 }
 PATHS = ("mine.json", "-", "", ".", "/", "/dev/full", "no/such/x.json", "checkpoints", "lines.txt", "mine.svg")
-MODELS = ("en-fr/bahdanau", "en-fr/transformer", "en-fr/none", "../x", "hf:", "hf:.", "hf:checkpoints")
+MODELS = ("en-fr/bahdanau", "en-fr/transformer", "en/writer", "en-fr/none", "../x", "hf:", "hf:.", "hf:checkpoints")
 
 
 def strategy():
@@ -42,7 +43,7 @@ def strategy():
 
     def words_of(command: str):
         named = model_name.map(lambda name: ["--model", name]) if command not in ("models", "train") else st.just([])
-        text = value.map(lambda text: [text]) if command == "trace" else st.just([])
+        text = value.map(lambda text: [text]) if command in ("trace", "write") else st.just([])
         chosen = st.lists(st.tuples(st.sampled_from(options(command)), value).map(list), max_size=4)
         parts = st.tuples(
             st.just([command]), text, named, st.just(NEEDED[command]), chosen.map(lambda some: sum(some, []))
