@@ -89,6 +89,17 @@ def skipped(folder: Path) -> int:
     return sum(len(batch) - batch.column("error").null_count for batch in file.iter_batches(columns=["error"]))
 
 
+def too_long(config: CorpusConfig, folder: Path) -> int:
+    """The rows of a finished run's sentences.parquet whose text has more pieces than nearly all training texts of the
+    model (`Trained.longest`)."""
+    limits = {name: loading.load(name, config.root).longest for name in config.models}
+    file, count = parquet.ParquetFile(folder / "sentences.parquet"), 0
+    for batch in file.iter_batches(columns=["model", "source_tokens"]):
+        rows = zip(batch.column("model").to_pylist(), batch.column("source_tokens").to_pylist())
+        count += sum(tokens is not None and 0 < limits[model] < tokens for model, tokens in rows)
+    return count
+
+
 def _check_models(config: CorpusConfig) -> None:
     """Before anything is written: can all models be read, and do they take the beam? Raises ValueError. Hours of the
     first model would be stuck behind a second one that fails."""

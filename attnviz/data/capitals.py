@@ -4,13 +4,29 @@ would read such a text letter by letter.
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from attnviz import function_words
+from attnviz.data.tokenizer import SubwordTokenizer, Tokens
 
 _SENTENCE = re.compile(r"[^.!?…]*(?:[.!?…]+|$)")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 LETTERS = 4  # of a sentence without small letters, at least; "OK." and "TV?" stay
 IN_A_ROW = 3  # words in capitals within another sentence, at least; "USA, UK" stays
+
+
+def read(text: str, tokenizer: SubwordTokenizer) -> Tokens:
+    """The pieces of a text; those of a text in capitals as a normal sentence, with the characters as typed. Nothing
+    changes for other texts, and with a vocabulary without capitals.
+
+    Raises what `SubwordTokenizer.encode` raises.
+    """
+    typed = tokenizer.encode(text)
+    sentence = as_sentence(text, lambda word: len(tokenizer.ids(word)))
+    if sentence == text or (tokens := tokenizer.encode(sentence)).ids == typed.ids:
+        return typed
+    with_typed = (t if t.special else replace(t, text=text[t.start : t.end]) for t in tokens.tokens)
+    return Tokens(tokens.ids, tuple(with_typed), sentence)
 
 
 def as_sentence(text: str, pieces: Callable[[str], int]) -> str:

@@ -1,6 +1,6 @@
 """What all trained models share: a checkpoint's network, tokenizer and card, and how a text is read for it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -105,21 +105,9 @@ class Trained:
         check_text(text, what)
         try:
             with contained():
-                tokens = self.tokenizer.encode(text)
-                return self._as_sentence(text, tokens) if what == "text" else tokens
+                return capitals.read(text, self.tokenizer) if what == "text" else self.tokenizer.encode(text)
         except TokenizerError as error:
             raise TextError(f"{self.name} cannot read the {what}: {error}") from None
-
-    def _as_sentence(self, text: str, typed: Tokens) -> Tokens:
-        """The pieces of a text in capitals as a normal sentence, with the characters as typed; `typed` where nothing
-        changes: for other texts, and of a vocabulary without capitals."""
-        sentence = capitals.as_sentence(text, lambda word: len(self.tokenizer.ids(word)))
-        if sentence == text or (read := self.tokenizer.encode(sentence)).ids == typed.ids:
-            return typed
-        tokens = (
-            token if token.special else replace(token, text=text[token.start : token.end]) for token in read.tokens
-        )
-        return Tokens(read.ids, tuple(tokens), sentence)
 
     @property
     def longest(self) -> int:

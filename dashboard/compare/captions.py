@@ -5,13 +5,15 @@ What a person or a model wrote is escaped here.
 
 import html
 import math
+from collections.abc import Sequence
 
 from attnviz import alignment
 from attnviz.confidence import Judge
 from attnviz.figures import labels
 from attnviz.figures.wording import row_name
-from attnviz.trace.notices import notices as read_otherwise
+from attnviz.data.sentences import notices as read_otherwise
 from dashboard.choices.options import kind_title
+from dashboard.compare.choices import CompareChoices
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.markup.text import hatched, output, quoted, removed, said
 
@@ -33,6 +35,13 @@ def repeated_name(column: Column, ink: str) -> str:
 def translation(column: Column) -> str:
     """What the model wrote, or was made to write, and its log-probability."""
     return output(column.trace, column.languages.target, column.languages.piece)
+
+
+def whole(column: Column, translations: Sequence[str], choices: CompareChoices) -> str:
+    """The translations of all sentences of a long text, the one on show in bold; "" without any."""
+    tags = ("b" if sentence == choices.text else "span" for sentence in choices.sentences)
+    texts = " ".join(said(text, column.languages.target, tag) for tag, text in zip(tags, translations))
+    return f'<p class="what">The whole text, sentence by sentence: {texts}</p>' if texts else ""
 
 
 def shown_map(column: Column) -> str:

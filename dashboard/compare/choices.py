@@ -24,6 +24,7 @@ class CompareChoices:
     tables: bool = False  # the numbers of each chart below it
     gold: str = ""  # the sentence with gold links that was chosen
     present: bool = False  # in large type, without the sidebar
+    sentences: tuple[str, ...] = ()  # of the long text that `text` is a sentence of
     links: bool = True  # gold links over the maps, where text and target are those of such a sentence
 
     def to_dict(self) -> dict:

@@ -1,11 +1,12 @@
 """The page that compares up to four mechanisms on one sentence, side by side. Select, compute, draw, show."""
 
+import contextlib
 import functools
 import html
 import itertools
 import math
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,10 @@ from attnviz.figures.maps import DASHED
 from attnviz.figures.per_step.bars import window_shapes
 from attnviz.figures.theme import lines
 from attnviz.figures.wording import row_sentence
+from attnviz.service import ServiceError
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import Cell, named, plots, stepped
-from dashboard.choices.options import OWN, model
+from dashboard.choices.options import OWN, TYPED, model
 from dashboard.choices.step_link import step_link
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables
 from dashboard.compare.choices import CompareChoices
@@ -33,6 +35,7 @@ from dashboard.markup.text import reading
 from dashboard.placed import sharper
 from dashboard.session import address, caches, memory
 from dashboard.shell import forced_text, frame, widgets
+from dashboard.shell.problems import Wanted
 
 # How much larger type is in a presentation, and px that a plot may be high: all fits on a screen of 1920 by 1080.
 PRESENTED_MAP, PRESENTED_BARS = (1.35, 270), (1.25, 95)
@@ -63,10 +66,11 @@ def _sentence(fields: dict) -> None:
     answer = st.container()
     text = widgets.sentence(fields["pair"], sidebar.leave_gold)
     sidebar.rerun_if_gold_was_left()
-    choices = CompareChoices(text, **fields)
-    models = [model(choices.pair, mechanism) for mechanism in choices.mechanisms]
+    models = [model(fields["pair"], mechanism) for mechanism in fields["mechanisms"]]
+    sentences = caches.one_by_one(models, text) if fields["target"] != TYPED else ()
+    choices = CompareChoices(widgets.one_sentence(text, sentences), sentences=sentences, **fields)
     traces = forced_text.wanted(choices, models, caches.ask, caches.trace)
-    wanted = itertools.chain(traces, confidence.wanted(choices, models))
+    wanted = itertools.chain(traces, confidence.wanted(choices, models), _whole_wanted(choices, models))
     compose = functools.partial(scene.compose, choices, caches.trace, caches.windows)
     with frame.composed("compare", compose, wanted) as current:
         if current is not None:
@@ -98,12 +102,29 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
                 if not present:
                     st.markdown(f"${column.mechanism.formula}$")
         height = _presented_height(current) if present else None
-        cells = [_heatmap(column, text, dark, height) for column, text in zip(current.columns, texts, strict=True)]
+        cells = [
+            _heatmap(column, text, dark, height, _whole(column, current.choices))
+            for column, text in zip(current.columns, texts, strict=True)
+        ]
         plots(cells, "heatmaps")
         _tables(current, tables.weights_table)
     play = '<button type="button" class="play">▶ Play the steps</button>' if current.steps > 1 else ""
     piece = current.columns[0].languages.piece
     st.html(terms.line("<eos>", "piece", "head", "log-probability", before=play, piece=piece))
+
+
+def _whole_wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
+    """Have all sentences of a long text translated. Nothing where too many wait: then only one of them is shown."""
+    if choices.sentences and choices.target == OWN:
+        with contextlib.suppress(ServiceError):
+            yield caches.ask_all(models, choices.sentences, choices.beam)
+
+
+def _whole(column: Column, choices: CompareChoices) -> str:
+    """What the model wrote for all sentences of a long text."""
+    if column.trace.forced or not choices.sentences:
+        return ""
+    return captions.whole(column, caches.translations(column.model, choices.sentences, choices.beam), choices)
 
 
 def _presented_height(current: CompareScene) -> int:
@@ -121,9 +142,10 @@ def _letters(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-def _heatmap(column: Column, texts, dark: bool, height: int | None) -> Cell:
-    """Its words, its figure and what can be read from it. height : px in a presentation, None on the page."""
-    words = captions.translation(column) + sign(confidence.judgement(column.trace))
+def _heatmap(column: Column, texts, dark: bool, height: int | None, whole: str = "") -> Cell:
+    """Its words, its figure and what can be read from it. height : px in a presentation, None on the page. whole :
+    of a long text."""
+    words = captions.translation(column) + sign(confidence.judgement(column.trace)) + whole
     if column.grid is None:
         return Cell(words + captions.no_attention(column, caches.context_width(column.model)))
     figure = pictures.heatmap(column, dark, texts=texts, scale=height is None, written=False)

@@ -78,7 +78,8 @@ def _text(fields: dict) -> str:
         if source:
             st.html(source_words(source.saved_trace, source.file))
         return source.saved_trace.text if source else ""
-    return widgets.sentence(ModelName.parse(model).pair)
+    text = widgets.sentence(ModelName.parse(model).pair)
+    return widgets.one_sentence(text, () if fields["output"].strip() else caches.one_by_one([model], text))
 
 
 def _compose(fields: dict, text: str) -> HeadsScene:

@@ -3,7 +3,7 @@ module of panels/."""
 
 import streamlit as st
 
-from dashboard.choices.options import model
+from dashboard.choices.options import TYPED, model
 from dashboard.inside import downloads, scene
 from dashboard.inside.panels import change, matter, opened, replaced
 from dashboard.inside.scene import Column, InsideChoices, InsideScene
@@ -17,8 +17,9 @@ from dashboard.shell import forced_text, frame, widgets
 def show(fields: dict) -> None:
     """Draw the page for the sidebar's choices; a text that fails leaves the last good picture."""
     text = widgets.sentence(fields["pair"])
-    choices = InsideChoices(text=text, **fields)
-    models = [model(choices.pair, mechanism) for mechanism in choices.mechanisms]
+    models = [model(fields["pair"], mechanism) for mechanism in fields["mechanisms"]]
+    sentences = caches.one_by_one(models, text) if fields["target"] != TYPED else ()
+    choices = InsideChoices(text=widgets.one_sentence(text, sentences), **fields)
     wanted = forced_text.wanted(choices, models, caches.ask, caches.trace)
     with frame.composed("inside", lambda: scene.compose(choices, caches.trace), wanted) as current:
         if current is not None:

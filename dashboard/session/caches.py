@@ -17,12 +17,14 @@ from typing import NamedTuple, TypeVar
 import streamlit as st
 
 from attnviz import service
+from attnviz.data.limits import LONGEST
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files, names
 from attnviz.models.checks import values, weights_header
 from attnviz.models.names import CARD, RUN, WEIGHTS, HuggingFaceName, ModelName
 from attnviz.service import Request
 from dashboard.choices import settings
+from dashboard.choices.options import LIMIT
 from dashboard.session import catalogue
 from dashboard.session.space import size
 from dashboard.session.traces import Asked, Traces
@@ -147,6 +149,43 @@ def parse(text: str, facts):
 
     shipped = syntax.shipped().get(text) or syntax.examples().get(text)
     return shipped or (_parsed(text) if facts.source == "en" else None)
+
+
+def one_by_one(models: Sequence[str], text: str) -> tuple[str, ...]:
+    """The sentences of a text that is longer than those that one of the models learnt from (`sentences.one_by_one`);
+    () where the text is read whole, and where the files of the models cannot be read."""
+    from attnviz.data import sentences
+
+    if not models or len(text) > LIMIT:
+        return ()
+    limits = (card(model).get("longest") for model in models)
+    longest = min((limit for limit in limits if type(limit) is int and limit > 0), default=LONGEST)
+    name = ModelName.parse(models[0])
+
+    def pieces(whole: str) -> int:
+        from attnviz.data import capitals
+        from attnviz.data.checks.tokenizer_rules import contained
+        from attnviz.models import checkpoints
+
+        with contained():
+            tokenizer = checkpoints.load_tokenizer(name.pair, catalogue.root_of(models[0]))
+            return len(capitals.read(whole, tokenizer).ids)
+
+    try:
+        return sentences.one_by_one(text, pieces, longest, name.task.source)
+    except ValueError:  # whoever traces the text says what is wrong
+        return ()
+
+
+def ask_all(models: Sequence[str], texts: Sequence[str], beam: int) -> Asked:
+    """Have several texts traced by several trained models, all at once. Raises ServiceError."""
+    return answers().ask([request(name, text, None, beam) for name in models for text in texts])
+
+
+def translations(name: str, texts: Sequence[str], beam: int) -> list[str]:
+    """What a model wrote for texts that were asked for; [] unless all are there."""
+    traces = [answers().there(request(name, text, None, beam)) for text in texts]
+    return [trace.translation for trace in traces] if all(traces) else []
 
 
 def key(name: str) -> tuple[str, str, tuple]:

@@ -40,6 +40,8 @@ def arrive(page: str, session: MutableMapping, came_back: bool = False) -> dict[
     along = {key: session[key] for key in _ALONG if key in session} | _sentence(session, before, page)
     if {before, page} <= {*_OF_A_PAIR}:
         along |= _models(session, page)
+    if session.get("sentence", 1) > 1 and {before, page} <= {"", "inside", "heads"}:
+        along["sentence"] = session["sentence"]
     if (before, page) == ("", "inside"):
         along |= _opened_head(session)
     for key in (*_OWN, *along, "text"):

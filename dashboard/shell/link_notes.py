@@ -29,7 +29,12 @@ _MAY_BE_EMPTY = (
     "other_path",
     "find",
 )
-_WHOLE = ("seed", "step", "row")  # of controls for whole numbers: Streamlit fails at 1e999, and takes 1.5 for 1
+_WHOLE = (
+    "seed",
+    "step",
+    "row",
+    "sentence",
+)  # of controls for whole numbers: Streamlit fails at 1e999, and takes 1.5 for 1
 _QUOTED = 80  # characters of a value
 _FROM_1 = ("layer", "head", "depth")  # counted from 1 in the address, and from 0 in the session
 # What the address may call the value of a control: Streamlit leaves out a value that is the default, which is no

@@ -2,7 +2,7 @@
 
 import html
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -58,6 +58,22 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
                 help="The models translate this sentence badly. It is here to show how that looks.",
             )
     return text
+
+
+def one_sentence(text: str, sentences: Sequence[str]) -> str:
+    """The sentence that is shown of a long text; `text` itself without sentences. sentences : `caches.one_by_one`."""
+    if not sentences:
+        return text
+    count = len(sentences)
+    if st.session_state.get("sentence", 1) > count:
+        st.session_state["sentence"] = 1
+    st.html(
+        '<p class="notice" role="status">This text is longer than those that the models learnt from. '
+        f"So each of its {count} sentences is translated alone.</p>"
+    )
+    chosen = st.pagination(count, key="sentence", bind="query-params")
+    st.html(f'<p class="notice" role="status">Sentence {chosen} of {count}: {html.escape(sentences[chosen - 1])}</p>')
+    return sentences[chosen - 1]
 
 
 def _firsts() -> str:

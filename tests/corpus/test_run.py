@@ -1,6 +1,7 @@
 """corpus/run.py: the numbers are those of the traces; the files do not depend on workers, stops and resumes."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -252,3 +253,24 @@ def test_the_command(settings, whole, tmp_path, capsys):
     assert "en-fr/transformer: line 6 is skipped: the text is empty; type a sentence" in printed.err
     assert main(["corpus", *options, "--out", str(tmp_path / "out")]) == 2
     assert "is not empty; give a new folder, or --resume" in capsys.readouterr().err
+
+
+def test_the_command_says_how_many_texts_are_longer_than_those_of_training(root, tmp_path, capsys):
+    copy, lines = tmp_path / "models", write_lines(tmp_path / "in.txt", ["The dog.", *SENTENCES[:3], ""])
+    shutil.copytree(root, copy)
+    card = copy / MODELS[0] / "card.json"
+    card.write_text(json.dumps(json.loads(card.read_text()) | {"longest": 4}))
+    command = [
+        "corpus",
+        "--model",
+        MODELS[0],
+        "--input",
+        str(lines),
+        "--out",
+        str(tmp_path / "out"),
+        "--root",
+        str(copy),
+    ]
+    assert main(command) == 0
+    long = sum(len(Translator.load(MODELS[0], copy).read(text).ids) > 4 for text in ["The dog.", *SENTENCES[:3]])
+    assert 0 < long < 4 and f"{long} of 5 texts are longer than nearly all texts of training" in capsys.readouterr().err

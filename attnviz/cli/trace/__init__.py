@@ -48,7 +48,8 @@ def run(args: Namespace) -> None:
     from attnviz.cli.shared.open_model import open_model
     from attnviz.cli.trace.tables import summary
     from attnviz.export import html_page
-    from attnviz.trace import files, notices
+    from attnviz.data import sentences
+    from attnviz.trace import files
 
     pictures.check(args)
     if args.text == "-":
@@ -56,7 +57,7 @@ def run(args: Namespace) -> None:
     model = open_model(args, huggingface=True)
     trace = _traced(model, args)
     others = args.json or args.save or args.picture  # files that do not say how usual the translation is
-    told = notices.notices(trace)
+    told = sentences.notices(trace)
     lines = _confidence(model, trace, args) if args.html or not others else ()
     for line in told:
         print(line, file=sys.stderr)

@@ -1,16 +1,19 @@
 """The page run by Streamlit's own test driver: every pair, every mechanism, every map, no exception anywhere."""
 
 import json
+import re
 
 import pytest
 from compare_app import charts, htmls, run, scene, shows, sound
 
 import attnviz
 from attnviz.data.limits import LONGEST
+from attnviz.data.sentences import split
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 from dashboard.choices.options import KINDS, PIECES
 from dashboard.compare import captions
+from dashboard.compare.choices import CompareChoices
 
 NAMES = [ModelName.parse(name) for name in attnviz.available()]
 SHIPPED = [(name.pair, name.mechanism) for name in NAMES if name.task.translates]
@@ -196,3 +199,39 @@ def test_without_a_mechanism_the_page_says_that_the_last_picture_stays():
     assert messages == ["Choose at least one mechanism on the left."]
     assert "The page still shows the picture that was here before." in said
     assert not any("of this text" in text for text in said)
+
+
+LONG = (
+    "Mr. Hill has two old dogs and a very small white cat. The dogs run across the green grass in the park every day. "
+    "The cat sleeps on a red chair by the window and dreams of fish."
+)
+
+
+def test_a_long_text_is_translated_sentence_by_sentence():
+    app = run(text=LONG, sentence="2")
+    sound(app)
+    choices = scene(app).choices
+    assert choices.sentences == (LONG[:53], LONG[54:112], LONG[113:])
+    assert choices.text == LONG[54:112] and all(column.trace.text == LONG[54:112] for column in scene(app).columns)
+    page = "".join(htmls(app))
+    assert "longer than those that the models learnt from" in page
+    assert f"Sentence 2 of 3: {LONG[54:112]}" in page and "too long" not in page
+    assert captions.notices(scene(app)) == ""
+
+
+def test_the_translation_of_the_whole_text_has_every_sentence():
+    column = scene(run(text=LONG, sentence="2")).columns[0]
+    words = captions.whole(column, ["un", "deux <b>", "trois"], CompareChoices(LONG[54:112], (), sentences=split(LONG)))
+    assert re.sub("<.*?>", "", words).endswith("by sentence: un deux &lt;b&gt; trois")
+    assert words.count("<b ") == 1 and "<b lang" in words
+
+
+def test_a_long_text_is_read_whole_beside_a_typed_target():
+    app = run(text=LONG, target="One text for all: typed", force="Des chiens")
+    assert scene(app).choices.text == LONG and "too long for the model" in captions.notices(scene(app))
+
+
+@pytest.mark.parametrize("text", ["A dog runs. It is fast.", LONG[:53]])
+def test_a_text_as_long_as_those_of_training_is_read_whole(text):
+    choices = scene(run(text=text)).choices
+    assert choices.text == text and choices.sentences == ()
