@@ -1,7 +1,7 @@
 """A batch of requests through the models: what both services run where the models are."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,19 +18,27 @@ Answer = Trace | Measured | tuple[str, ...] | str  # a trace, its statistics or 
 
 
 class Models:
-    """Models in memory, those used last; one whose files have changed is read again."""
+    """Models in memory, those used last; one whose files have changed is read again.
 
-    def __init__(self):
+    report : is called with the key of a model before its files are read, and with None after that.
+    """
+
+    def __init__(self, report: Callable[[tuple | None], None] = lambda key: None):
+        self._report = report
         self._kept: OrderedDict[tuple, Any] = OrderedDict()
 
     def of(self, request: Request):
         """The model that a request names. Raises ValueError."""
         name, root = request.model, request.root
-        key = (name, root, request.stamp)
+        key = request.model_key
         if key not in self._kept:
             for old in [other for other in self._kept if other[:2] == (name, root)]:
                 del self._kept[old]
-            self._kept[key] = loading.load_checkpoint(name, Path(root) if root else None)
+            self._report(key)
+            try:
+                self._kept[key] = loading.load_checkpoint(name, Path(root) if root else None)
+            finally:
+                self._report(None)
         self._kept.move_to_end(key)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)

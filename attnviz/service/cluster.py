@@ -6,7 +6,7 @@ https://docs.ray.io/en/latest/serve/advanced-guides/dyn-req-batch.html
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch
@@ -16,13 +16,12 @@ from attnviz.service.batch import Answer, Models, answers
 from attnviz.service.frames import frozen
 from attnviz.service.request import (
     GATHER,
-    LIMIT,
     MOST,
     RESTARTING,
     RUNNING,
     STARTING,
-    WAITING,
     Busy,
+    Limits,
     Request,
     ServiceError,
 )
@@ -70,8 +69,8 @@ class Cluster:
     Raises ServiceError when there is no such cluster.
     """
 
-    def __init__(self, address: str, replicas: int = 1, limit: float = LIMIT, waiting: int = WAITING):
-        self.limit, self.longest = limit, waiting
+    def __init__(self, address: str, replicas: int = 1, limits: Limits | None = None):
+        self.limits = limits or Limits()
         self.state = STARTING
         self._open = 0
         self._closed = False
@@ -83,7 +82,7 @@ class Cluster:
         """See `Service`."""
         if self._closed:
             raise ServiceError("the model service has been stopped; start the server again")
-        if self._open + len(requests) > self.longest:
+        if self._open + len(requests) > self.limits.waiting:
             raise Busy(f"{self._open} sentences are waiting for the models already; try again in a minute")
         futures = []
         for request in requests:
@@ -91,6 +90,10 @@ class Cluster:
             futures.append(self._threads.submit(self._ask, request))
             futures[-1].add_done_callback(self._done)
         return futures
+
+    def state_of(self, futures: Collection[Future]) -> str:
+        """See `Service`. Replicas gather requests themselves, so the state is the same for all."""
+        return self.state
 
     def close(self) -> None:
         """See `Service`. The deployment stays: other page servers may use it."""
@@ -103,7 +106,7 @@ class Cluster:
     def _ask(self, request: Request) -> Answer:
         for last in (False,) * (TRIES - 1) + (True,):
             try:
-                answer = self._handle.remote(request).result(timeout_s=self.limit)
+                answer = self._handle.remote(request).result(timeout_s=self.limits.request)
             except TimeoutError:
                 raise ServiceError(self._late()) from None
             except (RayError, RayServeException) as error:
@@ -118,11 +121,10 @@ class Cluster:
             return frozen(answer)
 
     def _late(self) -> str:
+        limit = self.limits.request
         if self.state == RESTARTING:
-            return (
-                f"the models on the cluster were lost, and are not back after {self.limit:g} s; try again in a minute"
-            )
-        return f"the models needed more than {self.limit:g} s for this sentence; shorten it"
+            return f"the models on the cluster were lost, and are not back after {limit:g} s; try again in a minute"
+        return f"the models needed more than {limit:g} s for this sentence; shorten it"
 
 
 def _handle(address: str, replicas: int):

@@ -1,99 +1,196 @@
-"""The model service in a process of its own on this machine, started again when it dies.
+"""The model service in processes of its own on this machine, started again when they die.
 
-One thread here gathers requests and sends them on in batches; the process answers one batch at a time. What it had not
-answered when it died is asked once more, one request at a time, so that a request that kills it takes no other along.
+A lane is a process and the thread that gives it requests, one batch at a time. All requests go to the first lane. What
+its process had not answered when it died is asked once more, one request at a time, so that a request that kills it
+takes no other along. What it had not answered when it was silent for too long goes to a second lane, one at a time, and
+the first goes on with a new process: so a slow request holds up nobody else. The second lane has a process only while
+it is needed.
 """
 
 import atexit
 import contextlib
+import math
 import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from attnviz.service import frames, launch
 from attnviz.service.request import (
+    APART,
     GATHER,
-    LIMIT,
     MOST,
     RESTARTING,
     RUNNING,
+    SILENT,
     STARTING,
-    WAITING,
     Busy,
+    Limits,
     Request,
     ServiceError,
 )
 
 TRIES = 2  # of a request whose process dies
-STARTS = 3  # of a process that dies before it is ready
+STARTS = 3  # of a process that dies, or is silent, before it is ready
 CLOSED = "the model service has been stopped; start the server again"
+NO_START = "the model process does not start; whoever runs the server can see why in its output"
 
 
 @dataclass(eq=False)
 class _Asked:
+    """deaths : of processes that were computing it. is_slow : it may take all the time of a request."""
+
     request: Request
     future: Future = field(default_factory=Future)
-    tries: int = 0
+    deaths: int = 0
+    is_slow: bool = False
+
+    def fail(self, problem: str) -> None:
+        if self.begins():
+            self.future.set_exception(ServiceError(problem))
+
+    def begins(self) -> bool:
+        """Is it still wanted? From now on it cannot be cancelled."""
+        return self.future.running() or self.future.set_running_or_notify_cancel()
+
+    def answer(self, answer: object) -> None:
+        if isinstance(answer, str):
+            self.future.set_exception(ValueError(answer))
+        else:
+            self.future.set_result(frames.frozen(answer))
 
 
 class Embedded:
-    """A `Service`. gather : seconds that a request waits for company. limit : seconds that a batch may take."""
+    """A `Service`. gather : seconds that a request waits for company. most : requests of a batch."""
 
-    def __init__(self, gather: float = GATHER, most: int = MOST, limit: float = LIMIT, waiting: int = WAITING):
-        self.gather, self.most, self.limit, self.longest = gather, most, limit, waiting
-        self.state = STARTING
-        self._waiting: deque[_Asked] = deque()
-        self._change = threading.Condition()
-        self._process: subprocess.Popen | None = None
-        self._late = self._closed = False
-        self._thread = threading.Thread(target=self._serve, name="model service", daemon=True)
-        self._thread.start()
+    def __init__(self, gather: float = GATHER, most: int = MOST, limits: Limits | None = None):
+        self.limits = limits or Limits()
+        self._slow_models: set[tuple] = set()
+        self._apart = _Lane(self.limits, 0, 1, self._slow_models)
+        self._first = _Lane(self.limits, gather, most, self._slow_models, self._apart)
+        self._closed = False
+        self._lock = threading.Lock()
         atexit.register(self.close)
+
+    @property
+    def state(self) -> str:
+        """Of the first lane; see `Service`."""
+        return self._first.state
 
     @property
     def pid(self) -> int | None:
         """Of the model process; None while there is none."""
-        return self._process.pid if self._process else None
+        return self._first.pid
 
     def submit(self, requests: Sequence[Request]) -> list[Future]:
         """See `Service`."""
-        asked = [_Asked(request) for request in requests]
-        with self._change:
+        asked = [_Asked(request, is_slow=request.model_key in self._slow_models) for request in requests]
+        with self._lock:
             if self._closed:
                 raise ServiceError(CLOSED)
-            if len(self._waiting) + len(asked) > self.longest:
-                raise Busy(f"{len(self._waiting)} sentences are waiting for the models already; try again in a minute")
-            self._waiting += asked
-            self._change.notify()
-        return [each.future for each in asked]
+            waiting = self._first.length + self._apart.length
+            if waiting + len(asked) > self.limits.waiting:
+                raise Busy(f"{waiting} sentences are waiting for the models already; try again in a minute")
+            self._first.add(new for new in asked if not new.is_slow)
+            self._apart.add(new for new in asked if new.is_slow)
+        return [new.future for new in asked]
+
+    def state_of(self, futures: Collection[Future]) -> str:
+        """See `Service`."""
+        if self._apart.has(futures):
+            return APART if self._apart.state == SILENT else self._apart.state
+        return self._first.state
 
     def close(self) -> None:
         """See `Service`."""
+        with self._lock:
+            self._closed = True
+        for lane in (self._first, self._apart):
+            lane.close()
+        atexit.unregister(self.close)
+
+
+class _Lane:
+    """A process of the models, and the thread that gives it requests.
+
+    gather, most : see `Embedded`. slow_models : `Request.model_key` of those that are read too slowly for the first
+    lane. apart : the lane of what this one gives up; without it this is that lane, and its process ends when idle.
+    """
+
+    def __init__(self, limits: Limits, gather: float, most: int, slow_models: set[tuple], apart: "_Lane | None" = None):
+        self._limits, self._gather, self._most, self._slow_models = limits, gather, most, slow_models
+        self._is_first, self._apart = apart is not None, apart or self
+        self._state, self._closed = STARTING, False
+        self._waiting: deque[_Asked] = deque()
+        self._change = threading.Condition()
+        self._process: subprocess.Popen | None = None
+        self._unanswered: dict[int, _Asked] = {}  # of the batch that is computed, by place
+        self._reading: tuple | None = None  # the model whose files the process reads
+        self._heard = self._took = self._computed = 0.0  # when the process was last heard of, after how many s; s of
+        # this batch that it has computed
+        self._watchdog = _Watchdog()
+        self._thread = threading.Thread(target=self._serve, name="model service", daemon=True)
+        self._thread.start()
+
+    @property
+    def state(self) -> str:
+        if self._unanswered and self._state == RUNNING:
+            if self._reading:
+                return STARTING
+            if time.monotonic() - self._heard >= self._limits.quiet:
+                return SILENT
+        return self._state
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def length(self) -> int:
+        """Requests that wait."""
+        return len(self._waiting)
+
+    def has(self, futures: Collection[Future]) -> bool:
+        """Are any of them waiting here, or computed?"""
+        with self._change:
+            here = [*self._waiting, *self._unanswered.values()]
+        return any(asked.future in futures for asked in here)
+
+    def add(self, asked: Iterable[_Asked]) -> None:
+        with self._change:
+            self._waiting.extend(asked)
+            self._change.notify()
+
+    def close(self) -> None:
         with self._change:
             self._closed = True
             left = list(self._waiting)
             self._waiting.clear()
             self._change.notify()
         for asked in left:
-            _fail(asked, CLOSED)
+            asked.fail(CLOSED)
         if process := self._process:
             process.kill()
         self._thread.join(5)
-        atexit.unregister(self.close)
+        self._watchdog.close()
 
     def _serve(self) -> None:
         """What the thread does until the service is closed."""
         while not self._closed:
-            if not self._process and not self._start():
-                continue
-            if batch := self._take():
+            if not self._is_first and not self._is_wanted():
+                self._end(STARTING)
+            elif (self._process or self._start()) and (batch := self._take()):
                 self._compute(batch)
-        if self._process:
-            self._end()
+        self._end(RESTARTING)
+
+    def _is_wanted(self) -> bool:
+        """Wait for a request; no longer than a process may be idle, while there is one."""
+        with self._change:
+            idle = self._limits.idle if self._process else None
+            return bool(self._change.wait_for(lambda: self._waiting or self._closed, idle))
 
     def _start(self) -> bool:
         """Start the process and wait until it is ready. When it never is, what waits is told so."""
@@ -101,79 +198,128 @@ class Embedded:
             if self._closed:
                 return False
             self._process = launch.process()
+            self._watchdog.watch(self._process, self._limits.start)
             try:
                 frames.read(self._process.stdout)
             except EOFError:
-                self._end()
+                self._end(self._state)
             else:
-                self.state = RUNNING
+                self._watchdog.rest()
+                self._state = RUNNING
                 return True
-        problem = "the model process does not start; whoever runs the server can see why in its output"
         for asked in self._take():
-            _fail(asked, problem)
+            asked.fail(NO_START)
+        self._unanswered = {}
         return False
 
     def _take(self) -> list[_Asked]:
         """The next batch, as soon as there is one; [] when the service is closed."""
         with self._change:
             self._change.wait_for(lambda: self._waiting or self._closed)
-        time.sleep(self.gather)
+        time.sleep(self._gather)
         with self._change:
             batch: list[_Asked] = []
-            while self._waiting and len(batch) < self.most:
-                again = self._waiting[0].tries > 0
-                if again and batch:
+            while self._waiting and len(batch) < self._most:
+                alone = self._waiting[0].deaths > 0
+                if alone and batch:
                     break
                 asked = self._waiting.popleft()
-                if again or asked.future.set_running_or_notify_cancel():
+                if asked.begins():
                     batch.append(asked)
-                if again:
+                if alone:
                     break
+            self._unanswered = dict(enumerate(batch))
+            self._reading, self._computed, self._heard = None, 0.0, time.monotonic()
             return batch
 
     def _compute(self, batch: list[_Asked]) -> None:
-        unanswered, self._late = dict(enumerate(batch)), False
-        timer = threading.Timer(self.limit, self._stop_late, [self._process])
-        timer.daemon = True
-        timer.start()
+        self._watchdog.watch(self._process, self._patience())
         try:
             frames.write(self._process.stdin, [asked.request for asked in batch])
-            while unanswered:
+            while self._unanswered:
                 place, answer = frames.read(self._process.stdout)
-                _answer(unanswered.pop(place), answer)
+                self._hear()
+                if place is None:
+                    self._read(answer)
+                else:
+                    self._unanswered.pop(place).answer(answer)
+                self._watchdog.watch(self._process, self._patience())
         except (EOFError, OSError):
-            self._died(list(unanswered.values()))
+            self._lose(was_alone=len(batch) == 1)
         finally:
-            timer.cancel()
+            self._watchdog.rest()
 
-    def _stop_late(self, process: subprocess.Popen) -> None:
-        self._late = True
-        process.kill()
+    def _hear(self) -> None:
+        """The process has said something. What it took to read files is no time of a request."""
+        now = time.monotonic()
+        if not self._reading:
+            self._computed += now - self._heard
+        self._took, self._heard = now - self._heard, now
 
-    def _died(self, left: list[_Asked]) -> None:
-        """Put unanswered requests back at the head of the queue, to be sent one at a time. Fail those that have used up
-        their tries."""
-        self._end()
-        self.state = RESTARTING
-        reason = (
-            f"the models needed more than {self.limit:g} s for this sentence; shorten it"
-            if self._late
-            else "the model process stopped twice at this sentence; change it"
-        )
-        again = []
+    def _read(self, model: tuple | None) -> None:
+        """The process begins to read the files of a model; None: it has read them."""
+        if model is None and self._took < self._limits.silence:
+            self._slow_models.discard(self._reading)
+        self._reading = model
+
+    def _patience(self) -> float:
+        """Seconds that the process may be silent from now on."""
+        limits = self._limits
+        longest = limits.reading if self._reading else limits.request - self._computed
+        is_slow = any(asked.is_slow for asked in self._unanswered.values())
+        return longest if is_slow else min(longest, limits.silence)
+
+    def _lose(self, was_alone: bool) -> None:
+        """The process has gone. What it has not answered is asked again, or fails. was_alone : the request, in its
+        batch."""
+        left, too_late = list(self._unanswered.values()), self._watchdog.has_killed
+        self._hear()
+        self._end(RESTARTING)
+        if self._closed:
+            for asked in left:
+                asked.fail(CLOSED)
+        elif too_late:
+            self._give_up(left, was_alone)
+        else:
+            self._ask_again(left)
+        self._unanswered = {}
+
+    def _ask_again(self, left: list[_Asked]) -> None:
+        """Put requests back at the head of the queue, to be sent one at a time. Fail those that have used up their
+        tries."""
         for asked in left:
-            asked.tries += 1
-            if self._closed:
-                _fail(asked, CLOSED)
-            elif asked.tries >= TRIES or (self._late and len(left) == 1):
-                _fail(asked, reason)
-            else:
-                again.append(asked)
+            asked.deaths += 1
+            if asked.deaths >= TRIES:
+                asked.fail("the model process stopped twice at this sentence; change it")
         with self._change:
-            self._waiting.extendleft(reversed(again))
+            self._waiting.extendleft(asked for asked in reversed(left) if not asked.future.done())
 
-    def _end(self) -> None:
-        process, self._process = self._process, None
+    def _give_up(self, left: list[_Asked], was_alone: bool) -> None:
+        """Have the lane apart do what was not answered in time; one that had all the time of a request fails."""
+        if was_alone and (problem := self._problem(left[0])):
+            left[0].fail(problem)
+            return
+        if self._reading:
+            self._slow_models.add(self._reading)
+        for asked in left:
+            asked.is_slow = asked.is_slow or was_alone or asked.request.model_key == self._reading
+        self._apart.add(sorted(left, key=lambda asked: asked.is_slow))
+
+    def _problem(self, alone: _Asked) -> str | None:
+        """Why a request that was computed alone fails; None when it has not had all its time."""
+        limits = self._limits
+        if self._reading:
+            problem = f"the files of {alone.request.model} were not read after {limits.reading:g} s; try again later"
+            return problem if alone.is_slow else None
+        if self._computed < limits.request:
+            return None
+        return f"the models needed more than {limits.request:g} s for this sentence; shorten it"
+
+    def _end(self, state: str) -> None:
+        """End the process, if there is one. state : of the lane from now on."""
+        process, self._process, self._state = self._process, None, state
+        if not process:
+            return
         process.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout):
@@ -181,13 +327,38 @@ class Embedded:
                 pipe.close()
 
 
-def _answer(asked: _Asked, answer: object) -> None:
-    if isinstance(answer, str):
-        asked.future.set_exception(ValueError(answer))
-    else:
-        asked.future.set_result(frames.frozen(answer))
+class _Watchdog:
+    """Kills a process that was not heard of in time."""
 
+    def __init__(self):
+        self.has_killed = False
+        self._process: subprocess.Popen | None = None
+        self._end = math.inf  # time.monotonic
+        self._change, self._closed = threading.Condition(), False
+        threading.Thread(target=self._wait, name="watchdog", daemon=True).start()
 
-def _fail(asked: _Asked, problem: str) -> None:
-    if asked.future.running() or asked.future.set_running_or_notify_cancel():
-        asked.future.set_exception(ServiceError(problem))
+    def watch(self, process: subprocess.Popen, seconds: float) -> None:
+        """From now on it may be silent for so long."""
+        with self._change:
+            self.has_killed = self.has_killed and process is self._process
+            self._process, self._end = process, time.monotonic() + seconds
+            self._change.notify()
+
+    def rest(self) -> None:
+        with self._change:
+            self._end = math.inf
+
+    def close(self) -> None:
+        with self._change:
+            self._closed = True
+            self._change.notify()
+
+    def _wait(self) -> None:
+        with self._change:
+            while not self._closed:
+                left = self._end - time.monotonic()
+                if left <= 0:
+                    self.has_killed, self._end = True, math.inf
+                    self._process.kill()
+                else:
+                    self._change.wait(None if left == math.inf else left)

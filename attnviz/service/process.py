@@ -1,6 +1,7 @@
 """The model process: `python -m attnviz.service.process`. It reads batches from its input and ends when that is closed.
 
-First it writes "ready"; then, for each batch of requests, (place, answer) of every one of them. See frames.py.
+First it writes "ready"; then, for each batch of requests, (place, answer) of every one of them, and meanwhile
+(None, model key) when it begins to read the files of a model and (None, None) when it has read them. See frames.py.
 """
 
 import gc
@@ -27,7 +28,7 @@ def main() -> None:
     gc.enable()
 
     torch.set_num_threads(1)
-    models = Models()
+    models = Models(lambda key: frames.write(replies, (None, key)))
     try:
         frames.write(replies, "ready")
         while True:

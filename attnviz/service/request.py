@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
-STARTING, RUNNING, RESTARTING = "starting", "running", "restarting"  # states of a service
+STARTING, RUNNING, RESTARTING, SILENT, APART = "starting", "running", "restarting", "silent", "apart"  # see Service
 MOST = 64  # requests that go through the models together
-WAITING = 1000  # requests that may wait
 GATHER = 0.003  # seconds that a request waits for others to share its batch
-LIMIT = 60.0  # seconds that a batch may take
+
+
+@dataclass
+class Limits:
+    """What a service does before it gives up: seconds, and the number of requests that may wait."""
+
+    request: float = 60.0  # that a request may compute, and a batch; without the reading of models
+    quiet: float = 5.0  # that the models may be silent before whoever waits is told so
+    silence: float = 15.0  # that a batch may go without an answer before another process takes it up
+    reading: float = 120.0  # that the files of a model may take
+    start: float = 60.0  # that the process of the models may take until it is ready
+    idle: float = 30.0  # after which a second process ends
+    waiting: int = 1000
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,11 @@ class Request:
     statistics: bool = False
     sample_count: int = 0
 
+    @property
+    def model_key(self) -> tuple:
+        """Which model it is for: the same files have the same key."""
+        return self.model, self.root, self.stamp
+
 
 class ServiceError(ValueError):
     """The service could not answer, whatever the text; the message says why and what to do."""
@@ -45,7 +61,8 @@ class Busy(ServiceError):
 class Service(Protocol):
     """Traces and samples of texts, by trained models.
 
-    state : STARTING, RUNNING, or RESTARTING after its process has died.
+    state : STARTING while models are read, RUNNING, RESTARTING after its process has died, or SILENT when that has not
+    answered for `Limits.quiet`.
     """
 
     @property
@@ -58,6 +75,10 @@ class Service(Protocol):
         ServiceError when the service failed. One that is cancelled before its batch begins is never computed.
         Raises Busy when too many wait.
         """
+
+    def state_of(self, futures: Collection[Future]) -> str:
+        """What requests wait for: a state, or APART when they take so long that they no longer share a process with
+        others."""
 
     def close(self) -> None:
         """Stop it. What has not been answered raises ServiceError."""

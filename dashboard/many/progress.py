@@ -47,7 +47,7 @@ def measure(runs: list[Run]) -> SceneError | None:
             show(RUNNING)
             since = time.monotonic()
             with turns.long_turn():
-                waiting[0].advance(since, lambda: show(caches.service_state()))
+                waiting[0].advance(since, lambda futures: show(caches.state_of(futures)))
             turns.let_go_if_asked()
             with contextlib.suppress(StreamlitAPIException):  # the whole page is run
                 st.rerun(scope="fragment")
@@ -63,6 +63,7 @@ def words_for(done: int, total: int, pace: float, state: str = RUNNING) -> str:
     words = f"{done:,} of {total:,} translations are measured."
     if state == RESTARTING:
         return f"{words} The process of the models has stopped. It is being started again, then this goes on."
+    words += turns.AFTER.get(state, "")
     if not pace:
         return words
     seconds = (total - done) / pace

@@ -29,6 +29,7 @@ PLACES = (*across.LOOKS, "alignment_error")  # numbers of cross-attention alone
 _NONE = np.full(len(across.VALUES), np.nan, dtype=np.float32)
 
 Submit = Callable[[str, Sequence[tuple[str, str | None]]], list[Future]]  # model, (source, target) of each
+Meanwhile = Callable[[Sequence[Future]], None]
 Row = dict[str, object]
 
 
@@ -68,9 +69,9 @@ class Run:
         seconds = sum(seconds for _, seconds in paces)
         return sum(count for count, _ in paces) / seconds if seconds > 0 else 0.0
 
-    def advance(self, since: float | None = None, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def advance(self, since: float | None = None, meanwhile: Meanwhile = lambda futures: None) -> None:
         """One slice more. since : when the wait for it began (time.monotonic), if not now. meanwhile : is called every
-        quarter of a second while the models compute.
+        quarter of a second while the models compute, with what they compute.
 
         Raises ServiceError when the models cannot be reached; the slice is then still to do.
         """
@@ -82,7 +83,7 @@ class Run:
             asked = [(record.source, record.target if self.forced else None) for record in part]
             futures = self._submit(model, asked)
             while wait(futures, LOOK).not_done:
-                meanwhile()
+                meanwhile(futures)
             answers = [_result(future) for future in futures]
             self._rows += [
                 _row(model, record, answer, self._links) for record, answer in zip(part, answers, strict=True)

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -54,9 +55,9 @@ def start_models() -> None:
         model_service()
 
 
-def service_state() -> str:
-    """Of the model service: see `attnviz.service.Service`."""
-    return model_service().state
+def state_of(futures: Sequence[Future]) -> str:
+    """What requests wait for: see `attnviz.service.Service`."""
+    return model_service().state_of(futures)
 
 
 def windows(trace) -> tuple[tuple[float, float], ...]:

@@ -25,6 +25,10 @@ class Asked:
         """Wait at most so long -> are all there, or failed?"""
         return not wait(self.futures, seconds).not_done
 
+    def state(self) -> str:
+        """What they wait for (`Service.state_of`)."""
+        return self._traces.state_of(self.futures)
+
     def release(self) -> None:
         """What nobody else waits for and has not begun is not computed."""
         for request, future in zip(self._requests, self.futures, strict=True):
@@ -65,6 +69,10 @@ class Traces:
             return asked.futures[0].result()
         finally:
             asked.release()
+
+    def state_of(self, futures: Sequence[Future]) -> str:
+        """What these wait for (`Service.state_of`)."""
+        return self._service().state_of(futures)
 
     def there(self, request: Request) -> object | None:
         """The answer to a request that has been asked, if it is there; None while it is not, or when it failed."""

@@ -11,6 +11,9 @@ class Wanted(Protocol):
     def done(self, seconds: float) -> bool:
         """Wait at most so long -> is it there?"""
 
+    def state(self) -> str:
+        """What it waits for (`attnviz.service.Service.state_of`)."""
+
     def release(self) -> None:
         """It is no longer wanted."""
 

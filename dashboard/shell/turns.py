@@ -10,8 +10,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequestType
 
-from attnviz.service.request import RESTARTING, STARTING
-from dashboard.session import caches
+from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING, Limits
 from dashboard.session.cores import cores
 from dashboard.session.line import Line, Ticket
 from dashboard.shell.problems import Wanted
@@ -19,8 +18,17 @@ from dashboard.shell.problems import Wanted
 SOON = 0.5  # s that a person waits without a word
 LOOK = 0.25  # s between two looks at whether the person has typed again
 MOST = 500  # people who may wait
-_STARTING = "The trained models are being read."
-_RESTARTING = "The process of the models has stopped. It is being started again; your sentence is kept."
+# What is said of the models: instead of the place in the queue, and after it.
+_INSTEAD = {
+    STARTING: "The trained models are being read.",
+    RESTARTING: "The process of the models has stopped. It is being started again; your sentence is kept.",
+}
+AFTER = {
+    SILENT: f" The models have not answered for {Limits.quiet:g} seconds. If they still do not answer after "
+    f"{Limits.silence:g} seconds, a new process takes over.",
+    APART: f" The models need long for this, so it is computed apart from what others wait for, in "
+    f"{Limits.request:g} seconds at most.",
+}
 
 # The models compute in a process of their own, so one processor is theirs. Threads that draw share one interpreter:
 # more than two at once draw fewer pages in all than one after the other.
@@ -41,7 +49,7 @@ def turn(notice, wanted: Iterable[Wanted] = ()) -> Iterator[None]:
         waiting = _Waiting(notice, ticket)
         for traces in wanted:
             asked.append(traces)
-            waiting.until(traces.done)
+            waiting.until(traces.done, traces.state)
         ticket.ready()
         waiting.until(ticket.admitted)
         waiting.end()
@@ -75,19 +83,20 @@ class _Waiting:
         self._notice, self._ticket = notice, ticket
         self._since, self._line, self._said = time.monotonic(), None, ""
 
-    def until(self, there: Callable[[float], bool]) -> None:
+    def until(self, there: Callable[[float], bool], state: Callable[[], str] = lambda: RUNNING) -> None:
+        """state : of what is waited for."""
         while not there(LOOK):
             let_go_if_asked()
             if time.monotonic() - self._since >= SOON:
-                self._say()
+                self._say(state())
 
     def end(self) -> None:
         """Take the line away."""
         if self._line:
             self._line.empty()
 
-    def _say(self) -> None:
-        words = words_for(self._ticket.ahead, caches.service_state())
+    def _say(self, state: str) -> None:
+        words = words_for(self._ticket.ahead, state)
         if words != self._said:
             self._line = self._line or self._notice.empty()
             self._line.caption(words)
@@ -96,13 +105,11 @@ class _Waiting:
 
 def words_for(ahead: int, state: str) -> str:
     """What a person reads who waits."""
-    if state == RESTARTING:
-        return _RESTARTING
-    if state == STARTING:
-        return _STARTING
-    if not ahead:
-        return "You are next."
-    return f"Place {ahead + 1} in the queue: {ahead} {'person is' if ahead == 1 else 'people are'} ahead of you."
+    if state in _INSTEAD:
+        return _INSTEAD[state]
+    people = f"{ahead} {'person is' if ahead == 1 else 'people are'}"
+    place = f"Place {ahead + 1} in the queue: {people} ahead of you." if ahead else "You are next."
+    return place + AFTER.get(state, "")
 
 
 def let_go_if_asked() -> None:

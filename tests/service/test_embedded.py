@@ -13,7 +13,8 @@ import serving
 import tiny
 
 from attnviz.service import CLUSTER, Busy, ServiceError, embedded, launch, open_service, prepare
-from attnviz.service.request import RESTARTING, RUNNING
+from attnviz.service.embedded import Embedded
+from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING, Limits
 
 MECHANISMS = ("bahdanau", "transformer")
 TEXTS = [english for english, _ in tiny.sentences(12, 5)]
@@ -24,8 +25,9 @@ WAIT = 300  # s at most, never waited in full: a busy machine is no failure
 
 
 @pytest.fixture
-def held(service, ask):
-    """A request that has begun in the process, which stands still."""
+def held(service, ask, monkeypatch):
+    """A request that has begun in the process, which stands still, and may for long."""
+    monkeypatch.setattr(service.limits, "silence", WAIT)
     answer(service, ask(TEXTS[0]))
     os.kill(service.pid, signal.SIGSTOP)
     (begun,) = service.submit([ask(TEXTS[1])])
@@ -58,7 +60,7 @@ def test_the_page_s_process_needs_no_torch():
 
 
 def test_a_full_service_refuses_and_recovers(service, held, ask, monkeypatch):
-    monkeypatch.setattr(service, "longest", 4)
+    monkeypatch.setattr(service.limits, "waiting", 4)
     waiting = service.submit([ask(text) for text in TEXTS[2:6]])
     with pytest.raises(Busy) as error:
         service.submit([ask(TEXTS[6])])
@@ -92,7 +94,7 @@ def test_the_state_says_that_it_is_being_restarted(service, ask):
 def test_a_sentence_that_takes_too_long_is_refused_and_the_next_one_answered(service, ask, monkeypatch):
     answer(service, ask(TEXTS[0], "transformer"))
     with monkeypatch.context() as patch:
-        patch.setattr(service, "limit", 0.02)
+        patch.setattr(service.limits, "request", 0.02)
         (slow,) = service.submit([ask(LONG, "transformer", beam=20)])
         with pytest.raises(ServiceError) as error:
             slow.result(WAIT)
@@ -108,7 +110,7 @@ def test_a_request_that_kills_the_process_each_time_takes_no_other_along(service
         if any(request.text == "deadly" for request in requests):
             killed.append(service.pid)
             os.kill(service.pid, signal.SIGKILL)
-            service._process.wait()
+            service._first._process.wait()
         write(stream, requests)
 
     monkeypatch.setattr(embedded.frames, "write", kill_at_deadly)
@@ -118,6 +120,95 @@ def test_a_request_that_kills_the_process_each_time_takes_no_other_along(service
     assert str(error.value) == "the model process stopped twice at this sentence; change it"
     assert harmless.result(WAIT).text == TEXTS[1]
     assert len(killed) == 2
+
+
+@pytest.fixture
+def gate(tmp_path):
+    """A file with the words at which the models of `slow` stand still."""
+    return tmp_path / "gate"
+
+
+@pytest.fixture
+def slow(gate, monkeypatch):
+    """A service that waits for a second."""
+    monkeypatch.setenv("PYTHONPATH", str(serving.ROOT / "tests" / "helpers" / "held"))
+    monkeypatch.setenv("HELD_WHILE", str(gate))
+    with closing(Embedded(limits=Limits(quiet=0.2, silence=1.0, idle=0.1))) as slow:
+        yield slow
+
+
+def until(true):
+    end = time.monotonic() + WAIT
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_new_process_answers_what_a_stopped_one_was_given(service, ask, monkeypatch):
+    answer(service, ask(TEXTS[0]))
+    first = service.pid
+    os.kill(first, signal.SIGSTOP)
+    monkeypatch.setattr(service.limits, "quiet", 0.2)
+    monkeypatch.setattr(service.limits, "silence", 1.0)
+    futures = service.submit([ask(text) for text in TEXTS[1:4]])
+    until(futures[0].running)
+    futures += service.submit([ask(TEXTS[4])])
+    until(lambda: service.state_of(futures) == SILENT)
+    monkeypatch.setattr(service.limits, "silence", WAIT)
+    assert [future.result(WAIT).text for future in futures] == TEXTS[1:5]
+    assert answer(service, ask(TEXTS[5])).text == TEXTS[5]
+    assert service.pid != first and service.state == RUNNING
+
+
+def test_a_process_that_is_stopped_while_it_starts_is_replaced(ask):
+    limits = Limits(start=1.0)
+    with closing(Embedded(limits=limits)) as service:
+        until(lambda: service.pid)
+        first = service.pid
+        os.kill(first, signal.SIGSTOP)
+        until(lambda: service.pid not in (first, None))
+        limits.start = WAIT
+        for _ in range(10):  # the next one may have had a second too
+            if service.submit([ask(TEXTS[0])])[0].exception(WAIT) is None:
+                return
+    pytest.fail("it does not recover")
+
+
+def test_a_slow_sentence_holds_up_no_other(slow, gate, ask):
+    """Neither those of its own batch nor those that come later; and it has its own time, a minute."""
+    answer(slow, ask(TEXTS[0]))
+    gate.write_text("deep")
+    deep, *others = slow.submit([ask(text) for text in ("A deep dog runs.", *TEXTS[1:4])])
+    assert [future.result(WAIT).text for future in others] == TEXTS[1:4]
+    assert answer(slow, ask(TEXTS[4])).text == TEXTS[4]
+    assert not deep.done()
+    until(lambda: slow.state_of([deep]) == APART)
+    gate.unlink()
+    assert deep.result(WAIT).text == "A deep dog runs."
+    until(lambda: slow._apart.pid is None)  # one process is left
+    slow.limits.request = 3.0
+    gate.write_text("deep")
+    with pytest.raises(ServiceError, match="^the models needed more than 3 s for this sentence; shorten it$"):
+        answer(slow, ask("A deep cat runs."))
+
+
+def test_reading_a_model_is_no_time_of_a_sentence_and_holds_up_no_other(slow, gate, ask):
+    slow.limits.request = 3.0
+    answer(slow, ask(TEXTS[0]))
+    gate.write_text("en-fr/transformer")
+    (first,) = slow.submit([ask(TEXTS[1], "transformer")])
+    until(lambda: slow._apart.state == STARTING and slow._apart._reading)
+    assert slow.state_of([first]) == STARTING
+    (second,) = slow.submit([ask(TEXTS[2], "transformer")])
+    assert answer(slow, ask(TEXTS[3])).text == TEXTS[3]
+    time.sleep(slow.limits.request)
+    gate.unlink()
+    assert [future.result(WAIT).text for future in (first, second)] == TEXTS[1:3]
+    slow.limits.reading = 1.0
+    gate.write_text("luong-dot")
+    with pytest.raises(ServiceError) as error:
+        answer(slow, ask(TEXTS[4], "luong-dot"))
+    assert str(error.value) == "the files of en-fr/luong-dot were not read after 1 s; try again later"
 
 
 def test_a_process_that_does_not_start_is_said_and_tried_again(service, ask, monkeypatch):

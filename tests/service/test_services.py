@@ -139,7 +139,7 @@ def test_models_that_are_killed_in_the_middle_are_replaced_and_every_request_is_
     service, root, ask, monkeypatch
 ):
     """The last test of the file."""
-    monkeypatch.setattr(service, "limit", WAIT)
+    monkeypatch.setattr(service.limits, "request", WAIT)
     results(service, [ask(TEXTS[0])])  # there is a process to kill
     first = models_of(service)
     futures = service.submit([ask(text, name, beam=3) for text in TEXTS for name in ("bahdanau", "transformer")])
@@ -170,7 +170,7 @@ def test_models_that_do_not_come_back_are_said(service, ask, monkeypatch):
     from ray.exceptions import RayActorError
 
     monkeypatch.setattr(service, "_handle", Gone())
-    monkeypatch.setattr(service, "limit", 2)
+    monkeypatch.setattr(service.limits, "request", 2)
     (future,) = service.submit([ask(TEXTS[1])])
     with pytest.raises(ServiceError) as error:
         future.result(WAIT)

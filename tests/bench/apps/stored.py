@@ -4,6 +4,7 @@ not."""
 import os
 from pathlib import Path
 
+from attnviz.service.request import RUNNING
 from attnviz.trace import Trace
 
 _TRACES = {
@@ -21,6 +22,9 @@ class Stored:
 
     def done(self, seconds: float) -> bool:
         return True
+
+    def state(self) -> str:
+        return RUNNING
 
     def release(self) -> None:
         pass

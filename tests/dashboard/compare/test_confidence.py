@@ -87,7 +87,7 @@ def test_no_sign_where_too_many_wait(tmp_path, monkeypatch):
     scale = judged.SCALE | {"weights": {"agreement": -0.01}}
     root = judged.write_models(tmp_path / "models", scale, (judged.NAME, "en-fr/transformer"))
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
-    monkeypatch.setattr(caches.model_service(), "longest", 1)  # two models draw
+    monkeypatch.setattr(caches.model_service().limits, "waiting", 1)  # two models draw
     app = run(text="The dog is running here.", show=["Bahdanau"])
     sound(app)
     assert _signs(app) == [False]

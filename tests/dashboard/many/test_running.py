@@ -8,7 +8,7 @@ import tiny
 from attnviz import across, loading
 from attnviz.data.records import Record
 from attnviz.service import ServiceError
-from attnviz.service.request import RESTARTING
+from attnviz.service.request import RESTARTING, SILENT
 from dashboard.many import caches, progress, running
 from dashboard.many.given import Given
 from dashboard.many.running import Run
@@ -98,7 +98,8 @@ def test_while_the_models_compute_the_page_can_say_how_they_are(submit, monkeypa
         late[:] = [(Future(), answer) for answer in submit(name, texts)]
         return [future for future, _ in late]
 
-    def meanwhile():
+    def meanwhile(futures):
+        assert futures == [future for future, _ in late]
         calls.append(run.done)
         for future, answer in late[: len(calls)]:
             if not future.done():
@@ -118,6 +119,9 @@ def test_words_for_who_waits():
     assert progress.words_for(32, 8000, 20, RESTARTING) == (
         "32 of 8,000 translations are measured. The process of the models has stopped. It is being started again, then "
         "this goes on."
+    )
+    assert progress.words_for(32, 8000, 20, SILENT).startswith(
+        "32 of 8,000 translations are measured. The models have not answered for 5 seconds."
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.service.request import RESTARTING, RUNNING, STARTING
+from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING
 from dashboard.session.line import Full, Line
 from dashboard.shell import turns
 
@@ -107,4 +107,12 @@ def test_words_for_who_waits():
     assert turns.words_for(7, STARTING) == "The trained models are being read."
     assert turns.words_for(7, RESTARTING) == (
         "The process of the models has stopped. It is being started again; your sentence is kept."
+    )
+    assert turns.words_for(0, SILENT) == (
+        "You are next. The models have not answered for 5 seconds. If they still do not answer after 15 seconds, a new "
+        "process takes over."
+    )
+    assert turns.words_for(1, APART) == (
+        "Place 2 in the queue: 1 person is ahead of you. The models need long for this, so it is computed apart from "
+        "what others wait for, in 60 seconds at most."
     )

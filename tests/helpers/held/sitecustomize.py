@@ -1,8 +1,9 @@
-"""Python runs this first in every process that has this folder on its PYTHONPATH: two kinds of work can be held.
+"""Python runs this first in every process that has this folder on its PYTHONPATH: work can be held.
 
 While the file that the environment variable HELD_WHILE names is there, they are as slow as with a very large model:
 decoding with changed attention stands still and goes on asking whether it is to end; each head that is measured takes a
-second.
+second; the process of the models stands still at a text and at the files of a model in whose text or name a word of
+that file is. The models may be silent for ten minutes at any time.
 """
 
 import importlib.abc
@@ -10,6 +11,8 @@ import importlib.util
 import os
 import sys
 import time
+from functools import partial
+from pathlib import Path
 
 
 def _is_held() -> bool:
@@ -39,7 +42,35 @@ def _slow_heads(module) -> None:
     module.importance = slow
 
 
-HELD = {"attnviz.intervene.changed": _hold_steps, "attnviz.ablation": _slow_heads}
+def _hold_batches(module) -> None:
+    group, load = module._group, module.loading.load_checkpoint
+
+    def wait_for(words: str) -> None:
+        while _is_held() and any(word in words for word in Path(os.environ["HELD_WHILE"]).read_text().split()):
+            time.sleep(0.05)
+
+    def held_group(models, requests):
+        wait_for(" ".join(request.text for request in requests))
+        return group(models, requests)
+
+    def held_load(name, *arguments):
+        wait_for(name)
+        return load(name, *arguments)
+
+    module._group, module.loading.load_checkpoint = held_group, held_load
+
+
+def _patient(module) -> None:
+    """Models that a test stops for a while are waited for."""
+    module.Limits = partial(module.Limits, silence=600)
+
+
+HELD = {
+    "attnviz.service.embedded": _patient,
+    "attnviz.service.batch": _hold_batches,
+    "attnviz.intervene.changed": _hold_steps,
+    "attnviz.ablation": _slow_heads,
+}
 
 
 class _Held(importlib.abc.Loader):

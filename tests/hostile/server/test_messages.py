@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 
 import pytest
 import tiny
 import websockets
 from client import Client, Lost
-from processes import family
+from processes import family, models
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from visitors import run, sentence_of, settled
 
@@ -93,3 +95,25 @@ def test_the_next_visitor_is_answered(public):
             return await client.type(TEXTS[1])
 
     assert run(work()).problems == []
+
+
+def test_models_that_are_stopped_are_said_and_replaced(public):
+    """All visitors waited for a minute, or for good."""
+    address, pid = public
+
+    async def work():
+        async with Client(address) as first, Client(address) as second:
+            await first.open(), await second.open()
+            stopped = models(pid)
+            os.kill(stopped, signal.SIGSTOP)
+            await first.send(TEXTS[2])
+            await second.send(TEXTS[3])
+            answers = await first.answer(), await second.answer()
+            after = await first.type(TEXTS[4])
+            return stopped, *answers, after
+
+    stopped, first, second, after = run(work())
+    assert first.problems == second.problems == after.problems == []
+    assert first.heatmaps and second.heatmaps
+    assert any("The models have not answered for 5 seconds." in caption for caption in first.captions)
+    assert stopped not in family(pid)
