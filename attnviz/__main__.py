@@ -20,7 +20,8 @@ _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command -> exit status: 0, 2 after an error, 130 when interrupted, 141 when nobody reads the output."""
+    """Run one command -> exit status: 0; 1 when `check` finds a fault; 2 after an error; 130 when interrupted; 141 when
+    nobody reads the output."""
     words = sys.argv[1:] if arguments is None else arguments
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # it is None where it was closed: then nothing is written
@@ -28,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser(words).parse_args(words)
     try:
         with standard_input.read(args):
-            COMMANDS[args.command].run(args)
+            status = COMMANDS[args.command].run(args) or 0
         _flush()
     except KeyboardInterrupt:
         print(f"{PROGRAM} {args.command}: interrupted{_how_to_resume(args)}", file=sys.stderr)
@@ -40,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{PROGRAM} {args.command}: {one_line(_message(error), words)}", file=sys.stderr)
         _give_up_output()
         return 2
-    return 0
+    return status
 
 
 def _flush() -> None:

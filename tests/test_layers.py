@@ -48,6 +48,7 @@ LAYERS = {
     "faithfulness": "captum numpy pandas torch",
     "evaluation": "sacrebleu sacremoses torch tqdm",
     "training": "numpy tokenizers torch tqdm",
+    "own": "torch",
     "studies": "matplotlib numpy pandas sacrebleu torch tqdm",
     "cli": "torch tqdm",
     "__main__": "",

@@ -1,0 +1,14 @@
+"""Attention of your own: how it is called, whether it is right, and what it looks at.
+
+from attnviz import own
+own.check(module)               # an nn.Module, its class, or a function -> a Report
+own.load("attention.py:Attn")   # the module that a file names
+"""
+
+from attnviz.own.check import check
+from attnviz.own.forms import NotRecognised
+from attnviz.own.report import Line, Report
+from attnviz.own.source import load
+from attnviz.own.watch import Watched, watch
+
+__all__ = ["Line", "NotRecognised", "Report", "Watched", "check", "load", "watch"]

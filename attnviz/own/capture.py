@@ -1,0 +1,91 @@
+"""What happens inside a module during a call: every softmax with its scores, without a change to the module.
+
+PyTorch passes each of its functions through the mode that is switched on. So a module that returns its context alone
+still shows its weights, and so does one that calls a fused kernel, which has no weights to return.
+"""
+
+import inspect
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+_SOFTMAX = {torch.softmax, F.softmax, Tensor.softmax, torch.special.softmax}
+_DROPOUT = {torch.dropout, F.dropout, torch.dropout_}
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """One softmax: its scores, None where a kernel keeps them, and its weights, of the same shape."""
+
+    scores: Tensor | None
+    weights: Tensor
+
+
+class Capture(TorchFunctionMode):
+    """While it is on, `softmaxes` collects what every softmax and every fused attention computes.
+
+    dropout : False switches every dropout off, also one that a module leaves on in evaluation.
+    frozen : weights that the softmaxes return, in their order, in place of their own.
+    """
+
+    def __init__(self, dropout: bool = True, frozen: Sequence[Tensor] = ()):
+        super().__init__()
+        self.dropout, self.frozen = dropout, list(frozen)
+        self.softmaxes: list[Softmax] = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if function in _DROPOUT and not self.dropout:
+            return args[0] if args else kwargs["input"]
+        if function in _SOFTMAX:
+            scores = args[0] if args else kwargs["input"]
+            return self._keep(scores.clone(), function(*args, **kwargs))
+        if function is F.scaled_dot_product_attention:
+            return self._fused(*args, **kwargs)
+        if function is F.multi_head_attention_forward:
+            return self._heads(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    def _keep(self, scores: Tensor | None, weights: Tensor) -> Tensor:
+        """Record a softmax. A copy is kept, because a module may write into its weights."""
+        if self.frozen:
+            weights = self.frozen.pop(0)
+        self.softmaxes.append(Softmax(scores, weights.clone()))
+        return weights
+
+    def _fused(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+        """The attention of `F.scaled_dot_product_attention`, with its weights. Shapes as there."""
+        if enable_gqa:
+            repeats = query.shape[-3] // key.shape[-3]
+            key, value = key.repeat_interleave(repeats, -3), value.repeat_interleave(repeats, -3)
+        scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
+        if is_causal:
+            attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+        if attn_mask is not None and attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(~attn_mask, -math.inf)
+        elif attn_mask is not None:
+            scores = scores + attn_mask
+        weights = self._keep(scores, torch.softmax(scores, dim=-1))
+        return (F.dropout(weights, dropout_p) if dropout_p and self.dropout else weights) @ value
+
+    def _heads(self, *args, **kwargs):
+        """`F.multi_head_attention_forward`, the function below `nn.MultiheadAttention`, with the weights of every head.
+        It returns what its caller wanted: no weights, their mean, or all."""
+        call = inspect.signature(F.multi_head_attention_forward).bind(*args, **kwargs)
+        call.apply_defaults()
+        wanted, mean = call.arguments["need_weights"], call.arguments["average_attn_weights"]
+        call.arguments |= {"need_weights": True, "average_attn_weights": False}
+        if not self.dropout:
+            call.arguments["dropout_p"] = 0.0
+        if call.arguments["is_causal"] and call.arguments["attn_mask"] is None:
+            raise ValueError("is_causal needs attn_mask where weights are wanted: give the causal mask itself")
+        context, weights = F.multi_head_attention_forward(*call.args, **call.kwargs)
+        self.softmaxes.append(Softmax(None, weights))
+        if not wanted:
+            return context, None
+        return context, weights.mean(dim=-3) if mean else weights

@@ -1,0 +1,327 @@
+"""The tests of a person's attention. Each returns one Line: verdict, reason, and the smallest example that fails.
+
+Letters: B sentences, T queries, S keys, H heads. Inputs are random with a fixed seed.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from attnviz.own.forms import Inputs, Outcome, ShapeChanged, Subject
+from attnviz.own.report import FAULT, OK, UNTESTED, Line
+from attnviz.own.source import in_words
+
+_SIZES = ((1, 1, 1), (1, 1, 2), (1, 2, 3), (2, 1, 2), (2, 1, 3), (2, 2, 3), (3, 4, 5))
+_NEAR = 1e-4  # two numbers of single precision count as equal
+Examine = Callable[[Inputs], str | None]
+
+
+def examples(subject: Subject, queries: int = 0) -> Iterator[tuple[Inputs, str]]:
+    """Inputs from small to larger, and their sizes in words. queries : as many in every example; 0: as listed."""
+    for batch, several, keys in _SIZES:
+        inputs = subject.inputs(batch, queries or several, keys)
+        yield inputs, f"{_count(batch, 'sentence')}, {_count(inputs.query.shape[1], 'query')}, {_count(keys, 'key')}"
+
+
+def _count(number: int, thing: str) -> str:
+    plural = {"query": "queries"}.get(thing, f"{thing}s")
+    return f"{number} {thing if number == 1 else plural}"
+
+
+def smallest(subject: Subject, examine: Examine) -> str:
+    """The first example that fails, in words; "" when none does. Sizes that the module cannot take are left out: the
+    test of sizes is about them."""
+    for inputs, words in examples(subject):
+        try:
+            text = examine(inputs)
+        except Exception:  # a person's code may raise anything
+            continue
+        if text:
+            return f"{words}: {text}"
+    return ""
+
+
+def numbers(values: Tensor) -> str:
+    """At most five numbers, rounded."""
+    values = values.detach().flatten()
+    return " ".join(f"{value:.3g}" for value in values[:5].tolist()) + (" …" if len(values) > 5 else "")
+
+
+def shares(subject: Subject) -> Line:
+    """Weights are at least 0 and sum to 1 over the keys."""
+    test = "weights sum to 1 over keys"
+
+    def examine(inputs: Inputs) -> str | None:
+        rows = subject.run(inputs).weights.flatten(0, 2)
+        for row in rows:
+            if not bool((row >= -1e-6).all()) or abs(float(row.sum()) - 1) > _NEAR:
+                return f"a row of weights is {numbers(row)}, its sum {float(row.sum()):.3g}"
+        return None
+
+    example = smallest(subject, examine)
+    if not example:
+        return Line(test, OK, "every row is at least 0 and sums to 1")
+    return Line(test, FAULT, _why_no_shares(subject.run(subject.inputs(3, 4, 5)).weights), example)
+
+
+def _why_no_shares(weights: Tensor) -> str:
+    axes = {"the sentences of the batch": (0,), "the queries": (2,), "the heads": (1,)}
+    axes |= {"queries and keys together": (2, 3), "the whole tensor": (0, 1, 2, 3), "batch and keys together": (0, 3)}
+    for name, dims in axes.items():
+        sums = weights.sum(dim=dims)
+        if torch.allclose(sums, torch.ones_like(sums), atol=_NEAR) and all(weights.shape[dim] > 1 for dim in dims[:1]):
+            return f"weights sum to 1 over {name} and not over the keys: softmax has the wrong dim"
+    if weights.shape[2] == 1 and torch.allclose(weights, torch.ones_like(weights), atol=_NEAR):
+        return "every weight is 1: softmax runs over an axis of length 1 (dim is wrong), not over the keys"
+    if torch.allclose(weights.exp().sum(dim=-1), torch.ones(()), atol=_NEAR):
+        return "these are logarithms of weights: log_softmax in place of softmax"
+    if bool((weights < -1e-6).any()) or bool((weights > 1 + _NEAR).any()):
+        return "these are scores: no softmax over the keys was taken, or it was changed after"
+    return "weights lie between 0 and 1, but no axis sums to 1: each score has become a share of its own (sigmoid?)"
+
+
+def context(subject: Subject) -> Line:
+    """The context is the weights times the values, or times their projections."""
+    test = "context is weights times values"
+    if subject.form.context is None:
+        return Line(test, UNTESTED, "no context is returned, so the weights alone are tested")
+
+    def examine(inputs: Inputs) -> str | None:
+        outcome = subject.run(inputs)
+        wanted = outcome.weights.mean(dim=1) @ inputs.values
+        if wanted.shape == outcome.context.shape and torch.allclose(wanted, outcome.context, atol=_NEAR):
+            return None
+        return f"context {numbers(outcome.context[0, 0])}; weights times values {numbers(wanted[0, 0])}"
+
+    example = smallest(subject, examine)
+    if not example:
+        return Line(test, OK, "weights times values is the context")
+    if reason := _other_context(subject):
+        return Line(test, FAULT, reason, example)
+    residual = projected(subject)
+    if residual is None:
+        return Line(
+            test, UNTESTED, "what is returned is more than the weighted sum, and values cannot be changed apart"
+        )
+    if residual < 1e-3:
+        return Line(test, OK, "the context is weights times values in projections that the module learns")
+    return Line(test, FAULT, "the context is not the weights times any projection of the values", example)
+
+
+def _other_context(subject: Subject) -> str:
+    """What the context is instead, where that is simple."""
+    inputs = subject.inputs(3, 4, 5)
+    outcome = subject.run(inputs)
+    weights = outcome.weights.mean(dim=1)
+    others = {"weights times keys, not values": weights @ inputs.keys}
+    others["the sum of the values, without weights"] = inputs.values.sum(dim=1, keepdim=True).expand(
+        -1, weights.shape[1], -1
+    )
+    others["the mean of the values, without weights"] = others["the sum of the values, without weights"] / 5
+    if outcome.scores is not None:
+        others["scores times values: the softmax is not used"] = outcome.scores.mean(dim=1) @ inputs.values
+    if outcome.softmaxes and outcome.softmaxes[-1].weights.shape == weights.shape:
+        before = outcome.softmaxes[-1].weights @ inputs.values
+        others["softmax times values, while other weights are returned"] = before
+    for name, other in others.items():
+        if other.shape == outcome.context.shape and torch.allclose(other, outcome.context, atol=_NEAR):
+            return f"the context is {name}"
+    return ""
+
+
+def projected(subject: Subject) -> float | None:
+    """How badly the weights explain what a change of one value changes in the context: 0 for a projection of values.
+
+    With the weights fixed, a change d of value s changes the context of query t by sum_h a_hts M_h d. The M_h d are
+    fitted. None where values cannot change without the weights.
+    """
+    form = subject.form
+    inputs = subject.inputs(1 if form.alone else 2, 2 if form.many else 1, 6)
+    outcome = subject.run(inputs)
+    frozen = () if form.separate else tuple(softmax.weights for softmax in outcome.softmaxes)
+    if not form.separate and not frozen:
+        return None
+    change = torch.randn(inputs.values.shape[-1], generator=torch.Generator().manual_seed(1)).to(inputs.values)
+    rows, effects = [], []
+    for key in range(6):
+        values = inputs.values.clone()
+        values[:, key] += change
+        changed = Inputs(inputs.query, inputs.keys, values)
+        if not form.separate:
+            changed = Inputs(values if form.itself else inputs.query, values, values)
+        effects.append((subject.run(changed, frozen=frozen).context - outcome.context).flatten(0, 1))
+        rows.append(outcome.weights[..., key].permute(0, 2, 1).flatten(0, 1))
+    weights, effect = torch.cat(rows).double(), torch.cat(effects).double()
+    fit = torch.linalg.lstsq(weights, effect, driver="gelsd").solution
+    return float((weights @ fit - effect).norm() / effect.norm().clamp_min(1e-9))
+
+
+def sizes(subject: Subject) -> Line:
+    """One sentence, one key and 200 keys give results of the promised shape, without NaN."""
+    test = "one sentence, one key, 200 keys"
+    for batch, queries, keys in ((1, 1, 1), (1, 2, 3), (2, 1, 1), (2, 3, 200)):
+        inputs = subject.inputs(batch, queries, keys)
+        words = f"{_count(batch, 'sentence')}, {_count(inputs.query.shape[1], 'query')}, {_count(keys, 'key')}"
+        try:
+            weights = subject.run(inputs).weights
+        except ShapeChanged as error:
+            reason = (
+                "a squeeze() without dim, or a view, loses an axis of length 1" if 1 in (batch, keys) else "axes change"
+            )
+            return Line(test, FAULT, f"{error}: {reason}", words)
+        except Exception as error:  # a person's code may raise anything
+            return Line(test, FAULT, f"it raises {in_words(error)}", words)
+        if not bool(weights.isfinite().all()):
+            return Line(test, FAULT, "weights are NaN", words)
+    return Line(test, OK, "all have the promised shape")
+
+
+def sentences(subject: Subject) -> Line:
+    """Nothing leaks from one sentence of a batch to another."""
+    test = "sentences of a batch do not mix"
+    if subject.form.alone:
+        return Line(test, UNTESTED, "the module reads one sentence at a time")
+
+    def examine(inputs: Inputs) -> str | None:
+        if len(inputs.query) < 2:
+            return None
+        before, parts = subject.run(inputs), [tensor.clone() for tensor in (inputs.query, inputs.keys, inputs.values)]
+        for tensor in parts:
+            tensor[1:] = tensor[1:].flip(-1) + 0.5
+        query, keys, values = parts
+        after = subject.run(
+            Inputs(keys if subject.form.itself else query, keys, values if subject.form.separate else keys)
+        )
+        if (difference := difference_of(before, after, 0)) > _NEAR:
+            return f"another second sentence changes the first one's result by {difference:.2g}"
+        return None
+
+    example = smallest(subject, examine)
+    if not example:
+        return Line(test, OK, "a sentence gives the same alone and beside others")
+    reason = (
+        "one sentence changes the result of another: view or reshape in place of transpose, or softmax or a sum over "
+    )
+    return Line(test, FAULT, f"{reason}the batch", example)
+
+
+def difference_of(before: Outcome, after: Outcome, sentence: int) -> float:
+    """The largest difference of weights and context of one sentence."""
+    pairs = [(before.weights, after.weights), (before.context, after.context)]
+    return max(float((a[sentence] - b[sentence]).abs().max()) for a, b in pairs if a is not None)
+
+
+def order(subject: Subject) -> Line:
+    """Permuted keys give permuted weights."""
+    test = "permuted keys give permuted weights"
+    if subject.form.causal:
+        return Line(test, UNTESTED, "causal attention depends on the order")
+
+    def examine(inputs: Inputs) -> str | None:
+        turn = torch.arange(inputs.keys.shape[1]).roll(1)
+        keys, values = inputs.keys[:, turn], inputs.values[:, turn]
+        itself = subject.form.itself
+        after = subject.run(Inputs(keys if itself else inputs.query, keys, values)).weights
+        before = subject.run(inputs).weights[..., turn]
+        before = before[..., turn, :] if itself else before
+        if (difference := float((after - before).abs().max())) > _NEAR:
+            return f"a weight differs by {difference:.2g}"
+        return None
+
+    example = smallest(subject, examine)
+    if not example:
+        return Line(test, OK, "the order of the keys does not matter")
+    if mixes(subject):
+        reason = "the score of a key changes with another key: view or reshape in place of transpose mixes positions"
+        return Line(test, FAULT, reason, example)
+    return Line(test, OK, "the weights depend on the positions of the keys, each score on its own key alone", example)
+
+
+def mixes(subject: Subject) -> bool:
+    """Does the ratio of two weights change when a third key changes? Not with scores of one query and one key each."""
+    inputs = subject.inputs(1, 1, 5, seed=2)
+    keys = inputs.keys.clone()
+    keys[:, 4] += 1.0
+    query = keys if subject.form.itself else inputs.query
+    before = subject.run(inputs).weights[..., 0, :4]
+    after = subject.run(Inputs(query, keys, inputs.values if subject.form.separate else keys)).weights[..., 0, :4]
+    ratio = (after / after.sum(dim=-1, keepdim=True)) - (before / before.sum(dim=-1, keepdim=True))
+    return float(ratio.abs().max()) > _NEAR
+
+
+def evaluation(subject: Subject) -> Line:
+    """In evaluation mode there is no dropout: the same call gives the same result."""
+    test = "no dropout in evaluation"
+    inputs = subject.inputs(2, 3, 5)
+    runs = [subject.run(inputs, dropout=True) for _ in range(4)]
+    quiet = subject.run(inputs)
+    changes = max(max(difference_of(run, quiet, 0), difference_of(run, quiet, 1)) for run in runs)
+    if changes < 1e-6:
+        return Line(test, OK, "four calls give the same")
+    zero = any(bool((run.weights == 0).any()) for run in runs) and not bool((quiet.weights == 0).any())
+    reason = "dropout stays on after eval(): F.dropout needs training=self.training, or use nn.Dropout"
+    if max(difference_of(run, runs[0], 0) for run in runs[1:]) < 1e-6 and not zero:
+        reason = "dropout changes the result although it is the same every time"
+    return Line(test, FAULT, reason, f"2 sentences, the same call: a result differs by {changes:.2g}")
+
+
+def large(subject: Subject) -> Line:
+    """Scores of ±10⁴ give shares, no NaN."""
+    test = "scores of ±10⁴"
+    inputs = subject.inputs(2, 2, 3)
+    scores = subject.run(inputs).scores
+    base = float(scores[scores.isfinite()].abs().max()) if scores is not None else 1.0
+    factor = (1e4 / max(base, 1e-6)) ** (0.5)
+    big = Inputs(inputs.query * factor, inputs.keys * factor, inputs.values)
+    if subject.form.itself:
+        big = Inputs(big.keys, big.keys, big.keys)
+    try:
+        weights = subject.run(big).weights
+    except Exception as error:  # a person's code may raise anything
+        return Line(test, FAULT, f"it raises {in_words(error)}")
+    sums = weights.sum(dim=-1)
+    if not bool(weights.isfinite().all()):
+        reason = "NaN: exp() of a large score overflows; subtract the largest score first, or use torch.softmax"
+        return Line(test, FAULT, reason, f"inputs times {factor:.3g}: weights {numbers(weights)}")
+    if bool((sums < 0.5).any()) and shares(subject).verdict == OK:
+        return Line(
+            test, FAULT, "rows no longer sum to 1", f"inputs times {factor:.3g}: a sum is {float(sums.min()):.3g}"
+        )
+    return Line(test, OK, "no NaN")
+
+
+def half(subject: Subject) -> Line:
+    """Half precision gives shares, no NaN, with a mask too."""
+    test = "half precision"
+    module = copy.deepcopy(subject.target).half() if subject.module else subject.target
+    small = Subject(module, subject.form, subject.title)
+    inputs = Inputs(*(tensor.half() for tensor in _tensors(subject.inputs(2, 3, 5))))
+    for masked in (False, True) if subject.form.mask else (False,):
+        visible = torch.tensor([[True] * 3 + [False] * 2] * 2) if masked else None
+        words = "float16, 2 sentences, 5 keys" + (", 2 of them hidden" if masked else "")
+        try:
+            weights = small.run(replace(inputs, visible=visible)).weights
+        except Exception as error:  # a person's code may raise anything
+            return Line(test, FAULT, _why_not_half(error, masked), words)
+        if not bool(weights.isfinite().all()):
+            return Line(test, FAULT, "weights are NaN or infinite: a number is beyond ±65504", words)
+    return Line(test, OK, "no NaN")
+
+
+def _why_not_half(error: Exception, masked: bool) -> str:
+    text = str(error)
+    if "overflow" in text:
+        return (
+            "the number that hides a key is beyond half precision, which ends at −65504: use float('-inf') or "
+            "torch.finfo(scores.dtype).min"
+        )
+    if "dtype" in text or "same type" in text or "expected" in text:
+        return f"a tensor that the module makes itself has another precision: {in_words(error)}"
+    return f"it raises {in_words(error)}"
+
+
+def _tensors(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
+    return inputs.query, inputs.keys, inputs.values

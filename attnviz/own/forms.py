@@ -1,0 +1,356 @@
+"""How a person's attention is called, and where in what comes back its weights and its context are.
+
+Letters: B batch, T queries, S keys, H heads, N = B*H, L layers, D width. The names of axes in their order, such as
+`SBD`, say how a tensor lies. Inside, everything is batch-first: query (B, T, D), keys and values (B, S, D),
+weights (B, H, T, S), context (B, T, D).
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.own.capture import Capture, Softmax
+
+QUERY, KEYS, VALUES, MASK, LENGTHS, INPUT = "query", "keys", "values", "mask", "lengths", "input"
+_ROLES = (  # the first pattern that fits the name of a parameter
+    (LENGTHS, r"len"),
+    (MASK, r"mask|pad|visible|hidden_keys"),
+    (QUERY, r"quer|dec|^q$|^qs$|^tgt|target"),
+    (VALUES, r"^v$|^vs$|value"),
+    (KEYS, r"key|^ks?$|enc|memory|annot|src|source|context|^hs$|^h_?s$|outputs?$|states$"),
+    (QUERY, r"hidden|state|^s$|^s_|^h$|^h_?t$|prev"),
+    (INPUT, r"^x$|input|embed|token|sequence|seq"),
+)
+# How weights may lie. B1S is BTS with one query. BST and STB: a row for every key. NTS: sentences and heads in one.
+WEIGHTS = {
+    "batch": ("BHTS", "BTS", "NTS", "BS", "TBS", "BST", "BHST", "SB", "STB", "SBT", "HBTS", "BHS"),
+    "alone": ("HTS", "TS", "S", "ST"),
+}
+CONTEXTS = {"batch": ("BTD", "TBD", "BD"), "alone": ("TD", "D")}
+FREE = 9  # the width of what has no matrix to say its width
+FORMS = """the forms that are recognised:
+  forward(query, keys, values, mask=None)       query (B,T,D), (B,1,D) or (B,D); keys and values (B,S,D)
+  forward(decoder_hidden, encoder_outputs)      in either order, with or without a mask; hidden (B,D) or (layers,B,D)
+  forward(x, mask=None)                         self-attention, with heads or without
+each batch-first or sequence-first, or for one sentence without a batch; weights (B,S), (B,1,S), (B,T,S) or (B,H,T,S),
+returned, kept as an attribute, or made by softmax"""
+
+
+class NotRecognised(ValueError):
+    """No form fits; the message says what the trial returned."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """query (B, T, Dq), keys (B, S, Dk), values (B, S, Dv), visible (B, S) bool, None: every key. In self-attention the
+    query is the keys is the values; a query without values of its own has the keys as values."""
+
+    query: Tensor
+    keys: Tensor
+    values: Tensor
+    visible: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """weights (B, H, T, S); context (B, T, D), None where none comes back; scores (B, H, T, S) before the softmax, None
+    where it is not one of PyTorch."""
+
+    weights: Tensor
+    context: Tensor | None
+    scores: Tensor | None
+    softmaxes: list[Softmax] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A tensor among what a call leaves: its name, such as `result[1]` or `self.attn`, and its axes."""
+
+    name: str
+    axes: str
+
+
+@dataclass(frozen=True)
+class MaskForm:
+    """How a mask is given. kind : bool, int, additive (0 and -inf), or lengths. hides : 1 hides a key."""
+
+    parameter: str
+    kind: str
+    axes: str
+    hides: bool = False
+
+    def make(self, visible: Tensor, queries: int, dtype: torch.dtype) -> Tensor:
+        """visible (B, S) -> the mask as the module takes it."""
+        if self.kind == "lengths":
+            return visible.sum(dim=-1)
+        keep = visible ^ self.hides
+        if self.kind == "bool":
+            mask = keep
+        elif self.kind == "int":
+            mask = keep.long()
+        else:
+            mask = torch.zeros(keep.shape, dtype=dtype).masked_fill(~keep, -torch.inf)
+        batch, keys = visible.shape
+        shapes = {"BS": (batch, keys), "B1S": (batch, 1, keys), "BTS": (batch, queries, keys)}
+        shapes |= {"B11S": (batch, 1, 1, keys), "B1TS": (batch, 1, queries, keys)}
+        if self.axes == "SB":
+            return mask.T
+        if self.axes in ("TS", "S"):  # the same for all sentences
+            return mask[0].expand(queries, keys).clone() if self.axes == "TS" else mask[0]
+        between = (1,) * (len(self.axes) - 2)
+        return mask.view(batch, *between, keys).expand(shapes[self.axes]).clone()
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a module is called. roles : parameter -> what it gets. query, keys : their axes. many : takes several queries
+    at once. widths : of query, keys and values. causal : a token sees none after it."""
+
+    roles: Mapping[str, str]
+    query: str
+    keys: str
+    many: bool
+    widths: tuple[int, int, int]
+    weights: Place | None = None
+    context: Place | None = None
+    mask: MaskForm | None = None
+    needs_mask: bool = False
+    causal: bool = False
+    extras: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def alone(self) -> bool:
+        """Takes one sentence without an axis for the batch."""
+        return "B" not in self.keys
+
+    @property
+    def itself(self) -> bool:
+        """Self-attention: one tensor is queries, keys and values."""
+        return INPUT in self.roles.values()
+
+    @property
+    def separate(self) -> bool:
+        """Takes values apart from keys."""
+        return VALUES in self.roles.values()
+
+    def sentence(self) -> str:
+        """The form in one line."""
+        axes = {
+            QUERY: self.axes_in_words(self.query),
+            KEYS: self.axes_in_words(self.keys),
+            VALUES: self.axes_in_words(self.keys),
+        }
+        axes[INPUT] = axes[KEYS]
+        given = [f"{name} {axes[role]}" for name, role in self.roles.items()]
+        if self.mask is not None:
+            given.append(f"{self.mask.parameter} {self.mask_in_words()}")
+        comes = [f"context {self.axes_in_words(self.context.axes)}"] if self.context else []
+        comes.append(f"weights {self.axes_in_words(self.weights.axes)}{_from(self.weights.name)}")
+        order = "sequence-first" if self.keys == "SBD" else "one sentence at a time" if self.alone else "batch-first"
+        kind = "self-attention" if self.itself else "attention"
+        causal = ", causal: a token sees none after it" if self.causal else ""
+        return f"{kind}, {order}: ({', '.join(given)}) -> {', '.join(comes)}{causal}"
+
+    def axes_in_words(self, axes: str) -> str:
+        """`BTD` -> `(B,T,D)`; `(B,1,D)` where only one query is taken at once."""
+        letters = ["1" if letter == "T" and not self.many else letter for letter in axes]
+        return f"({','.join('B*H' if letter == 'N' else letter for letter in letters)})"
+
+    def mask_in_words(self) -> str:
+        """How the mask is given."""
+        if self.mask.kind == "lengths":
+            return "(B) numbers of visible keys"
+        shape = f"({','.join(self.mask.axes)})"
+        if self.mask.kind == "additive":
+            return f"{shape} added to the scores, -inf hides"
+        return f"{shape} {self.mask.kind}, {'1 hides a key' if self.mask.hides else '1 keeps a key'}"
+
+
+def _from(name: str) -> str:
+    if name.startswith("softmax"):
+        return " seen at its softmax"
+    return f" kept as {name}" if name.startswith("self.") else ""
+
+
+def role_of(name: str) -> str | None:
+    """The role that the name of a parameter says; None when it says none."""
+    return next((role for role, pattern in _ROLES if re.search(pattern, name.lower())), None)
+
+
+def arrange(tensor: Tensor, axes: str) -> Tensor:
+    """A query (B, T, D) or keys (B, S, D) -> the tensor as it lies in `axes`, a copy."""
+    if axes in ("BTD", "BSD"):
+        return tensor.clone()
+    if axes in ("TBD", "SBD"):
+        return tensor.transpose(0, 1).clone()
+    if axes == "BD":
+        return tensor[:, 0].clone()
+    if axes == "LBD":  # the last layer's state is the query; the layer below holds other numbers
+        last = tensor[:, 0]
+        return torch.stack([last.flip(0) * 0.5 - 0.25, last])
+    return tensor[0, 0].clone() if axes == "D" else tensor[0].clone()
+
+
+def as_context(tensor: Tensor, axes: str) -> Tensor:
+    """A context as it lies in `axes` -> (B, T, D)."""
+    if axes == "TBD":
+        return tensor.transpose(0, 1)
+    if axes == "BTD":
+        return tensor
+    return tensor.unsqueeze(1) if axes == "BD" else tensor.reshape(1, -1, tensor.shape[-1])
+
+
+def as_weights(tensor: Tensor, axes: str, batch: int) -> Tensor:
+    """Weights as they lie in `axes` -> (B, H, T, S). batch : B."""
+    if axes == "NTS":
+        return tensor.reshape(batch, -1, *tensor.shape[1:])
+    for letter in "BHTS":
+        if letter not in axes:
+            tensor, axes = tensor.unsqueeze(0), letter + axes
+    return tensor.permute([axes.index(letter) for letter in "BHTS"])
+
+
+def fits(shape: torch.Size, axes: str, sizes: Mapping[str, int]) -> bool:
+    """Has a tensor these axes? sizes : of B, T and S; other axes may have any."""
+    if axes == "NTS":
+        return len(shape) == 3 and shape[0] % sizes["B"] == 0 and shape[1:] == (sizes["T"], sizes["S"])
+    return len(shape) == len(axes) and all(sizes.get(axis, length) == length for axis, length in zip(axes, shape))
+
+
+class ShapeChanged(ValueError):
+    """For other sizes the module returned other axes than in the trial."""
+
+
+class Subject:
+    """A person's module, and how it is called. Every call is in evaluation mode and leaves the module as it was."""
+
+    def __init__(self, target: Callable, form: Form, title: str = ""):
+        self.target, self.form = target, form
+        self.title = title or getattr(target, "__name__", "") or type(target).__name__
+
+    @property
+    def module(self) -> nn.Module | None:
+        """The module; None of a function."""
+        return self.target if isinstance(self.target, nn.Module) else None
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the parameters."""
+        floats = [p.dtype for p in self.module.parameters() if p.is_floating_point()] if self.module else []
+        return floats[0] if floats else torch.float32
+
+    def inputs(self, batch: int, queries: int, keys: int, seed: int = 0) -> Inputs:
+        """Random inputs of these sizes; in self-attention there are as many queries as keys."""
+        generator = torch.Generator().manual_seed(seed)
+        widths = self.form.widths
+        counts = (keys if self.form.itself else queries, keys, keys)
+        tensors = [torch.randn(batch, n, width, generator=generator) for n, width in zip(counts, widths)]
+        query, keyed, values = (tensor.to(self.dtype) for tensor in tensors)
+        if self.form.itself:
+            query = values = keyed
+        return Inputs(query, keyed, values if self.form.separate else keyed)
+
+    def run(self, inputs: Inputs, dropout: bool = False, frozen: tuple = (), train: bool = False) -> Outcome:
+        """Call the module. dropout : leave its dropout as it is. frozen : see Capture. Raises what the module raises,
+        and ShapeChanged."""
+        if self.form.alone:
+            parts = [self._one(_sentence(inputs, b), dropout, frozen, train) for b in range(len(inputs.query))]
+            return _joined(parts, 0)
+        if not self.form.many and inputs.query.shape[1] > 1:
+            steps = [replace(inputs, query=inputs.query[:, t : t + 1]) for t in range(inputs.query.shape[1])]
+            return _joined([self._one(step, dropout, frozen, train) for step in steps], 1)
+        return self._one(inputs, dropout, frozen, train)
+
+    def _one(self, inputs: Inputs, dropout: bool, frozen: tuple, train: bool) -> Outcome:
+        left, softmaxes = self.call(self.given(inputs), dropout, frozen, train)
+        sizes = {"B": inputs.query.shape[0], "T": inputs.query.shape[1], "S": inputs.keys.shape[1]}
+        tensors = [None if place is None else left.get(place.name) for place in (self.form.weights, self.form.context)]
+        for place, tensor in zip((self.form.weights, self.form.context), tensors):
+            if place is not None and (tensor is None or not fits(tensor.shape, place.axes, sizes)):
+                shape = "nothing" if tensor is None else tuple(tensor.shape)
+                wanted = self.form.axes_in_words(place.axes)
+                raise ShapeChanged(f"{place.name} must have the axes {wanted}; got {shape}")
+        weights = as_weights(tensors[0], self.form.weights.axes, sizes["B"])
+        context = None if tensors[1] is None else as_context(tensors[1], self.form.context.axes)
+        return Outcome(weights, context, _scores(softmaxes, tensors[0], self.form.weights.axes, sizes["B"]), softmaxes)
+
+    def given(self, inputs: Inputs) -> dict:
+        """The arguments of a call, by the names of the parameters."""
+        form = self.form
+        tensors = {QUERY: (inputs.query, form.query), KEYS: (inputs.keys, form.keys)}
+        tensors |= {VALUES: (inputs.values, form.keys), INPUT: (inputs.keys, form.keys)}
+        arguments = {name: arrange(*tensors[role]) for name, role in form.roles.items()} | dict(form.extras)
+        visible = inputs.visible
+        if visible is None and form.needs_mask and form.mask:
+            visible = torch.ones(inputs.keys.shape[:2], dtype=torch.bool)
+        if visible is not None and form.mask is not None:
+            arguments[form.mask.parameter] = form.mask.make(visible, inputs.query.shape[1], inputs.keys.dtype)
+        return arguments
+
+    def call(self, arguments: dict, dropout: bool = False, frozen: tuple = (), train: bool = False):
+        """Arguments by name -> what the call leaves, by name, and its softmaxes."""
+        modes = {part: part.training for part in self.module.modules()} if self.module else {}
+        if self.module:
+            self.module.train(train)
+        try:
+            with Capture(dropout, frozen) as capture:
+                result = _called(self.target, arguments)
+        finally:
+            for part, mode in modes.items():
+                part.training = mode
+        return left_by(result, self.module, capture.softmaxes), capture.softmaxes
+
+
+def _called(target: Callable, arguments: dict):
+    parameters = inspect.signature(target.forward if isinstance(target, nn.Module) else target).parameters
+    positional = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_ONLY]
+    first = [arguments[name] for name in positional if name in arguments]
+    return target(*first, **{name: value for name, value in arguments.items() if name not in positional})
+
+
+def left_by(result, module: nn.Module | None, softmaxes: list[Softmax]) -> dict[str, Tensor]:
+    """The tensors that a call leaves: returned, kept as attributes, made by softmax."""
+    left = {}
+    if isinstance(result, Tensor):
+        left["result"] = result
+    elif isinstance(result, Mapping):
+        left |= {f"result[{key!r}]": value for key, value in result.items()}
+    elif isinstance(result, tuple | list):
+        left |= {f"result[{index}]": value for index, value in enumerate(result)}
+    elif hasattr(result, "__dict__"):
+        left |= {f"result.{key}": value for key, value in vars(result).items()}
+    for path, part in module.named_modules() if module else ():
+        prefix = f"self.{path}." if path else "self."
+        left |= {prefix + name: value for name, value in vars(part).items() if isinstance(value, Tensor)}
+    left |= {f"softmax {index}": softmax.weights for index, softmax in enumerate(softmaxes)}
+    return {name: value for name, value in left.items() if isinstance(value, Tensor) and value.is_floating_point()}
+
+
+def _scores(softmaxes: list[Softmax], weights: Tensor, axes: str, batch: int) -> Tensor | None:
+    """The scores whose softmax became these weights."""
+    for softmax in softmaxes:
+        if softmax.scores is None or softmax.weights.numel() != weights.numel():
+            continue
+        if softmax.weights.shape == weights.shape and torch.allclose(softmax.weights, weights, atol=1e-6):
+            return as_weights(softmax.scores, axes, batch)
+    return None
+
+
+def _sentence(inputs: Inputs, index: int) -> Inputs:
+    rows = slice(index, index + 1)
+    visible = None if inputs.visible is None else inputs.visible[rows]
+    return Inputs(inputs.query[rows], inputs.keys[rows], inputs.values[rows], visible)
+
+
+def _joined(parts: list[Outcome], dim: int) -> Outcome:
+    """Outcomes of sentences (0) or of queries (1) as the outcome of all."""
+    along = 0 if dim == 0 else 2
+    weights = torch.cat([part.weights for part in parts], dim=along)
+    context = None if parts[0].context is None else torch.cat([part.context for part in parts], dim=dim)
+    whole = all(part.scores is not None for part in parts)
+    scores = torch.cat([part.scores for part in parts], dim=along) if whole else None
+    return Outcome(weights, context, scores, parts[0].softmaxes)

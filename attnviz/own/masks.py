@@ -1,0 +1,170 @@
+"""Tests of a mask: hidden keys get exactly 0, the rest sums to 1, and nothing comes from what is hidden."""
+
+import inspect
+import re
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from attnviz.own.checks import difference_of, numbers, smallest
+from attnviz.own.forms import Inputs, Outcome, Subject
+from attnviz.own.recognise import padded
+from attnviz.own.report import FAULT, LIMIT, OK, UNTESTED, Line
+from attnviz.own.source import in_words
+
+_KEEPS = re.compile(
+    r"\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
+    r"\b(keep|keeps|kept|visible|valid|real|attend|attended|allowed?|unmasked)\b",
+    re.I,
+)
+_HIDES = re.compile(
+    r"\b(1s?|true|ones?|nonzero|non-zero)\b\W{0,6}[^.;,\n]{0,25}?"
+    r"\b(hide|hides|hidden|pad|pads|padding|padded|ignored?|masked|excluded?|blocked|forbidden|not allowed)\b",
+    re.I,
+)
+KEEP, HIDE = "keep", "hide"
+
+
+def meant(subject: Subject, stated: str | None = None) -> tuple[str, str]:
+    """What 1 in the mask is meant to do, and where that is said: by the caller, a docstring or comment, the name."""
+    if stated:
+        return stated, "you say"
+    lines = [line for line in _source(subject).splitlines() if "#" in line or '"' in line or ":" in line]
+    text = "\n".join(line for line in lines if "mask" in line.lower())
+    if _HIDES.search(text) and not _KEEPS.search(text):
+        return HIDE, "its docstring or comment says"
+    if _KEEPS.search(text) and not _HIDES.search(text):
+        return KEEP, "its docstring or comment says"
+    name = subject.form.mask.parameter.lower()
+    if "pad" in name or name == "attn_mask":
+        return HIDE, f"{subject.form.mask.parameter} means, as in PyTorch,"
+    return KEEP, "most textbooks mean"
+
+
+def _source(subject: Subject) -> str:
+    """The text of the class or function. "" where Python cannot find it."""
+    try:
+        text = inspect.getsource(type(subject.target) if subject.module else subject.target)
+    except (OSError, TypeError):
+        return ""
+    commented = [line[line.index("#") :] for line in text.splitlines() if "#" in line]
+    documented = re.findall(r'"""(.*?)"""|\'\'\'(.*?)\'\'\'', text, re.S)
+    return "\n".join([*commented, *(f'"{line}' for pair in documented for part in pair for line in part.splitlines())])
+
+
+def hidden(subject: Subject, stated: str | None = None) -> Line:
+    """Hidden keys get exactly 0, rows still sum to 1, and the mask is the right way round."""
+    test = "hidden keys get 0"
+    if subject.form.mask is None:
+        return Line(test, UNTESTED, "it takes no mask: in a batch, padding gets weight like any key")
+
+    def examine(inputs: Inputs) -> str | None:
+        keys = inputs.keys.shape[1]
+        if keys < 2:
+            return None
+        visible = padded(len(inputs.keys), keys, same="B" not in subject.form.mask.axes)
+        row = subject.run(replace(inputs, visible=visible)).weights[0, :, 0].mean(dim=0)
+        if bool((row[~visible[0]] != 0).any()) or abs(float(row.sum()) - 1) > 1e-4:
+            return f"key {keys} hidden: weights {numbers(row)}, their sum {float(row.sum()):.3g}"
+        return None
+
+    example = smallest(subject, examine)
+    if example:
+        return Line(test, FAULT, _why(subject), example)
+    mask = subject.form.mask
+    wanted, source = meant(subject, stated)
+    if mask.kind in ("bool", "int") and mask.hides != (wanted == HIDE):
+        does, means = ("hides", "keeps") if mask.hides else ("keeps", "hides")
+        advice = f"; if you mean it so, say --mask {HIDE if mask.hides else KEEP}, or write it in the docstring"
+        reason = f"the mask is the other way round: here 1 {does} a key, and {source} that 1 {means} it{advice}"
+        return Line(test, FAULT, reason, "2 keys, mask 1 0: " + _two(subject))
+    return Line(test, OK, f"hidden keys get exactly 0 and rows sum to 1 ({subject.form.mask_in_words()})")
+
+
+def _two(subject: Subject) -> str:
+    """The weights of two keys with the mask 1 0."""
+    inputs = subject.inputs(1, 1, 2)
+    given = torch.tensor([[not subject.form.mask.hides, subject.form.mask.hides]])
+    return f"weights {numbers(subject.run(replace(inputs, visible=given)).weights[0, 0, 0])}"
+
+
+def _why(subject: Subject) -> str:
+    """What is wrong with a mask that does not hide."""
+    keys = 5
+    inputs = subject.inputs(1 if subject.form.alone else 3, 2, keys)
+    visible = padded(len(inputs.keys), keys, same="B" not in subject.form.mask.axes)
+    before, after = subject.run(inputs), subject.run(replace(inputs, visible=visible))
+    gone = (~visible)[:, None, None].expand_as(after.weights)
+    if torch.allclose(before.weights, after.weights, atol=1e-6):
+        return f"{subject.form.mask.parameter} is taken and never used: the weights are the same without it"
+    if not bool(after.weights.isfinite().all()):
+        return "a mask makes weights NaN or infinite"
+    if bool((after.weights[~gone] == 0).all()) and subject.form.mask.kind == "lengths":
+        return "the mask is the other way round: the visible keys get 0 and the padding has all the weight"
+    if bool((after.weights[gone] == 0).all()) or bool((after.weights[gone] < -1).any()):
+        return "the mask comes after the softmax, so rows no longer sum to 1: hide the scores before the softmax"
+    return _weak(subject, after, gone, visible)
+
+
+def _weak(subject: Subject, after: Outcome, gone: Tensor, visible: Tensor) -> str:
+    most = float(after.weights[gone].max())
+    if subject.form.mask.kind == "lengths" and bool((after.weights[gone] == 0).any()):
+        return f"a key beyond the length gets weight {most:.2g}: the length is counted one too far (<= for <?)"
+    if after.scores is not None:
+        score = float(after.scores[gone].max())
+        if score == 0:
+            return "the mask multiplies the scores: a hidden key has the score 0, not −∞, and still gets weight"
+        return f"a hidden key still gets weight {most:.2g}: its score became {score:.3g}, and must be −∞ or far below"
+    return f"a hidden key still gets weight {most:.2g}"
+
+
+def padding(subject: Subject) -> Line:
+    """What stands in hidden keys and values changes nothing."""
+    test = "nothing leaks from padding"
+    if subject.form.mask is None:
+        return Line(test, UNTESTED, "it takes no mask")
+
+    def examine(inputs: Inputs) -> str | None:
+        batch, keys = inputs.keys.shape[:2]
+        if keys < 2:
+            return None
+        visible = padded(batch, keys, same="B" not in subject.form.mask.axes)
+        if subject.form.itself and subject.form.causal:
+            return None
+        keyed = torch.where(visible[..., None], inputs.keys, inputs.keys + 3.0)
+        values = torch.where(visible[..., None], inputs.values, inputs.values + 3.0)
+        query = keyed if subject.form.itself else inputs.query
+        changed = Inputs(query, keyed, values if subject.form.separate else keyed, visible)
+        before, after = subject.run(replace(inputs, visible=visible)), subject.run(changed)
+        if subject.form.itself:  # the rows of padding itself may change
+            first = int(visible[0].sum())
+            before, after = (Outcome(o.weights[:, :, :first], _cut(o.context, first), None) for o in (before, after))
+        if (difference := difference_of(before, after, 0)) > 1e-4:
+            return f"another last key changes the result by {difference:.2g}"
+        return None
+
+    example = smallest(subject, examine)
+    if not example:
+        return Line(test, OK, "other numbers in hidden keys change nothing")
+    return Line(test, FAULT, "what stands in a hidden key changes the result", example)
+
+
+def _cut(context: Tensor | None, first: int) -> Tensor | None:
+    return None if context is None else context[:, :first]
+
+
+def nothing_visible(subject: Subject) -> Line:
+    """A row without a visible key is not NaN. PyTorch's own modules give NaN, so this is a limit."""
+    test = "every key hidden"
+    if subject.form.mask is None:
+        return Line(test, UNTESTED, "it takes no mask")
+    inputs = subject.inputs(1, 1, 2)
+    try:
+        weights = subject.run(replace(inputs, visible=torch.zeros(1, 2, dtype=torch.bool))).weights
+    except Exception as error:  # a person's code may raise anything
+        return Line(test, OK, f"it is refused: {in_words(error)}")
+    if bool(weights.isnan().any()):
+        reason = "NaN: the softmax of −∞ alone. A sentence without a visible key makes every later loss NaN"
+        return Line(test, LIMIT, reason, f"1 sentence, 1 query, 2 keys, both hidden: weights {numbers(weights)}")
+    return Line(test, OK, f"no NaN: weights {numbers(weights)}")

@@ -1,0 +1,311 @@
+"""Which form a person's module has: found by the names of its parameters and by trial runs.
+
+In a trial the numbers of sentences, queries and keys and the widths all differ where the module lets them, so the axes
+of what comes back can be told apart.
+"""
+
+import copy
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import permutations, product
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
+
+from attnviz.own import forms
+from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, VALUES, Form, MaskForm, NotRecognised, Place, Subject
+from attnviz.own.source import in_words
+
+_PRIMES = (3, 4, 5, 7, 11, 13, 17, 19, 23, 29, 31)  # numbers of sentences, queries and keys; none may be a width
+_MOST = 10  # widths that are tried
+_YES = ("return_attention", "return_weights", "return_attn", "output_attentions", "return_attention_weights")
+_EXTRAS = {"need_weights": True, "average_attn_weights": False} | dict.fromkeys(_YES, True)
+# (axes of the query, axes of the keys, several queries at once), the usual first
+_LAYOUTS = (
+    ("BTD", "BSD", True),
+    ("TBD", "SBD", True),
+    ("BTD", "BSD", False),
+    ("TBD", "SBD", False),
+    ("BD", "BSD", False),
+    ("BD", "SBD", False),
+    ("TBD", "BSD", False),
+    ("LBD", "BSD", False),
+    ("LBD", "SBD", False),
+    ("TD", "SD", True),
+    ("D", "SD", False),
+)
+_SELF_LAYOUTS = (("BTD", "BSD", True), ("TBD", "SBD", True), ("TD", "SD", True))
+_MASK_AXES = ("BS", "B1S", "BTS", "B11S", "B1TS", "SB", "TS", "S")
+
+
+@dataclass
+class Trials:
+    """What was tried: the best subject so far, and what came of the first trials."""
+
+    best: Subject | None = None
+    rank: tuple = ()
+    returned: str = ""
+    failed: str = ""
+
+    def done(self, roles: dict) -> bool:
+        """Does the best fit so well that no further trial is needed? A module may project its context."""
+        certain = INPUT in roles.values() or all(forms.role_of(name) == role for name, role in roles.items())
+        return self.rank[:2] == (True, True) and self.rank[2] >= (1 if certain else 2)
+
+
+def recognise(target: Callable, title: str = "") -> Subject:
+    """The module or function with its form. NotRecognised with the list of forms, and what the trial returned."""
+    parameters = _parameters(target)
+    trials = Trials()
+    masks = [name for name, p in parameters.items() if forms.role_of(name) in (MASK, LENGTHS)]
+    needed = [name for name in masks if parameters[name].default is inspect.Parameter.empty]
+    for roles in _assignments(parameters):
+        _sweep(target, title, roles, {**_extras(parameters), **dict.fromkeys(needed)}, trials)
+    if trials.best is None and needed:  # it cannot do without a mask
+        for roles, mask in product(_assignments(parameters), _mask_forms(needed)):
+            _sweep(target, title, roles, {**_extras(parameters), **dict.fromkeys(needed)}, trials, mask)
+    if trials.best is None:
+        raise NotRecognised(
+            f"{title or _name(target)} is not recognised as attention: {_reason(trials)}\n{forms.FORMS}"
+        )
+    return _with_mask(trials.best, masks)
+
+
+def _name(target: Callable) -> str:
+    return getattr(target, "__name__", type(target).__name__)
+
+
+def _reason(trials: Trials) -> str:
+    if trials.returned:
+        return f"{trials.returned}, and none of it has an axis for the keys, as weights have"
+    return trials.failed or "its parameters name no queries and no keys"
+
+
+def _parameters(target: Callable) -> dict[str, inspect.Parameter]:
+    call = target.forward if isinstance(target, nn.Module) else target
+    try:
+        parameters = inspect.signature(call).parameters
+    except (TypeError, ValueError):
+        raise NotRecognised(f"{_name(target)} has no signature that Python can read\n{forms.FORMS}") from None
+    return {name: p for name, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+
+
+def _extras(parameters: dict) -> dict[str, object]:
+    """Options that make a module return the weights of every head."""
+    return {name: value for name, value in _EXTRAS.items() if name in parameters}
+
+
+def _assignments(parameters: dict) -> Iterator[dict[str, str]]:
+    """Which parameter may be which tensor, the likely first."""
+    roles = {name: forms.role_of(name) for name in parameters}
+    needed = [name for name, p in parameters.items() if p.default is p.empty and roles[name] not in (MASK, LENGTHS)]
+    more = [name for name in parameters if name not in needed and roles[name] in (QUERY, KEYS, VALUES)]
+    for names in (needed + more, needed) if more else (needed,):
+        if len(names) == 1:
+            yield {names[0]: INPUT}
+        elif len(names) in (2, 3):
+            yield from _orders(names, roles)
+
+
+def _orders(names: list[str], roles: dict) -> Iterator[dict[str, str]]:
+    """Roles of two or three tensors. A role that a name says is kept, unless another name says the same."""
+    wanted = (QUERY, KEYS, VALUES)[: len(names)]
+    says = {name: KEYS if roles[name] == VALUES and len(names) == 2 else roles[name] for name in names}
+    for order in permutations(wanted):
+        if all(says[name] == role or says[name] not in wanted for name, role in zip(names, order)):
+            yield dict(zip(names, order))
+    if len({says[name] for name in names} & set(wanted)) < sum(says[name] in wanted for name in names):
+        yield from (dict(zip(names, order)) for order in permutations(wanted))  # two names say the same
+
+
+def widths(target: Callable) -> list[int]:
+    """Widths that inputs of a module may have, read off its parameters and its whole-number attributes."""
+    if not isinstance(target, nn.Module):
+        return []
+    of_layers = [part.in_features for part in target.modules() if hasattr(part, "in_features")]
+    shapes = [n for p in target.parameters() if not isinstance(p, UninitializedParameter) for n in p.shape]
+    whole = [n for part in target.modules() for n in vars(part).values() if type(n) is int and 4 < n <= 4096]
+    sizes = list(dict.fromkeys(n for n in (*of_layers, *shapes) if n > 1))
+    differences = [a - b for a in sizes for b in sizes if a > b]  # of a matrix that reads two things, joined
+    halves = [n // 2 for n in sizes if n % 2 == 0]
+    return [n for n in dict.fromkeys((*sizes, *halves, *whole, *differences)) if n > 1][:_MOST]
+
+
+def _width_choices(target: Callable, roles: dict) -> Iterator[tuple[int, int, int]]:
+    """Widths of query, keys and values to try, different ones first where nothing in the module says them."""
+    sizes = widths(target)
+    if INPUT in roles.values():
+        yield from ((n, n, n) for n in sizes or [6])
+        return
+    free = [(6, 7), (6, 6)]  # where no matrix says a width, and of a lazy layer, which takes any
+    pairs = [*free, *product(sizes, sizes)] if _lazy(target) else [*product(sizes, sizes), *free]
+    for query, keys in pairs:
+        values = (keys,)
+        if VALUES in roles.values():
+            values = dict.fromkeys((forms.FREE if forms.FREE not in (query, keys) else 14, *sizes, keys))
+        yield from ((query, keys, n) for n in values)
+
+
+def _sweep(target, title, roles: dict, extras: dict, trials: Trials, mask: MaskForm | None = None) -> None:
+    """Try every layout and width with these roles, until one fits in all respects."""
+    itself = INPUT in roles.values()
+    for query, keys, many in _SELF_LAYOUTS if itself else _LAYOUTS:
+        for sizes in _width_choices(target, roles):
+            if trials.done(roles):
+                return
+            form = Form(roles, query, keys, many, sizes, mask=mask, needs_mask=mask is not None, extras=extras)
+            _try(target, title, form, trials)
+
+
+def _lazy(target: Callable) -> bool:
+    return isinstance(target, nn.Module) and any(isinstance(p, UninitializedParameter) for p in target.parameters())
+
+
+def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
+    """One trial run; keep the subject when it fits better than those before."""
+    subject = Subject(copy.deepcopy(target) if _lazy(target) else target, form, title)
+    batch, queries, keys = [n for n in _PRIMES if n not in (*form.widths, *widths(target))][:3]
+    queries = keys if form.itself else queries if form.many else 1
+    batch = 1 if form.alone else batch
+    inputs = subject.inputs(batch, queries, keys)
+    try:
+        left, _ = subject.call(subject.given(inputs))
+    except Exception as error:  # a person's code may raise anything
+        trials.failed = trials.failed or f"called with {_shapes(subject, inputs)} it raised {in_words(error)}"
+        return
+    sizes = {"B": batch, "T": queries, "S": keys}
+    for places in _places(form, left, sizes):
+        candidate = Subject(subject.target, replace(form, **places), title)
+        try:
+            rank = _rank(candidate, inputs)
+        except Exception:  # the same call may raise the next time
+            continue
+        if trials.best is None or rank > trials.rank:
+            trials.best, trials.rank = candidate, rank
+    if trials.best is None and not trials.returned:
+        shapes = ", ".join(str(tuple(t.shape)) for name, t in left.items() if name.startswith("result")) or "no tensor"
+        trials.returned = f"called with {_shapes(subject, inputs)} it returned {shapes}"
+
+
+def _shapes(subject: Subject, inputs) -> str:
+    given = subject.given(inputs)
+    return ", ".join(f"{name} {tuple(t.shape)}" for name, t in given.items() if isinstance(t, torch.Tensor))
+
+
+def _places(form: Form, left: dict, sizes: dict) -> Iterator[dict[str, Place | None]]:
+    """Where weights and context may be among what a call left: the likely first."""
+    kind = "alone" if form.alone else "batch"
+    for axes in forms.WEIGHTS[kind]:
+        if (form.many and "T" not in axes) or (form.itself and axes in ("BST", "BHST", "ST")):
+            continue  # without an axis for the queries; queries and keys could be mistaken for each other
+        for name, tensor in left.items():
+            if not forms.fits(tensor.shape, axes, sizes):
+                continue
+            contexts = [
+                Place(other, kind_axes)
+                for other, value in left.items()
+                for kind_axes in forms.CONTEXTS[kind]
+                if other != name and other.startswith("result") and forms.fits(value.shape, kind_axes, sizes)
+                if not (form.many and "T" not in kind_axes)
+            ]
+            yield {"weights": Place(name, axes), "context": contexts[0] if contexts else None}
+
+
+def _rank(subject: Subject, inputs) -> tuple:
+    """How well a form fits: (rows are shares of 1, sentences do not mix, context, returned). Larger is better."""
+    outcome = subject.run(inputs)
+    weights = outcome.weights
+    shares = bool((weights >= -1e-6).all()) and torch.allclose(
+        weights.sum(dim=-1), torch.ones_like(weights[..., 0]), atol=1e-4
+    )
+    query, keys, values = (tensor.clone() for tensor in (inputs.query, inputs.keys, inputs.values))
+    for tensor in (query, keys, values):
+        tensor[1:] = tensor[1:].flip(-1) + 1.0
+    changed = forms.Inputs(keys if subject.form.itself else query, keys, values if subject.form.separate else keys)
+    again = subject.run(changed).weights
+    independent = torch.allclose(again[0], weights[0], atol=1e-5)
+    return shares, independent, _context(outcome, inputs), _returned(subject.form.weights.name)
+
+
+def _returned(name: str) -> int:
+    """2 for a tensor that the call returned, 1 for one that the module keeps, 0 for one seen at a softmax."""
+    return 2 if name.startswith("result") else 1 if name.startswith("self.") else 0
+
+
+def _context(outcome, inputs) -> int:
+    """2 where the context is weights times values, or no context comes back; 1 for another context."""
+    if outcome.context is None:
+        return 2 if outcome.weights is not None else 0
+    mean = (outcome.weights.mean(dim=1) if outcome.weights.shape[1] > 1 else outcome.weights[:, 0]) @ inputs.values
+    return 2 if mean.shape == outcome.context.shape and torch.allclose(mean, outcome.context, atol=1e-4) else 1
+
+
+def _mask_forms(names: list[str]) -> Iterator[MaskForm]:
+    """The ways to give a mask, the usual first."""
+    for name in names:
+        if forms.role_of(name) == LENGTHS:
+            yield MaskForm(name, "lengths", "B")
+    for name, kind, axes in product(names, ("bool", "int", "additive"), _MASK_AXES):
+        yield MaskForm(name, kind, axes)
+    for name in names:
+        if forms.role_of(name) == MASK:
+            yield MaskForm(name, "lengths", "B")
+
+
+# What a mask does, the better understood the larger.
+_NOTHING, _SOMETHING, _AFTER, _NEARLY, _HIDES = range(5)
+
+
+def _with_mask(subject: Subject, names: list[str]) -> Subject:
+    """The subject with the form in which it takes a mask, if any, and whether it is causal."""
+    queries, keys = [n for n in _PRIMES if n not in (*subject.form.widths, *widths(subject.target))][1:3]
+    inputs = subject.inputs(1 if subject.form.alone else 3, queries if subject.form.many else 1, keys)
+    base = subject.run(inputs).weights
+    above = torch.ones(base.shape[-2:], dtype=torch.bool).triu(1)
+    causal = subject.form.itself and bool((base[..., above] == 0).all())
+    subject = _with(subject, causal=causal)
+    best, rank = None, -1
+    for form in _mask_forms(sorted(names, key=lambda name: "pad" not in name)):
+        try:
+            effect, hides = _effect(_with(subject, mask=form), inputs, base)
+        except Exception:  # not the form that it takes, so it may raise anything
+            continue
+        if effect > rank:
+            best, rank = replace(form, hides=hides and form.kind in ("bool", "int")), effect
+        if rank == _HIDES:
+            break
+    return subject if best is None else _with(subject, mask=best)
+
+
+def _with(subject: Subject, **changes) -> Subject:
+    return Subject(subject.target, replace(subject.form, **changes), subject.title)
+
+
+def padded(batch: int, keys: int, same: bool) -> Tensor:
+    """Which keys are visible (batch, keys): the first of every sentence, at least one and never all. same : for all."""
+    lengths = [keys - 2] * batch if same else [max(1, keys - 1 - b % (keys - 1)) for b in range(batch)]
+    return torch.arange(keys) < torch.tensor(lengths).unsqueeze(1)
+
+
+def _effect(subject: Subject, inputs: forms.Inputs, base: Tensor) -> tuple[int, bool]:
+    """What a mask of 1 for visible keys does to the weights, and whether it does it the other way round."""
+    mask, keys = subject.form.mask, inputs.keys.shape[1]
+    visible = padded(len(inputs.keys), keys, same="B" not in mask.axes)
+    weights = subject.run(replace(inputs, visible=visible)).weights
+    if torch.allclose(weights, base, atol=1e-6):
+        return _NOTHING, False
+    ways = (False, True) if mask.kind != "additive" else (False,)
+    effects = []
+    for hides in ways:
+        gone = weights[(visible if hides else ~visible)[:, None, None].expand_as(weights)]
+        left = weights[(~visible if hides else visible)[:, None, None].expand_as(weights)]
+        sums = torch.allclose(weights.sum(dim=-1), torch.ones(()).to(weights), atol=1e-4)
+        if bool((gone == 0).all()) and bool((left != 0).any()):
+            effects.append((_HIDES if sums else _AFTER, hides))
+        elif bool((gone.abs() < 1e-4).all()) and sums:
+            effects.append((_NEARLY, hides))
+        elif bool((gone < -1).all()):  # a large negative number in place of a weight
+            effects.append((_AFTER, hides))
+    return max(effects, default=(_SOMETHING, False))

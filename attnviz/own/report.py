@@ -1,0 +1,71 @@
+"""What a check says about a module: a line for each test, as text, as a table of a notebook, and as JSON."""
+
+import html
+from dataclasses import asdict, dataclass
+
+# `fault` makes the report fail. `limit`: right in ordinary use, and not in the case that the line names.
+OK, FAULT, LIMIT, UNTESTED = "ok", "fault", "limit", "not tested"
+_COLORS = {OK: "#1a7f37", FAULT: "#b42318", LIMIT: "#9a6700", UNTESTED: "#6e7781"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One test: its name, its verdict, the reason in plain words, and the smallest example that fails."""
+
+    test: str
+    verdict: str
+    reason: str
+    example: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Every test of one module. name : how it was made. form : how it is called. formula : which one it computes."""
+
+    name: str
+    form: str
+    lines: tuple[Line, ...]
+    formula: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """No test found a fault."""
+        return all(line.verdict != FAULT for line in self.lines)
+
+    @property
+    def faults(self) -> tuple[Line, ...]:
+        """The lines with a fault."""
+        return tuple(line for line in self.lines if line.verdict == FAULT)
+
+    def summary(self) -> str:
+        """The counts of the verdicts."""
+        counts = {verdict: sum(line.verdict == verdict for line in self.lines) for verdict in _COLORS}
+        return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+
+    def to_dict(self) -> dict:
+        """For JSON."""
+        lines = [asdict(line) for line in self.lines]
+        return {"name": self.name, "ok": self.ok, "form": self.form, "formula": self.formula, "tests": lines}
+
+    def __str__(self) -> str:
+        head = [self.name, f"recognised as {self.form}", *([f"formula: {self.formula}"] if self.formula else []), ""]
+        wide = max((len(line.test) for line in self.lines), default=0)
+        body = []
+        for line in self.lines:
+            body.append(f"{line.verdict:10}  {line.test:{wide}}  {line.reason}")
+            if line.example:
+                body.append(f"{'':10}  {'':{wide}}  smallest example: {line.example}")
+        return "\n".join([*head, *body, "", self.summary()])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><td style="color:{_COLORS[line.verdict]}"><b>{line.verdict}</b></td>'
+            f'<td style="text-align:left">{html.escape(line.test)}</td>'
+            f'<td style="text-align:left">{html.escape(line.reason)}</td>'
+            f'<td style="text-align:left">{html.escape(line.example)}</td></tr>'
+            for line in self.lines
+        )
+        head = "<tr><th>verdict</th><th>test</th><th>reason</th><th>smallest example</th></tr>"
+        lines = [f"recognised as {self.form}", *([f"formula: {self.formula}"] if self.formula else [])]
+        said = "".join(f"<div>{html.escape(line)}</div>" for line in lines)
+        return f"<div><b>{html.escape(self.name)}</b>{said}<table>{head}{rows}</table></div>"

@@ -1,0 +1,208 @@
+"""From `FILE.py:Name` to a module: the file is run, and a class gets a width for every parameter whose name says so.
+
+The file is a program, and it can do what its author can. Only the person who starts attnviz names it.
+"""
+
+import contextlib
+import importlib.util
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from torch import nn
+
+from attnviz.arguments import shown
+
+QUERY, KEY, VALUE, WIDTH, HEADS, LONGEST, DROPOUT = 8, 12, 10, 16, 2, 512, 0.5
+# The first pattern that fits the name of a parameter gives its value. WIDTH is that of queries, keys and values where
+# only one is named.
+_SIZES = (
+    (r"dropout|^p$|drop_?(rate|prob)|pdrop", DROPOUT),
+    (r"n_?_?heads?$|^heads?$|num_?heads?|^h$|head_?(num|count)", HEADS),
+    (r"^d_?k$|^d_?v$|head_?(dim|size|width)", WIDTH // HEADS),
+    (r"max_?(seq_?)?len|block_?size|context_?(len|size)|seq_?len|^max_?(length|positions)|num_(keys|tokens)", LONGEST),
+    (r"quer|^q_?(dim|size|width)|dec|^d_?q$|tgt|target", QUERY),
+    (r"key|^k_?(dim|size|width)|enc|memory|annot|src|source|context_?dim|cross", KEY),
+    (r"val(ue)?s?_?(dim|size|width)?$|^v_?(dim|size|width)", VALUE),
+    (r"hid|emb|model|dim|size|width|units?|feat|channels|^d$|^d_?in|^d_?out|^n_?state|^c$|state", WIDTH),
+)
+_METHODS = re.compile(r"method|score|kind|mode|type|attn|attention|align")  # a word that chooses the formula
+METHODS = ("general", "dot", "concat", "additive", "scaled_dot")
+_CONFIGS = re.compile(r"config|cfg|^args$|hparams|options")
+
+
+@dataclass(frozen=True)
+class Built:
+    """A module or function, and the words that say how it was made, such as `Attn(hidden_size=16)`."""
+
+    target: Callable
+    title: str
+
+
+def load(place: str, settings: Mapping[str, object] | None = None) -> Built:
+    """The module or function that `FILE.py:Name` names; without a name, the only one of the file.
+
+    settings : arguments of the class; the others are chosen by their names. ValueError, in one sentence.
+    """
+    path, colon, name = str(place).rpartition(":")
+    if not colon or not path.endswith(".py"):
+        path, name = str(place), ""
+    module = _run(Path(path))
+    thing = _pick(module, Path(path), name)
+    if isinstance(thing, type):
+        return build(thing, settings)
+    if settings:
+        raise ValueError(f"{name or thing} is no class, so it takes no --set; got {', '.join(settings)}")
+    return Built(thing, getattr(thing, "__name__", "") or f"{type(thing).__name__} (an instance)")
+
+
+def _run(path: Path) -> ModuleType:
+    """Import a file. What it prints goes to standard error; beside it, it may import its neighbours."""
+    if path.suffix != ".py" or not path.is_file():
+        raise ValueError(f"there is no Python file {path}; name it as FILE.py:Class")
+    spec = importlib.util.spec_from_file_location(f"attnviz_own_{path.stem}", path)
+    module, folder = importlib.util.module_from_spec(spec), str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+    except SystemExit as error:
+        raise ValueError(f"{path} ends the program when it is imported ({error}): {_MAIN}") from None
+    except Exception as error:  # the file may raise anything
+        raise ValueError(f"{path} cannot be imported: {_where(error, path)}{in_words(error)}") from None
+    finally:
+        sys.path.remove(folder)
+    return module
+
+
+_MAIN = 'put what is to run as a program below `if __name__ == "__main__":`'
+
+
+def in_words(error: BaseException) -> str:
+    """An exception of a person's code in one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+
+
+def _where(error: BaseException, path: Path) -> str:
+    """`line 12, ` of the file, where the error says it."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}, " if error.lineno else ""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
+    return f"line {lines[-1]}, " if lines else ""
+
+
+def _pick(module: ModuleType, path: Path, name: str):
+    """The class, module or function of this name; without a name, the only class or else the only function."""
+    own = {key: thing for key, thing in vars(module).items() if getattr(thing, "__module__", "") == module.__name__}
+    classes = [key for key, thing in own.items() if isinstance(thing, type) and issubclass(thing, nn.Module)]
+    functions = [key for key, thing in own.items() if inspect.isfunction(thing)]
+    if not name:
+        likely = classes or functions
+        if len(likely) != 1:
+            raise ValueError(f"{path} has {_listed(likely)}; say which: {path.name}:NAME")
+        name = likely[0]
+    if not hasattr(module, name):
+        raise ValueError(f"{path} has no {name!r:.80}; it has {_listed([*classes, *functions])}")
+    thing = getattr(module, name)
+    if isinstance(thing, type) and not issubclass(thing, nn.Module) and not callable(getattr(thing, "__call__", None)):
+        raise ValueError(f"{name} must be an nn.Module or a function; it is a class of another kind")
+    if not callable(thing):
+        raise ValueError(f"{name} must be a class, a module or a function; it is {shown(thing)}")
+    return thing
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:20]) if names else "no class and no function"
+
+
+def build(kind: type, settings: Mapping[str, object] | None = None) -> Built:
+    """An object of a class. A parameter gets the value of `settings`, or the size that its name says, or its default.
+
+    ValueError for a parameter that is neither, and when the class raises.
+    """
+    settings, chosen = dict(settings or {}), {}
+    parameters = _parameters(kind)
+    if unknown := settings.keys() - {parameter.name for parameter in parameters}:
+        names = ", ".join(parameter.name for parameter in parameters) or "none"
+        raise ValueError(f"{kind.__name__} has no parameter {', '.join(sorted(unknown))}; its parameters: {names}")
+    needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    unnamed = []
+    for name in needed:
+        if name in settings:
+            continue
+        value = _value(name)
+        if value is None and not _METHODS.search(name.lower()):
+            unnamed.append(name)
+        chosen[name] = METHODS[0] if value is None else value
+    if unnamed:
+        example = f"--set {unnamed[0]}=VALUE"
+        raise ValueError(f"{kind.__name__} needs {', '.join(unnamed)}, and the name tells no size: give {example}")
+    dropout = [p.name for p in parameters if size(p.name) == DROPOUT and p.name not in needed and _is_share(p.default)]
+    chosen |= dict.fromkeys(dropout, DROPOUT) | settings  # so that a dropout that stays on is seen
+    chosen = {parameter.name: chosen[parameter.name] for parameter in parameters if parameter.name in chosen}
+    return _made(kind, chosen, [name for name in chosen if chosen[name] == METHODS[0] and name not in settings])
+
+
+def _parameters(kind: type) -> list[inspect.Parameter]:
+    try:
+        parameters = list(inspect.signature(kind).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    return [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def _is_share(default: object) -> bool:
+    return isinstance(default, int | float) and not isinstance(default, bool)
+
+
+def size(name: str) -> float | int | None:
+    """The size that the name of a parameter says; None when it says none."""
+    lower = name.lower()
+    return next((value for pattern, value in _SIZES if re.search(pattern, lower)), None)
+
+
+def _value(name: str):
+    """The value of a needed parameter; None where its name tells none."""
+    if _CONFIGS.search(name.lower()):
+        return Config()
+    return size(name)
+
+
+class Config:
+    """A configuration object: any attribute whose name says a size has it, as in `config.n_embd`."""
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name == "bias":
+            return False
+        if (value := size(name.replace("embd", "embed"))) is None:
+            raise AttributeError(f"no size is known for config.{name}")
+        return value
+
+    def __repr__(self):
+        return "Config()"
+
+
+def _made(kind: type, arguments: dict, methods: list[str]) -> Built:
+    """The object. Where a word chooses the formula, the first of METHODS that the class takes."""
+    error = None
+    for method in METHODS if methods else ("",):
+        try:
+            arguments |= dict.fromkeys(methods, method)
+            with contextlib.redirect_stdout(sys.stderr):
+                target = kind(**arguments)
+            words = ", ".join(f"{name}={shown(value)}" for name, value in arguments.items())
+            return Built(target, f"{kind.__name__}({words})")
+        except Exception as raised:  # a person's code may raise anything
+            error = error or raised
+    words = ", ".join(f"{name}={shown(value)}" for name, value in arguments.items())
+    advice = "choose other values with --set NAME=VALUE"
+    raise ValueError(f"{kind.__name__}({words}) cannot be built: {in_words(error)}; {advice}") from None

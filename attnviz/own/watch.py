@@ -1,0 +1,121 @@
+"""The attention of any PyTorch model, collected during a forward pass and without a change to the model.
+
+A module is attention when it is `nn.MultiheadAttention` or its class's name says so (`SelfAttention`, `Attn`).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from attnviz.own import forms
+from attnviz.own.capture import Capture
+from attnviz.trace import Trace
+from attnviz.trace.arrays import from_arrays
+
+_ATTENTION = re.compile(r"att(entio)?n", re.I)
+
+
+class Watched:
+    """What a model attended to. weights : name of the module -> the weights of each of its calls, as it made them."""
+
+    def __init__(self, model: nn.Module):
+        self.weights: dict[str, list[Tensor]] = {}
+        numbers = [(name.lower(), value) for part in model.modules() for name, value in vars(part).items()]
+        self._heads = {1, *(value for name, value in numbers if "head" in name and type(value) is int)}
+
+    def trace(self, tokens: Sequence[str], target: Sequence[str] = (), name: str = "watched") -> Trace:
+        """The Trace of one sentence, which the model must have read as a batch of one. tokens : read by the encoder.
+        target : a token for every row of the decoder. Layers stand in the order of the calls.
+
+        ValueError when a module's weights do not fit these tokens; it names the module and the shape.
+        """
+        if not self.weights:
+            raise ValueError("no attention was seen: run the model within `with own.watch(model) as seen:`")
+        kinds: dict[str, list] = {}
+        for module, calls in self.weights.items():
+            kind, weights = _fitted(module, calls, len(tokens), len(target), self._heads)
+            kinds.setdefault(kind, []).append(weights)
+        return from_arrays(kinds, tokens, target, name=name)
+
+
+@contextmanager
+def watch(model: nn.Module) -> Iterator[Watched]:
+    """Within the block, collect the weights of every attention of a model, also where it returns none.
+
+        with own.watch(model) as seen:
+            model(source, target)
+        seen.trace(["a", "dog"], ["un", "chien"])
+
+    ValueError when the model has no module that is attention.
+    """
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"model must be an nn.Module; got {type(model).__name__}")
+    modules = {name: part for name, part in model.named_modules() if _ATTENTION.search(type(part).__name__)}
+    if not modules:
+        raise ValueError(f"{type(model).__name__} has no module whose class is called attention")
+    seen, capture = Watched(model), Capture()
+    with ExitStack() as hooks, capture:
+        for name, part in modules.items():
+            for handle in _hooks(name or "model", part, capture, seen):
+                hooks.callback(handle.remove)
+        yield seen
+
+
+def _hooks(name: str, part: nn.Module, capture: Capture, seen: Watched) -> tuple:
+    """Hooks that collect what the softmaxes within one call of a module make, or else the weights that it leaves."""
+    started: list[int] = []
+
+    def before(module, args):
+        started.append(len(capture.softmaxes))
+
+    def after(module, args, result):
+        made = [softmax.weights for softmax in capture.softmaxes[started.pop() :]]
+        del capture.softmaxes[len(capture.softmaxes) - len(made) :]  # a module around this one has none of them
+        left = forms.left_by(result, module, [])
+        made = made or [tensor for tensor in left.values() if _are_shares(tensor)][:1]
+        seen.weights.setdefault(name, []).extend(tensor.detach() for tensor in made[-1:])
+
+    return part.register_forward_pre_hook(before), part.register_forward_hook(after)
+
+
+def _are_shares(tensor: Tensor) -> bool:
+    sums = tensor.sum(dim=-1) if tensor.ndim >= 2 else tensor
+    return tensor.ndim >= 2 and bool((tensor >= 0).all()) and torch.allclose(sums, torch.ones_like(sums), atol=1e-4)
+
+
+def _fitted(module: str, calls: list[Tensor], source: int, target: int, heads: set[int]) -> tuple[str, Tensor]:
+    """The kind of a module's attention, and its weights (H, Q, K). A module that is called step by step has a call a
+    row. heads : how many heads a module of the model may have, so that no two sentences are taken for two heads."""
+    for kind in _kinds(module):
+        rows, keys = (source if kind == "encoder" else target), (target if kind == "decoder" else source)
+        several = len(calls) > 1
+        if not rows or (several and len(calls) != rows):
+            continue
+        sizes = {"B": 1, "T": 1 if several else rows, "S": keys}
+        for axes in forms.WEIGHTS["batch"] + forms.WEIGHTS["alone"]:
+            if sizes["T"] > 1 and "T" not in axes:
+                continue
+            if len(axes) == calls[0].ndim and not _heads(calls[0], axes) <= heads:
+                continue
+            if all(forms.fits(tensor.shape, axes, sizes) for tensor in calls):
+                return kind, torch.cat([forms.as_weights(tensor, axes, 1)[0] for tensor in calls], dim=1)
+    shapes = ", ".join(dict.fromkeys(str(tuple(tensor.shape)) for tensor in calls))
+    raise ValueError(
+        f"the weights of {module} fit neither {source} source tokens nor {target} target tokens: {len(calls)} calls of "
+        f"shape {shapes}; run the model on one sentence, in a batch of one"
+    )
+
+
+def _heads(weights: Tensor, axes: str) -> set[int]:
+    """How many heads weights of these axes have; empty where no axis is that of heads."""
+    return {length for length, axis in zip(weights.shape, axes) if axis in "HN"}
+
+
+def _kinds(module: str) -> list[str]:
+    """The kinds that a module may be, the one that its name says first."""
+    if "encoder" in module and "decoder" not in module:
+        return ["encoder", "cross", "decoder"]
+    return ["decoder", "cross", "encoder"] if "self" in module else ["cross", "decoder", "encoder"]

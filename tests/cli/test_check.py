@@ -1,0 +1,48 @@
+"""`python -m attnviz check`: a report, JSON and an exit status that marks homework."""
+
+import json
+
+import pytest
+
+from attnviz.__main__ import main
+
+RIGHT = """
+import torch
+print("hello")
+def attend(query, keys, values):
+    weights = torch.softmax(query @ keys.transpose(1, 2), dim=-1)
+    return weights @ values, weights
+"""
+
+
+@pytest.fixture
+def hand_ins(tmp_path):
+    (tmp_path / "a.py").write_text(RIGHT)
+    (tmp_path / "b.py").write_text(RIGHT.replace("dim=-1", "dim=1"))
+    (tmp_path / "c.py").write_text("import nothing_of_this_name")
+    return tmp_path
+
+
+def test_a_report_and_the_status(hand_ins, capsys):
+    assert main(["check", f"{hand_ins}/a.py:attend"]) == 0
+    text = capsys.readouterr()
+    assert text.out.startswith("attend\nrecognised as attention, batch-first") and "hello" not in text.out
+    assert main(["check", f"{hand_ins}/b.py:attend"]) == 1
+    assert "fault       weights sum to 1 over keys" in capsys.readouterr().out
+
+
+def test_a_folder_of_hand_ins(hand_ins, capsys):
+    assert main(["check", f"{hand_ins}/*.py:attend", "--json"]) == 1
+    results = json.loads(capsys.readouterr().out)
+    assert [result["ok"] for result in results] == [True, False, False]
+    assert "No module named 'nothing_of_this_name'" in results[2]["error"]
+    assert main(["check", f"{hand_ins}/*.py:attend"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0].rsplit("/", 1)[1] for line in lines] == ["a.py", "b.py", "c.py"]
+
+
+def test_what_cannot_be_tested_is_one_line_on_standard_error(hand_ins, capsys):
+    assert main(["check", f"{hand_ins}/c.py:attend"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert main(["check", f"{hand_ins}/*.txt"]) == 2
+    assert "no file fits" in capsys.readouterr().err

@@ -1,0 +1,238 @@
+"""Common faults of a student's attention: each is told by its true cause. The module without the fault passes."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attnviz import own
+
+
+class Right(nn.Module):
+    """Scaled dot in a mask's usual form. Faults are methods of subclasses."""
+
+    def __init__(self, width=16, dropout=0.5):
+        super().__init__()
+        self.project = nn.Linear(width, width)
+        self.drop = nn.Dropout(dropout)
+
+    def scores(self, query, keys):
+        return self.project(query) @ keys.transpose(1, 2) / math.sqrt(keys.shape[-1])
+
+    def hide(self, scores, mask):
+        return scores if mask is None else scores.masked_fill(mask.unsqueeze(1) == 0, torch.finfo(scores.dtype).min)
+
+    def shares(self, scores):
+        return torch.softmax(scores, dim=-1)
+
+    def weigh(self, query, keys, mask):
+        return self.shares(self.hide(self.scores(query, keys), mask))
+
+    def forward(self, query, keys, values, mask=None):
+        weights = self.weigh(query, keys, mask)
+        return self.drop(weights) @ values, weights
+
+
+class OverQueries(Right):
+    def shares(self, scores):
+        return torch.softmax(scores, dim=1)
+
+
+class OverBatch(Right):
+    def shares(self, scores):
+        return torch.softmax(scores, dim=0)
+
+
+class NoSoftmax(Right):
+    def shares(self, scores):
+        return scores
+
+
+class Logarithms(Right):
+    def shares(self, scores):
+        return torch.log_softmax(scores, dim=-1)
+
+
+class UpsideDown(Right):
+    def hide(self, scores, mask):
+        return scores if mask is None else scores.masked_fill(mask.unsqueeze(1) == 1, -math.inf)
+
+
+class Forgotten(Right):
+    def hide(self, scores, mask):
+        return scores
+
+
+class Multiplied(Right):
+    def hide(self, scores, mask):
+        return scores if mask is None else scores * mask.unsqueeze(1)
+
+
+class MaskAfter(Right):
+    def weigh(self, query, keys, mask):
+        weights = torch.softmax(self.scores(query, keys), dim=-1)
+        return weights if mask is None else weights * mask.unsqueeze(1)
+
+
+class FilledAfter(Right):
+    def weigh(self, query, keys, mask):
+        weights = torch.softmax(self.scores(query, keys), dim=-1)
+        return weights if mask is None else weights.masked_fill(mask.unsqueeze(1) == 0, -1e9)
+
+
+class Viewed(nn.Module):
+    """A sequence-first module that makes its keys batch-first by view."""
+
+    def __init__(self, hidden_size=16):
+        super().__init__()
+        self.project = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, hidden, encoder_outputs):  # (B, D), (S, B, D)
+        keys = encoder_outputs.reshape(encoder_outputs.shape[1], -1, encoder_outputs.shape[2])
+        scores = (self.project(keys) @ hidden.unsqueeze(2)).squeeze(2)
+        return torch.softmax(scores, dim=1)
+
+
+class HeadsByView(nn.Module):
+    """Splits its heads by view alone, so that positions mix."""
+
+    def __init__(self, d_model=16, heads=2):
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value = (nn.Linear(d_model, d_model) for _ in range(3))
+
+    def split(self, x):
+        return x.reshape(len(x), self.heads, x.shape[1], -1)
+
+    def forward(self, query, keys, values):
+        q, k, v = self.split(self.query(query)), self.split(self.key(keys)), self.split(self.value(values))
+        weights = torch.softmax(q @ k.transpose(2, 3) / math.sqrt(q.shape[-1]), dim=-1)
+        return (weights @ v).transpose(1, 2).flatten(2), weights
+
+
+class AlwaysDrops(Right):
+    def shares(self, scores):
+        return F.dropout(torch.softmax(scores, dim=-1), 0.5)
+
+
+class TooLargeForHalf(Right):
+    def hide(self, scores, mask):
+        return scores if mask is None else scores.masked_fill(mask.unsqueeze(1) == 0, -1e9)
+
+
+class InPlace(Right):
+    def scores(self, query, keys):
+        query /= math.sqrt(keys.shape[-1])
+        return query @ keys.transpose(1, 2) + self.project(query) @ keys.transpose(1, 2)
+
+
+class Unused(Right):
+    def __init__(self, width=16):
+        super().__init__(width)
+        self.forgotten = nn.Linear(width, width)
+
+
+class Detached(Right):
+    def scores(self, query, keys):
+        return query @ keys.transpose(1, 2) + self.project(query).detach() @ keys.transpose(1, 2)
+
+
+class TimesKeys(Right):
+    def forward(self, query, keys, values, mask=None):
+        weights = self.weigh(query, keys, mask)
+        return weights @ keys, weights
+
+
+class HandMade(Right):
+    def shares(self, scores):
+        return scores.exp() / scores.exp().sum(dim=-1, keepdim=True)
+
+
+class Squeezed(nn.Module):
+    """squeeze() without an axis: one sentence loses its batch."""
+
+    def __init__(self, hidden_size=16):
+        super().__init__()
+        self.project = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, hidden, encoder_outputs):  # (B, D), (B, S, D)
+        scores = (encoder_outputs @ self.project(hidden).unsqueeze(2)).squeeze()
+        return torch.softmax(scores, dim=-1)
+
+
+class InfiniteMask(Right):
+    def hide(self, scores, mask):
+        return scores if mask is None else scores.masked_fill(mask.unsqueeze(1) == 0, -math.inf)
+
+
+FAULTS = [
+    (OverQueries, "weights sum to 1", "sum to 1 over the queries"),
+    (OverBatch, "weights sum to 1", "sum to 1 over the sentences of the batch"),
+    (OverBatch, "sentences of a batch", "changes the result of another"),
+    (NoSoftmax, "weights sum to 1", "no softmax"),
+    (Logarithms, "weights sum to 1", "log_softmax"),
+    (UpsideDown, "hidden keys", "the other way round"),
+    (Forgotten, "hidden keys", "mask is taken and never used"),
+    (Multiplied, "hidden keys", "multiplies the scores"),
+    (MaskAfter, "hidden keys", "after the softmax"),
+    (FilledAfter, "hidden keys", "after the softmax"),
+    (Viewed, "sentences of a batch", "view or reshape in place of transpose"),
+    (HeadsByView, "permuted keys", "view or reshape in place of transpose"),
+    (AlwaysDrops, "no dropout", "dropout stays on after eval()"),
+    (TooLargeForHalf, "half precision", "beyond half precision"),
+    (InPlace, "no input is changed", "query is changed in place"),
+    (Unused, "every parameter", "forgotten.weight gets no gradient: it is never used"),
+    (Detached, "every parameter", "project.weight gets no gradient: it is used, but its gradient is cut"),
+    (TimesKeys, "context is", "weights times keys, not values"),
+    (HandMade, "scores of", "overflows"),
+    (Squeezed, "one sentence", "squeeze() without dim"),
+]
+
+
+@pytest.mark.parametrize("module, test, cause", FAULTS, ids=lambda value: getattr(value, "__name__", None))
+def test_a_fault_is_told_by_its_cause(module, test, cause):
+    report = own.check(module())
+    reasons = {line.test: line.reason for line in report.faults}
+    assert not report.ok
+    assert any(name.startswith(test) and cause in reason for name, reason in reasons.items()), reasons
+
+
+def test_the_module_without_a_fault_passes_every_test():
+    report = own.check(Right())
+    assert {line.test: line.reason for line in report.lines if line.verdict != "ok"} == {}
+
+
+def test_a_row_without_a_visible_key_is_a_limit_and_no_fault():
+    report = own.check(InfiniteMask())
+    assert report.ok
+    assert [line.reason[:3] for line in report.lines if line.verdict == "limit"] == ["NaN"]
+
+
+def test_the_smallest_example_is_shown():
+    (line,) = [line for line in own.check(OverBatch()).faults if line.test.startswith("weights")]
+    assert line.example.startswith("1 sentence, 1 query, 2 keys: a row of weights is 1 1, its sum 2")
+
+
+class Documented(UpsideDown):
+    """mask: 1 hides a key."""
+
+
+def test_the_way_of_a_mask_can_be_stated():
+    assert not own.check(UpsideDown()).ok
+    assert own.check(UpsideDown(), mask="hide").ok
+    assert own.check(Documented()).ok
+    assert not own.check(Right(), mask="hide").ok
+    with pytest.raises(ValueError, match="mask must be keep or hide; got 'up'"):
+        own.check(Right(), mask="up")
+
+
+def test_a_check_leaves_the_module_and_the_random_numbers_as_they_were():
+    module = Right().train()
+    before, state = {name: value.clone() for name, value in module.state_dict().items()}, torch.get_rng_state()
+    own.check(module)
+    assert module.training and module.drop.training
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+    assert all(parameter.grad is None for parameter in module.parameters())
+    assert torch.equal(torch.get_rng_state(), state)

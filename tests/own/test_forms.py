@@ -1,0 +1,120 @@
+"""How a module is called is read off its parameters and a trial; a file, a class or a form that does not serve is
+refused in a sentence."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from attnviz import own
+from attnviz.own.recognise import recognise
+
+LISTINGS = Path(__file__).parents[1] / "helpers" / "listings.py"
+KEPT = "weights (B,T,S) kept as self.attention_weights"
+FORMS = {
+    "BahdanauAttention": "attention, batch-first: (query (B,1,D), keys (B,S,D)) -> context (B,1,D), weights (B,1,S)",
+    "Attn": "attention, sequence-first: (hidden (1,B,D), encoder_outputs (S,B,D)) -> weights (B,1,S)",
+    "Attention": "attention, sequence-first: (hidden (B,D), encoder_outputs (S,B,D), mask (B,S) bool, 1 keeps a "
+    "key) -> weights (B,S)",
+    "DotProductAttention": "attention, batch-first: (queries (B,T,D), keys (B,S,D), values (B,S,D), valid_lens (B) "
+    f"numbers of visible keys) -> context (B,T,D), {KEPT}",
+    "AdditiveAttention": "attention, batch-first: (queries (B,T,D), keys (B,S,D), values (B,S,D), valid_lens (B) "
+    f"numbers of visible keys) -> context (B,T,D), {KEPT}",
+    "MultiHead": "attention, batch-first: (queries (B,T,D), keys (B,S,D), values (B,S,D), valid_lens (B) numbers of "
+    "visible keys) -> context (B,T,D), weights (B*H,T,S) kept as self.attention.attention_weights",
+    "CausalSelfAttention": "self-attention, batch-first: (x (B,S,D)) -> context (B,T,D), weights (B,H,T,S) seen at "
+    "its softmax, causal: a token sees none after it",
+    "attention": "attention, batch-first: (query (B,T,D), key (B,S,D), value (B,S,D), mask (B,1,S) bool, 1 keeps a "
+    "key) -> context (B,T,D), weights (B,T,S)",
+    "SelfAttentionV1": "self-attention, one sentence at a time: (x (S,D)) -> context (T,D), weights (T,S) seen at its "
+    "softmax",
+    "MultiheadAttention": "attention, sequence-first: (query (T,B,D), key (S,B,D), value (S,B,D), key_padding_mask "
+    "(B,S) bool, 1 hides a key) -> context (T,B,D), weights (B,H,T,S)",
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_textbook_listing_is_recognised_and_right(name):
+    """Of its tests it fails half precision at most, where its mask is a number beyond it."""
+    built = own.load(f"{LISTINGS}:{name}")
+    report = own.check(built.target, built.title)
+    assert report.form == FORMS[name]
+    assert {line.test for line in report.faults} <= {"half precision"}
+
+
+def test_an_instance_of_the_size_that_it_has_is_recognised():
+    module = nn.MultiheadAttention(24, 3, kdim=10, vdim=14, batch_first=True)
+    form = recognise(module).form
+    assert (form.query, form.keys, form.widths) == ("BTD", "BSD", (24, 10, 14))
+
+
+def additive_mask(query, keys, values, mask=None):
+    scores = query @ keys.transpose(1, 2)
+    weights = torch.softmax(scores if mask is None else scores + mask, dim=-1)
+    return {"context": weights @ values, "attention": weights}
+
+
+def keys_first(encoder_outputs, decoder_hidden):
+    scores = torch.einsum("bsd,bd->bs", encoder_outputs, decoder_hidden)
+    return torch.softmax(scores, dim=-1).unsqueeze(2)
+
+
+def layers(decoder_hidden, encoder_outputs):
+    layer_count, batch, width = decoder_hidden.shape
+    scores = (decoder_hidden[-1].unsqueeze(1) * encoder_outputs).sum(-1)
+    return torch.softmax(scores, dim=-1)
+
+
+@pytest.mark.parametrize(
+    "function, words",
+    [
+        (additive_mask, "mask (B,1,S) added to the scores, -inf hides) -> context (B,T,D), weights (B,T,S)"),
+        (keys_first, "(encoder_outputs (B,S,D), decoder_hidden (B,D)) -> weights (B,S,1)"),
+        (layers, "(decoder_hidden (1,B,D), encoder_outputs (B,S,D)) -> weights (B,S)"),
+    ],
+)
+def test_functions_of_other_forms(function, words):
+    report = own.check(function)
+    assert report.form.endswith(words)
+    assert report.ok, report.faults
+
+
+def test_what_is_no_attention_is_refused_with_the_forms_and_what_came_back():
+    with pytest.raises(own.NotRecognised) as error:
+        own.check(nn.Linear(16, 16))
+    assert "it returned (3, 5, 16), and none of it has an axis for the keys" in str(error.value)
+    assert "forward(query, keys, values, mask=None)" in str(error.value)
+    with pytest.raises(ValueError, match="module must be an nn.Module or a function; got int"):
+        own.check(3)
+
+
+BAD = {
+    "raise RuntimeError('no data')": "cannot be imported: line 1, RuntimeError: no data",
+    "import nothing_here": "cannot be imported: line 1, ModuleNotFoundError: No module named 'nothing_here'",
+    "def f(:": "cannot be imported: line 1, SyntaxError",
+    "import sys; sys.exit(3)": "ends the program when it is imported",
+    "x = 1": "it has no class and no function",
+    "class A:\n    def __init__(self, flavour): pass\n    def __call__(self, q): pass": "A needs flavour, and the "
+    "name tells no size: give --set flavour=VALUE",
+    "class A:\n    def __init__(self, hidden_size): raise ValueError('odd')\n    def __call__(self): pass": "cannot be "
+    "built: ValueError: odd",
+    "A = 3": "A must be a class, a module or a function; it is 3",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_file_that_does_not_serve_is_refused_in_a_sentence(tmp_path, text):
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    with pytest.raises(ValueError) as error:
+        own.load(f"{file}:A")
+    assert BAD[text] in str(error.value)
+
+
+def test_settings_are_arguments_of_the_class():
+    assert own.load(f"{LISTINGS}:Attn", {"method": "dot"}).title == "Attn(method='dot', hidden_size=16)"
+    with pytest.raises(ValueError, match="Attn has no parameter size; its parameters: method, hidden_size"):
+        own.load(f"{LISTINGS}:Attn", {"size": 3})
+    with pytest.raises(ValueError, match="there is no Python file"):
+        own.load("nowhere.py:A")

@@ -1,0 +1,72 @@
+"""Weights of any model's attention, collected by hooks; the model computes what it computes without them."""
+
+import pytest
+import torch
+from listings import BahdanauAttention
+from torch import nn
+
+from attnviz import own
+
+TOKENS, TARGET = ["a", "dog", "runs"], ["un", "chien", "court", "."]
+
+
+def test_a_transformer_whose_modules_return_no_weights():
+    """In evaluation, PyTorch's encoder layers take a fast path, and every layer calls with need_weights=False."""
+    torch.manual_seed(0)
+    model = nn.Transformer(16, 2, 1, 2, 32, batch_first=True).eval()
+    source, target = torch.randn(1, 3, 16), torch.randn(1, 4, 16)
+    causal = nn.Transformer.generate_square_subsequent_mask(4)
+    with torch.no_grad(), own.watch(model) as seen:
+        watched = model(source, target, tgt_mask=causal)
+    with torch.no_grad():
+        assert torch.allclose(model(source, target, tgt_mask=causal), watched, atol=1e-5)
+        first = model.encoder.layers[0].self_attn
+        _, expected = first(source, source, source, average_attn_weights=False)
+    assert torch.allclose(seen.weights["encoder.layers.0.self_attn"][0], expected, atol=1e-6)
+    trace = seen.trace(TOKENS, TARGET)
+    assert [(m.kind, m.layer, m.weights.shape) for m in trace.maps] == [
+        ("encoder", 0, (2, 3, 3)),
+        ("decoder", 0, (2, 4, 4)),
+        ("decoder", 1, (2, 4, 4)),
+        ("cross", 0, (2, 4, 3)),
+        ("cross", 1, (2, 4, 3)),
+    ]
+
+
+class Seq2Seq(nn.Module):
+    """A decoder of a tutorial: attention once a step."""
+
+    def __init__(self, width=8):
+        super().__init__()
+        self.attention, self.cell = BahdanauAttention(width), nn.GRUCell(width, width)
+
+    def forward(self, source, steps):
+        state = source[:, -1]
+        for _ in range(steps):
+            context, _ = self.attention(state.unsqueeze(1), source)
+            state = self.cell(context[:, 0], state)
+        return state
+
+
+def test_a_decoder_that_attends_once_a_step():
+    model = Seq2Seq()
+    with own.watch(model) as seen:
+        model(torch.randn(1, 3, 8), 4)
+    assert seen.trace(TOKENS, TARGET).map("cross").weights.shape == (1, 4, 3)
+    assert not model.attention._forward_hooks and not model.attention._forward_pre_hooks
+
+
+def test_what_does_not_fit_is_said():
+    with pytest.raises(ValueError, match="Linear has no module whose class is called attention"):
+        own.watch(nn.Linear(2, 2)).__enter__()
+    model = Seq2Seq()
+    with own.watch(model) as seen:
+        pass
+    with pytest.raises(ValueError, match="no attention was seen"):
+        seen.trace(TOKENS)
+    with own.watch(model) as seen:
+        model(torch.randn(2, 3, 8), 4)
+    with pytest.raises(
+        ValueError, match=r"attention fit neither 3 source tokens nor 4 target tokens: 4 calls of shape"
+    ):
+        seen.trace(TOKENS, TARGET)
