@@ -152,6 +152,8 @@ def _sweep(target, title, roles: dict, extras: dict, trials: Trials, mask: MaskF
     """Try every layout and width with these roles, until one fits in all respects."""
     itself = INPUT in roles.values()
     for query, keys, many in _SELF_LAYOUTS if itself else _LAYOUTS:
+        if "B" not in keys and trials.best is not None:
+            return  # a module that takes a batch is used with one
         for sizes in _width_choices(target, roles):
             if trials.done(roles):
                 return
