@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attnviz import arguments
 from attnviz.confidence.judgement import Judgement, judgement
-from attnviz.confidence.scale import Scale
+from attnviz.confidence.judgement import Scale
 from attnviz.confidence.signs import signs
 from attnviz.confidence.training_words import FILE, TARGET_FILE, TrainingWords
 from attnviz.models import checkpoint_files

@@ -11,7 +11,7 @@ import numpy as np
 
 from attnviz import alignment
 from attnviz.arguments import checked
-from attnviz.confidence import numbers, repeats, training_words
+from attnviz.confidence import between, training_words
 from attnviz.confidence.agreement import agreement
 from attnviz.confidence.training_words import TrainingWords, Word
 from attnviz.data.styles import UNSPACED
@@ -132,10 +132,10 @@ def _between(trace: Trace | Measured, known_words: TrainingWords, target_words: 
     whole = trace.trace if isinstance(trace, Measured) else trace
     content = [word for word in training_words.words(trace) if kind(word.text, "en") == CONTENT]
     return dict(
-        changed=numbers.changed(trace.text, trace.translation),
-        lost_units=numbers.lost_units(trace.text, trace.translation),
+        changed=between.changed(trace.text, trace.translation),
+        lost_units=between.lost_units(trace.text, trace.translation),
         lost_names=_lost_names(trace, known_words) if task.copies_names else (),
-        repeated=repeats.repeated(trace.text, trace.translation, task.target),
+        repeated=between.repeated(trace.text, trace.translation, task.target),
         invented=_invented(trace, target_words) if target_words else (),
         covered=alignment.coverage(whole) if whole and task.source in languages() else (),
         longest=trace.longest,

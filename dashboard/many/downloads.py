@@ -1,14 +1,29 @@
-"""Downloads of the page of many sentences: all numbers as CSV, and a zip of what its panels show."""
+"""What the panels of the page of many sentences show now (dashboard/shell/shown_panels.py), and its downloads: all
+numbers as CSV, and a zip of what the panels show.
+"""
 
 import functools
 
+import pandas as pd
 import streamlit as st
 
 from attnviz.export import bundle as export
-from dashboard.many.drawn import PAGE
+from attnviz.figures import Chart
 from dashboard.many.scene import ManyScene
 from dashboard.shell import downloads, shown_panels
 from dashboard.shell.shown_panels import ShownPanels
+
+PAGE = "many"
+
+
+def keep(panel: str, figure: Chart | None, frame: pd.DataFrame) -> None:
+    """Say what a panel shows."""
+    shown_panels.keep(PAGE, panel, {} if figure is None else {panel: figure}, frame)
+
+
+def drop(panel: str) -> None:
+    """A panel shows nothing."""
+    shown_panels.drop(PAGE, panel)
 
 
 def show(current: ManyScene) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnviz.confidence.numbers import changed, lost_units
+from attnviz.confidence.between import changed, lost_units
 
 
 @pytest.mark.parametrize(

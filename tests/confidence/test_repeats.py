@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnviz.confidence.repeats import repeated
+from attnviz.confidence.between import repeated
 
 
 @pytest.mark.parametrize(

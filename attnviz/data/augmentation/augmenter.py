@@ -8,12 +8,57 @@ has never seen. Number words become digits.
 import random
 from dataclasses import dataclass, fields
 
-from attnviz.data.augmentation import find_names, japanese_numbers, number_words
-from attnviz.data.augmentation.asides import Asides
+from attnviz.data.augmentation import japanese_numbers, numbers
 from attnviz.data.augmentation.english_forms import other_form
-from attnviz.data.augmentation.names import Names
-from attnviz.data.augmentation.numbers import other_numbers
+from attnviz.data.augmentation.names import NameMaker, Names, copied, transliterated
+from attnviz.data.augmentation.numbers import full_width, other_numbers, random_number
 from attnviz.data.readers import Pairs, SentencePair
+
+_LETTERS = "aaaabcdeeeefghiiijklmnooopqrstuuvwxyzáäåçéèíłñóöøšüž"
+_NUMBERS = 0.55  # of the words: numbers, telephone numbers among them
+_MOST = 3  # copied words in an aside; twice as many where they are the whole text
+
+
+class Asides:
+    """Copied words beside a sentence: names and numbers that stand alike in both languages. Text that is the same on both
+    sides teaches copying (Currey, Miceli Barone & Heafield 2017, "Copied monolingual data improves low-resource neural
+    machine translation"). The names of a corpus are too few: a model learns them by heart. So these are made up.
+
+    names : those that made-up ones are to look like. japanese : whether the targets are Japanese; then the copied
+    words are numbers only, and the target has them in full-width digits."""
+
+    def __init__(self, names: list[str], japanese: bool = False):
+        self._maker, self._japanese = NameMaker(names) if names and not japanese else None, japanese
+
+    def beside(self, pair: SentencePair, chance: random.Random) -> SentencePair:
+        """The pair with copied words in brackets, after a dash, before it, or, of one in four, these words alone.
+
+        Japanese text has them in brackets or before it only: from text that ends with a number a model learns to stop
+        after any number.
+        """
+        form = chance.choice(("brackets", "before") if self._japanese else ("brackets", "dash", "before", "alone"))
+        words = [self._word(chance) for _ in range(chance.randint(1, _MOST * (1 + (form == "alone"))))]
+        text = chance.choice((" ", ", ")).join(words)
+        target_text = full_width(text) if self._japanese else text
+        return _together(form, pair[0], text), _together(form, pair[1], target_text)
+
+    def _word(self, chance: random.Random) -> str:
+        kind = chance.random() * (_NUMBERS if self._japanese else 1)
+        if kind < 0.45:
+            return random_number(chance.choice((1, 2, 2, 3, 3, 4, 4, 4, 5, 6)), chance)
+        if kind < _NUMBERS:
+            return f"{random_number(3, chance)}-{random_number(4, chance)}"
+        if kind < 0.85 and self._maker:
+            return self._maker.name(chance).capitalize()
+        return "".join(chance.choice(_LETTERS) for _ in range(chance.randint(3, 10))).capitalize()
+
+
+def _together(form: str, side: str, text: str) -> str:
+    if form == "brackets":
+        end = side[-1:] if side[-1:] in ".。!?" else ""
+        return f"{side.removesuffix(end).rstrip() if end else side} ({text}){end}"
+    return {"dash": f"{side} - {text}", "before": f"{text} - {side}", "alone": text}[form]
+
 
 _STOPS = ".。"
 
@@ -54,7 +99,7 @@ def for_pair(pairs: list[SentencePair], pair: str, factor: float, seed: int = 1)
     language = pair.partition("-")[2]
     shares = JAPANESE if language == "ja" else Shares()
     scaled = Shares(**{field.name: factor * getattr(shares, field.name) for field in fields(Shares)})
-    find = find_names.transliterated if language == "ja" else find_names.copied
+    find = transliterated if language == "ja" else copied
     return Augmenter(find(pairs, seed), language, seed, scaled)
 
 
@@ -99,7 +144,7 @@ class Augmenter:
     def _in_digits(self, pair: SentencePair, chance: random.Random) -> SentencePair:
         if self.language == "ja":
             return japanese_numbers.in_digits(pair, chance)
-        return number_words.in_digits(pair, self.language, chance)
+        return numbers.in_digits(pair, self.language, chance)
 
     def _other_case(self, source: str, chance: random.Random) -> str:
         shares, drawn = self.shares, chance.random()

@@ -1,14 +1,13 @@
 """A number in an English sentence and its Japanese translation becomes another number, in digits on both sides.
 
-English has it in words or in digits, Japanese in characters (三) or in digits. number_words.py says what this is for,
+English has it in words or in digits, Japanese in characters (三) or in digits. numbers.py says what this is for,
 and does the same for German and French.
 """
 
 import random
 import re
 
-from attnviz.data.augmentation.number_words import ENGLISH, PART_OF_ANOTHER
-from attnviz.data.augmentation.numbers import full_width, random_number
+from attnviz.data.augmentation.numbers import ENGLISH, PART_OF_ANOTHER, full_width, random_number
 from attnviz.data.readers import Pairs, SentencePair
 
 REPEATS = 5  # how many more times a pass reads each pair with such a number: there are fewer than in German and French

@@ -9,7 +9,7 @@ import streamlit as st
 
 from attnviz.across.tables import differences
 from dashboard.choices.sentence_numbers import NUMBERS
-from dashboard.many import drawn
+from dashboard.many import downloads
 from dashboard.many.scene import ManyScene
 from dashboard.markup import tables
 from dashboard.session import address
@@ -33,14 +33,14 @@ def show(current: ManyScene, dark: bool) -> None:
     lines = current.lines()
     offered = {str(pair): pair for pair in pairs_of(current)}
     if not offered:
-        drawn.drop("differences")
+        downloads.drop("differences")
         st.html('<p class="small" role="status">Choose a second mechanism on the left, or other sentences above.</p>')
         return
     pair = offered[st.selectbox("Difference", list(offered), key="versus", bind="query-params")]
     a, b = lines[pair.a], lines[pair.b]
     paired = pair.same or _pair_lines(a, b)
     frame = differences(a, b, list(NUMBERS), paired)
-    drawn.keep("differences", None, frame.assign(a_is=pair.a, b_is=pair.b))
+    downloads.keep("differences", None, frame.assign(a_is=pair.a, b_is=pair.b))
     st.html(_words(frame, pair, paired) + _table(frame, pair))
 
 

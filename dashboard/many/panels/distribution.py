@@ -10,7 +10,7 @@ from attnviz.across.tables import SHARES, spread
 from attnviz.figures.across.many import distribution
 from dashboard.browser.plot import named, plots
 from dashboard.choices.sentence_numbers import NUMBERS
-from dashboard.many import drawn
+from dashboard.many import downloads
 from dashboard.many.scene import ManyScene, references, uniform
 from dashboard.markup import tables
 from dashboard.placed.caches import reference
@@ -38,7 +38,7 @@ def show(current: ManyScene, dark: bool) -> None:
     lines, kind = current.lines(), current.choices.kind
     values = {name: frame[statistic].dropna() for name, frame in lines.items()}
     if not any(map(len, values.values())):
-        drawn.drop("distribution")
+        downloads.drop("distribution")
         st.html(f'<p class="small" role="status">This statistic could not be measured for any sentence. {_WHEN}</p>')
         return
     by_model = {frame["model"].iloc[0]: reference(frame["model"].iloc[0]) for frame in lines.values()}
@@ -47,7 +47,7 @@ def show(current: ManyScene, dark: bool) -> None:
     figure = distribution(values, NUMBERS[statistic], references=marks, uniform=level, dark=dark)
     figure = named(figure, f"distribution of {NUMBERS[statistic].lower()}", dark)
     plots([("", figure)], "spread")
-    drawn.keep("distribution", figure, table(lines, statistic))
+    downloads.keep("distribution", figure, table(lines, statistic))
     st.html(_key(marks, by_model) + _table(lines, statistic, marks, level))
 
 

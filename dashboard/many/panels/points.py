@@ -6,7 +6,7 @@ from attnviz.across.tables import by_size, correlation
 from attnviz.figures.across.many import scatter
 from dashboard.browser.plot import named, plots
 from dashboard.choices.sentence_numbers import NUMBERS
-from dashboard.many import drawn
+from dashboard.many import downloads
 from dashboard.many.scene import ManyScene
 from dashboard.markup import tables
 from dashboard.session import address
@@ -34,7 +34,7 @@ def show(current: ManyScene, dark: bool) -> None:
     figure = named(scatter(points, titles, texts, dark=dark), f"{titles[1]} against {titles[0]}".lower(), dark)
     plots([("", figure)], "points")
     saved = by_size(*next(iter(points.values())))
-    drawn.keep("two numbers", figure, saved)
+    downloads.keep("two numbers", figure, saved)
     st.html(_correlations(points, titles))
     if current.choices.tables:
         st.html("".join(_table(name, *values, titles) for name, values in points.items()))

@@ -9,7 +9,7 @@ from dashboard.choices import pairs
 from dashboard.choices.corpora import ORDERS
 from dashboard.choices.sentence_numbers import NUMBERS
 from dashboard.choices.sentence_link import sentence_link
-from dashboard.many import drawn
+from dashboard.many import downloads
 from dashboard.many.scene import ManyScene, chosen, minus, unusual
 from dashboard.markup import tables
 from dashboard.markup.text import said
@@ -51,7 +51,7 @@ def show(current: ManyScene, dark: bool) -> None:
     compared = other not in (_NOTHING, line)
     rows = minus(lines[line], lines[other], sort) if compared else lines[line]
     frame = chosen(rows, "difference" if compared else sort, order, find)
-    drawn.keep("sentences", None, frame)
+    downloads.keep("sentences", None, frame)
     st.html(_outliers(current, lines[line], line, sort))
     first = _first(len(frame))
     st.html(_table(current, frame, f"{line} minus {other}" if compared else line, sort, first))

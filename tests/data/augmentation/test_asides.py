@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from attnviz.data.augmentation.asides import Asides
+from attnviz.data.augmentation.augmenter import Asides
 
 NAMES = ["Anna", "Marie", "Tom", "Thomas"]
 

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from attnviz.data.augmentation import augmenter, english_forms, find_names
+from attnviz.data.augmentation import augmenter, english_forms, names
 from attnviz.data.augmentation.augmenter import Augmenter, Shares
 from attnviz.data.augmentation.numbers import random_number
 
@@ -22,7 +22,7 @@ PAIRS = [
 
 
 def changed(pair, language="fr", **shares):
-    return Augmenter(find_names.copied(PAIRS), language, shares=replace(NONE, **shares))([pair], 0)[0]
+    return Augmenter(names.copied(PAIRS), language, shares=replace(NONE, **shares))([pair], 0)[0]
 
 
 def test_the_same_seed_and_pass_give_the_same_pairs_and_others_give_others():

@@ -4,9 +4,7 @@ import random
 
 import pytest
 
-from attnviz.data.augmentation import find_names
-from attnviz.data.augmentation.made_up_names import made_up
-from attnviz.data.augmentation.names import Name, Names
+from attnviz.data.augmentation.names import Name, Names, copied, made_up, transliterated
 
 PAIRS = [
     ("Tom saw Anna in Boston.", "Tom a vu Anna à Boston."),
@@ -19,7 +17,7 @@ PAIRS = [
 
 
 def test_copied_names_and_whose_they_are():
-    names = find_names.copied([*PAIRS, ("A Hotel or a hotel.", "Ein Hotel."), ("The man.", "Der Mann.")]).by_source
+    names = copied([*PAIRS, ("A Hotel or a hotel.", "Ein Hotel."), ("The man.", "Der Mann.")]).by_source
     assert {spelling: name.woman for spelling, name in names.items()} == {"Tom": False, "Anna": True, "Boston": None}
 
 
@@ -63,7 +61,7 @@ def test_transliterated_names_take_each_others_place():
         ("You like the tennis.", "テニス 。"),
         ("You run.", "走 る 。"),
     ] * 3
-    names = find_names.transliterated(pairs)
+    names = transliterated(pairs)
     assert {(name.source, name.target) for name in names.by_source.values()} == {("Tom", "トム"), ("Anna", "アンナ")}
     assert {names.exchanged(("Tom runs.", "トム は 走 る 。"), "ja", random.Random(seed)) for seed in range(9)} == {
         ("Tom runs.", "トム は 走 る 。"),
