@@ -20,7 +20,7 @@ _MOST = 3  # copied words in an aside; twice as many where they are the whole te
 
 
 class Asides:
-    """Copied words beside a sentence: names and numbers that stand alike in both languages. Text that is the same on both
+    """Copied words beside a sentence: names and numbers that both languages write alike. Text that is the same on both
     sides teaches copying (Currey, Miceli Barone & Heafield 2017, "Copied monolingual data improves low-resource neural
     machine translation"). The names of a corpus are too few: a model learns them by heart. So these are made up.
 
