@@ -22,6 +22,7 @@ warm_up.start_models()  # first of all: it takes longest
 from dashboard.server import connections, index_page, messages, security, uploads  # noqa: E402
 
 connections.install(security.headers())
+messages.install()
 app = st.App(
     "page.py",
     lifespan=warm_up.lifespan,

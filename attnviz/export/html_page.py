@@ -24,9 +24,11 @@ from attnviz.trace import KINDS, Trace
 
 _STYLE = """:root {{ color-scheme: light dark; }}
 main {{ overflow-wrap: anywhere; }}
-h1 {{ font-size: 22px; margin: 64px 0 0; }}
-h1:first-child {{ margin: 0; }}
-h2 {{ font-size: 17px; margin: 32px 0 0; }}
+h1 {{ font-size: 22px; margin: 0; }}
+h2 {{ font-size: 19px; margin: 24px 0 0; }}
+h3 {{ font-size: 17px; margin: 32px 0 0; }}
+.models {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, {column}px), 1fr)); gap: 0 32px; }}
+.models > section {{ display: grid; grid-row: span 2; grid-template: subgrid / minmax(0, 1fr); align-content: start; }}
 p {{ margin: 4px 0; }}
 .quiet {{ color: {light.muted}; }}
 label {{ display: flex; gap: 12px; align-items: center; }}
@@ -43,7 +45,10 @@ td:nth-child(2), td:nth-child(3) {{ white-space: normal; min-width: 7em; }}
   th, td {{ border-color: {dark.grid}; }}
 }}
 """
-_BODY = """{parts}
+_BODY = """<h1 dir="auto">{title}</h1>
+<div class="models">
+{parts}
+</div>
 <script id="plotly" type="text/plain">{plotly}</script>
 <script id="figures" type="text/plain">{figures}</script>
 <script>
@@ -58,6 +63,7 @@ _HEADINGS = {
 }
 _BY_STEP = {"cross": "Cross-attention", "encoder": "Self-attention", "decoder": "Self-attention"}
 Windows = Sequence[tuple[float, float]]  # centre and reach of each row, in keys from 0
+_WIDTH, _NARROWEST = 760, 440  # px of a page of one model; of the narrowest of several columns
 _LANGUAGES = re.compile(r"([a-z]{2,3})-([a-z]{2,3})/")
 _COLUMNS = ("entropy_nats", "max_weight", "effective_entropy", "gini", "expected_position", "special_mass")
 
@@ -82,24 +88,31 @@ def page(
     notes: Mapping[str, Sequence[str]] | None = None,
     windows: Mapping[str, Windows] | None = None,
     unit: str = "word",
+    step: int = 0,
 ) -> bytes:
-    """The page of one trace or several, UTF-8. Every map is of the last layer of its kind, the mean of its heads; steps
-    are the rows of the cross-attention, or of the self-attention of a model that has no other.
+    """The page of one trace or several beside each other, UTF-8; the sentence is its title. Every map is of the last
+    layer of its kind, the mean of its heads; steps are the rows of the cross-attention, or of the self-attention of a
+    model that has no other.
 
     Light or dark as the reader's browser is. A page of four models has under 1.5 MB. notes : model -> lines of plain
     text under its translation. windows : model -> where local attention looks at each step (`inside.windows`), drawn
-    over its cross map. unit : what a word of these texts is called, in the sentences under the maps.
+    over its cross map. unit : what a word of these texts is called, in the sentences under the maps. step : whose bars
+    are shown first, from 0; the last step of a text that ends before it. ValueError without traces or for a step
+    below 0.
     """
-    if not traces:
-        raise ValueError("there must be at least one trace; got none")
-    heads = [_head(trace, (notes or {}).get(trace.model, ())) for trace in traces]
+    if not traces or step < 0:
+        raise ValueError(f"there must be a trace or more, and step at least 0; got {len(traces)} and {step}")
+    texts = list(dict.fromkeys(trace.text for trace in traces))
+    heads = [_head(trace, len(texts) > 1, (notes or {}).get(trace.model, ())) for trace in traces]
     parts = [
-        _part(trace, f"part{place}-" if place else "", unit, (windows or {}).get(trace.model, ()))
+        _part(trace, f"part{place}-" if place else "", unit, (windows or {}).get(trace.model, ()), step, len(traces))
         for place, trace in enumerate(traces)
     ]
-    packed = _packed(parts)
+    packed, title = _packed(parts), " · ".join(texts)
+    sections = [f"<header>{head}</header>\n<div>{part.markup}</div>" for head, part in zip(heads, parts)]
     body = _BODY.format(
-        parts="\n".join(head + part.markup for head, part in zip(heads, parts)),
+        title=html.escape(title),
+        parts="\n".join(f"<section>\n{section}\n</section>" for section in sections),
         script="\n".join(
             (
                 plotlyjs.UNPACK,
@@ -112,11 +125,10 @@ def page(
         plotly=plotlyjs.packed(plotlyjs.source()),
         figures=plotlyjs.packed(packed),
     )
-    style = _STYLE.format(light=LIGHT, dark=DARK) + fonts.face(
+    style = _STYLE.format(light=LIGHT, dark=DARK, column=_NARROWEST) + fonts.face(
         body + json.dumps(json.loads(packed), ensure_ascii=False)
     )
-    title = f"Attention of {', '.join(trace.model for trace in traces)}"
-    return bundle.document(title, body, LIGHT, 760, style)
+    return bundle.document(title, body, LIGHT, max(_WIDTH, (_NARROWEST + 40) * len(traces)), style)
 
 
 def _packed(parts: Sequence[_Part]) -> str:
@@ -130,7 +142,7 @@ def _packed(parts: Sequence[_Part]) -> str:
     return f'{{"drawn":{{{listed}}},"steps":{{{steps}}},"saved":{json.dumps(saved)}}}'
 
 
-def _part(trace: Trace, prefix: str, unit: str, windows: Windows) -> _Part:
+def _part(trace: Trace, prefix: str, unit: str, windows: Windows, step: int, columns: int) -> _Part:
     grids = {kind: select.select(trace, kind) for kind in KINDS if any(m.kind == kind for m in trace.maps)}
     if not grids:
         return _Part("<p>No attention: there are no weights to show.</p>", prefix, {}, None, [], {}, [])
@@ -138,15 +150,17 @@ def _part(trace: Trace, prefix: str, unit: str, windows: Windows) -> _Part:
     frame = stats.of_grid(grid)
     laid = {kind: {"windows": windows} if windows and kind == "cross" else {} for kind in grids}
     drawn = {kind: figures.heatmap(map_, **laid[kind]) for kind, map_ in grids.items()}
-    drawn["bars"] = figures.step_bars(grid, 0)
-    drawn["by-step"] = figures.by_step({trace.mechanism: frame}, grid.visible.sum(axis=1).tolist())
+    step = min(step, len(grid.queries) - 1)
+    drawn["bars"] = figures.step_bars(grid, step)
+    seen = grid.visible.sum(axis=1).tolist()
+    drawn["by-step"] = figures.by_step({trace.mechanism: frame}, seen, stacked=columns > 1)
     sections = [
         _section(
             _heading(trace, kind, _HEADINGS[map_.sides]), drawn[kind], prefix + kind, _reading(map_, unit, **laid[kind])
         )
         for kind, map_ in grids.items()
     ]
-    sections.insert(1, _bars(drawn["bars"], prefix, len(grid.queries)))
+    sections.insert(1, _bars(drawn["bars"], prefix, step, len(grid.queries)))
     sections.append(_section(_heading(trace, main, f"{_BY_STEP[main]} by step"), drawn["by-step"], f"{prefix}by-step"))
     sections.append(_table(frame))
     bars = [figures.step_bars(grid, step) for step in range(len(grid.queries))]
@@ -155,7 +169,7 @@ def _part(trace: Trace, prefix: str, unit: str, windows: Windows) -> _Part:
         kind: heading.changes(drawn[kind], heading.of_map(trace, map_, **laid[kind])) for kind, map_ in grids.items()
     }
     saved |= {
-        "bars": headings[0],
+        "bars": headings[step],
         "by-step": heading.changes(drawn["by-step"], heading.of_statistics({trace.mechanism: trace})),
     }
     return _Part("\n".join(sections), prefix, drawn, main, bars, saved, headings)
@@ -169,15 +183,13 @@ def _steps(part: _Part) -> list[str]:
     ]
 
 
-def _head(trace: Trace, notes: Sequence[str]) -> str:
-    """Which model, the sentence, what was produced, and notes on it."""
+def _head(trace: Trace, named: bool, notes: Sequence[str]) -> str:
+    """Which model, the sentence if it is to be named here, what was produced, and notes on it."""
     said = "".join(f'<p class="quiet">{html.escape(note)}</p>\n' for note in notes)
     languages = _LANGUAGES.match(trace.model)
     source, target = languages.groups() if languages else ("", "")
-    return (
-        f"<h1>{html.escape(f'Attention of {trace.model}')}</h1>\n"
-        f'<p lang="{source}" dir="auto">{html.escape(trace.text)}</p>\n{_translation(trace, target)}{said}'
-    )
+    text = f'<p lang="{source}" dir="auto">{html.escape(trace.text)}</p>\n' if named else ""
+    return f"<h2>Attention of {html.escape(trace.model)}</h2>\n{text}{_translation(trace, target)}{said}"
 
 
 def which(trace: Trace, kind: str = "cross") -> str:
@@ -207,7 +219,7 @@ def _translation(trace: Trace, language: str) -> str:
 def _section(heading: str, figure: Chart, name: str, below: str = "") -> str:
     caption = html.escape(figure.description)
     place = _place(figure, name)
-    return f"<h2>{html.escape(heading)}</h2>\n<figure>{place}<figcaption>{caption}</figcaption></figure>\n{below}"
+    return f"<h3>{html.escape(heading)}</h3>\n<figure>{place}<figcaption>{caption}</figcaption></figure>\n{below}"
 
 
 def _reading(grid: Grid, unit: str, windows: Windows = ()) -> str:
@@ -216,11 +228,12 @@ def _reading(grid: Grid, unit: str, windows: Windows = ()) -> str:
     return f"<p>{html.escape(reading.sentence(grid, unit))}</p>{marks}"
 
 
-def _bars(first: Chart, prefix: str, count: int) -> str:
+def _bars(first: Chart, prefix: str, step: int, count: int) -> str:
+    """first : of `step`."""
     caption = html.escape(first.description)
-    slider = f'<input id="{prefix}choose" type="range" min="1" max="{count}" value="1">'
+    slider = f'<input id="{prefix}choose" type="range" min="1" max="{count}" value="{step + 1}">'
     return (
-        f'<h2>One step</h2>\n<label>Step {slider}<output id="{prefix}step">1 of {count}</output></label>\n'
+        f'<h3>One step</h3>\n<label>Step {slider}<output id="{prefix}step">{step + 1} of {count}</output></label>\n'
         f'<figure>{_place(first, f"{prefix}bars")}<figcaption id="{prefix}caption">{caption}</figcaption></figure>'
     )
 
@@ -240,7 +253,7 @@ def _table(frame: pd.DataFrame) -> str:
         rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in (*texts, *values))}</tr>")
     lines = "\n".join(rows)
     return (
-        '<h2>The same in numbers</h2>\n<div class="table" tabindex="0" role="group" aria-label="Numbers of each step">'
+        '<h3>The same in numbers</h3>\n<div class="table" tabindex="0" role="group" aria-label="Numbers of each step">'
         f"<table><thead><tr>{head}</tr></thead>\n"
         f"<tbody>{lines}</tbody></table></div>"
     )

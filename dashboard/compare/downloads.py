@@ -31,7 +31,7 @@ def show(current: CompareScene, dark: bool) -> None:
         downloads.zip_and_link(build, "attnviz.zip", "zip", words)
         st.download_button(
             "This page as one HTML",
-            lambda: whole_page(current),
+            lambda: whole_page(current, cursor),
             "attnviz.html",
             "text/html",
             on_click="ignore",
@@ -58,14 +58,15 @@ def _figures(current: CompareScene, dark: bool, cursor: Cursor) -> None:
             )
 
 
-def whole_page(current: CompareScene) -> bytes:
-    """All models in one HTML file of about 1 MB."""
+def whole_page(current: CompareScene, cursor: Cursor) -> bytes:
+    """All models beside each other in one HTML file of about 1 MB, at the step of the page."""
     shown = [column.shown for column in current.columns]
     notes = {model: judged.lines for model, judged in _judgements(current).items()}
     windows = (
         {} if current.choices.words else {column.model: caches.windows(column.trace) for column in current.columns}
     )
-    return html_page.page(*shown, notes=notes, windows=windows, unit=current.columns[0].languages.unit)
+    unit = current.columns[0].languages.unit
+    return html_page.page(*shown, notes=notes, windows=windows, unit=unit, step=cursor.step)
 
 
 def page(current: CompareScene, dark: bool, cursor: Cursor, name: str) -> bytes:

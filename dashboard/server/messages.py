@@ -1,4 +1,4 @@
-"""What a visitor may say to the server over the page's WebSocket.
+"""What a visitor may say to the server over the page's WebSocket, and what a download that fails answers there.
 
 Streamlit hands every message of a browser to the session, and some are meant for whoever develops a page: they empty
 the caches of all visitors, run git, or write files beside the app. So only what this page's own browser side sends goes
@@ -12,9 +12,13 @@ import logging
 from google.protobuf.message import DecodeError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import BackendOperationResponse
+from streamlit.runtime import app_session
+from streamlit.runtime.backend_operation_handler import DeferredFileHandler
 
 from dashboard.choices import settings
 from dashboard.server.budget import Budget
+from dashboard.shell.problems import sentence
 
 ALLOWED = frozenset({"rerun_script", "file_urls_request", "app_heartbeat", "backend_operation_request"})
 OPERATIONS = frozenset({"deferred_file", "dataframe_chunk"})  # of a backend_operation_request
@@ -81,6 +85,36 @@ class Messages:
         if not self.budget.hold(number, size):
             return "all visitors together have sent more than this server can hold"
         return None
+
+
+class Downloads(DeferredFileHandler):
+    """Makes a file when its button is clicked, and says beside the button why a file cannot be made. Streamlit says
+    there only that it has failed."""
+
+    async def handle(self, request, session_id: str):
+        files = self._get_media_file_mgr()
+        answer = BackendOperationResponse(request_id=request.request_id)
+        try:
+            answer.deferred_file.url = await asyncio.to_thread(files.execute_deferred, request.deferred_file.file_id)
+        except Exception as error:  # of whatever makes the file: the page goes on, and the log has the traceback
+            _LOG.exception("a file could not be made")
+            answer.error_msg = _reason(error.__cause__)
+        return answer
+
+
+def install() -> None:
+    """Have every session make its files by `Downloads`."""
+    app_session.DeferredFileHandler = Downloads
+
+
+def _reason(error: BaseException | None) -> str:
+    """Why there is no file. error : of what made it; None if Streamlit no longer has what makes it."""
+    if error is None:
+        return "The file was not made: this page is no longer up to date. Reload it and try again."
+    problem = error.strerror if isinstance(error, OSError) else str(error)  # no paths of this machine
+    if problem and isinstance(error, ValueError | OSError | MemoryError):
+        return f"The file was not made. {sentence(problem)}"
+    return "The file was not made, because of an error in this program. The log of the server has it."
 
 
 def _is_allowed(message: Message) -> bool:

@@ -24,7 +24,7 @@ TRACES = [
 
 
 def test_a_page_without_traces_is_refused():
-    with pytest.raises(ValueError, match="there must be at least one trace; got none"):
+    with pytest.raises(ValueError, match="^there must be a trace or more, and step at least 0; got 0 and 0$"):
         html_page.page()
 
 
@@ -37,7 +37,9 @@ def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path, chrome):
     page.on("requestfailed", lambda request: troubles.append(request.url))
     page.goto(file.as_uri())
     page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length === 7")
-    assert page.locator("h1").all_inner_texts() == [f"Attention of {trace.model}" for trace in TRACES]
+    assert page.title() == page.locator("h1").inner_text() == "The black dog"
+    assert page.locator("h2").all_inner_texts() == [f"Attention of {trace.model}" for trace in TRACES]
+    check_beside(page)
     assert "No attention" in page.locator("body").inner_text()
     first, second = (page.locator(f"#{name}").inner_text for name in ("caption", "part1-caption"))
     before = first()
@@ -58,6 +60,27 @@ def test_all_models_offline_under_a_megabyte_and_a_half(tmp_path, chrome):
     page.add_script_tag(path=AXE)
     assert page.evaluate("async () => (await axe.run()).violations.map(({ id }) => id)") == []
     assert troubles == []
+
+
+def check_beside(page) -> None:
+    """Two models stand beside each other on a wide screen, their maps at one height, as wide as their columns."""
+    page.set_viewport_size({"width": 1600, "height": 900})
+    page.wait_for_function("document.querySelector('#part1-cross .main-svg')?.clientWidth < 700")
+    first, second = (page.locator(f"#{name}").bounding_box() for name in ("cross", "part1-cross"))
+    assert first["y"] == second["y"] and first["x"] + first["width"] < second["x"]
+
+
+def test_the_page_opens_at_a_step():
+    page = html_page.page(TRACES[0], TRACES[1], step=3).decode()
+    assert [int(value) for value in re.findall(r'max="\d" value="(\d)"', page)] == [4, 3]  # a shorter text: its last
+    captions = re.findall(r'caption">(Step \d)', page)
+    assert captions == ["Step 4", "Step 3"]
+
+
+def test_other_sentences_are_named_with_their_models():
+    page = html_page.page(TRACES[0], synthetic.trace("A <cat>", "Un chat", model="en-fr/d")).decode()
+    assert "<title>The black dog · A &lt;cat&gt;</title>" in page
+    assert page.count('dir="auto">The black dog</p>') == 1 == page.count('dir="auto">A &lt;cat&gt;</p>')
 
 
 def check_dark(page) -> None:
@@ -117,7 +140,7 @@ def test_below_each_map_stands_what_can_be_read_from_it():
     for unit in ("word", "letter"):
         said = html.escape(reading.sentence(grid, unit))
         page = html_page.page(TRACES[0], unit=unit).decode()
-        assert page.index('<div id="cross"') < page.index(f"<p>{said}</p>") < page.index("<h2>One step")
+        assert page.index('<div id="cross"') < page.index(f"<p>{said}</p>") < page.index("<h3>One step")
 
 
 def test_the_windows_of_local_attention_are_drawn_and_explained():
@@ -129,7 +152,7 @@ def test_the_windows_of_local_attention_are_drawn_and_explained():
 
 def test_notes_stand_under_the_translation_of_their_model():
     page = html_page.page(*TRACES[:2], notes={"en-fr/b": ["This translation is <b>."]}).decode()
-    first, second = re.split(r"(?=<h1>Attention of en-fr/b)", page)
+    first, second = re.split(r"(?=<h2>Attention of en-fr/b)", page)
     assert "This translation" not in first
     assert '<p class="quiet">This translation is &lt;b&gt;.</p>\n' in second
 

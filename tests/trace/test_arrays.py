@@ -88,7 +88,7 @@ def test_everything_that_shows_a_trace_shows_it(weights, target):
     for m in trace.maps:
         grid = select.select(trace, m.kind, words=True, special=False)
         assert figures.heatmap(grid, 0).data and figures.step_bars(grid, 0).data and len(stats.of_grid(grid))
-    assert len(stats.summary(trace)) and b"<h2>One step</h2>" in html_page.page(trace)
+    assert len(stats.summary(trace)) and b"<h3>One step</h3>" in html_page.page(trace)
 
 
 def test_sums_to_one_says_what_to_give():

@@ -104,8 +104,9 @@ def _saved(current):
         assert "confidence.csv" in archive.read("index.html").decode()
     assert table["model"].tolist() == [judged.NAME] and table["level"].tolist() == ["outside"]
     assert table["risk"].item() == pytest.approx(1, abs=0.001) and "“Narita” is in no" in table["reasons"].item()
-    page = downloads.whole_page(current).decode()
+    page = downloads.whole_page(current, Cursor(step=2)).decode()
     assert page.count("This translation is outside what this model has learnt.") == 1
+    assert 'value="3"><output' in page  # the step of the page
 
 
 def test_words_that_no_row_reads_are_named(root):
