@@ -109,26 +109,25 @@ def page(
         for place, trace in enumerate(traces)
     ]
     packed, title = _packed(parts), " · ".join(texts)
-    sections = [f"<header>{head}</header>\n<div>{part.markup}</div>" for head, part in zip(heads, parts)]
-    body = _BODY.format(
-        title=html.escape(title),
-        parts="\n".join(f"<section>\n{section}\n</section>" for section in sections),
-        script="\n".join(
-            (
-                plotlyjs.UNPACK,
-                plotlyjs.SAVING,
-                bundle.SAVE_BUTTONS,
-                f"const COLOURS = new Map(Object.entries({json.dumps(dark_for_light())}));",
-                _SCRIPT,
-            )
-        ),
-        plotly=plotlyjs.packed(plotlyjs.source()),
-        figures=plotlyjs.packed(packed),
+    body = _body(
+        title, [f"<header>{head}</header>\n<div>{part.markup}</div>" for head, part in zip(heads, parts)], packed
     )
     style = _STYLE.format(light=LIGHT, dark=DARK, column=_NARROWEST) + fonts.face(
         body + json.dumps(json.loads(packed), ensure_ascii=False)
     )
     return bundle.document(title, body, LIGHT, max(_WIDTH, (_NARROWEST + 40) * len(traces)), style)
+
+
+def _body(title: str, columns: Sequence[str], packed: str) -> str:
+    """The markup of the page. columns : of each model. packed : as `_packed` gives it."""
+    colors = f"const COLOURS = new Map(Object.entries({json.dumps(dark_for_light())}));"
+    return _BODY.format(
+        title=html.escape(title),
+        parts="\n".join(f"<section>\n{column}\n</section>" for column in columns),
+        script="\n".join((plotlyjs.UNPACK, plotlyjs.SAVING, bundle.SAVE_BUTTONS, colors, _SCRIPT)),
+        plotly=plotlyjs.packed(plotlyjs.source()),
+        figures=plotlyjs.packed(packed),
+    )
 
 
 def _packed(parts: Sequence[_Part]) -> str:
