@@ -93,19 +93,6 @@ def test_the_tests_show_progress_and_results(dashboard):
     expect(page.get_by_text("Permuting attention at a step moves")).to_have_count(0, timeout=WAIT)
 
 
-def test_tests_are_stopped_while_they_run(dashboard):
-    """The page below them is there afterwards."""
-    page = dashboard.page
-    page.goto(f"{dashboard.address}/inside?tests=true&text={LONG}&show=Bahdanau&show=Transformer")
-    progress = page.get_by_text("Switch the tests off to stop.")
-    expect(progress).to_be_visible(timeout=WAIT)
-    page.locator(".st-key-tests label").click()
-    expect(progress).to_have_count(0, timeout=WAIT)
-    page.wait_for_function("!location.search.includes('tests=')", timeout=WAIT)
-    expect(page.get_by_role("heading", name="Download")).to_be_visible(timeout=WAIT)
-    expect(page.get_by_text("Permuting attention at a step moves")).to_have_count(0)
-
-
 def test_integrated_gradients_are_stopped_while_they_run(dashboard):
     page = dashboard.page
     page.goto(f"{dashboard.address}/inside?tests=true&method=integrated+gradients&text={LONG}&{ONE}")

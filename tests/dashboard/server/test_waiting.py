@@ -135,6 +135,20 @@ def test_a_change_is_stopped_while_it_is_decoded(server, gate, page, asked, left
     expect(page.get_by_text(done, exact=True)).to_be_visible(timeout=WAIT)
 
 
+def test_tests_are_stopped_while_they_run(server, gate, page):
+    """The page below them is there afterwards."""
+    gate.touch()
+    page.goto(f"{server[0]}/inside?tests=true&show=Bahdanau&text=The+black+dog+jumps.", timeout=WAIT)
+    progress = page.get_by_text("Switch the tests off to stop.")
+    expect(progress).to_be_visible(timeout=WAIT)
+    page.locator(".st-key-tests label").click()
+    expect(progress).to_have_count(0, timeout=WAIT)
+    gate.unlink()
+    page.wait_for_function("!location.search.includes('tests=')", timeout=WAIT)
+    expect(page.get_by_role("heading", name="Download")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("Permuting attention at a step moves")).to_have_count(0)
+
+
 def test_measuring_heads_is_stopped_and_goes_on(gate, server, page):
     """What was measured stays, in the map and in the table."""
     gate.touch()
