@@ -6,6 +6,9 @@ Left alone, Streamlit lets an address go wrong in four ways (1.67):
 - The value in the address overrides what a callback has set, where the control has other options than before.
 - Back to another page loses what controls of the same name hold there.
 
+What cannot be drawn is not written either: a page that goes on showing its last picture keeps the address of that
+picture, so that a link and a reload show it too.
+
 So the address is written after every run from what the controls hold, and read again after Back and Forward. It reaches
 into Streamlit's own state, which has no public names for this; tests/browser/test_address.py says whether it works.
 """
@@ -19,7 +22,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from streamlit.runtime.state.query_params import _coerce_value_for_query_url, _parse_query_string
 
-_PAGE, _WRITTEN, _ALSO = "page of the address", "address was written", "also in the address"  # in the session
+# in the session
+_PAGE, _WRITTEN, _ALSO = "page of the address", "address was written", "also in the address"
+_DRAWN, _STAYING = "drawn at the address", "staying in the address"
 
 
 def came_back() -> bool:
@@ -35,7 +40,7 @@ def begin() -> None:
         return
     state = context.session_state
     if not context.fragment_ids_this_run:
-        st.session_state[_ALSO] = {}
+        st.session_state[_ALSO], st.session_state[_STAYING] = {}, {}
     with state.query_params() as params:
         if context.is_history_navigation:
             for key in [key for key in params._bindings_by_param if key in st.session_state]:
@@ -52,6 +57,23 @@ def also(key: str, written: Callable[[dict], str | None]) -> None:
     st.session_state[_ALSO][key] = written
 
 
+def drawn() -> None:
+    """What the controls above this place hold can be drawn: it is what `stay` comes back to on this page."""
+    if context := get_script_run_ctx():
+        with context.session_state.query_params() as params:
+            st.session_state.setdefault(_DRAWN, {})[context.page_script_hash] = _controls(context, params)
+        st.session_state[_STAYING] = {}
+
+
+def stay() -> None:
+    """What the controls above this place hold cannot be drawn, and the page shows what it has `drawn` before: until it
+    draws something new the address says that."""
+    if context := get_script_run_ctx():
+        before = st.session_state.get(_DRAWN, {}).get(context.page_script_hash, {})
+        with context.session_state.query_params() as params:
+            st.session_state[_STAYING] = {key: before.get(key) for key in _controls(context, params) | before}
+
+
 def settle() -> None:
     """Write into the address what the controls hold. Call it when a run ends."""
     context = get_script_run_ctx()
@@ -61,6 +83,8 @@ def settle() -> None:
         added = st.session_state.get(_ALSO, {})
         held = {key: words for key, words in _held(context, params).items() if key not in added}
         held |= {key: words for key, written in added.items() if (words := written(held))}
+        held |= st.session_state.get(_STAYING, {})
+        held = {key: words for key, words in held.items() if words is not None}
         moved = st.session_state.get(_PAGE) != context.page_script_hash
         differs = held != _plain(_parse_query_string(context.query_string))
         # The browser may have gone on while the message before this one was on its way, which then overwrote it.
@@ -89,10 +113,17 @@ def fragment(function: Callable) -> Callable:
 
 
 def _held(context, params) -> dict[str, str | list[str]]:
-    """What the address is to say: the values of the controls on the page that are not their defaults, and what is
-    bound to none. A control that the page no longer has is left out."""
-    state = context.session_state._state
+    """What the address is to say: what the controls hold, and what is bound to none."""
     held = {key: value for key, value in params._query_params.items() if key not in params._bindings_by_param}
+    held |= _controls(context, params)
+    order = [key for key in params._query_params if key in held]
+    return {key: held[key] for key in dict.fromkeys([*order, *held])}
+
+
+def _controls(context, params) -> dict[str, str | list[str]]:
+    """The values of the controls on the page that are not their defaults. A control that the page no longer has, or has
+    not yet, is left out."""
+    state, held = context.session_state._state, {}
     for key, binding in params._bindings_by_param.items():
         control = state._new_widget_state.widget_metadata.get(binding.widget_id)
         if control is None or not _is_on_page(context, binding.widget_id, control.fragment_id):
@@ -100,8 +131,7 @@ def _held(context, params) -> dict[str, str | list[str]]:
         value = state[key]
         if value != control.deserializer(None):
             held[key] = _written(control.serializer(value), control.value_type)
-    order = [key for key in params._query_params if key in held]
-    return {key: held[key] for key in dict.fromkeys([*order, *held])}
+    return held
 
 
 def _is_on_page(context, widget: str, fragment: str | None) -> bool:

@@ -20,6 +20,7 @@ _ALONG = {
 }  # the same question on all pages, as the sentence is; and where it begins
 # asked on one page alone, or on each of something else
 _OWN = ("kind", "layer", "head", "own", "output", "beam", "chapter")
+_ELSEWHERE = ("direction", "row", "versus")  # the names of other controls on other pages
 _OF_A_PAIR = ("", "inside", "many")  # pages that show several models of a language pair
 _PAGE, _KEPT = "page", "kept"
 
@@ -44,7 +45,7 @@ def arrive(page: str, session: MutableMapping, came_back: bool = False) -> dict[
         along["sentence"] = session["sentence"]
     if (before, page) == ("", "inside"):
         along |= _opened_head(session)
-    for key in (*_OWN, *along, "text"):
+    for key in (*_OWN, *_ELSEWHERE, *along, "text"):
         session.pop(key, None)  # with its tie to the widget of the other page
     now = kept.get(page, {}) | along
     session.update(now)

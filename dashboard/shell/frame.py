@@ -8,7 +8,7 @@ import streamlit as st
 
 from attnviz.service.request import ServiceError
 from dashboard.markup.text import markdown
-from dashboard.session import memory
+from dashboard.session import address, memory
 from dashboard.session.line import Full
 from dashboard.session.space import NoRoom
 from dashboard.shell import turns
@@ -54,9 +54,12 @@ def _composed(page: str, compose: Callable[[], Scene], notice) -> Scene | None:
         scene = compose()
         memory.remember(scene, st.session_state, page)
     except SceneError as error:
+        if memory.last(st.session_state, page) is not None:
+            address.stay()  # a reload asks the models again where only they failed
         return _refused(page, error, notice)
     except NoRoom as error:
         return _refused(page, SceneError(sentence(str(error))), notice)
+    address.drawn()
     _warn(scene, notice)
     return scene
 
@@ -108,9 +111,10 @@ def slider_value(key: str, low: int, high: int) -> int:
     return value
 
 
-def keep_place(key: str, places: range, names: Sequence[str]) -> None:
-    """Before a select box of places in a text: one that this text does not have becomes the first option, and one that
-    it has gets its name there, for the browser would go on showing that in the text before. names : of the tokens."""
+def keep_place(key: str, places: Sequence, names: Sequence[str]) -> None:
+    """Before a select box whose options have other names at times, such as places in a text: a value that is no option
+    becomes the first option, and another one gets its name of now, for the browser would go on showing the name before.
+    """
     session, last = st.session_state, f"names of {key}"
     if session.get(key, places[0]) not in places:
         session[key] = places[0]

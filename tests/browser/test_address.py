@@ -103,6 +103,28 @@ def test_an_example_and_another_pair_are_stops_like_a_typed_sentence(dashboard):
     assert "pair" not in dashboard.page.url
 
 
+def test_what_cannot_be_drawn_leaves_the_address_of_the_picture(dashboard):
+    """A reload, a link and Back show a picture, and never the message that there is none."""
+    dashboard.open("/")
+    write(dashboard, TYPED)
+    opened = dashboard.page.url
+    for refused in ("", "far " * 200):
+        write(dashboard, refused)
+        assert "The page still shows the picture of this text" in dashboard.notice and dashboard.page.url == opened
+    dashboard.press("units", "words")  # of the picture that is shown, nothing changes
+    settled(dashboard)
+    assert dashboard.page.url == opened and "Un chien court." in dashboard.translations
+    write(dashboard, BEFORE)
+    assert "units=words" in dashboard.page.url
+    is_at(dashboard, "/", BEFORE)
+    write(dashboard, "")
+    dashboard.page.reload()
+    settled(dashboard)
+    is_at(dashboard, "/", BEFORE)
+    go(dashboard, -1)
+    is_at(dashboard, "/", TYPED)
+
+
 def test_a_control_is_no_stop(dashboard):
     dashboard.open("/")
     write(dashboard, TYPED)

@@ -39,8 +39,12 @@ function keepAddresses() {
 
 function isStop(to) {
   const here = new URL(location.href);
-  return sentenceOf(to) !== sentenceOf(here) || (stops.wanted && to.href !== here.href);
+  const last = isDrawn(sentenceOf(here)) ? here : new URL(stops.before ?? here);
+  return (isDrawn(sentenceOf(to)) && sentenceOf(to) !== sentenceOf(last)) || (stops.wanted && to.href !== here.href);
 }
+
+// The page keeps its picture for a sentence that it refuses, and the server then writes the address of that picture again.
+const isDrawn = (text) => text === undefined || (text.trim() !== "" && text.length <= Number(document.querySelector(".count")?.dataset.limit ?? Infinity));
 
 // An address without a sentence has the first one of its language pair, or of its model (see shell/widgets.py).
 function sentenceOf({ searchParams }) {

@@ -15,6 +15,7 @@ from dashboard.heads.sources import TrainedSource
 from dashboard.markup import syntax as syntax_words
 from dashboard.markup import tables
 from dashboard.session import address, caches
+from dashboard.shell import frame
 
 _SHOWN = 5  # best heads
 
@@ -42,9 +43,11 @@ def show(current: HeadsScene, dark: bool) -> None:
             key="relation",
             bind="query-params",
         )
+        ways = list(DIRECTIONS)
+        frame.keep_place("direction", ways, [syntax_words.asked(label, way) for way in ways])
         direction = st.selectbox(
             "From",
-            list(DIRECTIONS),
+            ways,
             format_func=lambda way: syntax_words.asked(label, way),
             key="direction",
             bind="query-params",

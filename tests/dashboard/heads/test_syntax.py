@@ -68,3 +68,12 @@ def test_rows_that_are_no_rows_are_left_out():
     assert len(words.rows({"rows": [whole, *broken]}, "m")) == 1
     assert words.asked("amod", "to dependant") == "the noun to the adjective"
     assert set(syntax.RELATIONS) == set(RELATIONS)
+
+
+def test_another_relation_gives_the_directions_other_names(studied):
+    app = sound(heads_app.run(text=FIRST, kind=KINDS["encoder"]))
+    app.selectbox(key="direction").set_value("to dependant").run()
+    app.selectbox(key="relation").set_value("obj").run()
+    sound(app)
+    assert app.selectbox(key="direction").value == "to dependant"
+    assert "the verb to the object: " in page(app)

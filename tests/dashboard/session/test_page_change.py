@@ -1,6 +1,10 @@
 """What goes along from page to page."""
 
+import ast
+from collections import defaultdict
+
 import pytest
+from source_files import DASHBOARD, ROOT, nodes
 
 from dashboard.choices.options import HF, OWN, target_title
 from dashboard.session import catalogue, page_change
@@ -149,3 +153,17 @@ def test_the_beam_goes_along_between_pages_of_a_pair_and_waits_while_others_are_
     session = go(SENTENCE, HEADS, beam=5, text="a dog", pair="en-fr")
     assert "beam" not in session
     assert page_change.arrive(SENTENCE, session)["beam"] == "beam of 5" and session["beam"] == 5
+
+
+def test_a_control_takes_nothing_from_another_control_of_its_name_on_another_page():
+    """The order of many sentences was once taken for the direction of a relation, which broke the page."""
+    pages = defaultdict(set)
+    for path in DASHBOARD:
+        for node in nodes(path):
+            key = next((word.value for word in getattr(node, "keywords", ()) if word.arg == "key"), None)
+            if isinstance(key, ast.Constant):
+                pages[key.value].add(path.relative_to(ROOT / "dashboard").parts[0])
+    several = {key for key, folders in pages.items() if len(folders - {"shell"}) > 1}
+    assert several == {"pair", "kind", "step", "direction", "row", "versus"}
+    session = go(HEADS, "many", direction="to governor", row=7, versus=1, step=2)
+    assert "step" in session and not {"direction", "row", "versus"} & set(session)

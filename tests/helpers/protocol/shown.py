@@ -39,6 +39,11 @@ def shown(page: Page) -> dict:
     return page.evaluate(_SHOWN)
 
 
+def keeps_last_picture(view: dict) -> bool:
+    """Does the page show its last picture, because nothing can be drawn of what was typed or chosen?"""
+    return any(line.startswith("The page still shows") for line in view["words"])
+
+
 def difference(first: dict, second: dict) -> str:
     """Where two pages differ, in lines; empty where they show the same."""
     lines = []

@@ -14,6 +14,8 @@ SENTENCES = (
     "A man sleeps.",
     "",
     "a b c d",
+    "so " * 70,  # more than the models learnt
+    "far " * 200,  # longer than the field may be
 )
 _ANSWERS = ("Un chien court.", "Ein Hund rennt.", "")
 _TOUR = "[class*=st-key-tour_] button, .st-key-tour_begin button"
