@@ -11,6 +11,7 @@ import signal
 import sys
 from argparse import Namespace
 
+from attnviz import mechanisms
 from attnviz.cli import corpus
 from attnviz.cli.shared import standard_input
 from attnviz.cli.commands import COMMANDS, PROGRAM, RESUMABLE, one_line, parser
@@ -28,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its code
     args = parser(words).parse_args(words)
     try:
+        mechanisms.check()
         with standard_input.read(args):
             status = COMMANDS[args.command].run(args) or 0
         _flush()

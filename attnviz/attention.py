@@ -90,7 +90,7 @@ def products(query: Tensor, keys: Tensor) -> Tensor:
 
 
 class Attention(nn.Module):
-    """A score function with its parameters. Subclasses define `score`, `terms` and, if needed, `prepare`.
+    """A score function with its parameters. Subclasses define `score` and, if needed, `prepare` and `terms`.
 
     `prepare` does the work that depends only on the keys, so that a decoder does it once a sentence, not once a step.
 
@@ -115,8 +115,11 @@ class Attention(nn.Module):
         raise TypeError(f"{type(self).__name__} must define score()")
 
     def terms(self, query: Tensor, prepared: Tensor) -> Tensor:
-        """query (B, T, D), prepared keys -> terms (B, T, S, N), whose sum over N is the score."""
-        raise TypeError(f"{type(self).__name__} must define terms()")
+        """query (B, T, D), prepared keys -> terms (B, T, S, N), whose sum over N is the score.
+
+        A subclass says which terms; without it the score is its one term.
+        """
+        return self.score(query, prepared).unsqueeze(-1)
 
     def window(self, query: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor] | None:
         """query (B, T, D), number of keys -> centre (B, T), log Gaussian and window (B, T, S) of local attention; None

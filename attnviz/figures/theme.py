@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
 from attnviz.figures.chart import Chart
+from attnviz.mechanisms import ALL, Mechanism
 
 # First the font that pages bring for Japanese alone, then Latin, then Japanese: without a name a browser may take the
 # Chinese shape of a character that both write.
@@ -62,16 +63,7 @@ DARK = Theme(
 # "dot" belongs to the reference line
 _DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot", "5px,2px", "8px,2px,2px,2px", "12px,3px")
 _MARKERS = ("circle", "diamond", "square", "triangle-up", "x", "star", "cross", "hexagon")
-_SLOTS = (  # the mechanisms whose colour, dash and marker never change, in the order of those lists
-    "bahdanau",
-    "luong-general",
-    "transformer",
-    "luong-dot",
-    "luong-concat",
-    "luong-local",
-    "scaled-dot",
-    "fixed-context",
-)
+_COLORS = ("blue", "orange", "green", "pink", "brown", "violet", "ink", "grey")  # of `lines`, as they look in light
 
 
 @dataclass(frozen=True)
@@ -97,23 +89,41 @@ def dark_for_light() -> dict[str, str]:
 
 
 def lines(names: Iterable[str], dark: bool = False) -> dict[str, Line]:
-    """name -> Line. A known mechanism always has the same colour; other names get the colours that are free.
+    """name -> Line. A mechanism that says how it is drawn always looks the same; other names get what is free.
 
-    A name is known if it contains the name of a mechanism, in any spelling: `luong-dot`, `Luong dot`,
-    `en-de/luong-dot`.
+    A name is that of a mechanism if it contains its name, in any spelling: `luong-dot`, `Luong dot`, `en-de/luong-dot`.
     """
     names = list(dict.fromkeys(names))
-    slots: dict[str, int] = {}
+    looks: dict[str, Line] = {}
     for name in names:
-        plain = re.sub(r"[^a-z0-9]+", "-", name.lower())
-        slot = next((i for i, mechanism in enumerate(_SLOTS) if mechanism in plain), None)
-        if slot is not None and slot not in slots.values():
-            slots[name] = slot
-    free = [slot for slot in range(len(_SLOTS)) if slot not in slots.values()] or [0]
-    for position, name in enumerate(name for name in names if name not in slots):
-        slots[name] = free[position % len(free)]
-    colors = palette(dark).lines
-    return {name: Line(colors[slot], _DASHES[slot], _MARKERS[slot]) for name, slot in slots.items()}
+        mechanism = _mechanism(name)
+        if mechanism and mechanism.color and (look := _own(mechanism, dark)) not in looks.values():
+            looks[name] = look
+    used = {look.color for look in looks.values()}
+    palette_size, free = len(_COLORS), [_slot(number, dark) for number in range(len(_COLORS) ** 2)]
+    free = [look for look in free[:palette_size] if look.color not in used] + free[palette_size:]
+    others = (name for name in names if name not in looks)
+    return looks | dict(zip(others, [look for look in free if look not in looks.values()]))
+
+
+def _mechanism(name: str) -> Mechanism | None:
+    """The mechanism with the longest name that this one contains."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower())
+    return max((kind for kind in ALL.values() if kind.name in plain), key=lambda kind: len(kind.name), default=None)
+
+
+def _own(mechanism: Mechanism, dark: bool) -> Line:
+    """As it says: a colour of _COLORS, or a pair for light and dark pages."""
+    color = mechanism.color
+    shown = palette(dark).lines[_COLORS.index(color)] if isinstance(color, str) else color[dark]
+    return Line(shown, mechanism.dash or _DASHES[0], mechanism.marker or _MARKERS[0])
+
+
+def _slot(number: int, dark: bool) -> Line:
+    """One of 64 looks. After the first eight, colours come back with other dashes and markers."""
+    color, turn = number % len(_COLORS), number // len(_COLORS)
+    other = (color + turn) % len(_DASHES)
+    return Line(palette(dark).lines[color], _DASHES[other], _MARKERS[other])
 
 
 def colorscale(colors: tuple[str, ...]) -> list[list]:

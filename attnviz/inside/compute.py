@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from attnviz import mechanisms
 from attnviz.arguments import checked
 from attnviz.inside import parts, replay
 from attnviz.inside.values import Parts, Step, Window, softmax
@@ -53,7 +54,7 @@ def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0
 
 def _check(model: Trained, trace: Trace, step: int, layer: int, head: int) -> int:
     """The number of the layer. ValueError as of `step`."""
-    if not isinstance(model, Trained) or not replay.attends(model.model):
+    if not isinstance(model, Trained) or not mechanisms.find(model.mechanism).asks:
         raise ValueError(f"model must be of this project and have attention; no step of {model.name} can be opened")
     if trace.level != "pieces":
         raise ValueError("trace must be at the level of pieces, as a model makes it; got one of words")

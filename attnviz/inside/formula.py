@@ -10,9 +10,10 @@ SHOWN = 3  # differences written out
 @checked
 def symbols(opened: Step) -> str:
     """What each letter of `formula` stands for, a sentence."""
+    letters = mechanisms.find(opened.mechanism).letters
     return (
-        "e is the score and α the weight of source token j at step t, both counted from 1; "
-        f"{mechanisms.find(opened.mechanism).letters}. The brace has the part of every token’s sum that the softmax "
+        "e is the score and α the weight of source token j at step t, both counted from 1"
+        f"{'; ' if letters else ''}{letters}. The brace has the part of every token’s sum that the softmax "
         "does not see. The numbers after it are differences from that part."
     )
 
@@ -34,7 +35,8 @@ def formula(opened: Step, key: int, reference: str = MEAN, temperature: float = 
     terms += rf" + \cdots \text{{ ({rest} more)}}" if rest else ""
     if opened.window:
         terms += rf" {compared.gaussian:+.3f} \text{{ (Gaussian)}}"
-    score = rf"e_{{{place}}} = {mechanisms.find(opened.mechanism).terms} = {terms} = {opened.scores[key]:.3f}"
+    sums = [part for part in (mechanisms.find(opened.mechanism).terms, terms, f"{opened.scores[key]:.3f}") if part]
+    score = rf"e_{{{place}}} = {' = '.join(sums)}"
     if not opened.mask[key]:
         return rf"{score} \qquad \alpha_{{{place}}} = 0 \text{{ (outside the window)}}"
     divided = "" if temperature == 1 else f" / {temperature:g}"

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from attnviz import mechanisms
 from attnviz.attention import Attention, MultiHead
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import BOS, EOS, SubwordTokenizer
 from attnviz.models.trained import Trained
 from attnviz.networks import decode
 from attnviz.networks.classifier import SelfAttention
-from attnviz.networks.rnn.recurrent import DeepOutput, FixedContext, Recurrent
+from attnviz.networks.recurrent import Recurrent
 from attnviz.networks.transformer import Transformer
 from attnviz.trace import Token, Trace
 
@@ -76,16 +77,16 @@ def _pieces(tokenizer: SubwordTokenizer, trace: Trace) -> list[int]:
 @torch.inference_mode()
 def attention_inputs(model: Trained, trace: Trace, step: int, layer: int, head: int) -> AttentionInputs:
     """Replay `trace` up to a step (0-based, checked by the caller)."""
-    source = torch.tensor([model.read(trace.text).ids])
-    if isinstance(model.model, SelfAttention):
+    source, asks = torch.tensor([model.read(trace.text).ids]), mechanisms.find(model.mechanism).asks
+    if asks == "always":
         return _pooling(model.model, source)
     inputs = [BOS, *target_ids(model, trace)][: step + 1]
-    if isinstance(model.model, Transformer):
+    if asks == "layer":
         return _cross(model.model, source, torch.tensor([inputs]), layer, head)
-    return _recurrent(model.model, source, torch.tensor(inputs))
+    return _recurrent(model.model, source, torch.tensor(inputs), asks)
 
 
-def _recurrent(network: Recurrent, source: Tensor, inputs: Tensor) -> AttentionInputs:
+def _recurrent(network: Recurrent, source: Tensor, inputs: Tensor, asks: str) -> AttentionInputs:
     """source (1, S), inputs (t + 1,) from <bos> on -> the last step."""
     memory = network.encode(source)
     state = memory.state
@@ -93,7 +94,6 @@ def _recurrent(network: Recurrent, source: Tensor, inputs: Tensor) -> AttentionI
         state = network.step(memory, state, token.view(1)).state
     last = network.step(memory, state, inputs[-1:])
     states = state[0][0], last.state[0][0]
-    asks = "before" if isinstance(network, DeepOutput) else "after"
     query = states[0] if asks == "before" else states[1]
     return AttentionInputs(network.attention, query, memory.prepared[0], memory.values[0], last.logits[0], asks, states)
 
@@ -126,8 +126,3 @@ def sharing(network: nn.Module) -> nn.Module:
     """A copy that shares all weights with the network: what is hung on it is not on the network."""
     shared = {id(tensor): tensor for tensor in [*network.parameters(), *network.buffers()]}
     return copy.deepcopy(network, shared)
-
-
-def attends(network: nn.Module) -> bool:
-    """Does it have an attention that `moment` can show?"""
-    return isinstance(network, Recurrent | Transformer | SelfAttention) and not isinstance(network, FixedContext)

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
+from attnviz import mechanisms
 from attnviz.arguments import checked
-from attnviz.attention import Local
 from attnviz.inside.replay import sharing, target_ids
 from attnviz.models.trained import Trained
 from attnviz.networks import decode
@@ -20,7 +20,7 @@ def windows(model: Trained, trace: Trace) -> tuple[tuple[float, float], ...]:
     in one pass, so p_t is that of the trace to rounding.
     ValueError for a trace of words, or of another model.
     """
-    if not isinstance(getattr(model.model, "attention", None), Local):
+    if not mechanisms.find(model.mechanism).local:
         return ()
     if trace.level != "pieces":
         raise ValueError("trace must be at the level of pieces, as a model makes it; got one of words")

@@ -33,8 +33,7 @@ from attnviz.models.checkpoint_files import (
 )
 from attnviz.models.checks import weights_header
 from attnviz.models.names import CONFIG, TOKENIZER, WEIGHTS, ModelName
-from attnviz.networks.registry import build
-from attnviz.networks.unfilled import Unfilled
+from attnviz.networks.registry import Unfilled, build
 from attnviz.storage import regular_files
 
 __all__ = [

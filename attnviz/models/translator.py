@@ -20,7 +20,7 @@ from attnviz.models.tracing.probabilities import TokenProbabilities
 from attnviz.models.trained import Trained
 from attnviz.networks import decode, sampling
 from attnviz.networks.decode import Unrolled
-from attnviz.networks.rnn.products import OneDNN
+from attnviz.networks.onednn import OneDNN
 from attnviz.trace import BOS as START
 from attnviz.trace import KINDS, AttentionMap, Token, Trace
 

@@ -18,8 +18,7 @@ from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.checkpoint_files import short, unreadable
 from attnviz.moments import codec, container, kept
 from attnviz.moments.header import Header, Moment, check_count, checked
-from attnviz.networks.registry import build
-from attnviz.networks.unfilled import Unfilled
+from attnviz.networks.registry import Unfilled, build
 
 FOLDER = "moments"
 NEAR = 1e-3  # the most by which a weight of the untrained model may differ from what it was

@@ -1,30 +1,25 @@
-"""The registry: a mechanism's name to the class that implements it, and its settings to a model."""
+"""From a mechanism and its options to a network, with random numbers or without."""
 
+import importlib
 import inspect
+from collections.abc import Callable
+from functools import partial
 
+import torch
 from torch import nn
+from torch.nn import init
+from torch.overrides import TorchFunctionMode
 
+from attnviz import mechanisms
 from attnviz.arguments import shown
-from attnviz.mechanisms import Config
-from attnviz.networks.classifier import SelfAttention
-from attnviz.networks.decoder_only import DecoderOnly
+from attnviz.attention import Attention
+from attnviz.mechanisms import Config, Mechanism
 from attnviz.networks.dropout import share
-from attnviz.networks.rnn.luong import LuongConcat, LuongDot, LuongGeneral, LuongLocal, ScaledDotRNN
-from attnviz.networks.rnn.recurrent import Bahdanau, FixedContext
-from attnviz.networks.transformer import Transformer
 
-CLASSES = {
-    "fixed-context": FixedContext,
-    "bahdanau": Bahdanau,
-    "luong-dot": LuongDot,
-    "luong-general": LuongGeneral,
-    "luong-concat": LuongConcat,
-    "luong-local": LuongLocal,
-    "scaled-dot": ScaledDotRNN,
-    "transformer": Transformer,
-    "self-attention": SelfAttention,
-    "writer": DecoderOnly,
-}
+_DECODERS = {"before": "attnviz.networks.decoders:Bahdanau", "after": "attnviz.networks.decoders:Luong"}
+_GIVEN = ("vocabulary", "score", "summed")  # parameters of a network that are no options
+_DRAWING = {init.uniform_, init.normal_, init.kaiming_uniform_, torch.Tensor.uniform_, torch.Tensor.normal_}
+_SIZES = ("query_width", "key_width", "width", "dropout")  # parameters of a score that its network gives
 
 
 def build(config: Config) -> nn.Module:
@@ -32,7 +27,7 @@ def build(config: Config) -> nn.Module:
 
     ValueError for an option that it does not have, or a value that is not possible.
     """
-    kind, allowed = CLASSES[config.mechanism], options(config.mechanism)
+    mechanism, allowed = mechanisms.find(config.mechanism), options(config.mechanism)
     if unknown := config.options.keys() - allowed.keys():
         raise ValueError(f"{config.mechanism} has no option {', '.join(sorted(unknown))}; it has {', '.join(allowed)}")
     for name, value in config.options.items():
@@ -42,10 +37,70 @@ def build(config: Config) -> nn.Module:
         if (count := config.options.get(name)) is not None and count < 1:
             raise ValueError(f"{name} must be at least 1; got {count}")
     share(config.options.get("attention_dropout", 0.0), "attention_dropout")
-    return kind(config.vocabulary, **config.options)
+    network = _network(mechanism, config)
+    if mechanism.start:
+        named(mechanism.start)(network)
+    return network
+
+
+def _network(mechanism: Mechanism, config: Config) -> nn.Module:
+    if not mechanism.score:
+        return _class(mechanism)(config.vocabulary, **config.options)
+    own = _parameters(named(mechanism.score), _SIZES)
+    of_score = {name: value for name, value in config.options.items() if name in own}
+    others = {name: value for name, value in config.options.items() if name not in own}
+    score = partial(_score, mechanism, of_score)
+    return _class(mechanism)(config.vocabulary, score=score, summed=mechanism.summed, **others)
+
+
+def _score(
+    mechanism: Mechanism, own: dict, query_width: int, key_width: int, width: int, dropout: float
+) -> Attention:
+    """The score of a mechanism, for queries and keys of these widths. own : its own options."""
+    make = named(mechanism.score)
+    sizes = dict(query_width=query_width, key_width=key_width, width=width, dropout=dropout)
+    wanted = inspect.signature(make).parameters
+    return make(**{name: value for name, value in sizes.items() if name in wanted}, **own)
 
 
 def options(mechanism: str) -> dict[str, object]:
-    """The options of a mechanism's model, with their default values."""
-    parameters = inspect.signature(CLASSES[mechanism]).parameters.values()
-    return {parameter.name: parameter.default for parameter in parameters if parameter.name != "vocabulary"}
+    """The options of a mechanism's model, with their default values: of its network, then of its score."""
+    kind = mechanisms.find(mechanism)
+    of_score = _parameters(named(kind.score), _SIZES) if kind.score else {}
+    return _parameters(_class(kind), _GIVEN) | of_score
+
+
+def _parameters(made: Callable, given: tuple[str, ...]) -> dict[str, object]:
+    """name -> default value of the parameters of a class or a function that are not given."""
+    parameters = inspect.signature(made).parameters.values()
+    return {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.name not in given and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    }
+
+
+def _class(mechanism: Mechanism) -> type[nn.Module]:
+    return named(mechanism.network or _DECODERS[mechanism.asks])
+
+
+def named(thing: Callable | str) -> Callable:
+    """What `module:name` names; what is no text is itself."""
+    if not isinstance(thing, str):
+        return thing
+    module, _, name = thing.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+class Unfilled(TorchFunctionMode):
+    """Within it (`with Unfilled():`) parameters keep what their memory holds, so each must be given its numbers next.
+
+    The random numbers would be thrown away. On the device `meta` they also cost a second: there is no fast path for
+    them, and the slow one imports torch's compiler.
+    """
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        given = kwargs or {}
+        if func in _DRAWING:
+            return given["tensor"] if "tensor" in given else args[0]
+        return func(*args, **given)

@@ -1,4 +1,4 @@
-"""The training configuration of each mechanism. What a task changes in it is in the table of tasks (data/tasks)."""
+"""The training configuration of a model: its mechanism's, changed by its task and by the caller."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,64 +17,6 @@ from attnviz.networks import decode, registry
 from attnviz.networks.registry import build
 from attnviz.training.config import TrainingConfig
 
-_RECURRENT = {"epochs": 20, "options": {"dropout": 0.3}}
-# At the full learning rate the bilinear score saturates within one epoch: all weights become 0 or 1, and little is
-# learnt.
-_BILINEAR = _RECURRENT | {"rates": {"attention.key.weight": 0.1}}
-# A key outside the window gives no gradient that would move the window to it. So the predicted place must not move
-# before the decoder's state says where in the sentence it is.
-_LOCAL = _RECURRENT | {
-    "rates": _BILINEAR["rates"] | dict.fromkeys(["attention.hidden.weight", "attention.place.weight"], 0.03)
-}
-# The dot product saturates in the same way once the GRU units do, so their input weights learn more slowly.
-_INPUTS = ["encoder.rnn.weight_ih_l0", "encoder.rnn.weight_ih_l0_reverse", "cell.weight_ih"]
-_DOT = _RECURRENT | {"rates": dict.fromkeys(_INPUTS, 0.2)}
-_PROJECTIONS = [
-    f"{name}.{kind}" for name in ("query", "memory", "output") for kind in ("weight", "bias")
-]  # of MultiHead
-# Where a mechanism differs from the defaults of TrainingConfig. All mechanisms of a pair share data and vocabulary.
-RECIPES = {
-    "fixed-context": _RECURRENT,
-    "bahdanau": _RECURRENT,
-    "luong-dot": _DOT,
-    "luong-general": _BILINEAR,
-    "luong-concat": _RECURRENT,
-    "luong-local": _LOCAL,
-    "scaled-dot": _RECURRENT,
-    "transformer": {
-        "epochs": 55,
-        "learning_rate": 2e-3,
-        "options": {"width": 192, "hidden": 768, "layers": 3, "heads": 4, "dropout": 0.3},
-    },
-    # At the full learning rate the self-attention overfits the few training sentences: the dev loss rises from epoch 2
-    # on.
-    "self-attention": {
-        "epochs": 8,
-        "learning_rate": 2e-3,
-        "warmup": 100,
-        "average": 0.98,
-        "weight_decay": 0.2,
-        "consistency": 6.0,
-        "word_dropout": 0.4,
-        "vocabulary": 8000,
-        "rates": {f"encoder.0.{part}": 0.05 for part in _PROJECTIONS},
-        "options": {"attention_dropout": 0.3},
-    },
-    "writer": {
-        "epochs": 5,
-        "batch_tokens": 2048,
-        "learning_rate": 2e-3,
-        "warmup": 100,
-        "label_smoothing": 0.0,
-        "weight_decay": 0.05,
-        "beta2": 0.98,
-        "average": 0.99,
-        "decay": 0.3,
-        "muon": 1.0,
-        "vocabulary": 4000,
-        "options": {"width": 192, "heads": 6, "layers": 5, "hidden": 512, "dropout": 0.1, "longest": 512},
-    },
-}
 # Distillation overfits less: soft targets are seldom sure, and n-grams add texts. The `rates` of the recipe stay,
 # because the full learning rate was no better here either.
 DISTILLATION = {
@@ -90,15 +32,13 @@ DISTILLATION = {
 
 
 def recipe(mechanism: str) -> TrainingConfig:
-    """The recipe of a mechanism. ValueError when there is none."""
-    if mechanism not in RECIPES:
-        raise ValueError(f"unknown mechanism {mechanism!r:.80}; choose one of {', '.join(RECIPES)}")
-    return TrainingConfig(mechanism, **RECIPES[mechanism])
+    """The recipe of a mechanism. ValueError for an unknown one."""
+    return TrainingConfig(mechanism, **mechanisms.find(mechanism).training)
 
 
 def training_config(pair: str, mechanism: str, options: dict | None = None, **changes) -> TrainingConfig:
-    """The recipe of a mechanism, then the changes of the task, then `changes`. `options` are added to the model's
-    options.
+    """The recipe of a mechanism, then the changes of the task, of the mechanism on this task, and `changes`. `options`
+    are added to the model's options. Options that a task changes for all are left out where the network has none such.
 
     ValueError for an unknown mechanism, a mechanism of another task, and options with which no model can be built.
     """
@@ -106,9 +46,12 @@ def training_config(pair: str, mechanism: str, options: dict | None = None, **ch
     task = tasks.find(pair)
     if mechanism not in task.mechanisms:
         raise ValueError(f"{mechanism} is not for {pair}; choose one of {', '.join(task.mechanisms)}")
-    of_task = [task.recipe_changes.get(name, {}) for name in ("", mechanism)]
+    available = registry.options(mechanism)
+    of_task = task.recipe_changes.get("options", {})
+    of_task = task.recipe_changes | {"options": {name: of_task[name] for name in of_task if name in available}}
+    own = mechanisms.find(mechanism).training_on.get(pair, {})
     joined = {"options": {}}
-    for change in ({"options": base.options}, *of_task, changes, {"options": options or {}}):
+    for change in ({"options": base.options}, of_task, own, changes, {"options": options or {}}):
         joined = {**joined, **change, "options": {**joined["options"], **change.get("options", {})}}
     config = replace(base, **joined)
     _check_model(mechanism, config.vocabulary, config.options, task.labels)

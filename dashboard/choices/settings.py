@@ -4,6 +4,7 @@ import os
 import re
 from typing import NamedTuple
 
+from attnviz import mechanisms
 from attnviz.models import checkpoint_files
 from dashboard.choices import allowed
 
@@ -61,6 +62,7 @@ def hosts() -> list[str]:
 def check() -> None:
     """Raises ValueError for a setting that is none, so that a server with one does not start."""
     allowed.allowed()
+    mechanisms.check()
     hosts()
     for name in SETTINGS:
         of(name)

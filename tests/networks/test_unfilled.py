@@ -9,9 +9,8 @@ import torch
 from torch import nn
 
 from attnviz.mechanisms import Config
-from attnviz.networks.registry import build
+from attnviz.networks.registry import Unfilled, build
 from attnviz.networks.transformer import positions
-from attnviz.networks.unfilled import Unfilled
 
 LOAD_ALL = """
 import sys

@@ -1,6 +1,7 @@
 """The numbers of each study: by hand, and against other code that computes the same."""
 
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,9 @@ from attnviz import alignment, gold, studies
 from attnviz.alignment import Counts
 from attnviz.data import corpora
 from attnviz.evaluation import translation
+from attnviz.mechanisms import ALL
 from attnviz.models.translator import Translator
 from attnviz.studies import dropout, measured_models, mechanisms, order
-from attnviz.training import recipes
 from attnviz.training.recipes import training_config
 from attnviz.training.trainers import saved_run
 from attnviz.training.trainers.trainer import Trainer
@@ -136,7 +137,7 @@ def test_runs_of_attention_dropout(asked, monkeypatch):
     monkeypatch.setattr(dropout, "CAPTIONS", 40)
     monkeypatch.setattr(dropout, "EPOCHS", {"bahdanau": 2})
     recipe = {"batch_tokens": 100, "vocabulary": 120, "warmup": 5, "options": tiny.WIDTHS["bahdanau"]}
-    monkeypatch.setitem(recipes.RECIPES, "bahdanau", recipe)
+    monkeypatch.setitem(ALL, "bahdanau", replace(ALL["bahdanau"], training=recipe))
     two = studies.StudyConfig(asked.root, asked.out, asked.corpus, seeds=2)
     results = dropout.measure(two)
     assert [(row["seed"], row["attention_dropout"]) for row in results["rows"]] == [(1, 0), (1, 0.3), (2, 0), (2, 0.3)]

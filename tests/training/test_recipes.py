@@ -15,7 +15,6 @@ from attnviz.training.recipes import training_config
 
 
 def test_every_mechanism_has_a_recipe():
-    assert recipes.RECIPES.keys() == mechanisms.ALL.keys()
     assert all(training_config("en-fr", name) == recipes.recipe(name) for name in mechanisms.MECHANISMS)
     assert all(
         training_config("sst2", name) == recipes.recipe(name)
@@ -24,17 +23,21 @@ def test_every_mechanism_has_a_recipe():
     )
 
 
-@pytest.mark.parametrize("mechanism", recipes.RECIPES)
+@pytest.mark.parametrize("mechanism", mechanisms.ALL)
 def test_every_recipe_names_parameters_of_its_model(mechanism):
     options = tiny.WIDTHS.get(mechanism, tiny.CLASSIFIER)
     model = registry.build(mechanisms.Config(mechanism, 50, options))
-    assert set(recipes.RECIPES[mechanism].get("rates", {})) <= dict(model.named_parameters()).keys()
+    assert set(mechanisms.find(mechanism).training.get("rates", {})) <= dict(model.named_parameters()).keys()
 
 
 def test_a_pair_changes_the_recipe_and_the_caller_changes_both(monkeypatch):
-    monkeypatch.setattr(recipes, "RECIPES", {"bahdanau": {"epochs": 7, "options": {"dropout": 0.3, "width": 10}}})
-    every = {"vocabulary": 50, "options": {"width": 20, "cell": "lstm"}}
-    changes = {"": every, "bahdanau": {"epochs": 3, "options": {"width": 30}}}
+    changed = replace(
+        mechanisms.find("bahdanau"),
+        training={"epochs": 7, "options": {"dropout": 0.3, "width": 10}},
+        training_on={"xx-yy": {"epochs": 3, "options": {"width": 30}}},
+    )
+    monkeypatch.setitem(mechanisms.ALL, "bahdanau", changed)
+    changes = {"vocabulary": 50, "options": {"width": 20, "cell": "lstm", "heads": 4}}  # it has no heads
     monkeypatch.setitem(tasks.TASKS, "xx-yy", replace(tasks.find("xx-yy"), recipe_changes=changes))
     of_pair = training_config("xx-yy", "bahdanau", {"embedding_width": 40}, seed=9)
     options = {"dropout": 0.3, "width": 30, "cell": "lstm", "embedding_width": 40}
@@ -72,4 +75,4 @@ def test_settings_are_checked(name):
 def test_unknown_mechanism():
     with pytest.raises(ValueError) as caught:
         training_config("en-fr", "telepathy")
-    assert str(caught.value) == f"unknown mechanism 'telepathy'; choose one of {', '.join(recipes.RECIPES)}"
+    assert str(caught.value) == f"unknown mechanism 'telepathy'; choose one of {', '.join(mechanisms.ALL)}"

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from attnviz import mechanisms
 from attnviz.cli.shared import arguments
 
 HELP = "train a model, or resume a run that was stopped"
@@ -28,7 +29,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--mechanism",
         required=True,
         metavar="NAME",
-        help="such as bahdanau, luong-general or transformer; for sst2 self-attention; for texts to write on writer",
+        help="such as bahdanau, luong-general or transformer; for sst2 self-attention; for texts to write on writer; or "
+        "FILE.py:NAME, a mechanism of your own, whose file is run",
     )
     parser.add_argument(
         "--out",
@@ -134,6 +136,9 @@ def run(args: Namespace) -> None:
     from attnviz.training.train import train
     from attnviz.training.validation import score_key
 
+    args.written_mechanism = settings.last_folders(args.mechanism, 1)
+    if ":" in args.mechanism:
+        args.mechanism = mechanisms.read(args.mechanism).name
     changes = settings.read(args)
     settings.config(args, changes)  # errors in the settings are said before data is read
     corpus = sentences.read(args)

@@ -7,12 +7,12 @@ from argparse import Namespace
 from dataclasses import fields
 from pathlib import Path
 
+from attnviz import mechanisms
 from attnviz.cli.shared import arguments
 from attnviz.cli.train.corpus import file_labels, own_files
 from attnviz.data import corpora, tasks
 from attnviz.models import checkpoint_files
 from attnviz.models.names import CARD, CONFIG, ModelName
-from attnviz.networks.registry import CLASSES
 from attnviz.networks.registry import options as model_options
 from attnviz.training import recipes
 from attnviz.training.config import TrainingConfig
@@ -54,7 +54,7 @@ def for_corpus(args: Namespace, corpus: corpora.Corpus) -> dict:
 
 def _check_options(mechanism: str, options: dict) -> None:
     """ValueError for a name that is neither an option of the model nor a training setting."""
-    allowed = model_options(mechanism) if mechanism in CLASSES else options
+    allowed = model_options(mechanism) if mechanism in mechanisms.ALL else options
     if unknown := [name for name in options if name not in allowed]:
         raise ValueError(
             f"{unknown[0]} is neither an option of {mechanism} ({', '.join(allowed)}) nor a training setting "
@@ -98,15 +98,15 @@ def output_folder(args: Namespace) -> Path:
 
 def command(args: Namespace) -> str:
     """The command that repeats the run elsewhere. Folders are left to the reader."""
-    words = ["python", "-m", "attnviz", "train", "--pair", args.pair, "--mechanism", args.mechanism]
+    words = ["python", "-m", "attnviz", "train", "--pair", args.pair, "--mechanism", args.written_mechanism]
     files = own_files(args)
     labels = file_labels(files.values())
     for name, path in files.items():
         words += [_option(name), labels[path]]
     words += [] if files or tasks.find(args.pair).generated else ["--data", "DIR"]
-    words += ["--start", _last_folders(args.start, 2)] if args.start else []
+    words += ["--start", last_folders(args.start, 2)] if args.start else []
     for teacher in args.teacher:
-        words += ["--teacher", _last_folders(teacher, 3)]
+        words += ["--teacher", last_folders(teacher, 3)]
     for name in _RECORDED:
         if (value := getattr(args, name)) is not None:
             words += [_option(name), str(value)]
@@ -120,5 +120,5 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _last_folders(folder: str, count: int) -> str:
+def last_folders(folder: str, count: int) -> str:
     return "/".join(Path(folder).resolve().parts[-count:])

@@ -6,7 +6,6 @@ import string
 from pathlib import Path
 
 from attnviz.data.tasks.task import Splits, Task
-from attnviz.mechanisms import MECHANISMS
 
 
 def read(data: Path | None = None, count: int = 20_000, seed: int = 1) -> Splits:
@@ -26,8 +25,6 @@ def read(data: Path | None = None, count: int = 20_000, seed: int = 1) -> Splits
     return Splits(train, val, {"test": test}, {f"generated, seed {seed}": digest})
 
 
-_SMALL = {"width": 128, "embedding_width": 64}
-
 REVERSE = Task(
     name="reverse",
     source="zxx",
@@ -39,26 +36,14 @@ REVERSE = Task(
     style="symbols",
     # One right answer and as many sequences as wanted: small models, no label smoothing, no dropout.
     recipe_changes={
-        "": {
-            "epochs": 10,
-            "batch_tokens": 1000,
-            "learning_rate": 3e-3,
-            "warmup": 100,
-            "label_smoothing": 0.0,
-            "average": 0.99,
-            "rates": {},
-            "options": {"dropout": 0.0},
-        },
-        **{mechanism: {"options": _SMALL} for mechanism in MECHANISMS},
-        # At a higher rate it learns as well, but attends to the neighbour of the letter that it produces.
-        "bahdanau": {"epochs": 6, "learning_rate": 5e-4, "options": _SMALL},
-        "luong-general": {"epochs": 8, "learning_rate": 2e-3, "options": _SMALL},
-        "transformer": {
-            "epochs": 12,
-            "learning_rate": 2e-3,
-            "warmup": 200,
-            "options": {"width": 64, "hidden": 256, "layers": 2, "heads": 4},
-        },
+        "epochs": 10,
+        "batch_tokens": 1000,
+        "learning_rate": 3e-3,
+        "warmup": 100,
+        "label_smoothing": 0.0,
+        "average": 0.99,
+        "rates": {},
+        "options": {"dropout": 0.0, "width": 128, "embedding_width": 64},
     },
     validation_metric="exact_match",
     metrics=("exact_match",),

@@ -43,7 +43,7 @@ EN_JA = Task(
         _download("test.ja", "d37dc460a81b064e4106c8913eb11fa300da05cf3f58a7a5bbfec7e20947ddef"),
     ),
     style="tokenised",
-    recipe_changes={"": {"vocabulary": 6000}},
+    recipe_changes={"vocabulary": 6000},
     validation_metric="bleu_morphemes",
     samplers=("bahdanau", "transformer"),
     ask="Your English sentence",

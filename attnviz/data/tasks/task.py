@@ -76,7 +76,8 @@ class Task:
     data; () where text is translated. writes : its models write on after a text; `target` is "".
 
     Training and evaluation
-    recipe_changes : mechanism ("" for every mechanism) -> changes of its recipe, as fields of the training settings.
+    recipe_changes : of the recipe of every mechanism, as fields of the training settings. What changes for one
+    mechanism alone is in its `training_on`.
     validation_metric : chooses the best epoch; a key of metrics.METRICS, or bits_a_character where a model writes.
     metrics : keys of metrics.METRICS; () for those of the target language.
     attention_metrics : attention metrics beside entropy and maximum weight; keys of
@@ -106,7 +107,7 @@ class Task:
     labels: tuple[str, ...] = ()
     writes: bool = False
 
-    recipe_changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    recipe_changes: Mapping[str, Any] = field(default_factory=dict)
     validation_metric: str = "bleu_lc"
     metrics: tuple[str, ...] = ()
     attention_metrics: tuple[str, ...] = ()

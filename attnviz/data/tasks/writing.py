@@ -61,7 +61,7 @@ ENGLISH = Task(
     read=read_english,
     style="prose",
     # The books are harder than captions and everyday sentences, so a pass reads all books and a quarter of the rest.
-    recipe_changes={"": {"vocabulary": 4000, "passes": {"captions": 4, "everyday": 4}}},
+    recipe_changes={"vocabulary": 4000, "passes": {"captions": 4, "everyday": 4}},
     ask="How the text begins",
     hint="Type how the text begins and press Enter",
     examples=(
@@ -78,9 +78,7 @@ SHAKESPEARE = Task(
     title="Shakespeare by letters · written on",
     read=read_shakespeare,
     style="letters",
-    recipe_changes={
-        "": {"vocabulary": 200, "epochs": 12, "options": {"longest": 256, "layers": 4, "dropout": 0.15}},
-    },
+    recipe_changes={"vocabulary": 200, "epochs": 12, "options": {"longest": 256, "layers": 4, "dropout": 0.15}},
     ask="How the scene begins",
     hint="Type how the scene begins and press Enter",
     examples=(

@@ -7,8 +7,7 @@ from pathlib import Path
 import torch
 
 from attnviz.mechanisms import Config
-from attnviz.networks.registry import build
-from attnviz.networks.unfilled import Unfilled
+from attnviz.networks.registry import Unfilled, build
 
 # float32 numbers for each weight while a model is trained: itself, its gradient, Adam's two means, the moving average.
 NUMBERS = 5

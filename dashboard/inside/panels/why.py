@@ -12,6 +12,7 @@ from attnviz import inside
 from attnviz.figures.inside import product_spread, score_functions
 from attnviz.figures.inside.other_scores import rows as rows_of
 from attnviz.figures import labels
+from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
 from dashboard.browser.plot import named, plots
 from dashboard.choices.options import model
@@ -19,8 +20,6 @@ from dashboard.inside import caches, kept
 from dashboard.inside.panels.pictures import Opened
 from dashboard.markup import tables
 from dashboard.session import catalogue
-
-LEARNT = ("luong-general", "bahdanau", "luong-concat")  # scores with weights of their own
 
 
 def show(opened: list[Opened], dark: bool) -> None:
@@ -73,8 +72,8 @@ def _learnt(shown: Opened) -> tuple[str, ...]:
     name = ModelName.parse(shown.column.model)
     return tuple(
         model(name.pair, other)
-        for other in LEARNT
-        if other in catalogue.offered()[name.pair] and other != name.mechanism
+        for other in catalogue.offered()[name.pair]
+        if MECHANISMS[other].lends_its_score and other != name.mechanism
     )
 
 

@@ -8,8 +8,8 @@ import tiny
 
 from attnviz.__main__ import main
 from attnviz.cli.train import STYLES
+from attnviz.mechanisms import ALL
 from attnviz.models.checks import memory
-from attnviz.training import recipes
 
 TRAIN = ("train", "--pair", "en-fr", "--mechanism", "bahdanau")
 SEE = "see python -m attnviz train --help"
@@ -68,7 +68,7 @@ def test_errors_of_files(train, mine, monkeypatch, options, message):
         ),
         (
             ("train", "--pair", "en-fr", "--mechanism", "telepathy", "--data", "/nowhere"),
-            f"unknown mechanism 'telepathy'; choose one of {', '.join(recipes.RECIPES)}",
+            f"unknown mechanism 'telepathy'; choose one of {', '.join(ALL)}",
         ),
         (
             (*TRAIN, "--data", "/nowhere"),

@@ -1,6 +1,7 @@
 """The table of tasks: each fact of a pair follows from its one entry."""
 
 import re
+from dataclasses import fields
 from functools import partial
 
 import pytest
@@ -15,6 +16,7 @@ from attnviz.evaluation.attention_metrics import ATTENTION_METRICS
 from attnviz.evaluation.language import BITS
 from attnviz.mechanisms import ALL
 from attnviz.models.names import ModelName
+from attnviz.training.config import TrainingConfig
 from attnviz.training.recipes import training_config
 from dashboard.choices import pairs
 
@@ -25,7 +27,7 @@ EN_NL = Task(
     title="English → Dutch",
     output="Dutch text",
     read=partial(multi30k.read, "en", "nl"),
-    recipe_changes={"": {"vocabulary": 60}, "bahdanau": {"epochs": 2}},
+    recipe_changes={"vocabulary": 60, "epochs": 2},
     examples=("The black dog runs.",),
     ask="Your English sentence",
 )
@@ -76,7 +78,7 @@ def test_an_added_pair_without_public_files_cannot_be_downloaded(dutch):
 @pytest.mark.parametrize("task", tasks.TASKS.values(), ids=lambda task: task.name)
 def test_every_fact_names_something_that_exists(task):
     assert task.style in STYLES and {task.validation_metric, *task.metric_keys} <= {*metrics.METRICS, BITS}
-    assert set(task.attention_metrics) <= ATTENTION_METRICS.keys() and set(task.recipe_changes) <= {"", *ALL}
+    assert set(task.attention_metrics) <= ATTENTION_METRICS.keys() and set(task.recipe_changes) <= {field.name for field in fields(TrainingConfig)}
     assert task.read is not None and len(task.examples) == 4 and all((task.title, task.output, task.ask, task.hint))
     assert tasks.find(task.name) is task and task.translates + task.classifies + task.writes == 1
     kind = task.classifies, task.writes

@@ -5,13 +5,12 @@ import torch
 
 from attnviz.data.tokenizer import PAD
 from attnviz.mechanisms import MECHANISMS, Config
-from attnviz.networks.registry import CLASSES, build
-from attnviz.networks.rnn.luong import Product
+from attnviz.networks.registry import build
 
 V, W, E = 30, 6, 4  # vocabulary, state width, embedding width
 RECURRENT = [name for name in MECHANISMS if name != "transformer"]
 ATTENDING = [name for name in RECURRENT if MECHANISMS[name].kinds]
-SUMMED = tuple(name for name, kind in CLASSES.items() if issubclass(kind, Product))
+SUMMED = tuple(name for name in RECURRENT if MECHANISMS[name].summed)
 LUONG = [name for name in ATTENDING if name != "bahdanau"]
 every = pytest.mark.parametrize("name", RECURRENT)
 attending = pytest.mark.parametrize("name", ATTENDING)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from attnviz.networks import decode, loops
 from attnviz.networks.loops import Loop
-from attnviz.networks.rnn.recurrent import RecurrentMemory
+from attnviz.networks.recurrent import RecurrentMemory
 from attnviz.data.tokenizer import EOS
 
 VOCABULARY = 9

@@ -1,4 +1,4 @@
-"""recurrent.py and luong.py: the papers' equations in NumPy, the order of looking and stepping, and what is refused."""
+"""recurrent.py and decoders.py: the papers' equations in NumPy, the order of looking and stepping, and what is refused."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from equations import EQUATIONS
 from recurrents import SUMMED, E, V, W, attending, both_cells, every, ids, luong, made, untouched
 
 from attnviz.data.tokenizer import BOS
-from attnviz.networks.rnn.luong import LuongLocal
+from attnviz.mechanisms import Config
+from attnviz.networks.registry import build
 
 
 @every
@@ -166,8 +167,8 @@ def test_a_dropout_is_a_share(name):
 
 
 def test_a_window_reaches_a_key():
-    assert LuongLocal(V, W, E).attention.reach == 10  # the paper's
+    assert build(Config("luong-local", V, {"width": W})).attention.reach == 10  # the paper's
     assert (
-        refused(lambda: LuongLocal(V, W, E, reach=0))
+        refused(lambda: build(Config("luong-local", V, {"width": W, "reach": 0})))
         == "reach must be at least 1, so that every window holds a key; got 0"
     )

@@ -1,9 +1,8 @@
-"""Recurrent translators: a bidirectional encoder, and decoders that read one fixed context or attend before they step.
+"""What recurrent translators share: a bidirectional encoder, the loop over target positions, and the output.
 
-Cho et al. 2014 give the decoder the same summary of the sentence at every step. Bahdanau et al. 2015 attend with the
-*previous* state s_{t-1} instead, and then step; Luong et al. 2015 (luong.py) step and then attend with the *current*
-state s_t. That order is the mechanism: a score function swapped into the other's decoder is neither.
-Letters: B batch, T target positions, S source positions, E embedding width, W state width, V vocabulary.
+The decoders are in decoders.py.
+Letters: B batch, T target positions, S source positions, E embedding width, W state width, V vocabulary. G the gates'
+width: 3W for a GRU, 4W for an LSTM.
 """
 
 from collections.abc import Sequence
@@ -11,12 +10,59 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnviz.attention import Additive, Attention, Reweigh
+from attnviz.attention import Attention
 from attnviz.networks.decode import DecoderStep
 from attnviz.networks.dropout import Dropout
-from attnviz.networks.rnn.cells import CELLS, Cell
+
+
+class GRUCell(nn.GRUCell):
+    """torch's, with its state in a tuple: (h,), as LSTMCell has (h, c)."""
+
+    def forward(self, x: Tensor, state: tuple) -> tuple:
+        return (super().forward(x, state[0]),)
+
+    def follow(self, read: Tensor, state: tuple) -> tuple:
+        """read (B, G), which is W_ih x + b_ih, and the state before -> the state after."""
+        reset, update, new = read.chunk(3, dim=-1)
+        of_reset, of_update, of_new = F.linear(state[0], self.weight_hh, self.bias_hh).chunk(3, dim=-1)
+        new = torch.tanh(new + torch.sigmoid(reset + of_reset) * of_new)
+        return (torch.lerp(new, state[0], torch.sigmoid(update + of_update)),)
+
+
+class LSTMCell(nn.LSTMCell):
+    """torch's, with `follow`."""
+
+    def follow(self, read: Tensor, state: tuple) -> tuple:
+        """read (B, G), which is W_ih x + b_ih, and the state before, (h, c) -> the state after."""
+        gates = read + F.linear(state[0], self.weight_hh, self.bias_hh)
+        enter, keep, new, leave = gates.chunk(4, dim=-1)
+        cell = torch.sigmoid(keep) * state[1] + torch.sigmoid(enter) * torch.tanh(new)
+        return torch.sigmoid(leave) * torch.tanh(cell), cell
+
+
+class LSTM(nn.LSTM):
+    """torch's, which gives the last h alone, as GRU does."""
+
+    def forward(self, x):
+        outputs, (last, _) = super().forward(x)
+        return outputs, last
+
+
+class Cell(NamedTuple):
+    """A kind of recurrence.
+
+    torch's GRU applies the reset gate r to the product, r * (U s); the papers have U (r * s).
+    """
+
+    encoder: type
+    decoder: type
+    parts: int  # tensors (B, W) in a state; the first is what others read
+
+
+CELLS = {"gru": Cell(nn.GRU, GRUCell, 1), "lstm": Cell(LSTM, LSTMCell, 2)}
 
 
 class RecurrentMemory(NamedTuple):
@@ -54,13 +100,16 @@ class Recurrent(nn.Module):
 
     A decoder says how it goes from one position to the next (`advance`) and what it reads its words from (`readout`);
     one that attends has an `attention`. The source, target and output embeddings are one matrix: the vocabulary is
-    joint (Press & Wolf 2017).
+    joint (Press & Wolf 2017). A forced target needs less: the products with its words, and all else that needs no
+    state, are computed for all positions at once (`unfold`).
 
     summary : width of what the first state is made from. extra : width of what the decoder's cell reads beside the word
-    before. cell : gru or lstm, of encoder and decoder.
+    before. cell : gru or lstm, of encoder and decoder. summed : an annotation is the sum of the encoder's two
+    directions (B, S, W), as a score between vectors of one width needs it; else both, concatenated (B, S, 2W).
     """
 
     attention: Attention
+    summed = False
 
     def __init__(
         self, vocabulary: int, width: int, embedding_width: int, dropout: float, cell: str, summary: int, extra: int
@@ -88,7 +137,7 @@ class Recurrent(nn.Module):
 
     def logits(self, readout: Tensor) -> Tensor:
         """readout (..., E) -> (..., V)."""
-        return nn.functional.linear(self.dropout(readout), self.embedding.weight, self.output_bias)
+        return F.linear(self.dropout(readout), self.embedding.weight, self.output_bias)
 
     def first(self, summary: Tensor) -> tuple:
         """s_0 = tanh(V summary), and so an LSTM's c_0. Cho et al. 2014, A.1.2; Bahdanau et al. 2015, A.2.2."""
@@ -107,8 +156,12 @@ class Recurrent(nn.Module):
 
     def annotate(self, directions: Tensor) -> tuple[Tensor, Tensor]:
         """The encoder's states (B, S, 2W) -> annotations to read, and the same as the score function wants them."""
-        annotations = self.dropout(directions)
+        annotations = self.dropout(self.join(directions))
         return annotations, self.attention.prepare(annotations)
+
+    def join(self, directions: Tensor) -> Tensor:
+        """The encoder's states (B, S, 2W) -> annotations (B, S, 2W), or (B, S, W) if `summed`."""
+        return directions.unflatten(-1, (2, -1)).sum(dim=-2) if self.summed else directions
 
     def step(
         self, memory: RecurrentMemory, state: tuple, token: Tensor, reweigh: Sequence = (None,), project: bool = True
@@ -151,100 +204,6 @@ class Recurrent(nn.Module):
         """Readouts, and weights step by step. Every product that needs no state is outside the loop."""
         embedded = self.embed(target)
         read, cell = embedded.shape[-1], self.cell
-        words = nn.functional.linear(embedded, cell.weight_ih[:, :read].contiguous(), cell.bias_ih)  # (B, T, G)
+        words = F.linear(embedded, cell.weight_ih[:, :read].contiguous(), cell.bias_ih)  # (B, T, G)
         outputs, cross = self.unfold(memory, words, cell.weight_ih[:, read:].contiguous())
         return self.readout(outputs, embedded), cross
-
-
-class DeepOutput(Recurrent):
-    """A decoder that steps with a context, and reads its words from state, context and the word before through maxout.
-
-    s_t = GRU([y_{t-1}; c_t], s_{t-1})     p(y_t) from maxout(U_o s_t + V_o y_{t-1} + C_o c_t)
-
-    Cho et al. 2014, A.1.2; Bahdanau et al. 2015, eq. 4 and A.2. Where c_t comes from (`look`) is what tells them apart.
-    """
-
-    def __init__(self, vocabulary: int, width: int, embedding_width: int, dropout: float, cell: str, summary: int):
-        super().__init__(vocabulary, width, embedding_width, dropout, cell, summary, extra=2 * width)
-        self.deep = nn.Linear(3 * width + embedding_width, 2 * embedding_width)  # U_o, C_o, V_o
-
-    def advance(self, memory: RecurrentMemory, state: tuple, embedded: Tensor, reweigh: Reweigh | None = None):
-        """state s_{t-1}, embedded y_{t-1} (B, E) -> [s_t; c_t] (B, 3W), state s_t, weights (B, 1, S) or none."""
-        context, cross = self.look(memory, state[0], reweigh)
-        state = self.cell(torch.cat([embedded, context], dim=-1), state)
-        return torch.cat([state[0], context], dim=-1), state, cross
-
-    def unfold(self, memory: RecurrentMemory, words: Tensor, more: Tensor) -> tuple[Tensor, list]:
-        """words (B, T, G) as the cell reads them, more (G, 2W) for what it reads of c_t -> [s_t; c_t] (B, T, 3W),
-        weights.
-
-        W_c c_t = W_c sum_j a_tj h_j = sum_j a_tj (W_c h_j): the products with the annotations come first.
-        """
-        through = memory._replace(values=nn.functional.linear(memory.values, more))
-        state, states, cross = memory.state, [], []
-        for word in words.unbind(1):
-            context, rows = self.look(through, state[0])
-            state = self.cell.follow(word + context, state)
-            states.append(state[0])
-            cross.append(rows)
-        weights = [torch.cat(layer, dim=1) for layer in zip(*cross)]
-        contexts = weights[0] @ memory.values if weights else memory.values.unsqueeze(1).expand(-1, len(states), -1)
-        return torch.cat([torch.stack(states, dim=1), contexts], dim=-1), cross
-
-    def readout(self, outputs: Tensor, embedded: Tensor) -> Tensor:
-        """[s_t; c_t] (..., 3W), y_{t-1} (..., E) -> maxout over pairs (..., E).
-
-        Bahdanau et al. print s_{i-1} in A.2.2, where their eq. 4 and Cho et al. have s_i; the latter is followed.
-        """
-        return self.deep(torch.cat([outputs, embedded], dim=-1)).unflatten(-1, (-1, 2)).amax(dim=-1)
-
-
-class FixedContext(DeepOutput):
-    """No attention: one context, made from the encoder's last states, at every step. Cho et al. 2014, sec. 2.2, A.1.
-
-    c = tanh(V [forward_S; backward_1])     s_0 = tanh(V' c)     c_t = c
-
-    Their encoder reads in one direction, c = tanh(V h_N). Here the encoder is bidirectional, as in the other
-    mechanisms, and c has the width of Bahdanau's c_t. So only attention differs.
-    """
-
-    def __init__(
-        self, vocabulary: int, width: int = 256, embedding_width: int = 256, dropout: float = 0.0, cell: str = "gru"
-    ):
-        super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=2 * width)
-        self.summary = nn.Linear(2 * width, 2 * width)  # V
-
-    def encode_vectors(self, vectors: Tensor, mask: Tensor | None = None) -> RecurrentMemory:
-        """As in the other decoders, but the RecurrentMemory's values are c (B, 2W)."""
-        _, forward, backward = self.encoder(self.scale(vectors), mask)
-        context = torch.tanh(self.summary(torch.cat([forward, backward], dim=-1)))
-        return RecurrentMemory(self.dropout(context), None, None, self.first(context))
-
-    def look(self, memory: RecurrentMemory, previous: Tensor, reweigh: Reweigh | None = None) -> tuple[Tensor, tuple]:
-        """-> c (B, 2W), whatever the state, and no weights, so nothing to reweigh."""
-        return memory.values, ()
-
-
-class Bahdanau(DeepOutput):
-    """Additive attention that looks first and steps second. Bahdanau et al. 2015, sec. 3 and appendix A.
-
-    e_tj = v . tanh(W s_{t-1} + U h_j)      c_t = sum_j a_tj h_j
-    """
-
-    def __init__(
-        self,
-        vocabulary: int,
-        width: int = 256,
-        embedding_width: int = 256,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        cell: str = "gru",
-    ):
-        super().__init__(vocabulary, width, embedding_width, dropout, cell, summary=width)
-        self.attention = Additive(width, 2 * width, width, attention_dropout)
-
-    def look(self, memory: RecurrentMemory, previous: Tensor, reweigh: Reweigh | None = None) -> tuple[Tensor, tuple]:
-        """s_{t-1} (B, W) -> c_t (B, 2W), weights (B, 1, S)."""
-        query = previous.unsqueeze(1)
-        context, weights = self.attention.read(query, memory.prepared, memory.values, memory.mask, reweigh)
-        return context.squeeze(1), (weights,)

@@ -1,1 +1,0 @@
-"""Recurrent translators: cells, encoder, and the decoders that attend."""

@@ -1,0 +1,206 @@
+"""A mechanism of one's own: the file in CONTRIBUTING.md, and where such a file may be named."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+
+import compare_app
+import numpy as np
+import pytest
+import synthetic
+import torch
+from source_files import DASHBOARD, LIBRARY, ROOT, below_root, nodes
+
+import attnviz
+from attnviz import figures, inside, mechanisms, select
+from attnviz.__main__ import main
+from attnviz.figures import theme
+from attnviz.mechanisms import ALL, Config, Mechanism
+from attnviz.models import checkpoints
+from attnviz.networks.registry import build, options
+from dashboard.choices import settings
+
+NAME = "reverse/luong-cosine"
+SMALL = ("--epochs", "1", "--limit", "300", "--threads", "1", "--set", "width=16", "--set", "embedding_width=16")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """cosine.py, as CONTRIBUTING.md shows it."""
+    [code] = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path_factory.mktemp("own") / "cosine.py"
+    path.write_text(code, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(file):
+    """A folder with the checkpoint of a short training on the letters of reverse."""
+    out = file.parent / "checkpoints"
+    command = ("train", "--pair", "reverse", "--mechanism", f"{file}:COSINE", "--out", str(out), *SMALL)
+    try:
+        assert main([*command]) == 0
+        yield out
+    finally:
+        mechanisms.remove("luong-cosine")
+
+
+def test_the_file_of_the_guide_is_trained_traced_opened_and_drawn(trained):
+    model = attnviz.load(NAME, trained)
+    assert model.title == "Luong · cosine" and "--mechanism cosine.py:COSINE" in model.card["command"]
+    trace = model.trace("a b c d")
+    opened = inside.step(model, trace, 1)
+    assert opened.asks == "after"
+    cosines = opened.values @ opened.query / np.linalg.norm(opened.values, axis=1) / np.linalg.norm(opened.query)
+    np.testing.assert_allclose(opened.scores, 10 * cosines, atol=1e-4)  # in evaluation the values are what is scored
+    np.testing.assert_allclose(opened.parts.terms.sum(1), opened.scores, atol=1e-4)
+    assert ALL["luong-cosine"].terms in inside.formula(opened, 0)
+    looks = theme.lines([*ALL])
+    own = looks["luong-cosine"]
+    assert list(looks.values()).count(own) == 1 and figures.step_bars(select.select(trace), 0).data
+    four = theme.lines(["luong-cosine", "bahdanau", "luong-general", "transformer"])
+    assert len({look.color for look in four.values()}) == 4
+
+
+def test_whoever_starts_the_program_names_the_file(trained, file):
+    """In another process, as that of the models is."""
+    command = [sys.executable, "-m", "attnviz", "trace", "--model", NAME, "--root", trained, "a b c"]
+
+    def ran(**more):
+        environment = {name: value for name, value in os.environ.items() if name != mechanisms.SETTING} | more
+        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
+
+    without = ran()
+    assert without.returncode == 2 and "unknown mechanism 'luong-cosine'" in without.stderr
+    assert ran(**{mechanisms.SETTING: f"{file}:COSINE"}).returncode == 0
+    wrong = ran(**{mechanisms.SETTING: f"{file}:SINE"})
+    assert wrong.returncode == 2 and f"{file} has no mechanism SINE; its mechanisms are COSINE" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("cosine", "a mechanism of your own must be FILE.py:NAME; got 'cosine'"),
+        ("nowhere.py:COSINE", "there is no file 'nowhere.py' for the mechanism COSINE"),
+        ("{broken}:COSINE", "{broken} does not run: ZeroDivisionError: division by zero"),
+        ("{empty}:COSINE", "{empty} has no mechanism COSINE; it defines no Mechanism"),
+    ],
+)
+def test_files_that_are_refused(text, message, tmp_path):
+    files = {"broken": tmp_path / "broken.py", "empty": tmp_path / "empty.py"}
+    files["broken"].write_text("1 / 0")
+    files["empty"].write_text("")
+    with pytest.raises(ValueError) as caught:
+        mechanisms.read(text.format(**files))
+    assert str(caught.value) == message.format(**files)
+
+
+def test_a_server_does_not_start_with_a_file_that_cannot_be_read(monkeypatch):
+    monkeypatch.setattr(mechanisms, "_problems", ["ATTNVIZ_MECHANISMS: there is no file 'x.py' for the mechanism X"])
+    with pytest.raises(ValueError, match="^ATTNVIZ_MECHANISMS: there is no file 'x.py' for the mechanism X$"):
+        settings.check()
+
+
+def test_an_installed_package_brings_its_own(tmp_path):
+    (tmp_path / "cosines.py").write_text(
+        "from attnviz.mechanisms import Mechanism\n"
+        "OWN = Mechanism('own-dot', 'Own · dot', asks='before', score='attnviz.attention:Dot', summed=True)\n"
+    )
+    (tmp_path / "cosines-1.dist-info").mkdir()
+    (tmp_path / "cosines-1.dist-info" / "METADATA").write_text("Name: cosines\nVersion: 1\n")
+    (tmp_path / "cosines-1.dist-info" / "entry_points.txt").write_text("[attnviz.mechanisms]\nown = cosines:OWN\n")
+    code = "from attnviz import mechanisms; mechanisms.check(); print(mechanisms.find('own-dot').title)"
+    path = os.pathsep.join([str(ROOT), str(tmp_path)])
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, env=os.environ | {"PYTHONPATH": path})
+    assert ran.stdout.decode().strip() == "Own · dot"
+
+
+def test_a_score_is_asked_before_the_step_too():
+    """With a function that makes it, annotations of one width, and an option of its own."""
+
+    def make(query_width, key_width, half: bool = False, dropout: float = 0.0):
+        assert query_width == key_width == 8
+        from attnviz.attention import Dot, ScaledDot
+
+        return ScaledDot(dropout) if half else Dot(dropout)
+
+    mechanisms.add(Mechanism("own-dot", "Own · dot", asks="before", score=make, summed=True))
+    try:
+        assert options("own-dot")["half"] is False
+        model = build(Config("own-dot", 20, {"width": 8, "embedding_width": 6, "half": True})).eval()
+        source, target = torch.randint(4, 20, (2, 5)), torch.randint(4, 20, (2, 3))
+        logits, weights = model(source, target)
+        readouts, (forced,), _ = model.force(model.encode(source), target)
+        torch.testing.assert_close(model.logits(readouts), logits)
+        torch.testing.assert_close(forced[:, 0], weights)
+        later = target.clone()
+        later[:, 1] = 19 - later[:, 1] % 2  # another word read at step 1 changes the weights of step 2, not of step 1
+        torch.testing.assert_close(model(source, later)[1][:, :2], weights[:, :2], rtol=0, atol=0)
+    finally:
+        mechanisms.remove("own-dot")
+
+
+def test_what_is_added():
+    for name in ("bahdanau", "writer"):
+        with pytest.raises(ValueError, match=f"^the name {name} belongs to a mechanism that ships; choose another$"):
+            mechanisms.add(Mechanism(name, "Mine", asks="after", score="attnviz.attention:Dot"))
+        with pytest.raises(ValueError, match=f"^no mechanism '{name}' was added$"):
+            mechanisms.remove(name)
+    for wrong in (dict(name="A b"), dict(asks="later"), dict(score="")):
+        with pytest.raises(ValueError):
+            Mechanism(**{"name": "mine", "title": "Mine", "asks": "after", "score": "attnviz.attention:Dot"} | wrong)
+
+
+# --- never from a visitor
+
+
+def test_nothing_that_a_visitor_sends_runs_a_file(tmp_path, root, monkeypatch):
+    """A link, a folder of a model with a config, the name of a model, a saved trace."""
+    mark, evil = tmp_path / "it-ran", tmp_path / "evil.py"
+    evil.write_text(f"open({str(mark)!r}, 'w')")
+    text = f"{evil}:EVIL"
+    for query in ({"show": [text]}, {"pair": text}, {"text": text}, {"page": text, "model": text}):
+        assert not compare_app.run(**query).exception
+    checkpoint = tmp_path / "root" / "en-fr" / "bahdanau"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / "config.json").write_text(json.dumps({"mechanism": text, "vocabulary": 30, "options": {}}))
+    for name in ("en-fr/bahdanau", text, f"en-fr/{text}", f"hf:{text}"):
+        with pytest.raises(ValueError):
+            attnviz.load(name, tmp_path / "root")
+    saved = tmp_path / "trace.safetensors"
+    attnviz.save_trace(synthetic.trace(mechanism=text), saved)
+    assert figures.heatmap(select.select(attnviz.load_trace(saved)))
+    assert not mark.exists()
+    with pytest.raises(ValueError):
+        mechanisms.read(text)  # which runs it: the mark is one
+    assert mark.exists() and checkpoints.names(root)
+
+
+def test_only_the_command_line_and_the_environment_name_a_file():
+    calling = {
+        below_root(path)
+        for path in LIBRARY + DASHBOARD
+        for node in nodes(path)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "mechanisms.read"
+    }
+    assert calling == {"attnviz/cli/train/__init__.py"}
+
+
+# --- one place for each
+
+CONTENT = ("dashboard/learn/", "dashboard/compare/tour/", "attnviz/studies/", "dashboard/markup/papers.py")
+DEFAULTS = ("dashboard/choices/pairs.py", "dashboard/inside/studied/tasks.py", "attnviz/data/tasks/tanaka.py")
+
+
+def test_the_name_of_a_mechanism_is_in_its_own_file():
+    elsewhere = [
+        f"{below_root(path)} line {node.lineno}: {node.value}"
+        for path in LIBRARY + DASHBOARD
+        for node in nodes(path)
+        if isinstance(node, ast.Constant) and node.value in mechanisms._SHIPPED
+        if not below_root(path).startswith(("attnviz/mechanisms/", *CONTENT, *DEFAULTS))
+    ]
+    assert elsewhere == []
