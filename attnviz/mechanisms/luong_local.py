@@ -16,7 +16,7 @@ LUONG_LOCAL = Mechanism(
     asks="after",
     score="attnviz.attention:Local",
     # At the full learning rate the bilinear score saturates. A key outside the window gives no gradient that would move
-    # the window to it, so the predicted place must not move before the decoder's state says where in the sentence it is.
+    # the window to it, so the predicted place must not move before the decoder's state says where it is.
     training=RECURRENT
     | {
         "rates": {

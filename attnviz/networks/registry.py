@@ -53,9 +53,7 @@ def _network(mechanism: Mechanism, config: Config) -> nn.Module:
     return _class(mechanism)(config.vocabulary, score=score, summed=mechanism.summed, **others)
 
 
-def _score(
-    mechanism: Mechanism, own: dict, query_width: int, key_width: int, width: int, dropout: float
-) -> Attention:
+def _score(mechanism: Mechanism, own: dict, query_width: int, key_width: int, width: int, dropout: float) -> Attention:
     """The score of a mechanism, for queries and keys of these widths. own : its own options."""
     make = named(mechanism.score)
     sizes = dict(query_width=query_width, key_width=key_width, width=width, dropout=dropout)

@@ -1,4 +1,4 @@
-"""recurrent.py and decoders.py: the papers' equations in NumPy, the order of looking and stepping, and what is refused."""
+"""Recurrent decoders: the papers' equations in NumPy, the order of looking and stepping, and what is refused."""
 
 import numpy as np
 import pytest

@@ -29,8 +29,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--mechanism",
         required=True,
         metavar="NAME",
-        help="such as bahdanau, luong-general or transformer; for sst2 self-attention; for texts to write on writer; or "
-        "FILE.py:NAME, a mechanism of your own, whose file is run",
+        help="such as bahdanau, luong-general or transformer; for sst2 self-attention; for texts to write on writer; "
+        "or FILE.py:NAME, a mechanism of your own, whose file is run",
     )
     parser.add_argument(
         "--out",
