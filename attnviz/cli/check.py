@@ -22,6 +22,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--set", action="append", default=[], type=arguments.setting, metavar="NAME=VALUE", dest="settings"
     )
     parser.add_argument("--mask", choices=("keep", "hide"), help="what 1 in the mask is meant to do to a key")
+    parser.add_argument(
+        "--as",
+        dest="formula",
+        metavar="NAME",
+        help="the formula that it is meant to compute, such as general or scaled-dot",
+    )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
@@ -55,7 +61,7 @@ def _result(place: str, args: Namespace) -> tuple[dict, str]:
 
     try:
         built = own.load(place, dict(args.settings))
-        report = own.check(built.target, built.title, args.mask)
+        report = own.check(built.target, built.title, args.mask, args.formula)
     except ValueError as error:
         if len(args.modules) == 1 and not glob.has_magic(args.modules[0]) and not args.json:
             raise

@@ -128,7 +128,7 @@ def widths(target: Callable) -> list[int]:
     shapes = [n for p in target.parameters() if not isinstance(p, UninitializedParameter) for n in p.shape]
     whole = [n for part in target.modules() for n in vars(part).values() if type(n) is int and 4 < n <= 4096]
     sizes = list(dict.fromkeys(n for n in (*of_layers, *shapes) if n > 1))
-    differences = [a - b for a in sizes for b in sizes if a > b]  # of a matrix that reads two things, joined
+    differences = [a - b for a in sizes for b in (*sizes, *whole) if a > b]  # of a matrix that reads two things, joined
     halves = [n // 2 for n in sizes if n % 2 == 0]
     return [n for n in dict.fromkeys((*sizes, *halves, *whole, *differences)) if n > 1][:_MOST]
 
