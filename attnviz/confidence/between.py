@@ -14,6 +14,9 @@ from attnviz.data.styles import UNSPACED
 # letters is a whole word.
 UNITS = {
     "km": ("km", "kilom", "キロ"),
+    "km/h": ("km/h", "km / h", "kmh", "kilomètres par heure", "kilomètres à l'heure", "kilometer", "stundenkm", "時速"),
+    "mph": ("mph", "mi/h", "miles", "milles", "meilen", "マイル"),
+    "m/s": ("m/s", "mètres par seconde", "meter pro", "metern pro", "秒速"),
     "m": ("m", "met", "mèt", "メートル"),
     "cm": ("cm", "centim", "zentim", "センチ"),
     "mm": ("mm", "millim", "ミリ"),

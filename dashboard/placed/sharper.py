@@ -5,6 +5,7 @@ import numpy as np
 from attnviz import across
 from attnviz.across.reference import SHOWN, Reference
 from attnviz.concentration import measure
+from attnviz.reading.rules import blurred
 from attnviz.select import Grid
 from attnviz.trace import Trace
 from dashboard.placed.caches import reference
@@ -28,8 +29,15 @@ def words(trace: Trace, grid: Grid) -> str:
     return (
         f'<p class="small placed">Sharper than <b>{100 * share:.0f}%</b> of the {measured.sentences:,} test sentences '
         f"of this model: normalised entropy {entropy:.2f}{_how(trace, grid, entropy)}, in the median of the test set "
-        f"{_median(measured):.2f}.</p>"
+        f"{_median(measured):.2f}.{_although_blurred(grid, share)}</p>"
     )
+
+
+def _although_blurred(grid: Grid, share: float) -> str:
+    """Why a map that the line above calls blurred is sharper than most; "" for any other."""
+    if share <= 0.5 or blurred(grid) is None:
+        return ""
+    return " “Blurred” compares the map with uniform attention; this percentage, with other sentences of this model."
 
 
 def _how(trace: Trace, grid: Grid, entropy: float) -> str:

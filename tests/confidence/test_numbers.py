@@ -36,6 +36,10 @@ def test_numbers(text, translation, differ):
         ("26.2 miles", "environ 26", ("miles",)),
         ("3 men", "trois hommes", ()),  # the m of men is no unit
         ("100 km", "100キロ", ()),
+        ("85 km/h", "85 Km beim Surf", ("km/h",)),
+        ("85 km/h", "85 Kilometern pro Stunde", ()),
+        ("85 km/h", "85 km/h", ()),
+        ("60 mph and 3 m/s", "60 mi/h et 3 mètres", ("m/s",)),
     ],
 )
 def test_units(text, translation, lost):

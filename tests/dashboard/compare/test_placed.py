@@ -115,3 +115,11 @@ def test_a_reference_of_other_weights_or_a_damaged_one_is_ignored(models):
             assert placed(shown()) == [False, False, True], bad[:40]
     finally:
         path.write_text(good)
+
+
+def test_blurred_and_sharper_than_most_is_explained():
+    grid = scene(shown(show=["Bahdanau"])).columns[0].grid
+    uniform = replace(grid, weights=np.full(grid.weights.shape, 1 / grid.weights.shape[1]))
+    sharp = replace(grid, weights=np.eye(*grid.weights.shape)[np.zeros(len(grid.weights), dtype=int)])
+    assert "compares the map with uniform attention" in sharper._although_blurred(uniform, 0.97)
+    assert sharper._although_blurred(uniform, 0.4) == sharper._although_blurred(sharp, 0.97) == ""
