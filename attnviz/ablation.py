@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from attnviz.arguments import checked
 from attnviz.heads import Head
+from attnviz import mechanisms
 from attnviz.models.huggingface.single_stack import Prediction
 from attnviz.models.model import Model, TextError
 from attnviz.networks.projections import Projection
@@ -121,6 +122,9 @@ def effect(model: Model, off: Sequence[Head], text: str, target: str | None = No
         return Effect(tuple(off), before, after, after, (model.predictions(text), changed.predictions(text)))
     if target is None:
         target = _output(before)
+        if target is None:  # a model that writes on: the text is the output
+            after = changed.trace(text)
+            return Effect(tuple(off), before, after, after)
         before = model.trace(text, target)
     return Effect(tuple(off), before, changed.trace(text, target), changed.trace(text))
 
@@ -152,7 +156,10 @@ def importance(
 
 
 def _output(trace: Trace) -> str | None:
-    """What a model produced by itself; None for a model that only reads."""
+    """What a model produced by itself; None for a model that only reads, or writes on after the text."""
+    kind = mechanisms.ALL.get(trace.mechanism)
+    if kind and kind.writes:
+        return None
     if trace.target and not trace.translation.strip():
         raise TextError(f"{trace.model} produces an empty text, which cannot be compared; give it a target")
     return trace.translation or None

@@ -1,6 +1,7 @@
 """A trained model that writes, with its tokenizer and card: text in, Trace out."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,9 +15,21 @@ from attnviz.models.tracing.measured import Measured
 from attnviz.models.tracing.probabilities import TokenProbabilities
 from attnviz.models.trained import Trained
 from attnviz.networks import residual, writing
+from attnviz.networks.decode import NEVER
 from attnviz.networks.residual import Contributions
 from attnviz.networks.writing import Sampling, Written
 from attnviz.trace import AttentionMap, Token, Trace
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A token that may come next. id : in the vocabulary. text : as a reader sees it. probability : the model's.
+    drawn : the probability that it is taken, after temperature and cut-offs."""
+
+    id: int
+    text: str
+    probability: float
+    drawn: float
 
 
 class Writer(Trained):
@@ -64,16 +77,19 @@ class Writer(Trained):
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 1,
+        choices: Mapping[int, int] | None = None,
     ) -> Trace:
         """Write on after `prompt`: a trace of the whole text, `complete` when the model ended it with <eos>.
 
-        steps : how many tokens at most, of the room that the prompt leaves in the context (`limit`). The other
-        arguments : see `Sampling`; the same ones give the same text. Raises TextError for an empty or too long prompt,
+        steps : how many tokens at most, of the room that the prompt leaves in the context (`limit`). choices : tokens
+        that are taken and not drawn: step after the prompt, from 0, to the id of the token. The other arguments : see
+        `Sampling`; the same ones give the same text. Raises TextError for an empty or too long prompt,
         ValueError for a number out of range.
         """
         how = Sampling(temperature, top_k, top_p, seed)
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
             raise ValueError(f"steps must be a whole number of at least 1; got {shown(steps)}")
+        taken = self._checked(choices or {})
         source = self.read(prompt, "prompt")
         room = self.limit - len(source.ids)
         if not room:
@@ -81,8 +97,27 @@ class Writer(Trained):
                 f"the prompt is too long to write on: {self.limit} {self.task.piece}s fill the context of {self.name}; "
                 "shorten it"
             )
-        written = writing.write(self.model, source.ids, min(steps, room), self._spelling(how, source.ids[-1]))
+        written = writing.write(self.model, source.ids, min(steps, room), self._spelling(how, source.ids[-1], taken))
         return self._trace(prompt, source, written)
+
+    @torch.inference_mode()
+    def candidates(self, trace: Trace, place: int, how: Sampling, count: int = 8) -> tuple[Candidate, ...]:
+        """The `count` most probable tokens at a place of the trace's target, from 0; its length for the token that
+        would come next. () where the text has ended or the context is full. ValueError as of `lens`, and for a place
+        that the trace does not have."""
+        ids = self.ids(trace)
+        if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place <= len(ids):
+            raise ValueError(f"place must be from 0 to {len(ids)}; got {shown(place)}")
+        if place >= self.limit or EOS in ids[:place]:
+            return ()
+        readouts = self.model.readouts(torch.tensor([[BOS, *ids[:place]]]))
+        logits = self.model.logits(readouts[0, -1])
+        drawn = writing.allowed(self._readable(logits, ids[place - 1] if place else None), how).softmax(dim=-1)
+        best = logits.softmax(dim=-1).topk(min(count, len(logits)))
+        return tuple(
+            Candidate(number, self.tokenizer.piece(number), probability, float(drawn[number]))
+            for number, probability in zip(best.indices.tolist(), best.values.tolist())
+        )
 
     def check_beam(self, beam: int) -> None:
         """ValueError for any beam but 1."""
@@ -127,6 +162,12 @@ class Writer(Trained):
         ids = torch.tensor(self.ids(trace))
         return residual.contributions(self.model, torch.cat([ids.new_tensor([BOS]), ids[:-1]]), ids)
 
+    @torch.inference_mode()
+    def logit(self, trace: Trace) -> float:
+        """The logit of the last token of the trace's target, in a pass of its own. ValueError as of `lens`."""
+        ids = self.ids(trace)
+        return float(self.model.logits(self.model.readouts(torch.tensor([[BOS, *ids[:-1]]])))[0, -1, ids[-1]])
+
     def ids(self, trace: Trace) -> list[int]:
         """The ids of a trace's target. ValueError if the vocabulary does not spell it so: a trace of another model."""
         given, written = self.read(trace.text, "text of the trace"), trace.target[len(trace.source) :]
@@ -138,15 +179,31 @@ class Writer(Trained):
             )
         return numbers
 
-    def _spelling(self, how: Sampling, last: int) -> Callable[[torch.Tensor], int]:
-        """A chooser of tokens after the piece `last` that the vocabulary would read as they are written: after a line
-        break only pieces that begin a word."""
-        choose = writing.chooser(how)
+    def _checked(self, choices: Mapping[int, int]) -> dict[int, int]:
+        """Steps and ids of tokens that a person chose. ValueError for a token that cannot be written."""
+        for step, number in choices.items():
+            if not isinstance(step, int) or step < 0:
+                raise ValueError(f"choices must be of steps from 0; got {shown(step)}")
+            if not isinstance(number, int) or not 0 <= number < len(self.tokenizer) or number in NEVER:
+                raise ValueError(f"choices must be tokens that {self.name} can write; got number {shown(number)}")
+        return dict(choices)
+
+    def _readable(self, logits: torch.Tensor, last: int | None) -> torch.Tensor:
+        """logits (V) after the piece `last`, -inf for pieces that the vocabulary would not read as they are written:
+        after a line break those that do not begin a word."""
+        within = self.tokenizer.within_words if last is not None and last == self.tokenizer.line_break else ()
+        return logits.index_fill(0, torch.tensor(within, dtype=torch.long), -torch.inf)
+
+    def _spelling(self, how: Sampling, last: int, taken: Mapping[int, int]) -> Callable[[torch.Tensor], int]:
+        """A chooser of tokens after the piece `last`. taken : step -> token. A random number is used up for these too,
+        so that another choice leaves those of later steps as they are."""
+        choose, step = writing.chooser(how), -1
 
         def next_piece(logits: torch.Tensor) -> int:
-            nonlocal last
-            within = self.tokenizer.within_words if last == self.tokenizer.line_break else ()
-            last = choose(logits.index_fill(0, torch.tensor(within, dtype=torch.long), -torch.inf))
+            nonlocal last, step
+            step += 1
+            drawn = choose(self._readable(logits, last))
+            last = taken.get(step, drawn)
             return last
 
         return next_piece
@@ -183,6 +240,22 @@ class Writer(Trained):
     def _refuse_target(self, target: str | None) -> None:
         if target is not None:  # of this text: in a file, others go on
             raise TextError(f"{self.name} writes on after a text, so it takes no target")
+
+
+def beginning(trace: Trace, count: int) -> Trace:
+    """The trace of the first `count` tokens of a target that a model wrote, no fewer than were given: later tokens
+    change nothing of earlier rows."""
+    if count >= len(trace.target):
+        return trace
+    return replace(
+        trace,
+        translation=trace.translation[: trace.target[count - 1].end],
+        target=trace.target[:count],
+        log_probs=trace.log_probs[:count],
+        alternatives=trace.alternatives[:count],
+        complete=False,
+        maps=tuple(AttentionMap(m.kind, m.layer, m.weights[:, :count, :count]) for m in trace.maps),
+    )
 
 
 def _never(logits: torch.Tensor) -> int:

@@ -44,12 +44,14 @@ def measure(config: StudyConfig) -> dict:
 
 
 def _row(name: str, root: Path) -> dict | None:
-    """passes_before : epochs of runs whose history is unknown. passes_last : epochs of the last run.
+    """None without curves, and of a model that writes: its bits a character are no score of its output.
+
+    passes_before : epochs of runs whose history is unknown. passes_last : epochs of the last run.
 
     parts : the scores of each kind of sentence; none where validation has one kind.
     """
     card, model = checkpoints.read_card(name, root), ModelName.parse(name)
-    if model.mechanism not in ALL or not card.get("history"):
+    if model.mechanism not in ALL or ALL[model.mechanism].writes or not card.get("history"):
         return None
     key = next(key for key in card["history"][0] if key.startswith("val_") and key != "val_loss")
     histories, epochs_before = _histories(provenance.runs(card), key)

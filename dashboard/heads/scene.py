@@ -50,6 +50,18 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
+class Writing:
+    """How a model writes on: as of `Writer.write`. choices : pairs of a step from 0 and the token taken there."""
+
+    steps: int = 0
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 1
+    choices: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
 class HeadsChoices:
     """What a person chose for the whole page; each panel has controls of its own.
 
@@ -67,6 +79,7 @@ class HeadsChoices:
     words: bool = False
     special: bool = True  # in the maps of single heads and their means; all else is as computed
     tables: bool = False
+    writing: Writing | None = None  # of a model that writes on after the text
 
     @property
     def mechanism(self) -> str:
@@ -123,8 +136,19 @@ class HeadsScene:
 
     @property
     def target(self) -> str | None:
-        """The model's own output; None of a model that only reads."""
-        return self.trace.translation if self.trace.target else None
+        """The model's own output; None of a model that only reads, or writes on after the text."""
+        return self.trace.translation if self.trace.target and not self.choices.languages.writes else None
+
+    @property
+    def input(self) -> str:
+        """The text that the model reads: with what it wrote, of a model that writes on."""
+        return self.trace.translation if self.choices.languages.writes else self.trace.text
+
+    @property
+    def written_row(self) -> int | None:
+        """The row of the token just written; None where none was."""
+        wrote = self.choices.writing and self.choices.writing.steps and self.shown is self.trace
+        return len(self.trace.target) - 1 if wrote else None
 
     @property
     def layers(self) -> list[int]:
@@ -149,7 +173,11 @@ class HeadsScene:
 def compose(choices: HeadsChoices, measurer: Measurer) -> HeadsScene:
     """Trace the text and measure its heads. Raises SceneError, in a sentence, when nothing can be shown."""
     try:
-        trace = choices.source.trace(choices.text, choices.output.strip() or None)
+        trace = (
+            choices.source.write(choices.text, choices.writing)
+            if choices.writing
+            else choices.source.trace(choices.text, choices.output.strip() or None)
+        )
         shown = select.words(trace) if choices.words else trace
         select.select(
             shown, choices.kind, special=choices.special

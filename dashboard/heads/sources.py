@@ -9,7 +9,7 @@ from attnviz.models.names import ModelName, without_prefix
 from attnviz.trace import Trace
 from dashboard.choices import pairs
 from dashboard.choices.options import model_title
-from dashboard.heads.scene import ordered
+from dashboard.heads.scene import Writing, ordered
 from dashboard.session import caches
 from dashboard.shell.problems import Waiting, check_text, sentence
 
@@ -48,11 +48,16 @@ class TrainedSource:
 
     @property
     def writes(self) -> bool:
-        return not self.languages.classifies
+        return self.languages.translates
 
     def trace(self, text: str, target: str | None = None) -> Trace:
         check_text(text)
         return caches.read(self.name, text, target)
+
+    def write(self, text: str, writing: Writing) -> Trace:
+        """The text with what the model writes after it."""
+        check_text(text)
+        return caches.written(self.name, text, writing)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,9 @@ from dashboard.heads.panels import (
     layers,
     overview,
     patterns,
+    residual,
     syntax,
+    writing,
 )
 from dashboard.heads.scene import HeadsChoices, HeadsScene
 from dashboard.markup import card, terms
@@ -37,14 +39,21 @@ def show(fields: dict) -> None:
     A fragment, and each panel that has controls is one: what is chosen there draws that panel again and nothing else.
     """
     text = _text(fields)
+    if (source := fields["source"]) and source.languages.writes:
+        try:
+            fields = fields | {"writing": writing.controls(fields["model"])}
+        except SceneError as error:
+            fields = fields | {"problem": error}
     with frame.composed("heads", lambda: _compose(fields, text), _wanted(fields, text)) as current:
         if current is not None:
             _draw(current, frame.is_dark())
+    writing.go_on()
 
 
 def _wanted(fields: dict, text: str) -> Iterator[Wanted]:
     """Ask for the trace of a trained model; not for that of a text that is refused."""
-    if isinstance(source := fields["source"], sources.TrainedSource):
+    source = fields["source"]
+    if isinstance(source, sources.TrainedSource) and not source.languages.writes:
         with contextlib.suppress(SceneError):
             check_text(text)
             yield caches.ask([source.name], text, fields["output"].strip() or None)
@@ -56,16 +65,24 @@ def _draw(current: HeadsScene, dark: bool) -> None:
     languages = current.choices.languages
     if languages.classifies:
         classification.show(current, dark)
+    elif current.choices.writing:
+        writing.show(current, dark)
     else:
         st.html(output(current.trace, languages.target, languages.piece))
     st.html(terms.line("head", "piece", "<eos>", "log-probability", piece=languages.piece))
     overview.show(current, dark)
     closeup.show(current, dark)
+    if writing.playing():
+        st.html('<p class="small" role="status">The other panels follow when the writing pauses.</p>')
+        return
+    if current.choices.writing:
+        residual.show(current)
     comparison.show(current, dark)
     comparison.table(current)
     _download(current)
     for panel in (patterns, syntax, layers, beside, ablation, importance):
-        panel.show(current, dark)
+        if panel is not syntax or not languages.writes:  # the parser reads whole sentences
+            panel.show(current, dark)
     st.html(terms.caveat())
 
 

@@ -12,6 +12,7 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -31,6 +32,7 @@ from dashboard.session.space import size
 from dashboard.session.traces import Asked, Traces
 
 Value = TypeVar("Value")
+_BLOCK = 32  # tokens written at once
 _ONE_AT_A_TIME = threading.RLock()  # two first visitors would start two services
 
 
@@ -75,6 +77,35 @@ def read(name: str, text: str, target: str | None = None):
     return _kept(name).trace(*key(name), text, *filter(None, [target]))
 
 
+def written(name: str, text: str, writing):
+    """The trace of a text with what a model writes after it (`heads.scene.Writing`). A block of steps is written at
+    once, and cut to those that are shown. Raises ValueError."""
+    if not writing.steps:
+        return read(name, text)
+    from attnviz.models.writer import beginning
+
+    steps = -(-writing.steps // _BLOCK) * _BLOCK
+    how = {"top_k": writing.top_k, "top_p": writing.top_p, "seed": writing.seed, "choices": dict(writing.choices)}
+    asked = ("written", key(name), text, replace(writing, steps=steps))
+    whole = keep(asked, lambda: model(name).write(text, steps, writing.temperature, **how))
+    return beginning(whole, len(whole.source) + writing.steps)
+
+
+def candidates(name: str, trace, writing):
+    """The tokens that may come next after a trace (`Writer.candidates`)."""
+    from attnviz.networks.writing import Sampling
+
+    how = Sampling(writing.temperature, writing.top_k, writing.top_p, writing.seed)
+    return model(name).candidates(trace, len(trace.target), how)
+
+
+def stream(name: str, trace) -> tuple:
+    """What a model that writes would say after each layer, the parts of each logit, and the logit of the last token as
+    a full pass computes it."""
+    writer = model(name)
+    return writer.lens(trace), writer.contributions(trace), writer.logit(trace)
+
+
 def uploaded(file):
     """The trace in a file that was uploaded (Streamlit's), read once while there is room. Raises ValueError."""
     from attnviz.trace import files
@@ -111,13 +142,20 @@ def importance(name: str, text: str, target: str | None, only: list):
 
 def measure(choices, shown):
     """The table of heads (`HeadsChoices` and the trace at the level shown), computed once; not to be written to."""
-    return _table((*choices.source.key, choices.output), choices.text, choices.kind, choices.words, choices, shown)
+    return _table(
+        (*choices.source.key, choices.output, choices.writing),
+        choices.text,
+        choices.kind,
+        choices.words,
+        choices,
+        shown,
+    )
 
 
 def nearest(choices, shown, head):
     """The other heads by their distance from one head, of the trace at the level shown; computed once; not to be
     written to."""
-    return _nearest((*choices.source.key, choices.output), choices.text, choices.words, head, shown)
+    return _nearest((*choices.source.key, choices.output, choices.writing), choices.text, choices.words, head, shown)
 
 
 def fingerprint(name: str) -> str:

@@ -51,11 +51,10 @@ def attending() -> dict[str, list[str]]:
 
 
 def many_headed() -> list[str]:
-    """The models with several heads in a layer, those that translate first."""
+    """The models with several heads in a layer: those that translate, then those that write, then classifiers."""
     translating = [name for pair in offered() for name in many_headed_of(pair)]
-    return translating + [
-        str(name) for name in _named() if name.task.classifies and name.mechanism in name.task.mechanisms
-    ]
+    others = [name for name in _named() if not name.task.translates and name.mechanism in name.task.mechanisms]
+    return translating + [str(name) for name in sorted(others, key=lambda name: name.task.classifies)]
 
 
 def many_headed_of(pair: str) -> list[str]:

@@ -37,9 +37,8 @@ def brand(tag: str) -> None:
 def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
     """The sentence, and example sentences below it. on_change : called when another sentence is typed or clicked."""
     facts = pairs.of(pair)
-    text = st.text_input(
-        facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint, on_change=on_change
-    )
+    field = st.text_area if facts.writes else st.text_input  # a text that is written on may have lines
+    text = field(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint, on_change=on_change)
     over = ' over" role="status' if len(text) > LIMIT else ""
     st.html(
         f'<div class="count{over}" data-limit="{LIMIT}" data-pieces="{PIECES} {facts.piece}s" '

@@ -17,7 +17,7 @@ from attnviz.select import words
 
 ATTENDING = [name for name in MECHANISMS if MECHANISMS[name].kinds]
 TEXT, TARGET = "The black dog runs.", "Le chien noir court."
-SHIPPED = [name for name in attnviz.available() if not name.endswith("/fixed-context")]
+SHIPPED = [name for name in attnviz.available() if not name.endswith(("/fixed-context", "/writer"))]
 TEXTS = {"reverse": "a b c d", "sst2": "A moving film that is never dull."}
 
 

@@ -11,7 +11,11 @@ from attnviz.confidence.calibration import BEST, FLAGGED
 from attnviz.models.checkpoint_files import read_card
 from attnviz.models.names import ModelName
 
-NAMES = [name for name in attnviz.available() if ModelName.parse(name).task.source == "en" and "sst2" not in name]
+NAMES = [
+    name
+    for name in attnviz.available()
+    if ModelName.parse(name).task.source == "en" and "sst2" not in name and not ModelName.parse(name).task.writes
+]
 BOTH = [name for name in NAMES if name.startswith(("en-fr/", "en-de/"))]  # they read captions and everyday text
 JAPANESE = [name for name in NAMES if name.startswith("en-ja/")]
 MISSED = {  # the share of the worst tenth that is flagged where that is below FLAGGED; in docs/models.md too

@@ -7,9 +7,12 @@ import tiny_writer
 import torch
 
 import attnviz
+from attnviz import ablation
 from attnviz.data.tokenizer import BOS, UNK
+from attnviz.models import checkpoint_files
 from attnviz.models.model import TextError
-from attnviz.models.writer import Writer
+from attnviz.models.writer import Writer, beginning
+from attnviz.networks.writing import Sampling, allowed
 from attnviz.trace import Trace
 
 PROMPT = "The dog runs.\n  The “black” dog"
@@ -176,3 +179,64 @@ def test_a_text_must_fit_the_context(model):
 def test_a_trace_of_another_vocabulary_has_no_ids(load):
     with pytest.raises(ValueError, match="^trace must be of a model with this vocabulary; it divides 'The dog' other"):
         load("en/writer").ids(load("shakespeare/writer").trace("The dog"))
+
+
+def not_ended(model, steps):
+    """A seed with which the model does not end the text, at temperature 5, and its trace."""
+    texts = ((seed, model.write("The dog", steps, 5.0, seed=seed)) for seed in range(99))
+    return next((seed, trace) for seed, trace in texts if not trace.target[-1].special)
+
+
+def test_a_chosen_token_is_taken_and_later_random_numbers_stay(model):
+    seed, own = not_ended(model, 6)
+    ids, given = model.ids(own), len(own.source)
+    same = model.write("The dog", 6, 5.0, seed=seed, choices={2: ids[given + 2]})
+    assert model.ids(same) == ids
+    other = next(number for number in range(6, 40) if number != ids[given + 2])
+    changed = model.ids(model.write("The dog", 6, 5.0, seed=seed, choices={2: other}))
+    assert changed[: given + 2] == ids[: given + 2] and changed[given + 2] == other
+
+
+def test_candidates_have_the_probabilities_of_the_model_and_those_they_are_drawn_with(model):
+    trace = not_ended(model, 4)[1]
+    ids, how = model.ids(trace), Sampling(0.5, 3)
+    logits = logits_of(model, [*ids, 9])[-1]
+    candidates = model.candidates(trace, len(ids), how, 5)
+    assert [c.probability for c in candidates] == pytest.approx(logits.softmax(-1).topk(5).values.tolist(), abs=1e-4)
+    drawn = allowed(logits, how).softmax(-1)
+    assert [c.drawn for c in candidates] == pytest.approx([float(drawn[c.id]) for c in candidates], abs=1e-4)
+    assert model.candidates(model.write("The dog", 99, seed=3), 32, how) == ()
+
+
+def test_the_beginning_of_what_was_written(model):
+    (seed, whole), count = not_ended(model, 9), len(model.read("The dog").ids) + 4
+    cut, own = beginning(whole, count), model.write("The dog", 4, 5.0, seed=seed)
+    assert cut.target == own.target and cut.translation == own.translation
+    assert cut.log_probs == pytest.approx(own.log_probs, abs=1e-4)
+    for shorter, alone in zip(cut.maps, own.maps):
+        assert abs(shorter.weights - alone.weights).max() < 1e-5
+
+
+@pytest.mark.parametrize("choices", [{0: 0}, {0: 10**6}, {-1: 9}, {0: "a"}])
+def test_tokens_that_cannot_be_chosen(model, choices):
+    with pytest.raises(ValueError, match="^choices must be"):
+        model.write("The", 3, choices=choices)
+
+
+def test_heads_of_a_model_that_writes_are_switched_off(model):
+    head = ablation.heads(model)[0]
+    effect = ablation.effect(model, [head], "The dog")
+    [measured] = ablation.importance(model, "The dog", only=[head])
+    assert effect.before.translation == effect.after.translation == "The dog"
+    assert effect.change == pytest.approx(measured.change, abs=1e-4) and effect.change != 0
+
+
+def test_the_model_that_ships_is_as_good_as_its_card_says():
+    card = checkpoint_files.read_card("shakespeare/writer")
+    assert card["scores"]["val_scenes"]["nats_a_character_alone"] <= 1.55 and card["parameters"] <= 6e6
+    text = (
+        "KING RICHARD III:\nWhat sayest thou? speak suddenly; be brief.\n\n"
+        "BUCKINGHAM:\nYour grace may do your pleasure.\n"
+    )
+    trace = attnviz.load("shakespeare/writer").trace(text)
+    assert -trace.log_prob / len(trace.target) < 1.40  # 1.325 when it was shipped

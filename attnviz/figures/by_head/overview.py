@@ -12,7 +12,7 @@ import numpy as np
 
 from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
-from attnviz.figures import marks
+from attnviz.figures import labels, marks
 from attnviz.figures.by_head import grid, mosaic
 from attnviz.figures.by_head.grid import LABEL, Rows, head_name, placed
 from attnviz.figures.chart import Chart
@@ -58,6 +58,7 @@ def overview(
     *,
     root: bool = False,
     off: Collection[Head] = (),
+    row: int | None = None,
     dark: bool = False,
 ) -> Chart:
     """All heads of a kind (that of the first map, unless given) as small maps, weights from 0 to 1.
@@ -65,7 +66,7 @@ def overview(
     table : of `heads.table`; order : the column that heads are sorted by, highest first; color : the column that frames
         show.
     root : colours follow the square root of the weights, which makes faint patterns visible. off : heads that are
-    switched off; they are grey and crossed out.
+    switched off; they are grey and crossed out. row : of the queries, from 0, marked in every map.
     A map of more than 64 tokens a side is pooled, each cell the largest weight of its block; what a query cannot see is
     hatched. ValueError when the table lacks the column, or the trace the kind.
     """
@@ -79,6 +80,8 @@ def overview(
     frame["images"] = [_picture(trace, kind, rows, margins(bool(order), bool(color)), root, dark)]
     if places := [(y, x) for y, x, head in placed(rows) if head in off]:
         _cross_out(places, rows, frame, dark)
+    if row is not None:
+        _light(trace, kind, row, rows, margins(bool(order), bool(color)), frame, dark)
     return build([cells, *([_names(rows, dark)] if order else [])], frame)
 
 
@@ -119,6 +122,27 @@ def _cross_out(places: list[tuple[int, int]], rows: Rows, frame: dict, dark: boo
     ]
     names = "; ".join(head_name(rows[y][x]) for y, x in places)
     frame["meta"]["description"] += f" Switched off, crossed out: {names}."
+
+
+def _light(
+    trace: Trace, kind: str, row: int, rows: Rows, margins: tuple[float, float], frame: dict, dark: bool
+) -> None:
+    """Mark a row of queries in every map by a line on either side. ValueError where there is no such row."""
+    first = trace.map(kind)
+    count, (above, gap) = first.weights.shape[1], margins
+    if not 0 <= row < count:
+        raise ValueError(f"row must be from 0 to {count - 1}; got {row}")
+    left, right = (-0.5 + (gap + side) / (1 + 2 * gap) for side in (0, 1))
+    top, bottom = (-0.5 + (above + (row + side) / count) / (1 + above + gap) for side in (0, 1))
+    path = "".join(
+        f"M{x + left:.4f},{y + edge:.4f}L{x + right:.4f},{y + edge:.4f}"
+        for y, x, _ in placed(rows)
+        for edge in (top, bottom)
+    )
+    line = dict(color=palette(dark).outline, width=1.5)
+    frame.setdefault("shapes", []).append(dict(type="path", name="row", path=path, line=line))
+    token = trace.queries(first)[row]
+    frame["meta"]["description"] += f" Marked in every map: row {row + 1}, {labels.plain(token.text)}."
 
 
 def _names(rows: Rows, dark: bool) -> dict:

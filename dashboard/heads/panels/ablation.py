@@ -50,8 +50,9 @@ def show(current: HeadsScene, dark: bool) -> None:
 
 def _asked(current: HeadsScene, off: list[Head]) -> tuple:
     """Of `caches.effect`."""
-    target = current.target if current.trace.forced else None
-    return current.choices.source.name, current.trace.text, tuple(sorted(off)), target
+    forced = current.trace.forced and not current.choices.languages.writes
+    target = current.target if forced else None
+    return current.choices.source.name, current.input, tuple(sorted(off)), target
 
 
 def say_why_not(problem: str) -> bool:
@@ -72,6 +73,8 @@ def _effect(current: HeadsScene, effect: Effect, dark: bool) -> None:
     if wrote:
         st.html(_written(effect, languages, current.trace.forced))
         forced = f" (the {'' if current.trace.forced else 'original '} {html.escape(languages.output)} is forced)"
+    elif languages.writes:
+        st.html(_of_text(effect))
     elif not say_why_not(current.choices.source.why_no_importance):
         st.html(_predicted(current, effect))
     after = select.words(effect.after) if current.choices.words else effect.after
@@ -107,6 +110,15 @@ def _written(effect: Effect, languages: Task, given: bool) -> str:
         f'<p class="what" role="status">{html.escape(same)}Change in log-probability of the {which} '
         f"{html.escape(languages.output)}: <b>{signed(effect.change, 2)}</b> nats.</p>"
         + tables.table("What the model writes", [languages.output, "log-probability"], rows, cells=languages.target)
+    )
+
+
+def _of_text(effect: Effect) -> str:
+    """How probable a text is for a model that writes on, with and without the heads."""
+    before, after = effect.log_probs
+    return (
+        f'<p class="what" role="status">Log-probability of the text, with what was written: {number(before)} with all '
+        f"heads, {number(after)} without these heads. Change: <b>{signed(effect.change, 2)}</b> nats.</p>"
     )
 
 

@@ -30,7 +30,7 @@ def show(current: HeadsScene, dark: bool) -> None:
         )
         return
     source = sources.TrainedSource(model)
-    choices = replace(current.choices, source=source, text=text.strip() or current.text, output="")
+    choices = replace(current.choices, source=source, text=text.strip() or current.input, output="", writing=None)
     try:
         if choices.kind not in source.kinds:
             raise SceneError(f"{source.title} has no heads of this kind. Choose another kind of attention on the left.")

@@ -43,7 +43,7 @@ def show(current: HeadsScene, dark: bool) -> None:
         f"Each head is switched off alone. The number is the change in the log-probability of {output}, in nats. "
         f"Negative: the model is less sure of {output} without this head."
     )
-    asked, every = (source.name, current.trace.text, current.choices.output), current.all_heads
+    asked, every = (source.name, current.input, current.choices.output), current.all_heads
     measured = memory.head_changes(st.session_state, *asked)
     measuring = st.session_state.get(_MEASURING) == asked and len(measured) < len(every)
     _controls(asked, len(measured), len(every), measuring)
@@ -79,7 +79,7 @@ def _go_on(current: HeadsScene, measured: list[Importance]) -> None:
     try:
         with turns.long_turn():
             end = time.monotonic() + _SLICE
-            for head in caches.importance(current.choices.source.name, current.trace.text, current.target, left):
+            for head in caches.importance(current.choices.source.name, current.input, current.target, left):
                 measured.append(head)
                 if time.monotonic() > end:
                     break

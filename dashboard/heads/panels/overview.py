@@ -30,6 +30,7 @@ def _figure(current: HeadsScene, dark: bool) -> go.Figure:
         choices.order or None,
         choices.color or None,
         root=choices.root,
+        row=current.written_row,
         dark=dark,
     )
     lines = heading.of_heads(current.shown, choices.kind)

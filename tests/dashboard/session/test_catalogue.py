@@ -51,7 +51,10 @@ def test_no_checkpoint_at_all(tmp_path, monkeypatch):
 def test_many_headed_models_are_those_whose_mechanism_has_several_heads(monkeypatch):
     monkeypatch.delenv("ATTNVIZ_CHECKPOINTS", raising=False)
     pairs = ["en-fr", "en-de", "en-ja", "reverse"]
-    assert catalogue.many_headed() == [f"{pair}/transformer" for pair in pairs] + ["sst2/self-attention"]
+    assert catalogue.many_headed() == [f"{pair}/transformer" for pair in pairs] + [
+        "shakespeare/writer",
+        "sst2/self-attention",
+    ]
     assert [catalogue.many_headed_of(pair) for pair in pairs] == [[f"{pair}/transformer"] for pair in pairs]
     assert catalogue.many_headed_of("sst2") == catalogue.many_headed_of("en-xx") == []
     assert catalogue.layers_and_heads(None) == (1, 1)

@@ -1,0 +1,214 @@
+"""Write on: a model that writes goes on after the text, token by token; what could come next, and both ways where a
+person chose."""
+
+import html
+import time
+
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
+
+from attnviz.figures.labels import plain
+from attnviz.models.names import ModelName
+from dashboard.heads.scene import HeadsScene, Writing
+from dashboard.markup import tables
+from dashboard.markup.text import markdown, number
+from dashboard.session import caches
+from dashboard.shell.problems import SceneError
+
+MOST = 200  # tokens written
+BEAT = 0.25  # s a token is shown while playing
+_PLAYING, _NEXT = "writing plays", "writes one more token"  # in the session
+_TEMPERATURES = (0.0, 0.2, 0.5, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0)
+_TOP_K = (0, 1, 2, 3, 5, 10, 20, 40)
+_TOP_P = (1.0, 0.99, 0.95, 0.9, 0.8, 0.5, 0.2)
+
+
+def controls(model: str) -> Writing:
+    """The buttons, and how a token is chosen. Raises SceneError for choices that a link spells wrongly."""
+    piece = ModelName.parse(model).task.piece
+    if st.session_state.pop(_NEXT, False):
+        _move(1)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        steps = st.slider(f"{piece.capitalize()}s written", 0, MOST, 20, key="written", bind="query-params")
+        st.button("Pause" if playing() else "Play", key="play_writing", on_click=_play, disabled=steps == MOST)
+        st.button("One step", key="write_step", on_click=_move, args=(1,), disabled=steps == MOST)
+        st.button("Back", key="write_back", on_click=_move, args=(-1,), disabled=steps == 0)
+    with st.container(horizontal=True):
+        chosen = _sampling()
+        way = st.text_input(
+            "Tokens that you chose",
+            key="way",
+            bind="query-params",
+            placeholder="none: click one below",
+            help="Step, colon, and the number of the token in the vocabulary. Empty this field to undo your choices.",
+        )
+    return Writing(steps, **chosen, choices=_choices(way))
+
+
+def _sampling() -> dict:
+    """Temperature, cut-offs and seed."""
+    return {
+        "temperature": st.selectbox(
+            "Temperature",
+            _TEMPERATURES,
+            _TEMPERATURES.index(0.8),
+            format_func=lambda value: f"{value:g}" if value else "0 (greedy)",
+            key="temperature",
+            bind="query-params",
+            help="The logits are divided by it. Below 1, probable tokens become more probable.",
+        ),
+        "top_k": st.selectbox(
+            "Top-k",
+            _TOP_K,
+            format_func=lambda value: str(value) if value else "all",
+            key="top_k",
+            bind="query-params",
+            help="Only so many of the most probable tokens can be drawn.",
+        ),
+        "top_p": st.selectbox(
+            "Top-p",
+            _TOP_P,
+            format_func=lambda value: f"{value:g}" if value < 1 else "all",
+            key="top_p",
+            bind="query-params",
+            help="Only the fewest tokens that together have this probability can be drawn.",
+        ),
+        "seed": st.selectbox("Seed", range(1, 21), key="chance", bind="query-params", help="Of the random numbers."),
+    }
+
+
+def _choices(way: str) -> tuple[tuple[int, int], ...]:
+    """`5:43 9:12` -> ((5, 43), (9, 12)); a step from 0 and a token."""
+    pairs = [word.split(":") for word in way.split()]
+    if any(
+        len(pair) != 2 or not all(part.isascii() and part.isdecimal() and len(part) < 7 for part in pair)
+        for pair in pairs
+    ):
+        raise SceneError(f"Your choices must be like 5:43 9:12, steps and numbers of tokens; got {way[:80]}.")
+    return tuple(sorted({int(step): int(token) for step, token in pairs}.items()))
+
+
+def playing() -> bool:
+    return bool(st.session_state.get(_PLAYING))
+
+
+def _play() -> None:
+    st.session_state[_PLAYING] = not playing()
+
+
+def _move(by: int) -> None:
+    written = st.session_state.get("written", 0) + by
+    st.session_state["written"] = min(max(written, 0), MOST)
+    if by < 0:
+        st.session_state[_PLAYING] = False
+
+
+def go_on() -> None:
+    """While it plays, write one more token after a moment. Call it at the end of a run."""
+    if not playing():
+        return
+    if st.session_state.get("written", MOST) >= MOST:
+        st.session_state[_PLAYING] = False
+        return
+    time.sleep(BEAT)
+    st.session_state[_NEXT] = True
+    try:
+        st.rerun(scope="fragment")
+    except StreamlitAPIException:  # the whole page was run
+        st.rerun()
+
+
+def show(current: HeadsScene, dark: bool) -> None:
+    """The text, the tokens that may come next, and both ways after the last choice."""
+    st.subheader("Write on", divider="gray")
+    writing, trace = current.choices.writing, current.trace
+    ended = bool(trace.target) and trace.target[-1].special
+    if ended or len(trace.target) < len(trace.source) + writing.steps:
+        st.session_state[_PLAYING] = False
+    st.html(_text(current, trace))
+    piece = current.choices.languages.piece
+    if ended:
+        st.html('<p class="what" role="status">The model ended the text here, with &lt;eos&gt;.</p>')
+    elif candidates := caches.candidates(current.choices.source.name, trace, writing):
+        _candidates(candidates, writing, piece)
+    else:
+        st.html(f'<p class="what" role="status">The context of the model is full: no {piece} can follow.</p>')
+    if any(step < writing.steps for step, _ in writing.choices):
+        _both_ways(current)
+
+
+def _text(current: HeadsScene, trace) -> str:
+    """The text as typed, and what was written after it, the last token marked."""
+    written = [token for token in trace.target[len(trace.source) :] if not token.special]
+    start = written[0].start if written else len(trace.translation)
+    given, rest = trace.translation[:start], trace.translation[start:]
+    last = f"<mark>{html.escape(trace.translation[written[-1].start :])}</mark>" if written else ""
+    middle = html.escape(rest[: len(rest) - len(trace.translation[written[-1].start :])] if written else "")
+    log_prob = sum(trace.log_probs[len(trace.source) :])
+    return (
+        f'<p class="said" role="status" style="white-space: pre-wrap">{html.escape(given)}<b>{middle}{last}</b><br>'
+        f"<small>{len(written)} {current.choices.languages.piece}s written, in bold; their log-probability: "
+        f"{number(log_prob)}</small></p>"
+    )
+
+
+def _candidates(candidates, writing: Writing, piece: str) -> None:
+    """Bars of the tokens that may come next, and a button for each."""
+    st.html(
+        f'<p class="what">The most probable next {piece}s: the upper bar is the probability of the model, the lower '
+        "bar the one it is drawn with, after temperature and cut-offs. Click one to go that way.</p>"
+        + "".join(_bar(candidate) for candidate in candidates)
+    )
+    with st.container(horizontal=True, gap="xxsmall"):
+        for candidate in candidates:
+            st.button(
+                markdown(plain(candidate.text)),
+                key=f"candidate{candidate.id}",
+                on_click=_choose,
+                args=(writing, candidate.id),
+                disabled=writing.steps >= MOST,
+            )
+
+
+def _bar(candidate) -> str:
+    """Two bars with their numbers; a screen reader reads the numbers."""
+    bars = "".join(
+        f'<div style="height: 7px; width: {100 * value:.1f}%; min-width: 1px; background: {color}"></div>'
+        for value, color in ((candidate.probability, "#7d8590"), (candidate.drawn, "#2f6fb7"))
+    )
+    return (
+        '<div style="display: flex; align-items: center; gap: .6rem; margin: 2px 0">'
+        f'<code style="min-width: 3.5rem">{html.escape(plain(candidate.text))}</code><div style="flex: 1; max-width: '
+        f'24rem" aria-hidden="true">{bars}</div><small>{candidate.probability:.3f} · drawn with '
+        f"{candidate.drawn:.3f}</small></div>"
+    )
+
+
+def _choose(writing: Writing, token: int) -> None:
+    """Take a token as the next one. Choices of later steps belong to the way that is left."""
+    kept = [(step, number) for step, number in writing.choices if step < writing.steps]
+    st.session_state["way"] = " ".join(f"{step}:{number}" for step, number in [*kept, (writing.steps, token)])
+    st.session_state["written"] = writing.steps + 1
+
+
+def _both_ways(current: HeadsScene) -> None:
+    """The text with the last choice, and without it, of as many tokens."""
+    writing, trace = current.choices.writing, current.trace
+    made = [choice for choice in writing.choices if choice[0] < writing.steps]
+    before = Writing(**{**vars(writing), "choices": tuple(made[:-1])})
+    try:
+        other = current.choices.source.write(current.text, before)
+    except ValueError as error:
+        raise SceneError(str(error)) from None
+    fork = len(trace.source) + made[-1][0]
+    rows = [
+        (
+            name,
+            [
+                way.translation[way.target[fork].start :] if fork < len(way.target) else "",
+                number(sum(way.log_probs[fork:])),
+            ],
+        )
+        for name, way in (("your choice", trace), ("without it", other))
+    ]
+    st.html(tables.table("Both ways from your last choice on", ["text", "log-probability"], rows))

@@ -1,0 +1,77 @@
+"""A model that writes, on the page of heads: the text grows, and a link gives the same text."""
+
+import heads_app
+import pytest
+from heads_app import cells, heads_scene, page, sound
+
+import attnviz
+
+MODEL = "Shakespeare by letters · written on · Self-attention"
+NAME, TEXT = "shakespeare/writer", "ROMEO:\nO, "
+
+
+def run(**query):
+    return heads_app.run(**{"model": MODEL, "text": TEXT, "written": "6", **query})
+
+
+def button(app, key):
+    return next(button for button in app.button if button.key == key)
+
+
+def test_a_link_gives_the_text_that_the_library_writes():
+    app = sound(run(temperature="1.2", top_k="10", chance="4"))
+    wanted = attnviz.load(NAME).write(TEXT, 6, 1.2, top_k=10, seed=4)
+    scene = heads_scene(app)
+    assert scene.trace.translation == wanted.translation and scene.trace.target == wanted.target
+    assert scene.written_row == len(wanted.target) - 1
+    shapes = cells(app, "overview")[0]["figure"]["layout"]["shapes"]
+    assert [shape["name"] for shape in shapes] == ["row"]
+    assert "equal to the logit of the model" in page(app) and "NOT equal" not in page(app)
+    assert "final norm" in page(app) and "after layer 4" in page(app)
+
+
+def test_one_step_and_back():
+    app = sound(run())
+    before = heads_scene(app).trace
+    button(app, "write_step").click().run()
+    after = heads_scene(sound(app)).trace
+    assert after.target[:-1] == before.target and len(after.target) == len(before.target) + 1
+    button(app, "write_back").click().run()
+    assert heads_scene(sound(app)).trace.target == before.target
+
+
+def test_a_candidate_is_taken_and_both_ways_are_shown():
+    app = sound(run())
+    before, model = heads_scene(app).trace, attnviz.load(NAME)
+    candidates = [button for button in app.button if str(button.key).startswith("candidate")]
+    number = int(candidates[-1].key.removeprefix("candidate"))
+    candidates[-1].click().run()
+    trace = heads_scene(sound(app)).trace
+    assert model.ids(trace) == [*model.ids(before), number]
+    assert "Both ways from your last choice on" in page(app)
+
+
+@pytest.mark.parametrize("way", ["x", "1:2:3", "1:99999999", "-1:4"])
+def test_choices_that_are_spelled_wrongly_are_refused(way):
+    app = run(way=way)
+    assert not app.exception and "Your choices must be like 5" in app.error[0].value
+
+
+def test_a_token_that_cannot_be_written_is_refused():
+    app = run(way="1:0")
+    assert not app.exception and "can write" in app.error[0].value
+
+
+def test_nothing_is_written():
+    app = sound(run(written="0"))
+    assert heads_scene(app).written_row is None and heads_scene(app).trace.translation == TEXT
+
+
+def test_a_full_context_is_said():
+    app = sound(run(text="O, " * 83, written="40"))
+    assert len(heads_scene(app).trace.target) == 256 and "The context of the model is full" in page(app)
+
+
+def test_a_head_is_switched_off():
+    app = sound(run(off="decoder layer 1, head 1"))
+    assert "Log-probability of the text, with what was written" in page(app)
