@@ -205,7 +205,8 @@ def test_candidates_have_the_probabilities_of_the_model_and_those_they_are_drawn
     assert [c.probability for c in candidates] == pytest.approx(logits.softmax(-1).topk(5).values.tolist(), abs=1e-4)
     drawn = allowed(logits, how).softmax(-1)
     assert [c.drawn for c in candidates] == pytest.approx([float(drawn[c.id]) for c in candidates], abs=1e-4)
-    assert model.candidates(model.write("The dog", 99, seed=3), 32, how) == ()
+    whole = model.write("The dog", 99, seed=3)  # to its end, or that of the context
+    assert model.candidates(whole, len(whole.target), how) == ()
 
 
 def test_the_beginning_of_what_was_written(model):
