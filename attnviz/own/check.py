@@ -1,5 +1,8 @@
 """`own.check`: a module goes through every test, and the report says what holds."""
 
+import contextlib
+import io
+import warnings
 from collections.abc import Callable
 
 import torch
@@ -47,12 +50,14 @@ def check(module: Callable, name: str = "", mask: str | None = None, formula: st
     state = torch.get_rng_state()
     try:
         torch.manual_seed(0)
-        with torch.no_grad():
+        with torch.no_grad(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")  # of the module's code, once a call; what it prints, too
             subject = recognise(module, name)
             lines = tuple(_line(test, subject, mask) for test in _TESTS)
             recognised = _formula(subject)
     finally:
         torch.set_rng_state(state)
+    lines += (formulas.scaling(recognised),)
     if formula:
         lines += (formulas.line(recognised, formula),)
     return Report(subject.title, subject.form.sentence(), lines, recognised.words)

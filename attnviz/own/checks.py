@@ -74,7 +74,7 @@ def _why_no_shares(weights: Tensor) -> str:
         sums = weights.sum(dim=dims)
         if torch.allclose(sums, torch.ones_like(sums), atol=_NEAR) and all(weights.shape[dim] > 1 for dim in dims[:1]):
             return f"weights sum to 1 over {name} and not over the keys: softmax has the wrong dim"
-    if weights.shape[2] == 1 and torch.allclose(weights, torch.ones_like(weights), atol=_NEAR):
+    if torch.allclose(weights, torch.ones_like(weights), atol=_NEAR):
         return "every weight is 1: softmax runs over an axis of length 1 (dim is wrong), not over the keys"
     if torch.allclose(weights.exp().sum(dim=-1), torch.ones(()), atol=_NEAR):
         return "these are logarithms of weights: log_softmax in place of softmax"
@@ -108,7 +108,10 @@ def context(subject: Subject) -> Line:
         )
     if residual < 1e-3:
         return Line(test, OK, "the context is weights times values in projections that the module learns")
-    return Line(test, FAULT, "the context is not the weights times any projection of the values", example)
+    reason = "the context is not the weights times any projection of the values"
+    if subject.run(subject.inputs(1, 1, 2)).weights.shape[1] > 1:
+        reason += ": are the heads joined by view or reshape, without the transpose before it?"
+    return Line(test, FAULT, reason, example)
 
 
 def _other_context(subject: Subject) -> str:

@@ -185,8 +185,8 @@ def arrange(tensor: Tensor, axes: str) -> Tensor:
     """A query (B, T, D) or keys (B, S, D) -> the tensor as it lies in `axes`, a copy."""
     if axes in ("BTD", "BSD"):
         return tensor.clone()
-    if axes in ("TBD", "SBD"):
-        return tensor.transpose(0, 1).clone()
+    if axes in ("TBD", "SBD"):  # contiguous, as a network's outputs are, so that a wrong view() runs and is told
+        return tensor.transpose(0, 1).clone(memory_format=torch.contiguous_format)
     if axes == "BD":
         return tensor[:, 0].clone()
     if axes == "LBD":  # the last layer's state is the query; the layer below holds other numbers

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from attnviz.attention import dot_scores
 from attnviz.own.forms import Inputs, Subject
-from attnviz.own.report import FAULT, OK, Line
+from attnviz.own.report import FAULT, OK, UNTESTED, Line
 
 NAMES = ("additive", "dot", "scaled-dot", "general", "concat", "multi-head")
 _EQUAL = 1e-5  # relative, in double precision
@@ -25,10 +25,12 @@ _ACTIVATIONS = {"tanh": torch.tanh, "ReLU": F.relu, "sigmoid": torch.sigmoid, "n
 
 @dataclass(frozen=True)
 class Formula:
-    """What was recognised. names : of NAMES that it may be called; none for a near miss or an unknown formula."""
+    """What was recognised. names : of NAMES that it may be called; none for a near miss or an unknown formula. slip : a
+    known formula with another root or without it, as by mistake."""
 
     words: str
     names: tuple[str, ...] = ()
+    slip: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,14 @@ class Seen:
     def difference(self, scores: Tensor) -> str:
         """The largest difference of a weight, in words."""
         return f"largest difference {float((torch.softmax(scores, dim=-1) - self.weights).abs().max()):.0e}"
+
+
+def scaling(formula: Formula) -> Line:
+    """Are the scores scaled as in the formula that they are near to?"""
+    test = "scores are scaled as in the formula"
+    if formula.slip:
+        return Line(test, FAULT, formula.words)
+    return Line(test, OK if formula.names else UNTESTED, formula.words)
 
 
 def line(formula: Formula, wanted: str) -> Line:
@@ -139,7 +149,8 @@ def _dots(seen: Seen, matrices: list, module) -> Formula | None:
             return Formula(f"dot: q · k; {seen.difference(scores)}", ("dot",))
         if _is(factor, width**-0.5):
             return Formula(f"scaled dot: q · k / √d; {seen.difference(scores * factor)}", ("scaled-dot",))
-        return Formula(f"dot products {_times(factor, width)}: near scaled dot")
+        times = _times(factor, width)
+        return Formula(f"dot products {times}: near scaled dot", slip="not" in times)
     cosine = dot_scores(F.normalize(seen.query, dim=-1), F.normalize(seen.keys, dim=-1)).unsqueeze(1)
     factor = seen.factor(cosine)
     return None if factor is None else Formula(f"none of the known ones: the cosine of q and k, times {factor:.3g}")
@@ -212,7 +223,9 @@ def _multi_head(seen: Seen, scores: Tensor, factor: float, query: Matrix, keys: 
     if _is(factor, (whole // heads) ** -0.5):
         names = ("multi-head", "scaled-dot") if heads == 1 else ("multi-head",)
         return Formula(f"multi-head, {number}: {words}; {seen.difference(scores * factor)}", names)
-    return Formula(f"near multi-head, {number}: {words}, but the products are {_times(factor, whole // heads, whole)}")
+    times = _times(factor, whole // heads, whole)
+    slip = "not by its root" in times or "not of a head" in times or "not divided by it" in times
+    return Formula(f"near multi-head, {number}: {words}, but the products are {times}", slip=slip)
 
 
 def _hidden_layers(seen: Seen, matrices: list[Matrix], module) -> Formula | None:

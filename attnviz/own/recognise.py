@@ -181,7 +181,7 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
     for places in _places(form, left, sizes):
         candidate = Subject(subject.target, replace(form, **places), title)
         try:
-            rank = _rank(candidate, inputs)
+            rank = _rank(candidate, inputs, sum(name.startswith("result") for name in left))
         except Exception:  # the same call may raise the next time
             continue
         if trials.best is None or rank > trials.rank:
@@ -215,8 +215,10 @@ def _places(form: Form, left: dict, sizes: dict) -> Iterator[dict[str, Place | N
             yield {"weights": Place(name, axes), "context": contexts[0] if contexts else None}
 
 
-def _rank(subject: Subject, inputs) -> tuple:
-    """How well a form fits: (rows are shares of 1, sentences do not mix, context, returned). Larger is better."""
+def _rank(subject: Subject, inputs, results: int) -> tuple:
+    """How well a form fits: (rows are shares of 1, sentences do not mix, context, returned). Larger is better.
+
+    results : how many tensors the call returns."""
     outcome = subject.run(inputs)
     weights = outcome.weights
     shares = bool((weights >= -1e-6).all()) and torch.allclose(
@@ -228,7 +230,7 @@ def _rank(subject: Subject, inputs) -> tuple:
     changed = forms.Inputs(keys if subject.form.itself else query, keys, values if subject.form.separate else keys)
     again = subject.run(changed).weights
     independent = torch.allclose(again[0], weights[0], atol=1e-5)
-    return shares, independent, _context(outcome, inputs), _returned(subject.form.weights.name)
+    return shares, independent, _context(outcome, inputs, results), _returned(subject.form.weights.name)
 
 
 def _returned(name: str) -> int:
@@ -236,10 +238,11 @@ def _returned(name: str) -> int:
     return 2 if name.startswith("result") else 1 if name.startswith("self.") else 0
 
 
-def _context(outcome, inputs) -> int:
-    """2 where the context is weights times values, or no context comes back; 1 for another context."""
+def _context(outcome, inputs, results: int) -> int:
+    """2 where the context is weights times values, or nothing but weights comes back; 1 for another context; 0 where
+    something else comes back that is no context."""
     if outcome.context is None:
-        return 2 if outcome.weights is not None else 0
+        return 2 if results == 1 else 0
     mean = (outcome.weights.mean(dim=1) if outcome.weights.shape[1] > 1 else outcome.weights[:, 0]) @ inputs.values
     return 2 if mean.shape == outcome.context.shape and torch.allclose(mean, outcome.context, atol=1e-4) else 1
 

@@ -19,7 +19,7 @@ class Right(nn.Module):
         self.drop = nn.Dropout(dropout)
 
     def scores(self, query, keys):
-        return self.project(query) @ keys.transpose(1, 2) / math.sqrt(keys.shape[-1])
+        return self.project(query) @ self.project(keys).transpose(1, 2) / math.sqrt(keys.shape[-1])
 
     def hide(self, scores, mask):
         return scores if mask is None else scores.masked_fill(mask.unsqueeze(1) == 0, torch.finfo(scores.dtype).min)
@@ -162,6 +162,41 @@ class Squeezed(nn.Module):
         return torch.softmax(scores, dim=-1)
 
 
+class DividedByWidth(Right):
+    def scores(self, query, keys):
+        return self.project(query) @ self.project(keys).transpose(1, 2) / keys.shape[-1]
+
+
+class LengthOneAxis(nn.Module):
+    """The scores (B, S, 1) go through a softmax over their last axis."""
+
+    def __init__(self, units=16):
+        super().__init__()
+        self.query, self.keys, self.score = nn.Linear(units, units), nn.Linear(units, units), nn.Linear(units, 1)
+
+    def forward(self, query, values):  # (B, D), (B, S, D)
+        scores = self.score(torch.tanh(self.query(query.unsqueeze(1)) + self.keys(values)))
+        weights = torch.softmax(scores, dim=-1)
+        return (weights * values).sum(dim=1), weights
+
+
+class JoinedByView(HeadsByView):
+    """Splits its heads rightly and joins them by reshape alone."""
+
+    def split(self, x):
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def forward(self, query, keys, values):
+        _, weights = super().forward(query, keys, values)
+        return (weights @ self.split(self.value(values))).reshape(query.shape), weights
+
+
+class Printing(Right):
+    def scores(self, query, keys):
+        print("scores of", query.shape)
+        return super().scores(query, keys)
+
+
 class InfiniteMask(Right):
     def hide(self, scores, mask):
         return scores if mask is None else scores.masked_fill(mask.unsqueeze(1) == 0, -math.inf)
@@ -187,6 +222,9 @@ FAULTS = [
     (Detached, "every parameter", "project.weight gets no gradient: it is used, but its gradient is cut"),
     (TimesKeys, "context is", "weights times keys, not values"),
     (HandMade, "scores of", "overflows"),
+    (DividedByWidth, "scores are scaled", "divided by d, not by its root"),
+    (LengthOneAxis, "weights sum to 1", "softmax runs over an axis of length 1"),
+    (JoinedByView, "context is", "heads joined by view or reshape"),
     (Squeezed, "one sentence", "squeeze() without dim"),
 ]
 
@@ -208,6 +246,11 @@ def test_a_row_without_a_visible_key_is_a_limit_and_no_fault():
     report = own.check(InfiniteMask())
     assert report.ok
     assert [line.reason[:3] for line in report.lines if line.verdict == "limit"] == ["NaN"]
+
+
+def test_what_a_module_prints_is_not_shown(capsys):
+    assert own.check(Printing()).ok
+    assert capsys.readouterr().out == ""
 
 
 def test_the_smallest_example_is_shown():
