@@ -11,7 +11,7 @@ torch and numpy are imported when they are first needed.
 
 from pathlib import Path
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["available", "from_arrays", "load", "load_trace", "save_trace"]
 
 

@@ -56,3 +56,8 @@ def test_the_files_of_a_checkpoint(name):
     folder = ROOT / name
     assert {path.name for path in folder.iterdir()} >= {"model.safetensors", "config.json", "card.json"}
     assert (folder.parent / "tokenizer.json").is_file()
+
+
+def test_the_list_of_changes_begins_with_this_version():
+    text = (ROOT.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert text.split("\n## ", 2)[1].startswith(attnviz.__version__)
