@@ -26,6 +26,7 @@ _FILES = (
     "parts.js",
     "present.js",
     "history.js",
+    "print.js",
 )
 _component = st.components.v2.component("attnviz_bridge", js=scripts.read("arguments.js"), isolate_styles=False)
 _scripts = st.components.v2.component(
