@@ -6,6 +6,7 @@ sentence in Universal Dependencies for the relations of `syntax.RELATIONS`; othe
 
 import functools
 import importlib.util
+from importlib.metadata import entry_points
 
 from attnviz.arguments import checked
 from attnviz.syntax import ROOT, Parse
@@ -16,16 +17,25 @@ _LABELS = {"nsubjpass": "nsubj:pass", "dobj": "obj", "dative": "iobj", "ROOT": "
 _COMPLEMENTS = ("attr", "acomp")  # of a verb; of `be` they are the governor
 
 
-def installed(model: str = MODEL) -> bool:
-    """Are spaCy and its model there? Nothing is imported."""
-    return all(importlib.util.find_spec(name) for name in ("spacy", model))
+def models() -> tuple[str, ...]:
+    """The English models of spaCy that are installed, MODEL first; () without spaCy. Nothing is imported."""
+    if importlib.util.find_spec("spacy") is None:
+        return ()
+    declared = {point.name for point in entry_points(group="spacy_models") if point.name.startswith("en_")}
+    there = declared | {MODEL} if importlib.util.find_spec(MODEL) else declared
+    return tuple(sorted(there, key=lambda name: (name != MODEL, name)))
 
 
 @checked
-def parse(text: str, model: str = MODEL) -> Parse:
-    """The dependencies of one sentence. ValueError if spaCy or its model is not installed, or the text has no word."""
-    if not installed(model):
-        raise ValueError(f"spaCy and its model {model} must be installed to parse a sentence: {INSTALL}")
+def parse(text: str, model: str = "") -> Parse:
+    """The dependencies of one sentence. model : one of `models()`; "" for the first.
+
+    ValueError if spaCy or the model is not installed, or the text has no word.
+    """
+    installed = models()
+    if not installed or model not in ("", *installed):
+        raise ValueError(f"spaCy and {model or 'an English model'} must be installed to parse a sentence: {INSTALL}")
+    model = model or installed[0]
     words = [word for word in _pipeline(model)(text) if not word.is_space]
     if not words:
         raise ValueError(f"the text must have at least one word; got {text!r:.80}")

@@ -337,7 +337,7 @@ def _fingerprint(name: str, root: str, stamp: tuple) -> str:
 def _parsed(text: str):
     from attnviz.syntax import spacy_parser
 
-    return spacy_parser.parse(text) if spacy_parser.installed() else None
+    return spacy_parser.parse(text) if spacy_parser.models() else None
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

@@ -71,7 +71,7 @@ def test_a_file_that_is_wrong_is_refused(tmp_path, text, message):
 
 
 def test_a_sentence_needs_spacy_where_it_is_not_installed():
-    if spacy_parser.installed():
+    if spacy_parser.models():
         assert spacy_parser.parse("A dog runs.").pairs("nsubj") == [(1, 2)]
         return
     with pytest.raises(ValueError, match=r"pip install spacy && python -m spacy download en_core_web_sm"):
@@ -80,6 +80,21 @@ def test_a_sentence_needs_spacy_where_it_is_not_installed():
 
 def _token(i, text, idx, dep, head, lemma):
     return SimpleNamespace(i=i, text=text, idx=idx, dep_=dep, lemma_=lemma, head=SimpleNamespace(i=head))
+
+
+def test_any_english_model_of_spacy_is_taken(monkeypatch):
+    """A package of models declares them as entry points; names are no code, so nothing is imported."""
+    points = [SimpleNamespace(name=name) for name in ("en_core_web_trf", "de_core_news_sm", "en_core_web_lg")]
+    monkeypatch.setattr(spacy_parser, "entry_points", lambda group: points if group == "spacy_models" else [])
+    there = {"spacy"}
+    monkeypatch.setattr(spacy_parser.importlib.util, "find_spec", lambda name: name in there or None)
+    assert spacy_parser.models() == ("en_core_web_lg", "en_core_web_trf")
+    with pytest.raises(ValueError, match="spaCy and en_core_web_md must be installed"):
+        spacy_parser.parse("A dog runs.", "en_core_web_md")
+    there.add("en_core_web_sm")
+    assert spacy_parser.models() == ("en_core_web_sm", "en_core_web_lg", "en_core_web_trf")
+    there.clear()
+    assert spacy_parser.models() == ()
 
 
 def test_spacy_s_prepositions_and_forms_of_be_become_those_of_universal_dependencies():

@@ -1,7 +1,7 @@
 """The page in a real Chromium on the real server: what a person does, and what they see."""
 
 import re
-from urllib.parse import parse_qs, urlparse
+from urllib.parse import parse_qs, quote, urlparse
 
 import pytest
 
@@ -210,3 +210,26 @@ def test_words_and_hidden_specials_are_said_plainly(view):
         r"Special tokens are hidden: \d+% of the weight on average", dashboard.page.locator(".what").first.inner_text()
     )
     assert "units=words" in dashboard.page.url and "special=false" in dashboard.page.url
+
+
+def test_a_long_text_is_translated_sentence_by_sentence(dashboard):
+    """The address holds the sentence that is chosen; the text stays whole."""
+    sentences = (
+        "Mr. Hill has two old dogs and a very small white cat.",
+        "The dogs run across the green grass in the park every day.",
+        "The cat sleeps on a red chair by the window and dreams of fish.",
+    )
+    dashboard.open(f"/?show=Bahdanau&text={quote(' '.join(sentences))}", charts=3)
+    page = dashboard.page
+    page.get_by_text(f"Sentence 1 of 3: {sentences[0]}").wait_for()
+    first = dashboard.translations[0]
+    page.locator(".st-key-sentence").get_by_text("2", exact=True).click()
+    page.get_by_text(f"Sentence 2 of 3: {sentences[1]}").wait_for()
+    page.wait_for_function("first => document.querySelector('.said').innerText !== first", arg=first)
+    page.wait_for_url("**sentence=2**")
+    dashboard.open(page.url.removeprefix(dashboard.address), charts=3)
+    page.get_by_text(f"Sentence 2 of 3: {sentences[1]}").wait_for()
+    whole = page.get_by_text("The whole text, sentence by sentence").inner_text()
+    assert first.split("\n")[0] in whole and dashboard.translations[0].split("\n")[0] in whole
+    assert page.locator(".notice").filter(has_text="too long").count() == 0
+    assert dashboard.sentence.input_value() == " ".join(sentences)
