@@ -4,6 +4,7 @@
     model = attnviz.load("en-fr/bahdanau")  # or "hf:FOLDER", "hf:NAME": a Hugging Face model
     trace = model.trace("The black dog is running.")
     trace = attnviz.from_arrays(weights, ["The", "dog"])  # attention that was computed elsewhere
+    trace = attnviz.from_generate(output, tokenizer)  # what generate() of the transformers library returned
     attnviz.save_trace(trace, "trace.safetensors")  # open it on the page Heads and layers, or with load_trace
 
 torch and numpy are imported when they are first needed.
@@ -12,7 +13,7 @@ torch and numpy are imported when they are first needed.
 from pathlib import Path
 
 __version__ = "0.2.0"
-__all__ = ["available", "from_arrays", "load", "load_trace", "save_trace"]
+__all__ = ["available", "from_arrays", "from_generate", "load", "load_trace", "save_trace"]
 
 
 def available(root: str | Path | None = None) -> list[str]:
@@ -48,6 +49,10 @@ def __getattr__(name: str):
         from attnviz.trace.arrays import from_arrays
 
         return from_arrays
+    if name == "from_generate":
+        from attnviz.trace.generated import from_generate
+
+        return from_generate
     if name in ("load_trace", "save_trace"):
         from attnviz.trace import files as trace_files
 

@@ -171,7 +171,9 @@ def disagreement(a: Grid, b: Grid) -> Disagreement:
 def _part(trace: Trace, attention: AttentionMap, names, wanted, threshold: float) -> pd.DataFrame:
     """The rows of one map's heads."""
     view = patterns.layout(trace, attention)
-    columns = means(attention.weights, view.visible, threshold) if set(names) & set(stats.STATISTICS) else {}
+    columns = (
+        means(attention.weights, trace.visible(attention), threshold) if set(names) & set(stats.STATISTICS) else {}
+    )
     columns |= {pattern.name: _scores(attention.weights, pattern, view) for pattern in wanted}
     if "special_mass" in names:
         special = [token.special for token in view.keys]

@@ -32,6 +32,7 @@ class Layout(NamedTuple):
         and not the outputs, which name its rows.
     place : (Q,) the key at the position of each query. In cross-attention, the key on the diagonal, floor((q + 1/2) K /
         Q).
+    sink : the last key is a sink (see `AttentionMap`). It fits no pattern, so it is not visible here.
     """
 
     kind: str
@@ -39,11 +40,15 @@ class Layout(NamedTuple):
     keys: tuple[Token, ...]
     visible: np.ndarray
     place: np.ndarray
+    sink: bool = False
 
     @property
     def offset(self) -> np.ndarray:
         """k - place(q), (Q, K): the distance in keys from the query's own place; negative before it."""
-        return np.arange(len(self.keys)) - self.place[:, None]
+        away = np.arange(len(self.keys)) - self.place[:, None]
+        if self.sink:
+            away[:, -1] = 0  # it has no place
+        return away
 
 
 @checked
@@ -51,8 +56,11 @@ def layout(trace: Trace, attention: AttentionMap) -> Layout:
     """The layout of a map of this trace."""
     keys, rows = trace.keys(attention), len(trace.queries(attention))
     queries = keys if attention.kind == "decoder" else trace.queries(attention)
-    place = (2 * np.arange(rows) + 1) * len(keys) // (2 * rows)
-    return Layout(attention.kind, queries, keys, trace.visible(attention), place)
+    place = (2 * np.arange(rows) + 1) * (len(keys) - attention.sink) // (2 * rows)
+    visible = trace.visible(attention)
+    if attention.sink:
+        visible[:, -1] = False
+    return Layout(attention.kind, queries, keys, visible, place, attention.sink)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def matrices(maps: Sequence[np.ndarray]) -> np.ndarray:
 @checked
 def rollout(trace: Trace, kind: str = "encoder") -> Trace:
     """The same trace with the rollout up to each layer as its maps, one head each, to be drawn and measured like any
-    map.
+    map. A sink (see `AttentionMap`) passes nothing on: what reaches it stays in its column.
 
     In a decoder map row t is the position that produced token t; the residual is its input, key t.
     ValueError for cross-attention, whose queries are not its keys; for a trace of words (roll out the pieces, then join
@@ -55,8 +55,19 @@ def rollout(trace: Trace, kind: str = "encoder") -> Trace:
     if [m.layer for m in maps] != list(range(len(maps))) or not maps:
         have = ", ".join(str(m.layer) for m in maps) or "none"
         raise ValueError(f"the trace must have the {kind} maps of every layer from 0 on; got {have}")
-    rolled = matrices([m.weights for m in maps])
-    return replace(trace, maps=tuple(AttentionMap(kind, layer, weights[None]) for layer, weights in enumerate(rolled)))
+    sink = any(m.sink for m in maps)
+    rolled = matrices([_with_sink_row(m) for m in maps] if sink else [m.weights for m in maps])
+    rolled = rolled[:, :-1] if sink else rolled
+    made = (AttentionMap(kind, layer, weights[None], sink=sink) for layer, weights in enumerate(rolled))
+    return replace(trace, maps=tuple(made))
+
+
+def _with_sink_row(attention: AttentionMap) -> np.ndarray:
+    """Weights (H, Q + 1, Q + 1): what reached the sink stays there."""
+    weights = attention.weights if attention.sink else np.pad(attention.weights, ((0, 0), (0, 0), (0, 1)))
+    weights = np.pad(weights, ((0, 0), (0, 1), (0, 0)))
+    weights[:, -1, -1] = 1
+    return weights
 
 
 @checked

@@ -22,6 +22,7 @@ class Grid:
     head : None for the mean of heads.
     layer : None for the mean of heads of several layers.
     sides : what the rows and the columns are; as in a translation unless given.
+    sink : the last column is a sink (see `AttentionMap`).
     """
 
     model: str
@@ -35,6 +36,7 @@ class Grid:
     removed: np.ndarray
     visible: np.ndarray
     sides: tuple[str, str] | None = None
+    sink: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "sides", self.sides or SIDES[self.kind])
@@ -76,11 +78,7 @@ def words(trace: Trace) -> Trace:
     cut = trace.target and target[-1] < len(trace.target) - 1
     decoder = (target, np.concatenate([[0], target[:-1] + 1])) if trace.target else (source, source)
     axes = {"cross": (target, source), "encoder": (source, source), "decoder": decoder}
-    maps = tuple(
-        AttentionMap(m.kind, m.layer, _pool(m.weights, *axes[m.kind]))
-        for m in trace.maps
-        if not (cut and m.kind == "decoder")
-    )
+    maps = tuple(_joined(m, *axes[m.kind]) for m in trace.maps if not (cut and m.kind == "decoder"))
     log_probs = tuple(np.add.reduceat(trace.log_probs, target).tolist()) if trace.log_probs else ()
     return replace(
         trace,
@@ -136,6 +134,13 @@ def _spelt(group) -> str | None:
     )
 
 
+def _joined(m: AttentionMap, queries, keys) -> AttentionMap:
+    """A map between words: a word sees another if one of its pieces sees one of the other's."""
+    mask = m.mask if m.mask is None else _pool(m.mask[None].astype(float), queries, keys)[0] > 0
+    columns = np.append(keys, m.weights.shape[2] - 1) if m.sink else keys
+    return replace(m, weights=_pool(m.weights, queries, columns), mask=mask)
+
+
 def _pool(weights, queries, keys):
     """weights (H, Q, K) and the first piece of each group -> (H, query words, key words)."""
     sums = np.add.reduceat(np.add.reduceat(weights, keys, axis=2, dtype=np.float64), queries, axis=1)
@@ -166,6 +171,8 @@ def select(
     heads = len(attention.weights)
     if head is not None and not 0 <= head < heads:
         raise ValueError(f"head must be None, for the mean, or one of 0 to {heads - 1}; got {head}")
+    if attention.averaged:
+        head = None
     weights = attention.weights.mean(0, dtype=np.float64) if head is None else attention.weights[head]
     grid = Grid(
         trace.model,
@@ -179,6 +186,7 @@ def select(
         np.zeros(len(weights)),
         trace.visible(attention),
         trace.sides(attention),
+        attention.sink,
     )
     return grid if special else _without_special(grid)
 
@@ -216,6 +224,7 @@ def _without_special(grid):
         visible=grid.visible[rows][:, columns],
         queries=tuple(token for token in grid.queries if not token.special),
         keys=tuple(token for token in grid.keys if not token.special),
+        sink=False,
     )
 
 

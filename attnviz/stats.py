@@ -44,25 +44,33 @@ def rows(weights: np.ndarray, threshold: float = 0.1, visible: np.ndarray | None
 
 
 @checked
-def steps(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
+def steps(trace: Trace, threshold: float = 0.1, sink: bool = True) -> pd.DataFrame:
     """`rows` for every map, layer, head and step of a trace, with its tokens and special_mass, the weight on special
-    keys."""
+    keys.
+
+    sink : the column of a sink (see `AttentionMap`) counts as one more key, a special one. False: it is left out, and
+        each row is divided by the rest; a row with all its weight on the sink has no statistics (NaN).
+    """
     check_threshold(threshold)
     parts = []
     for attention in trace.maps:
         queries, keys = trace.queries(attention), trace.keys(attention)
-        heads, steps_, _ = attention.weights.shape
-        part = {
-            name: values.ravel()
-            for name, values in measure(attention.weights, trace.visible(attention), threshold).items()
-        }
-        part["special_mass"] = _special_mass(attention.weights, keys).ravel()
+        weights, visible = attention.weights, trace.visible(attention)
+        if attention.sink and not sink:
+            keys, visible = keys[:-1], visible[:, :-1]
+            with np.errstate(invalid="ignore"):  # 0 / 0 is NaN, a blank row
+                weights = attention.keys / attention.keys.sum(-1, keepdims=True)
+        heads, steps_, _ = weights.shape
+        part = {name: values.ravel() for name, values in measure(weights, visible, threshold).items()}
+        part["special_mass"] = _special_mass(weights, keys).ravel()
         part["kind"] = np.full(heads * steps_, attention.kind, dtype=object)
         part["layer"] = np.full(heads * steps_, attention.layer)
         part["head"] = np.repeat(np.arange(heads), steps_)
         part["step"] = np.tile(np.arange(steps_), heads)
         part["token"] = np.tile(_texts(queries), heads)
-        part["argmax_token"] = _texts(keys)[part["argmax"].astype(int)]
+        blank = np.isnan(part["argmax"])
+        part["argmax_token"] = _texts(keys)[np.where(blank, 0, part["argmax"]).astype(int)]
+        part["argmax_token"][blank] = None
         parts.append(part)
     return _frame(parts, _STEPS, model=trace.model, mechanism=trace.mechanism)
 
@@ -93,9 +101,11 @@ def of_grid(grid: Grid, threshold: float = 0.1) -> pd.DataFrame:
 
 
 @checked
-def summary(trace: Trace, threshold: float = 0.1) -> pd.DataFrame:
-    """Mean and population standard deviation over the steps, for every map, layer, head and statistic of a trace."""
-    return summarise(steps(trace, threshold))
+def summary(trace: Trace, threshold: float = 0.1, sink: bool = True) -> pd.DataFrame:
+    """Mean and population standard deviation over the steps, for every map, layer, head and statistic of a trace.
+
+    sink : as of `steps`."""
+    return summarise(steps(trace, threshold, sink))
 
 
 @checked

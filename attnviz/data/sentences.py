@@ -49,4 +49,4 @@ def notices(trace: Trace) -> tuple[str, ...]:
             f"pieces, this one has {sum(token.pieces for token in trace.source)}. Expect parts to be left out or said "
             f"twice.{todo}"
         )
-    return tuple(lines)
+    return (*lines, *trace.notes)

@@ -161,6 +161,8 @@ def _frame(grid, step, title, dark: bool, scale: bool, description: str, room: i
     height = above + rows_height(len(grid.queries)) + below
     if not grid.visible.all():
         description += " What a query cannot see is hatched."
+    if grid.sink:
+        description += " The last column, with wide stripes, is the sink: weight that goes to no key."
     frame = layout(dark, height, (left, right, above, below), title and labels.escape(title), description)
     yaxis = query_axis(grid, step)
     frame |= dict(xaxis=xaxis, yaxis=yaxis, annotations=[_corner(grid, dark)])
@@ -182,6 +184,11 @@ def _shapes(grid, step: int | None, dark: bool) -> list[dict]:
     if not grid.visible.all():
         stripes, line = marks.hatched(~grid.visible), dict(color=colors.muted, width=1)
         shapes.append(dict(type="path", name="hidden", path=stripes, opacity=0.55, line=line))
+    if grid.sink:
+        ends = "".join(
+            f"M{len(grid.keys) - 1.5},{y + 0.25}L{len(grid.keys) - 0.5},{y - 0.25}" for y in range(len(grid.queries))
+        )
+        shapes.append(dict(type="path", name="sink", path=ends, opacity=0.55, line=dict(color=colors.muted, width=1)))
     if step is not None:
         box = dict(x0=-0.5, x1=len(grid.keys) - 0.5, y0=step - 0.5, y1=step + 0.5)
         shapes.append(dict(type="rect", **box, line=dict(color=colors.outline, width=2)))

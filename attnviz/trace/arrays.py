@@ -1,6 +1,6 @@
 """A Trace of attention that was computed elsewhere, to be selected, measured, drawn and saved like any other.
 
-Axes: L layers, H heads, Q queries (rows), K keys (columns).
+Axes: L layers, B texts of a batch, H heads, Q queries (rows), K keys (columns).
 
 What the tokens name depends on the kind of the weights:
 
@@ -12,19 +12,21 @@ What the tokens name depends on the kind of the weights:
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from attnviz import arguments
-from attnviz.trace import AttentionMap, Token, Trace
+from attnviz.trace import AttentionMap, Token, Trace, containers, layers, rounding
 
-# How far from 1 a row may sum in half precision: twice the rounding error of each type.
-_ROUNDING = {"float16": 2**-10, "bfloat16": 2**-7}
+_MARKS = "##", "Ġ", "▁", "@@"  # in pieces: of the inside or the start of a word
+
+_SINK_NOTE = "The column “sink” holds what each row gives to no token. The statistics count it as one more key."
 
 
 def from_arrays(
     weights,
-    tokens: Sequence[str],
+    tokens: Sequence[str] | None = None,
     target: Sequence[str] = (),
     *,
     kind: str | None = None,
@@ -32,95 +34,183 @@ def from_arrays(
     start: str = "<bos>",
     log_probs: Sequence[float] = (),
     name: str = "arrays",
+    batch: int | None = None,
+    missing: str = "refuse",
+    padding=None,
+    rest: str | None = None,
+    word_ids: Sequence[int | None] = (),
 ) -> Trace:
     """A Trace of attention weights (after the softmax) between tokens. ValueError when the parts do not fit together.
 
-    weights : (L, H, Q, K), or a list with one (H, Q, K) or (1, H, Q, K) a layer; or a dict, kind -> such weights. NumPy
-        arrays, tensors or lists. Half-precision rows are scaled to sum to 1.
+    weights : a list with one (H, Q, K) or (1, H, Q, K) a layer; a dict, kind -> such weights; a file (.npz, .npy,
+        .safetensors, .json); a dict or cache with a name for each layer, such as `blocks.0.attn.hook_pattern`. (Q, K)
+        or one (1, Q, K) a layer is the mean of the heads. A list with one row a query is joined. Arrays of NumPy,
+        torch, JAX or TensorFlow, or lists. Rows that do not sum to 1 because they were rounded are scaled.
     tokens : of the source. target : the tokens produced; () for a model that only reads.
-    kind : of weights that are no dict: `cross` (default with a target), `encoder` (default without one) or `decoder`.
+    kind : of weights that have no name: `cross` (default with a target), `encoder` (without one) or `decoder`.
     special : the tokens that stand for no text, such as `[CLS]`.
     log_probs : natural log of the probability of each target token; () when not known.
+    batch : the number, from 0, of the text to take where arrays are of several: (B, H, Q, K), or (B, Q, K) of means.
+    missing : "skip" leaves out layers that are None; the others keep their numbers.
+    padding : tokens that are left out: their texts; their places from 0; or a mask of all tokens, in which False of a
+        mask of numbers (1 and 0, an attention mask) and True of a mask of bools (a key padding mask) is padding.
+    rest : "sink" adds a column that holds what each row lacks of 1, as models with attention sinks need.
+    word_ids : the number of each token's word, None for a token without one, so that pieces can be joined to words.
     """
-    tokens, target = _strings("tokens", tokens), _strings("target", target)
     arguments.check("kind", kind, str | None)
-    kind = kind or ("cross" if target else "encoder")
+    for option, value, allowed in (("missing", missing, ("refuse", "skip")), ("rest", rest, (None, "sink"))):
+        if value not in allowed:
+            raise ValueError(f"{option} must be {' or '.join(map(repr, allowed))}; got {arguments.shown(value)}")
+    if isinstance(weights, str | Path):
+        weights, texts = containers.texts_of(containers.read_file(weights))
+        tokens, target = texts.get("tokens", ()) if tokens is None else tokens, target or texts.get("target", ())
+        kind, special = kind or texts.get("kind"), special or texts.get("special", ())
+    tokens, target = _strings("tokens", tokens), _strings("target", target)
     if isinstance(special, str | bytes) or not isinstance(special, Collection) or hasattr(special, "detach"):
         raise ValueError(f"special must be a list of tokens; got {arguments.shown(special)}")
-    source, text = _tokens(tokens, special)
-    produced, translation = _tokens(target, special)
-    return Trace(
-        model=name,
-        mechanism=name,
-        text=text,
-        translation=translation,
-        forced=bool(produced),
-        source=source,
-        target=produced,
-        log_probs=log_probs,
-        alternatives=(),
-        maps=_maps(weights if isinstance(weights, Mapping) else {kind: weights}),
-        start=Token(start, 0, 0, special=True),
-    )
+    real, produced_real = _real("tokens", tokens, padding), _real("target", target, _texts_alone(padding))
+    words = _word_ids(word_ids, tokens)
+    read = layers.Reading(len(tokens), len(target), batch, missing == "skip")
+    kinds = layers.kinds(weights, kind, read)
+    source, text = _tokens(tokens, special, words, real)
+    produced, translation = _tokens(target, special, None, produced_real)
+    side = {"source": real, "target": produced_real if produced else real}
+    maps, notes = _maps(kinds, side, rest, tokens)
+    made = dict(model=name, mechanism=name, text=text, translation=translation, forced=bool(produced), source=source)
+    made |= dict(target=produced, log_probs=log_probs, alternatives=(), maps=maps, notes=notes)
+    try:
+        return Trace(**made, start=Token(start, 0, 0, special=True))
+    except ValueError as error:
+        raise ValueError(f"{error}{_future_advice(str(error), padding)}") from None
 
 
-def _maps(kinds: Mapping) -> tuple[AttentionMap, ...]:
-    """{kind: layers of weights} -> the map of every layer."""
-    for layers in kinds.values():
-        _check_layers(layers)
-    maps = [_map(kind, i, _unbatched(layer)) for kind, layers in kinds.items() for i, layer in enumerate(layers)]
+def _future_advice(error: str, padding) -> str:
+    if "must be 0 on tokens not yet" not in error:
+        return ""
+    left = "" if padding is not None else 'if the first tokens are padding, name them with padding=["<pad>"]; '
+    return f'; {left}if every token sees all tokens, say kind="encoder"'
+
+
+def _maps(kinds: Mapping, real: Mapping, rest: str | None, tokens) -> tuple[tuple[AttentionMap, ...], tuple[str, ...]]:
+    """{kind: layers} -> the map of every layer, and sentences on what was done to them."""
+    maps, notes = [], {}
+    for kind, found in kinds.items():
+        rows = real["source" if kind == "encoder" else "target"]
+        columns = real["source" if kind in ("encoder", "cross") else "target"]
+        for layer in found:
+            weights = _without_padding(layer.weights, rows, columns, rest, f"the {kind} map of layer {layer.number}")
+            weights, note = rounding.undone(weights, layer.dtype, rest == "sink")
+            notes |= dict.fromkeys([note] if note else [])
+            sink = rest == "sink" and weights.ndim == 3
+            weights = rounding.with_rest(weights) if sink else weights
+            try:
+                maps.append(AttentionMap(kind, layer.number, weights, sink=sink, averaged=layer.averaged))
+            except ValueError as error:
+                raise ValueError(f"{error}{rounding.cause(str(error), weights, tokens)}") from None
     if not maps:
         raise ValueError("weights must hold at least one layer; got none")
-    return tuple(maps)
+    if rest == "sink":
+        notes[_SINK_NOTE] = None
+    return tuple(maps), tuple(notes)
 
 
-def _map(kind: str, layer: int, weights) -> AttentionMap:
-    try:
-        return AttentionMap(kind, layer, weights)
-    except ValueError as error:
-        advice = "; give them as they are after the softmax and before dropout" if "sum to 1" in str(error) else ""
-        raise ValueError(f"{error}{advice}") from None
-
-
-def _check_layers(weights) -> None:
-    if not arguments.is_list(weights):
+def _without_padding(weights, rows: np.ndarray, columns: np.ndarray, rest: str | None, name: str):
+    """weights (H, Q, K) without the rows and columns of padding. ValueError where tokens give weight to padding."""
+    if rows.all() and columns.all():
+        return weights
+    if weights.ndim != 3 or weights.shape[1:] != (len(rows), len(columns)):
         raise ValueError(
-            f"weights must be one array of axes [heads, queries, keys] a layer; got {arguments.shown(weights)}"
+            f"weights of {name} must have {len(rows)} queries and {len(columns)} keys, padding included; got shape "
+            f"{weights.shape}"
         )
-    if getattr(weights, "ndim", 0) == 3:
+    kept = weights[:, rows]
+    lost = kept[..., ~columns].sum(-1)
+    if rest is None and (lost > 0.01).any():
+        head, query = np.argwhere(lost > 0.01)[0]
         raise ValueError(
-            f"weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape "
-            f"{tuple(weights.shape)}: is it one layer? Then put it in a list, [weights]"
+            f"weights of {name} must be 0 on padding; got {lost[head, query]:.4f} in head {head}, query {query}: the "
+            'model was run without its attention mask. Run it with one, or use rest="sink" to show this weight in a '
+            "column of its own"
         )
+    return kept[..., columns]
 
 
 def _strings(name: str, tokens) -> list[str]:
     texts = list(tokens) if arguments.is_list(tokens) else None
     if texts is None or not all(isinstance(token, str) for token in texts):
-        raise ValueError(f"{name} must be a list of strings, one per token; got {arguments.shown(tokens)}")
+        nested = texts and all(arguments.is_list(token) for token in texts)
+        batch = (
+            f"; these are {len(texts)} lists: is it a batch? Give the {name} of one text, and batch=0" if nested else ""
+        )
+        raise ValueError(f"{name} must be a list of strings, one per token; got {arguments.shown(tokens)}{batch}")
     return texts
 
 
-def _unbatched(weights):
-    """The weights (H, Q, K) of one layer, taken out of a batch of one. AttentionMap makes all other checks."""
-    if not hasattr(weights, "shape"):  # lists
-        return weights
-    rounding = _ROUNDING.get(str(weights.dtype).removeprefix("torch."), 0)
-    weights = np.asarray(weights.detach().cpu().float() if hasattr(weights, "detach") else weights)
-    weights = weights[0] if weights.ndim == 4 and len(weights) == 1 else weights
-    if rounding and weights.ndim == 3:
-        sums = weights.astype(np.float32).sum(-1, keepdims=True)
-        return weights / sums if (np.abs(sums - 1) <= rounding).all() else weights
-    return weights
+def _texts_alone(padding):
+    """Padding that also holds for the target: texts do, places and masks are those of the source."""
+    texts = [padding] if isinstance(padding, str) else padding
+    return texts if arguments.is_list(texts) and all(isinstance(text, str) for text in texts) else None
 
 
-def _tokens(texts: Sequence[str], special: Collection[str]) -> tuple[tuple[Token, ...], str]:
-    """Tokens with offsets, each a word of its own, and their text: the tokens with spaces between them."""
-    tokens, text = [], ""
-    for word, piece in enumerate(texts):
-        if piece in special:
-            tokens.append(Token(piece, len(text), len(text), special=True))
+def _real(name: str, tokens: list[str], padding) -> np.ndarray:
+    """bool (tokens,): False for padding."""
+    if padding is None:
+        return np.ones(len(tokens), dtype=bool)
+    if (texts := _texts_alone(padding)) is not None:
+        return np.array([token not in texts for token in tokens], dtype=bool)
+    given = containers.array(padding)
+    marks = np.asarray(list(padding) if given is None and arguments.is_list(padding) else given)
+    marks = marks[0] if marks.ndim == 2 and len(marks) == 1 else marks
+    if marks.ndim == 1 and marks.dtype == bool and len(marks) == len(tokens):
+        return ~marks
+    if marks.ndim == 1 and marks.dtype.kind in "iuf":
+        if len(marks) == len(tokens) and np.isin(marks, (0, 1)).all():
+            return marks > 0
+        if np.isin(marks, range(len(tokens))).all():
+            return ~np.isin(np.arange(len(tokens)), marks)
+    raise ValueError(
+        f"padding must be texts of tokens, their places from 0, or a mask for the {len(tokens)} {name}; "
+        f"got {arguments.shown(padding)}"
+    )
+
+
+def _word_ids(word_ids, tokens: list[str]) -> list[int | None] | None:
+    given = list(word_ids) if arguments.is_list(word_ids) else [word_ids]
+    if not given:
+        return None
+    numbers = [int(word) if isinstance(word, int | np.integer) else word for word in given]
+    if len(numbers) != len(tokens) or not all(word is None or type(word) is int for word in numbers):
+        raise ValueError(
+            f"word_ids must be a number or None for each of the {len(tokens)} tokens; got {arguments.shown(word_ids)}"
+        )
+    return numbers
+
+
+def _tokens(
+    texts: Sequence[str], special: Collection[str], words: list | None, real: np.ndarray
+) -> tuple[tuple[Token, ...], str]:
+    """Tokens with offsets, and their text: words with spaces between them. Each token is a word unless `words` joins
+    it to the one before."""
+    tokens, text, before = [], "", None
+    numbers = list(range(len(texts))) if words is None else words
+    for piece, word, kept in zip(texts, numbers, real):
+        if not kept:
             continue
-        text += f" {piece}" if text else piece
-        tokens.append(Token(piece, len(text) - len(piece), len(text), word=word))
+        if piece in special or word is None:
+            tokens.append(Token(piece, len(text), len(text), special=True))
+            before = None
+            continue
+        shown = piece if words is None else _unmarked(piece)
+        text += f" {shown}" if text and word != before else shown
+        tokens.append(
+            Token(shown, len(text) - len(shown), len(text), word=word, piece=None if shown == piece else piece)
+        )
+        before = word
     return tuple(tokens), text
+
+
+def _unmarked(piece: str) -> str:
+    """A piece without the mark of its vocabulary, unless it is nothing else."""
+    for mark in _MARKS:
+        piece = piece.removeprefix(mark) if len(piece) > len(mark) else piece
+    return piece.removesuffix("@@") if len(piece) > 2 else piece

@@ -34,6 +34,24 @@ def rows(weights, name: str) -> None:
         )
 
 
+def mask(attention) -> np.ndarray:
+    """The mask of a map, bool (Q, K): every query sees a key, and hidden keys have weight 0."""
+    name, (_, queries, keys) = attention.name, attention.keys.shape
+    mask = np.array(attention.mask)
+    if mask.dtype != bool or mask.shape != (queries, keys):
+        raise ValueError(f"mask of {name} must be True or False for {queries} queries and {keys} keys")
+    if not (mask.any(1) | attention.sink).all():
+        raise ValueError(f"mask of {name} must leave each query a key; got none in query {mask.any(1).argmin()}")
+    if (attention.keys * ~mask).any():
+        head, query, key = np.argwhere(attention.keys * ~mask)[0]
+        raise ValueError(
+            f"weights of {name} must be 0 where its mask hides a key; got {attention.keys[head, query, key]} in head "
+            f"{head}, query {query}, key {key}"
+        )
+    mask.setflags(write=False)
+    return mask
+
+
 def numbers(name: str, values) -> tuple[float, ...]:
     """The values as floats."""
     if isinstance(values, tuple) and all(type(value) is float for value in values):  # nearly always
@@ -61,6 +79,8 @@ def strings(trace) -> None:
                 )
             if not (isinstance(token.special, bool) and isinstance(token.unknown, bool)):
                 marks(f"{name} token {i}", special=token.special, unknown=token.unknown)
+    if not all(isinstance(note, str) for note in trace.notes):
+        raise ValueError(f"notes must be texts; got {arguments.shown(trace.notes)}")
     if type(trace.longest) is not int or trace.longest < 0:
         raise ValueError(f"longest must be an integer of at least 0; got {arguments.shown(trace.longest)}")
     marks("the trace", forced=trace.forced, complete=trace.complete)
@@ -121,10 +141,10 @@ def maps(trace) -> None:
         if attention.kind == "cross" and not trace.target:
             raise ValueError(f"{attention.name} must have target tokens for its rows; got none")
         queries, keys = map(len, sides[attention.kind])
-        if attention.weights.shape[1:] != (queries, keys):
+        if attention.keys.shape[1:] != (queries, keys):
             raise ValueError(
                 f"weights of {attention.name} must have {queries} queries and {keys} keys, as the tokens do; "
-                f"got shape {attention.weights.shape}"
+                f"got shape {attention.keys.shape}"
             )
     causal = [attention for attention in trace.maps if attention.kind == "decoder"]
     if causal:
@@ -137,7 +157,7 @@ def maps(trace) -> None:
 
 def future(attention, hidden: np.ndarray, done: str) -> None:
     """Hidden keys have weight 0. hidden (Q, K), bool. done : what they are not yet."""
-    weights = attention.weights * hidden
+    weights = attention.keys * hidden
     if weights.any():
         head, query, key = np.argwhere(weights)[0]
         raise ValueError(

@@ -1,6 +1,7 @@
 """Traces in files: safetensors for any size, JSON for people to read. Reading either runs no code from the file.
 
 In a safetensors file each map is an fp32 tensor with axes [heads, queries, keys], named by kind and layer: `encoder.0`.
+Where keys are hidden, its mask is a bool tensor beside it: `encoder.0.mask`.
 The entry `trace` of the metadata holds everything but the weights, as the JSON of `Trace.to_dict`.
 """
 
@@ -58,6 +59,7 @@ def load_trace(path: str | Path) -> Trace:
 def pack(trace: Trace) -> bytes:
     """A trace as the content of a safetensors file."""
     tensors = {f"{m.kind}.{m.layer}": m.weights for m in trace.maps}
+    tensors |= {f"{m.kind}.{m.layer}.mask": m.mask for m in trace.maps if m.mask is not None}
     return save(tensors, {"trace": json.dumps(trace.to_dict(weights=False), allow_nan=False)})
 
 
@@ -148,4 +150,4 @@ def _map(listed: Any, tensors: Mapping[str, np.ndarray]) -> dict:
     name = f"{listed.get('kind')}.{listed.get('layer')}" if isinstance(listed, dict) else None
     if name not in tensors:
         raise ValueError(f"the file must hold weights for each map; got none for {str(name or listed):.60}")
-    return {**listed, "weights": tensors[name]}
+    return {**listed, "weights": tensors[name], "mask": tensors.get(f"{name}.mask")}

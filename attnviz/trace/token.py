@@ -25,6 +25,7 @@ class Token:
 
 
 BOS = Token("<bos>", 0, 0, special=True)
+SINK = Token("sink", 0, 0, special=True)  # the column of what a query gives to no key
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from attnviz.arguments import checked, shown
 from attnviz.storage import json_text
 from attnviz.trace import axes, checks, notebook
 from attnviz.trace.attention_map import AttentionMap
-from attnviz.trace.token import BOS, Alternative, Token
+from attnviz.trace.token import BOS, SINK, Alternative, Token
 
 LEVELS = ("pieces", "words")
 
@@ -45,6 +45,7 @@ class Trace:
     start : the token that the decoder reads before the first target token.
     read_as : the text as the model read it, where that is not `text`: words in capitals are read as normal words, of as
         many characters each. "" where the text was read as typed.
+    notes : what was done to the weights when they came in, such as rows scaled to sum to 1; in sentences.
     longest : the pieces (<eos> included) that training texts have at most (all but one in a thousand), where this text
         has more; 0 where it has not.
     """
@@ -64,6 +65,7 @@ class Trace:
     start: Token = BOS
     read_as: str = ""
     longest: int = 0
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self):
         steps = self.alternatives or ((),) * len(self.target)
@@ -71,6 +73,7 @@ class Trace:
             "source": tuple(self.source),
             "target": tuple(self.target),
             "maps": tuple(self.maps),
+            "notes": tuple(self.notes),
             "log_probs": checks.numbers("log_probs", self.log_probs),
             "alternatives": tuple(map(tuple, steps)),
         }
@@ -96,7 +99,8 @@ class Trace:
     @checked
     def keys(self, attention: AttentionMap) -> tuple[Token, ...]:
         """The tokens of the columns of a map of this trace."""
-        return axes.tokens(attention.kind, self.source, self.target, self.start)[1]
+        keys = axes.tokens(attention.kind, self.source, self.target, self.start)[1]
+        return (*keys, SINK) if attention.sink else keys
 
     @checked
     def sides(self, attention: AttentionMap) -> tuple[str, str]:
@@ -108,10 +112,14 @@ class Trace:
         """bool (Q, K): True where a query can attend to a key.
 
         In a decoder map row t sees keys 0 to t. A target word of several pieces also sees key t + 1, which is the word
-        itself, because its later pieces see its earlier ones.
+        itself, because its later pieces see its earlier ones. A map's own mask hides more. The column of a sink is
+        visible to all.
         """
         queries, keys = axes.tokens(attention.kind, self.source, self.target, self.start)
-        return axes.visible(attention.kind, queries, len(keys), words=self.level == "words" and bool(self.target))
+        seen = axes.visible(attention.kind, queries, len(keys), words=self.level == "words" and bool(self.target))
+        if attention.mask is not None:
+            seen = seen & attention.mask
+        return np.pad(seen, ((0, 0), (0, 1)), constant_values=True) if attention.sink else seen
 
     @checked
     def map(self, kind: str = "cross", layer: int = -1) -> AttentionMap:
@@ -146,7 +154,12 @@ class Trace:
         arrow = [f"→ {self.translation}"] if self.target else []
         maps = ", ".join(f"{m.kind} {m.layer} {m.weights.shape}" for m in self.maps)
         table = notebook.token_table(self.target, self.log_probs) if self.target else ""
-        lines = [self.text, *arrow, f"maps, each with its layer and (heads, queries, keys): {maps or 'none'}"]
+        lines = [
+            self.text,
+            *arrow,
+            *self.notes,
+            f"maps, each with its layer and (heads, queries, keys): {maps or 'none'}",
+        ]
         return notebook.document(self.model, lines, table)
 
     def to_dict(self, weights: bool = True) -> dict:
@@ -159,10 +172,9 @@ class Trace:
             values[name] = [asdict(token) for token in values[name]]
         values["start"] = asdict(self.start)
         values["alternatives"] = [[asdict(choice) for choice in step] for step in self.alternatives]
-        values["maps"] = [
-            {"kind": m.kind, "layer": m.layer} | ({"weights": m.weights.tolist()} if weights else {}) for m in self.maps
-        ]
-        return {**values, "log_probs": list(self.log_probs)}
+        values["maps"] = [m.to_dict(weights) for m in self.maps]
+        notes = values.pop("notes")
+        return {**values, "log_probs": list(self.log_probs)} | ({"notes": list(notes)} if notes else {})
 
     @classmethod
     def from_dict(cls, values: dict) -> "Trace":

@@ -49,29 +49,31 @@ def _largest(weights: np.ndarray, every: int) -> np.ndarray:
 
 def png(
     maps: Iterable[Iterable[np.ndarray | None]],
-    visible: np.ndarray,
     theme: Theme,
     margins: tuple[float, float] = (0, 0),
     root: bool = False,
 ) -> bytes:
-    """Rows of pooled maps (q, k), None for no map, as one picture in the colours of a theme; transparent between
-    and around them.
+    """Rows of pooled maps (q, k) of one shape, None for no map, as one picture in the colours of a theme; transparent
+    between and around them. NaN is a hidden cell.
 
-    visible : bool (q, k), shared by all maps. margins : above each map, and on its other sides, as shares of its side.
+    margins : above each map, and on its other sides, as shares of its side.
     root : colours follow the square root of the weights, which makes faint patterns visible.
     """
-    down, across = (max(1, _SIDE // size) for size in visible.shape)
-    seen = visible.repeat(down, 0).repeat(across, 1)
-    hatch = np.where(np.add.outer(*map(np.arange, seen.shape)) % 6 < 2, _HATCH, _PAGE)[~seen]
+    maps = [list(row) for row in maps]
+    shape = next(weights.shape for row in maps for weights in row if weights is not None)
+    down, across = (max(1, _SIDE // size) for size in shape)
+    height, width = shape[0] * down, shape[1] * across
+    hatch = np.where(np.add.outer(np.arange(height), np.arange(width)) % 6 < 2, _HATCH, _PAGE)
     above, round_ = margins
-    height, width = seen.shape
     edges = ((round(height * above), round(height * round_)), (round(width * round_),) * 2)
 
     def tile(weights: np.ndarray | None) -> np.ndarray:
-        cells = np.full(visible.shape, _CLEAR, np.uint8) if weights is None else shades(weights, root)
-        pixels = cells.repeat(down, 0).repeat(across, 1)
-        if weights is not None:
-            pixels[~seen] = hatch
+        if weights is None:
+            return np.pad(np.full((height, width), _CLEAR, np.uint8), edges)
+        hidden = np.isnan(weights)
+        pixels = shades(np.where(hidden, 0, weights), root).repeat(down, 0).repeat(across, 1)
+        if hidden.any():
+            pixels = np.where(hidden.repeat(down, 0).repeat(across, 1), hatch, pixels).astype(np.uint8)
         return np.pad(pixels, edges)
 
     pixels = np.vstack([np.hstack([tile(weights) for weights in row]) for row in maps])

@@ -91,17 +91,18 @@ def margins(named: bool, framed: bool) -> tuple[float, float]:
     return (LABEL if named else gap, gap)
 
 
-def small_maps(trace: Trace, kind: str, rows: Rows) -> tuple[list[list[np.ndarray | None]], np.ndarray]:
-    """The pooled map (q, k) of each head of `rows`, and which of its cells are visible, bool (q, k)."""
-    maps = {m.layer: m for m in trace.maps if m.kind == kind}
-    pooled = {layer: mosaic.pool(m.weights) for layer, m in maps.items()}
-    seen = mosaic.pool(trace.visible(next(iter(maps.values())))[None])[0]
-    return [[head and pooled[head.layer][head.head] for head in row] for row in rows], seen
+def small_maps(trace: Trace, kind: str, rows: Rows) -> list[list[np.ndarray | None]]:
+    """The pooled map (q, k) of each head of `rows`; NaN where a cell is not visible."""
+    pooled = {}
+    for attention in (m for m in trace.maps if m.kind == kind):
+        seen = mosaic.pool(trace.visible(attention)[None])
+        pooled[attention.layer] = np.where(seen, mosaic.pool(attention.weights), np.nan)
+    return [[head and pooled[head.layer][head.head] for head in row] for row in rows]
 
 
 def _picture(trace: Trace, kind: str, rows: Rows, margins: tuple[float, float], root: bool, dark: bool) -> dict:
     """The maps as one image over all cells."""
-    picture = mosaic.png(*small_maps(trace, kind, rows), palette(dark), margins, root)
+    picture = mosaic.png(small_maps(trace, kind, rows), palette(dark), margins, root)
     place = dict(xref="x", yref="y", x=-0.5, y=-0.5, xanchor="left", yanchor="top", layer="above")
     size = dict(sizex=len(rows[0]), sizey=len(rows), sizing="stretch")
     return dict(source=mosaic.address(picture)) | place | size
@@ -169,7 +170,8 @@ def _shown(trace: Trace, kind: str, rows: Rows, root: bool) -> str:
     text = f"{count} {kind} heads, each a map of {queries} {sides[0]} tokens by {keys} {sides[1]} tokens"
     text += f", a cell the largest weight of {blocks[0]} by {blocks[1]} tokens" if max(blocks) > 1 else ""
     text += ", shaded by the square root of weights" if root else ""
-    return text + ("; what a query cannot see is hatched" if kind == "decoder" else "")
+    hidden = any(not trace.visible(m).all() for m in trace.maps if m.kind == kind)
+    return text + ("; what a query cannot see is hatched" if hidden else "")
 
 
 def _arrangement(rows: Rows, order: str | None, columns: dict[str, dict[Head, float]]) -> str:

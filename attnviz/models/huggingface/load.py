@@ -50,6 +50,7 @@ def load(name: str) -> HuggingFaceModel:
     with _quiet(library), said_of(full_name):
         shapes = folder_rules.check(folder)
         config = read(full_name, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
+        config._attn_implementation = "eager"  # whatever config.json says: only this way returns the weights
         tokenizer = load_tokenizer(full_name, library, folder, folder_rules.rows(shapes))
         size_rules.check(full_name, library, config, _classes(config), shapes)
         model = _model(full_name, library, folder, config)
@@ -102,7 +103,6 @@ def _model(name: str, library: ModuleType, folder: Path, config: Any) -> nn.Modu
 
     ModelError when the files lack a weight that attention depends on.
     """
-    config._attn_implementation = "eager"  # otherwise config.json may choose another
     config.use_cache = False  # no key/value cache: each text is read once
     kinds = _classes(config)
     for kind in kinds:

@@ -42,7 +42,7 @@ def test_up_to_64_tokens_nothing_is_pooled():
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_colours_are_those_of_the_theme(theme):
-    picture = read(mosaic.png([[np.array([[0.0, 1.0]])]], np.ones((1, 2), bool), theme))
+    picture = read(mosaic.png([[np.array([[0.0, 1.0]])]], theme))
     assert picture.shape[0] >= 96 and picture.shape[1] >= 96  # small maps are enlarged
     assert picture[0, 0].tolist() == [*rgb(theme.sequential[0]), 255] and picture[-1, -1].tolist() == [
         *rgb(theme.sequential[-1]),
@@ -52,7 +52,7 @@ def test_colours_are_those_of_the_theme(theme):
 
 def test_maps_lie_in_rows_with_clear_space_between():
     low, high = np.zeros((2, 2)), np.ones((2, 2))
-    picture = read(mosaic.png([[low, high], [high, None]], np.ones((2, 2), bool), LIGHT, (0.25, 0.125)))
+    picture = read(mosaic.png([[low, high], [high, None]], LIGHT, (0.25, 0.125)))
     side = 48 * 2  # two cells of 48 px
     tall, wide = side + side // 4 + side // 8, side + 2 * side // 8
     assert picture.shape == (2 * tall, 2 * wide, 4)
@@ -64,7 +64,7 @@ def test_maps_lie_in_rows_with_clear_space_between():
 
 
 def test_hidden_cells_are_hatched_and_no_shade_of_a_weight():
-    picture = read(mosaic.png([[np.array([[1.0, 0.0], [0.5, 0.5]])]], np.tri(2, dtype=bool), LIGHT))[..., :3]
+    picture = read(mosaic.png([[np.array([[1.0, np.nan], [0.5, 0.5]])]], LIGHT))[..., :3]
     hidden, seen = picture[:48, 48:].reshape(-1, 3), picture[48:, 48:].reshape(-1, 3)
     assert len(np.unique(seen, axis=0)) == 1 and len(np.unique(hidden, axis=0)) == 2
     assert rgb(LIGHT.page) in hidden.tolist() and rgb(LIGHT.sequential[0]) not in hidden.tolist()
@@ -77,10 +77,7 @@ def test_a_pooled_block_is_hidden_when_all_of_it_is():
 
 def test_shades_climb_with_weights_and_faster_with_their_root():
     cells = np.linspace(0, 1, 64)[None]
-    plain, rooted = (
-        read(mosaic.png([[cells]], np.ones((1, 64), bool), LIGHT, root=root))[0, :, 0].astype(int)
-        for root in (False, True)
-    )
+    plain, rooted = (read(mosaic.png([[cells]], LIGHT, root=root))[0, :, 0].astype(int) for root in (False, True))
     assert (
         (np.diff(plain) <= 0).all()
         and len(np.unique(plain)) > 50

@@ -143,12 +143,23 @@ def _limit_time() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
+def _lacking(error: str) -> str:
+    """What to install, from an error of the transformers library."""
+    library = next((name for name in ("sentencepiece", "tiktoken", "protobuf") if name in error.lower()), None)
+    if library is None:
+        return f"a library is missing for it: {' '.join(error.split())[:80]}"
+    return f"it needs the {library} library: pip install {library}"
+
+
 def main(kind: str, place: str) -> None:
     _limit_memory()
     try:
         with contained():
             read, spell = _reader(kind, place)
-    except (ValueError, OSError, MemoryError, TypeError, KeyError, AttributeError, IndexError) as error:
+    except ImportError as error:
+        print(_lacking(str(error)), flush=True)
+        return
+    except Exception as error:  # the files are a stranger's: whatever ends this process is told
         print(f"the tokenizer cannot be read: {' '.join(str(error).split())[:80]}", flush=True)
         return
     print("ok", flush=True)

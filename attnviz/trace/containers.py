@@ -1,0 +1,207 @@
+"""What people keep arrays in, read without importing their libraries: tensors, files, caches of hooks.
+
+Nothing here runs code from a file: `.npz` is read without pickle, and a pickle is refused.
+"""
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from attnviz import arguments
+from attnviz.storage import json_text, regular_files
+from attnviz.trace import limits
+from attnviz.trace.axes import KINDS
+
+FILES = (".npz", ".npy", ".safetensors", ".json")
+NUMBERS = 2**28  # of all arrays in a file, unpacked
+_PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib")
+_KIND_IN_NAME = {
+    "cross": re.compile(r"cross|encdec|enc_dec|encoder_attn|encoder_decoder", re.I),
+    "decoder": re.compile(r"decoder", re.I),
+    "encoder": re.compile(r"encoder", re.I),
+}
+_PATTERN = re.compile(r"hook_pattern$|attn_weights$")  # beside scores, values and more, as TransformerLens keeps them
+_TEXTS = ("tokens", "target", "special", "kind", "padding", "word_ids")
+_FLOAT8 = {"F8_E4M3": (3, 7), "F8_E5M2": (2, 15)}  # bits of the fraction, bias of the exponent
+
+
+def is_named(weights) -> bool:
+    """Is it a mapping from names to arrays, or something that reads as one (a TransformerLens cache, an NpzFile)?"""
+    return isinstance(weights, Mapping) or (hasattr(weights, "keys") and hasattr(weights, "__getitem__"))
+
+
+def array(value) -> np.ndarray | None:
+    """A tensor of any library as a NumPy array; None for what is none. bfloat16 and float8 become float32."""
+    if isinstance(value, np.ndarray):
+        return _wide(value)
+    if hasattr(value, "detach"):  # torch
+        tensor = value.detach().cpu()
+        tensor = tensor.to_dense() if getattr(tensor, "is_sparse", False) else tensor
+        return np.asarray(tensor.double() if str(tensor.dtype) == "torch.float64" else tensor.float())
+    if callable(getattr(value, "numpy", None)):  # TensorFlow, Keras
+        return _wide(np.asarray(value.numpy()))
+    if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):  # JAX, MLX
+        return _wide(np.asarray(value))
+    return _wide(np.from_dlpack(value)) if hasattr(value, "__dlpack__") else None
+
+
+def dtype(value) -> str:
+    """The name of the number type of a tensor, such as `bfloat16`; "" for lists."""
+    return str(getattr(value, "dtype", "")).removeprefix("torch.").removeprefix("<dtype: '").removesuffix("'>")
+
+
+def _wide(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float32) if values.dtype.kind == "V" else values  # bfloat16 and float8 of ml_dtypes
+
+
+def layers_by_name(names: Mapping, kind: str | None) -> dict:
+    """Arrays by name -> kind -> layers, in the order of the numbers in their names; a number that is missing is None.
+
+    `encoder`, `decoder` and `cross` are kinds. In other names a kind may be a part, as in `decoder_attentions.0`, and a
+    number is the layer, as in `blocks.0.attn.hook_pattern`. `kind` is that of names without one.
+    """
+    keys = [str(key) for key in names.keys()]
+    if keys and set(keys) <= set(KINDS):
+        return {key: names[key] for key in keys}
+    chosen = [key for key in keys if _PATTERN.search(key)] or keys
+    result: dict = {}
+    for key in chosen:
+        own = next((kind for kind, words in _KIND_IN_NAME.items() if words.search(key)), kind)
+        numbers = re.findall(r"\d+", key)
+        layer = int(numbers[0]) if numbers else None
+        if layer is not None and layer >= limits.LAYERS:
+            raise ValueError(f"layers are counted from 0 to {limits.LAYERS - 1}; got {key!r:.80}")
+        if layer in result.setdefault(own, {}):
+            raise ValueError(f"each name must hold one layer; got {key!r:.80} beside another of layer {layer}")
+        result[own][layer] = names[key]
+    return {kind: _in_order(layers) for kind, layers in result.items()}
+
+
+def _in_order(layers: dict):
+    if set(layers) == {None}:
+        return layers[None]
+    if None in layers:
+        raise ValueError("the names of weights must all have the number of a layer, or be kinds; got both")
+    return (
+        [layers.get(number) for number in range(min(layers), max(layers) + 1)]
+        if min(layers) <= 1
+        else [layers.get(number) for number in range(max(layers) + 1)]
+    )
+
+
+def read_file(path: str | Path) -> dict:
+    """The arrays in a file by name, and its tokens if it has some. ValueError when it cannot be read."""
+    path = arguments.path("weights", path)
+    if path.suffix.lower() in _PICKLES:
+        raise ValueError(
+            f"{path.name} may be a pickle, which runs code when it is read, so it is not opened; save the weights as "
+            ".npz (np.savez) or .safetensors"
+        )
+    try:
+        content = regular_files.read(path, limits.FILE)
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
+    return unpack(content, path.name)
+
+
+def unpack(content: bytes, name: str) -> dict:
+    """As `read_file`, of the content of a file. name : for errors."""
+    try:
+        if content[:2] == b"PK":
+            return _npz(content)
+        if content[:6] == b"\x93NUMPY":
+            return {"weights": _npy(io.BytesIO(content))}
+        if content[4:9] == b"\0\0\0\0{":
+            return _safetensors(content)
+        if content[:1] == b"\x80":
+            raise ValueError("it is a pickle, which runs code when it is read; save it as .npz or .safetensors")
+        values = json_text.parse(content)
+        return values if isinstance(values, dict) else {"weights": values}
+    except ValueError as error:
+        raise ValueError(f"the file {name} holds no weights that can be read: {error}") from None
+
+
+def _npz(content: bytes) -> dict:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+            if len(members) > limits.LAYERS or sum(member.file_size for member in members) > 8 * NUMBERS:
+                raise ValueError("it unpacks to more than is read")
+            arrays, room = {}, 8 * NUMBERS
+            for member in members:
+                with archive.open(member) as file:  # a size that a header claims may be false
+                    data = file.read(room + 1)
+                room -= len(data)
+                if room < 0:
+                    raise ValueError("it unpacks to more than is read")
+                arrays[member.filename.removesuffix(".npy")] = _npy(io.BytesIO(data))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError):
+        raise ValueError("its zip archive is damaged") from None
+    return {key: value.tolist() if value.dtype.kind == "U" else value for key, value in arrays.items()}
+
+
+def _npy(file: io.BytesIO) -> np.ndarray:
+    """One array. Its header is text that NumPy limits; what it promises must be in the file."""
+    try:
+        version = np.lib.format.read_magic(file)
+        reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, kind = reader(file)
+        if kind.hasobject:
+            raise ValueError("an array of objects is a pickle, which runs code when it is read")
+        if int(np.prod(shape, dtype=object)) * kind.itemsize > len(file.getbuffer()):
+            raise ValueError("an array in it is cut short")
+        file.seek(0)
+        return np.load(file, allow_pickle=False)
+    except (SyntaxError, TypeError, KeyError, EOFError, OverflowError, MemoryError, UnicodeError):
+        raise ValueError("an array in it is damaged") from None
+
+
+def _safetensors(content: bytes) -> dict:
+    from safetensors import SafetensorError, deserialize
+
+    try:
+        tensors = dict(deserialize(content))
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    except (SafetensorError, ValueError, RecursionError):
+        raise ValueError("its safetensors data are damaged or incomplete") from None
+    written = header.get("__metadata__") or {}
+    texts = {name: json_text.parse(written[name]) for name in _TEXTS[:3] if name in written}
+    return {name: _tensor(entry) for name, entry in tensors.items()} | texts
+
+
+def _tensor(entry: Mapping) -> np.ndarray:
+    kind, data = entry["dtype"], entry["data"]
+    if kind == "BF16":
+        values = (np.frombuffer(data, "<u2").astype("<u4") << 16).view("<f4")
+    elif kind in _FLOAT8:
+        values = _float8(*_FLOAT8[kind])[np.frombuffer(data, "u1")]
+    else:
+        named = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "U8": "u1", "I64": "<i8", "I32": "<i4", "BOOL": "?"}
+        if kind not in named:
+            raise ValueError(f"its numbers are {kind}, which is not read; save them as float32")
+        values = np.frombuffer(data, named[kind])
+    return values.reshape(entry["shape"])
+
+
+def _float8(fraction: int, bias: int) -> np.ndarray:
+    """The value of each byte; Micikevicius et al. 2022, table 1. Infinity and NaN are NaN."""
+    codes = np.arange(256)
+    exponent, part = (codes & 127) >> fraction, (codes & ((1 << fraction) - 1)) / (1 << fraction)
+    values = np.where(exponent > 0, (1 + part) * 2.0 ** (exponent - bias), part * 2.0 ** (1 - bias))
+    most = codes & 127 if fraction == 3 else exponent
+    values[most == (127 if fraction == 3 else 31)] = np.nan
+    return np.where(codes > 127, -values, values).astype(np.float32)
+
+
+def texts_of(named: dict) -> tuple[dict, dict]:
+    """The arrays of a file, and what else it says (`tokens`, `target`, …)."""
+    said = {name: named[name] for name in _TEXTS if name in named}
+    arrays = {name: value for name, value in named.items() if name not in said}
+    if set(arrays) == {"weights"}:
+        arrays = arrays["weights"]
+    return arrays, said

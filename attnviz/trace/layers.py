@@ -1,0 +1,178 @@
+"""Weights as people hold them -> one array (heads, queries, keys) a layer. Where two readings are possible, ValueError
+names both."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from attnviz import arguments
+from attnviz.trace import containers
+
+_LAYER = "weights must be one array of axes [heads, queries, keys] a layer"
+
+
+class Layer(NamedTuple):
+    """weights (H, Q, K). number : from 0. averaged : the one head is the mean of all. dtype : as given."""
+
+    number: int
+    weights: np.ndarray
+    averaged: bool
+    dtype: str
+
+
+class Reading(NamedTuple):
+    """How many tokens there are, and what the caller chose: see `from_arrays`."""
+
+    tokens: int
+    target: int
+    batch: int | None
+    skip: bool
+
+
+def kinds(weights, kind: str | None, read: Reading) -> dict[str, list[Layer]]:
+    """The layers of each kind."""
+    usual = kind or ("cross" if read.target else "encoder")
+    if not containers.is_named(weights):
+        return {usual: _layers(weights, usual, read)}
+    by_kind = containers.layers_by_name(weights, kind)
+    result = {name or usual: _layers(value, name or usual, read) for name, value in by_kind.items()}
+    if None in by_kind and not read.target and _are_causal(result[usual]):
+        result["decoder"] = result.pop(usual)
+    return result
+
+
+def _are_causal(layers: list[Layer]) -> bool:
+    """Does no token see a later one? Of one token nothing is known."""
+    shapes = {layer.weights.shape[1:] for layer in layers if layer.weights.ndim == 3}
+    square = len(shapes) == 1 and all(rows == columns > 1 for rows, columns in shapes)
+    return square and not any(np.nan_to_num(np.triu(layer.weights, 1)).any() for layer in layers)
+
+
+def _layers(weights, kind: str, read: Reading) -> list[Layer]:
+    rows = read.target if kind != "encoder" and read.target else read.tokens
+    parts, dtypes, numbers = [], [], []
+    for number, entry in enumerate(_entries(weights, rows, read)):
+        if entry is None:
+            if not read.skip:
+                raise ValueError(
+                    f'layer {number} is missing (None); missing="skip" shows the others by their own numbers'
+                )
+            continue
+        array = _array(entry)
+        dtypes.append(containers.dtype(entry))
+        parts.append(_of_text(array, read.batch))
+        numbers.append(number)
+    means = bool(parts) and all(averaged for _, averaged in parts)
+    return [Layer(n, part, means, kind) for n, (part, _), kind in zip(numbers, parts, dtypes)]
+
+
+def _array(entry) -> np.ndarray:
+    array = containers.array(entry)
+    if array is None:
+        try:
+            array = np.asarray(entry)
+        except ValueError:
+            raise ValueError(f"{_LAYER}; got lists of different lengths") from None
+    return array
+
+
+def _entries(weights, rows: int, read: Reading) -> list:
+    """What each layer is given as."""
+    array = containers.array(weights)
+    if array is not None:
+        if array.ndim == 0:
+            raise ValueError(f"{_LAYER}; got {arguments.shown(weights)}")
+        return _split(weights, array, read)
+    if not arguments.is_list(weights):
+        raise ValueError(f"{_LAYER}; got {arguments.shown(weights)}")
+    entries = list(weights)
+    _refuse_generated(entries)
+    _refuse_output(entries)
+    shapes = [None if entry is None else _shape(entry) for entry in entries]
+    if entries and all(shape is not None and len(shape) == 1 for shape in shapes):
+        return [_joined([_array(entry)[None] for entry in entries])]
+    steps = [shape is not None and len(shape) > 1 and shape[-2] == 1 for shape in shapes]
+    if len(entries) == rows > 1 and all(steps):
+        return [_joined([_array(entry) for entry in entries])]
+    return entries
+
+
+def _shape(entry) -> tuple:
+    return tuple(getattr(entry, "shape", ())) or np.shape(_array(entry))
+
+
+def _joined(steps: list[np.ndarray]) -> np.ndarray:
+    """Arrays (…, 1, K), one a query, as one (…, Q, K); a shorter row has 0 at its end."""
+    longest = max(step.shape[-1] for step in steps)
+    filled = [np.pad(step, [(0, 0)] * (step.ndim - 1) + [(0, longest - step.shape[-1])]) for step in steps]
+    if len({step.shape[:-2] for step in filled}) > 1:
+        raise ValueError(f"every step must have the same heads; got shapes {sorted({step.shape for step in steps})}")
+    return np.concatenate(filled, axis=-2)
+
+
+def _split(weights, array: np.ndarray, read: Reading) -> list:
+    """One array of some layers, or of one."""
+    shape = array.shape
+    if array.ndim == 5:
+        return list(weights)
+    if array.ndim == 2 or shape[0] == 1 or read.batch is not None:
+        return [weights]
+    if array.ndim == 3:
+        raise ValueError(
+            f"weights must be a list with one array of axes [heads, queries, keys] a layer; got one array of shape "
+            f"{shape}: is it one layer? Then put it in a list, [weights] (or weights[None]). Is it a batch of "
+            f"{shape[0]}, each the mean of the heads? Then choose one with batch=0"
+        )
+    if array.ndim == 4:
+        raise ValueError(
+            f"weights are one array of shape {shape}, and this looks like a batch of {shape[0]}; choose one with "
+            f"batch=0. If its first axis is layers, give list(weights)"
+        )
+    raise ValueError(f"{_LAYER}; got one array of shape {shape}")
+
+
+def _of_text(array: np.ndarray, batch: int | None) -> tuple[np.ndarray, bool]:
+    """(1, H, Q, K), (B, H, Q, K), (H, Q, K), (B, Q, K) or (Q, K) -> (H, Q, K), and whether it is a mean of heads."""
+    if array.ndim == 2:
+        return array[None], True
+    if array.ndim == 4 and (len(array) == 1 or batch is not None):
+        return array[_place(batch, len(array))], False
+    if array.ndim == 4:
+        raise ValueError(
+            f"a layer has shape {array.shape}, and this looks like a batch of {len(array)}; choose one with batch=0"
+        )
+    if array.ndim == 3 and batch is not None:
+        return array[_place(batch, len(array))][None], True
+    return array, array.ndim == 3 and len(array) == 1
+
+
+def _place(batch: int | None, count: int) -> int:
+    arguments.check("batch", batch, int | None)
+    place = batch or 0
+    if count == 1 and batch is None:
+        return 0
+    if not 0 <= place < count:
+        raise ValueError(f"batch must be one of 0 to {count - 1}; got {batch}")
+    return place
+
+
+def _refuse_generated(entries: list) -> None:
+    """ValueError for what `generate()` returns: a list by step of lists by layer."""
+    inner = next((entry for entry in entries if entry is not None), None)
+    if isinstance(inner, list | tuple) and any(len(getattr(part, "shape", ())) >= 3 for part in inner):
+        raise ValueError(
+            "weights are lists by step of lists by layer, as generate(output_attentions=True) returns them; use "
+            "attnviz.from_generate(output, tokens)"
+        )
+
+
+def _refuse_output(entries: list) -> None:
+    """ValueError for (output, weights), which attention layers return."""
+    if len(entries) != 2 or any(entry is None or not hasattr(entry, "shape") for entry in entries):
+        return
+    first, second = map(_array, entries)
+    if first.dtype.kind == "f" and first.shape != second.shape and first.ndim == 3 and np.nanmin(first, initial=0) < 0:
+        raise ValueError(
+            f"weights are two arrays of shapes {first.shape} and {second.shape}, and the first has values below 0: "
+            "this looks like (output, weights) of an attention layer; give its weights alone"
+        )
