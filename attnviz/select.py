@@ -171,8 +171,7 @@ def select(
     heads = len(attention.weights)
     if head is not None and not 0 <= head < heads:
         raise ValueError(f"head must be None, for the mean, or one of 0 to {heads - 1}; got {head}")
-    if attention.averaged:
-        head = None
+    head = None if attention.averaged else head
     weights = attention.weights.mean(0, dtype=np.float64) if head is None else attention.weights[head]
     grid = Grid(
         trace.model,

@@ -9,6 +9,23 @@ What the tokens name depends on the kind of the weights:
     decoder   causal. Without a target, rows and columns are `tokens`: row i is the attention of token i, the last one
               read. With a target, row t is the attention used to produce target token t; the columns are what the
               decoder had read by then: `start`, then the target without its last token.
+
+The arguments of `from_arrays`:
+
+    weights : a list with one (H, Q, K) or (1, H, Q, K) a layer; a dict, kind -> such weights; a file (.npz, .npy,
+        .safetensors, .json); a dict or cache with a name for each layer, such as `blocks.0.attn.hook_pattern`. (Q, K)
+        or one (1, Q, K) a layer is the mean of the heads. A list with one row a query is joined. Arrays of NumPy,
+        torch, JAX or TensorFlow, or lists. Rows that do not sum to 1 because they were rounded are scaled.
+    tokens : of the source. target : the tokens produced; () for a model that only reads.
+    kind : of weights that have no name: `cross` (default with a target), `encoder` (without one) or `decoder`.
+    special : the tokens that stand for no text, such as `[CLS]`.
+    log_probs : natural log of the probability of each target token; () when not known.
+    batch : the number, from 0, of the text to take where arrays are of several: (B, H, Q, K), or (B, Q, K) of means.
+    missing : "skip" leaves out layers that are None; the others keep their numbers.
+    padding : tokens that are left out: their texts; their places from 0; or a mask of all tokens, in which False of a
+        mask of numbers (1 and 0, an attention mask) and True of a mask of bools (a key padding mask) is padding.
+    rest : "sink" adds a column that holds what each row lacks of 1, as models with attention sinks need.
+    word_ids : the number of each token's word, None for a token without one, so that pieces can be joined to words.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -42,44 +59,36 @@ def from_arrays(
 ) -> Trace:
     """A Trace of attention weights (after the softmax) between tokens. ValueError when the parts do not fit together.
 
-    weights : a list with one (H, Q, K) or (1, H, Q, K) a layer; a dict, kind -> such weights; a file (.npz, .npy,
-        .safetensors, .json); a dict or cache with a name for each layer, such as `blocks.0.attn.hook_pattern`. (Q, K)
-        or one (1, Q, K) a layer is the mean of the heads. A list with one row a query is joined. Arrays of NumPy,
-        torch, JAX or TensorFlow, or lists. Rows that do not sum to 1 because they were rounded are scaled.
-    tokens : of the source. target : the tokens produced; () for a model that only reads.
-    kind : of weights that have no name: `cross` (default with a target), `encoder` (without one) or `decoder`.
-    special : the tokens that stand for no text, such as `[CLS]`.
-    log_probs : natural log of the probability of each target token; () when not known.
-    batch : the number, from 0, of the text to take where arrays are of several: (B, H, Q, K), or (B, Q, K) of means.
-    missing : "skip" leaves out layers that are None; the others keep their numbers.
-    padding : tokens that are left out: their texts; their places from 0; or a mask of all tokens, in which False of a
-        mask of numbers (1 and 0, an attention mask) and True of a mask of bools (a key padding mask) is padding.
-    rest : "sink" adds a column that holds what each row lacks of 1, as models with attention sinks need.
-    word_ids : the number of each token's word, None for a token without one, so that pieces can be joined to words.
+    The head of this file, `attnviz.trace.arrays.__doc__`, says what each argument may be.
     """
-    arguments.check("kind", kind, str | None)
-    for option, value, allowed in (("missing", missing, ("refuse", "skip")), ("rest", rest, (None, "sink"))):
-        if value not in allowed:
-            raise ValueError(f"{option} must be {' or '.join(map(repr, allowed))}; got {arguments.shown(value)}")
+    _check_options(kind=(kind, str | None), missing=(missing, ("refuse", "skip")), rest=(rest, (None, "sink")))
     if isinstance(weights, str | Path):
         weights, texts = containers.texts_of(containers.read_file(weights))
         tokens, target = texts.get("tokens", ()) if tokens is None else tokens, target or texts.get("target", ())
-        kind, special = kind or texts.get("kind"), special or texts.get("special", ())
     tokens, target = _strings("tokens", tokens), _strings("target", target)
     if isinstance(special, str | bytes) or not isinstance(special, Collection) or hasattr(special, "detach"):
         raise ValueError(f"special must be a list of tokens; got {arguments.shown(special)}")
-    real, produced_real = _real("tokens", tokens, padding), _real("target", target, _texts_alone(padding))
-    words = _word_ids(word_ids, tokens)
-    read = layers.Reading(len(tokens), len(target), batch, missing == "skip")
-    kinds = layers.kinds(weights, kind, read)
-    source, text = _tokens(tokens, special, words, real)
-    produced, translation = _tokens(target, special, None, produced_real)
-    side = {"source": real, "target": produced_real if produced else real}
-    maps, notes = _maps(kinds, side, rest, tokens)
-    made = dict(model=name, mechanism=name, text=text, translation=translation, forced=bool(produced), source=source)
-    made |= dict(target=produced, log_probs=log_probs, alternatives=(), maps=maps, notes=notes)
+    real = {"source": _real("tokens", tokens, padding)}
+    real["target"] = _real("target", target, _texts_alone(padding)) if target else real["source"]
+    source, text = _tokens(tokens, special, _word_ids(word_ids, tokens), real["source"])
+    produced, translation = _tokens(target, special, None, real["target"]) if target else ((), "")
+    kinds = layers.kinds(weights, kind, layers.Reading(len(tokens), len(target), batch, missing == "skip"))
+    maps, notes = _maps(kinds, real, rest, tokens)
+    texts = dict(text=text, translation=translation, source=source, target=produced, forced=bool(produced))
+    return _trace(padding, **texts, maps=maps, notes=notes, log_probs=log_probs, model=name, start=start)
+
+
+def _check_options(kind: tuple, **options: tuple) -> None:
+    arguments.check("kind", *kind)
+    for option, (value, allowed) in options.items():
+        if value not in allowed:
+            raise ValueError(f"{option} must be {' or '.join(map(repr, allowed))}; got {arguments.shown(value)}")
+
+
+def _trace(padding, model: str, start: str, **fields) -> Trace:
     try:
-        return Trace(**made, start=Token(start, 0, 0, special=True))
+        first = Token(start, 0, 0, special=True)
+        return Trace(model=model, mechanism=model, start=first, alternatives=(), **fields)
     except ValueError as error:
         raise ValueError(f"{error}{_future_advice(str(error), padding)}") from None
 
@@ -94,10 +103,10 @@ def _future_advice(error: str, padding) -> str:
 def _maps(kinds: Mapping, real: Mapping, rest: str | None, tokens) -> tuple[tuple[AttentionMap, ...], tuple[str, ...]]:
     """{kind: layers} -> the map of every layer, and sentences on what was done to them."""
     maps, notes = [], {}
-    for kind, found in kinds.items():
+    for kind, of_kind in kinds.items():
         rows = real["source" if kind == "encoder" else "target"]
         columns = real["source" if kind in ("encoder", "cross") else "target"]
-        for layer in found:
+        for layer in of_kind:
             weights = _without_padding(layer.weights, rows, columns, rest, f"the {kind} map of layer {layer.number}")
             weights, note = rounding.undone(weights, layer.dtype, rest == "sink")
             notes |= dict.fromkeys([note] if note else [])

@@ -28,9 +28,8 @@ def from_generate(
 ) -> Trace:
     """The attention of one text that a model generated. ValueError when the parts do not fit together.
 
-    A decoder alone, such as GPT, gives one causal map over the prompt and what was produced; the last token has no row,
-    since the model did not read it. An encoder-decoder gives cross, encoder and decoder maps. Of a beam search the
-    rows of the hypothesis that was chosen are taken, by its `beam_indices`.
+    A decoder alone, such as GPT, gives one causal map over the prompt and what was produced, without the last token. An
+    encoder-decoder gives cross, encoder and decoder maps. Of beams, the rows of the chosen hypothesis are taken.
 
     output : what `generate` returned, with `output_attentions=True` and `return_dict_in_generate=True`.
     tokens : a tokenizer, which names the ids in the output; or the tokens: of a decoder the prompt and what was
@@ -40,30 +39,32 @@ def from_generate(
     source : of an encoder-decoder with a tokenizer, the ids that the encoder read; None: its columns are numbered.
     batch : the number, from 0, of the text in `output.sequences`. padding, special : as of `from_arrays`.
     """
-    ids = _ids(output, batch)
-    steps = {kind: _first(output, names) for kind, names in _FIELDS.items()}
-    if all(value is None for value in steps.values()):
-        raise ValueError(
-            "the output has no attention; call generate(..., output_attentions=True, return_dict_in_generate=True)"
-        )
+    ids, steps = _ids(output, batch), _steps(output)
     encoder = _first(output, ("encoder_attentions",))
-    rows = _rows(output, batch or 0, len(next(value for value in steps.values() if value is not None)), steps)
+    rows = _rows(output, batch or 0, steps)
     maps = {kind: _by_layer(value, rows) for kind, value in steps.items() if value is not None}
     names = _namer(tokens)
-    tokenizer_special = list(getattr(tokens, "all_special_tokens", ()))
-    special = [*special, *tokenizer_special]
+    special = [*special, *getattr(tokens, "all_special_tokens", ())]
     if encoder is None and "cross" not in maps:
         return _decoder(maps["decoder"], ids, tokens, names, padding, special, name)
     if encoder is not None:
         text = (batch or 0) * len(containers.array(encoder[0])) // max(_count(output), 1)
         maps["encoder"] = [containers.array(layer)[text] for layer in encoder]
-    columns = maps["cross"][0].shape[-1] if "cross" in maps else maps["encoder"][0].shape[-1]
-    read = _source(tokens, source, columns, names, batch)
-    produced = list(target) if target is not None else names(ids[1:])
-    length = maps["cross"][0].shape[-2] if "cross" in maps else maps["decoder"][0].shape[-2]
-    produced = produced[:length]
-    start = names(ids[:1])[0] if len(ids) else "<bos>"
+    read = _source(tokens, source, (maps.get("cross") or maps["encoder"])[0].shape[-1], names, batch)
+    length = (maps["cross"] if "cross" in maps else maps["decoder"])[0].shape[-2]
+    produced = (list(target) if target is not None else names(ids[1:]))[:length]
+    start = names(ids[:1])[0]
     return from_arrays(maps, read, produced, special=special, start=start, padding=padding, name=name)
+
+
+def _steps(output) -> dict:
+    """The attention of each kind, by step; None for one that there is not."""
+    steps = {kind: _first(output, names) for kind, names in _FIELDS.items()}
+    if all(value is None for value in steps.values()):
+        raise ValueError(
+            "the output has no attention; call generate(..., output_attentions=True, return_dict_in_generate=True)"
+        )
+    return steps
 
 
 def _decoder(maps, ids, tokens, names, padding, special, name) -> Trace:
@@ -114,7 +115,7 @@ def _ids(output, batch: int | None) -> list[int]:
     return [int(number) for number in containers.array(sequences)[batch or 0]]
 
 
-def _rows(output, text: int, steps: int, attentions) -> list[int]:
+def _rows(output, text: int, attentions) -> list[int]:
     """Which text of the batch of each step produced the token that was chosen there."""
     first = next(value for value in attentions.values() if value is not None)
     texts = [len(containers.array(next(layer for layer in step if layer is not None))) for step in first]
@@ -125,9 +126,9 @@ def _rows(output, text: int, steps: int, attentions) -> list[int]:
                 f"the attention is of {max(texts)} beams and {_count(output)} texts, and the output has "
                 "no beam_indices, which say whose rows were chosen; call generate with num_beams=1"
             )
-        return [text] * steps
+        return [text] * len(first)
     chosen = [int(row) for row in containers.array(beams)[text] if row >= 0]
-    return [min(row, count - 1) if count == 1 else row for row, count in zip(chosen[:steps], texts)]
+    return [min(row, count - 1) if count == 1 else row for row, count in zip(chosen[: len(first)], texts)]
 
 
 def _by_layer(steps, rows: list[int]) -> list[np.ndarray | None]:

@@ -1,6 +1,7 @@
 """Models for the transformers library, of each family, saved and loaded by the real path."""
 
 import json
+import shutil
 
 import families
 import numpy as np
@@ -212,3 +213,12 @@ def test_everything_that_shows_a_trace_shows_it(load, family):
         if kind in rollout.SELF:
             assert np.array_equal(rollout.rollout(trace, kind).visible(trace.map(kind)), trace.visible(trace.map(kind)))
     assert TEXT.encode() in html_page.page(trace)
+
+
+@every
+def test_the_attention_is_eager_whatever_the_config_says(folder, tmp_path, family):
+    """Another way, such as FlashAttention, returns no weights."""
+    shutil.copytree(folder(family), tmp_path / family)
+    config = tmp_path / family / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"attn_implementation": "flash_attention_2"}))
+    assert attnviz.load(f"hf:{tmp_path / family}").trace(TEXT).maps
