@@ -55,7 +55,7 @@ LAYERS = {
 }
 ORDER = list(LAYERS)
 # attnviz/__init__.py: what its functions open, when they are called.
-DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files"}
+DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files", "trace.generated"}
 # Packages and modules that reach no torch, so that they are imported at once.
 LIGHT = (
     "arguments storage lazy_pandas trace gold function_words select concentration stats alignment patterns heads"
@@ -63,7 +63,8 @@ LIGHT = (
 ).split()
 LIGHT_MODULES = ("data.limits", "data.readers", "data.records", "data.tasks", "models.names", "models.checkpoint_files")
 LIGHT_MODULES += ("service.request", "service.embedded", "service.frames")
-WEIGHTS = {"attnviz/models/checkpoints.py", "attnviz/trace/files.py"}  # of models, and of traces
+# of models, of traces, and of arrays from elsewhere
+WEIGHTS = {"attnviz/models/checkpoints.py", "attnviz/trace/files.py", "attnviz/trace/containers.py"}
 
 
 def name_of(path):
