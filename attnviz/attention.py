@@ -11,14 +11,23 @@ The mechanisms of the literature differ mostly in the first line (d: the width o
     additive     v . tanh(W q + U k)        Bahdanau et al. 2015, appendix A.1.2
     dot          q . k                      Luong et al. 2015, sec. 3.1
     scaled dot   q . k / sqrt(d)            Vaswani et al. 2017, eq. 1
-    general      q . W k                    Luong et al. 2015, sec. 3.1
-    concat       v . tanh(W [q; k])         Luong et al. 2015, sec. 3.1
+    general      q . U k                    Luong et al. 2015, sec. 3.1
+    concat       v . tanh([W U] [q; k])     Luong et al. 2015, sec. 3.1
     multi-head   scaled dot in H learned projections, side by side; Vaswani et al. 2017, sec. 3.2.2
     local        general, in a window around a predicted position; Luong et al. 2015, sec. 3.2, eq. 9 and 10
     rotary       scaled dot of q and k, each turned by angles that grow with its position; Su et al. 2021, eq. 16
 
-Letters: B batch, T queries, S keys, D width (query and key widths may differ), H heads, d width of one head. 1|T is
-1 or T. A mask is True where a key is *visible*. Whatever attends returns its weights; no module stores them.
+Where queries and keys come from:
+
+    cross-attention   queries from the target (a decoder's states), keys and values from the source (an encoder's)
+    self-attention    queries, keys and values from the same tokens: each token looks at all of them, itself included
+    causal mask       self-attention in which a token sees itself and the tokens before it, so that a text can be
+                      written from left to right: `causal_mask`
+
+One letter, one matrix: W is applied to the query, U to the key; v weights hidden units. B batch, T queries, S keys, D
+width (query and key widths may differ), H heads, d width of one head. 1|T is 1 or T. A mask is True where a key is
+*visible*. Whatever attends returns its weights; no module stores them. `python -m attnviz.attention` runs the last
+lines of this file: a sentence, its scores, weights and context.
 """
 
 import math
@@ -160,14 +169,14 @@ class ScaledDot(Attention):
 
 
 class General(Attention):
-    """q . W k: a learned bilinear form. Luong et al. 2015, sec. 3.1, *general*."""
+    """q . U k: a learned bilinear form. Luong et al. 2015, sec. 3.1, *general*; the paper's W_a."""
 
     name = "general"
 
     def __init__(self, query_width: int, key_width: int, dropout: float = 0.0):
         super().__init__(dropout)
         self.widths = query_width, key_width
-        self.key = nn.Linear(key_width, query_width, bias=False)  # W
+        self.key = nn.Linear(key_width, query_width, bias=False)  # U
         # The score is a sum of query_width * key_width products. Small initial weights keep the softmax unsaturated.
         nn.init.normal_(self.key.weight, std=(query_width * key_width) ** -0.5)
 
@@ -254,9 +263,9 @@ class Additive(Attention):
 
 
 class Concat(Attention):
-    """v . tanh(W [q; k]), with [q; k] the concatenation. Luong et al. 2015, sec. 3.1, *concat*.
+    """v . tanh([W U] [q; k]), with [q; k] the concatenation. Luong et al. 2015, sec. 3.1, *concat*.
 
-    W [q; k] = W_q q + W_k k with W = [W_q, W_k], so `prepare` computes W_k k once.
+    [W U], the paper's W_a, times [q; k] is W q + U k, so `prepare` computes U k once.
     """
 
     name, unit = "concat", "hidden unit"
@@ -265,7 +274,7 @@ class Concat(Attention):
         super().__init__(dropout)
         self.widths = query_width, key_width
         self.query_width = query_width
-        self.joint = nn.Linear(query_width + key_width, width, bias=False)  # W
+        self.joint = nn.Linear(query_width + key_width, width, bias=False)  # [W U]
         self.energy = nn.Linear(width, 1, bias=False)  # v
 
     def prepare(self, keys):
@@ -321,9 +330,9 @@ class MultiHead(nn.Module):
         keys, values = self.memory(memory).chunk(2, dim=-1)
         return self.split(keys), self.split(values)
 
-    def read(self, query: Tensor, keys: Tensor, values: Tensor, mask: Mask = None, reweigh: Reweigh = None):
-        """query (B,T,D), keys and values (B,H,S,d), mask (B,1,1|T,S) -> context (B,T,D), weights (B,H,T,S)."""
-        scores = scaled_dot_scores(self.split(self.query(query)), keys)  # (B, H, T, S)
+    def read(self, query: Tensor, prepared: Tensor, values: Tensor, mask: Mask = None, reweigh: Reweigh = None):
+        """query (B,T,D), prepared keys and values (B,H,S,d), mask (B,1,1|T,S) -> context (B,T,D), weights (B,H,T,S)."""
+        scores = scaled_dot_scores(self.split(self.query(query)), prepared)  # (B, H, T, S)
         context, weights = attend(scores, values, mask, self.dropout if self.training else 0.0, reweigh)
         return self.output(context.transpose(1, 2).flatten(-2)), weights
 
@@ -376,3 +385,17 @@ class RotaryAttention(MultiHead):
         """x (B, T, D) at positions from `first` on -> rotated queries, rotated keys, values, each (B, H, T, d)."""
         keys, values = self.remember(x)
         return rotated(self.split(self.query(x)), first), rotated(keys, first), values
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    torch.set_printoptions(precision=2, sci_mode=False)
+    sentence = torch.randn(1, 5, 4)  # five words, a vector of four numbers each
+    attention = ScaledDot()
+    context, weights = attention(sentence, sentence, sentence)
+    print("self-attention: scores", attention.score(sentence, sentence)[0], sep="\n")
+    print("weights, whose rows sum to 1", weights[0], "context", context[0], sep="\n")
+    _, weights = attention(sentence, sentence, sentence, causal_mask(5, 5))
+    print("weights with a causal mask", weights[0], sep="\n")
+    context, weights = attention(torch.randn(1, 1, 4), sentence, sentence)  # the query is a decoder's state
+    print("cross-attention: weights", weights[0], "context", context[0], sep="\n")
