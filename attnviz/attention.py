@@ -21,8 +21,7 @@ Where queries and keys come from:
 
     cross-attention   queries from the target (a decoder's states), keys and values from the source (an encoder's)
     self-attention    queries, keys and values from the same tokens: each token looks at all of them, itself included
-    causal mask       self-attention in which a token sees itself and the tokens before it, so that a text can be
-                      written from left to right: `causal_mask`
+    causal mask       self-attention in which no token sees a later one, to write from left to right: `causal_mask`
 
 One letter, one matrix: W is applied to the query, U to the key; v weights hidden units. B batch, T queries, S keys, D
 width (query and key widths may differ), H heads, d width of one head. 1|T is 1 or T. A mask is True where a key is
