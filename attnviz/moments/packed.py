@@ -17,7 +17,7 @@ from attnviz.mechanisms import Config
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.checkpoint_files import short, unreadable
 from attnviz.moments import codec, container, kept
-from attnviz.moments.header import Header, Moment, check_count, checked
+from attnviz.moments.container import Header, Moment, check_count, checked
 from attnviz.networks.registry import Unfilled, build
 
 FOLDER = "moments"

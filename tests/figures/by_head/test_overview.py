@@ -226,3 +226,20 @@ def test_equal_numbers_have_a_span(table):
 def test_a_map_is_of_one_kind(table):
     with pytest.raises(ValueError, match="^the frame must hold the heads of one kind; got cross, encoder, decoder$"):
         figures.head_map(table, "gini")
+
+
+def test_a_row_is_marked_in_every_map(trace):
+    figure = figures.overview(trace, "decoder", row=0)
+    [shape] = figure.layout.shapes
+    heads = sum(len(m.weights) for m in trace.maps if m.kind == "decoder")
+    assert shape.name == "row" and shape.path.count("M") == 2 * heads
+    first, second = (float(part.split("L")[0].split(",")[1]) for part in shape.path.split("M")[1:3])
+    rows = len(trace.target)
+    assert -0.5 < first < -0.4 and second - first == pytest.approx(1 / (rows * 1.07), abs=2e-3)
+    assert "Marked in every map: row 1, " in described(figure)
+
+
+@pytest.mark.parametrize("row", [-1, 99])
+def test_a_row_that_no_map_has(trace, row):
+    with pytest.raises(ValueError, match="^row must be from 0 to"):
+        figures.overview(trace, "decoder", row=row)
