@@ -10,5 +10,6 @@ from attnviz.own.forms import NotRecognised
 from attnviz.own.report import Line, Report
 from attnviz.own.source import load
 from attnviz.own.watch import Watched, watch
+from attnviz.own.wrap import wrap
 
-__all__ = ["Line", "NotRecognised", "Report", "Watched", "check", "load", "watch"]
+__all__ = ["Line", "NotRecognised", "Report", "Watched", "check", "load", "watch", "wrap"]

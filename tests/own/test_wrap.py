@@ -1,0 +1,73 @@
+"""A module of a person's in a decoder computes what the shipped mechanism of the same formula computes."""
+
+import pytest
+import torch
+from listings import Attention, Attn, BahdanauAttention, SelfAttentionV1
+
+from attnviz import mechanisms, own
+from attnviz.attention import Additive, General
+from attnviz.mechanisms import Config
+from attnviz.networks.registry import build
+
+SIZES = {"width": 16, "embedding_width": 8}
+
+
+@pytest.fixture
+def wrapped():
+    yield own.wrap
+    mechanisms.remove("yours")
+
+
+def logits(network, names):
+    """Logits and weights of two sentences, one of them padded, with the parameters of another network."""
+    network.load_state_dict({names(name): value for name, value in network.other.items()})
+    source, mask = torch.tensor([[5, 6, 7, 8], [9, 6, 4, 4]]), torch.tensor([[True] * 4, [True, True, False, False]])
+    return network.eval()(source, torch.tensor([[1, 5, 6], [1, 7, 8]]), mask)
+
+
+@pytest.mark.parametrize(
+    "module, shipped, order",
+    [(General(16, 32), "luong-general", "current"), (Additive(16, 32, 16), "bahdanau", "previous")],
+)
+def test_the_weights_and_the_logits_are_those_of_the_shipped_decoder(wrapped, module, shipped, order):
+    torch.manual_seed(0)
+    ours = build(Config(shipped, 12, SIZES))
+    yours = build(Config(wrapped(module, order=order).name, 12, SIZES))
+    ours.other = ours.state_dict()
+    yours.other = ours.state_dict()
+    expected = logits(ours, lambda name: name)
+    computed = logits(yours, lambda name: name.replace("attention.", "attention.module."))
+    assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(computed, expected))
+
+
+def test_a_module_without_a_mask_gives_padding_nothing_and_learns(wrapped):
+    network = build(Config(wrapped(BahdanauAttention(16)).name, 12, SIZES))
+    source, mask = torch.tensor([[5, 6, 7], [9, 4, 4]]), torch.tensor([[True] * 3, [True, False, False]])
+    out, weights = network(source, torch.tensor([[1, 5], [1, 7]]), mask)
+    assert torch.allclose(weights.sum(dim=-1), torch.ones(2, 2)) and bool((weights[1, :, 1:] == 0).all())
+    out.logsumexp(dim=-1).sum().backward()
+    assert float(network.attention.module.Wa.weight.grad.abs().max()) > 0
+
+
+def test_a_sequence_first_module_is_called_as_it_was_written(wrapped):
+    network = build(Config(wrapped(Attn("general", 16)).name, 12, SIZES))
+    _, weights = network(torch.tensor([[5, 6, 7]]), torch.tensor([[1, 5]]))
+    assert weights.shape == (1, 2, 3)
+
+
+def test_its_shapes_alone_can_be_built_as_for_the_check_of_a_checkpoint(wrapped):
+    mechanism = wrapped(Attn("general", 16))
+    with torch.device("meta"):
+        network = build(Config(mechanism.name, 12, SIZES))
+    assert {parameter.device.type for parameter in network.parameters()} == {"meta"}
+
+
+def test_what_no_decoder_can_ask_is_refused():
+    with pytest.raises(ValueError, match="is self-attention: it has no query"):
+        own.wrap(SelfAttentionV1(16, 16))
+    with pytest.raises(ValueError, match="keys must be as wide as the query, or twice as wide; got 24 and 8"):
+        own.wrap(Attention(12, 8))
+    with pytest.raises(ValueError, match="order must be previous or current; got 'last'"):
+        own.wrap(Attn("general", 16), order="last")
+    with pytest.raises(ValueError, match="module must be a module that is built"):
+        own.wrap(BahdanauAttention)
