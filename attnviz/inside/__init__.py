@@ -8,11 +8,10 @@ writes one score with its numbers put in, and `symbols` says what its letters st
 attention looks at every step.
 """
 
-from attnviz.inside.compute import step
+from attnviz.inside.compute import step, windows
 from attnviz.inside.formula import formula, symbols
 from attnviz.inside.scores import other_scores, spread, temperatures
 from attnviz.inside.values import REFERENCES, Comparison, Parts, Step, Window
-from attnviz.inside.windows import windows
 
 __all__ = [
     "REFERENCES",

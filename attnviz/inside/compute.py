@@ -1,14 +1,16 @@
-"""From a trace to one of its steps, with every number on the way."""
+"""From a trace to one of its steps, with every number on the way; and to the windows of local attention."""
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from attnviz import mechanisms
 from attnviz.arguments import checked
-from attnviz.inside import parts, replay
+from attnviz.inside import replay
 from attnviz.inside.values import Parts, Step, Window, softmax
 from attnviz.models.tracing import probabilities
 from attnviz.models.trained import Trained
+from attnviz.networks import decode
 from attnviz.trace import Trace
 
 CLOSE = 1e-4  # weights of a trace and of its replay may differ by so much
@@ -34,7 +36,7 @@ def step(model: Trained, trace: Trace, step: int, layer: int = -1, head: int = 0
             f"trace must be one that {model.name} made as it is now: at step {step} its weights differ by up to "
             f"{difference:.2g}; trace the text again"
         )
-    terms, unit = parts.terms(inputs)
+    terms, unit = inputs.terms()
     return Step(
         model=model.name,
         mechanism=model.mechanism,
@@ -68,12 +70,37 @@ def _check(model: Trained, trace: Trace, step: int, layer: int, head: int) -> in
 
 def _attended(inputs: replay.AttentionInputs) -> dict:
     """Scores, mask, weights, values, context and window, as the fields of a Step."""
-    scores, size = parts.scores(inputs), len(inputs.values)
+    scores, size = inputs.scores(), len(inputs.values)
     mask, window = np.ones(size, dtype=bool), None
-    if place := parts.window(inputs):
+    if place := inputs.window():
         centre, gaussian, seen = place
         scores, mask = scores + gaussian, seen.numpy()
         window = Window(centre, inputs.attention.reach, gaussian.exp().numpy())
     scores, values = scores.numpy(), inputs.values.numpy()
     weights = softmax(scores, mask)
     return dict(scores=scores, mask=mask, weights=weights, values=values, context=weights @ values, window=window)
+
+
+@checked
+@torch.inference_mode()
+def windows(model: Trained, trace: Trace) -> tuple[tuple[float, float], ...]:
+    """(centre, reach) of each step: the predicted place p_t and D, Luong et al. 2015, eq. 9 and 10; () without windows.
+
+    centre : a real number in source tokens, counted from 0. reach : source tokens to either side. The target is forced
+    in one pass, so p_t is that of the trace to rounding.
+    ValueError for a trace of words, or of another model.
+    """
+    if not mechanisms.find(model.mechanism).local:
+        return ()
+    if trace.level != "pieces":
+        raise ValueError("trace must be at the level of pieces, as a model makes it; got one of words")
+    watched, seen = replay.sharing(model.model), []
+    watched.attention.place.register_forward_hook(lambda _module, _inputs, output: seen.append(output.flatten()))
+    source, target = torch.tensor([model.read(trace.text).ids]), torch.tensor([replay.target_ids(model, trace)])
+    decode.forced(watched, source, target)
+    return tuple((float(centre), watched.attention.reach) for centre in _places(torch.cat(seen), source.shape[1]))
+
+
+def _places(logits: Tensor, length: int) -> Tensor:
+    """v_p . tanh(W_p s_t) of each step (T,) -> p_t (T,)."""
+    return length * torch.sigmoid(logits)

@@ -38,6 +38,21 @@ class AttentionInputs:
     asks: str
     states: tuple[Tensor, ...] = ()
 
+    def terms(self) -> tuple[Tensor, str]:
+        """The terms of each key's score (S, N), and what one term belongs to."""
+        return self.attention.terms(self.query[None, None], self.prepared[None])[0, 0], self.attention.unit
+
+    def scores(self) -> Tensor:
+        """Scores (S,) before any window or mask."""
+        return self.attention.score(self.query[None, None], self.prepared[None])[0, 0]
+
+    def window(self) -> tuple[float, Tensor, Tensor] | None:
+        """Centre, logarithm of the Gaussian (S,) and window (S,) bool of local attention; None of any other."""
+        if (place := self.attention.window(self.query[None, None], len(self.values))) is None:
+            return None
+        centre, gaussian, seen = place
+        return float(centre), gaussian[0, 0], seen[0, 0]
+
 
 def target_ids(model: Trained, trace: Trace) -> list[int]:
     """The piece ids of a trace's target, <eos> included where the trace has it: of a target that was given, of what

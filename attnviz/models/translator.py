@@ -18,7 +18,7 @@ from attnviz.models.tracing.batches import Job
 from attnviz.models.tracing.measured import Measured
 from attnviz.models.tracing.probabilities import TokenProbabilities
 from attnviz.models.trained import Trained
-from attnviz.networks import decode, sampling
+from attnviz.networks import decode
 from attnviz.networks.decode import Unrolled
 from attnviz.networks.onednn import OneDNN
 from attnviz.trace import BOS as START
@@ -82,7 +82,7 @@ class Translator(Trained):
         return batches.in_order(jobs, lambda batch: self._run(batch, beam, wanted), batch_size)
 
     def samples(self, text: str, count: int) -> tuple[str, ...]:
-        """Other translations of a text, drawn at random (networks/sampling.py); the same for the same text and count.
+        """Other translations of a text, drawn at random (networks/decode.py); the same for the same text and count.
         Long ones are cut off.
 
         Raises TextError for a text that cannot be read, ValueError for a count that is not from 0 to MOST_SAMPLES.
@@ -90,7 +90,7 @@ class Translator(Trained):
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 0 <= count <= MOST_SAMPLES:
             raise ValueError(f"count must be from 0 to {MOST_SAMPLES}; got {shown(count)}")
         source = torch.tensor([self.read(text).ids])
-        drawn = sampling.sample(self.model, source, count) if count else ()
+        drawn = decode.sample(self.model, source, count) if count else ()
         return tuple(self.tokenizer.spell(ids)[0] for ids in drawn)
 
     @torch.inference_mode()

@@ -16,7 +16,7 @@ from attnviz.arguments import shown
 from attnviz.data.tokenizer import BOS, EOS
 from attnviz.networks.decode import NEVER, without
 from attnviz.networks.decoder_only import Reading
-from attnviz.networks.sampling import drawn
+from attnviz.networks.decode import drawn
 
 HOTTEST = 100.0  # a temperature at which every token is nearly as probable as any other
 

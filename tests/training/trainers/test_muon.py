@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attnviz.training.trainers.muon import Muon, orthogonal
+from attnviz.training.trainers.optimizer import Muon, orthogonal
 
 SHAPES = ((6, 6), (4, 9), (9, 4))
 
