@@ -263,7 +263,8 @@ class SubwordTokenizer:
     def piece(self, number: int) -> str:
         """A piece as a reader sees it."""
         if number not in self._shown:
-            self._shown[number] = self.backend.id_to_token(number).replace(SPACE, " ").strip() or visible.SPACE
+            text = self.backend.id_to_token(number).replace(SPACE, " ")
+            self._shown[number] = text.strip() or visible.visible(text)
         return self._shown[number]
 
 

@@ -75,3 +75,9 @@ def test_a_full_context_is_said():
 def test_a_head_is_switched_off():
     app = sound(run(off="decoder layer 1, head 1"))
     assert "Log-probability of the text, with what was written" in page(app)
+
+
+def test_a_line_break_among_the_candidates_has_its_own_sign():
+    app = sound(run(text="First Citizen:", written="0"))
+    labels = [button.label for button in app.button if str(button.key).startswith("candidate")]
+    assert labels[0] == "⏎" and len(set(labels)) == len(labels)
