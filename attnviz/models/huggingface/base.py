@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -28,6 +29,13 @@ from attnviz.trace import AttentionMap, Trace
 LONGEST = (
     512  # tokens of a text, even if the model could read more: memory grows with the square, in every layer and head
 )
+
+_WINDOWS = (
+    "sliding_window",
+    "window_size",
+    "local_attention",
+    "attention_window",
+)  # in configs: their layers hide keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +141,24 @@ class HuggingFaceModel:
 
     def maps(self, output: Any) -> tuple[AttentionMap, ...]:
         """Every layer (1, H, Q, K) of every kind in an output of the model."""
-        return tuple(
-            AttentionMap(kind, layer, weights[0].numpy())
+        layers = [
+            (kind, layer, weights[0].numpy())
             for kind, name in self.fields.items()
             for layer, weights in enumerate(output[name])
-        )
+        ]
+        windows = any(getattr(self.model.config, name, None) for name in _WINDOWS)
+        return tuple(AttentionMap(*layer, mask=_window(layer[2]) if windows else None) for layer in layers)
+
+
+def _window(weights: np.ndarray) -> np.ndarray | None:
+    """weights (H, Q, K) -> the mask (Q, K) of a sliding window; None where every key may be seen.
+
+    A model sets hidden scores to -inf, so their weights are exactly 0, in all heads and at all places of one distance.
+    A key on which softmax underflows is 0 here and there, not at a whole distance.
+    """
+    queries, keys = weights.shape[1:]
+    away = np.arange(keys) - np.arange(queries)[:, None] + queries - 1  # at least 0
+    reached = np.bincount(away.ravel(), weights.any(0).ravel()) > 0
+    past, future = reached[:queries], reached[queries:]
+    whole = past.all() and future.all() == future.any()  # a layer without a window; a causal one sees no later token
+    return None if whole else reached[away]

@@ -34,6 +34,12 @@ LANGUAGE_MODEL_HEADS = {  # how the name of an architecture ends -> the class th
     "LMHeadModel": "AutoModelForCausalLM",
 }
 
+READ_TEXT = ("AutoModelForMaskedLM", "AutoModelForSeq2SeqLM")  # some of these read other things too
+READ_OTHER = {
+    "speech": ("AutoModelForSpeechSeq2Seq", "AutoModelForCTC", "AutoModelForAudioClassification"),
+    "images": ("AutoModelForImageClassification", "AutoModelForZeroShotImageClassification"),
+}
+
 
 def load(name: str) -> HuggingFaceModel:
     """The model in the folder `name`, else the model of this name on the hub (downloaded once, then read without a
@@ -50,6 +56,7 @@ def load(name: str) -> HuggingFaceModel:
     with _quiet(library), said_of(full_name):
         shapes = folder_rules.check(folder)
         config = read(full_name, "its config.json", lambda: library.AutoConfig.from_pretrained(folder, **SAFE))
+        _check_reads_text(full_name, library, config)
         config._attn_implementation = "eager"  # whatever config.json says: only this way returns the weights
         tokenizer = load_tokenizer(full_name, library, folder, folder_rules.rows(shapes))
         size_rules.check(full_name, library, config, _classes(config), shapes)
@@ -65,6 +72,19 @@ def load(name: str) -> HuggingFaceModel:
     else:
         kind, fields = SingleStackModel, SINGLE_STACK_FIELDS
     return probe(kind(full_name, config.model_type, model, tokenizer, fields, _limit(model, tokenizer)))
+
+
+def _check_reads_text(name: str, library: ModuleType, config: Any) -> None:
+    """ModelError for a model that reads speech or images, by the classes of the library that take its config."""
+    if any(type(config) in getattr(library, kind)._model_mapping for kind in READ_TEXT):
+        return
+    for read_instead, kinds in READ_OTHER.items():
+        if any(type(config) in getattr(library, kind)._model_mapping for kind in kinds):
+            raise ModelError(
+                f"{name}: a model of type {config.model_type} reads {read_instead}, not text; run it with the "
+                "transformers library and output_attentions=True, and give its weights to attnviz.from_arrays, or the "
+                "output of generate to attnviz.from_generate"
+            )
 
 
 def _library() -> ModuleType:

@@ -58,6 +58,20 @@ def test_a_window_of_a_causal_reader_is_zero_outside(tmp_path, monkeypatch):
         m.kind == "decoder" and np.array_equal(m.weights > 0, np.broadcast_to(seen, m.weights.shape))
         for m in trace.maps
     )
+    assert all(np.array_equal(trace.visible(m), seen) for m in trace.maps)
+    row = trace.maps[0].weights[0, -1, -3:].astype(float)  # three keys are visible, so the entropy is at most ln 3
+    last = stats.steps(trace).query("layer == 0 and head == 0").iloc[-1]
+    assert np.isclose(last["normalised_entropy"], -(row * np.log(row)).sum() / np.log(3), atol=1e-6)
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_layers_with_and_without_a_window(tmp_path, monkeypatch):
+    settings = {**families.STACK, "num_key_value_heads": 2, "head_dim": 4, "sliding_window": 3}
+    settings |= {"layer_types": ["sliding_attention", "full_attention"]}
+    monkeypatch.setitem(FAMILIES, "gemma3", (families.byte_pairs, "Gemma3ForCausalLM", settings))
+    trace = attnviz.load(f"hf:{families.write(tmp_path / 'gemma3', 'gemma3')}").trace(TEXT)
+    assert [m.mask is None for m in trace.maps] == [False, True]
+    assert figures.overview(trace, "decoder").layout.images
 
 
 @writers

@@ -133,3 +133,23 @@ def test_more_layers_in_the_files_than_in_the_config(bert):
     assert refused(bert).startswith(
         "its files hold more layers than its config.json says, such as bert.encoder.layer.1."
     )
+
+
+@pytest.mark.parametrize(
+    "name, sizes, read",
+    [
+        ("ViTModel", dict(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8), "images"),
+        (
+            "WhisperForConditionalGeneration",
+            dict(d_model=8, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2)
+            | dict(encoder_ffn_dim=8, decoder_ffn_dim=8, vocab_size=60, pad_token_id=1)
+            | dict(decoder_start_token_id=2, bos_token_id=2, eos_token_id=3, begin_suppress_tokens=None),
+            "speech",
+        ),
+    ],
+)
+def test_a_model_that_reads_no_text_is_named(tmp_path, name, sizes, read):
+    cls = getattr(transformers, name)
+    cls(cls.config_class(**sizes)).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=f"reads {read}, not text; .* attnviz.from_arrays"):
+        attnviz.load(f"hf:{tmp_path}")
