@@ -84,7 +84,7 @@ SMALL = {
         (
             "CLIPModel",
             dict(text_config=SMALL, vision_config={**SMALL, "image_size": 16, "patch_size": 8}),
-            "its table of pieces cannot be read: ",
+            "a model of type clip reads images, not text; run it with the transformers library",
         ),
         ("DPRQuestionEncoder", SMALL, "cannot be shown: it does not return its attention by name"),
         (
