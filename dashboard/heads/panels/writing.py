@@ -135,6 +135,10 @@ def show(current: HeadsScene, dark: bool) -> None:
         st.html(f'<p class="what" role="status">The context of the model is full: no {piece} can follow.</p>')
     if any(step < writing.steps for step, _ in writing.choices):
         _both_ways(current)
+    st.html(
+        '<p class="small">Below, one can switch heads off for this text. Changed attention, replaced tokens and the '
+        "pages Inside a step and Many sentences do not work for a model that writes yet.</p>"
+    )
 
 
 def _text(current: HeadsScene, trace) -> str:

@@ -1,0 +1,31 @@
+"""A model that writes, in a browser: it plays and pauses, a candidate is taken, and the address gives the same text."""
+
+from urllib.parse import quote
+
+import pytest
+from heads_panels import CHARTS
+
+pytestmark = pytest.mark.xdist_group("browser-others")  # one process opens its pages and servers
+MODEL = "Shakespeare by letters · written on · Self-attention"
+OPEN = f"/heads?model={quote(MODEL)}&written=12"
+
+
+def text(page) -> str:
+    return page.locator(".said").first.inner_text()
+
+
+def test_it_plays_and_pauses_and_goes_another_way(dashboard):
+    page = dashboard.page
+    dashboard.open(OPEN, CHARTS - 1)  # no syntax
+    button = page.locator(".st-key-play_writing button")
+    button.click()
+    page.wait_for_function("() => !document.querySelector('.said').innerText.includes('12 letters written')")
+    button.click()
+    page.get_by_role("button", name="Play", exact=True).wait_for()
+    page.wait_for_function("() => Number(new URLSearchParams(location.search).get('written')) > 12")
+    page.locator("[class*=st-key-candidate] button").nth(2).click()
+    page.get_by_text("Both ways from your last choice on").wait_for()
+    page.wait_for_function("() => location.search.includes('way=')")
+    written, address = text(page), page.url
+    dashboard.open(address.removeprefix(dashboard.address), CHARTS - 1)
+    assert text(page) == written
