@@ -1,8 +1,11 @@
 """The sentences of a text, and when they are translated one by one."""
 
+from dataclasses import replace
+
 import pytest
 
-from attnviz.data.sentences import one_by_one, split
+from attnviz import from_arrays
+from attnviz.data.sentences import notices, one_by_one, split
 
 
 @pytest.mark.parametrize(
@@ -37,3 +40,11 @@ def test_only_a_long_text_of_several_sentences_is_divided():
 def test_a_number_is_no_text():
     with pytest.raises(ValueError, match="text must be text; got 3"):
         split(3)
+
+
+def test_a_notice_says_how_many_sentences_a_long_text_has():
+    tokens = ["A dog runs.", "A cat sits."]
+    trace = from_arrays([[[[1.0, 0.0]]]], tokens, ["x"], kind="cross")
+    assert notices(trace) == ()
+    (told,) = notices(replace(trace, longest=1))
+    assert "at most 1 pieces, this one has 2" in told and told.endswith("It has 2 sentences: translate one at a time.")

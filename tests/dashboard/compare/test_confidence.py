@@ -126,7 +126,9 @@ def test_how_a_text_is_read_stands_above_the_maps(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
     app = run(text="THE DOG IS RUNNING. THE DOG IS HERE.", show=["Bahdanau", "Luong (general)"])
     sound(app)
-    (told,) = [element.proto.body for element in app.get("html") if 'class="notice"' in element.proto.body]
-    assert "Words in capitals were read as normal words: “The dog is running. The dog is here.”" in told
+    notices = [element.proto.body for element in app.get("html") if 'class="notice"' in element.proto.body]
+    long, chosen, told = notices
+    assert "each of its 2 sentences is translated alone" in long and "Sentence 1 of 2: THE DOG IS RUNNING." in chosen
+    assert "Words in capitals were read as normal words: “The dog is running.”" in told
     assert "This text is too long for the model" in told and "at most 3 pieces" in told
-    assert "It has 2 sentences: translate one at a time." in told
+    assert "translate one at a time" not in told  # it is one
