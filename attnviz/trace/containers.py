@@ -7,8 +7,10 @@ import io
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -140,7 +142,7 @@ def _npz(content: bytes) -> dict:
                 if room < 0:
                     raise ValueError("it unpacks to more than is read")
                 arrays[member.filename.removesuffix(".npy")] = _npy(io.BytesIO(data))
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError):
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError):
         raise ValueError("its zip archive is damaged") from None
     return {key: value.tolist() if value.dtype.kind == "U" else value for key, value in arrays.items()}
 
@@ -157,7 +159,7 @@ def _npy(file: io.BytesIO) -> np.ndarray:
             raise ValueError("an array in it is cut short")
         file.seek(0)
         return np.load(file, allow_pickle=False)
-    except (SyntaxError, TypeError, KeyError, EOFError, OverflowError, MemoryError, UnicodeError):
+    except (SyntaxError, TokenError, TypeError, KeyError, EOFError, OverflowError, MemoryError, UnicodeError):
         raise ValueError("an array in it is damaged") from None
 
 

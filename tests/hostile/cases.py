@@ -8,7 +8,7 @@ from pathlib import Path
 import hypothesis
 import hypothesis.errors
 
-from tests.hostile.kinds import api, arguments, cards, configs, foreign, links, texts, tokenizers, traces
+from tests.hostile.kinds import api, arguments, arrays, cards, configs, foreign, links, texts, tokenizers, traces
 from tests.hostile.workplace import Failure, prepare
 
 KINDS = {
@@ -17,17 +17,19 @@ KINDS = {
     "configs": configs,
     "cards": cards,
     "traces": traces,
+    "arrays": arrays,
     "tokenizers": tokenizers,
     "foreign": foreign,
     "links": links,
     "api": api,
 }
 SHARES = {  # of a long run, in parts of a hundred
-    "texts": 35,
+    "texts": 30,
     "arguments": 5,
     "configs": 8,
     "cards": 10,
     "traces": 25,
+    "arrays": 5,
     "tokenizers": 8,
     "foreign": 2,
     "links": 2,

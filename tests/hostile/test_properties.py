@@ -11,6 +11,7 @@ COUNT = {
     "configs": 25,
     "cards": 20,
     "traces": 60,
+    "arrays": 60,
     "tokenizers": 20,
     "foreign": 4,
     "links": 4,
