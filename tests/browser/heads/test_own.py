@@ -25,7 +25,7 @@ def t5(folder):
 def saved(tmp_path):
     """A file of attention from elsewhere, and the trace in it."""
     weights = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 3, 4))
-    trace = attnviz.from_arrays(weights, ["[CLS]", "a", "<b>dog</b>", "!"], special=["[CLS]"], name="mine")
+    trace = attnviz.from_arrays(list(weights), ["[CLS]", "a", "<b>dog</b>", "!"], special=["[CLS]"], name="mine")
     attnviz.save_trace(trace, tmp_path / "mine.safetensors")
     return tmp_path / "mine.safetensors", trace
 

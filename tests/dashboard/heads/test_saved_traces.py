@@ -92,7 +92,7 @@ def test_a_trace_without_attention_says_so(root):
 
 
 def test_some_layers_only_have_no_rollout():
-    trace = attnviz.from_arrays(np.full((3, 2, 4, 4), 0.25), list("abcd"))
+    trace = attnviz.from_arrays(list(np.full((3, 2, 4, 4), 0.25)), list("abcd"))
     values = trace.to_dict() | {
         "maps": [{"kind": m.kind, "layer": 2 * m.layer + 1, "weights": m.weights.tolist()} for m in trace.maps]
     }
