@@ -28,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         if stream is not None:  # it is None where it was closed: then nothing is written
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its code
     args = parser(words).parse_args(words)
+    _show_what_a_terminal_would_obey()
     try:
         mechanisms.check()
         with standard_input.read(args):
@@ -44,6 +45,15 @@ def main(arguments: list[str] | None = None) -> int:
         _give_up_output()
         return 2
     return status
+
+
+def _show_what_a_terminal_would_obey() -> None:
+    """On a terminal, control characters of texts and names are escapes. A file or a pipe gets what there is."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        from attnviz.trace.visible import escaped
+
+        write = type(sys.stdout).write
+        sys.stdout.write = lambda text: write(sys.stdout, escaped(text))
 
 
 def _flush() -> None:

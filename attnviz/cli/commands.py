@@ -6,7 +6,6 @@ quick.
 
 import argparse
 import os
-import unicodedata
 from collections.abc import Sequence
 
 from attnviz import __version__
@@ -63,10 +62,7 @@ def one_line(message: str, words: Sequence[str] = ()) -> str:
         if len(word) > QUOTED and not os.path.exists(word):
             for said in (repr(word)[1:-1], word):
                 message = message.replace(said, f"{said[: QUOTED - 1]}…")
-    message = "".join(map(_visible, " ".join(message.split())))
+    from attnviz.trace.visible import escaped  # here: an error is rare, and the import takes its time
+
+    message = escaped(" ".join(message.split()))
     return message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…"
-
-
-def _visible(character: str) -> str:
-    """A character, or the code of one that a terminal would obey."""
-    return character.encode("unicode_escape").decode() if unicodedata.category(character) == "Cc" else character

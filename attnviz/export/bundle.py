@@ -25,6 +25,7 @@ from attnviz.export import fonts, heading, index_page
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import FONT, Theme, palette
 from attnviz.trace import Trace
+from attnviz.trace.visible import escaped
 
 _BESIDE = '<script src="plotly.min.js"></script>'  # in the same folder of a zip
 _DOCUMENT = """<!doctype html>
@@ -86,7 +87,7 @@ def figure_html(figure: go.Figure, name: str = "figure") -> bytes:
 def document(title: str, body: str, colors: Theme, width: int, style: str = "") -> bytes:
     """An HTML file around `body`, which is markup, as `style` is CSS; `title` is text. Column of `width` px; UTF-8."""
     page = _DOCUMENT.format(
-        title=html.escape(title),
+        title=html.escape(escaped(title)),
         body=body,
         width=width,
         style=style,
@@ -180,8 +181,8 @@ def _html(figure: go.Figure, name: str, script: str) -> bytes:
         "figure": pio.to_json(figure, validate=False).replace("<", r"\u003c"),
         "changes": json.dumps(_heading(figure, name, description)).replace("<", r"\u003c"),
     }
-    caption = f"<figcaption>{html.escape(description)}</figcaption>"
-    body = f"<h1>{html.escape(name)}</h1>\n<figure>\n{script}\n{drawn}\n{caption}\n</figure>"
+    caption = f"<figcaption>{html.escape(escaped(description))}</figcaption>"
+    body = f"<h1>{html.escape(escaped(name))}</h1>\n<figure>\n{script}\n{drawn}\n{caption}\n</figure>"
     width = 1200 if "xaxis3" in figure.layout.to_plotly_json() else 720
     texts = json.dumps(json.loads(figure.to_json(validate=False)), ensure_ascii=False)
     return document(name, body, palette(dark), width, fonts.face(name + description + texts))

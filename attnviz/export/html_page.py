@@ -21,6 +21,7 @@ from attnviz.figures.theme import DARK, LIGHT, dark_for_light
 from attnviz.figures.titles import TITLES
 from attnviz.select import Grid
 from attnviz.trace import KINDS, Trace
+from attnviz.trace.visible import escaped
 
 _STYLE = """:root {{ color-scheme: light dark; }}
 main {{ overflow-wrap: anywhere; }}
@@ -122,7 +123,7 @@ def _body(title: str, columns: Sequence[str], packed: str) -> str:
     """The markup of the page. columns : of each model. packed : as `_packed` gives it."""
     colors = f"const COLOURS = new Map(Object.entries({json.dumps(dark_for_light())}));"
     return _BODY.format(
-        title=html.escape(title),
+        title=html.escape(escaped(title)),
         parts="\n".join(f"<section>\n{column}\n</section>" for column in columns),
         script="\n".join((plotlyjs.UNPACK, plotlyjs.SAVING, bundle.SAVE_BUTTONS, colors, _SCRIPT)),
         plotly=plotlyjs.packed(plotlyjs.source()),
@@ -184,11 +185,11 @@ def _steps(part: _Part) -> list[str]:
 
 def _head(trace: Trace, named: bool, notes: Sequence[str]) -> str:
     """Which model, the sentence if it is to be named here, what was produced, and notes on it."""
-    said = "".join(f'<p class="quiet">{html.escape(note)}</p>\n' for note in notes)
+    said = "".join(f'<p class="quiet">{html.escape(escaped(note))}</p>\n' for note in notes)
     languages = _LANGUAGES.match(trace.model)
     source, target = languages.groups() if languages else ("", "")
-    text = f'<p lang="{source}" dir="auto">{html.escape(trace.text)}</p>\n' if named else ""
-    return f"<h2>Attention of {html.escape(trace.model)}</h2>\n{text}{_translation(trace, target)}{said}"
+    text = f'<p lang="{source}" dir="auto">{html.escape(escaped(trace.text))}</p>\n' if named else ""
+    return f"<h2>Attention of {html.escape(escaped(trace.model))}</h2>\n{text}{_translation(trace, target)}{said}"
 
 
 def which(trace: Trace, kind: str = "cross") -> str:
@@ -210,13 +211,13 @@ def _translation(trace: Trace, language: str) -> str:
     how = "target given" if trace.forced else "the model's translation"
     chance = "" if trace.log_prob is None else f", log-probability {f'{trace.log_prob:.2f}'.replace('-', '−')}"
     return (
-        f'<p lang="{language}" dir="auto"><b>{html.escape(trace.translation)}</b></p>\n'
+        f'<p lang="{language}" dir="auto"><b>{html.escape(escaped(trace.translation))}</b></p>\n'
         f'<p class="quiet">{how}{chance}</p>\n'
     )
 
 
 def _section(heading: str, figure: Chart, name: str, below: str = "") -> str:
-    caption = html.escape(figure.description)
+    caption = html.escape(escaped(figure.description))
     place = _place(figure, name)
     return f"<h3>{html.escape(heading)}</h3>\n<figure>{place}<figcaption>{caption}</figcaption></figure>\n{below}"
 
@@ -224,12 +225,12 @@ def _section(heading: str, figure: Chart, name: str, below: str = "") -> str:
 def _reading(grid: Grid, unit: str, windows: Windows = ()) -> str:
     """The sentence under a map, and what its marks are."""
     marks = f'<p class="quiet">{heading.MARKS["windows"]}</p>' if windows else ""
-    return f"<p>{html.escape(reading.sentence(grid, unit))}</p>{marks}"
+    return f"<p>{html.escape(escaped(reading.sentence(grid, unit)))}</p>{marks}"
 
 
 def _bars(first: Chart, prefix: str, step: int, count: int) -> str:
     """first : of `step`."""
-    caption = html.escape(first.description)
+    caption = html.escape(escaped(first.description))
     slider = f'<input id="{prefix}choose" type="range" min="1" max="{count}" value="{step + 1}">'
     return (
         f'<h3>One step</h3>\n<label>Step {slider}<output id="{prefix}step">{step + 1} of {count}</output></label>\n'

@@ -3,6 +3,8 @@
 import html
 from collections.abc import Sequence
 
+from attnviz.trace.visible import escaped
+
 _STYLE = """h1 { font-size: 22px; margin: 0; }
 h2 { font-size: 17px; margin: 32px 0 8px; }
 p { margin: 4px 0; }
@@ -27,7 +29,7 @@ def body(names: Sequence[str], lines: Sequence[str]) -> tuple[str, str]:
 
     lines : plain text, the first the title. The files of a figure have one name and the endings html, png and svg.
     """
-    title, *others = (html.escape(line) for line in lines)
+    title, *others = (html.escape(escaped(line)) for line in lines)
     parts = [f"<h1>{title}</h1>", *(f'<p dir="auto">{line}</p>' for line in others), _figures(names)]
     parts += [
         _listed(heading, [name for name in names if name.startswith(folder)]) for folder, heading in _FOLDERS.items()

@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate, groupby
 
+from attnviz.trace.visible import escaped
 from attnviz.trace.visible import visible as plain
 
 _JOINERS = "\u200c\u200d"
@@ -31,7 +32,7 @@ def quoted(token) -> str:
 def escape(text: str) -> str:
     """Escape for plotly's pseudo-HTML, which has no `&quot;`. `$` is escaped too, because MathJax in a notebook would
     read a formula."""
-    return html.escape(text, quote=False).replace("$", "&#36;")
+    return html.escape(escaped(text), quote=False).replace("$", "&#36;")
 
 
 def short(text: str, limit: int = 12) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attnviz.trace.visible import escaped
 from attnviz.trace.visible import visible as plain
 
 MOST = 60  # rows and columns of a table; a larger map is cut, and says so
@@ -15,8 +16,8 @@ _LIGHT = 0.55  # weights above it have light digits on them
 
 def document(heading: str, lines: Sequence[str], table: str) -> str:
     """heading, lines : plain text. table : markup."""
-    texts = "".join(f'<div dir="auto">{html.escape(line)}</div>' for line in lines)
-    return f"<div><b>{html.escape(heading)}</b>{texts}{table}</div>"
+    texts = "".join(f'<div dir="auto">{html.escape(escaped(line))}</div>' for line in lines)
+    return f"<div><b>{html.escape(escaped(heading))}</b>{texts}{table}</div>"
 
 
 def token_table(tokens: Sequence, log_probs: Sequence[float]) -> str:

@@ -6,6 +6,7 @@ that print nothing. Beside other characters they are left out.
 """
 
 import functools
+import re
 import unicodedata
 
 # Unicode's Default_Ignorable_Code_Point without its letters (Hangul fillers), and the marks of annotations.
@@ -14,11 +15,15 @@ IGNORED = (
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 SPACE = "␣"
-_SPACES = {" ": SPACE, "\t": "⇥", "\n": "⏎", "\r": "⏎"}
+_SPACES = {" ": SPACE, "\t": "⇥", "\n": "⏎", "\r": "⏎", "\u2028": "⏎", "\u2029": "⏎"}
 _JOINERS = "\u200c\u200d"  # emoji and several scripts need them
 _SILENT = "\u00ad\u200b\u2060\ufeff"  # print nothing between letters; other format characters could reorder a label
 _BLANK = f"{_SILENT}{_JOINERS}\u034f\u115f\u1160\u3164\uffa0\u2800"  # print nothing alone
 _ISOLATE, _POP = "\u2068", "\u2069"
+# What a terminal obeys, what ends a line, and what turns the text after it round; not the isolates of `visible`.
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066\u2067\u206a-\u206f\ud800-\udfff]"
+)
 
 
 @functools.lru_cache(4096)  # a picture says each of its tokens many times
@@ -33,6 +38,12 @@ def visible(text: str) -> str:
         shown = f"◌{shown}"
     right_to_left = any(unicodedata.bidirectional(character) in ("R", "AL") for character in shown)
     return f"{_ISOLATE}{shown}{_POP}" if right_to_left else shown  # keeps the number after it in its place
+
+
+def escaped(text: str) -> str:
+    r"""A text with its control characters as escapes, such as `\u202e`, which would show the words after it in another
+    order. Line breaks and tabs stay. For names, labels and whole texts; `visible` is for tokens."""
+    return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def _is_blank(character: str) -> bool:

@@ -19,6 +19,7 @@ from attnviz.models.tracing.measured import Measured
 from attnviz.service import ServiceError
 from attnviz.trace import Trace
 from dashboard.choices.options import title
+from dashboard.shell.problems import without_places
 
 SLICE = 32  # sentences of one model that are asked for together
 LOOK = 0.25  # s between two calls of `meanwhile`
@@ -123,7 +124,7 @@ def _row(model: str, record: Record, answer: Measured | Trace | ValueError, link
     row: Row = {"model": model, "mechanism": title(ModelName.parse(model).mechanism), "values": {}}
     row |= {"number": record.number, "id": record.id, "source": record.source}
     if isinstance(answer, ValueError):
-        return row | {"error": str(answer)}
+        return row | {"error": without_places(str(answer))}
     if isinstance(answer, Trace):
         pair = links.get((answer.text, answer.translation))
         row |= {"alignment_error": across.alignment_error(answer, pair)} if pair else {}

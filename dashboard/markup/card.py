@@ -3,7 +3,6 @@
 A `details` element, which the browser opens without a request to the server.
 """
 
-import html
 from collections.abc import Iterable, Iterator
 
 from attnviz.data import tasks
@@ -11,6 +10,7 @@ from attnviz.models import provenance
 from attnviz.models.checkpoint_files import unfinished
 from dashboard.markup import confidence
 from dashboard.markup.tables import table
+from dashboard.markup.text import escape
 
 METRICS = {
     "bleu": "BLEU",
@@ -39,7 +39,7 @@ def show(card: dict) -> str:
 
 
 def _list(facts: Iterable[tuple[str, str]]) -> str:
-    rows = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in facts if text)
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts if text)
     return rows and f"<dl>{rows}</dl>"
 
 
@@ -141,7 +141,7 @@ def _scores(scores: dict) -> str:
     signed = {
         key: entry[f"{key}_signature"] for entry in measured.values() for key in metrics if f"{key}_signature" in entry
     }
-    signatures = "".join(f"<li><b>{METRICS[key]}</b> {html.escape(str(text))}</li>" for key, text in signed.items())
+    signatures = "".join(f"<li><b>{METRICS[key]}</b> {escape(str(text))}</li>" for key, text in signed.items())
     return table("Scores", [METRICS[key] for key in metrics], rows) + (f"<ul>{signatures}</ul>" if signatures else "")
 
 

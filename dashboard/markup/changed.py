@@ -1,8 +1,9 @@
 """Two texts with the words that differ marked, as HTML. Every text is escaped here."""
 
-import html
 import re
 from difflib import SequenceMatcher
+
+from dashboard.markup.text import escape
 
 _SPACELESS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")  # kana and Chinese characters: words have no spaces between
 
@@ -17,7 +18,7 @@ def marked(before: str, after: str, language: str) -> tuple[str, str]:
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         left.append(_mark("".join(old[a:b]), kind != "equal"))
         right.append(_mark("".join(new[c:d]), kind != "equal"))
-    return tuple(f'<span lang="{html.escape(language)}" dir="auto">{"".join(parts)}</span>' for parts in (left, right))
+    return tuple(f'<span lang="{escape(language)}" dir="auto">{"".join(parts)}</span>' for parts in (left, right))
 
 
 def _units(text: str) -> list[str]:
@@ -27,6 +28,6 @@ def _units(text: str) -> list[str]:
 
 def _mark(text: str, differs: bool) -> str:
     if not differs or not text.strip():
-        return html.escape(text)
+        return escape(text)
     before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
-    return f"{before}<mark>{html.escape(text.strip())}</mark>{after}"
+    return f"{before}<mark>{escape(text.strip())}</mark>{after}"

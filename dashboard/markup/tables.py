@@ -1,6 +1,5 @@
 """Numbers as plain tables: the text equivalent of charts. Every text that a person or a model wrote is escaped here."""
 
-import html
 import math
 import re
 
@@ -9,6 +8,8 @@ import numpy as np
 from attnviz.data.tasks import Task
 from attnviz.figures import labels
 from attnviz.select import Grid
+
+from dashboard.markup.text import escape
 
 _SIGNED = re.compile(r"[+-]\d+(\.\d+)?")
 _CELLS, _LARGEST = 2500, 5  # of a map that is written out as a whole; else so many of each row
@@ -23,17 +24,17 @@ def table(
 ) -> str:
     """A plain table that screen readers can walk; languages : of the names of rows and of columns; cells : of the
     cells."""
-    row, column, inner = map(html.escape, (*languages, cells))
-    head = "".join(f'<th scope="col" lang="{column}">{html.escape(name)}</th>' for name in columns)
+    row, column, inner = map(escape, (*languages, cells))
+    head = "".join(f'<th scope="col" lang="{column}">{escape(name)}</th>' for name in columns)
     look = "" if cells == "en" else f' lang="{inner}" dir="auto"'
     body = "".join(
         '<tr><th scope="row" '
-        f'lang="{row}">{html.escape(name)}</th>'
-        f"{''.join(f'<td{look}>{html.escape(_printed(text))}</td>' for text in texts)}</tr>"
+        f'lang="{row}">{escape(name)}</th>'
+        f"{''.join(f'<td{look}>{escape(_printed(text))}</td>' for text in texts)}</tr>"
         for name, texts in rows
     )
     return (
-        f'<div class="scroll" tabindex="0"><table class="numbers"><caption>{html.escape(caption)}</caption>'
+        f'<div class="scroll" tabindex="0"><table class="numbers"><caption>{escape(caption)}</caption>'
         f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

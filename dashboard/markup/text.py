@@ -8,16 +8,22 @@ from collections.abc import Iterable
 from attnviz.reading import sentence
 from attnviz.select import Grid
 from attnviz.trace import Trace
+from attnviz.trace.visible import escaped
+
+
+def escape(text: str) -> str:
+    """The text, escaped for HTML. Characters that would turn the words after it round are visible."""
+    return html.escape(escaped(text))
 
 
 def markdown(text: str) -> str:
     """The text, escaped for Markdown: Streamlit's messages quote what people typed."""
-    return re.sub(r"([\\`*_{}\[\]()#+!$:~<>|-])", r"\\\1", text)
+    return re.sub(r"([\\`*_{}\[\]()#+!$:~<>|-])", r"\\\1", escaped(text))
 
 
 def named_card(title: str, card: str) -> str:
     """The name of a model that is alone on its page, and its card."""
-    return f'<div class="model"><p>{html.escape(title)}</p>{card}</div>'
+    return f'<div class="model"><p>{escape(title)}</p>{card}</div>'
 
 
 def output(trace: Trace, language: str, piece: str = "piece") -> str:
@@ -40,14 +46,14 @@ def output(trace: Trace, language: str, piece: str = "piece") -> str:
 def source(trace: Trace, file: str) -> str:
     """The text of a saved trace."""
     return (
-        f'<p class="said">{said(trace.text, "")}<br><small>from {html.escape(file)} · {html.escape(trace.model)} · '
+        f'<p class="said">{said(trace.text, "")}<br><small>from {escape(file)} · {escape(trace.model)} · '
         f"{len(trace.source)} tokens</small></p>"
     )
 
 
 def said(text: str, language: str, tag: str = "span") -> str:
     """A text of that language, escaped; its direction is its own."""
-    return f'<{tag} lang="{html.escape(language)}" dir="auto">{html.escape(text)}</{tag}>'
+    return f'<{tag} lang="{escape(language)}" dir="auto">{escape(text)}</{tag}>'
 
 
 def number(value: float) -> str:
@@ -70,7 +76,7 @@ def removed(grid: Grid) -> str:
 
 def reading(grid: Grid, unit: str) -> str:
     """What can be read from the weights of a map, to stand below it. unit : what a word of these texts is called."""
-    return f'<p class="reading">{html.escape(sentence(grid, unit))}</p>'
+    return f'<p class="reading">{escape(sentence(grid, unit))}</p>'
 
 
 def unread(trace: Trace) -> str:
@@ -86,4 +92,4 @@ def unread(trace: Trace) -> str:
 
 def quoted(texts: Iterable[str]) -> str:
     """Each text once, in quotes, escaped."""
-    return ", ".join(f"‘{html.escape(text)}’" for text in dict.fromkeys(texts))
+    return ", ".join(f"‘{escape(text)}’" for text in dict.fromkeys(texts))

@@ -14,7 +14,7 @@ from functools import cache
 from uvicorn import Server
 
 from dashboard.server import messages
-from dashboard.server.budget import Budget
+from dashboard.server.messages import Budget
 
 HEADERS = 64 * 2**10  # bytes of a request line and its headers
 HEADERS_SECONDS, BODY_SECONDS = 10.0, 300.0  # until the headers, and the whole request, are here

@@ -8,6 +8,7 @@ through. What goes through is bounded: in bytes, in the values that it sets, and
 import asyncio
 import itertools
 import logging
+from collections.abc import Hashable
 
 from google.protobuf.message import DecodeError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,7 +18,6 @@ from streamlit.runtime import app_session
 from streamlit.runtime.backend_operation_handler import DeferredFileHandler
 
 from dashboard.choices import settings
-from dashboard.server.budget import Budget
 from dashboard.shell.problems import sentence
 
 ALLOWED = frozenset({"rerun_script", "file_urls_request", "app_heartbeat", "backend_operation_request"})
@@ -33,6 +33,26 @@ _LOG = logging.getLogger("attnviz")
 def largest() -> int:
     """Bytes of a message: what it takes to paste as many sentences as a run may have."""
     return settings.of(settings.SENTENCES) * SENTENCE + ENVELOPE
+
+
+class Budget:
+    """Bytes that many may hold together. most : of all of them."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.held = most, 0
+        self._sizes: dict[Hashable, int] = {}
+
+    def hold(self, who: Hashable, size: int) -> bool:
+        """Somebody holds so many bytes from now on, 0 for none -> is there room? If not, nothing has changed."""
+        before = self._sizes.get(who, 0)
+        if size > before and self.held + size - before > self.most:
+            return False
+        self.held += size - before
+        if size:
+            self._sizes[who] = size
+        else:
+            self._sizes.pop(who, None)
+        return True
 
 
 class Messages:

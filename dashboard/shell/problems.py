@@ -1,8 +1,13 @@
 """What a page waits for, and why it has nothing to draw, in sentences for its reader. No Streamlit here."""
 
+import re
 from typing import Protocol
 
+from dashboard.choices import allowed
 from dashboard.choices.options import LIMIT
+
+# The folders at the beginning of an absolute path, of Unix or Windows; no address such as https://example.org/page.
+_FOLDERS = re.compile(r"""(?<![\w.\\/-])(?:[A-Za-z]:[\\/]|[\\/](?![\\/]))(?:[^\s\\/'"‘’“”,;:]+[\\/])*(?=[^\s\\/])""")
 
 
 class Wanted(Protocol):
@@ -20,6 +25,9 @@ class Wanted(Protocol):
 
 class SceneError(ValueError):
     """Nothing can be drawn; the message says why and what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(without_places(message))
 
 
 class Waiting(SceneError):
@@ -42,4 +50,12 @@ def check_text(text: str, examples: bool = True) -> None:
 
 def sentence(text: str) -> str:
     """The message of an error of the library, as a sentence of the page."""
+    text = without_places(text)
     return f"{text[0].upper()}{text[1:]}." if text else "Unknown problem."
+
+
+def without_places(text: str) -> str:
+    """On a server for strangers: the text without the folders of the server, of a file the name alone."""
+    if not allowed.is_public():
+        return text
+    return _FOLDERS.sub(lambda match: "" if match.start() else "the server's ", text)

@@ -47,3 +47,25 @@ def test_help_does_not_import_torch():
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=checkpoints.ROOT.parent)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert all(name in ended.stdout for name in ("models", "trace", "evaluate", "train", "download"))
+
+
+def test_on_a_terminal_what_it_would_obey_is_an_escape():
+    """Such as the character that writes the words after it backwards, and the codes of colours."""
+    code = (
+        "from attnviz.__main__ import _show_what_a_terminal_would_obey as show\n"
+        "show(); print('a\\u202eb\\u2028c\\x1b[31m\\tד')"
+    )
+    command = [sys.executable, "-c", code]
+    more = {"cwd": checkpoints.ROOT.parent, "env": os.environ | {"PYTHONUTF8": "1"}, "timeout": 120}
+    inner, outer = os.openpty()
+    shown = subprocess.run(command, stdout=outer, **more)
+    assert shown.returncode == 0 and os.read(inner, 1000).decode() == "a\\u202eb\\u2028c\\x1b[31m\tד\r\n"
+    to_a_file = subprocess.run(command, capture_output=True, **more)
+    assert to_a_file.stdout.decode() == "a\u202eb\u2028c\x1b[31m\tד\n"
+    os.close(inner), os.close(outer)
+
+
+def test_an_error_holds_nothing_that_a_terminal_would_obey():
+    ended = shell("trace", SENTENCE, "--model", "en-fr/\u202ebad\u2028\x1b")
+    assert ended.returncode == 2 and not any(character in ended.stderr for character in "\u202e\u2028\x1b")
+    assert "\\u202e" in ended.stderr

@@ -89,3 +89,17 @@ def test_commands_have_the_options_that_are_named(path, capsys):
         assert stop.value.code == 0, line
         options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
         assert set(re.findall(r"--[a-z-]+", line)) <= options, line
+
+
+def test_each_promise_of_security_names_a_test_that_is_there():
+    """Each point of “What is promised” but the one on proxies, which asks something of the operator."""
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    promised = text.partition("## What is promised")[2].partition("## What is not promised")[0]
+    tests = {name: (file, test) for name, file, test in re.findall(r'^\[(\w+)\]: (\S+) "(\w+)"$', text, re.MULTILINE)}
+    points = re.findall(r"^- (.*(?:\n  .*)*)", promised, re.MULTILINE)
+    assert len(points) > 15
+    for point in points:
+        assert re.search(r"\]\[\w+\]", point) or point.startswith("Behind a proxy"), point
+    assert {name for point in points for name in re.findall(r"\]\[(\w+)\]", point)} == set(tests)
+    for file, test in tests.values():
+        assert re.search(rf"^def {test}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE), test

@@ -19,6 +19,7 @@ from attnviz.arguments import shown
 from attnviz.export import fonts
 from attnviz.export.printed.letters import clean
 from attnviz.figures.theme import Theme, palette
+from attnviz.trace.visible import escaped
 
 FORMATS = ("svg", "pdf", "png")
 INCH, POINT = 2.54, 72  # cm and points in an inch
@@ -145,7 +146,7 @@ class Sheet:
     def _described(self, svg: bytes) -> bytes:
         """An SVG that says what it shows and brings the Japanese letters of its texts."""
         start = svg.index(b">", svg.index(b"<svg")) + 1
-        title, description = (html.escape(text) for text in (self.title, self.description))
+        title, description = (html.escape(escaped(text)) for text in (self.title, self.description))
         about = f"\n <title>{title}</title>\n <desc>{description}</desc>".encode()
         face = fonts.face(html.unescape(svg.decode()))
         if face:

@@ -1,7 +1,5 @@
 """The label that a classifier gives the sentence, the weight of each token in it, and how much each head matters."""
 
-import html
-
 import streamlit as st
 
 from attnviz import figures, mechanisms, select
@@ -15,15 +13,15 @@ from dashboard.session import caches, memory
 def show(current: HeadsScene, dark: bool) -> None:
     """The label with all probabilities; below it the pooling weights; beside them how much each head matters."""
     chances = " · ".join(
-        f"{html.escape(label.text)} {label.probability:.3f}" for label in current.trace.alternatives[0]
+        f"{text.escape(label.text)} {label.probability:.3f}" for label in current.trace.alternatives[0]
     )
     said = (
-        f'<p class="said" role="status"><b>{html.escape(current.trace.translation)}</b><br><small>probability: '
+        f'<p class="said" role="status"><b>{text.escape(current.trace.translation)}</b><br><small>probability: '
         f"{chances}</small></p>"
     )
     grid = select.select(current.shown)
     words = (
-        f'{said}<p class="what">{html.escape(mechanisms.find(current.choices.mechanism).words)} Below: the weight '
+        f'{said}<p class="what">{text.escape(mechanisms.find(current.choices.mechanism).words)} Below: the weight '
         f"of each token, on a scale that ends near the largest.{text.unread(current.trace)}</p>"
     )
     left, right = st.columns([3, 2], gap="large")

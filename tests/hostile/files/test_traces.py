@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 
 import attnviz
+from attnviz import figures, select
 from attnviz.data import readers
+from attnviz.export import html_page
+from attnviz.figures import labels
 from attnviz.trace import files
+from attnviz.trace.visible import escaped
+from dashboard.markup import text
 from dashboard.session import caches
 
 
@@ -88,3 +93,23 @@ def test_a_gzip_bomb(tmp_path):
     assert path.stat().st_size < 10**6
     with pytest.raises(ValueError, match="bomb.gz unpacks to more than 64 MiB, too much for a file of its size"):
         readers.read_lines(path)
+
+
+OBEYED = "\x1b\x85\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067"
+
+
+@pytest.mark.parametrize("character", OBEYED, ids=ascii)
+def test_what_turns_a_text_round_is_visible_wherever_it_is_shown(character):
+    """In names and texts of a foreign trace: on the page, in figures, notebooks and HTML files."""
+    name = f"a{character}b"
+    trace = attnviz.from_arrays([np.full((1, 2, 2), 0.5)], ["a", name], name=name)
+    grid = select.select(trace, "encoder")
+    shown = [text.source(trace, name), text.markdown(name), labels.escape(name), trace._repr_html_()]
+    drawn = json.loads(figures.heatmap(grid, title=name).to_json())
+    shown += [json.dumps(drawn, ensure_ascii=False), html_page.page(trace).decode()]
+    assert [place for place, content in enumerate(shown) if character in content] == []
+    assert character.encode("unicode_escape").decode() in shown[0]
+
+
+def test_letters_of_all_scripts_joined_emoji_and_lines_stay():
+    assert escaped("é日本\n\tשלום 👩\u200d🚀") == "é日本\n\tשלום 👩\u200d🚀"

@@ -6,6 +6,8 @@ import threading
 import pytest
 from offline_server import offline_server
 
+from dashboard.server import security
+
 pytestmark = pytest.mark.xdist_group("hostile-server")
 FOREIGN = [
     "evil.example",
@@ -170,3 +172,28 @@ def test_the_page_runs_no_script_that_is_not_its_own(watched, chrome):
     page.wait_for_timeout(100)
     assert page.evaluate("window.ran") is None
     page.close()
+
+
+def test_a_page_on_another_port_of_the_same_name_opens_no_socket(tmp_path):
+    """The name of the operator too: another server may stand there."""
+    with offline_server(tmp_path / "left.log", ATTNVIZ_HOSTS="attn.example.org") as server:
+        for name in ("localhost", "attn.example.org"):
+            own = f"{name}:{server.host.partition(':')[2]}"
+            assert server.open_socket(Host=own, Origin=f"http://{own}") == 101
+            for port in (":1", ":80", ":8502", ""):
+                assert server.open_socket(Host=own, Origin=f"http://{name}{port}") == 403
+
+
+def test_nothing_is_told_about_visitors(watched):
+    for path in ("metrics", "metrics?families=session_events", "script-health-check", "allowed-message-origins", ""):
+        assert watched.ask(f"/_stcore/{path}").status == 404, path
+
+
+def test_refused_requests_do_not_fill_the_log(caplog):
+    reports = security.Reports(seconds=3600)
+    for number in range(1000):
+        reports.add(security.Refusal(403, f"request {number}"))
+    assert caplog.messages == ["refused a request: request 0"]
+    reports._next = 0.0
+    reports.add(security.Refusal(403, "the last"))
+    assert caplog.messages[1:] == ["refused a request: the last (999 more were refused before it)"]

@@ -17,6 +17,7 @@ with st.sidebar:
     chosen = page.sidebar()
 page.show(chosen)
 """
+COMPARE = MANY.replace('"many"', '"compare"')
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +72,18 @@ def test_a_link_asks_no_other_machine_for_a_file(monkeypatch, checkpoints, name)
     app.run()
     assert not app.exception and any("Only files on this machine are read" in said.value for said in app.error)
     assert not [path for path in looked if "evil" in path]
+
+
+@pytest.mark.parametrize("broken", ["config.json", "model.safetensors"])
+@pytest.mark.parametrize("script", [COMPARE, heads_app.SCRIPT], ids=["compare", "heads"])
+def test_a_visitor_reads_no_folder_of_the_server(tmp_path, monkeypatch, broken, script):
+    root = tiny.write_models(tmp_path / "checkpoints")
+    for file in root.rglob(broken):
+        file.write_text("null")
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(root))
+    monkeypatch.setenv("ATTNVIZ_PUBLIC", "1")
+    app = AppTest.from_string(script, default_timeout=60)
+    app.query_params["text"] = "A dog runs."
+    app.run()
+    shown = " ".join(str(element.value) for element in [*app.error, *app.warning, *app.info, *app.caption])
+    assert f"The server's {broken}" in shown.replace("\\", "") and str(tmp_path) not in shown
