@@ -8,6 +8,7 @@ import json
 import math
 import re
 import tempfile
+import textwrap
 import threading
 import uuid
 import webbrowser
@@ -26,6 +27,7 @@ PATIENCE = 2.0  # seconds that a script is held up for a browser, at most
 _NOTEBOOK = "plotly_mimetype"  # what Plotly chooses in Jupyter
 
 _TYPED = {np.dtype(f"<{kind}"): kind for kind in ("f4", "f8", "i1", "i2", "i4", "u1", "u2", "u4")}  # as in plotly.js
+_REPR = 160  # characters of the description in a representation
 _FONTS = ("font", "tickfont", "textfont")
 _LINE = 1.26  # height of a line of text, as a share of its size
 _LEAST = 9  # px of the smallest type, of a figure that is not enlarged
@@ -59,6 +61,10 @@ class Chart(go.Figure):
         for part in (self, self.layout, *self.data):
             part._validate = True  # later changes are checked as usual
         return getattr(self, name)
+
+    def __repr__(self) -> str:
+        """What it shows, in a line; Plotly's own prints all numbers."""
+        return f"Chart({textwrap.shorten(self.description, _REPR, placeholder=' …')!r})"
 
     @property
     def plain_layout(self) -> dict:

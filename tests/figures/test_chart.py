@@ -56,3 +56,11 @@ def test_above_a_map_that_is_limited_is_only_the_room_of_its_names():
     assert size * (0.6 * longest + 1) <= limited.layout.margin.t < free.layout.margin.t
     bars = figures.step_bars(grids.dog(), 0)
     assert figures.large(bars, 1.35, most=200).layout.margin.t == figures.large(bars, 1.35).layout.margin.t
+
+
+def test_a_representation_is_one_short_line():
+    chart = figures.heatmap(grids.dog())
+    assert repr(chart).startswith("Chart('") and repr(chart)[7:27] == chart.description[:20]
+    assert len(repr(chart)) < 200 and "\n" not in repr(chart)
+    assert chart.layout.height  # Plotly's figure now
+    assert len(repr(chart)) < 200
