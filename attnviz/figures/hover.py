@@ -114,11 +114,6 @@ def _phrase(number: float, seen: bool, words: Callable[[float], str]) -> tuple[s
     return _BLANK if math.isnan(number) else (" looks at ", f": {words(number)}")
 
 
-def spoken(tokens: Sequence) -> list[str]:
-    """Tokens as they are named in a sentence, escaped."""
-    return [labels.escape(labels.quoted(token)) for token in tokens]
-
-
 def placed(tokens: Sequence) -> list[str]:
-    """The same with their places, from 1: `‘the’ (3)`. A token can occur twice."""
-    return [f"{name} ({place})" for place, name in enumerate(spoken(tokens), start=1)]
+    """Tokens as they are named in a sentence, escaped, with their places from 1: `‘the’ (3)`. One can occur twice."""
+    return [f"{labels.escape(labels.quoted(token))} ({place})" for place, token in enumerate(tokens, start=1)]

@@ -30,6 +30,7 @@ def test_bars_stand_under_the_columns_of_the_heatmap(dog):
     )
     assert (bars.layout.margin.l, bars.layout.margin.r) == (heatmap.layout.margin.l, heatmap.layout.margin.r)
     assert bars.layout.xaxis.tickangle == heatmap.layout.xaxis.tickangle and bars.data[0].text == ("", "0.83", "")
+    assert bars.data[0].hovertext[1] == "‘noir’ (2) looks at ‘black’ (2): 0.83"
 
 
 def test_bars_of_a_blank_step_say_why():

@@ -57,7 +57,7 @@ def _bars(tokens: Sequence[Token], frame: pd.DataFrame, color: str) -> dict:
         hoverinfo="text",
         hovertext=[
             f"{token}: τ-b {tau:+.2f}, {said[bool(same)]}"
-            for token, tau, same in zip(hover.spoken(tokens), frame["tau_b"], frame["top1"])
+            for token, tau, same in zip(hover.placed(tokens), frame["tau_b"], frame["top1"])
         ],
     )
 

@@ -65,5 +65,5 @@ def _bars(tokens: Sequence[Token], values: np.ndarray, axis: str, color, said: s
         width=0.82,
         marker=dict(color=color, line=dict(width=0)),
         hoverinfo="text",
-        hovertext=[f"{said} {token}: {value:+.3f}" for token, value in zip(hover.spoken(tokens), values)],
+        hovertext=[f"{said} {token}: {value:+.3f}" for token, value in zip(hover.placed(tokens), values)],
     )

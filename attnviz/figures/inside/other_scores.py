@@ -66,7 +66,7 @@ def _words(opened, names: list[str], weights: np.ndarray) -> str:
 
 
 def _cells(opened, names: list[str], weights: np.ndarray, dark: bool) -> dict:
-    keys = hover.spoken(opened.keys)
+    keys = hover.placed(opened.keys)
     return dict(
         type="heatmap",
         z=np.round(weights, 4).astype(np.float32),

@@ -87,6 +87,6 @@ def _bars(opened, values: np.ndarray, axis: str, dark: bool) -> dict:
         yaxis=axis,
         hovertext=[
             f"{key}: outside the window" if np.isnan(value) else f"{said} of {key}: {words(float(value))}"
-            for key, value in zip(hover.spoken(opened.keys), values, strict=True)
+            for key, value in zip(hover.placed(opened.keys), values, strict=True)
         ],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnviz.figures import labels
+from attnviz.figures import hover, labels
 from attnviz.figures.axes import rows_height
 from attnviz.figures.chart import Chart
 from attnviz.figures.theme import CLEAR, build, colorscale, layout, note, palette
@@ -67,7 +67,7 @@ def _line_above_the_context(rows: int, dark: bool) -> dict:
 
 
 def _cells(opened, cells: np.ndarray, order: np.ndarray, most: float, dark: bool) -> dict:
-    rows = [*(labels.escape(labels.quoted(key)) for key in opened.keys), "context"]
+    rows = [*hover.placed(opened.keys), "context"]
     return dict(
         type="heatmap",
         z=np.round(cells, 4),

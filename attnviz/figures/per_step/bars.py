@@ -82,7 +82,7 @@ def token_bars(values: Sequence[float], best: int | None, mechanism: str, dark: 
 
 
 def _bars(grid, step: int, weights: np.ndarray, best: int | None, written: float | None, dark: bool) -> dict:
-    query = labels.escape(labels.quoted(grid.queries[step]))
+    query = hover.placed(grid.queries)[step]
     shown = weights.tolist()
     bars = token_bars(shown, best, grid.mechanism, dark)
     if written is not None:
@@ -91,7 +91,7 @@ def _bars(grid, step: int, weights: np.ndarray, best: int | None, written: float
         y=np.round(weights, 4).astype(np.float32),
         hovertext=[
             f"{query} looks at {key}: {weight_words(weight)}"
-            for key, weight in zip(hover.spoken(grid.keys), shown, strict=True)
+            for key, weight in zip(hover.placed(grid.keys), shown, strict=True)
         ],
     )
 

@@ -118,7 +118,7 @@ def test_tokens_take_the_pointer_and_the_click():
     left, right = figure.data
     assert list(left.customdata) == [0, 1, 2] and right.yaxis == "y2" and right.customdata is None
     assert left.hovertext[0].startswith("Layer 1, mean of heads<br>Step 1, ‘chien’: looks at ‘dog’ 0.80")
-    assert right.hovertext[1] == "‘black’<br>Layer 1, mean of heads: ‘noir’ looks at it most, 0.83"
+    assert right.hovertext[1] == "‘black’ (2)<br>Layer 1, mean of heads: ‘noir’ (2) looks at it most, 0.83"
 
 
 def test_several_heads_have_their_colours():

@@ -63,7 +63,7 @@ def test_agreement_by_token_beside_random_orders():
     figure = agreement_bars(tokens, frame, 0.25)
     assert figure.data[0].y == (0.8, None, -0.1) and figure.data[0].marker.opacity == (1, 0.45, 0.45)
     assert (figure.layout.shapes[0].y0, figure.layout.shapes[0].y1) == (-0.49, 0.49)
-    assert figure.data[0].hovertext[0] == "‘Le’: τ-b +0.80, same first source token"
+    assert figure.data[0].hovertext[0] == "‘Le’ (1): τ-b +0.80, same first source token"
     words = figure.layout.meta["description"]
     assert (
         "for 3 target tokens: mean +0.35; random orders are expected to have 0 ± 0.25 for each. Lowest: <eos>, -0.10."

@@ -38,7 +38,7 @@ def test_what_is_outside_the_window_has_no_score():
     window = Window(3.0, 2.0, np.linspace(0.2, 1, count))
     figure = score_bars(step(window))
     assert figure.data[1].y[0] is None and figure.data[0].y[0] == 0
-    assert figure.data[1].hovertext[0] == "‘The’: outside the window"
+    assert figure.data[1].hovertext[0] == "‘The’ (1): outside the window"
     assert figure.layout.meta["description"].endswith(" 1 token is outside the window.")
     np.testing.assert_allclose(figure.data[2].y, window.gaussian, atol=1e-4)  # over the weights
     assert figure.data[2].yaxis == "y" and figure.layout.annotations[1].text == "weight, after it (dotted: Gaussian)"
@@ -146,7 +146,7 @@ def test_the_effect_on_each_token():
     below, above = effect_bars(target, changes, variation).data
     np.testing.assert_allclose(below.y, variation, atol=1e-4)
     np.testing.assert_allclose(above.y, changes, atol=1e-4)
-    assert below.hovertext[1] == "total variation at ‘&lt;’: +0.111"
+    assert below.hovertext[1] == "total variation at ‘&lt;’ (2): +0.111"
 
 
 def test_an_effect_has_a_number_for_each_token():
