@@ -14,10 +14,13 @@ _component = st.components.v2.component(
 )
 
 
-def drag(tokens: Sequence[str], weights: Sequence[float], on_weights: Callable[[list[float]], None], key: str) -> None:
+def drag(
+    tokens: Sequence[str], weights: Sequence[float], on_weights: Callable[[list[float]], None], key: str, model: str
+) -> None:
     """One bar per token, from 0 to 1, which sum to 1: a bar that moves takes its weight from the others in proportion.
 
     weights : at least 0, with a sum of 1. on_weights : gets all weights when a bar is let go.
+    model : its name, which each bar and the sum say to a screen reader.
     """
     name = f"drag-{key}"
 
@@ -26,5 +29,5 @@ def drag(tokens: Sequence[str], weights: Sequence[float], on_weights: Callable[[
         if weights is not None:
             on_weights([float(weight) for weight in weights])
 
-    data = {"tokens": list(tokens), "weights": [round(float(weight), 6) for weight in weights]}
+    data = {"tokens": list(tokens), "weights": [round(float(weight), 6) for weight in weights], "model": model}
     _component(key=name, data=data, on_weights_change=moved)

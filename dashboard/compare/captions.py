@@ -34,7 +34,7 @@ def repeated_name(column: Column, ink: str) -> str:
 
 def translation(column: Column) -> str:
     """What the model wrote, or was made to write, and its log-probability."""
-    return output(column.trace, column.languages.target, column.languages.piece)
+    return output(column.trace, column.languages.target, column.languages.piece, column.title)
 
 
 def whole(column: Column, translations: Sequence[str], choices: CompareChoices) -> str:

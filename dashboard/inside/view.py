@@ -44,5 +44,5 @@ def _draw(current: InsideScene, dark: bool) -> None:
 def _named(column: Column) -> str:
     """The model, its card, and what it writes."""
     return named_card(column.mechanism.title, card.show(caches.card(column.model))) + output(
-        column.trace, column.languages.target, column.languages.piece
+        column.trace, column.languages.target, column.languages.piece, column.title
     )

@@ -26,8 +26,11 @@ def named_card(title: str, card: str) -> str:
     return f'<div class="model"><p>{escape(title)}</p>{card}</div>'
 
 
-def output(trace: Trace, language: str, piece: str = "piece") -> str:
-    """What the model wrote, or was made to write, and its log-probability. piece : what a token is called."""
+def output(trace: Trace, language: str, piece: str = "piece", name: str = "") -> str:
+    """What the model wrote, or was made to write, and its log-probability.
+
+    piece : what a token is called. name : of the model, for a screen reader, where several are on the page.
+    """
     if not trace.target:
         return (
             f'<p class="what" role="status">The model reads these {len(trace.source)} tokens. It does not write '
@@ -40,7 +43,8 @@ def output(trace: Trace, language: str, piece: str = "piece") -> str:
     if trace.log_probs:
         per_piece = number(trace.log_prob / len(trace.log_probs))
         chance = f"log-probability {number(trace.log_prob)} ({per_piece} per {piece})"
-    return f'<p class="said" role="status">{text}<br><small>{how}{chance}{cut}</small></p>'
+    whose = name and f' aria-label="{escape(name)} writes"'
+    return f'<p class="said" role="status"{whose}>{text}<br><small>{how}{chance}{cut}</small></p>'
 
 
 def source(trace: Trace, file: str) -> str:

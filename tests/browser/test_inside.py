@@ -18,7 +18,7 @@ def test_the_step_of_the_first_page_is_one_click_away(dashboard):
     page = dashboard.open("?step=3&show=Bahdanau&show=Transformer", charts=5).page
     page.get_by_role("link", name="Open this step ›").click()
     expect(page.locator(".st-key-chart-opened h4", has_text="Bahdanau: who asks")).to_be_visible(timeout=WAIT)
-    expect(page.locator(".st-key-chart-opened .what", has_text="Step 3 writes noir").first).to_be_visible()
+    expect(page.locator(".st-key-chart-opened .what", has_text="Step 3 of Bahdanau writes noir").first).to_be_visible()
     expect(page.locator(".st-key-chart-opened h4", has_text="who asks")).to_have_count(2)
 
 
@@ -35,7 +35,7 @@ def test_attention_is_changed_by_bars_that_stand_in_the_address_and_made_uniform
     bar.press("ArrowDown")  # by .01, which goes to the others
     page.wait_for_function("location.search.includes('0.99')", timeout=WAIT)
     assert sum(map(float, given(page))) == pytest.approx(1, abs=1e-3)
-    expect(page.locator(".drag-sum")).to_have_text("Sum of the weights: 1.00")
+    expect(page.locator(".drag-sum")).to_have_text("Sum of the weights of Bahdanau: 1.00")
     page.get_by_role("button", name="The model’s weights").click()
     expect(page.locator(".st-key-given input")).to_have_value("", timeout=WAIT)
     page.wait_for_function("!location.search.includes('given=')", timeout=WAIT)

@@ -10,7 +10,7 @@ function relabel(row) {
     bar.querySelector("output").textContent = share;
     input.setAttribute("aria-valuetext", `${share} of the weight`);
   });
-  row.nextElementSibling.textContent = `Sum of the weights: ${values(row).reduce((sum, value) => sum + value, 0).toFixed(2)}`;
+  row.nextElementSibling.textContent = `Sum of the weights of ${row.model}: ${values(row).reduce((sum, value) => sum + value, 0).toFixed(2)}`;
 }
 
 function move(row, moved) {
@@ -23,11 +23,11 @@ function move(row, moved) {
   Object.assign(moved, { value, exact: value });
 }
 
-function build(row, { tokens, weights }) {
+function build(row, { tokens, weights, model }) {
   row.replaceChildren(...tokens.map((token, i) => {
     const bar = document.createElement("label"), output = document.createElement("output"), input = document.createElement("input"), name = document.createElement("span");
     Object.assign(input, { type: "range", min: 0, max: 1, step: 0.01, value: weights[i], exact: weights[i] });
-    input.setAttribute("aria-label", `weight of source token ${i + 1}, ${token}`);
+    input.setAttribute("aria-label", `${model}: weight of source token ${i + 1}, ${token}`);
     input.setAttribute("aria-orientation", "vertical");
     name.textContent = token;
     bar.append(output, input, name);
@@ -43,7 +43,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const row = parentElement.querySelector(".drag-bars"), tokens = JSON.stringify(data.tokens), weights = JSON.stringify(data.weights);
   if (row.tokens !== tokens) build(row, data);
   else if (row.weights !== weights) set(row, data); // the bar that is in use keeps the focus
-  Object.assign(row, { tokens, weights });
+  Object.assign(row, { tokens, weights, model: data.model });
   relabel(row);
   row.oninput = ({ target }) => { move(row, target); relabel(row); };
   row.onchange = () => setTriggerValue("weights", values(row));

@@ -1,6 +1,7 @@
 """Weights set by hand, for each model: bars to drag, or to move with the arrow keys, and the same numbers as a text."""
 
 import functools
+import html
 import math
 
 import streamlit as st
@@ -46,7 +47,7 @@ def _change(column: Column, current: InsideScene, step: int) -> Change | None:
     if len(current.columns) > 1:
         st.caption(markdown(f"{column.title}{column.place}"))
     take = functools.partial(_take, key)
-    drag([labels.plain(token.text) for token in tokens], weights or own, take, f"weights{suffix}")
+    drag([labels.plain(token.text) for token in tokens], weights or own, take, f"weights{suffix}", column.title)
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     typed = left.text_input(
         "The same as numbers, one for each source token",
@@ -59,7 +60,8 @@ def _change(column: Column, current: InsideScene, step: int) -> Change | None:
     if not typed:
         return intervene.Identity()
     if (weights := _read(typed, len(tokens))) is None:
-        st.html(f'<p class="over" role="status">{_WANTED.format(len(tokens))}</p>')
+        wanted = html.escape(f"{column.title}: {_WANTED.format(len(tokens))}")
+        st.html(f'<p class="over" role="status">{wanted}</p>')
         return None
     return Given(tuple(weights))
 

@@ -64,14 +64,15 @@ def written(column: Column, effect: Effect, how: str = CHANGED) -> str:
     """
     own = effect.before if column.target is None else caches.trace(column.model, column.text)
     free, language = effect.free, column.languages.target
-    verdict = f"The translation {'stays the same' if own.translation == free.translation else 'changes'}."
+    name, same = html.escape(column.title), own.translation == free.translation
+    verdict = f"The translation of {name} {'stays the same' if same else 'changes'}."
     texts = marked(own.translation, free.translation, language)
     listed = "".join(
-        f"<dt>{name}</dt><dd>{text if trace.translation else EMPTY} <small>{number(trace.log_prob)} nats</small></dd>"
-        for name, text, trace in zip(("As it is", how.capitalize()), texts, (own, free))
+        f"<dt>{which}</dt><dd>{text if trace.translation else EMPTY} <small>{number(trace.log_prob)} nats</small></dd>"
+        for which, text, trace in zip(("As it is", how.capitalize()), texts, (own, free))
     )
     return (
-        f'<h4>{html.escape(column.title)}</h4><p class="what" role="status">{verdict}</p>'
+        f'<h4>{name}</h4><p class="what" role="status">{verdict}</p>'
         f'<dl class="versions">{listed}{_forced(column, effect, how)}</dl>'
     )
 

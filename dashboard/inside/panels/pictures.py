@@ -53,7 +53,8 @@ def cells(opened: Sequence[Opened], dark: bool) -> list[Cell]:
 
 
 def _ended(shown: Opened, first: bool) -> Cell:
-    words = f'<p class="what" role="status">{html.escape(shown.problem)}</p>' if first else ""
+    problem = html.escape(f"{shown.column.title}: {shown.problem}")
+    words = f'<p class="what" role="status">{problem}</p>' if first else ""
     return (_heading(shown, "") + words if first else "<p></p>"), None
 
 
@@ -72,7 +73,8 @@ def asked(shown: Opened, dark: bool) -> Cell:
             f" It predicts the place {step.window.centre + 1:.1f} in the source and looks {step.window.reach:g} "
             "tokens to either side."
         )
-    words = f"Step {step.step + 1} writes {token}{column.place}. {ASKS[step.asks].format(_before(shown))}{window}"
+    words = f"Step {step.step + 1} of {html.escape(column.title)} writes {token}{column.place}. "
+    words += f"{ASKS[step.asks].format(_before(shown))}{window}"
     return f'{_heading(shown, "who asks")}<p class="what" role="status">{words}</p>{order(step.asks)}', None
 
 

@@ -46,7 +46,8 @@ def draw(dark: bool) -> Drawn:
 
 def _both(heading: str, text: str) -> str:
     said = "".join(
-        f"<h4>{title(name)}</h4>{output(trace(name, text), _language(name, text))}" for name in (WITHOUT, WITH)
+        f"<h4>{title(name)}</h4>{output(trace(name, text), _language(name, text), name=title(name))}"
+        for name in (WITHOUT, WITH)
     )
     return f'<h4>{heading}</h4><p class="small">{html.escape(text)}</p>{said}'
 

@@ -57,6 +57,16 @@ def test_who_asks_names_the_token_that_the_query_has_read_or_not():
     assert "It has not yet read <b>&lt;bos&gt;</b>, the sign of the start." in page(run(step="1"))
 
 
+@pytest.mark.parametrize("query", [{"change": "uniform"}, {"word": "2 black", "instead": "white"}, {"step": "500"}])
+def test_every_status_and_heading_that_repeats_for_each_model_names_it(query):
+    """A screen reader hears them one after another, without the columns."""
+    app, names = run(show=["Bahdanau", "Luong general"], tests="true", **query), ("Bahdanau", "Luong general")
+    shown = re.findall(r'(<(h4|\w+ [^>]*role="status")[^>]*>.*?</)', page(app), re.DOTALL)
+    repeated = [words for words, _ in shown if "Choose a " not in words]
+    assert all(any(name in words for name in names) for words in repeated), repeated
+    assert min(sum(name in words for words in repeated) for name in names) > 5
+
+
 def test_a_text_that_ends_sooner_says_so():
     app = run(show=["Bahdanau", "Transformer"])
     lengths = [len(column.trace.target) for column in app.session_state["last scene of inside"].columns]
@@ -162,7 +172,7 @@ def test_a_forced_text_is_not_taken_for_the_translation():
     changed = intervene.run(model, column.text, intervene.Uniform()).free.translation
     verdict = "stays the same" if own == changed else "changes"
     words = re.sub("<[^>]+>", "", cells(app, "changed")[0]["words"])
-    assert own != "Le chat." and f"The translation {verdict}.As it is{own} " in words
+    assert own != "Le chat." and f"The translation of Bahdanau {verdict}.As it is{own} " in words
     assert "The text at the top of the page, forced under the changeLe chat. " in words
 
 
