@@ -192,7 +192,7 @@ def _head(trace: Trace, named: bool, notes: Sequence[str]) -> str:
     return f"<h2>Attention of {html.escape(escaped(trace.model))}</h2>\n{text}{_translation(trace, target)}{said}"
 
 
-def which(trace: Trace, kind: str = "cross") -> str:
+def _which(trace: Trace, kind: str = "cross") -> str:
     """Which map of that kind `select` takes when it is not told: `layer 3 of 3, mean of 4 heads`."""
     layers = sum(m.kind == kind for m in trace.maps)
     heads = len(trace.map(kind).weights)
@@ -201,7 +201,7 @@ def which(trace: Trace, kind: str = "cross") -> str:
 
 def _heading(trace: Trace, kind: str, words: str) -> str:
     only = len(trace.map(kind).weights) == 1 and sum(m.kind == kind for m in trace.maps) == 1
-    return words if only else f"{words}: {which(trace, kind)}"
+    return words if only else f"{words}: {_which(trace, kind)}"
 
 
 def _translation(trace: Trace, language: str) -> str:

@@ -163,7 +163,8 @@ class Trace:
         return notebook.document(self.model, lines, table)
 
     def to_dict(self, weights: bool = True) -> dict:
-        """Plain lists, strings and numbers. float32 weights become the same numbers in double precision.
+        """Plain lists, strings and numbers. float32 weights become the same numbers in double precision. The entry
+        `counted_from` says that layers, and heads in their lists, count from 0.
 
         weights : False leaves out the weights of the maps, which are most of the data.
         """
@@ -174,7 +175,8 @@ class Trace:
         values["alternatives"] = [[asdict(choice) for choice in step] for step in self.alternatives]
         values["maps"] = [m.to_dict(weights) for m in self.maps]
         notes = values.pop("notes")
-        return {**values, "log_probs": list(self.log_probs)} | ({"notes": list(notes)} if notes else {})
+        values |= {"log_probs": list(self.log_probs), "counted_from": 0}
+        return values | ({"notes": list(notes)} if notes else {})
 
     @classmethod
     def from_dict(cls, values: dict) -> "Trace":

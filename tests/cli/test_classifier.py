@@ -24,7 +24,8 @@ def test_the_command_line(taught, reviews, tmp_path, capsys):
 
     trace = cli("trace", SENTENCE, "--model", NAME).splitlines()
     assert trace[0].removeprefix("label: ") in LABELS and re.fullmatch(r"probability: [01]\.\d{3}", trace[1])
-    assert trace[2] == "attention: encoder, layer 2 of 2, mean of 2 heads" and trace[4].split()[0] == "token"
+    assert trace[2] == "attention: encoder, layer 1 (the last; layers count from 0), mean of 2 heads"
+    assert trace[4].split()[0] == "token"
     assert trace[5].split()[0] == "The" and trace[-1].split()[0] == "<eos>"
     assert Trace.from_json(cli("trace", SENTENCE, "--model", NAME, "--json", "-")).translation in LABELS
     cli("trace", SENTENCE, "--model", NAME, "--html", str(tmp_path / "page.html"))

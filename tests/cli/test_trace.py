@@ -25,14 +25,24 @@ def test_trace_prints_a_table(cli, root, mechanism):
     lines = out.splitlines()
     assert (status, err) == (0, "")
     assert lines[0].startswith("translation: ") and lines[1] == f"log-probability: {trace.log_prob:.3f}"
-    layers = "layer 2 of 2, mean of 2 heads" if mechanism == "transformer" else "layer 1 of 1, its one head"
-    assert f"attention: cross, {layers}" in lines
+    place, heads = (
+        ("1 (the last", "mean of 2 heads") if mechanism == "transformer" else ("0 (the only one", "its one head")
+    )
+    assert f"attention: cross, layer {place}; layers count from 0), {heads}" in lines
     table = lines[lines.index("") + 1 :]
     assert table[0].split() == "step token probability attends most to weight".split()
     weights = trace.map().weights.mean(0)
     assert [line.split()[0] for line in table[1:]] == [str(i + 1) for i in range(len(trace.target))]
     assert [line.split()[-1] for line in table[1:]] == [f"{row.max():.2f}" for row in weights]
     assert [line.split()[-2] for line in table[1:]] == [trace.source[row.argmax()].text for row in weights]
+
+
+def test_layers_are_the_same_numbers_in_text_and_json(cli, root):
+    command = ("trace", SENTENCE, "--model", "en-fr/transformer")
+    values = json.loads(cli(*command, "--json", "-")[1])
+    last = max(m["layer"] for m in values["maps"] if m["kind"] == "cross")
+    assert values["counted_from"] == 0
+    assert f"attention: cross, layer {last} (the last; layers count from 0), mean of 2 heads" in cli(*command)[1]
 
 
 def test_without_attention_the_table_says_so(cli, root, tmp_path):

@@ -57,7 +57,7 @@ def test_a_trace_is_printed(root, capsys):
     assert main(["trace", "The dog runs.", "--model", "en/writer", "--root", str(root)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "text: The dog runs." and lines[1].startswith("log-probability: -")
-    assert lines[2] == "attention: decoder, layer 2 of 2, mean of 2 heads"
+    assert lines[2] == "attention: decoder, layer 1 (the last; layers count from 0), mean of 2 heads"
     assert lines[4].split() == ["token", "probability", "attends", "most", "to", "weight"]
     assert lines[5].split()[0] == "The" and lines[5].split()[2:] == ["<bos>", "1.00"]
 

@@ -31,7 +31,9 @@ def test_json_has_the_fixed_fields_with_offsets_into_the_text():
         "start",
         "read_as",
         "longest",
+        "counted_from",
     ]
+    assert values["counted_from"] == 0 == values["maps"][0]["layer"]
     assert values["source"][1].items() >= {"text": "black", "start": 4, "end": 9, "special": False}.items()
     assert values["target"][3].items() >= {"text": "<eos>", "start": 13, "end": 13, "special": True}.items()
     assert [(m["kind"], m["layer"]) for m in values["maps"]] == [("cross", 0), ("cross", 1)]

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from attnviz import select, stats
 from attnviz.cli.shared.table import table
-from attnviz.export import html_page
 from attnviz.figures.labels import plain
 from attnviz.mechanisms import ALL
 from attnviz.trace import Trace
@@ -30,7 +29,7 @@ def translation(trace: Trace, notes: Sequence[str] = ()) -> str:
         rows.append((str(step), plain(token.text), f"{math.exp(log_prob):.2f}"))
     attention = "none"
     if any(attention_map.kind == "cross" for attention_map in trace.maps):
-        attention = f"cross, {html_page.which(trace)}"
+        attention = f"cross, {_which(trace)}"
         rows = [row + more for row, more in zip(rows, _most_attended(trace, "cross"))]
     how = "target" if trace.forced else "translation"
     cut = "" if trace.complete else "\nthe length limit cut the translation short"
@@ -49,7 +48,7 @@ def written(trace: Trace) -> str:
     rows = [row + more for row, more in zip(rows, _most_attended(trace, "decoder"))]
     return (
         f"text: {plain(trace.translation)}\nlog-probability: {trace.log_prob:.3f}\n"
-        f"attention: decoder, {html_page.which(trace, 'decoder')}\n\n{table(rows, '<><>')}"
+        f"attention: decoder, {_which(trace, 'decoder')}\n\n{table(rows, '<><>')}"
     )
 
 
@@ -60,7 +59,7 @@ def label(trace: Trace) -> str:
     rows = [row + more for row, more in zip(tokens, _most_attended(trace, "encoder"))]
     return (
         f"label: {trace.translation}\nprobability: {math.exp(trace.log_prob):.3f}\n"
-        f"attention: encoder, {html_page.which(trace, 'encoder')}\n\n{table(rows, '<><>')}"
+        f"attention: encoder, {_which(trace, 'encoder')}\n\n{table(rows, '<><>')}"
     )
 
 
@@ -70,7 +69,15 @@ def self_attention(trace: Trace) -> str:
     tokens = [("step", "token")]
     tokens += [(str(row.step + 1), plain(row.token)) for row in _grid(trace, kind)]
     rows = [row + more for row, more in zip(tokens, _most_attended(trace, kind))]
-    return f"attention: {kind}, {html_page.which(trace, kind)}\n\n{table(rows, '><<>')}"
+    return f"attention: {kind}, {_which(trace, kind)}\n\n{table(rows, '><<>')}"
+
+
+def _which(trace: Trace, kind: str = "cross") -> str:
+    """Which map of that kind the table is of: the last layer, counted from 0 as in JSON, and the mean of its heads."""
+    layer, heads = trace.map(kind).layer, len(trace.map(kind).weights)
+    place = "the only one" if sum(m.kind == kind for m in trace.maps) == 1 else "the last"
+    mean = f"mean of {heads} heads" if heads > 1 else "its one head"
+    return f"layer {layer} ({place}; layers count from 0), {mean}"
 
 
 def _most_attended(trace: Trace, kind: str) -> list[tuple[str, str]]:

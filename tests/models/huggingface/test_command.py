@@ -24,7 +24,8 @@ def test_on_the_command_line_a_reader(folder, load, capsys):
     status, out, err = run(capsys, "trace", TEXT, "--model", f"hf:{folder('gpt2')}")
     trace = load("gpt2").trace(TEXT)
     lines = out.splitlines()
-    assert (status, err) == (0, "") and lines[:2] == ["attention: decoder, layer 3 of 3, mean of 2 heads", ""]
+    assert (status, err) == (0, "")
+    assert lines[:2] == ["attention: decoder, layer 2 (the last; layers count from 0), mean of 2 heads", ""]
     assert lines[2].split() == "step token attends most to weight".split()
     weights = trace.map("decoder").weights.mean(0)
     assert [line.split()[-1] for line in lines[3:]] == [f"{row.max():.2f}" for row in weights]
@@ -40,6 +41,6 @@ def test_on_the_command_line_a_writer(folder, load, capsys, tmp_path):
     wanted = ("trace", TEXT, "--model", f"hf:{folder('bart')}", "--target", TARGET)
     status, out, err = run(capsys, *wanted)
     assert (status, err) == (0, "") and out.startswith(f"target: {TARGET}\nlog-probability: ")
-    assert "\nattention: cross, layer 2 of 2, mean of 2 heads\n" in out
+    assert "\nattention: cross, layer 1 (the last; layers count from 0), mean of 2 heads\n" in out
     assert run(capsys, *wanted, "--json", tmp_path / "trace.json") == (0, "", f"{tmp_path / 'trace.json'} is written\n")
     assert Trace.from_json((tmp_path / "trace.json").read_text(encoding="utf-8")) == load("bart").trace(TEXT, TARGET)
