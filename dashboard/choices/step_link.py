@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from attnviz.mechanisms import MECHANISMS
-from dashboard.choices.options import head_title, number, title
+from dashboard.choices.options import KINDS, head_title, number, title
 
 _SAME = (
     "pair",
@@ -28,7 +28,10 @@ def step_link(query: Mapping[str, str | list[str]], mechanisms: Sequence[str], s
     if not attending:
         return "<p></p>"
     same = {key: value for key, value in query.items() if key in _SAME}
-    if same.get("head") == head_title(None):
-        del same["head"]
+    is_cross = query.get("kind", KINDS["cross"]) == KINDS["cross"]
+    if is_cross and any(MECHANISMS[name].multi_head for name in mechanisms):
+        same.setdefault("head", head_title(None))  # the first page starts with the mean, the other with head 1
+    else:
+        same = {key: value for key, value in same.items() if key not in ("layer", "head")}
     address = "inside?" + urlencode(same | {"show": attending, "step": number(step)}, doseq=True)
     return f'<p class="open-step"><a href="{html.escape(address)}" target="_self">Open this step ›</a></p>'

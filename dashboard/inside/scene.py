@@ -6,7 +6,7 @@ from attnviz.export import heading
 from attnviz.mechanisms import MECHANISMS
 from attnviz.select import Grid, select
 from attnviz.trace import Trace
-from dashboard.choices.options import OWN, model
+from dashboard.choices.options import OWN, head_title, model
 from dashboard.shell import side_by_side
 from dashboard.shell.forced_text import Tracer, forced_text
 from dashboard.shell.side_by_side import ModelColumn, SideBySide
@@ -15,7 +15,7 @@ from dashboard.shell.side_by_side import ModelColumn, SideBySide
 @dataclass(frozen=True)
 class InsideChoices:
     """target, forced, beam : what the models write, as on the first page. layer, head : of a Transformer's
-    cross-attention, from 0. tables : the numbers of each chart below it."""
+    cross-attention, from 0; no head is the mean of heads. tables : the numbers of each chart below it."""
 
     pair: str
     text: str
@@ -23,18 +23,21 @@ class InsideChoices:
     target: str = OWN
     forced: str = ""
     layer: int = 0
-    head: int = 0
+    head: int | None = 0
     tables: bool = False
     beam: int = 1
 
 
 @dataclass(frozen=True, eq=False)
 class Column(ModelColumn):
-    """One model on the page. layer, head : of its cross-attention; a recurrent model has one of each. target : the text
-    that changes and tests force; None for the greedy translation."""
+    """One model on the page.
+
+    layer, head : of its cross-attention; a recurrent model has one of each. No head : the mean of all. target : the
+    text that changes and tests force; None for the greedy translation.
+    """
 
     layer: int
-    head: int
+    head: int | None
     target: str | None
 
     @property
@@ -49,10 +52,11 @@ class Column(ModelColumn):
     @property
     def place(self) -> str:
         """The layer and head, counted from 1, where there are several."""
-        return f", layer {self.layer + 1}, head {self.head + 1}" if self.several else ""
+        head = head_title(None) if self.head is None else f"head {self.head + 1}"
+        return f", layer {self.layer + 1}, {head}" if self.several else ""
 
     def grid(self, trace: Trace) -> Grid:
-        """The map of the chosen head, of this trace or of one under a change."""
+        """The map of the chosen head or of the mean, of this trace or of one under a change."""
         return select(trace, "cross", self.layer, self.head)
 
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
-from dashboard.choices.options import OWN, model, number
+from dashboard.choices.options import OWN, model
 from dashboard.inside.scene import InsideScene
 from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
@@ -28,14 +28,8 @@ def show() -> dict:
     fields |= {"beam": widgets.beam()}
     if several := next((name for name in chosen if MECHANISMS[name].multi_head), None):
         layers, heads = catalogue.layers_and_heads(model(pair, several))
-        fields |= {"layer": widgets.layer(range(layers), layers - 1), "head": _head(heads)}
+        fields |= {"layer": widgets.layer(range(layers), layers - 1), "head": widgets.head(heads, 0)}
     return fields | {"tables": widgets.tables()}
-
-
-def _head(count: int) -> int:
-    return st.segmented_control(
-        "Head", range(count), default=0, format_func=number, key="head", required=True, bind="query-params"
-    )
 
 
 def _enter() -> None:

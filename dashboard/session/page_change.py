@@ -65,8 +65,9 @@ def _models(session: MutableMapping, page: str) -> dict:
 
 
 def _opened_head(session: MutableMapping) -> dict:
-    """The head of the first page, which the page of one step opens; the mean of heads has no step to open."""
-    if session.get("kind", "cross") != "cross" or session.get("head", -1) < 0:
+    """The head or the mean of heads of the first page, which the page of one step opens."""
+    shown = session.get("show", MECHANISMS)
+    if session.get("kind", "cross") != "cross" or not any(MECHANISMS[name].multi_head for name in shown):
         return {}
     return {key: session[key] for key in ("layer", "head") if key in session}
 

@@ -40,6 +40,7 @@ WHERE = {
 }
 _KINDS_OF_WORDS = ("function", "content")
 PARTS = {"all": "all cross-attention", "layer": "this layer", "head": "this head"}  # of a Transformer
+_OF_MEAN = ("all", "layer")  # where no head is chosen
 _TEMPERATURES = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)
 CAUTION = (
     "The model never saw such a context in training, so a word may disappear for that reason alone. If a word stays, "
@@ -88,7 +89,7 @@ def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
         st.session_state["where"] = "all"
     name = left.selectbox("Change", list(CHANGES), format_func=CHANGES.get, key="change", bind="query-params")
     where = _where(middle, name, offered)
-    part = several and _part(right, name)
+    part = several and _part(right, name, _OF_MEAN if several.head is None else tuple(PARTS))
     scope = _scope(where)
     place = (
         {"layer": {"layer": several.layer}, "head": {"layer": several.layer, "head": several.head}} if several else {}
@@ -96,12 +97,18 @@ def _controls(current: InsideScene) -> tuple[str, dict[bool, Scope]]:
     return name, {False: Scope(*scope), True: Scope(*scope, **place.get(part, {}))}
 
 
-def _part(place, name: str) -> str:
-    """Weights set by hand are of the head that is shown."""
+def _part(place, name: str, offered: tuple[str, ...]) -> str:
+    """Weights set by hand are of the head that is shown, or of all heads of the layer whose mean is shown."""
+    chosen = st.session_state.get("part", "all")
     if name == BY_HAND:
-        st.session_state["part"] = st.session_state.get("part", "all")
-        return place.selectbox("In the Transformer", ["head"], format_func=PARTS.get, key="part_by_hand", disabled=True)
-    return place.selectbox("In the Transformer", list(PARTS), format_func=PARTS.get, key="part", bind="query-params")
+        st.session_state["part"] = chosen
+        only = offered[-1]
+        return place.selectbox(
+            "In the Transformer", [only], format_func=PARTS.get, key=f"part_by_hand_{only}", disabled=True
+        )
+    if chosen not in offered:
+        st.session_state["part"] = offered[-1]
+    return place.selectbox("In the Transformer", offered, format_func=PARTS.get, key="part", bind="query-params")
 
 
 def _where(place, name: str, offered: list[str]) -> str:
@@ -170,8 +177,10 @@ def _title(name: str, affected: list) -> str:
     session, titles = st.session_state, dict.fromkeys(outcome.change.title for _, outcome in affected)
     step = name == BY_HAND or session.get("where") == "step"
     where = f"at step {session['step']}" if step else WHERE[session.get("where", "all")]
-    chosen = "head" if name == BY_HAND else session.get("part")
-    part = f"; in the Transformer: {PARTS[chosen]}" if any(column.several for column, _ in affected) else ""
+    several = next((column for column, _ in affected if column.several), None)
+    by_hand_part = "layer" if several and several.head is None else "head"
+    chosen = by_hand_part if name == BY_HAND else session.get("part")
+    part = f"; in the Transformer: {PARTS[chosen]}" if several else ""
     return f"Attention changed: {' or '.join(titles)}, {where}{part}"
 
 

@@ -51,7 +51,7 @@ def show(current: InsideScene, dark: bool) -> None:
     for shown in open_steps:
         _formula(shown, len(opened) > 1)
     if current.choices.tables:
-        st.html("".join(map(pictures.tables_of, open_steps)))
+        st.html("".join(map(pictures.tables_of, opened)))
     why.show(open_steps, dark)
 
 
@@ -131,6 +131,8 @@ def _open(column: Column, step: int, key: int, chosen: tuple[float, str]) -> Ope
     count = len(column.trace.target)
     if step >= count:
         return Opened(column, None, 0, *chosen, f"This text ends after {count} steps.")
+    if column.head is None:
+        return Opened(column, None, 0, *chosen, pictures.OF_MEAN, step)
     try:
         open_steps = caches.step(column, step)
     except ValueError as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from attnviz import inside
-from attnviz.figures import labels
+from attnviz.figures import labels, step_bars
 from attnviz.figures.inside import score_bars, score_parts, weighted_values
 from attnviz.figures.inside.parts import reference_words
 from attnviz.inside import Step
@@ -24,6 +24,10 @@ ASKS = {  # with the token before this one
     "after": "The decoder first reads {}. The query is its state <b>after</b> that.",
     "layer": "This layer reads the target so far, up to {}. The query is its state, times the head’s query matrix.",
 }
+OF_MEAN = (
+    "The mean of heads has weights, but no query, scores and context: each head has its own. Choose a head on the left "
+    "to open them."
+)
 START = "<b>&lt;bos&gt;</b>, the sign of the start"
 _DIMENSIONS = 10  # of a table
 
@@ -31,7 +35,7 @@ _DIMENSIONS = 10  # of a table
 @dataclass(frozen=True, eq=False)
 class Opened:
     """A model's step, of which one score (`key`) is taken apart beside `reference`; step : None where there is none,
-    which `problem` explains."""
+    which `problem` explains. mean : the number of a step of which there are the mean weights alone."""
 
     column: Column
     step: Step | None
@@ -39,6 +43,7 @@ class Opened:
     temperature: float
     reference: str = MEAN
     problem: str = ""
+    mean: int | None = None
 
     @property
     def heat(self) -> str:
@@ -49,13 +54,26 @@ class Opened:
 def cells(opened: Sequence[Opened], dark: bool) -> list[Cell]:
     """Row by row: each picture of all models, then the next."""
     rows = (asked, scores, parts, values, following)
-    return [row(shown, dark) if shown.step else _ended(shown, row is asked) for row in rows for shown in opened]
+    unopened = {asked: _ended, scores: _mean_weights}
+    return [
+        row(shown, dark) if shown.step else unopened.get(row, _nothing)(shown, dark) for row in rows for shown in opened
+    ]
 
 
-def _ended(shown: Opened, first: bool) -> Cell:
-    problem = html.escape(f"{shown.column.title}: {shown.problem}")
-    words = f'<p class="what" role="status">{problem}</p>' if first else ""
-    return (_heading(shown, "") + words if first else "<p></p>"), None
+def _nothing(shown: Opened, dark: bool) -> Cell:
+    return "<p></p>", None
+
+
+def _ended(shown: Opened, dark: bool) -> Cell:
+    problem = html.escape(f"{shown.column.title}{shown.column.place}: {shown.problem}")
+    return f'{_heading(shown, "")}<p class="what" role="status">{problem}</p>', None
+
+
+def _mean_weights(shown: Opened, dark: bool) -> Cell:
+    if shown.mean is None:
+        return _nothing(shown, dark)
+    figure = step_bars(shown.column.grid(shown.column.trace), shown.mean, dark=dark)
+    return _heading(shown, "weights, mean of heads"), named(figure, f"mean weights {shown.column.title}", dark)
 
 
 def _heading(shown: Opened, words: str) -> str:
@@ -132,6 +150,10 @@ def following(shown: Opened, dark: bool) -> Cell:
 
 def tables_of(shown: Opened) -> str:
     """The text equivalents of the charts of a model."""
+    if shown.mean is not None:
+        return _mean_table(shown)
+    if shown.step is None:
+        return ""
     return _scores_table(shown) + _parts_table(shown) + _values_table(shown)
 
 
@@ -151,6 +173,16 @@ def frame(shown: Opened) -> pd.DataFrame:
             "weight": step.weights,
         }
     )
+
+
+def _mean_table(shown: Opened) -> str:
+    grid, languages = shown.column.grid(shown.column.trace), shown.column.languages
+    rows = [
+        (f"{place} {labels.plain(token.text)}", [f"{weight:.4f}"])
+        for place, (token, weight) in enumerate(zip(grid.keys, grid.weights[shown.mean].tolist()), start=1)
+    ]
+    caption = f"{shown.column.title}: weights of this step, mean of heads"
+    return tables.table(caption, ["weight"], rows, (languages.source, "en"))
 
 
 def _scores_table(shown: Opened) -> str:

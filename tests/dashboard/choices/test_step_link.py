@@ -23,8 +23,10 @@ def test_it_opens_the_same_step_of_the_mechanisms_that_attend():
     assert asked["layer"] == ["2"] and asked["head"] == ["3"] and asked["pair"] == ["English → French"]
 
 
-def test_the_mean_of_heads_is_no_head():
-    assert "head" not in query(link(0, "transformer"))
+def test_the_mean_of_heads_is_the_mean_there_too_and_recurrent_models_have_no_head():
+    assert query(link(0, "transformer"))["head"] == ["mean of heads"]
+    assert "head" not in query(link(0, "bahdanau", "fixed-context"))
+    assert "head" not in query(link(0, "transformer", kind="encoder", head=2))  # a head of another kind
 
 
 def test_without_attention_there_is_no_step_to_open():

@@ -108,6 +108,27 @@ def test_the_head_of_a_transformer():
     assert ", layer 1, head 2." in page(app)
 
 
+def test_the_mean_of_heads_has_weights_and_says_where_its_scores_are():
+    app = run(show=["Bahdanau", "Transformer"], layer="1", head="mean of heads", step="2", tables="true")
+    [column] = [column for column in app.session_state["last scene of inside"].columns if column.several]
+    mean = column.trace.map("cross", 0).weights.mean(0)[1]
+    [bars] = [figure for figure in figures(app, "opened") if "looks at" in str(figure["data"][0].get("hovertext"))]
+    shown = np.frombuffer(base64.b64decode(bars["data"][0]["y"]["bdata"]), "float32")
+    assert np.allclose(shown, mean, atol=1e-4)
+    assert "Transformer, layer 1, mean of heads: The mean of heads has weights, but no query" in page(app)
+    assert "Transformer: weights of this step, mean of heads" in page(app) and len(app.latex) == 1
+
+
+@pytest.mark.parametrize("change", ["uniform", "by hand: drag the bars"])
+def test_a_change_under_the_mean_of_heads_is_of_the_layer_or_of_all(change):
+    asked = {"part": "this head", "step": "2", "given": "0, 1, 0, 0, 0, 0"}
+    app = run(show="Transformer", head="2", change=change, **asked)
+    app.session_state["head"] = -1
+    app.run()
+    [part] = [box for box in app.selectbox if box.label == "In the Transformer"]
+    assert part.value == "layer" and "this head" not in part.options and len(figures(app, "changed")) == 3
+
+
 @pytest.mark.parametrize("change", [change for change in CHANGES.values() if change != "no change"])
 def test_every_change(change):
     app = run(change=change, show=["Bahdanau", "Transformer"], tables="true")

@@ -129,7 +129,13 @@ def test_what_does_not_attend_stays_behind():
 
 
 @pytest.mark.parametrize(
-    "chosen, there", [({"head": 3}, {"layer": 1, "head": 3}), ({"head": -1}, {}), ({"head": 3, "kind": "encoder"}, {})]
+    "chosen, there",
+    [
+        ({"head": 3}, {"layer": 1, "head": 3}),
+        ({"head": -1}, {"layer": 1, "head": -1}),
+        ({"head": 3, "kind": "encoder"}, {}),
+        ({"head": 3, "show": ["bahdanau"]}, {}),
+    ],
 )
 def test_the_page_of_one_step_opens_the_head_of_the_first_page(chosen, there):
     session = go(SENTENCE, "inside", pair="en-fr", layer=1, **chosen)
