@@ -34,7 +34,7 @@ LAYERS = {
     "figures": "IPython numpy pandas plotly",
     "reading": "numpy",
     "export": "fontTools matplotlib numpy pandas plotly",
-    "data": "pooch pyarrow tokenizers torch sentencex",
+    "data": "babel pooch pyarrow tokenizers torch sentencex",
     "networks": "numpy torch",
     "models": "huggingface_hub numpy pandas safetensors tokenizers torch transformers",
     "loading": "",

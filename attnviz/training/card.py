@@ -17,6 +17,7 @@ from attnviz.models import checkpoints, provenance
 from attnviz.models.names import CARD, ModelName
 from attnviz.models.translator import Translator
 from attnviz.networks.registry import options
+from attnviz.training import progress
 from attnviz.training.trainers import saved_run
 from attnviz.training.validation import best_epoch
 
@@ -33,13 +34,13 @@ def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: 
 
 
 def typed_sentences(translator: Translator, corpus: corpora.Corpus, root: Path) -> dict:
-    """What a card says about sentences that visitors type: `longest` (`Translator.longest`), `confidence` and `copied`
-    (evaluation/typed.py).
+    """What a card says about sentences that visitors type: `longest` (`Translator.longest`), `examples` (sentences of
+    the validation set), `confidence` and `copied` (evaluation/typed.py).
 
-    Also writes the words of training beside the tokenizer. Only `longest` for a model that does not translate from
+    Also writes the words of training beside the tokenizer. Only the first two for a model that does not translate from
     English, and for fewer validation sentences than a calibration needs.
     """
-    content = {"longest": _longest(translator, corpus)}
+    content = {"longest": _longest(translator, corpus), "examples": progress.examples(corpus.val)}
     if translator.task.source != "en" or len(corpus.val) < calibration.FEWEST:
         return content
     translator = replace(translator, card=translator.card | content)

@@ -9,14 +9,25 @@ from attnviz.loading import model_class
 from attnviz.models.model import TextError
 from attnviz.training.trainers.trainer import Trainer
 
-WORDS = 8  # wanted length of the sentence
+WORDS = (8, 4, 12, 16)  # wanted lengths of examples; the first is that of the report's sentence
 
 EMPTY = "(empty)"  # a translation without text
 
 
+def examples(val: Pairs) -> list[str]:
+    """Source sentences of the validation set to show: for each length of WORDS the first one nearest to it that is not
+    among them yet."""
+    sources = dict.fromkeys(source for source, _ in val)
+    chosen = []
+    for words in WORDS[: len(sources)]:
+        chosen.append(min(sources, key=lambda source: abs(len(source.split()) - words)))
+        del sources[chosen[-1]]
+    return chosen
+
+
 def example(val: Pairs) -> str:
-    """The source sentence to show: the first one whose length is nearest to WORDS."""
-    return min((source for source, _ in val), key=lambda source: abs(len(source.split()) - WORDS))
+    """The source sentence of the report."""
+    return examples(val)[0]
 
 
 def report(trainer: Trainer, text: SubwordTokenizer, name: str, sentence: str) -> str:

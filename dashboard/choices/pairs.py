@@ -1,14 +1,20 @@
-"""The language pairs and other tasks in the order of the page. Their texts are in attnviz.data.tasks.
+"""The language pairs and other tasks in the order of the page. Their texts are in attnviz.data.tasks, the examples of a
+pair of one's own on the cards of its models.
 
 No Streamlit here.
 """
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from attnviz import gold
 from attnviz.data import tasks
 from attnviz.data.tasks import TASKS, Task
+from attnviz.models import checkpoint_files
+from attnviz.models.names import CARD
+from dashboard.choices.options import LIMIT
 
 DEFAULT = "en-fr"
 FIRST = ("bahdanau", "luong-general", "transformer")  # shown before anything is chosen
@@ -22,7 +28,39 @@ ANY = Task(  # of a user's own model, whose languages are not known
     ask="Your text",
     hint="Type a text and press Enter",
 )
-of = tasks.find
+
+_EXAMPLES = 4  # sentences one click away
+
+
+def of(name: str) -> Task:
+    """The task of this name. A pair that is not in the table has examples where a card of its models has some."""
+    task = tasks.find(name)
+    return task if name in TASKS or not task.translates else replace(task, examples=_examples(name))
+
+
+def _examples(pair: str) -> tuple[str, ...]:
+    """Sentences of the validation set, of the first model of a pair whose card has some."""
+    for root in checkpoint_files.roots():
+        for model in checkpoint_files.names(root):
+            card = root / model / CARD
+            if (
+                model.startswith(f"{pair}/")
+                and card.is_file()
+                and (texts := _on_card(root, model, card.stat().st_mtime))
+            ):
+                return texts
+    return ()
+
+
+@functools.lru_cache(64)
+def _on_card(root: Path, model: str, changed: float) -> tuple[str, ...]:
+    """The sentences on a card that the page takes. changed : when the file did."""
+    try:
+        listed = checkpoint_files.read_card(model, root).get("examples", [])
+    except checkpoint_files.CheckpointError:  # whoever reads the model says so
+        return ()
+    lines = [text for text in listed if isinstance(text, str) and len(text.splitlines()) == 1]
+    return tuple(dict.fromkeys(text for text in lines if text.strip() and len(text) <= LIMIT))[:_EXAMPLES]
 
 
 def translates(name: str) -> bool:

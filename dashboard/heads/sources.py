@@ -40,7 +40,7 @@ class TrainedSource:
 
     @property
     def languages(self) -> Task:
-        return ModelName.parse(self.name).task
+        return pairs.of(ModelName.parse(self.name).pair)
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from dashboard.choices.options import (
     target_title,
     title,
 )
+from dashboard.markup.text import markdown
 from dashboard.session import catalogue
 
 MEAN = -1  # among the options of the head: a button group takes no None
@@ -46,10 +47,12 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
     )
     with st.container(horizontal=True, gap="xxsmall", key="examples"):
         for position, example in enumerate(facts.examples):
-            st.button(example, key=f"example{position}", type="tertiary", on_click=_use, args=(example, on_change))
+            st.button(
+                markdown(example), key=f"example{position}", type="tertiary", on_click=_use, args=(example, on_change)
+            )
         if facts.failing:
             st.button(
-                f"Goes wrong: {facts.failing}",
+                f"Goes wrong: {markdown(facts.failing)}",
                 key="failing",
                 type="tertiary",
                 on_click=_use,
@@ -78,7 +81,7 @@ def one_sentence(text: str, sentences: Sequence[str]) -> str:
 def _firsts() -> str:
     """What is shown where an address has no sentence, by the pair or the model that it names, for history.js."""
     of_pairs = {pairs.of(name).title: pairs.of(name).first for name in catalogue.offered()}
-    of_models = {model_title(name): ModelName.parse(name).task.first for name in catalogue.many_headed()}
+    of_models = {model_title(name): pairs.of(ModelName.parse(name).pair).first for name in catalogue.many_headed()}
     default = {"": next(iter(of_pairs.values()))}
     return json.dumps(default | of_pairs | of_models)
 

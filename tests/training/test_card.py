@@ -41,6 +41,7 @@ def test_a_run_writes_a_complete_card(root, whole):
     keys = ("pair", "mechanism", "seed", "command", "epochs", "training_pairs")
     expected = ("en-fr", "bahdanau", 1, "python -m attnviz train ...", 3, len(whole.train))
     assert {key: written[key] for key in keys} == dict(zip(keys, expected))
+    assert len(written["examples"]) == 4 and set(written["examples"]) <= {source for source, _ in whole.val}
     assert written["data"] == whole.files and all(re.fullmatch("[0-9a-f]{64}", sha) for sha in written["data"].values())
     assert written["settings"] == dataclasses.asdict(config())
     model_config = mechanisms.Config(**checkpoints.read_json(root / NAME / "config.json"))

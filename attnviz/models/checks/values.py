@@ -39,7 +39,7 @@ _FIELDS = {
         ("data", "settings", "options", "versions", "best", "scores", "alignment", "start", "unfinished"), dict
     ),
     **dict.fromkeys(("confidence", "copied"), dict),
-    **dict.fromkeys(("history", "teachers"), list),
+    **dict.fromkeys(("history", "teachers", "examples"), list),
 }
 
 

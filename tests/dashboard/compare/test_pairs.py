@@ -1,5 +1,8 @@
 """The page by Streamlit's test driver: other pairs, mechanisms that a pair lacks, linked sentences, damaged models."""
 
+import json
+import shutil
+
 import other_pairs
 import pytest
 import tiny
@@ -158,6 +161,26 @@ def test_one_that_is_damaged_leaves_the_others(untrained, tmp_path, monkeypatch)
     app = run(pair="English → Japanese")
     assert mechanisms(app) == ["luong-general", "transformer"]
     assert [message.value.startswith("Bahdanau is not shown") for message in app.warning] == [True]
+
+
+def test_a_pair_of_ones_own_has_examples_from_its_card_and_names_its_languages(tmp_path, monkeypatch):
+    shutil.copytree(tiny.write_models(tmp_path / "made") / "en-fr", tmp_path / "own" / "en-nl")
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path / "own"))
+    assert run().text_input(key="text").value == ""
+    card = tmp_path / "own" / "en-nl" / "luong-dot" / "card.json"
+    listed = ["The *dog* runs.", "The *dog* runs.", "two\nlines", "x" * 501, " ", 7, "The cat sleeps."]
+    card.write_text(json.dumps(json.loads(card.read_text()) | {"examples": listed}))
+    app = run(show=["Bahdanau", "Luong dot"])
+    sound(app)
+    field, output = app.text_input(key="text"), app.selectbox(key="target")
+    assert (field.label, field.value, output.label) == ("Your English sentence", "The *dog* runs.", "Dutch text")
+    assert app.selectbox(key="pair").options == ["English → Dutch"] and len(scene(app).columns) == 2
+    assert [button.label for button in app.button if button.key.startswith("example")] == [
+        r"The \*dog\* runs.",
+        "The cat sleeps.",
+    ]
+    app.button(key="example1").click().run()
+    assert scene(app).choices.text == "The cat sleeps."
 
 
 def test_no_models_at_all_is_said(tmp_path, monkeypatch):

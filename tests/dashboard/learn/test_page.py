@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import shutil
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -96,6 +97,13 @@ def test_each_pattern_has_a_head_that_shows_it():
     assert shown["broad"].chance == pytest.approx(1) and shown["broad"].score > 0.7
     name, head = typical.LINKED
     assert shown[name].head == head
+
+
+def test_beside_a_pair_of_ones_own_the_chapters_keep_the_models_of_this_project(tmp_path, monkeypatch):
+    shutil.copytree(tiny.write_models(tmp_path / "made") / "en-fr", tmp_path / "own" / "en-nl")
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path / "own"))
+    app = run(chapter=numbered("who-asks"))
+    assert not app.exception and not app.error and any(cell["figure"] for cell in cells(app))
 
 
 def test_a_chapter_whose_model_is_missing_keeps_its_words(tmp_path, monkeypatch):

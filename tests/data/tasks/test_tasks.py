@@ -96,10 +96,24 @@ def test_no_two_tasks_share_a_name_or_a_title():
 
 def test_a_pair_of_the_users_own_has_what_its_name_says():
     task = tasks.find("ja-zh")
-    assert (task.source, task.target, task.title, task.output) == ("ja", "zh", "ja → zh", "text in “zh”")
+    assert (task.source, task.target, task.title, task.output) == ("ja", "zh", "Japanese → Chinese", "Chinese text")
+    assert (task.ask, task.hint) == ("Your Japanese sentence", "Type a sentence in Japanese and press Enter")
     assert task.translates and not task.classifies and task.read is None and task.first == ""
     assert task.metric_keys == ("bleu_words", "bleu_char", "chrf")
     assert not tasks.find("notes").translates  # a folder that is no language pair
+
+
+@pytest.mark.parametrize(
+    "name, title, output",
+    [
+        ("en-pt-BR", "English → Brazilian Portuguese", "Brazilian Portuguese text"),
+        ("EN-xx", "EN → xx", "text in “xx”"),
+        ("zxx-und", "zxx → und", "text in “und”"),
+        ("en-", "English → ", "text in “”"),
+    ],
+)
+def test_a_tag_that_names_no_language_stays_as_it_is(name, title, output):
+    assert (tasks.find(name).title, tasks.find(name).output) == (title, output)
 
 
 def test_each_language_pair_has_one_example_that_goes_wrong():
