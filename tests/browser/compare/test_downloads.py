@@ -84,6 +84,16 @@ def test_pictures_for_papers_are_vectors_with_their_heading(view, tmp_path):
             root.iter("{http://www.w3.org/2000/svg}image")
         )  # 17 cm
         assert dashboard.page.locator(".st-key-text input").input_value() in list(root.itertext())
+    fits = "Statistics by step: All of it fits, in the type that was chosen."
+    dashboard.page.get_by_role("status").filter(has_text=fits).wait_for()
+    dashboard.page.get_by_label("Font size in points").fill("40")
+    dashboard.page.get_by_label("Font size in points").press("Enter")
+    dashboard.rest()
+    saved(dashboard, dashboard.page.get_by_role("button", name=names[0], exact=True), tmp_path)
+    noted = dashboard.page.get_by_role("status").filter(has_text="Heatmap Transformer: ")
+    noted.filter(has_text="points instead of 40, so that all fits.").wait_for()
+    dashboard.page.get_by_label("Font size in points").fill("")
+    dashboard.page.get_by_label("Font size in points").press("Enter")
     dashboard.page.keyboard.press("Escape")
 
 
