@@ -2,6 +2,7 @@
 
 import pypdfium2
 import pytest
+from heads_panels import CHARTS, OPEN
 
 pytestmark = pytest.mark.xdist_group("browser-compare")  # one process opens its pages and servers
 
@@ -10,13 +11,14 @@ MARGIN = 34  # points: 12 mm
 
 
 def printed(page, paper: str) -> pypdfium2.PdfDocument:
-    """The PDF of a page, once it is seen that no letter stands in the margins."""
+    """The PDF of a page, once it is seen that the margins are empty. Not by boxes of letters: pdfium puts those of a
+    ligature far from where it draws it."""
     document = pypdfium2.PdfDocument(page.pdf(format=paper))
     for sheet in document:
         assert [round(side) for side in sheet.get_size()] == pytest.approx(PAPER[paper], abs=1)
-        text, (wide, high) = sheet.get_textpage(), sheet.get_size()
-        for left, bottom, right, top in map(text.get_charbox, range(text.count_chars())):
-            assert MARGIN - 2 <= left <= right <= wide - MARGIN + 2 and 0 <= bottom <= top <= high
+        pixels = sheet.render(scale=1).to_numpy()  # a pixel is a point
+        assert (pixels[:, : MARGIN - 2] == 255).all() and (pixels[:, 2 - MARGIN :] == 255).all()
+        assert (pixels[MARGIN:-MARGIN] < 128).any()
     return document
 
 
@@ -53,3 +55,23 @@ def test_the_page_prints_whole_and_without_controls(view, paper):
         assert "".join(control.split()) not in text
     assert text.count("<eos>") >= 4 * len(names) - 2  # both ends of each map, and of the bars of the step
     check_heading(document, "Side by side")
+
+
+def test_the_page_of_heads_prints_whole(view):
+    document = printed(view(OPEN, charts=CHARTS).page, "A4")
+    for heading in ("Every head", "Close-up", "Compare heads", "Through the layers"):
+        check_heading(document, heading)
+
+
+def test_formulas_of_one_step_are_whole_on_paper(dashboard):
+    page = dashboard.page
+    page.goto(f"{dashboard.address}/inside?show=Bahdanau&show=Luong+general", timeout=60_000)
+    page.locator(".katex-display").first.wait_for(timeout=60_000)
+    dashboard.rest()
+    document = printed(page, "A4")
+    check_heading(document, "Inside one step")
+    page.emulate_media(media="print")
+    cut = """() => [...document.querySelectorAll(".katex-display")].filter((formula) =>
+        formula.scrollWidth > formula.clientWidth + 1 && getComputedStyle(formula).overflowX !== "visible").length"""
+    assert page.locator(".katex-display").count() and page.evaluate(cut) == 0
+    page.emulate_media(media="screen")
