@@ -30,12 +30,14 @@ FORMS = dict.fromkeys(("bits_a_character", "nats_a_character"), "{:.3f}")
 
 
 def show(card: dict) -> str:
-    """card : as training wrote it, and `bytes`, the size of the weights."""
+    """card : as training wrote it, and `bytes`, the size of the weights. Of an unfinished model also a line that says
+    so without a click."""
     scores, tenths = _scores(_dict(card, "scores")), confidence.reliability(_dict(card, "confidence"))
     body = f"{_list(_facts(card))}{scores}{tenths}{_list(_how(card))}"
     body = body or "<p>This model has no card.</p>"
-    summary = "Card · unfinished" if unfinished(card) else "Card"
-    return f'<details class="card" name="card"><summary>{summary}</summary><div>{body}</div></details>'
+    state = unfinished(card)
+    notice = f'<p class="notice">Training is {escape(state)}.</p>' if state else ""
+    return f'<details class="card" name="card"><summary>Card</summary><div>{body}</div></details>{notice}'
 
 
 def _list(facts: Iterable[tuple[str, str]]) -> str:
@@ -45,7 +47,7 @@ def _list(facts: Iterable[tuple[str, str]]) -> str:
 
 def _facts(card: dict) -> Iterator[tuple[str, str]]:
     kind = "sentences" if tasks.find(str(card.get("pair"))).classifies else "sentence pairs"
-    yield "Training", unfinished(card)
+    yield "Training", _continued(card)
     yield "Parameters", _number(card, "parameters", "{:,.0f}")
     yield "Weights", _number(card, "bytes", "{:.1f} MB on disk", 1e6)
     corpora = dict.fromkeys(name.partition("/")[0] for name in _dict(card, "data"))
@@ -69,6 +71,12 @@ def _how(card: dict) -> Iterator[tuple[str, str]]:
     for teacher in provenance.teachers(card):
         yield "Distilled from", str(teacher.get("command") or "")
     yield "Command", str(card.get("command") or "")
+
+
+def _continued(card: dict) -> str:
+    """How far an unfinished training is, and how to end it; "" of a finished one."""
+    how = ". The same train command goes on with it; with --patience 0 it accepts the best epoch so far."
+    return (state := unfinished(card)) and state + how
 
 
 def _training(card: dict) -> str:
