@@ -21,7 +21,7 @@ _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command -> exit status: 0; 1 when `check` finds a fault; 2 after an error; 130 when interrupted; 141 when
+    """Run one command -> exit status: 0; 1 when a check finds a fault; 2 after an error; 130 when interrupted; 141 when
     nobody reads the output."""
     words = sys.argv[1:] if arguments is None else arguments
     for stream in (sys.stdout, sys.stderr):

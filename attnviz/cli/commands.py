@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 
 from attnviz import __version__
-from attnviz.cli import align, check, corpus, download, evaluate, models, study, trace, train, write
+from attnviz.cli import align, check, corpus, download, evaluate, models, study, trace, train, tryout, write
 from attnviz.cli.train import calibrate, moments, reference, transplant
 
 PROGRAM = "python -m attnviz"
@@ -28,6 +28,7 @@ COMMANDS = {
     "download": download,
     "study": study,
     "check": check,
+    "try": tryout,
 }
 QUOTED, LONGEST = 80, 1500  # characters of a word of the command line in an error, and of an error
 RESUMABLE = ("train", "study")  # stopped at any time, the same command continues

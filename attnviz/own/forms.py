@@ -32,12 +32,12 @@ WEIGHTS = {
 }
 CONTEXTS = {"batch": ("BTD", "TBD", "BD"), "alone": ("TD", "D")}
 FREE = 9  # the width of what has no matrix to say its width
-FORMS = """the forms that are recognised:
-  forward(query, keys, values, mask=None)       query (B,T,D), (B,1,D) or (B,D); keys and values (B,S,D)
-  forward(decoder_hidden, encoder_outputs)      in either order, with or without a mask; hidden (B,D) or (layers,B,D)
-  forward(x, mask=None)                         self-attention, with heads or without
-each batch-first or sequence-first, or for one sentence without a batch; weights (B,S), (B,1,S), (B,T,S) or (B,H,T,S),
-returned, kept as an attribute, or made by softmax"""
+FORMS = """The forms that are recognised:
+  forward(query, keys, values, mask=None): query (B,T,D), (B,1,D) or (B,D); keys and values (B,S,D);
+  forward(decoder_hidden, encoder_outputs): in either order, with or without a mask; hidden (B,D) or (layers,B,D);
+  forward(x, mask=None): self-attention, with heads or without.
+All may be batch-first or sequence-first, or for one sentence without a batch. Weights are (B,S), (B,1,S), (B,T,S) or
+(B,H,T,S), and are returned, kept as an attribute, or made by softmax."""
 
 
 class NotRecognised(ValueError):
@@ -265,18 +265,32 @@ class Subject:
             return _joined([self._one(step, dropout, frozen, train) for step in steps], 1)
         return self._one(inputs, dropout, frozen, train)
 
+    def weights(self, inputs: Inputs) -> Tensor:
+        """The weights alone (B, H, T, S), in the mode that the module is in. Where the module returns or keeps them,
+        nothing watches the call: this is for training, which calls it at every step."""
+        place = self.form.weights
+        if place.name.startswith("softmax") or self.form.alone or (not self.form.many and inputs.query.shape[1] > 1):
+            training = self.module is not None and self.module.training
+            return self.run(inputs, dropout=training, train=training).weights
+        result = _called(self.target, self.given(inputs))
+        tensor = left_by(result, self.module if place.name.startswith("self.") else None, []).get(place.name)
+        return as_weights(self._fitting(place, tensor, inputs), place.axes, len(inputs.query))
+
     def _one(self, inputs: Inputs, dropout: bool, frozen: tuple, train: bool) -> Outcome:
         left, softmaxes = self.call(self.given(inputs), dropout, frozen, train)
+        places, batch = (self.form.weights, self.form.context), len(inputs.query)
+        tensors = [place and self._fitting(place, left.get(place.name), inputs) for place in places]
+        weights = as_weights(tensors[0], places[0].axes, batch)
+        context = None if tensors[1] is None else as_context(tensors[1], places[1].axes)
+        return Outcome(weights, context, _scores(softmaxes, tensors[0], places[0].axes, batch), softmaxes)
+
+    def _fitting(self, place: Place, tensor: Tensor | None, inputs: Inputs) -> Tensor:
+        """The tensor that a call left at a place. ShapeChanged where it has other axes."""
         sizes = {"B": inputs.query.shape[0], "T": inputs.query.shape[1], "S": inputs.keys.shape[1]}
-        tensors = [None if place is None else left.get(place.name) for place in (self.form.weights, self.form.context)]
-        for place, tensor in zip((self.form.weights, self.form.context), tensors):
-            if place is not None and (tensor is None or not fits(tensor.shape, place.axes, sizes)):
-                shape = "nothing" if tensor is None else tuple(tensor.shape)
-                wanted = self.form.axes_in_words(place.axes)
-                raise ShapeChanged(f"{place.name} must have the axes {wanted}; got {shape}")
-        weights = as_weights(tensors[0], self.form.weights.axes, sizes["B"])
-        context = None if tensors[1] is None else as_context(tensors[1], self.form.context.axes)
-        return Outcome(weights, context, _scores(softmaxes, tensors[0], self.form.weights.axes, sizes["B"]), softmaxes)
+        if tensor is None or not fits(tensor.shape, place.axes, sizes):
+            shape = "nothing" if tensor is None else tuple(tensor.shape)
+            raise ShapeChanged(f"{place.name} must have the axes {self.form.axes_in_words(place.axes)}; got {shape}")
+        return tensor
 
     def given(self, inputs: Inputs) -> dict:
         """The arguments of a call, by the names of the parameters."""

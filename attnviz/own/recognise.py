@@ -68,7 +68,7 @@ def recognise(target: Callable, title: str = "") -> Subject:
             _sweep(target, title, roles, {**_extras(parameters), **dict.fromkeys(needed)}, trials, mask)
     if trials.best is None:
         raise NotRecognised(
-            f"{title or _name(target)} is not recognised as attention: {_reason(trials)}\n{forms.FORMS}"
+            f"{title or _name(target)} is not recognised as attention: {_reason(trials).rstrip('.')}.\n{forms.FORMS}"
         )
     return _with_mask(trials.best, masks)
 
@@ -88,7 +88,7 @@ def _parameters(target: Callable) -> dict[str, inspect.Parameter]:
     try:
         parameters = inspect.signature(call).parameters
     except (TypeError, ValueError):
-        raise NotRecognised(f"{_name(target)} has no signature that Python can read\n{forms.FORMS}") from None
+        raise NotRecognised(f"{_name(target)} has no signature that Python can read.\n{forms.FORMS}") from None
     return {name: p for name, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
 
 

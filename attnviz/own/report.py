@@ -40,7 +40,7 @@ class Report:
     def summary(self) -> str:
         """The counts of the verdicts."""
         counts = {verdict: sum(line.verdict == verdict for line in self.lines) for verdict in _COLORS}
-        return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+        return ", ".join(f"{count} {_plural(verdict, count)}" for verdict, count in counts.items() if count)
 
     def to_dict(self) -> dict:
         """For JSON."""
@@ -69,3 +69,8 @@ class Report:
         lines = [f"recognised as {self.form}", *([f"formula: {self.formula}"] if self.formula else [])]
         said = "".join(f"<div>{html.escape(line)}</div>" for line in lines)
         return f"<div><b>{html.escape(self.name)}</b>{said}<table>{head}{rows}</table></div>"
+
+
+def _plural(verdict: str, count: int) -> str:
+    """`4 faults`, but `4 ok` and `4 not tested`."""
+    return f"{verdict}s" if verdict in (FAULT, LIMIT) and count > 1 else verdict

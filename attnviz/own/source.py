@@ -13,23 +13,44 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 from torch import nn
 
 from attnviz.arguments import shown
 
-QUERY, KEY, VALUE, WIDTH, HEADS, LONGEST, DROPOUT = 8, 12, 10, 16, 2, 512, 0.5
-# The first pattern that fits the name of a parameter gives its value. WIDTH is that of queries, keys and values where
-# only one is named.
+
+class Sizes(NamedTuple):
+    """The arguments of a class. width : of queries, keys and values where only one of them is named."""
+
+    query: int
+    key: int
+    value: int
+    width: int
+    heads: int = 2
+    longest: int = 512
+    dropout: float = 0.5
+
+    @property
+    def head(self) -> int:
+        """The width of one head."""
+        return self.width // self.heads
+
+
+CHECKED = Sizes(8, 12, 10, 16)  # all differ, so that a check can tell them apart
+# The first pattern that fits the name of a parameter says which size it is.
 _SIZES = (
-    (r"dropout|^p$|drop_?(rate|prob)|pdrop", DROPOUT),
-    (r"n_?_?heads?$|^heads?$|num_?heads?|^h$|head_?(num|count)", HEADS),
-    (r"^d_?k$|^d_?v$|head_?(dim|size|width)", WIDTH // HEADS),
-    (r"max_?(seq_?)?len|block_?size|context_?(len|size)|seq_?len|^max_?(length|positions)|num_(keys|tokens)", LONGEST),
-    (r"quer|^q_?(dim|size|width)|dec|^d_?q$|tgt|target", QUERY),
-    (r"key|^k_?(dim|size|width)|enc|memory|annot|src|source|context_?dim|cross", KEY),
-    (r"val(ue)?s?_?(dim|size|width)?$|^v_?(dim|size|width)", VALUE),
-    (r"hid|emb|model|dim|size|width|units?|feat|channels|^d$|^d_?in|^d_?out|^n_?state|^c$|state", WIDTH),
+    (r"dropout|^p$|drop_?(rate|prob)|pdrop", "dropout"),
+    (r"n_?_?heads?$|^heads?$|num_?heads?|^h$|head_?(num|count)", "heads"),
+    (r"^d_?k$|^d_?v$|head_?(dim|size|width)", "head"),
+    (
+        r"max_?(seq_?)?len|block_?size|context_?(len|size)|seq_?len|^max_?(length|positions)|num_(keys|tokens)",
+        "longest",
+    ),
+    (r"quer|^q_?(dim|size|width)|dec|^d_?q$|tgt|target", "query"),
+    (r"key|^k_?(dim|size|width)|enc|memory|annot|src|source|context_?dim|cross", "key"),
+    (r"val(ue)?s?_?(dim|size|width)?$|^v_?(dim|size|width)", "value"),
+    (r"hid|emb|model|dim|size|width|units?|feat|channels|^d$|^d_?in|^d_?out|^n_?state|^c$|state", "width"),
 )
 _METHODS = re.compile(r"method|score|kind|mode|type|attn|attention|align")  # a word that chooses the formula
 METHODS = ("general", "dot", "concat", "additive", "scaled_dot")
@@ -44,10 +65,10 @@ class Built:
     title: str
 
 
-def load(place: str, settings: Mapping[str, object] | None = None) -> Built:
+def load(place: str, settings: Mapping[str, object] | None = None, sizes: Sizes = CHECKED) -> Built:
     """The module or function that `FILE.py:Name` names; without a name, the only one of the file.
 
-    settings : arguments of the class; the others are chosen by their names. ValueError, in one sentence.
+    settings : arguments of the class; the others are `sizes`, chosen by their names. ValueError, in one sentence.
     """
     path, colon, name = str(place).rpartition(":")
     if not colon or not path.endswith(".py"):
@@ -55,7 +76,7 @@ def load(place: str, settings: Mapping[str, object] | None = None) -> Built:
     module = _run(Path(path))
     thing = _pick(module, Path(path), name)
     if isinstance(thing, type):
-        return build(thing, settings)
+        return build(thing, settings, sizes)
     if settings:
         raise ValueError(f"{name or thing} is no class, so it takes no --set; got {', '.join(settings)}")
     return Built(thing, getattr(thing, "__name__", "") or f"{type(thing).__name__} (an instance)")
@@ -122,7 +143,7 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:20]) if names else "no class and no function"
 
 
-def build(kind: type, settings: Mapping[str, object] | None = None) -> Built:
+def build(kind: type, settings: Mapping[str, object] | None = None, sizes: Sizes = CHECKED) -> Built:
     """An object of a class. A parameter gets the value of `settings`, or the size that its name says, or its default.
 
     ValueError for a parameter that is neither, and when the class raises.
@@ -137,15 +158,16 @@ def build(kind: type, settings: Mapping[str, object] | None = None) -> Built:
     for name in needed:
         if name in settings:
             continue
-        value = _value(name)
+        value = _value(name, sizes)
         if value is None and not _METHODS.search(name.lower()):
             unnamed.append(name)
         chosen[name] = METHODS[0] if value is None else value
     if unnamed:
         example = f"--set {unnamed[0]}=VALUE"
         raise ValueError(f"{kind.__name__} needs {', '.join(unnamed)}, and the name tells no size: give {example}")
-    dropout = [p.name for p in parameters if size(p.name) == DROPOUT and p.name not in needed and _is_share(p.default)]
-    chosen |= dict.fromkeys(dropout, DROPOUT) | settings  # so that a dropout that stays on is seen
+    optional = [p.name for p in parameters if p.name not in needed and _is_share(p.default)]
+    dropout = [name for name in optional if _size_name(name) == "dropout"]
+    chosen |= dict.fromkeys(dropout, sizes.dropout) | settings  # so that a dropout that stays on is seen
     chosen = {parameter.name: chosen[parameter.name] for parameter in parameters if parameter.name in chosen}
     return _made(kind, chosen, [name for name in chosen if chosen[name] == METHODS[0] and name not in settings])
 
@@ -162,30 +184,33 @@ def _is_share(default: object) -> bool:
     return isinstance(default, int | float) and not isinstance(default, bool)
 
 
-def size(name: str) -> float | int | None:
-    """The size that the name of a parameter says; None when it says none."""
-    lower = name.lower()
-    return next((value for pattern, value in _SIZES if re.search(pattern, lower)), None)
+def _size_name(name: str) -> str | None:
+    """Which of Sizes the name of a parameter says; None when it says none."""
+    return next((size for pattern, size in _SIZES if re.search(pattern, name.lower())), None)
 
 
-def _value(name: str):
+def _value(name: str, sizes: Sizes):
     """The value of a needed parameter; None where its name tells none."""
     if _CONFIGS.search(name.lower()):
-        return Config()
-    return size(name)
+        return Config(sizes)
+    size = _size_name(name)
+    return None if size is None else getattr(sizes, size)
 
 
 class Config:
     """A configuration object: any attribute whose name says a size has it, as in `config.n_embd`."""
 
+    def __init__(self, sizes: Sizes):
+        self._sizes = sizes
+
     def __getattr__(self, name: str):
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         if name == "bias":
             return False
-        if (value := size(name.replace("embd", "embed"))) is None:
+        if (size := _size_name(name.replace("embd", "embed"))) is None:
             raise AttributeError(f"no size is known for config.{name}")
-        return value
+        return getattr(self._sizes, size)
 
     def __repr__(self):
         return "Config()"

@@ -1,7 +1,7 @@
 """A person's attention as a mechanism: it trains in a decoder, is loaded, traced and drawn like those that ship."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
@@ -12,16 +12,20 @@ from attnviz.attention import Attention
 from attnviz.mechanisms import Mechanism
 from attnviz.own.forms import Inputs, Subject
 from attnviz.own.recognise import recognise
+from attnviz.own.source import Sizes, load
 
+NAME = "yours"
 _ORDERS = {"previous": "before", "current": "after"}
 _FREE = 128  # width of a decoder whose attention takes any
+# Of a class that is built for a decoder: keys twice as wide as the query, or else as wide.
+_OF_A_DECODER = (Sizes(64, 128, 128, 64, dropout=0.0), Sizes(64, 64, 64, 64, dropout=0.0))
 
 
 class Yours(Attention):
     """A score whose weights are those of a person's module. Where it takes no mask, the weights of visible keys are
     divided by their sum: what a softmax over these keys gives."""
 
-    name = "yours"
+    name = NAME
 
     def __init__(self, subject: Subject, dropout: float = 0.0):
         super().__init__(dropout)
@@ -48,15 +52,21 @@ class Yours(Attention):
         takes = form.mask is not None and "B" in form.mask.axes
         visible = mask[:, 0] if mask is not None and takes else None
         inputs = Inputs(query, keys, own, visible)
-        weights = self.subject.run(inputs, dropout=self.training, train=self.training).weights.mean(dim=1)
+        weights = (self.subject.weights if self.training else self._evaluated)(inputs).mean(dim=1)
         if mask is not None and not takes:
             weights = weights * mask
             weights = weights / weights.sum(dim=-1, keepdim=True).clamp_min(1e-30)
         return weights
 
+    def _evaluated(self, inputs: Inputs) -> Tensor:
+        """The weights without dropout, also that which a module leaves on in evaluation."""
+        return self.subject.run(inputs).weights
 
-def wrap(module: Callable, name: str = "yours", order: str = "current") -> Mechanism:
+
+def wrap(module: Callable, name: str = NAME, order: str = "current", title: str = "") -> Mechanism:
     """Add a module as the mechanism `name`, and return it. Then `training_config` and `train` take its name.
+
+    title : what the module is called, by default its class.
 
     order : the query is the decoder's `previous` state, as Bahdanau has it, or the `current` one, as Luong has it. The
     decoder has the width of the module's query; keys are as wide, or twice as wide. Only its weights are used: the
@@ -68,7 +78,7 @@ def wrap(module: Callable, name: str = "yours", order: str = "current") -> Mecha
     if isinstance(module, type) or not callable(module):
         raise ValueError(f"module must be a module that is built, or a function; got {module!r:.80}")
     with torch.no_grad():
-        subject = recognise(module)
+        subject = recognise(module, title)
     query, keys = subject.form.widths[:2]
     if subject.form.itself:
         raise ValueError(f"{subject.title} is self-attention: it has no query for the state of a decoder")
@@ -87,6 +97,21 @@ def wrap(module: Callable, name: str = "yours", order: str = "current") -> Mecha
         training_on={"reverse": {"epochs": 6, "learning_rate": 1e-3, "options": size}},
     )
     return mechanisms.add(mechanism)
+
+
+def of_file(place: str, settings: Mapping[str, object] | None = None, order: str = "current") -> Mechanism:
+    """The module that `FILE.py:Class` names as the mechanism `yours`, in sizes that a decoder can take.
+
+    ValueError where the file does not run, or where no sizes fit; then settings may.
+    """
+    problems = []
+    for sizes in _OF_A_DECODER:
+        built = load(place, settings, sizes)
+        try:
+            return wrap(built.target, NAME, order, built.title)
+        except ValueError as error:
+            problems.append(error)
+    raise problems[-1]
 
 
 def _score(subject: Subject, dropout: float = 0.0) -> Attention:

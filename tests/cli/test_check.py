@@ -46,3 +46,13 @@ def test_what_cannot_be_tested_is_one_line_on_standard_error(hand_ins, capsys):
     assert capsys.readouterr().err.count("\n") == 1
     assert main(["check", f"{hand_ins}/*.txt"]) == 2
     assert "no file fits" in capsys.readouterr().err
+
+
+def test_counts_are_plural_and_a_refusal_is_sentences_in_one_line(hand_ins, capsys):
+    (hand_ins / "b.py").write_text(RIGHT.replace("dim=-1", "dim=1").replace("weights @ values", "weights @ keys"))
+    assert main(["check", f"{hand_ins}/b.py:attend"]) == 1
+    counts = capsys.readouterr().out.splitlines()[-1].split(", ")
+    assert any(count.endswith(" faults") and int(count.split()[0]) > 1 for count in counts), counts
+    (hand_ins / "d.py").write_text("def attend(query, keys):\n    raise TypeError('no sizes')\n")
+    assert main(["check", f"{hand_ins}/d.py:attend"]) == 2
+    assert "it raised TypeError: no sizes. The forms that are recognised: " in capsys.readouterr().err

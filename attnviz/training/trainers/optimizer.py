@@ -74,7 +74,9 @@ class Optimizer:
     def step(self) -> None:
         """One update from the gradients of the working copy. FloatingPointError when they are not finite."""
         for master, working in self._parameter_pairs():
-            master.grad, working.grad = working.grad.float(), None
+            unused = working.grad is None  # such as a projection that a person's attention has and a decoder ignores
+            master.grad = torch.zeros_like(master) if unused else working.grad.float()
+            working.grad = None
         if not nn.utils.clip_grad_norm_(self.master.parameters(), self.config.clip).isfinite():
             raise FloatingPointError("the gradient of the loss is not finite")
         rate = learning_rate(self.updates, self.total, self.config)

@@ -1,0 +1,120 @@
+"""`python -m attnviz try`: what does an attention module of your own learn?"""
+
+import os
+import shlex
+import subprocess
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+
+from attnviz import mechanisms
+from attnviz.cli.shared import arguments
+from attnviz.cli.shared.table import table
+from attnviz.models import checkpoint_files
+
+HELP = "train an attention module of your own on a toy task, and see it beside others"
+DESCRIPTION = (
+    "Check an attention module of your own, train it on a toy task beside Bahdanau's and Luong's general attention, "
+    "all for the same time, and show what they attend to. Ctrl-C ends the training early. The file is run: name only "
+    "what you would run yourself."
+)
+_PAGE = checkpoint_files.ROOT.parent / "dashboard" / "app.py"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("module", type=arguments.place, metavar="FILE.py:Class", help="a class or a function")
+    parser.add_argument(
+        "--set", action="append", default=[], type=arguments.setting, metavar="NAME=VALUE", dest="settings"
+    )
+    parser.add_argument(
+        "--order",
+        choices=("previous", "current"),
+        default="current",
+        help="the state of the decoder that is the query: the previous one, as Bahdanau has it, or the current one, as "
+        "Luong has it (the default)",
+    )
+    parser.add_argument("--task", choices=("reverse",), default="reverse", help="the toy task (default: reverse)")
+    parser.add_argument(
+        "--seconds",
+        type=_seconds,
+        default=90.0,
+        metavar="N",
+        help="processor time of the whole training, which the three models share equally (default: 90)",
+    )
+    parser.add_argument(
+        "--out",
+        type=arguments.place,
+        metavar="DIR",
+        default=str(arguments.TRAINED / "try"),
+        help="folder for the trained models (default: %(default)s); those of the last `try` there are replaced",
+    )
+    parser.add_argument("--open", action="store_true", help="open the page with the trained models")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 86_400:
+        raise ArgumentTypeError(f"must be a number of seconds, at most a day; got {text!r:.80}")
+    return seconds
+
+
+def run(args: Namespace) -> int:
+    """Check, train, report, and show -> exit status: 1 when a test found a fault."""
+    from attnviz import own
+    from attnviz.own import train
+    from attnviz.own.wrap import of_file
+
+    folder, settings = _folder(args, train.FILE), dict(args.settings)
+    built = own.load(args.module, settings)
+    report = own.check(built.target, built.title)
+    print(report, end="\n\n", flush=True)
+    yours = of_file(args.module, settings, args.order)
+    print(
+        f"trained on {args.task}, in turns, {args.seconds / 3:g} s of processor time each; Ctrl-C ends it", flush=True
+    )
+    scores, stopped = train.train_beside(yours, folder, args.seconds)
+    file = train.write_file(folder, args.module, settings, args.order)
+    print(_table(scores, stopped))
+    settings = {mechanisms.SETTING: f"{file}:YOURS", checkpoint_files.SETTING: str(folder)}
+    _show(settings, args.open)
+    return int(not report.ok)
+
+
+def _folder(args: Namespace, file: str) -> Path:
+    """The folder to write to. ValueError for one that holds anything but the models of an earlier `try`, and for a name
+    that the page's settings could not hold."""
+    folder = Path(args.out).resolve()
+    if "," in str(folder) or os.pathsep in str(folder):
+        raise ValueError(f"--out must have no comma and no {os.pathsep} in its path; got {folder}")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / file).is_file():
+        raise ValueError(f"{folder} holds other files; choose another --out")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / file).touch()
+    return folder
+
+
+def _table(scores: list, stopped: bool) -> str:
+    rows = [("", "exact %", "alignment error", "batches", "seconds", "loss")]
+    for score in scores:
+        error = "–" if score.alignment_error is None else f"{score.alignment_error:.2f}"
+        numbers = (f"{score.exact:.1f}", error, str(score.batches), f"{score.seconds:.1f}", f"{score.loss:.2f}")
+        rows.append((f"{score.title}{f' ({score.problem})' if score.problem else ''}", *numbers))
+    lines = ["", *(["Ctrl-C ended the training; what was trained is kept."] if stopped else []), table(rows, "<>>>>>")]
+    lines.append("exact: test sequences that are right. Alignment error: letters whose largest weight is not on the")
+    lines.append("letter that they copy. Loss: in training, nats a letter.")
+    return "\n".join(lines)
+
+
+def _show(settings: dict[str, str], opens: bool) -> None:
+    """Print the command that opens the page with the trained models, and run it."""
+    if not _PAGE.is_file():
+        print("the page is not installed: it comes with the project's folder, not with the package")
+        return
+    command = [sys.executable, "-m", "streamlit", "run", str(_PAGE)]
+    words = [*(f"{name}={shlex.quote(value)}" for name, value in settings.items()), shlex.join(command)]
+    print("\nthe page beside the others:\n" + " ".join(words), flush=True)
+    if opens and subprocess.run(command, env=os.environ | settings, check=False).returncode:
+        raise ValueError("the page ended with an error; its last lines say which")

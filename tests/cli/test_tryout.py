@@ -1,0 +1,108 @@
+"""`python -m attnviz try`: a module of one's own is checked, trained beside others for a moment, and shown."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from listings import Attn
+from torch import nn
+
+import attnviz
+from attnviz import mechanisms, own
+from attnviz.__main__ import main
+from attnviz.cli import tryout
+from attnviz.own import train
+
+ADDITIVE = """
+import torch
+from torch import nn
+class Attention(nn.Module):
+    def __init__(self, enc_hid_dim, dec_hid_dim):
+        super().__init__()
+        self.attn = nn.Linear(enc_hid_dim * 2 + dec_hid_dim, dec_hid_dim)
+        self.v = nn.Linear(dec_hid_dim, 1, bias=False)
+    def forward(self, hidden, encoder_outputs):
+        hidden = hidden.unsqueeze(1).expand(-1, encoder_outputs.shape[1], -1)
+        energy = torch.tanh(self.attn(torch.cat((hidden, encoder_outputs), dim=2)))
+        return torch.softmax(self.v(energy).squeeze(2), dim=1)
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    (tmp_path / "mine.py").write_text(ADDITIVE)
+    yield f"{tmp_path}/mine.py:Attention"
+    mechanisms.MECHANISMS.pop("yours", None)
+    mechanisms.ALL.pop("yours", None)
+
+
+def test_a_module_is_trained_beside_others_and_its_folder_opens_in_a_new_process(mine, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["try", mine, "--seconds", "2.4", "--order", "previous", "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    rows = [line.split() for line in text.splitlines() if line.startswith(("Yours", "Bahdanau", "Luong"))]
+    assert len(rows) == 3 and all(int(row[-3]) > 3 for row in rows)
+    assert text.startswith("Attention(enc_hid_dim=12, dec_hid_dim=8)\nrecognised as")
+    environment = {"ATTNVIZ_MECHANISMS": f"{out}/yours.py:YOURS", "ATTNVIZ_CHECKPOINTS": str(out)}
+    assert all(f"{name}={value}" in text for name, value in environment.items())
+    program = "import attnviz; print(attnviz.available(), attnviz.load('reverse/yours').trace('a b c').source)"
+    shown = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | environment, capture_output=True, text=True, check=True
+    )
+    assert "'reverse/bahdanau', 'reverse/luong-general', 'reverse/yours'" in shown.stdout and "'c'" in shown.stdout
+    assert main(["try", mine, "--seconds", "0.01", "--out", str(out)]) == 0  # an earlier try is replaced
+
+
+def test_the_models_learn_and_have_the_same_time(tmp_path):
+    try:
+        module = Attn("general", 32)
+        module.unused = nn.Linear(2, 2)  # gets no gradient
+        yours = own.wrap(module)
+        scores, stopped = train.train_beside(yours, tmp_path, 3.0)
+    finally:
+        mechanisms.remove("yours")
+    assert not stopped and [score.mechanism for score in scores] == ["yours", "bahdanau", "luong-general"]
+    assert all(score.seconds >= 1 and score.loss < 3.26 for score in scores)  # 3.26: every letter as probable
+    assert all(0 <= score.alignment_error <= 1 for score in scores)
+    assert attnviz.load("reverse/bahdanau", tmp_path).card["scores"]["test"]["exact_match"] == scores[1].exact
+
+
+def test_ctrl_c_keeps_what_was_trained(mine, tmp_path, capsys, monkeypatch):
+    advance = train._Learner.advance
+
+    def interrupted(learner):
+        if learner.batches == 2:
+            raise KeyboardInterrupt
+        return advance(learner)
+
+    monkeypatch.setattr(train._Learner, "advance", interrupted)
+    assert main(["try", mine, "--out", str(tmp_path / "out")]) == 0
+    assert "Ctrl-C ended the training; what was trained is kept." in capsys.readouterr().out
+    assert (tmp_path / "out" / "reverse" / "yours" / "model.safetensors").is_file()
+
+
+def test_open_runs_the_command_that_is_printed(mine, tmp_path, monkeypatch, capsys):
+    page = tmp_path / "app.py"
+    page.write_text("")
+    monkeypatch.setattr(tryout, "_PAGE", page)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert main(["try", mine, "--seconds", "0.01", "--out", str(tmp_path / "out"), "--open"]) == 2
+    printed = capsys.readouterr()
+    assert f"/bin/false -m streamlit run {page}" in printed.out
+    assert "try: the page ended with an error" in printed.err
+
+
+def test_what_cannot_be_tried_is_refused_in_a_sentence(mine, tmp_path, capsys):
+    assert main(["try", mine, "--out", str(tmp_path)]) == 2
+    assert "holds other files; choose another --out" in capsys.readouterr().err
+    assert main(["try", mine, "--out", str(tmp_path / "a,b")]) == 2
+    assert "--out must have no comma" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["try", mine, "--seconds", "-1"])
+    assert "must be a number of seconds" in capsys.readouterr().err
+    (tmp_path / "mine.py").write_text(
+        ADDITIVE.replace("return torch", "assert not self.training\n        return torch")
+    )
+    assert main(["try", mine, "--seconds", "1", "--out", str(tmp_path / "out")]) == 2
+    assert "Yours · Attention(enc_hid_dim=64, dec_hid_dim=64) cannot be trained: " in capsys.readouterr().err
