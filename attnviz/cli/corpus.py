@@ -71,7 +71,7 @@ def run(args: Namespace) -> None:
         f"; {skipped:,} of {progress.total:,} skipped, see the column `error` of sentences.parquet" if skipped else ""
     )
     sentences = _counted(progress.total // len(config.models), "sentence")
-    if long := corpus.too_long(config, Path(args.out)):
+    if long := corpus.too_long(config, Path(args.out), args.threads or 1):
         tqdm.write(
             f"{long:,} of {progress.total:,} texts are longer than nearly all texts of training: parts may be left out "
             "or said twice; give one sentence a line",

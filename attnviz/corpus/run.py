@@ -89,10 +89,10 @@ def skipped(folder: Path) -> int:
     return sum(len(batch) - batch.column("error").null_count for batch in file.iter_batches(columns=["error"]))
 
 
-def too_long(config: CorpusConfig, folder: Path) -> int:
+def too_long(config: CorpusConfig, folder: Path, threads: int = 1) -> int:
     """The rows of a finished run's sentences.parquet whose text has more pieces than nearly all training texts of the
-    model (`Trained.longest`)."""
-    limits = {name: loading.load(name, config.root).longest for name in config.models}
+    model (`Trained.longest`). threads : of torch in this process, as of `run`."""
+    limits = {name: loading.load(name, config.root, threads).longest for name in config.models}
     file, count = parquet.ParquetFile(folder / "sentences.parquet"), 0
     for batch in file.iter_batches(columns=["model", "source_tokens"]):
         rows = zip(batch.column("model").to_pylist(), batch.column("source_tokens").to_pylist())

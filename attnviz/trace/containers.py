@@ -33,8 +33,10 @@ _FLOAT8 = {"F8_E4M3": (3, 7), "F8_E5M2": (2, 15)}  # bits of the fraction, bias 
 
 
 def is_named(weights) -> bool:
-    """Is it a mapping from names to arrays, or something that reads as one (a TransformerLens cache, an NpzFile)?"""
-    return isinstance(weights, Mapping) or (hasattr(weights, "keys") and hasattr(weights, "__getitem__"))
+    """Is it a mapping from names to arrays, or something that reads as one (a TransformerLens cache, an NpzFile)? A
+    table of pandas is an array."""
+    reads_as_one = hasattr(weights, "keys") and hasattr(weights, "__getitem__") and not hasattr(weights, "__array__")
+    return isinstance(weights, Mapping) or reads_as_one
 
 
 def array(value) -> np.ndarray | None:
@@ -67,9 +69,9 @@ def layers_by_name(names: Mapping, kind: str | None) -> dict:
     `encoder`, `decoder` and `cross` are kinds. In other names a kind may be a part, as in `decoder_attentions.0`, and a
     number is the layer, as in `blocks.0.attn.hook_pattern`. `kind` is that of names without one.
     """
-    keys = [str(key) for key in names.keys()]
+    keys = {str(key): key for key in names.keys()}
     if keys and set(keys) <= set(KINDS):
-        return {key: names[key] for key in keys}
+        return {name: names[key] for name, key in keys.items()}
     chosen = [key for key in keys if _PATTERN.search(key)] or keys
     result: dict = {}
     for key in chosen:
@@ -80,7 +82,7 @@ def layers_by_name(names: Mapping, kind: str | None) -> dict:
             raise ValueError(f"layers are counted from 0 to {limits.LAYERS - 1}; got {key!r:.80}")
         if layer in result.setdefault(own, {}):
             raise ValueError(f"each name must hold one layer; got {key!r:.80} beside another of layer {layer}")
-        result[own][layer] = names[key]
+        result[own][layer] = names[keys[key]]
     return {kind: _in_order(layers) for kind, layers in result.items()}
 
 

@@ -66,7 +66,7 @@ def test_cells_are_shapes_in_the_colours_of_the_page():
         assert image not in sheet.save(fmt)
     drawn = np.asarray(Image.open(io.BytesIO(sheet.save("png"))).convert("RGB"), int)
     axes, colors = sheet.figure.axes[1], mosaic.colors(LIGHT).astype(int)
-    maps, _ = small_maps(TRACE, "decoder", arranged(TRACE, "decoder"))
+    maps = small_maps(TRACE, "decoder", arranged(TRACE, "decoder"))
     around = margins(False, False)[1] / (1 + 2 * margins(False, False)[1])
     for row, column, query in ((0, 0, 4), (1, 2, 3), (1, 0, 4)):
         weights = maps[row][column]

@@ -10,6 +10,7 @@ from captions import LINKS, PAIRS
 import attnviz
 from attnviz import select
 from attnviz.data import corpora
+from attnviz.data.tasks import TASKS
 from attnviz.models.names import ModelName
 from attnviz.models import checkpoints
 
@@ -227,8 +228,10 @@ def test_sequences_are_reversed(name):
 
 
 def test_together_they_are_small():
-    """The moments have a limit of their own, in tests/moments."""
+    """All but the models that write, which came later. The moments have a limit of their own, in tests/moments."""
+    writing = {name for name, task in TASKS.items() if task.writes}
     files = [path for path in checkpoints.ROOT.rglob("*") if path.is_file() and path.name != "training.safetensors"]
+    files = [path for path in files if path.relative_to(checkpoints.ROOT).parts[0] not in writing]
     sizes = {path: path.stat().st_size for path in files if path.suffix != ".moments"}
     assert sum(sizes.values()) <= 150e6
 

@@ -162,3 +162,10 @@ def test_files_that_run_code_or_hold_too_much_are_refused(tmp_path):
     for name, reason in (("object.npz", "array of objects is a pickle"), ("bomb.npz", "is cut short")):
         with pytest.raises(ValueError, match=reason):
             attnviz.from_arrays(tmp_path / name, WORDS)
+
+
+def test_layers_may_be_numbered_by_the_keys_of_a_dict():
+    first, second = rows(2, 5, 5), rows(2, 5, 5, seed=1)
+    trace = attnviz.from_arrays({1: second, 0: first}, WORDS)
+    assert [layer.layer for layer in trace.maps] == [0, 1]
+    np.testing.assert_allclose([layer.weights for layer in trace.maps], [first, second], atol=1e-6)
