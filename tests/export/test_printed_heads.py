@@ -13,7 +13,7 @@ from PIL import Image
 
 from attnviz import heads
 from attnviz.export import printed
-from attnviz.export.printed.figure import images
+from attnviz.export.printed.figure import marks
 from attnviz.figures.by_head import mosaic
 from attnviz.figures.by_head.overview import arranged, margins, small_maps
 from attnviz.figures.theme import LIGHT
@@ -30,7 +30,7 @@ def texts(svg: bytes) -> list[str]:
 @given(arrays.arrays(int, st.tuples(st.integers(1, 9), st.integers(1, 9)), elements=st.integers(-1, 2)))
 def test_rectangles_cover_every_cell_once(cells):
     again, count = np.full(cells.shape, -9), np.zeros(cells.shape, int)
-    for value, (x, y, width, height) in images.merged(cells):
+    for value, (x, y, width, height) in marks.merged(cells):
         again[y : y + height, x : x + width] = value
         count[y : y + height, x : x + width] += 1
     assert np.array_equal(again, cells) and (count == 1).all()
@@ -38,7 +38,7 @@ def test_rectangles_cover_every_cell_once(cells):
 
 def test_equal_neighbours_are_one_rectangle():
     cells = np.array([[1, 1, 2], [1, 1, 2], [3, 3, 3]])
-    assert sorted(images.merged(cells)) == [(1, (0, 0, 2, 2)), (2, (2, 0, 1, 2)), (3, (0, 2, 3, 1))]
+    assert sorted(marks.merged(cells)) == [(1, (0, 0, 2, 2)), (2, (2, 0, 1, 2)), (3, (0, 2, 3, 1))]
 
 
 def test_the_picture_names_what_it_shows():
@@ -80,7 +80,7 @@ def test_cells_are_shapes_in_the_colours_of_the_page():
 
 def test_too_many_rectangles_are_an_image(monkeypatch):
     vectors = printed.of_overview(TRACE).save("svg")
-    monkeypatch.setattr(images, "MOST_RECTANGLES", 5)
+    monkeypatch.setattr(marks, "MOST_RECTANGLES", 5)
     sheet = printed.of_overview(TRACE)
     assert sheet.save("svg").count(b"<image") == 1 and sheet.save("pdf").count(b"/Subtype /Image") >= 1
     assert texts(sheet.save("svg")) == texts(vectors)
@@ -92,7 +92,7 @@ def test_too_many_rectangles_are_an_image(monkeypatch):
 
 
 def _with(monkeypatch, most: int) -> printed.Sheet:
-    monkeypatch.setattr(images, "MOST_RECTANGLES", most)
+    monkeypatch.setattr(marks, "MOST_RECTANGLES", most)
     return printed.of_overview(TRACE)
 
 

@@ -11,7 +11,7 @@ import synthetic
 from PIL import Image
 
 from attnviz import figures, heads, plotlyjs, select
-from attnviz.export.printed.figure import images as printed_images
+from attnviz.export.printed.figure import marks as printed_marks
 from attnviz.figures.theme import palette
 
 TRACE = synthetic.trace("The black dog", "Le chien noir court", heads=3, layers=2, kinds=("decoder",))
@@ -60,7 +60,7 @@ def test_an_overview_of_heads_is_rectangles(page, order, color, dark):
     figure = figures.overview(TRACE, "decoder", TABLE, order, color, dark=dark)
     before, after = page.evaluate(SAVE, [figure.to_json(), SIZE])
     assert images(before) == 2 and images(after) == 0
-    drawn = printed_images.boxes(figure.plain_layout["images"][0], palette(dark))
+    drawn = printed_marks.boxes(figure.plain_layout["images"][0], palette(dark))
     assert len(boxes(after)) == sum(map(len, drawn.values()))  # as printed
     frames = [
         node for node in ElementTree.fromstring(after).iter(f"{SVG}rect") if node.get("fill", "").startswith("rgb")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from attnviz.export.printed.figure import axes, images, marks, tables, traces
+from attnviz.export.printed.figure import axes, marks, tables, traces
 from attnviz.export.printed.figure.canvas import PAD, Canvas, Margins
 from attnviz.export.printed.figure.legend import add_legend
 from attnviz.export.printed.sheet import POINT, Style
@@ -136,7 +136,7 @@ def _draw(canvas: Canvas, data: Sequence[dict]) -> None:
     axes.add_panels(canvas, data)
     for trace in data:
         traces.add_trace(canvas, trace)
-    images.add_images(canvas)
+    marks.add_images(canvas)
     axes.finish(canvas)
     marks.add_shapes(canvas)
     marks.add_notes(canvas)

@@ -13,7 +13,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from attnviz.export.printed import letters
 from attnviz.export.printed.figure.axes import LEAST
 from attnviz.export.printed.figure.canvas import Canvas, color, dash
-from attnviz.export.printed.figure.scale import add_scale
+from attnviz.export.printed.figure.legend import add_scale
 from attnviz.export.printed.figure.texts import plain
 from attnviz.figures.by_head.grid import LABEL
 from attnviz.plotlyjs import MOST_RECTANGLES
