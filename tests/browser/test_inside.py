@@ -19,7 +19,8 @@ def test_the_step_of_the_first_page_is_one_click_away(dashboard):
     page.get_by_role("link", name="Open this step ›").click()
     expect(page.locator(".st-key-chart-opened h4", has_text="Bahdanau: who asks")).to_be_visible(timeout=WAIT)
     expect(page.locator(".st-key-chart-opened .what", has_text="Step 3 of Bahdanau writes noir").first).to_be_visible()
-    expect(page.locator(".st-key-chart-opened h4", has_text="who asks")).to_have_count(2)
+    expect(page.locator(".st-key-chart-opened h4", has_text="Transformer: weights, mean of heads")).to_be_visible()
+    assert "head=mean" in page.url
 
 
 def test_attention_is_changed_by_bars_that_stand_in_the_address_and_made_uniform(dashboard):
