@@ -124,6 +124,11 @@ def remove(name: str) -> None:
     MECHANISMS.pop(name, None)
 
 
+def was_added(name: str) -> bool:
+    """Is it a mechanism of a person's own, which does not ship?"""
+    return name in ALL and name not in _SHIPPED
+
+
 def _put(mechanism: Mechanism) -> None:
     ALL[mechanism.name] = mechanism
     if mechanism.translates:

@@ -12,6 +12,7 @@ from pathlib import Path
 from attnviz import gold
 from attnviz.data import tasks
 from attnviz.data.tasks import TASKS, Task
+from attnviz.mechanisms import was_added
 from attnviz.models import checkpoint_files
 from attnviz.models.names import CARD
 from dashboard.choices.options import LIMIT
@@ -74,8 +75,11 @@ def ordered(names: Sequence[str]) -> list[str]:
 
 
 def first(mechanisms: Sequence[str]) -> list[str]:
-    """The mechanisms that are shown before anything is chosen."""
-    return [name for name in FIRST if name in mechanisms] or list(mechanisms[:3])
+    """The mechanisms that are shown before anything is chosen: two that ship and one of a person's own, where there is
+    one, else three that ship."""
+    shown = [name for name in FIRST if name in mechanisms] or list(mechanisms[:3])
+    own = [name for name in mechanisms if was_added(name)][:1]
+    return list(dict.fromkeys([*shown[:2], *own])) if own else shown
 
 
 linked = functools.cache(gold.shipped)  # pair -> its sentences with links set by hand

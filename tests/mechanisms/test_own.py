@@ -192,7 +192,12 @@ def test_only_the_command_line_and_the_environment_name_a_file():
 # --- one place for each
 
 CONTENT = ("dashboard/learn/", "dashboard/compare/tour/", "attnviz/studies/", "dashboard/markup/papers.py")
-DEFAULTS = ("dashboard/choices/pairs.py", "dashboard/inside/studied/tasks.py", "attnviz/data/tasks/tanaka.py")
+DEFAULTS = (
+    "dashboard/choices/pairs.py",
+    "attnviz/own/train.py",
+    "dashboard/inside/studied/tasks.py",
+    "attnviz/data/tasks/tanaka.py",
+)
 FORMULAS = ("attnviz/own/formula.py", "attnviz/own/forms.py")  # a formula or a form of a module may be called the same
 
 

@@ -2,6 +2,8 @@
 
 from urllib.parse import parse_qs, urlsplit
 
+from attnviz import mechanisms
+from dashboard.choices import pairs
 from dashboard.compare.choices import CompareChoices
 from dashboard.choices.step_link import step_link
 
@@ -37,3 +39,14 @@ def test_the_default_mechanisms_are_no_mistake():
     from dashboard.shell.link_notes import _words
 
     assert "Transformer" in _words("show", ["bahdanau", "transformer"])
+
+
+def test_a_mechanism_of_ones_own_is_shown_beside_two_that_ship():
+    offered = ["bahdanau", "luong-general", "transformer", "mine"]
+    assert pairs.first(offered) == ["bahdanau", "luong-general", "transformer"]
+    mechanisms.add(mechanisms.Mechanism("mine", "Mine", asks="after", score="attnviz.attention:Dot"))
+    try:
+        assert pairs.first(offered) == ["bahdanau", "luong-general", "mine"]
+        assert pairs.first(["mine", "transformer"]) == ["transformer", "mine"]
+    finally:
+        mechanisms.remove("mine")
