@@ -104,6 +104,8 @@ def of_file(place: str, settings: Mapping[str, object] | None = None, order: str
 
     ValueError where the file does not run, or where no sizes fit; then settings may.
     """
+    import torch._prims.rng_prims  # noqa: F401, the process of the models leaves it out, and torch.Generator needs it
+
     problems = []
     for sizes in _OF_A_DECODER:
         built = load(place, settings, sizes)
