@@ -99,7 +99,7 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
         for place, column in zip(_places(current), current.columns, strict=True):
             with place:
                 st.html(captions.header(column, ink[column.title], card.show(caches.card(column.model))))
-                if not present:
+                if column.mechanism.formula and not present:
                     st.markdown(f"${column.mechanism.formula}$")
         height = _presented_height(current) if present else None
         cells = [

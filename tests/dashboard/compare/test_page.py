@@ -1,5 +1,6 @@
 """The page run by Streamlit's own test driver: every pair, every mechanism, every map, no exception anywhere."""
 
+import dataclasses
 import json
 import re
 
@@ -7,6 +8,7 @@ import pytest
 from compare_app import charts, htmls, run, scene, shows, sound
 
 import attnviz
+from attnviz import mechanisms
 from attnviz.data.limits import LONGEST
 from attnviz.data.sentences import split
 from attnviz.models.names import ModelName
@@ -27,6 +29,16 @@ def test_what_ships():
 def test_each_shipped_model(pair, mechanism):
     """In pieces; test_pairs.py has each mechanism of each pair in words."""
     shows(pair, mechanism, "pieces")
+
+
+def test_a_mechanism_without_a_formula_shows_none(monkeypatch):
+    """One of a person's own need not have one."""
+    without = dataclasses.replace(mechanisms.find("bahdanau"), formula="")
+    monkeypatch.setitem(mechanisms.ALL, "bahdanau", without)
+    app = run(show=["Bahdanau", "Luong general"])
+    sound(app)
+    shown = [element.value for element in app.markdown if element.value.startswith("$")]
+    assert shown == [f"${mechanisms.find('luong-general').formula}$"]
 
 
 @pytest.mark.parametrize("kind", ["cross", "encoder", "decoder"])
