@@ -34,7 +34,7 @@ def test_each_shipped_model(pair, mechanism):
 def test_a_mechanism_without_a_formula_shows_none(monkeypatch):
     """One of a person's own need not have one."""
     without = dataclasses.replace(mechanisms.find("bahdanau"), formula="")
-    monkeypatch.setitem(mechanisms.ALL, "bahdanau", without)
+    monkeypatch.setitem(mechanisms.MECHANISMS, "bahdanau", without)
     app = run(show=["Bahdanau", "Luong general"])
     sound(app)
     shown = [element.value for element in app.markdown if element.value.startswith("$")]
