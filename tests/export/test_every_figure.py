@@ -87,7 +87,7 @@ def test_a_dark_figure_is_dark_whatever_the_style():
 
 
 def test_too_many_rectangles_are_one_image(monkeypatch):
-    for module in ("traces", "images"):
+    for module in ("traces", "marks"):
         monkeypatch.setattr(f"attnviz.export.printed.figure.{module}.MOST_RECTANGLES", 3)
     for name in ("heatmap", "overview"):
         tree = ElementTree.fromstring(printed.of_figure(DRAWN[name], style=COLUMN).save("svg"))
