@@ -91,13 +91,19 @@ def of_grid(grid: Grid, threshold: float = 0.1) -> pd.DataFrame:
             "model": grid.model,
             "mechanism": grid.mechanism,
             "step": np.arange(len(grid.queries)),
-            "token": _texts(grid.queries),
-            "argmax_token": best,
+            "token": _column(_texts(grid.queries)),
+            "argmax_token": _column(best),
             **_integers(measured),
             "special_mass": _special_mass(grid.weights, grid.keys),
             "removed_mass": grid.removed.astype(float),
         }
     )
+
+
+def _column(texts: np.ndarray):
+    """Texts as a column of type str; of type object where one holds half a surrogate pair, which str cannot hold."""
+    halves = any("\ud800" <= character <= "\udfff" for text in texts for character in text or "")
+    return pd.Series(texts, dtype=object) if halves else texts
 
 
 @checked
@@ -166,6 +172,7 @@ def _frame(parts, columns, **constants):
     }
     if "argmax" in stacked:
         stacked = _integers(stacked)
+    stacked = {name: _column(values) if values.dtype == object else values for name, values in stacked.items()}
     return pd.DataFrame({**constants, **stacked} if parts else {}, columns=list(columns))
 
 

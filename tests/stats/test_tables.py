@@ -8,6 +8,7 @@ import pytest
 import synthetic
 from measured_rows import COLUMNS, KINDS, REFERENCE
 
+import attnviz
 from attnviz import select, stats
 from attnviz.trace import AttentionMap
 
@@ -173,3 +174,9 @@ def test_weights_lists_every_number_with_its_tokens():
         m = trace.map(line.kind, line.layer)
         assert line.weight == m.weights[line.head, line.query, line.key]
         assert (line.query_token, line.key_token) == (trace.queries(m)[line.query].text, trace.keys(m)[line.key].text)
+
+
+def test_a_token_that_is_half_a_surrogate_pair_has_statistics():
+    trace = attnviz.from_arrays([np.full((1, 2, 2), 0.5)], ["\ud800", "b"])
+    assert stats.steps(trace).token.tolist() == ["\ud800", "b"]
+    assert stats.of_grid(select.select(trace)).token.tolist() == ["\ud800", "b"]
