@@ -179,4 +179,4 @@ def test_weights_lists_every_number_with_its_tokens():
 def test_a_token_that_is_half_a_surrogate_pair_has_statistics():
     trace = attnviz.from_arrays([np.full((1, 2, 2), 0.5)], ["\ud800", "b"])
     assert stats.steps(trace).token.tolist() == ["\ud800", "b"]
-    assert stats.of_grid(select.select(trace)).token.tolist() == ["\ud800", "b"]
+    assert stats.of_grid(select.select(trace, "encoder")).token.tolist() == ["\ud800", "b"]
