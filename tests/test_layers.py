@@ -17,6 +17,7 @@ LAYERS = {
     "storage": "",
     "lazy_pandas": "pandas",
     "attention": "torch",
+    "python_file": "",
     "mechanisms": "",
     "trace": "numpy safetensors",
     "gold": "",
@@ -58,8 +59,8 @@ ORDER = list(LAYERS)
 DOORS = {"loading", "models.checkpoint_files", "trace.arrays", "trace.files", "trace.generated"}
 # Packages and modules that reach no torch, so that they are imported at once.
 LIGHT = (
-    "arguments storage lazy_pandas trace gold function_words select concentration stats alignment patterns heads"
-    " rollout syntax across plotlyjs figures reading export"
+    "arguments storage lazy_pandas python_file trace gold function_words select concentration stats alignment patterns"
+    " heads rollout syntax across plotlyjs figures reading export"
 ).split()
 LIGHT_MODULES = ("data.limits", "data.readers", "data.records", "data.tasks", "models.names", "models.checkpoint_files")
 LIGHT_MODULES += ("service.request", "service.embedded", "service.frames")

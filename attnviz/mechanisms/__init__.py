@@ -5,7 +5,7 @@ own with `add`, or with the environment variable ATTNVIZ_MECHANISMS=FILE.py:NAME
 installed package adds its own with entry points of the group `attnviz.mechanisms`.
 """
 
-import importlib.util
+import importlib
 import os
 import pkgutil
 import re
@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from attnviz import python_file
 
 SETTING, GROUP = "ATTNVIZ_MECHANISMS", "attnviz.mechanisms"
 ASKS = ("", "before", "after", "layer", "always")
@@ -147,21 +149,13 @@ def read(text: str) -> Mechanism:
     """Run a Python file and add the mechanism that it defines. text : FILE.py:NAME.
 
     This runs the code of the file. Only who starts the program may name it: never a link, an upload or a checkpoint.
-    ValueError where there is no such file or name, or the file does not run.
+    ValueError where there is no such file or name, or the file does not run or ends the program.
     """
     file, _, name = text.rpartition(":")
     path = Path(file)
     if not (file.endswith(".py") and name.isidentifier()):
         raise ValueError(f"a mechanism of your own must be FILE.py:NAME; got {text!r:.200}")
-    if not path.is_file():
-        raise ValueError(f"there is no file {file!r:.200} for the mechanism {name}")
-    module = f"attnviz_mechanism_{path.stem}"
-    spec = importlib.util.spec_from_file_location(module, path)
-    sys.modules[module] = loaded = importlib.util.module_from_spec(spec)  # where dataclasses look for their module
-    try:
-        spec.loader.exec_module(loaded)
-    except Exception as error:  # whatever a person's own file raises
-        raise ValueError(f"{file} does not run: {type(error).__name__}: {error}") from error
+    loaded = python_file.run(path)
     value = getattr(loaded, name, None)
     if not isinstance(value, Mechanism):
         names = [other for other, value in vars(loaded).items() if isinstance(value, Mechanism)]

@@ -12,7 +12,8 @@ from attnviz.own import formula as formulas
 from attnviz.own.forms import Subject
 from attnviz.own.recognise import recognise
 from attnviz.own.report import FAULT, Line, Report
-from attnviz.own.source import build, in_words
+from attnviz.own.source import build
+from attnviz.python_file import in_words
 
 _TESTS: tuple[Callable, ...] = (
     checks.shares,

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnviz.own.forms import Inputs, Outcome, ShapeChanged, Subject
 from attnviz.own.report import FAULT, OK, UNTESTED, Line
-from attnviz.own.source import in_words
+from attnviz.python_file import in_words
 
 _SIZES = ((1, 1, 1), (1, 1, 2), (1, 2, 3), (2, 1, 2), (2, 1, 3), (2, 2, 3), (3, 4, 5))
 _NEAR = 1e-4  # two numbers of single precision count as equal

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attnviz.own.forms import Subject
 from attnviz.own.report import FAULT, OK, Line
-from attnviz.own.source import in_words
+from attnviz.python_file import in_words
 
 
 def parameters(subject: Subject) -> Line:

@@ -4,11 +4,9 @@ The file is a program, and it can do what its author can. Only the person who st
 """
 
 import contextlib
-import importlib.util
 import inspect
 import re
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,8 @@ from typing import NamedTuple
 from torch import nn
 
 from attnviz.arguments import shown
+from attnviz import python_file
+from attnviz.python_file import in_words
 
 
 class Sizes(NamedTuple):
@@ -73,50 +73,13 @@ def load(place: str, settings: Mapping[str, object] | None = None, sizes: Sizes 
     path, colon, name = str(place).rpartition(":")
     if not colon or not path.endswith(".py"):
         path, name = str(place), ""
-    module = _run(Path(path))
+    module = python_file.run(Path(path))
     thing = _pick(module, Path(path), name)
     if isinstance(thing, type):
         return build(thing, settings, sizes)
     if settings:
         raise ValueError(f"{name or thing} is no class, so it takes no --set; got {', '.join(settings)}")
     return Built(thing, getattr(thing, "__name__", "") or f"{type(thing).__name__} (an instance)")
-
-
-def _run(path: Path) -> ModuleType:
-    """Import a file. What it prints goes to standard error; beside it, it may import its neighbours."""
-    if path.suffix != ".py" or not path.is_file():
-        raise ValueError(f"there is no Python file {path}; name it as FILE.py:Class")
-    spec = importlib.util.spec_from_file_location(f"attnviz_own_{path.stem}", path)
-    module, folder = importlib.util.module_from_spec(spec), str(path.resolve().parent)
-    sys.path.insert(0, folder)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            spec.loader.exec_module(module)
-    except SystemExit as error:
-        raise ValueError(f"{path} ends the program when it is imported ({error}): {_MAIN}") from None
-    except Exception as error:  # the file may raise anything
-        raise ValueError(f"{path} cannot be imported: {_where(error, path)}{in_words(error)}") from None
-    finally:
-        sys.path.remove(folder)
-    return module
-
-
-_MAIN = 'put what is to run as a program below `if __name__ == "__main__":`'
-
-
-def in_words(error: BaseException) -> str:
-    """An exception of a person's code in one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
-
-
-def _where(error: BaseException, path: Path) -> str:
-    """`line 12, ` of the file, where the error says it."""
-    if isinstance(error, SyntaxError):
-        return f"line {error.lineno}, " if error.lineno else ""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
-    return f"line {lines[-1]}, " if lines else ""
 
 
 def _pick(module: ModuleType, path: Path, name: str):

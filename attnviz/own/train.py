@@ -20,7 +20,7 @@ from attnviz.mechanisms import Mechanism
 from attnviz.models import checkpoints
 from attnviz.models import threads as thread_count
 from attnviz.models.names import CARD, TOKENIZER
-from attnviz.own.source import in_words
+from attnviz.python_file import in_words
 from attnviz.own.wrap import NAME
 from attnviz.progress import bar as progress_bar
 from attnviz.training import vocabulary

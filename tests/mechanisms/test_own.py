@@ -84,23 +84,31 @@ def test_whoever_starts_the_program_names_the_file(trained, file):
     "text, message",
     [
         ("cosine", "a mechanism of your own must be FILE.py:NAME; got 'cosine'"),
-        ("nowhere.py:COSINE", "there is no file 'nowhere.py' for the mechanism COSINE"),
-        ("{broken}:COSINE", "{broken} does not run: ZeroDivisionError: division by zero"),
+        ("nowhere.py:COSINE", "there is no Python file nowhere.py; name it as FILE.py:NAME"),
+        ("{broken}:COSINE", "{broken} cannot be imported: line 1, ZeroDivisionError: division by zero"),
+        (
+            "{ending}:COSINE",
+            "{ending} ends the program when it is imported (3): "
+            'put what is to run as a program below `if __name__ == "__main__":`',
+        ),
         ("{empty}:COSINE", "{empty} has no mechanism COSINE; it defines no Mechanism"),
     ],
 )
 def test_files_that_are_refused(text, message, tmp_path):
-    files = {"broken": tmp_path / "broken.py", "empty": tmp_path / "empty.py"}
-    files["broken"].write_text("1 / 0")
-    files["empty"].write_text("")
+    contents = {"broken": "1 / 0", "ending": "raise SystemExit(3)", "empty": ""}
+    files = {name: tmp_path / f"{name}.py" for name in contents}
+    for name, content in contents.items():
+        files[name].write_text(content)
     with pytest.raises(ValueError) as caught:
         mechanisms.read(text.format(**files))
     assert str(caught.value) == message.format(**files)
 
 
 def test_a_server_does_not_start_with_a_file_that_cannot_be_read(monkeypatch):
-    monkeypatch.setattr(mechanisms, "_problems", ["ATTNVIZ_MECHANISMS: there is no file 'x.py' for the mechanism X"])
-    with pytest.raises(ValueError, match="^ATTNVIZ_MECHANISMS: there is no file 'x.py' for the mechanism X$"):
+    monkeypatch.setattr(
+        mechanisms, "_problems", ["ATTNVIZ_MECHANISMS: there is no Python file x.py; name it as FILE.py:NAME"]
+    )
+    with pytest.raises(ValueError, match="^ATTNVIZ_MECHANISMS: there is no Python file x.py; name it as FILE.py:NAME$"):
         settings.check()
 
 

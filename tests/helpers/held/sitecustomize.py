@@ -1,9 +1,9 @@
 """Python runs this first in every process that has this folder on its PYTHONPATH: work can be held.
 
 While the file that the environment variable HELD_WHILE names is there, they are as slow as with a very large model:
-decoding with changed attention stands still and goes on asking whether it is to end; each head that is measured takes a
-second; the process of the models stands still at a text and at the files of a model in whose text or name a word of
-that file is. The models may be silent for ten minutes at any time.
+decoding with changed attention and tests of faithfulness stand still and go on asking whether they are to end; each
+head that is measured takes a second; the process of the models stands still at a text and at the files of a model in
+whose text or name a word of that file is. The models may be silent for ten minutes at any time.
 """
 
 import importlib.abc
@@ -29,6 +29,18 @@ def _hold_steps(module) -> None:
         return step(self, *arguments)
 
     module.Changed.step = held
+
+
+def _hold_tests(module) -> None:
+    effects = module.Subject.effects
+
+    def held(self, *arguments):
+        while _is_held():
+            self.on_step()
+            time.sleep(0.05)
+        yield from effects(self, *arguments)
+
+    module.Subject.effects = held
 
 
 def _slow_heads(module) -> None:
@@ -69,6 +81,7 @@ HELD = {
     "attnviz.service.embedded": _patient,
     "attnviz.service.batch": _hold_batches,
     "attnviz.intervene.changed": _hold_steps,
+    "attnviz.faithfulness.subject": _hold_tests,
     "attnviz.ablation": _slow_heads,
 }
 

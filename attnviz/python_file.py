@@ -1,0 +1,47 @@
+"""A person's own Python file is run. It can do what its author can, so only the person who starts attnviz names it."""
+
+import contextlib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+_MAIN = 'put what is to run as a program below `if __name__ == "__main__":`'
+
+
+def run(path: Path) -> ModuleType:
+    """Import a file, which may import its neighbours. What it prints goes to standard error.
+
+    ValueError where it is no Python file, raises anything, or ends the program.
+    """
+    if path.suffix != ".py" or not path.is_file():
+        raise ValueError(f"there is no Python file {path}; name it as FILE.py:NAME")
+    spec = importlib.util.spec_from_file_location(f"attnviz_own_{path.stem}", path)
+    module, folder = importlib.util.module_from_spec(spec), str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+    except SystemExit as error:
+        raise ValueError(f"{path} ends the program when it is imported ({error}): {_MAIN}") from None
+    except Exception as error:  # the file may raise anything
+        raise ValueError(f"{path} cannot be imported: {_where(error, path)}{in_words(error)}") from None
+    finally:
+        sys.path.remove(folder)
+    return module
+
+
+def in_words(error: BaseException) -> str:
+    """An exception of a person's code in one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+
+
+def _where(error: BaseException, path: Path) -> str:
+    """`line 12, ` of the file, where the error says it."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}, " if error.lineno else ""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
+    return f"line {lines[-1]}, " if lines else ""
