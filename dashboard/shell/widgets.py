@@ -42,7 +42,7 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
     text = field(facts.ask, facts.first, key="text", bind="query-params", placeholder=facts.hint, on_change=on_change)
     over = ' over" role="status' if len(text) > LIMIT else ""
     st.html(
-        f'<div class="count{over}" data-limit="{LIMIT}" data-pieces="{PIECES} {facts.piece}s" '
+        f'<div class="count{over}" data-most="{_most(facts)}" data-limit="{LIMIT}" '
         f'data-unit="{facts.unit}" data-firsts="{html.escape(_firsts())}">{counted(text, facts)}</div>'
     )
     with st.container(horizontal=True, gap="xxsmall", key="examples"):
@@ -91,9 +91,14 @@ def _use(example: str, on_change: Callable[[], None]) -> None:
     on_change()
 
 
+def _most(facts: Task) -> str:
+    """How long a text may be. A model that writes has a context of its own, which it names when a text is too long."""
+    return f"{LIMIT} characters" if facts.writes else f"{LIMIT} characters (and {PIECES} {facts.piece}s)"
+
+
 def counted(text: str, facts: Task = pairs.ANY) -> str:
     """How long a sentence is, and how long it may be. bridge.js counts in the same words while one types."""
-    words, most = text.split(), f"{LIMIT} characters (and {PIECES} {facts.piece}s)"
+    words, most = text.split(), _most(facts)
     count = sum(map(len, words)) if facts.unit == "letter" else len(words)
     return f"{count} {facts.unit}{'' if count == 1 else 's'} · {len(text)} of at most {most}"
 

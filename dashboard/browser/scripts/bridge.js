@@ -76,11 +76,11 @@ function wire(chart) {
 }
 
 function count() {
-  const input = document.querySelector(".st-key-text input"), note = document.querySelector(".count");
+  const input = document.querySelector(".st-key-text :is(input, textarea)"), note = document.querySelector(".count");
   if (!input || !note) return;
-  const { unit, pieces } = note.dataset, length = [...input.value].length, limit = +note.dataset.limit;
+  const { unit, most } = note.dataset, length = [...input.value].length, limit = +note.dataset.limit;
   const units = (input.value.match(unit === "letter" ? /\S/gu : /\S+/g) ?? []).length;
-  const text = `${units} ${unit}${units === 1 ? "" : "s"} · ${length} of at most ${limit} characters (and ${pieces})`;
+  const text = `${units} ${unit}${units === 1 ? "" : "s"} · ${length} of at most ${most}`;
   if (note.textContent !== text) note.textContent = text;
   note.classList.toggle("over", length > limit);
 }

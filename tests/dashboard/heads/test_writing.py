@@ -27,6 +27,7 @@ def test_a_link_gives_the_text_that_the_library_writes():
     shapes = cells(app, "overview")[0]["figure"]["layout"]["shapes"]
     assert [shape["name"] for shape in shapes] == ["row"]
     assert "equal to the logit of the model" in page(app) and "NOT equal" not in page(app)
+    assert "10 of at most 500 characters<" in page(app)  # its context has 256 letters, not the 200 of translators
     assert "final norm" in page(app) and "after layer 4" in page(app)
 
 
