@@ -1,5 +1,5 @@
 // The first stops of the Tab key: past the sidebar to the sentence, and past that to the step.
-const TARGETS = [["the sentence", ".st-key-text input"], ["the step", ":is(.st-key-step, .st-key-row) input"]];
+const TARGETS = [["the sentence", ".st-key-text :is(input, textarea)"], ["the step", ":is(.st-key-step, .st-key-row) input"]];
 
 function skipLinks() {
   let nav = document.querySelector("nav.skip");

@@ -17,6 +17,12 @@ def text(page) -> str:
 def test_it_plays_and_pauses_and_goes_another_way(dashboard):
     page = dashboard.page
     dashboard.open(OPEN, CHARTS - 1)  # no syntax
+    page.get_by_role("button", name="Skip to the sentence").press("Enter")
+    assert page.evaluate("document.activeElement.tagName") == "TEXTAREA"
+    page.keyboard.press("End")
+    page.keyboard.type("x")
+    page.wait_for_function("() => document.querySelector('.count').innerText.endsWith('11 of at most 500 characters')")
+    page.keyboard.press("Backspace")
     button = page.locator(".st-key-play_writing button")
     button.click()
     page.wait_for_function("() => !document.querySelector('.said').innerText.includes('12 letters written')")
