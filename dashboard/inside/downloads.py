@@ -1,16 +1,20 @@
-"""Downloads of the page of one step: a zip of what its panels show, with a manifest that reopens it."""
+"""Downloads of the page of one step: what its panels show now, their numbers as files, and all of it as a zip with a
+manifest that reopens it."""
 
 import functools
+from collections.abc import Sequence
 
+import pandas as pd
 import streamlit as st
 
 from attnviz.export import bundle as export
-from dashboard.inside.kept import PAGE
+from attnviz.trace import Trace
+from dashboard.browser.plot import Cell
 from dashboard.inside.scene import InsideScene
 from dashboard.shell import downloads, shown_panels
 from dashboard.shell.shown_panels import ShownPanels
 
-TITLE = "Download"
+PAGE, TITLE = "inside", "Download"
 
 
 def show(current: InsideScene) -> None:
@@ -35,3 +39,29 @@ def manifest(current: InsideScene, shown: ShownPanels) -> dict:
         "sentence": current.text,
         "panels": list(shown.panels),
     } | downloads.reopening("inside", shown.query, [column.model for column in current.columns], ("captum",))
+
+
+def offer(panel: str, cells: Sequence[Cell], frames: Sequence[pd.DataFrame], traces: Sequence[Trace] = ()) -> None:
+    """What a panel shows now, for its CSV button and for the zip."""
+    figures = {figure.name: figure for _, figure in cells if figure is not None}
+    numbers = pd.concat(frames, ignore_index=True) if frames else None
+    shown_panels.keep(PAGE, panel, figures, numbers, traces)
+
+
+def drop(panel: str) -> None:
+    """A panel shows nothing."""
+    shown_panels.drop(PAGE, panel)
+
+
+def csv_button(panel: str) -> None:
+    """The numbers of a panel as a file. Call it after `offer`; nothing is built before it is asked for."""
+    part = shown_panels.shown(PAGE).panels[panel]
+    st.download_button(
+        "Numbers as CSV",
+        lambda: export.frame_csv(part.frame),
+        f"attnviz-{panel}.csv",
+        "text/csv",
+        on_click="ignore",
+        key=f"csv-{panel}",
+        help="The file counts steps, layers, heads and tokens from 0, as Python does.",
+    )

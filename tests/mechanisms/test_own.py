@@ -203,7 +203,7 @@ CONTENT = ("dashboard/learn/", "dashboard/compare/tour/", "attnviz/studies/", "d
 DEFAULTS = (
     "dashboard/choices/pairs.py",
     "attnviz/own/train.py",
-    "dashboard/inside/studied/tasks.py",
+    "dashboard/inside/faithfulness_study.py",
     "attnviz/data/tasks/tanaka.py",
 )
 FORMULAS = ("attnviz/own/formula.py", "attnviz/own/forms.py")  # a formula or a form of a module may be called the same

@@ -1,15 +1,19 @@
-"""Attention changed: what each model writes then, freely and with the same words forced."""
+"""Attention changed, by a rule or by hand: what each model writes then, freely and with the same words forced."""
 
+import functools
 import html
+import math
 
 import streamlit as st
 
 from attnviz import function_words, intervene
 from attnviz.figures import labels
-from attnviz.intervene import Change, Scope
+from attnviz.intervene import Change, Given, Scope
+from attnviz.models.names import ModelName
+from dashboard.browser.drag import drag
 from dashboard.browser.plot import plots
-from dashboard.inside import caches, kept
-from dashboard.inside.panels import by_hand, effects
+from dashboard.inside import caches, downloads
+from dashboard.inside.panels import effects
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import markdown
 from dashboard.session import address
@@ -46,6 +50,10 @@ CAUTION = (
     "The model never saw such a context in training, so a word may disappear for that reason alone. If a word stays, "
     "the model can produce it without this attention."
 )
+_WANTED = (
+    "Type {} numbers separated by commas, one for each source token. No number may be below 0, and at least one must "
+    "be above 0."
+)
 GREEDY = " Both translations are decoded greedily. The charts show the text that the beam of 5 found."
 
 
@@ -54,13 +62,13 @@ def show(current: InsideScene, dark: bool) -> None:
     st.subheader(TITLE, divider="gray")
     name, scopes = _controls(current)
     if name == NONE:
-        kept.drop("change")
+        downloads.drop("change")
         st.html(
             '<p class="small" role="status">Choose a change above. The models then translate with the changed '
             "attention.</p>"
         )
         return
-    changes = by_hand.changes(current) if name == BY_HAND else dict.fromkeys(_models(current), _value(name, current))
+    changes = _by_hand(current) if name == BY_HAND else dict.fromkeys(_models(current), _value(name, current))
     steps = Steps("Decoding with changed attention", effects.steps(current.columns), "stop-change", _unchanged)
     affected = [
         (column, outcome)
@@ -190,7 +198,70 @@ def _draw(current: InsideScene, affected: list, said: str, dark: bool) -> None:
         plots(cells, "changed")
     st.html(f'<p class="small">{html.escape(CAUTION + GREEDY * (current.choices.beam > 1))}</p>')
     traces = [trace for _, outcome in affected for trace in (outcome.forced, outcome.free)]
-    kept.keep("change", cells, [effects.frame(*pair) for pair in affected], traces)
-    kept.csv_button("change")
+    downloads.offer("change", cells, [effects.frame(*pair) for pair in affected], traces)
+    downloads.csv_button("change")
     if current.choices.tables:
         st.html("".join(effects.table(*pair) + effects.maps_tables(*pair) for pair in affected))
+
+
+def _by_hand(current: InsideScene) -> dict[str, Change]:
+    """Model -> the weights that were set for it, divided by their sum; no change for a model whose bars nobody moved.
+
+    A model is left out where the step or usable numbers are missing.
+    """
+    step = st.session_state["step"] - 1
+    shown = [column for column in current.columns if step < len(column.trace.target)]
+    chosen = {column.model: _change_by_hand(column, current, step) for column in shown}
+    if chosen and all(isinstance(change, intervene.Identity) for change in chosen.values()):
+        st.html(
+            '<p class="small" role="status">No bar has been moved: each model has its own weights, and nothing changes.'
+            "</p>"
+        )
+    return {model: change for model, change in chosen.items() if change is not None}
+
+
+def _change_by_hand(column: Column, current: InsideScene, step: int) -> Change | None:
+    """The change of one model; None where the typed numbers cannot be used."""
+    first = column is current.columns[0]
+    suffix = "" if first else f"-{ModelName.parse(column.model).mechanism}"
+    key, tokens = f"given{suffix}", column.trace.source
+    own = column.grid(column.trace).weights[step].tolist()
+    typed = st.session_state.get(key, st.query_params.get(key, ""))
+    weights = _read(typed, len(tokens))
+    if len(current.columns) > 1:
+        st.caption(markdown(f"{column.title}{column.place}"))
+    take = functools.partial(_take, key)
+    drag([labels.plain(token.text) for token in tokens], weights or own, take, f"weights{suffix}", column.title)
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
+    typed = left.text_input(
+        "The same as numbers, one for each source token",
+        key=key,
+        bind="query-params",
+        placeholder=", ".join(f"{weight:.2f}" for weight in own),
+        help="They are divided by their sum.",
+    )
+    right.button("The model’s weights", key=f"own_weights{suffix}", on_click=take, args=(None,))
+    if not typed:
+        return intervene.Identity()
+    if (weights := _read(typed, len(tokens))) is None:
+        wanted = html.escape(f"{column.title}: {_WANTED.format(len(tokens))}")
+        st.html(f'<p class="over" role="status">{wanted}</p>')
+        return None
+    return Given(tuple(weights))
+
+
+def _take(key: str, weights: list[float] | None) -> None:
+    """Weights that were dragged; None for the model's own."""
+    st.session_state[key] = "" if weights is None else ", ".join(f"{round(weight, 4):g}" for weight in weights)
+
+
+def _read(text: str, count: int) -> list[float] | None:
+    """As many numbers as there are tokens, divided by their sum; None of any other text, of a number below 0, and where
+    all are 0."""
+    try:
+        weights = [float(part) for part in text.split(",")]
+    except ValueError:
+        return None
+    fits = len(weights) == count and all(math.isfinite(weight) and weight >= 0 for weight in weights)
+    total = sum(weights)
+    return [round(weight / total, 6) for weight in weights] if fits and 0 < total < math.inf else None

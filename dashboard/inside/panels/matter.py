@@ -9,14 +9,11 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from dashboard.browser.plot import plots
-from dashboard.inside import caches, kept
+from dashboard.inside import caches, downloads, faithfulness_results, faithfulness_study
 from dashboard.inside.faithfulness import STAGES, RunningTests
+from dashboard.inside.faithfulness_results import AT_ONCE, GRADIENT, OFFERED, TITLES, Results, attributed
+from dashboard.inside.faithfulness_study import TestedColumn, percentiles
 from dashboard.inside.scene import InsideScene
-from dashboard.inside.studied import tasks
-from dashboard.inside.studied.placed import Tested, placed
-from dashboard.inside.tested import results, verdicts
-from dashboard.inside.tested.attributed import AT_ONCE, GRADIENT, OFFERED, TITLES, attributed
-from dashboard.inside.tested.results import Results
 from dashboard.markup.papers import says
 from dashboard.markup.text import markdown
 from dashboard.session import address
@@ -44,11 +41,11 @@ def show(current: InsideScene, dark: bool) -> None:
         bind="query-params",
         help="The tests take a second or two for each model. Switch them off to stop; what is done so far is kept.",
     ):
-        kept.drop("tests")
-        kept.drop("agreement")
+        downloads.drop("tests")
+        downloads.drop("agreement")
         return
     under_way = [(column, caches.testing(column)) for column in current.columns]
-    other = tasks.classifier(current.columns[0])
+    other = faithfulness_study.classifier(current.columns[0])
     judged = caches.testing(other) if other else None
     _finish([testing for _, testing in under_way] + [judged] * bool(judged))
     for column, testing in under_way:
@@ -56,7 +53,7 @@ def show(current: InsideScene, dark: bool) -> None:
             st.error(markdown(f"{column.title}: {sentence(testing.problem)}"), icon=":material/info:")
     tested = [(column, testing.tests) for column, testing in under_way if testing.tests]
     if tested:
-        _results(current, tested, tasks.beside(tested, other, judged) if other else "", dark)
+        _results(current, tested, faithfulness_study.both_tasks(tested, other, judged) if other else "", dark)
 
 
 def _finish(testings: list[RunningTests]) -> None:
@@ -78,7 +75,7 @@ def _finish(testings: list[RunningTests]) -> None:
     bar.empty()
 
 
-def _results(current: InsideScene, tested: list[Tested], of_tasks: str, dark: bool) -> None:
+def _results(current: InsideScene, tested: list[TestedColumn], of_tasks: str, dark: bool) -> None:
     """of_tasks : the comparison with the classifier, HTML."""
     above = st.container()
     method = st.segmented_control(
@@ -93,20 +90,20 @@ def _results(current: InsideScene, tested: list[Tested], of_tasks: str, dark: bo
     )
     shown = _attributed(tested, method)
     with above:
-        st.html("".join(verdicts.verdict(of.column, of.tests, of.attributed) for of in shown))
-        st.html(f'<p class="small caveat">{verdicts.LIMITS}</p>')
-        st.html(placed(tested))
+        st.html("".join(faithfulness_results.verdict(of.column, of.tests, of.attributed) for of in shown))
+        st.html(f'<p class="small caveat">{faithfulness_results.LIMITS}</p>')
+        st.html(percentiles(tested))
         st.html(of_tasks or "<p></p>")
-    cells = results.cells(shown, dark)
+    cells = faithfulness_results.cells(shown, dark)
     with st.container(key=f"tested{len(shown)}"):  # style.css: a column for each model
         plots(cells, "tests")
-    st.html(results.tables_of(shown, current.choices.tables))
-    kept.keep("tests", cells, [results.frame(of) for of in shown])
-    kept.keep("agreement", (), [results.by_token(of) for of in shown])
-    kept.csv_button("tests")
+    st.html(faithfulness_results.tables_of(shown, current.choices.tables))
+    downloads.offer("tests", cells, [faithfulness_results.means_frame(of) for of in shown])
+    downloads.offer("agreement", (), [faithfulness_results.tokens_frame(of) for of in shown])
+    downloads.csv_button("tests")
 
 
-def _attributed(tested: list[Tested], method: str) -> list[Results]:
+def _attributed(tested: list[TestedColumn], method: str) -> list[Results]:
     """The tests with the attributions of the chosen method; the page says how far they are."""
     count = sum(-(-len(tests.subject.target) // AT_ONCE) for _, tests in tested)
     steps = Steps("Integrated gradients", count, "stop-gradients", _without_integrated)

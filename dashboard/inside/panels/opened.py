@@ -1,19 +1,27 @@
-"""One step opened, the same for each model: who asks, scores, weights, weighted values, and the next tokens."""
+"""One step opened, the same for each model: who asks, scores, weights, weighted values, and the next tokens; below them
+what else the scores could have been."""
 
 import html
 
+import pandas as pd
 import streamlit as st
 
 from attnviz import inside
 from attnviz.figures import labels
+from attnviz.figures.inside import product_spread, score_functions
+from attnviz.figures.inside.other_scores import rows as rows_of
+from attnviz.mechanisms import MECHANISMS
+from attnviz.models.names import ModelName
 from dashboard.browser.bridge import bridge
-from dashboard.browser.plot import plots
-from dashboard.inside import caches, kept
-from dashboard.inside.panels import pictures, why
+from dashboard.browser.plot import named, plots
+from dashboard.choices.options import model
+from dashboard.inside import caches, downloads
+from dashboard.inside.panels import pictures
 from dashboard.inside.panels.pictures import Opened
 from dashboard.inside.scene import Column, InsideScene
+from dashboard.markup import tables
 from dashboard.markup.text import markdown
-from dashboard.session import address
+from dashboard.session import address, catalogue
 from dashboard.shell import frame
 from dashboard.shell.problems import sentence
 
@@ -45,14 +53,14 @@ def show(current: InsideScene, dark: bool) -> None:
     with st.container(key=f"linked{len(opened)}"):  # style.css: a column for each model
         plots(cells, "opened")
     open_steps = [shown for shown in opened if shown.step]
-    kept.keep("step", cells, [pictures.frame(shown) for shown in open_steps])
+    downloads.offer("step", cells, [pictures.frame(shown) for shown in open_steps])
     if open_steps:
-        kept.csv_button("step")
+        downloads.csv_button("step")
     for shown in open_steps:
         _formula(shown, len(opened) > 1)
     if current.choices.tables:
         st.html("".join(map(pictures.tables_of, opened)))
-    why.show(open_steps, dark)
+    _alternatives(open_steps, dark)
 
 
 def _go_to(row: int) -> None:
@@ -146,3 +154,81 @@ def _formula(shown: Opened, named: bool) -> None:
     formula = inside.formula(shown.step, shown.key, shown.reference, shown.temperature)
     st.latex(formula.replace(r"\qquad", r"\\[0.6em]"))  # the score, and its weight below it
     st.html(f'<p class="small">{html.escape(inside.symbols(shown.step))}</p>')
+
+
+def _alternatives(opened: list[Opened], dark: bool) -> None:
+    """The same query through other score functions, and why dot products are scaled. Each is worked out when it is
+    opened. opened : the models that have the step."""
+    recurrent = [shown for shown in opened if not shown.column.several]
+    if recurrent:
+        functions = st.expander(
+            "The same query through other score functions", key="functions", on_change="rerun", bind="query-params"
+        )
+        if functions.open:
+            with functions:
+                _functions(recurrent, dark)
+        else:
+            downloads.drop("functions")
+    scaled = st.expander(
+        "Why dot products are divided by the root of their width", key="scaled", on_change="rerun", bind="query-params"
+    )
+    if scaled.open:
+        with scaled:
+            _spread(dark)
+    else:
+        downloads.drop("spread")
+
+
+def _functions(opened: list[Opened], dark: bool) -> None:
+    st.html(
+        '<p class="small">The same state and the same annotations. A learnt score has the weights of the model that it '
+        "names; they were learnt with other states, so this compares formulas, not models. Scores that do not fit the "
+        "widths are left out.</p>"
+    )
+    frames = [(shown, caches.other_scores(shown.column, shown.step.step, _learnt(shown))) for shown in opened]
+    figures = [
+        (
+            f"<h4>{html.escape(shown.column.title)}</h4>",
+            named(score_functions(shown.step, frame, dark=dark), f"other scores {shown.column.title}", dark),
+        )
+        for shown, frame in frames
+    ]
+    plots(figures, "functions")
+    downloads.offer("functions", figures, [frame.assign(model=shown.column.model) for shown, frame in frames])
+    st.html("".join(_functions_table(shown, frame) for shown, frame in frames))
+
+
+def _learnt(shown: Opened) -> tuple[str, ...]:
+    """The other models of the pair that ship learnt scores."""
+    name = ModelName.parse(shown.column.model)
+    return tuple(
+        model(name.pair, other)
+        for other in catalogue.offered()[name.pair]
+        if MECHANISMS[other].lends_its_score and other != name.mechanism
+    )
+
+
+def _functions_table(shown: Opened, frame) -> str:
+    names, weights = rows_of(shown.step, frame)
+    columns = [labels.plain(token.text) for token in shown.step.keys]
+    rows = [(name, [f"{value:.2f}" for value in row]) for name, row in zip(names, weights.tolist())]
+    caption = f"{shown.column.title}: weights of the same query through other scores"
+    return tables.table(caption, columns, rows, ("en", shown.column.languages.source))
+
+
+def _spread(dark: bool) -> None:
+    frame = inside.spread(samples=300)
+    figure = product_spread(frame, dark=dark)
+    st.html(f'<p class="small">{html.escape(figure.description)}</p>')
+    cells = [("", named(figure, "spread of dot products", dark))]
+    plots(cells, "spread")
+    downloads.offer("spread", cells, [frame])
+    st.html(spread_table(frame))
+
+
+def spread_table(frame: pd.DataFrame) -> str:
+    """The text equivalent of `product_spread`."""
+    wide = frame.pivot(index="width", columns="scaled", values=["deviation", "max_weight"])
+    rows = [(str(width), [f"{value:.2f}" for value in row]) for width, row in zip(wide.index, wide.to_numpy())]
+    columns = [f"{name}, {how}" for name in ("spread", "largest weight") for how in ("q · k", "q · k / √d")]
+    return tables.table("Sampled dot products by width", columns, rows)

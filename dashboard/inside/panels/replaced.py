@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz import intervene
 from dashboard.browser.plot import plots
-from dashboard.inside import caches, kept
+from dashboard.inside import caches, downloads
 from dashboard.inside.panels import effects
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup.text import markdown
@@ -30,7 +30,7 @@ def show(current: InsideScene, dark: bool) -> None:
     words = intervene.words(current.columns[0].trace)
     chosen, new = _controls([word.text for word in words])
     if chosen == NONE:
-        kept.drop("replaced")
+        downloads.drop("replaced")
         st.html('<p class="small" role="status">Choose a word of the sentence above.</p>')
         return
     steps = Steps("Translating the other text", effects.steps(current.columns), "stop-replaced", _as_it_was)
@@ -48,8 +48,8 @@ def show(current: InsideScene, dark: bool) -> None:
         plots(cells, "replaced")
     st.html(f'<p class="small">{html.escape(CAUTION)}</p>')
     traces = [trace for _, rewritten in affected for trace in (rewritten.forced, rewritten.free)]
-    kept.keep("replaced", cells, [effects.frame(*pair) for pair in affected], traces)
-    kept.csv_button("replaced")
+    downloads.offer("replaced", cells, [effects.frame(*pair) for pair in affected], traces)
+    downloads.csv_button("replaced")
     if current.choices.tables:
         asked = [(*pair, effects.REPLACED) for pair in affected]
         st.html("".join(effects.table(*each) + effects.maps_tables(*each) for each in asked))

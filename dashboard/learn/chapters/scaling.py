@@ -8,7 +8,7 @@ from attnviz.inside import Step
 from attnviz.select import select
 from dashboard.browser.plot import Cell, named
 from dashboard.inside import caches
-from dashboard.inside.panels import why
+from dashboard.inside.panels import opened
 from dashboard.inside.scene import Column
 from dashboard.learn import studies
 from dashboard.learn.chapter import Chapter, Drawn
@@ -49,7 +49,7 @@ def draw(dark: bool) -> Drawn:
         (f"{row.temperature:g}", [f"{row.entropy_nats:.2f}", f"{row.max_weight:.2f}"]) for row in entropies.itertuples()
     ]
     words = tables.table("Weights by temperature", ["entropy (nats)", "largest weight"], rows)
-    return Drawn(cells, words + _weights(step) + why.spread_table(spread) + _products_table(compared))
+    return Drawn(cells, words + _weights(step) + opened.spread_table(spread) + _products_table(compared))
 
 
 def _product(shown: Column, dark: bool) -> Cell:

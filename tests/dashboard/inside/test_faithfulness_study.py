@@ -1,4 +1,4 @@
-"""The percentile of a sentence in the study of the shipped models."""
+"""A sentence beside the stored study: its percentile, and the sentiment classifier beside translators."""
 
 import json
 
@@ -7,12 +7,12 @@ import tiny
 
 from attnviz.faithfulness.sentence import QUANTILES
 from attnviz.models import checkpoints
+from dashboard.inside import faithfulness_study
 from dashboard.inside.faithfulness import STAGES, RunningTests
-from dashboard.inside.studied.placed import placed
 from dashboard.inside.scene import Column
 from dashboard.session import caches
 
-MODEL = "en-fr/bahdanau"
+REVIEW, MODEL = "A moving film that is never dull.", "en-fr/bahdanau"
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +50,14 @@ def write(models, sha256: str) -> None:
 
 
 def test_without_a_study_there_are_values_and_no_percentiles(tested):
-    text = placed(tested)
+    text = faithfulness_study.percentiles(tested)
     assert "total variation under permuted attention" in text
     assert "No percentile for Bahdanau: the study has not been run on these weights." in text
 
 
 def test_a_study_of_these_weights_places_the_sentence(models, tested):
     write(models, checkpoints.fingerprint(MODEL, models))
-    text = placed(tested)
+    text = faithfulness_study.percentiles(tested)
     assert "<td>100</td>" in text and "among 200 to 500 test sentences" in text
     assert "&lt;faithfulness&gt;" in text and "No percentile" not in text
     assert len(QUANTILES) == 21
@@ -65,7 +65,7 @@ def test_a_study_of_these_weights_places_the_sentence(models, tested):
 
 def test_a_study_of_other_weights_is_no_study_of_this_model(models, tested):
     write(models, "0" * 64)
-    assert "No percentile for Bahdanau" in placed(tested)
+    assert "No percentile for Bahdanau" in faithfulness_study.percentiles(tested)
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff", b"[]", b"null"])
@@ -96,3 +96,54 @@ def test_a_stage_that_is_stopped_begins_anew(models, monkeypatch):
         assert testing.done == done
         testing.advance()
     assert testing.finished and testing.tests.tested.sums["preserved uniform all"][1] > 2
+
+
+def finished(name: str) -> RunningTests:
+    testing = RunningTests(caches.model(name), REVIEW, None)
+    while not testing.finished:
+        testing.advance()
+    return testing
+
+
+@pytest.fixture(scope="module")
+def both_tasks():
+    """Of the shipped models."""
+    column = Column(caches.trace(MODEL, REVIEW), 0, 0, None)
+    translator, classifier = finished(MODEL), finished(faithfulness_study.CLASSIFIER)
+    classified = faithfulness_study.classifier(column)
+    words = faithfulness_study.both_tasks([(column, translator.tests)], classified, classifier)
+    return words, translator, classifier
+
+
+def test_the_numbers_are_those_of_the_tests(both_tasks):
+    words, translator, classifier = both_tasks
+    kept, count = translator.tests.tested.sums["preserved uniform all"]
+    assert f"Bahdanau keeps {kept:.0f} of {count} tokens" in words
+    stays = classifier.tests.tested.sums["preserved uniform all"][0] == 1
+    label = classifier.tests.subject.trace.translation
+    assert f"its label “{label}” {'stays' if stays else 'changes'}." in words
+    for testing in (translator, classifier):
+        total, number = testing.tests.tested.sums["variation uniform"]
+        assert f"<td>{total / number:.3f}</td>" in words
+
+
+def test_the_study_stands_beside_the_sentence(both_tasks):
+    words, *_ = both_tasks
+    row = faithfulness_study.measured(faithfulness_study.CLASSIFIER)["preserved uniform all"]
+    assert f"<td>{row['value']:.2f} ({row['low']:.2f} to {row['high']:.2f})</td>" in words
+
+
+def test_it_says_what_it_does_not_show(both_tasks):
+    words, *_ = both_tasks
+    assert "One sentence and one classifier do not decide it" in words and "1909.11218" in words
+
+
+def test_letters_are_no_review():
+    letters = Column(caches.trace("reverse/bahdanau", "a b c"), 0, 0, None)
+    assert faithfulness_study.classifier(letters) is None
+
+
+def test_without_the_classifier_there_is_nothing_to_compare(tmp_path, monkeypatch):
+    column = Column(caches.trace(MODEL, REVIEW), 0, 0, None)
+    monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path))
+    assert faithfulness_study.classifier(column) is None

@@ -1,0 +1,156 @@
+"""The sentence at hand beside the stored study of the shipped models: its percentile among the sentences of the study,
+and translation against classification (Vashishth et al. 2019)."""
+
+import html
+from dataclasses import dataclass
+
+from attnviz.data.tasks.sst2 import SST2
+from attnviz.faithfulness.sentence import percentile
+from attnviz.models import checkpoint_files
+from attnviz.models.names import ModelName
+from dashboard.inside.faithfulness import FaithfulnessTests, RunningTests
+from dashboard.inside.scene import Column
+from dashboard.markup import tables
+from dashboard.markup.papers import says
+from dashboard.session import caches
+
+TestedColumn = tuple[Column, FaithfulnessTests]
+MEASURES = {
+    "variation median": "total variation under permuted attention",
+    "variation uniform": "total variation under uniform attention",
+    "preserved uniform function": "function words preserved under uniform attention",
+    "preserved uniform content": "content words preserved under uniform attention",
+    "tau gradient": "Kendall’s τ-b of attention and gradient × input",
+    "tau leave-one-out": "Kendall’s τ-b of attention and leave one out",
+    "comprehensiveness attention": "probability lost without the most attended tokens",
+}
+CLASSIFIER = str(ModelName(SST2.name, "self-attention"))
+BOTH_TASKS = {  # measure -> its words, and the form of its values
+    "preserved uniform all": ("tokens, or the label, that stay under uniform attention (share)", ".2f"),
+    "preserved last-only all": ("… with attention on the last state only (share)", ".2f"),
+    "variation median": ("total variation under permuted attention", ".3f"),
+    "variation uniform": ("total variation under uniform attention", ".3f"),
+    "comprehensiveness attention": ("probability lost without the most attended tokens", ".2f"),
+}
+
+
+def percentiles(tested: list[TestedColumn]) -> str:
+    """A table, HTML: one row per measure, each model's value for the sentence and its percentile; and the source."""
+    study_rows = [(column, tests.tested.sums, measured(column.model)) for column, tests in tested]
+    columns = [name for column, _, _ in study_rows for name in (column.title, "percentile")]
+    rows = [
+        (
+            title,
+            [text for _, sums, rows in study_rows for text in _percentile_cells(sums.get(name), rows.get(name, {}))],
+        )
+        for name, title in MEASURES.items()
+    ]
+    caption = "This sentence, and how many per cent of the study’s sentences have a smaller value"
+    return tables.table(caption, columns, rows) + f'<p class="small">{_source(study_rows)}</p>'
+
+
+def _percentile_cells(sums: tuple[float, int] | None, row: dict) -> list[str]:
+    if not sums or not sums[1]:
+        return ["–", "–"]
+    value, quantiles = sums[0] / sums[1], row.get("quantiles")
+    rising = isinstance(quantiles, list) and all(isinstance(number, int | float) for number in quantiles)
+    place = percentile(quantiles if rising else (), round(value, 4))
+    return [f"{value:.2f}", "–" if place is None else f"{place:.0f}"]
+
+
+def measured(model: str) -> dict[str, dict]:
+    """measure -> its row, of the study of this very model; {} when there is none: its weights may be newer."""
+    results = caches.study("faithfulness")
+    models = [entry.get("weights_sha256") for entry in results.get("models", ())]
+    name = ModelName.parse(model)
+    if caches.fingerprint(model) not in models:
+        return {}
+    return {
+        row.get("measure"): row
+        for row in results.get("rows", ())
+        if (row.get("pair"), row.get("mechanism")) == (name.pair, name.mechanism) and type(row.get("measure")) is str
+    }
+
+
+def _counts(study_rows: list) -> str:
+    """`500`, or `498 to 500` where a measure has no value for some, such as of function words."""
+    counts = {rows[name].get("sentences", "?") for _, _, rows in study_rows for name in MEASURES if name in rows}
+    ends = sorted({min(counts, default="?"), max(counts, default="?")})
+    return " to ".join(html.escape(str(count)) for count in ends)
+
+
+def _source(study_rows: list) -> str:
+    """Which study the percentiles are from, or why there are none."""
+    missing = [column.title for column, _, rows in study_rows if not rows]
+    notes = []
+    if len(missing) < len(study_rows):
+        command = html.escape(str(caches.study("faithfulness").get("command", "?")))
+        notes.append(f"Percentiles are measured among {_counts(study_rows)} test sentences (<code>{command}</code>).")
+    if missing:
+        notes.append(
+            f"No percentile for {html.escape(', '.join(missing))}: the study has not been run on these weights."
+        )
+    return " ".join(notes)
+
+
+@dataclass(frozen=True)
+class ClassifiedText:
+    """The classifier as `caches.testing` takes a model: its own label of the text."""
+
+    text: str
+    model: str = CLASSIFIER
+    target: None = None
+
+
+def classifier(column: Column) -> ClassifiedText | None:
+    """The classifier, asked about the text of a column; None where it does not ship or cannot read the language."""
+    ships = CLASSIFIER in checkpoint_files.names()
+    return ClassifiedText(column.text) if ships and column.languages.source == "en" else None
+
+
+def both_tasks(tested: list[TestedColumn], classified: ClassifiedText, running: RunningTests) -> str:
+    """What the panel says of both tasks; HTML. running : the tests of the classifier, finished."""
+    if running.tests is None:
+        return ""
+    rows = [(column.title, column.model, tests.tested.sums) for column, tests in tested]
+    rows.append(("Sentiment classifier", classified.model, running.tests.tested.sums))
+    columns = [name for title, *_ in rows for name in (title, "many sentences")]
+    cells = [
+        (
+            words,
+            [
+                text
+                for _, model, sums in rows
+                for text in _study_cells(sums.get(measure), measured(model), measure, form)
+            ],
+        )
+        for measure, (words, form) in BOTH_TASKS.items()
+    ]
+    caption = "Translation against classification: this sentence, and the mean of the study with its 95% interval"
+    return f'<p class="what">{_verdict(tested, running)}</p>' + tables.table(caption, columns, cells)
+
+
+def _study_cells(sums: tuple[float, int] | None, rows: dict[str, dict], measure: str, form: str) -> list[str]:
+    here = format(sums[0] / sums[1], form) if sums and sums[1] else "–"
+    row = rows.get(measure, {})
+    if row.get("value") is None:
+        return [here, "–"]
+    value, low, high = (format(row[key], form) for key in ("value", "low", "high"))
+    return [here, f"{value} ({low} to {high})"]
+
+
+def _verdict(tested: list[TestedColumn], running: RunningTests) -> str:
+    """Plain sentences on this text, and what they do not show."""
+    label = html.escape(running.tests.subject.trace.translation)
+    stays = running.tests.tested.sums["preserved uniform all"][0] == 1
+    shares = []
+    for column, tests in tested:
+        kept, count = tests.tested.sums["preserved uniform all"]
+        shares.append(f"{html.escape(column.title)} keeps {kept:.0f} of {count} tokens")
+    return (
+        f"<b>Translation against classification.</b> {says('vashishth')} expect attention to matter in translation, "
+        f"and less in the classification of one sentence. Under uniform attention, {'; '.join(shares)}. The sentiment "
+        f"classifier reads the same sentence as a review, and its label “{label}” {'stays' if stays else 'changes'}. "
+        "One sentence and one classifier do not decide it: that model also has only two possible outputs, and layers "
+        "that mix the tokens before its attention is changed."
+    )
