@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from attnviz import arguments
-from attnviz.arguments import shown
+from attnviz import arguments, storage
 from attnviz.across.sentences import share_above
-from attnviz.storage import json_text, regular_files
+from attnviz.arguments import shown
 
 FILE = "sentences.json"  # beside the weights
 LARGEST = 2**20  # bytes of a file
@@ -61,7 +60,7 @@ class Reference:
 
 def read(path: Path) -> Reference:
     """The reference in a file. Raises ValueError, OSError."""
-    return of(json_text.parse(regular_files.read(arguments.path("path", path), LARGEST)))
+    return of(storage.parse_json(storage.read(arguments.path("path", path), LARGEST)))
 
 
 def of(content) -> Reference:

@@ -3,8 +3,8 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
+from attnviz import storage
 from attnviz.cli.shared import arguments, standard_input
-from attnviz.storage import text_files
 
 HELP = "let a model write on after a text"
 STEPS = 80
@@ -51,7 +51,7 @@ def run(args: Namespace) -> None:
     from attnviz.models.writer import Writer
 
     if args.text == "-":
-        args.text = text_files.decode(standard_input.stream().read(), "standard input").removesuffix("\n")
+        args.text = storage.decode(standard_input.stream().read(), "standard input").removesuffix("\n")
     model = open_model(args)
     if not isinstance(model, Writer):
         raise ValueError(f"{args.model} does not write on after a text; `trace` shows what it does")

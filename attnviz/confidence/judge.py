@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from attnviz import arguments
-from attnviz.confidence.judgement import Judgement, judgement
-from attnviz.confidence.judgement import Scale
+from attnviz import arguments, storage
+from attnviz.confidence.judgement import Judgement, Scale, judgement
 from attnviz.confidence.signs import signs
 from attnviz.confidence.training_words import FILE, TARGET_FILE, TrainingWords
 from attnviz.models import checkpoint_files
-from attnviz.models.tracing.measured import Measured
 from attnviz.models.names import WEIGHTS, ModelName
+from attnviz.models.tracing.measured import Measured
 from attnviz.trace import Trace
 
 
@@ -56,7 +55,7 @@ class Judge:
 
     def samples(self, text: str) -> tuple[str, ...]:
         """Translations of a text that the samplers draw; () without samplers. Raises CheckpointError, TextError."""
-        models = [_sampler(name, self.root, _written(name, self.root)) for name in self.samplers]
+        models = [_sampler(name, self.root, storage.stamp(self.root / name / WEIGHTS)) for name in self.samplers]
         return tuple(sample for model in models for sample in model.samples(text, self.scale.sample_count))
 
     def __call__(self, trace: Trace | Measured, samples: Sequence[str] | None = None) -> Judgement:
@@ -70,25 +69,19 @@ class Judge:
 
 def _words(path: Path) -> TrainingWords | None:
     """The words in a file, read once for all models of a pair; None where there is none."""
-    return _words_at(path, path.stat().st_mtime_ns) if path.exists() else None
+    return _words_at(path, storage.stamp(path)) if path.exists() else None
 
 
 @lru_cache(maxsize=8)
-def _words_at(path: Path, written: int) -> TrainingWords:
+def _words_at(path: Path, stamp: tuple) -> TrainingWords:
     return TrainingWords.load(path)
 
 
 @lru_cache(maxsize=4)
-def _sampler(name: str, root: Path, written: int | None):
+def _sampler(name: str, root: Path, stamp: tuple):
     from attnviz import loading  # with torch, for which the page does not wait
 
     return loading.load_checkpoint(name, root)
-
-
-def _written(name: str, root: Path) -> int | None:
-    """When the weights were written; None where there are none."""
-    path = root / name / WEIGHTS
-    return path.stat().st_mtime_ns if path.is_file() else None
 
 
 def _read_samplers(content: object, pair: str, root: Path) -> tuple[str, ...]:

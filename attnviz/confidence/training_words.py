@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attnviz import arguments
+from attnviz import arguments, storage
 from attnviz.models.checkpoint_files import unreadable
 from attnviz.models.tracing.measured import Measured
-from attnviz.storage import atomic, regular_files
+from attnviz.storage import atomic
 from attnviz.trace import Token, Trace
 
 FILE = "words.txt.gz"  # of the source
@@ -58,7 +58,7 @@ class TrainingWords:
         """Read what `save` wrote. Raises CheckpointError."""
         path = arguments.path("path", path)
         try:
-            with gzip.GzipFile(fileobj=io.BytesIO(regular_files.read(path, LARGEST))) as file:
+            with gzip.GzipFile(fileobj=io.BytesIO(storage.read(path, LARGEST))) as file:
                 first, *lines = file.read(LARGEST).decode().splitlines()
             return cls({word: int(count) for word, count in map(str.split, lines)}, int(first))
         except (OSError, EOFError, ValueError, zlib.error) as error:

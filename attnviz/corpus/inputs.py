@@ -3,17 +3,16 @@
 A run reads both several times, hours apart. Without a check, two models could get other sentences under one hash.
 """
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from attnviz import storage
 from attnviz.corpus.config import CorpusConfig
 from attnviz.data.records import Record, Unreadable, count, read
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
-from attnviz.storage import regular_files
 
 _REMEDY = "nothing was computed from the new content. Put it back and continue with --resume, or use a new folder"
 
@@ -37,8 +36,8 @@ class Sentences:
     @classmethod
     def of(cls, path: Path) -> "Sentences":
         """Raises ValueError and OSError as `attnviz.data.records.read`, InputChanged when it changes meanwhile."""
-        regular_files.check(path)  # it is read several times, so a pipe will not do
-        state, digest = _state(path), checkpoints.sha256(path)
+        storage.check_file(path)  # it is read several times, so a pipe will not do
+        state, digest = storage.stamp(path), storage.sha256(path)
         if not any(isinstance(record, Record) and record.source.strip() for record in read(path)):
             raise ValueError(f"{path} must hold at least one sentence; got none")
         sentences = cls(path, digest, count(path), state)
@@ -64,10 +63,10 @@ class Sentences:
     def check(self, whole: bool = False) -> None:
         """InputChanged if the file has other content. whole : compare the content, whatever its state says."""
         try:
-            state = _state(self.path)
+            state = storage.stamp(self.path)
             if not whole and state == self.state:
                 return
-            changed = checkpoints.sha256(self.path) != self.sha256
+            changed = storage.sha256(self.path) != self.sha256
         except OSError as error:
             self._refuse((error.strerror or str(error)).lower())
         if changed:
@@ -76,11 +75,6 @@ class Sentences:
 
     def _refuse(self, reason: str) -> None:
         raise InputChanged(f"{self.path} changed while the run was at work: {reason}; {_REMEDY}") from None
-
-
-def _state(path: Path) -> tuple:
-    status = os.stat(path)
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def models(config: CorpusConfig) -> dict[str, dict]:

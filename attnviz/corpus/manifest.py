@@ -6,11 +6,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import attnviz
-from attnviz.storage import atomic, lock
 from attnviz.corpus import inputs
 from attnviz.corpus.config import CorpusConfig
 from attnviz.corpus.inputs import Sentences
 from attnviz.models.checkpoint_files import CheckpointError, read_json
+from attnviz.storage import atomic, folders
 
 FILE, TASK = "manifest.json", "run"
 # 2: sentences.parquet has the column aer; 3: parts are in Arrow's format; 4: `--` in folders of weights;
@@ -54,7 +54,7 @@ def begin(folder: Path, made: dict, resume: bool) -> None:
 
 def _is_free(folder: Path) -> bool:
     """Is a folder empty, but for the manifest of a run that stopped before it had computed anything?"""
-    if not folder.is_dir() or any(path.name not in (FILE, lock.name(TASK)) for path in folder.iterdir()):
+    if not folder.is_dir() or any(path.name not in (FILE, folders.lock_name(TASK)) for path in folder.iterdir()):
         return False
     try:
         there = read_json(folder / FILE) if (folder / FILE).exists() else {"complete": False}

@@ -13,11 +13,11 @@ from pyarrow import parquet
 
 from attnviz import arguments, loading
 from attnviz.arguments import checked
-from attnviz.storage import atomic, lock
 from attnviz.corpus import inputs, manifest, processes
 from attnviz.corpus.config import CorpusConfig, shard_of
 from attnviz.corpus.inputs import Sentences
 from attnviz.corpus.shards import SENTENCES_SCHEMA, STATISTICS_SCHEMA, Done, Shard, Worker, part, read_part
+from attnviz.storage import atomic, folders
 
 Backend = Callable[[Worker, Iterable[Shard]], Iterator[Done]]
 
@@ -58,7 +58,7 @@ def run(
     _check_models(config)
     sentences = Sentences.of(Path(config.input))
     config = replace(config, shard=config.shard or shard_of(sentences.records))
-    with lock.locked(folder, manifest.TASK):
+    with folders.locked(folder, manifest.TASK):
         yield from _run(Worker(config, folder, threads), sentences, _backend(workers, ray), resume)
 
 

@@ -1,13 +1,12 @@
 """Text files to pairs of sentences: line-aligned files, tab-separated files, and sentences with a label."""
 
 import gzip
-import hashlib
 import io
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnviz.storage import regular_files, text_files
+from attnviz import storage
 
 DENSEST, SMALL = (
     100,
@@ -24,10 +23,10 @@ def read_lines(path: Path) -> list[str]:
     ValueError when it is neither, or holds a NUL byte.
     """
     try:
-        content = regular_files.read(path, LARGEST)
+        content = storage.read(path, LARGEST)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from None
-    text = text_files.decode(unpack(content, path), path)
+    text = storage.decode(unpack(content, path), path)
     end = "\n" if "\n" in text else "\r"  # the line ends of old Macs
     return text.removesuffix(end).split(end) if text else []
 
@@ -51,11 +50,6 @@ def unpack(content: bytes, name: str | Path) -> bytes:
     return unpacked
 
 
-def sha256(path: Path) -> str:
-    """Hex digest of a file's bytes."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-
-
 def find_file(folder: Path, name: str) -> Path | None:
     """The file `name` or `name`.gz in a folder; None when there is neither."""
     return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
@@ -77,7 +71,7 @@ def read_parallel(source: Path, target: Path) -> Pairs:
 def tsv_rows(path: Path) -> Pairs:
     """The first two columns of every line; "" where there is none, and in a first line that names the columns."""
     lines = read_lines(path)
-    if lines and text_files.is_header(lines[0], path):
+    if lines and storage.is_header(lines[0], path):
         lines[0] = ""
     rows = ([field.strip() for field in line.split("\t")] for line in lines)
     return [(row[0], row[1] if len(row) > 1 else "") for row in rows]
@@ -138,5 +132,5 @@ class DataFolder:
                 f"no {name} or {name}.gz in {self.path}; point --data at the folder that holds the corpora, "
                 "or fetch them: python -m attnviz download"
             )
-        self.files[f"{self.path.name}/{path.name}"] = sha256(path)
+        self.files[f"{self.path.name}/{path.name}"] = storage.sha256(path)
         return path

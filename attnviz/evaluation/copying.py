@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from attnviz import storage
 from attnviz.gold import FOLDER, LARGEST
-from attnviz.storage import regular_files
 
 FILE = FOLDER / "copying.tsv"
 
@@ -46,7 +46,7 @@ class Copied:
 
 def read(path: Path = FILE) -> list[Case]:
     """Cases from lines of sentence<TAB>names and numbers, separated by spaces."""
-    rows = (line.split("\t") for line in regular_files.read(path, LARGEST).decode().splitlines() if line)
+    rows = (line.split("\t") for line in storage.read(path, LARGEST).decode().splitlines() if line)
     return [Case(text, tuple(wanted.split())) for text, wanted in rows]
 
 

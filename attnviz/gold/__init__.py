@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnviz import arguments
+from attnviz import arguments, storage
 from attnviz.arguments import checked
-from attnviz.storage import regular_files, text_files
 
 FOLDER = Path(__file__).parent
 LARGEST = 64 * 2**20  # bytes of a file
@@ -73,7 +72,7 @@ def shipped(languages: str) -> tuple[LinkedPair, ...]:
 
 def read(path: str | Path) -> tuple[LinkedPair, ...]:
     """The pairs of a file. ValueError names the file and the line of an error; OSError if there is no such file."""
-    text = text_files.decode(regular_files.read(arguments.path("path", path), LARGEST), path)
+    text = storage.decode(storage.read(arguments.path("path", path), LARGEST), path)
     return parse(text, str(path))
 
 

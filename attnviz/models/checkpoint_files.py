@@ -8,16 +8,14 @@ checkpoints/<pair>/<mechanism>/config.json      mechanism, vocabulary size, opti
 """
 
 import difflib
-import hashlib
 import json
 import os
 from pathlib import Path
 
-from attnviz import arguments
+from attnviz import arguments, storage
 from attnviz.mechanisms import Config
 from attnviz.models.checks import values, weights_header
 from attnviz.models.names import CARD, CONFIG, RUN, WEIGHTS, ModelName
-from attnviz.storage import json_text, regular_files
 from attnviz.storage.atomic import replace
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -80,7 +78,7 @@ def _listed(there: list[str]) -> str:
 
 def read_json(path: Path) -> dict:
     try:
-        content = json_text.parse(regular_files.read(path, LARGEST))
+        content = storage.parse_json(storage.read(path, LARGEST))
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
     if not isinstance(content, dict):
@@ -179,8 +177,6 @@ def fingerprint(name: str, root: Path = ROOT) -> str:
 def sha256(path: Path) -> str:
     """Of a file. Raises CheckpointError."""
     try:
-        regular_files.check(path)
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except regular_files.NotRegularError as error:
+        return storage.sha256(path)
+    except storage.NotRegularError as error:
         raise unreadable(path, error) from None

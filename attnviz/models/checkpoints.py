@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from attnviz import storage
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.mechanisms import Config
 from attnviz.models.checkpoint_files import (
@@ -34,7 +35,6 @@ from attnviz.models.checkpoint_files import (
 from attnviz.models.checks import weights_header
 from attnviz.models.names import CONFIG, TOKENIZER, WEIGHTS, ModelName
 from attnviz.networks.registry import Unfilled, build
-from attnviz.storage import regular_files
 
 __all__ = [
     "ROOT",
@@ -130,14 +130,13 @@ def load_tokenizer(pair: str, root: Path = ROOT) -> SubwordTokenizer:
     if not path.exists():
         raise CheckpointError(f"{short(path)} is missing; restore it or train the pair again")
     try:
-        status = path.stat()
-        return _tokenizer(path, status.st_mtime_ns, status.st_size)
+        return _tokenizer(path, storage.stamp(path))
     except OSError as error:
         raise unreadable(path, error) from None
 
 
 @functools.lru_cache(maxsize=8)
-def _tokenizer(path: Path, changed: int, size: int) -> SubwordTokenizer:
+def _tokenizer(path: Path, stamp: tuple) -> SubwordTokenizer:
     """Read once for all models of a pair. changed, size : of the file; another file is read again."""
     try:
         text = SubwordTokenizer.load(path)
@@ -166,7 +165,7 @@ def save_model(folder: Path, config: Config, weights: dict[str, Tensor]) -> None
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
     try:
-        regular_files.check(path)
+        storage.check_file(path)
         return load_file(str(path))
     except (SafetensorError, OSError) as error:
         raise unreadable(path, error) from None
@@ -226,7 +225,7 @@ def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
 def _header(path: Path) -> dict[str, str] | None:
     """The metadata of a safetensors file. Its length and header are checked too."""
     try:
-        regular_files.check(path)
+        storage.check_file(path)
         with safe_open(str(path), framework="pt") as file:
             return file.metadata()
     except (SafetensorError, OSError) as error:

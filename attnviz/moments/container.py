@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from attnviz import storage
 from attnviz.mechanisms import Config
 from attnviz.models.checkpoint_files import CheckpointError, short, unreadable
 from attnviz.models.checks import values
 from attnviz.moments import codec, matrices
 from attnviz.moments.codec import Entry, Tensor
-from attnviz.storage import atomic, json_text, regular_files
+from attnviz.storage import atomic
 
 LARGEST = 64 * 2**20  # bytes of a file
 LEVELS = 2**26  # of all moments of a file together
@@ -166,12 +167,12 @@ def _levels(packed: bytes, size: int) -> np.ndarray:
 def _read(path: Path) -> tuple[dict, bytes]:
     """What is known of the moments, and the packed levels."""
     try:
-        content = regular_files.read(path, LARGEST)
+        content = storage.read(path, LARGEST)
         if not content.startswith(MAGIC):
             raise ValueError("it holds no moments")
         start = len(MAGIC) + 8
         end = start + struct.unpack("<Q", content[len(MAGIC) : start])[0]
-        about = json_text.parse(content[start:end])
+        about = storage.parse_json(content[start:end])
         if not isinstance(about, dict) or "coded" not in about:
             raise ValueError("its header does not describe moments")
         return about, content[end:]

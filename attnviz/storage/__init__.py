@@ -1,1 +1,156 @@
-"""Files: read only what is an ordinary file, write whole or not at all, and say plainly what is wrong with JSON."""
+"""Files that others wrote: only ordinary files are read, and an error says in one sentence what is wrong with one.
+
+A read from a pipe could wait for ever, and a device may have no end. Text must be UTF-8, with or without a byte-order
+mark, without NUL bytes: another encoding decodes to other characters without an error, so it is refused by name and not
+guessed. `atomic` writes files whole or not at all, `folders` locks folders.
+"""
+
+import codecs
+import hashlib
+import json
+import math
+import os
+import re
+import stat
+import sys
+from pathlib import Path
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class NotRegularError(OSError):
+    """A path that is not an ordinary file, or a file that is too large; `strerror` says which."""
+
+
+def check_file(path: str | Path, limit: float = math.inf) -> int:
+    """The size in bytes of an ordinary file. NotRegularError for anything else or above `limit`, OSError without a
+    file."""
+    return _size(os.stat(path), path, limit)
+
+
+def read(path: str | Path, limit: int) -> bytes:
+    """The content of an ordinary file of at most `limit` bytes. Raises NotRegularError, OSError."""
+    check_file(path, limit)  # it says what else is there; opening a socket fails with words of its own
+    # Without O_NONBLOCK the mere opening of a pipe waits until somebody writes to it.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        _size(os.fstat(descriptor), path, limit)
+        content = file.read(limit + 1)
+    if len(content) > limit:  # a file of /proc has no size, and an end that depends
+        raise NotRegularError(0, f"more than {limit:,} bytes", str(path))
+    return content
+
+
+def _size(status: os.stat_result, path: str | Path, limit: float) -> int:
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "something else")
+        raise NotRegularError(0, f"not a file but {kind}", str(path))
+    if status.st_size > limit:
+        raise NotRegularError(0, f"{status.st_size:,} bytes, and at most {limit:,} are read", str(path))
+    return status.st_size
+
+
+def sha256(path: str | Path) -> str:
+    """Hex digest of an ordinary file. Raises NotRegularError, OSError."""
+    check_file(path)
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def stamp(*paths: Path) -> tuple:
+    """A value that changes when one of the files does, for a cache of what was read from them.
+
+    One entry for each path: (bytes, times and place on the disk); None where there is no ordinary file.
+    """
+    return tuple(map(_stamp, paths))
+
+
+def _stamp(path: Path) -> tuple | None:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):  # ValueError: a path with a NUL
+        return None
+    place = status.st_mtime_ns, status.st_ctime_ns, status.st_dev, status.st_ino
+    return (status.st_size, *place) if stat.S_ISREG(status.st_mode) else None
+
+
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+LONGEST_MARK = 4  # bytes
+# What each column of a TSV file may be called in a first line that names them.
+_COLUMNS = {
+    "id": "id number",
+    "source": "source src sentence text english en",
+    "target": "target tgt translation reference label french fr german de japanese ja",
+}
+_ORDERS = (["source"], ["source", "target"], ["id", "source", "target"])
+
+
+def check_mark(start: bytes, name: str | Path) -> None:
+    """ValueError if a file begins with the byte-order mark of another encoding than UTF-8. start : its first bytes."""
+    for mark, encoding in _MARKS:
+        if start.startswith(mark):
+            raise ValueError(f"{name} must be UTF-8 text; its first bytes say {encoding}: save it as UTF-8")
+
+
+def check_line(line: bytes, number: int, name: str | Path) -> None:
+    """ValueError for a line that holds a NUL byte. number : of the line, from 1."""
+    if b"\0" in line:
+        raise ValueError(
+            f"{name} must be UTF-8 text; line {number:,} holds a NUL byte, as UTF-16 text and files that are no text do"
+        )
+
+
+def decode(content: bytes, name: str | Path) -> str:
+    """The text of a whole file. name : for errors. ValueError when it is not UTF-8, or holds a NUL."""
+    check_mark(content[:LONGEST_MARK], name)
+    if (place := content.find(b"\0")) >= 0:
+        check_line(b"\0", content.count(b"\n", 0, place) + 1, name)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{name} must be UTF-8 text; got byte {error.object[error.start]:#04x} at {error.start}"
+        ) from None
+
+
+def is_header(line: str, name: str | Path) -> bool:
+    """Does the first line of a TSV file name its columns? ValueError if it names them in an order that is not read."""
+    fields = [field.strip().casefold() for field in line.split("\t")]
+    roles = [next((role for role, names in _COLUMNS.items() if field in names.split()), None) for field in fields]
+    if None in roles or (len(fields) == 1 and not re.fullmatch("source|sentence", fields[0])):
+        return False
+    if roles not in _ORDERS:
+        raise ValueError(
+            f"{name} must have the columns source; source, target; or id, source, target; its first line says "
+            f"{', '.join(fields)}"
+        )
+    return True
+
+
+def parse_json(text: str | bytes):
+    """JSON -> its value. Raises ValueError with a reason that completes "it cannot be read: …".
+
+    text : bytes are UTF-8, with or without a byte order mark.
+    """
+    try:
+        return json.loads(text.decode("utf-8-sig") if isinstance(text, bytes) else text)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not text in UTF-8 (byte {error.start:,})") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON: {error.msg} in line {error.lineno:,}, column {error.colno:,}") from None
+    except ValueError:  # Python converts no longer number, which would take long
+        raise ValueError(f"it has a number of more than {sys.get_int_max_str_digits():,} digits") from None
+    except RecursionError:
+        raise ValueError("its lists or objects are nested too deeply") from None

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from attnviz import arguments
+from attnviz import arguments, storage
 from attnviz.arguments import checked
 from attnviz.gold import Span
-from attnviz.storage import regular_files
 
 FILE = Path(__file__).parent / "en.conllu"
 LARGEST = 64 * 2**20  # bytes of a file
@@ -119,7 +118,7 @@ def read(path: str | Path) -> tuple[Parse, ...]:
     import conllu
 
     try:
-        text = regular_files.read(arguments.path("path", path), LARGEST).decode("utf-8-sig")
+        text = storage.read(arguments.path("path", path), LARGEST).decode("utf-8-sig")
         sentences = conllu.parse(text)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} must be UTF-8 text; got byte {error.object[error.start]:#04x}") from None

@@ -14,8 +14,7 @@ from tokenize import TokenError
 
 import numpy as np
 
-from attnviz import arguments
-from attnviz.storage import json_text, regular_files
+from attnviz import arguments, storage
 from attnviz.trace import limits
 from attnviz.trace.axes import KINDS
 
@@ -107,7 +106,7 @@ def read_file(path: str | Path) -> dict:
             ".npz (np.savez) or .safetensors"
         )
     try:
-        content = regular_files.read(path, limits.FILE)
+        content = storage.read(path, limits.FILE)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
     return unpack(content, path.name)
@@ -124,7 +123,7 @@ def unpack(content: bytes, name: str) -> dict:
             return _safetensors(content)
         if content[:1] == b"\x80":
             raise ValueError("it is a pickle, which runs code when it is read; save it as .npz or .safetensors")
-        values = json_text.parse(content)
+        values = storage.parse_json(content)
         return values if isinstance(values, dict) else {"weights": values}
     except ValueError as error:
         raise ValueError(f"the file {name} holds no weights that can be read: {error}") from None
@@ -174,7 +173,7 @@ def _safetensors(content: bytes) -> dict:
     except (SafetensorError, ValueError, RecursionError):
         raise ValueError("its safetensors data are damaged or incomplete") from None
     written = header.get("__metadata__") or {}
-    texts = {name: json_text.parse(written[name]) for name in _TEXTS[:3] if name in written}
+    texts = {name: storage.parse_json(written[name]) for name in _TEXTS[:3] if name in written}
     return {name: _tensor(entry) for name, entry in tensors.items()} | texts
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from attnviz import arguments
-from attnviz.storage import atomic, json_text, regular_files
+from attnviz import arguments, storage
+from attnviz.storage import atomic
 from attnviz.trace import Trace, limits
 
 FORMATS = (".safetensors", ".json")
@@ -50,7 +50,7 @@ def load_trace(path: str | Path) -> Trace:
     """
     path = arguments.path("path", path)
     try:
-        content = regular_files.read(path, limits.FILE)
+        content = storage.read(path, limits.FILE)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
     return unpack(content, path.name)
@@ -106,7 +106,7 @@ def _text(content: bytes) -> str:
 def _from_json(content: bytes, check: Callable[[object], None]) -> Trace:
     text = _text(content)
     try:
-        values = json_text.parse(text)
+        values = storage.parse_json(text)
     except ValueError as error:
         raise ValueError(f"trace must be JSON; {error}") from None
     check(values)
@@ -137,7 +137,7 @@ def _header(content: bytes) -> Mapping[str, str]:
 
 def _object(text: str) -> dict:
     try:
-        values = json_text.parse(text)
+        values = storage.parse_json(text)
     except ValueError as error:
         raise ValueError(f"the metadata beside its weights must be JSON; {error}") from None
     if not isinstance(values, dict) or not isinstance(values.get("maps"), list):

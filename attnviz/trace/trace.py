@@ -21,9 +21,8 @@ from dataclasses import MISSING, asdict, dataclass, fields
 
 import numpy as np
 
-from attnviz import arguments
+from attnviz import arguments, storage
 from attnviz.arguments import checked, shown
-from attnviz.storage import json_text
 from attnviz.trace import axes, checks, notebook
 from attnviz.trace.attention_map import AttentionMap
 from attnviz.trace.token import BOS, SINK, Alternative, Token
@@ -205,7 +204,7 @@ class Trace:
         """The inverse of `to_json`; errors as of `from_dict`."""
         arguments.check("text", text, str | bytes)
         try:
-            values = json_text.parse(text)
+            values = storage.parse_json(text)
         except ValueError as error:
             raise ValueError(f"trace must be JSON; {error}") from None
         return cls.from_dict(values)

@@ -26,7 +26,7 @@ from attnviz.models.classifier import Classifier
 from attnviz.models.names import CARD, CONFIG, TOKENIZER, WEIGHTS
 from attnviz.moments import kept
 from attnviz.progress import bar as progress_bar
-from attnviz.storage import atomic, lock
+from attnviz.storage import atomic, folders
 from attnviz.training import card, progress, vocabulary
 from attnviz.training.config import TrainingConfig
 from attnviz.training.devices import device_name, peak_memory_mb
@@ -68,7 +68,7 @@ def train(
     thread_count.use(threads)
     folder = Path(root) / pair / config.mechanism
     config = _with_fingerprints(config, folder, start, teachers)
-    with lock.locked(folder, "training"):
+    with folders.locked(folder, "training"):
         origins = card.read_origins(start, teachers)
         trainer, text, corpus = _prepared(config, corpus, folder, compile, restart, start, teachers)
         _run_epochs(trainer, text, corpus, folder, save_every, moments, patience)

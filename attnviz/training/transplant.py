@@ -10,11 +10,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from attnviz import storage
 from attnviz.data.checks import tokenizer_rules
 from attnviz.data.tokenizer import UNK, SubwordTokenizer
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.names import CARD, TOKENIZER, ModelName
-from attnviz.storage import atomic, regular_files
+from attnviz.storage import atomic
 
 PER_PIECE = ("embedding.weight", "output_bias")  # the tensors with a row for each piece
 
@@ -53,7 +54,7 @@ def transplant(start: Path, tokenizer: Path, out: Path, pair: str | None = None)
     name, root = checkpoint_files.locate(start)
     own = ModelName.parse(name)
     model, _ = checkpoints.load_model(name, root)
-    content = regular_files.read(tokenizer, tokenizer_rules.LARGEST)
+    content = storage.read(tokenizer, tokenizer_rules.LARGEST)
     new = SubwordTokenizer.load(tokenizer)
     weights = transplanted(model.state_dict(), checkpoints.load_tokenizer(own.pair, root), new)
     config = replace(checkpoints.read_config(name, root), vocabulary=len(new))

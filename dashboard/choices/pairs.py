@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from attnviz import gold
+from attnviz import gold, storage
 from attnviz.data import tasks
 from attnviz.data.tasks import TASKS, Task
 from attnviz.mechanisms import was_added
@@ -47,15 +47,15 @@ def _examples(pair: str) -> tuple[str, ...]:
             if (
                 model.startswith(f"{pair}/")
                 and card.is_file()
-                and (texts := _on_card(root, model, card.stat().st_mtime))
+                and (texts := _on_card(root, model, storage.stamp(card)))
             ):
                 return texts
     return ()
 
 
 @functools.lru_cache(64)
-def _on_card(root: Path, model: str, changed: float) -> tuple[str, ...]:
-    """The sentences on a card that the page takes. changed : when the file did."""
+def _on_card(root: Path, model: str, stamp: tuple) -> tuple[str, ...]:
+    """The sentences on a card that the page takes. stamp : changes when the file does."""
     try:
         listed = checkpoint_files.read_card(model, root).get("examples", [])
     except checkpoint_files.CheckpointError:  # whoever reads the model says so

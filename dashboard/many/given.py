@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from attnviz import storage
 from attnviz.data import records
 from attnviz.data.records import Record, Unreadable
-from attnviz.storage import regular_files
 from dashboard.choices import pairs
 from dashboard.choices.allowed import is_elsewhere
 from dashboard.choices.corpora import most_megabytes, most_sentences
@@ -72,7 +72,7 @@ def of_path(typed: str) -> Given:
         raise SceneError("Only files on this machine are read.")
     path = Path(os.path.expanduser(typed))  # as it is where there is no such user
     try:
-        regular_files.check(path)
+        storage.check_file(path)
     except OSError as error:
         raise SceneError(f"The file {typed[:80]} cannot be read: {error.strerror or 'no such file'}.") from None
     except ValueError:  # a name with a zero byte

@@ -4,6 +4,7 @@ import os
 
 import streamlit as st
 
+from attnviz import storage
 from dashboard.choices import corpora
 from dashboard.choices.allowed import is_elsewhere
 from dashboard.choices.corpora import IN_ADDRESS, LINKED, NAMED, NONE, PASTED, UPLOADED
@@ -97,8 +98,4 @@ def _named(prefix: str) -> Given:
 def _stamp(typed: str) -> tuple:
     if is_elsewhere(typed):
         return ()
-    try:
-        status = os.stat(os.path.expanduser(typed))
-    except (OSError, ValueError):
-        return ()
-    return status.st_mtime_ns, status.st_size
+    return storage.stamp(os.path.expanduser(typed))

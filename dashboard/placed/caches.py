@@ -4,6 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from attnviz import storage
 from attnviz.across.reference import FILE, Reference, read
 from dashboard.session import caches, catalogue
 
@@ -11,10 +12,7 @@ from dashboard.session import caches, catalogue
 def reference(name: str) -> Reference | None:
     """None for a model without one, and for one that was measured with other weights."""
     file = catalogue.root_of(name) / name / FILE
-    if not file.is_file():
-        return None
-    status = file.stat()
-    measured = _reference(str(file), (status.st_mtime_ns, status.st_size))
+    measured = _reference(str(file), storage.stamp(file)) if file.is_file() else None
     return measured if measured and measured.weights_sha256 == caches.card(name).get("weights_sha256") else None
 
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 from attnviz import service
-from attnviz.storage import temporary
+from attnviz.storage import folders
 
 COLLECT = 2.0  # s between two collections of garbage, at least
 LATEST = 1.0  # s more for a quiet moment to come: with 5, memory rises by a quarter while 30 people type
@@ -72,7 +72,7 @@ def warm() -> None:
         asked.release()
         time.sleep(DRAWN)  # still in short turns: the first page imports pandas itself, while its charts are being sent
         import pandas  # noqa: F401
-    temporary.remove_left()
+    folders.remove_left()
 
 
 def collect() -> None:

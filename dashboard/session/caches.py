@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 import streamlit as st
 
-from attnviz import service
+from attnviz import service, storage
 from attnviz.data.limits import LONGEST
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files, names
@@ -171,14 +171,14 @@ def context_width(name: str) -> int:
 def card(name: str) -> dict:
     """The card of a model, and `bytes` of its weights; {} when the card cannot be read."""
     root = catalogue.root_of(name)
-    return _card(name, str(root), _stamp(*(root / name / file for file in (CARD, WEIGHTS, RUN))))
+    return _card(name, str(root), storage.stamp(*(root / name / file for file in (CARD, WEIGHTS, RUN))))
 
 
 def study(name: str) -> dict:
     """The results of a study of the shipped models (`attnviz.studies`); {} where it has not been run or cannot be
     read."""
     file = catalogue.study_file(name)
-    return _study(str(file), _stamp(file))
+    return _study(str(file), storage.stamp(file))
 
 
 def parse(text: str, facts):
@@ -230,11 +230,7 @@ def translations(name: str, texts: Sequence[str], beam: int) -> list[str]:
 def key(name: str) -> tuple[str, str, tuple]:
     """Name, root, and a stamp that changes when a file of the model does."""
     root = catalogue.root_of(name)
-    return name, str(root), _stamp(*names.parse(name).files(root))
-
-
-def _stamp(*paths: Path) -> tuple:
-    return tuple((path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None for path in paths)
+    return name, str(root), storage.stamp(*names.parse(name).files(root))
 
 
 @st.cache_resource(show_spinner="Reading the trained models …", max_entries=32)
@@ -347,7 +343,7 @@ def _card(name: str, root: str, stamp: tuple) -> dict:
         card = checkpoint_files.read_card(name, Path(root))
     except checkpoint_files.CheckpointError:
         card = {}
-    return card | ({"bytes": weights[1]} if weights else {})
+    return card | ({"bytes": weights[0]} if weights else {})
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)

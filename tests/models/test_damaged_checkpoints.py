@@ -12,9 +12,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import attnviz
+from attnviz import storage
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.checkpoints import CheckpointError
-from attnviz.storage import regular_files
 from attnviz.models.trained import describe
 from attnviz.models.translator import Translator
 
@@ -122,7 +122,7 @@ def test_a_file_that_may_not_be_read(copy, monkeypatch):
     def forbidden(path, *_):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(regular_files, "read", forbidden)
+    monkeypatch.setattr(storage, "read", forbidden)
     assert (
         fails(copy)
         == f"{copy / NAME / 'config.json'} is damaged (Permission denied); restore it or train the model again"

@@ -4,9 +4,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from attnviz import storage
 from attnviz.cli.shared import arguments, standard_input
 from attnviz.cli.trace import pictures
-from attnviz.storage import atomic, text_files
+from attnviz.storage import atomic
 
 HELP = "translate or classify one text and show what the model attended to"
 
@@ -47,13 +48,13 @@ def run(args: Namespace) -> None:
         raise ValueError("--beam chooses a translation and --target gives one; use only one of them")
     from attnviz.cli.shared.open_model import open_model
     from attnviz.cli.trace.tables import summary
-    from attnviz.export import html_page
     from attnviz.data import sentences
+    from attnviz.export import html_page
     from attnviz.trace import files
 
     pictures.check(args)
     if args.text == "-":
-        args.text = text_files.decode(standard_input.stream().read(), "standard input").strip()
+        args.text = storage.decode(standard_input.stream().read(), "standard input").strip()
     model = open_model(args, huggingface=True)
     trace = _traced(model, args)
     others = args.json or args.save or args.picture  # files that do not say how usual the translation is

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from attnviz import storage
 from attnviz.cli.shared import arguments
 from attnviz.data import corpora, readers, tasks
 from attnviz.data.readers import Pairs
@@ -55,7 +56,7 @@ def _own_corpus(args: Namespace) -> corpora.Corpus | None:
         raise ValueError("--repeat is for a pair with everyday sentences; your own files are read once a pass")
     if len(paths) == 3 or args.data:
         raise ValueError("give only one of --tsv, --source-file with --target-file, and --data")
-    hashes = {label: readers.sha256(path) for path, label in file_labels(paths).items() if path.is_file()}
+    hashes = {label: storage.sha256(path) for path, label in file_labels(paths).items() if path.is_file()}
     if (task := tasks.find(args.pair)).classifies:
         if not args.tsv:
             raise ValueError(f"{args.pair} needs sentences with their labels in one file; give it with --tsv")

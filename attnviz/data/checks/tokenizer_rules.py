@@ -9,9 +9,9 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from attnviz import storage
 from attnviz.data.checks import tokenizer_steps
 from attnviz.data.checks.tokenizer_steps import TokenizerError, short_text
-from attnviz.storage import json_text, regular_files
 
 LARGEST = 64 * 2**20  # bytes of the file
 PIECES = 2_000_000
@@ -26,7 +26,7 @@ _MODELS = {"BPE", "Unigram", "WordLevel", "WordPiece"}
 def read(path: Path) -> tuple[dict, bool]:
     """The content of a tokenizer.json as `check` returns it. Raises TokenizerError, OSError."""
     try:
-        content = json_text.parse(regular_files.read(path, LARGEST))
+        content = storage.parse_json(storage.read(path, LARGEST))
     except ValueError as error:
         raise TokenizerError(str(error)) from None
     return check(content)

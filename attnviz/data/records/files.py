@@ -21,10 +21,9 @@ from typing import IO, NamedTuple
 import pyarrow as pa
 from pyarrow import parquet
 
-from attnviz import gold
+from attnviz import gold, storage
 from attnviz.arguments import listed
 from attnviz.gold import LinkedPair
-from attnviz.storage import json_text, regular_files, text_files
 
 ROWS = 1024  # of a Parquet file that are read at a time
 UNPACKED = 2**30  # bytes of a gzipped Parquet file, which is unpacked in memory
@@ -55,7 +54,7 @@ class Unreadable(NamedTuple):
 def read(path: Path) -> Iterator[Record | Unreadable]:
     """The records of a file, in order. ValueError when its content is not of the format that its name says, OSError
     when there is no such file."""
-    regular_files.check(path)
+    storage.check_file(path)
     if path.name.lower().removesuffix(".gz").endswith(".parquet"):
         yield from _parquet(path)
         return
@@ -81,7 +80,7 @@ def _of_lines(file: IO[bytes], name: str, shown: str, most: float = math.inf) ->
     parse = _tsv if ending.endswith(".tsv") else _json if ending.endswith((".jsonl", ".ndjson")) else _line
     try:
         for number, line in enumerate(_lines(file, shown, most), start=1):
-            if number == 1 and parse is _tsv and text_files.is_header(line.decode("utf-8-sig", "replace"), shown):
+            if number == 1 and parse is _tsv and storage.is_header(line.decode("utf-8-sig", "replace"), shown):
                 yield Unreadable(number, "it names the columns, so it is no sentence")
                 continue
             try:
@@ -103,13 +102,13 @@ def _lines(file: IO[bytes], shown: str, most: float) -> Iterator[bytes]:
     taken = number = 0
     while line := file.readline(LINE + 1):
         if not number:
-            text_files.check_mark(line[: text_files.LONGEST_MARK], shown)
+            storage.check_mark(line[: storage.LONGEST_MARK], shown)
         rest, taken, number = line, taken + len(line), number + 1
-        text_files.check_line(line, number, shown)
+        storage.check_line(line, number, shown)
         while len(rest) > LINE and not rest.endswith(b"\n"):
             rest = file.readline(LINE + 1)
             taken += len(rest)
-            text_files.check_line(rest, number, shown)
+            storage.check_line(rest, number, shown)
             if taken > most:
                 break
         if taken > most:
@@ -119,7 +118,7 @@ def _lines(file: IO[bytes], shown: str, most: float) -> Iterator[bytes]:
 
 def count(path: Path) -> int:
     """The number of records in a file, readable or not. Raises what `read` raises."""
-    regular_files.check(path)  # it is read several times, so a pipe will not do
+    storage.check_file(path)  # it is read several times, so a pipe will not do
     if path.name.lower().removesuffix(".gz").endswith(".parquet"):
         return _table(path).metadata.num_rows
     try:
@@ -165,7 +164,7 @@ def _given(target: str | None) -> str | None:
 
 def _json(number: int, text: str) -> Record:
     try:
-        values = json_text.parse(text)
+        values = storage.parse_json(text)
     except ValueError as error:
         raise ValueError(f"it must be a JSON object; {error}") from None
     if not isinstance(values, dict):

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from attnviz.storage import regular_files
+from attnviz import storage
 
 LARGEST = 100_000_000  # bytes of a header, as the safetensors library has it
 AXES = 16
@@ -23,7 +23,7 @@ class HeaderError(ValueError):
 
 
 def shapes(path: str | Path) -> Shapes:
-    """The name and the shape of each tensor. Raises HeaderError, OSError (regular_files.NotRegularError)."""
+    """The name and the shape of each tensor. Raises HeaderError, OSError (storage.NotRegularError)."""
     header, size = _read(path)
     tensors = {name: _shape(entry) for name, entry in header.items() if name != "__metadata__"}
     if sum(map(math.prod, tensors.values())) > 8 * size:  # eight numbers in a byte is more than any type has
@@ -39,7 +39,7 @@ def metadata(path: str | Path) -> dict:
 
 def _read(path: str | Path) -> tuple[dict, int]:
     """The header, and the size of the file in bytes."""
-    size = regular_files.check(path)
+    size = storage.check_file(path)
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > min(LARGEST, size - 8):

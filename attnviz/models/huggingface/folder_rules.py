@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 
+from attnviz import storage
 from attnviz.data.checks import tokenizer_rules
 from attnviz.models.checks import weights_header
 from attnviz.models.huggingface.errors import FileError
-from attnviz.storage import json_text, regular_files, temporary
+from attnviz.storage import folders
 
 JSON, VOCABULARY = 64 * 2**20, 256 * 2**20  # bytes of a file
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.bpe", "*.tiktoken", "*.vocab")
@@ -37,7 +38,7 @@ def check_files(folder: Path) -> None:
         if path.is_dir() or not any(fnmatch(path.name, pattern) for pattern in (*TOKENIZER_FILES, "*.safetensors")):
             continue
         try:
-            size = regular_files.check(path)
+            size = storage.check_file(path)
         except OSError as error:
             raise FileError(f"its {path.name} cannot be read: {error.strerror}") from None
         most = JSON if path.suffix == ".json" else VOCABULARY
@@ -69,7 +70,7 @@ def tokenizer_files(folder: Path, rows: int) -> Iterator[Path]:
     Its tokenizer.json is checked and has no padding; its settings have no paths to other files. rows : of the
     embedding, at most; every number of a piece is below it.
     """
-    with temporary.Folder() as copy:
+    with folders.TemporaryFolder() as copy:
         for path in sorted(folder.iterdir()):
             if path.is_file() and any(fnmatch(path.name, pattern) for pattern in TOKENIZER_FILES):
                 _copy(path, Path(copy) / path.name, rows)
@@ -127,7 +128,7 @@ def _settings(content: dict) -> dict:
 def _json(path: Path, name: str = "") -> dict:
     name = name or path.name
     try:
-        content = json_text.parse(regular_files.read(path, JSON))
+        content = storage.parse_json(storage.read(path, JSON))
     except OSError as error:
         raise FileError(f"its {name} cannot be read: {error.strerror}") from None
     except ValueError as error:

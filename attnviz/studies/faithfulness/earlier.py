@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from attnviz import __version__
+from attnviz import __version__, storage
 from attnviz.models.names import ModelName
-from attnviz.storage import json_text
 from attnviz.studies.measured_models import StudyConfig
 from attnviz.studies.tables import grouped
 
@@ -24,7 +23,7 @@ class Earlier:
         self.weights: set[str] = set()
         path = Path(config.root) / PATH
         try:
-            results = json_text.parse(path.read_bytes())
+            results = storage.parse_json(path.read_bytes())
             measured = (*(results[key] for key in ("sentences", "samples", "data")), results["versions"]["attnviz"])
             if measured == (sentences, samples, config.corpus.files, __version__):
                 self.rows = grouped(results["rows"], "pair", "mechanism")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from attnviz import confidence
+from attnviz import confidence, storage
 from attnviz.confidence.training_words import FILE
 from attnviz.models import checkpoint_files
 from attnviz.models.names import CARD, WEIGHTS, ModelName
@@ -27,7 +27,7 @@ def judge(name: str) -> confidence.Judge | None:
     root = catalogue.root_of(name)
     pair = root / ModelName.parse(name).pair
     files = (root / name / CARD, pair / FILE)
-    stamps = tuple(map(_stamp, (*files, *sorted(pair.glob(f"*/{WEIGHTS}")))))
+    stamps = storage.stamp(*files, *sorted(pair.glob(f"*/{WEIGHTS}")))
     return _judge(name, str(root), stamps) if all(map(Path.is_file, files)) else None
 
 
@@ -49,10 +49,6 @@ def wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
     if requests and choices.target == OWN and choices.text.strip() and len(choices.text) <= LIMIT:
         with suppress(ServiceError):
             yield caches.answers().ask(list(dict.fromkeys(requests)))
-
-
-def _stamp(path: Path) -> tuple | None:
-    return (path.name, path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else None
 
 
 def _requests(its_judge: confidence.Judge, text: str) -> list[Request]:

@@ -11,7 +11,7 @@ from attnviz.data.checks import tokenizer_rules
 from attnviz.models.huggingface import folder_rules
 from attnviz.models.huggingface.errors import ModelError, read
 from attnviz.models.huggingface.tokenizers.trial import Trial, Tried
-from attnviz.storage import temporary
+from attnviz.storage import folders
 
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.spm", "*.bpe.*")
 SAFE = {"trust_remote_code": False, "local_files_only": True}  # wherever the transformers library reads a folder
@@ -42,7 +42,7 @@ def _try(copy: Path) -> None:
     if file.is_file() and "model" in json.loads(
         file.read_text(encoding="utf-8")
     ):  # else the library says what it lacks
-        keep = temporary.Folder()
+        keep = folders.TemporaryFolder()
         place = Path(keep.name) / "tokenizer.json"
         shutil.copyfile(file, place)
         Trial("json", place, keep).ask(text="a")
@@ -63,13 +63,13 @@ def _careful(tokenizer: Any, copy: Path, rows: int) -> Any:
     content, linear = tokenizer_rules.check(json.loads(backend.to_str()), rows)
     if linear:
         return tokenizer
-    keep = temporary.Folder()
+    keep = folders.TemporaryFolder()
     place = Path(keep.name) / "tokenizer.json"
     place.write_text(json.dumps(content), encoding="utf-8")
     return Tried(tokenizer, Trial("json", place, keep))
 
 
 def _trial_of_folder(copy: Path) -> Trial:
-    keep = temporary.Folder()
+    keep = folders.TemporaryFolder()
     shutil.copytree(copy, keep.name, dirs_exist_ok=True)
     return Trial("folder", Path(keep.name), keep)

@@ -1,8 +1,17 @@
-"""One process at a time writes into a folder: two would write over each other's files."""
+"""Folders that one process has for itself: it alone writes there, or they are there only while it needs them.
+
+Two processes that write into one folder would write over each other's files. A lock belongs to the open file, so the
+system takes it back from a process that died, however it did.
+"""
 
 import contextlib
 import os
+import shutil
+import tempfile
+import time
+import weakref
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 try:
@@ -12,7 +21,7 @@ except ImportError:  # Windows
     import msvcrt
 
 
-def name(task: str) -> str:
+def lock_name(task: str) -> str:
     """The name of the file in the folder that says who is at work there."""
     return f"{task}.lock"
 
@@ -27,7 +36,7 @@ def locked(folder: Path, task: str) -> Iterator[None]:
     """
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name(task)
+    path = folder / lock_name(task)
     while True:
         file = path.open("a+", encoding="ascii", errors="replace")
         if not _lock(file):
@@ -84,3 +93,53 @@ def _is_there(path: Path, descriptor: int) -> bool:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except OSError:
         return False
+
+
+PREFIX = "attnviz-"
+YOUNG = 60.0  # s: a folder that was just made may not be locked yet
+
+
+class TemporaryFolder(tempfile.TemporaryDirectory):
+    """As tempfile's, with a lock that ends with this process, however it ends."""
+
+    def __init__(self) -> None:
+        super().__init__(prefix=PREFIX)
+        self._unlock = lambda: None
+        with contextlib.suppress(OSError):  # a file system without locks; the folder is then only taken away in time
+            self._unlock = weakref.finalize(self, os.close, _held(Path(self.name)))
+
+    def cleanup(self) -> None:
+        """Take it away."""
+        super().cleanup()
+        self._unlock()
+
+
+@cache
+def remove_left(parent: Path | None = None) -> None:
+    """Remove the folders that killed processes have left, once in the life of this one. parent : where they lie."""
+    now = time.time()
+    for folder in (parent or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):  # in use, of somebody else, or gone meanwhile
+            if folder.is_symlink() or not folder.is_dir() or now - folder.stat().st_mtime < YOUNG:
+                continue
+            lock = _held(folder)
+            try:
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+def _held(folder: Path) -> int:
+    """A descriptor that holds the folder. Raises OSError when another process has it, or where folders have no
+    locks."""
+    try:
+        import fcntl
+    except ImportError:
+        raise OSError("this system has no such locks") from None
+    descriptor = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

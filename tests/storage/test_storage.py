@@ -1,4 +1,4 @@
-"""json_text.py: JSON comes back as it is, and whatever is wrong with it is one plain sentence."""
+"""storage: JSON comes back as it is, and whatever is wrong with it is one plain sentence."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.storage import json_text
+from attnviz import storage
 
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.text()),
@@ -17,8 +17,8 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_what_was_written_comes_back(value):
     text = json.dumps(value)
-    assert json_text.parse(text) == value
-    assert json_text.parse(text.encode()) == json_text.parse(b"\xef\xbb\xbf" + text.encode()) == value
+    assert storage.parse_json(text) == value
+    assert storage.parse_json(text.encode()) == storage.parse_json(b"\xef\xbb\xbf" + text.encode()) == value
 
 
 @pytest.mark.parametrize(
@@ -34,5 +34,5 @@ def test_what_was_written_comes_back(value):
 )
 def test_what_is_wrong_is_said_plainly(text, reason):
     with pytest.raises(ValueError) as error:
-        json_text.parse(text)
+        storage.parse_json(text)
     assert str(error.value) == reason
