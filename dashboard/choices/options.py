@@ -17,6 +17,16 @@ KINDS = {
     "encoder": "Self-attention of the encoder",
     "decoder": "Self-attention of the decoder",
 }
+CHAPTER_TITLES = {  # of the page Learn, in order
+    "bottleneck": "The bottleneck",
+    "weights": "Weights and context",
+    "scores": "Score functions",
+    "who-asks": "Who asks, and when",
+    "scaling": "Sharp or flat",
+    "heads": "Many heads at once",
+    "patterns": "Typical patterns",
+    "limits": "What attention does not tell",
+}
 
 
 def model(pair: str, mechanism: str) -> str:
@@ -58,3 +68,8 @@ def head_title(head: int | None) -> str:
 def number(index: int) -> str:
     """Layers, heads and steps are counted from 1 on the page."""
     return str(index + 1)
+
+
+def chapter_title(key: str) -> str:
+    """`1. The bottleneck`, as in the list and in the address. KeyError for a key that is no chapter's."""
+    return f"{list(CHAPTER_TITLES).index(key) + 1}. {CHAPTER_TITLES[key]}"

@@ -1,4 +1,9 @@
-"""The numbers that whoever runs the server may set, by its environment. No Streamlit here."""
+"""What whoever runs the server sets by its environment: what visitors may open, and the limits. No Streamlit here.
+
+On one's own machine visitors may open everything. ATTNVIZ_PUBLIC=1 is a server for strangers: no folders of the
+server, no names of the Hugging Face hub and no uploads, but those of them that ATTNVIZ_ALLOW names, separated by
+commas.
+"""
 
 import os
 import re
@@ -6,8 +11,10 @@ from typing import NamedTuple
 
 from attnviz import mechanisms
 from attnviz.models import checkpoint_files
-from dashboard.choices import allowed
 
+PUBLIC, ALLOW = "ATTNVIZ_PUBLIC", "ATTNVIZ_ALLOW"
+FOLDERS, HUB, UPLOADS = "folders", "hub", "uploads"
+OPENABLE = frozenset({FOLDERS, HUB, UPLOADS})
 LARGEST = 100_000
 _NAME = re.compile(r"\[[0-9a-f:.]+\]|[a-z0-9_.-]+")
 
@@ -31,11 +38,35 @@ SETTINGS = {
 }
 
 
+def is_elsewhere(place: str) -> bool:
+    r"""Is this the name of a place on another machine, such as \\server\share? To look whether it is there asks that
+    machine, so a link could tell it who reads. Windows takes either slash."""
+    return place.strip().replace("\\", "/").startswith("//")
+
+
+def is_public() -> bool:
+    """Is this a server for strangers? Raises ValueError for a setting that is none."""
+    public = os.environ.get(PUBLIC, "").strip() or "0"
+    if public not in ("0", "1"):
+        raise ValueError(f"{PUBLIC} must be 0 or 1; got {public!r:.80}")
+    return public == "1"
+
+
+def allowed() -> frozenset[str]:
+    """FOLDERS, HUB and UPLOADS, those that are allowed. Raises ValueError for a setting that is none."""
+    if not is_public():
+        return OPENABLE
+    named = frozenset(word.strip() for word in os.environ.get(ALLOW, "").split(",") if word.strip())
+    if unknown := sorted(named - OPENABLE):
+        raise ValueError(f"{ALLOW} must list some of {', '.join(sorted(OPENABLE))}; got {unknown[0]!r:.80}")
+    return named
+
+
 def of(name: str) -> int:
     """The value of one of SETTINGS. Raises ValueError for one that is none."""
     text = os.environ.get(name, "").strip()
     if not text:
-        return SETTINGS[name].public if allowed.is_public() else SETTINGS[name].own
+        return SETTINGS[name].public if is_public() else SETTINGS[name].own
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= LARGEST):
         raise ValueError(f"{name} must be a whole number from 1 to {LARGEST:,}; got {text!r:.80}")
     return int(text)
@@ -61,7 +92,7 @@ def hosts() -> list[str]:
 
 def check() -> None:
     """Raises ValueError for a setting that is none, so that a server with one does not start."""
-    allowed.allowed()
+    allowed()
     mechanisms.check()
     hosts()
     for name in SETTINGS:

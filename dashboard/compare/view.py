@@ -22,8 +22,8 @@ from attnviz.figures.wording import row_sentence
 from attnviz.service import ServiceError
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import Cell, named, plots, stepped
+from dashboard.choices.links import step_link
 from dashboard.choices.options import OWN, TYPED, model
-from dashboard.choices.step_link import step_link
 from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables
 from dashboard.compare.choices import CompareChoices
 from dashboard.compare.confidence import caches as confidence

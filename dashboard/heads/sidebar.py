@@ -7,7 +7,7 @@ import streamlit as st
 
 from attnviz.models.names import HuggingFaceName, is_hugging_face, without_prefix
 from attnviz.trace import files
-from dashboard.choices import allowed, pairs
+from dashboard.choices import pairs, settings
 from dashboard.choices.options import HF, KINDS, SAVED, model_title
 from dashboard.heads import sources
 from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, Source
@@ -43,8 +43,8 @@ def show() -> dict:
 
 def _brought() -> list[str]:
     """What a visitor may bring on this server."""
-    here = allowed.allowed()
-    return [HF] * bool({allowed.FOLDERS, allowed.HUB} & here) + [SAVED] * (allowed.UPLOADS in here)
+    here = settings.allowed()
+    return [HF] * bool({settings.FOLDERS, settings.HUB} & here) + [SAVED] * (settings.UPLOADS in here)
 
 
 def _output(source: Source | None) -> str:
@@ -98,16 +98,16 @@ def _own() -> Source:
 
 def _check_allowed(name: str) -> None:
     """Raises SceneError for what this server does not open. It does not say which folders there are."""
-    here = allowed.allowed()
-    if allowed.FOLDERS not in here and (not _HUB_NAME.fullmatch(name) or _is_folder(name)):
+    here = settings.allowed()
+    if settings.FOLDERS not in here and (not _HUB_NAME.fullmatch(name) or _is_folder(name)):
         raise SceneError("This server opens models by their names on the Hugging Face hub, and no folders.")
-    if allowed.HUB not in here and not _is_folder(name):
+    if settings.HUB not in here and not _is_folder(name):
         raise SceneError("This server opens models from folders only, not from the Hugging Face hub.")
 
 
 def _is_folder(name: str) -> bool:
     r"""A folder of this machine: one like \\server\share would ask another."""
-    return not allowed.is_elsewhere(name) and os.path.isdir(os.path.expanduser(name))
+    return not settings.is_elsewhere(name) and os.path.isdir(os.path.expanduser(name))
 
 
 def _allow(name: str) -> None:

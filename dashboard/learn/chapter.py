@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from dashboard.browser.plot import Cell
-from dashboard.choices.chapters import TITLES
+from dashboard.choices.options import CHAPTER_TITLES
 
 
 def _symbols(text: str) -> str:
@@ -44,7 +44,7 @@ class Chapter:
 
     @property
     def title(self) -> str:
-        return TITLES[self.key]
+        return CHAPTER_TITLES[self.key]
 
     @property
     def address(self) -> str:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard.choices.chapters import TITLES, numbered
+from dashboard.choices.options import CHAPTER_TITLES, chapter_title
 from dashboard.shell import widgets
 
 
@@ -11,8 +11,8 @@ def show() -> dict:
     widgets.brand("Attention in eight short chapters, with live pictures. You need to know what a neural network is.")
     chapter = st.radio(
         "Chapter",
-        list(TITLES),
-        format_func=numbered,
+        list(CHAPTER_TITLES),
+        format_func=chapter_title,
         key="chapter",
         bind="query-params",
     )

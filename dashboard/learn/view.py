@@ -4,7 +4,7 @@ import streamlit as st
 
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import plots
-from dashboard.choices.chapters import numbered
+from dashboard.choices.options import chapter_title
 from dashboard.learn.chapter import Chapter
 from dashboard.learn.chapters import CHAPTERS
 from dashboard.markup import terms
@@ -16,7 +16,7 @@ from dashboard.shell.problems import sentence
 def show(fields: dict) -> None:
     place = next(i for i, chapter in enumerate(CHAPTERS) if chapter.key == fields["chapter"])
     chapter = CHAPTERS[place]
-    st.subheader(numbered(chapter.key), divider="gray")
+    st.subheader(chapter_title(chapter.key), divider="gray")
     st.html(chapter.words() + chapter.ask_first())
     _pictures(chapter, fields["tables"], frame.is_dark())
     st.html(chapter.exercise())

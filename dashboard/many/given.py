@@ -12,9 +12,9 @@ from attnviz import storage
 from attnviz.data import records
 from attnviz.data.records import Record, Unreadable
 from dashboard.choices import pairs
-from dashboard.choices.allowed import is_elsewhere
 from dashboard.choices.corpora import most_megabytes, most_sentences
 from dashboard.choices.options import LIMIT
+from dashboard.choices.settings import is_elsewhere
 from dashboard.shell.problems import SceneError, Waiting
 
 UNPACKED = 8  # times as large a packed file may be, unpacked

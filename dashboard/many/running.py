@@ -1,14 +1,18 @@
-"""The statistics of many sentences, a few at a time, so that the page can say how far it is and stop. No Streamlit."""
+"""The statistics of many sentences, measured a slice at a time, with the progress and a button that stops it."""
 
+import contextlib
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from types import MappingProxyType
+from weakref import WeakSet
 
 import numpy as np
 import pandas as pd
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from attnviz import across
 from attnviz.data.records import Record
@@ -17,13 +21,19 @@ from attnviz.models.names import ModelName
 from attnviz.models.tracing import measured
 from attnviz.models.tracing.measured import Measured
 from attnviz.service import ServiceError
+from attnviz.service.request import RESTARTING, RUNNING
 from attnviz.trace import Trace
 from dashboard.choices.options import title
-from dashboard.shell.problems import without_places
+from dashboard.session import caches
+from dashboard.session.line import Full
+from dashboard.shell import turns
+from dashboard.shell.problems import SceneError, sentence, without_places
 
 SLICE = 32  # sentences of one model that are asked for together
+QUICK = 4 * SLICE  # sentences that take no longer than a moment
 LOOK = 0.25  # s between two calls of `meanwhile`
 ROW = 1500  # bytes of a sentence and a model, about
+_STOPPED = "stopped runs of many"  # in the session
 _PACES = 16  # slices whose pace says how long the rest will take
 
 PLACES = (*across.LOOKS, "alignment_error")  # numbers of cross-attention alone
@@ -136,3 +146,59 @@ def _row(model: str, record: Record, answer: Measured | Trace | ValueError, link
     kinds = dict.fromkeys(kind for kind, *_ in answer.maps)
     values = {kind: np.array(list(across.sentence(columns, kind).values()), dtype=np.float32) for kind in kinds}
     return row | {"values": values}
+
+
+def measure(runs: list[Run]) -> SceneError | None:
+    """Do what is left, unless it was stopped -> why it cannot be done, or None.
+
+    A run of this fragment alone does a slice and begins anew. A run of the whole page cannot, so it does slice after
+    slice, and ends when anything was pressed: Streamlit would let it finish, since Stop asks for this fragment only.
+    """
+    left = [run for run in runs if not run.finished]
+    if not left:
+        return None
+    stopped = st.session_state.setdefault(_STOPPED, WeakSet())
+    if stopped.issuperset(left):
+        count, total = _count(runs)
+        words = f"Continue: {total - count:,} of {total:,} are left"
+        st.button(words, key="go_on", on_click=stopped.clear)
+        return None
+    bar, stop = st.empty(), st.empty()
+    if sum(run.total for run in runs) > QUICK:
+        stop.button("Stop", key="stop", on_click=stopped.update, args=(left,), help="What is measured so far is shown.")
+    try:
+        while waiting := [run for run in runs if not run.finished]:
+            done, total = _count(runs)
+
+            def show(state: str) -> None:
+                bar.progress(done / total, words_for(done, total, waiting[0].pace, state))
+
+            show(RUNNING)
+            since = time.monotonic()
+            with turns.long_turn():
+                waiting[0].advance(since, lambda futures: show(caches.state_of(futures)))
+            turns.let_go_if_asked()
+            with contextlib.suppress(StreamlitAPIException):  # the whole page is run
+                st.rerun(scope="fragment")
+    except (Full, ServiceError) as error:
+        return SceneError(sentence(str(error)))
+    bar.empty()
+    stop.empty()
+    return None
+
+
+def words_for(done: int, total: int, pace: float, state: str = RUNNING) -> str:
+    """What a person reads meanwhile. pace : sentences a second; 0 when it is not known. state : of the models."""
+    words = f"{done:,} of {total:,} translations are measured."
+    if state == RESTARTING:
+        return f"{words} The process of the models has stopped. It is being started again, then this goes on."
+    words += turns.AFTER.get(state, "")
+    if not pace:
+        return words
+    seconds = (total - done) / pace
+    time_left = f"{seconds:.0f} s" if seconds < 99.5 else f"{seconds / 60:.0f} min"
+    return f"{words} {pace:,.0f} a second, about {time_left} left."
+
+
+def _count(runs: list[Run]) -> tuple[int, int]:
+    return sum(run.done for run in runs), sum(run.total for run in runs)

@@ -6,8 +6,8 @@ import streamlit as st
 
 from attnviz import storage
 from dashboard.choices import corpora
-from dashboard.choices.allowed import is_elsewhere
 from dashboard.choices.corpora import IN_ADDRESS, LINKED, NAMED, NONE, PASTED, UPLOADED
+from dashboard.choices.settings import is_elsewhere
 from dashboard.many import caches, given
 from dashboard.many.given import Given
 from dashboard.session import address

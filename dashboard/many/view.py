@@ -6,9 +6,9 @@ import streamlit as st
 
 from dashboard.browser.bridge import bridge
 from dashboard.choices.options import model
-from dashboard.many import caches, downloads, progress, scene, sources
+from dashboard.many import caches, downloads, running, scene, sources
 from dashboard.many.given import Given
-from dashboard.many.panels import comparison, distribution, points, sentences
+from dashboard.many.panels import charts, comparison, sentences
 from dashboard.many.running import Run
 from dashboard.many.scene import ManyChoices, ManyScene
 from dashboard.markup import terms
@@ -34,7 +34,7 @@ def show(fields: dict) -> None:
     problem = next((each for each in given if isinstance(each, SceneError)), None)
     names = [model(choices.pair, mechanism) for mechanism in choices.mechanisms]
     runs = [caches.run(names, each, forced) for each in there] if names and not problem else []
-    problem = problem or _no_room(runs) or progress.measure(runs)
+    problem = problem or _no_room(runs) or running.measure(runs)
     with frame.composed("many", lambda: _compose(choices, there, runs, problem)) as current:
         if current is not None:
             _draw(current, frame.is_dark())
@@ -58,8 +58,8 @@ def _compose(choices: ManyChoices, given: Sequence[Given], runs: Sequence, probl
 
 def _draw(current: ManyScene, dark: bool) -> None:
     st.html(terms.line("entropy", "effective positions", "Gini coefficient", "expected position", "<eos>"))
-    for panel in (distribution, points, sentences, comparison):
-        panel.show(current, dark)
+    for panel in (charts.distribution_panel, charts.points_panel, sentences.show, comparison.show):
+        panel(current, dark)
     downloads.show(current)
     st.html(terms.caveat())
     bridge()

@@ -18,7 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard.choices import allowed, settings
+from dashboard.choices import settings
 from dashboard.pages import PAGES
 from dashboard.server import connections, index_page
 
@@ -136,7 +136,7 @@ class Guard:
         if path.startswith(OF_STREAMLIT) and not path.startswith(USED):
             return Refusal(404, "there is nothing at this address.")
         if path.startswith(UPLOAD) and scope["method"] not in SAFE_METHODS:
-            if allowed.UPLOADS not in allowed.allowed():
+            if settings.UPLOADS not in settings.allowed():
                 return Refusal(403, "this server takes no files.")
         if self._sockets >= connections.most_visitors() and (is_socket or path.strip("/") in _PAGES):
             return Refusal(503, connections.FULL)

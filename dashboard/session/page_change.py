@@ -9,8 +9,18 @@ from collections.abc import MutableMapping
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
-from dashboard.choices.chapters import numbered
-from dashboard.choices.options import BEAMS, FROM, KINDS, OWN, head_title, model_title, number, target_title, title
+from dashboard.choices.options import (
+    BEAMS,
+    FROM,
+    KINDS,
+    OWN,
+    chapter_title,
+    head_title,
+    model_title,
+    number,
+    target_title,
+    title,
+)
 from dashboard.session import catalogue
 
 _ALONG = {
@@ -82,7 +92,7 @@ def _word(key: str, value) -> str | list[str]:
         "pair": lambda name: pairs.of(name).title,
         "model": model_title,
         "beam": BEAMS.get,
-        "chapter": numbered,
+        "chapter": chapter_title,
         "kind": KINDS.get,
         "layer": number,
         "head": lambda head: head_title(head if head >= 0 else None),

@@ -6,7 +6,7 @@ from collections.abc import MutableMapping
 
 import streamlit as st
 
-from dashboard.choices import chapters, corpora, options, pairs
+from dashboard.choices import corpora, options, pairs
 from dashboard.markup.text import markdown
 
 _ASKED, _OPENED = "asked by the link", "opened by a link"
@@ -46,7 +46,7 @@ _WORDS = (
     lambda value: str(value).lower(),
     options.title,
     options.model_title,
-    chapters.numbered,
+    options.chapter_title,
     corpora.words,
     options.target_title,
     lambda value: {options.OWN: "Each model's own translation"}[

@@ -3,7 +3,7 @@
 import re
 from typing import Protocol
 
-from dashboard.choices import allowed
+from dashboard.choices import settings
 from dashboard.choices.options import LIMIT
 
 # The folders at the beginning of an absolute path, of Unix or Windows; no address such as https://example.org/page.
@@ -56,6 +56,6 @@ def sentence(text: str) -> str:
 
 def without_places(text: str) -> str:
     """On a server for strangers: the text without the folders of the server, of a file the name alone."""
-    if not allowed.is_public():
+    if not settings.is_public():
         return text
     return _FOLDERS.sub(lambda match: "" if match.start() else "the server's ", text)

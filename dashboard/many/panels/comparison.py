@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from attnviz.across.tables import differences
-from dashboard.choices.sentence_numbers import NUMBERS
+from dashboard.choices.corpora import sentence_numbers
 from dashboard.many import downloads
 from dashboard.many.scene import ManyScene
 from dashboard.markup import tables
@@ -39,7 +39,7 @@ def show(current: ManyScene, dark: bool) -> None:
     pair = offered[st.selectbox("Difference", list(offered), key="versus", bind="query-params")]
     a, b = lines[pair.a], lines[pair.b]
     paired = pair.same or _pair_lines(a, b)
-    frame = differences(a, b, list(NUMBERS), paired)
+    frame = differences(a, b, list(sentence_numbers()), paired)
     downloads.keep("differences", None, frame.assign(a_is=pair.a, b_is=pair.b))
     st.html(_words(frame, pair, paired) + _table(frame, pair))
 
@@ -79,7 +79,7 @@ def _words(frame: pd.DataFrame, pair: Versus, paired: bool) -> str:
 def _table(frame: pd.DataFrame, pair: Versus) -> str:
     rows = [
         (
-            NUMBERS[row.statistic],
+            sentence_numbers()[row.statistic],
             [
                 f"{row.a:.3f}",
                 f"{row.b:.3f}",

@@ -6,9 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.choices import pairs
-from dashboard.choices.corpora import ORDERS
-from dashboard.choices.sentence_numbers import NUMBERS
-from dashboard.choices.sentence_link import sentence_link
+from dashboard.choices.corpora import ORDERS, sentence_numbers
+from dashboard.choices.links import sentence_link
 from dashboard.many import downloads
 from dashboard.many.scene import ManyScene, chosen, minus, unusual
 from dashboard.markup import tables
@@ -28,12 +27,12 @@ def show(current: ManyScene, dark: bool) -> None:
     places = st.columns([2, 2, 2, 2, 3])
     choice = {"bind": "query-params"}
     line = places[0].selectbox("Mechanism", list(lines), key="line", **choice)
-    names = list(NUMBERS)
+    names = list(sentence_numbers())
     sort = places[1].selectbox(
         "Number",
         names,
         index=names.index("normalised_entropy"),
-        format_func=NUMBERS.get,
+        format_func=sentence_numbers().get,
         key="sort",
         help="The first column of the table. Outliers are found by this number, and the rows can be sorted by it.",
         **choice,
@@ -68,7 +67,8 @@ def _first(count: int) -> int:
 
 def _table(current: ManyScene, frame: pd.DataFrame, line: str, sort: str, first: int) -> str:
     columns = [name for name in dict.fromkeys(["difference", sort, *_COLUMNS]) if name in frame]
-    titles = NUMBERS | {"difference": f"Difference: {NUMBERS[sort][0].lower()}{NUMBERS[sort][1:]}"}
+    titles = sentence_numbers()
+    titles = titles | {"difference": f"Difference: {titles[sort][0].lower()}{titles[sort][1:]}"}
     rows = frame.iloc[first : first + _ROWS]
     caption = f"{line}: {len(rows)} of {len(frame):,} sentences"
     return _rows(current, rows, caption, columns, [titles[name] for name in columns])
@@ -79,9 +79,9 @@ def _outliers(current: ManyScene, frame: pd.DataFrame, line: str, sort: str) -> 
     unlike = unusual(frame, sort)
     if unlike.empty:
         return f'<p class="small" role="status">{html.escape(line)}: no sentence stands out in this number.</p>'
-    count = f"{len(unlike)} {'outlier' if len(unlike) == 1 else 'outliers'} of {NUMBERS[sort].lower()}"
+    count = f"{len(unlike)} {'outlier' if len(unlike) == 1 else 'outliers'} of {sentence_numbers()[sort].lower()}"
     caption = f"{line}: {count}, {min(len(unlike), _OUTLIERS)} shown"
-    return _rows(current, unlike.head(_OUTLIERS), caption, [sort, "z"], [NUMBERS[sort], "robust z-score"])
+    return _rows(current, unlike.head(_OUTLIERS), caption, [sort, "z"], [sentence_numbers()[sort], "robust z-score"])
 
 
 def _rows(current: ManyScene, frame: pd.DataFrame, caption: str, columns: list[str], titles: list[str]) -> str:

@@ -10,9 +10,9 @@ import pytest
 import tiny
 from streamlit.testing.v1 import AppTest
 
+from dashboard.choices.options import CHAPTER_TITLES, chapter_title
 from dashboard.learn import models
 from dashboard.learn.chapters import CHAPTERS, typical
-from dashboard.choices.chapters import TITLES, numbered
 from dashboard.pages import PAGES
 
 SCRIPT = """import streamlit as st
@@ -52,14 +52,14 @@ def cells(app: AppTest) -> list[dict]:
 
 
 def test_there_are_eight_chapters_in_the_order_of_the_titles():
-    assert [chapter.key for chapter in CHAPTERS] == list(TITLES) and len(CHAPTERS) == 8
+    assert [chapter.key for chapter in CHAPTERS] == list(CHAPTER_TITLES) and len(CHAPTERS) == 8
 
 
 @EACH
 def test_each_chapter_has_pictures_words_and_their_equivalents(chapter):
-    app = run(chapter=numbered(chapter.key), tables="true")
+    app = run(chapter=chapter_title(chapter.key), tables="true")
     assert not app.exception and not app.error, (app.exception, app.error)
-    assert app.subheader[0].value == numbered(chapter.key)
+    assert app.subheader[0].value == chapter_title(chapter.key)
     figures = [json.loads(cell["figure"]) for cell in cells(app) if cell["figure"]]
     assert figures and all(figure["layout"]["meta"]["description"] for figure in figures)
     for figure in figures:  # a saved picture names its model and the sentence; one of no sentence, what it is
@@ -102,32 +102,32 @@ def test_each_pattern_has_a_head_that_shows_it():
 def test_beside_a_pair_of_ones_own_the_chapters_keep_the_models_of_this_project(tmp_path, monkeypatch):
     shutil.copytree(tiny.write_models(tmp_path / "made") / "en-fr", tmp_path / "own" / "en-nl")
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tmp_path / "own"))
-    app = run(chapter=numbered("who-asks"))
+    app = run(chapter=chapter_title("who-asks"))
     assert not app.exception and not app.error and any(cell["figure"] for cell in cells(app))
 
 
 def test_a_chapter_whose_model_is_missing_keeps_its_words(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNVIZ_CHECKPOINTS", str(tiny.write_models(tmp_path)))
     (tmp_path / "en-fr" / "fixed-context" / "model.safetensors").unlink()
-    app = run(chapter=numbered("bottleneck"))
+    app = run(chapter=chapter_title("bottleneck"))
     assert not app.exception and len(app.error) == 1
     assert app.error[0].value.startswith("The pictures of this chapter cannot be drawn")
     assert "Think about it." in words(app)
 
 
 def test_the_buttons_turn_the_pages():
-    app = run(chapter=numbered("scores"))
+    app = run(chapter=chapter_title("scores"))
     app.button(key="turn1").click().run()
-    assert app.subheader[0].value == numbered("who-asks")
+    assert app.subheader[0].value == chapter_title("who-asks")
     app.button(key="turn-1").click().run()
-    assert app.subheader[0].value == numbered("scores")
+    assert app.subheader[0].value == chapter_title("scores")
 
 
 def test_only_the_open_chapter_is_worked_out(monkeypatch):
     drawn = []
     for chapter in CHAPTERS:
         monkeypatch.setitem(chapter.__dict__, "draw", lambda dark, key=chapter.key: drawn.append(key) or _nothing())
-    run(chapter=numbered("heads"))
+    run(chapter=chapter_title("heads"))
     assert drawn == ["heads"]
 
 

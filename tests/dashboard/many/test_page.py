@@ -12,11 +12,12 @@ import pytest
 import tiny
 from streamlit.testing.v1 import AppTest
 
-from dashboard.choices.sentence_numbers import NUMBERS
+from dashboard.choices.corpora import sentence_numbers
 from dashboard.many import downloads, given
 from dashboard.many.panels import sentences
 from dashboard.pages import PAGES
 
+NUMBERS = sentence_numbers()
 SCRIPT = """import streamlit as st
 from dashboard.many import sidebar, view
 
@@ -200,7 +201,7 @@ def test_no_sentences_leave_the_last_result(lines):
 
 
 def test_stop_goes_when_a_run_that_a_link_has_begun_is_finished(monkeypatch):
-    monkeypatch.setattr("dashboard.many.progress.QUICK", 4)
+    monkeypatch.setattr("dashboard.many.running.QUICK", 4)
     app = run(lines=LINES.replace("The", "This"))  # which no other test has measured
     assert "Bahdanau: 12 of 12 sentences" in page(app) and "stop" not in [button.key for button in app.button]
 
@@ -210,8 +211,8 @@ def test_a_stopped_run_shows_what_it_has_and_goes_on(monkeypatch):
     app = AppTest.from_string(
         SCRIPT.replace(
             "view.show",
-            "from dashboard.many import progress\n"
-            "progress.measure = st.session_state.get('measure') or progress.measure\nview.show",
+            "from dashboard.many import running\n"
+            "running.measure = st.session_state.get('measure') or running.measure\nview.show",
         ),
         default_timeout=120,
     )

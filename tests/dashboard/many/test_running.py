@@ -9,7 +9,7 @@ from attnviz import across, loading
 from attnviz.data.records import Record
 from attnviz.service import ServiceError
 from attnviz.service.request import RESTARTING, SILENT
-from dashboard.many import caches, progress, running
+from dashboard.many import caches, running
 from dashboard.many.given import Given
 from dashboard.many.running import Run
 
@@ -111,16 +111,16 @@ def test_while_the_models_compute_the_page_can_say_how_they_are(submit, monkeypa
 
 
 def test_words_for_who_waits():
-    assert progress.words_for(0, 400, 0) == "0 of 400 translations are measured."
-    assert progress.words_for(1000, 8000, 240) == (
+    assert running.words_for(0, 400, 0) == "0 of 400 translations are measured."
+    assert running.words_for(1000, 8000, 240) == (
         "1,000 of 8,000 translations are measured. 240 a second, about 29 s left."
     )
-    assert progress.words_for(32, 8000, 20).endswith("20 a second, about 7 min left.")
-    assert progress.words_for(32, 8000, 20, RESTARTING) == (
+    assert running.words_for(32, 8000, 20).endswith("20 a second, about 7 min left.")
+    assert running.words_for(32, 8000, 20, RESTARTING) == (
         "32 of 8,000 translations are measured. The process of the models has stopped. It is being started again, then "
         "this goes on."
     )
-    assert progress.words_for(32, 8000, 20, SILENT).startswith(
+    assert running.words_for(32, 8000, 20, SILENT).startswith(
         "32 of 8,000 translations are measured. The models have not answered for 5 seconds."
     )
 

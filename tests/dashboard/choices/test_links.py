@@ -1,11 +1,11 @@
-"""The link from the step on the first page."""
+"""The link from the step on the first page, and the mechanisms that it shows."""
 
 from urllib.parse import parse_qs, urlsplit
 
 from attnviz import mechanisms
 from dashboard.choices import pairs
+from dashboard.choices.links import step_link
 from dashboard.compare.choices import CompareChoices
-from dashboard.choices.step_link import step_link
 
 
 def link(step: int, *mechanisms: str, **others) -> str:
