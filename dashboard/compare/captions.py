@@ -9,12 +9,11 @@ from collections.abc import Sequence
 
 from attnviz import alignment
 from attnviz.confidence import Judge
+from attnviz.data.sentences import notices as read_otherwise
 from attnviz.figures import labels
 from attnviz.figures.wording import row_name
-from attnviz.data.sentences import notices as read_otherwise
 from dashboard.choices.options import kind_title
-from dashboard.compare.choices import CompareChoices
-from dashboard.compare.scene import Column, CompareScene
+from dashboard.compare.scene import Column, CompareChoices, CompareScene
 from dashboard.markup.text import hatched, output, quoted, removed, said
 
 

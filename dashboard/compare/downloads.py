@@ -6,12 +6,13 @@ import functools
 
 import streamlit as st
 
-from attnviz import lazy_pandas as pd, stats
+from attnviz import lazy_pandas as pd
+from attnviz import stats
 from attnviz.confidence import Judgement
 from attnviz.export import bundle as export
 from attnviz.export import html_page
 from dashboard.choices.options import number
-from dashboard.compare import printing, sheets
+from dashboard.compare import printing
 from dashboard.compare.confidence.caches import judgement
 from dashboard.compare.pictures import makers
 from dashboard.compare.scene import CompareScene
@@ -88,7 +89,7 @@ def bundle(current: CompareScene, dark: bool, cursor: Cursor) -> bytes:
     frames["confidence"] = [_confidence(model, judged) for model, judged in _judgements(current).items()]
     tables = {name: pd.concat(listed, ignore_index=True) for name, listed in frames.items() if listed}
     drawn = {name: make() for name, make in makers(current, dark, cursor).items()}
-    sheets_drawn = {name: make(printed.Style()) for name, make in sheets.makers(current, cursor).items()}
+    sheets_drawn = {name: make(printed.Style()) for name, make in printing.sheet_makers(current, cursor).items()}
     return export.bundle(
         drawn,
         [column.shown for column in current.columns],

@@ -1,14 +1,15 @@
 """Pictures for slides and papers: true vectors in the size of the paper, light or dark whatever the page shows."""
 
+import functools
 import html
 import threading
 from collections.abc import Callable
 
 import streamlit as st
 
+from attnviz import select
 from attnviz.export.bundle import figure_name
-from dashboard.compare import sheets
-from dashboard.compare.scene import CompareScene
+from dashboard.compare.scene import Column, CompareScene
 from dashboard.session import address
 from dashboard.session.memory import Cursor
 
@@ -71,7 +72,7 @@ def _offer(current: CompareScene, cursor: Cursor) -> None:
     dark = st.toggle("Dark background", key="print_dark")
     framed = st.toggle("Frame the row of the step", key="print_step")
     before, offered = st.session_state.get(_OFFERED, {}), {}
-    for name, make in sheets.makers(current, cursor, framed).items():
+    for name, make in sheet_makers(current, cursor, framed).items():
         offered[name] = Picture(make, fmt, size, font, dark)
         pressed = st.download_button(
             f"{name}.{fmt}",
@@ -89,3 +90,60 @@ def _offer(current: CompareScene, cursor: Cursor) -> None:
 def _notes(name: str, notes: tuple[str, ...]) -> str:
     words = " ".join(notes) or "All of it fits, in the type that was chosen."
     return f'<p class="small" role="status">{html.escape(f"{name}: {words}")}</p>'
+
+
+def sheet_makers(current: CompareScene, cursor: Cursor, framed: bool = False) -> dict[str, Callable]:
+    """name -> what draws it in a style (`printed.Style` -> `printed.Sheet`). Nothing is drawn yet.
+
+    The names are those of `pictures.makers`, and one for all maps together. framed : outline the row of the step in
+    each map. The step is that of the time of drawing; a text that ends before it shows the bars of its last step.
+    """
+    result: dict[str, Callable] = {}
+    for column in current.mapped:
+        result[f"Heatmap {column.title}"] = functools.partial(_map, column, cursor if framed else None)
+        result[f"Step bars {column.title}"] = functools.partial(_step_bars, column, cursor)
+    if len(current.mapped) > 1:
+        result["Maps beside each other"] = functools.partial(_maps, current)
+    if current.mapped:
+        result["Statistics by step"] = functools.partial(_statistics, current)
+    if cursor.difference in current.differences:
+        a, b = (current.columns[i] for i in cursor.difference)
+        result[f"Difference {a.title} minus {b.title}"] = functools.partial(_difference, a, b)
+    return result
+
+
+# matplotlib takes half a second to import: only for those who print.
+def _map(column: Column, framed: Cursor | None, style):
+    from attnviz.export import printed
+
+    step = framed.step if framed and framed.step < len(column.grid.queries) else None
+    links = column.links and column.links.cells
+    return printed.of_map(column.shown, column.grid, style, step=step, links=links, windows=column.windows)
+
+
+def _maps(current: CompareScene, style):
+    from attnviz.export import printed
+
+    return printed.of_maps({column.title: (column.shown, column.grid) for column in current.mapped}, style)
+
+
+def _step_bars(column: Column, cursor: Cursor, style):
+    from attnviz.export import printed
+
+    step = min(cursor.step, len(column.grid.queries) - 1)
+    window = column.windows[step] if column.windows else None
+    return printed.of_step(column.shown, column.grid, step, style, window=window)
+
+
+def _statistics(current: CompareScene, style):
+    from attnviz.export import printed
+
+    traces = {column.title: column.shown for column in current.mapped}
+    return printed.of_statistics(traces, current.frames(), current.keys, style)
+
+
+def _difference(a: Column, b: Column, style):
+    from attnviz.export import printed
+
+    values = select.difference(a.grid, b.grid)
+    return printed.of_difference(a.shown, b.shown, values, a.grid, (a.title, b.title), style)

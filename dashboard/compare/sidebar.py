@@ -7,7 +7,7 @@ import streamlit as st
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
 from dashboard.choices.options import KINDS, OWN, TYPED
-from dashboard.compare.tour import panel as tour
+from dashboard.compare import tour
 from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
 

@@ -24,12 +24,10 @@ from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import Cell, named, plots, stepped
 from dashboard.choices.links import step_link
 from dashboard.choices.options import OWN, TYPED, model
-from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables
-from dashboard.compare.choices import CompareChoices
+from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables, tour
 from dashboard.compare.confidence import caches as confidence
 from dashboard.compare.confidence.sign import sign
-from dashboard.compare.scene import Column, CompareScene
-from dashboard.compare.tour import panel as tour
+from dashboard.compare.scene import Column, CompareChoices, CompareScene
 from dashboard.markup import card, columns, terms
 from dashboard.markup.text import reading
 from dashboard.placed import sharper

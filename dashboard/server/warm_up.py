@@ -64,7 +64,7 @@ def warm() -> None:
             return
 
         from dashboard.compare import scene, view  # noqa: F401
-        from dashboard.compare.choices import CompareChoices
+        from dashboard.compare.scene import CompareChoices
         from dashboard.shell.problems import SceneError
 
         with suppress(SceneError):  # no model can be read: the page says so

@@ -16,8 +16,8 @@ from attnviz.models.names import CARD, WEIGHTS, ModelName
 from attnviz.service import Request, ServiceError
 from attnviz.trace import Trace
 from dashboard.choices.options import LIMIT, OWN
-from dashboard.compare.choices import CompareChoices
 from dashboard.compare.confidence import sign
+from dashboard.compare.scene import CompareChoices
 from dashboard.session import caches, catalogue
 from dashboard.shell.problems import Wanted
 

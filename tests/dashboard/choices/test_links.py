@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 from attnviz import mechanisms
 from dashboard.choices import pairs
 from dashboard.choices.links import step_link
-from dashboard.compare.choices import CompareChoices
+from dashboard.compare.scene import CompareChoices
 
 
 def link(step: int, *mechanisms: str, **others) -> str:

@@ -15,7 +15,7 @@ from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 from dashboard.choices.options import KINDS, PIECES
 from dashboard.compare import captions
-from dashboard.compare.choices import CompareChoices
+from dashboard.compare.scene import CompareChoices
 
 NAMES = [ModelName.parse(name) for name in attnviz.available()]
 SHIPPED = [(name.pair, name.mechanism) for name in NAMES if name.task.translates]

@@ -11,8 +11,7 @@ from attnviz.models.model import TextError
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
 from dashboard.choices.options import FROM, LIMIT, OWN, TYPED, title
-from dashboard.compare.choices import CompareChoices
-from dashboard.compare.scene import compose
+from dashboard.compare.scene import CompareChoices, compose
 from dashboard.shell.problems import SceneError
 
 BOTH = ("bahdanau", "luong-general")

@@ -5,8 +5,8 @@ import serving
 from streamlit.testing.v1 import AppTest
 
 from dashboard.choices.options import title
-from dashboard.compare.tour import panel, stops
-from dashboard.compare.tour.stops import STOPS
+from dashboard.compare import tour
+from dashboard.compare.tour import STOPS
 
 # What the answer of each stop must say of the shipped models, beside numbers that may change.
 SAID = (
@@ -114,14 +114,14 @@ def test_a_link_that_says_more_than_the_stop_is_left_as_it_is():
 
 @pytest.mark.parametrize("said", ["", "0", "6", "abc", "-1", "²"])
 def test_a_stop_that_there_is_not_is_no_stop(said):
-    assert stops.number(said) is None
+    assert tour.stop_number(said) is None
 
 
 def test_without_the_models_there_is_no_tour():
-    assert stops.offered({"en-fr": ["fixed-context", "bahdanau", "luong-general", "transformer"]})
-    assert not stops.offered({"en-fr": ["bahdanau"]}) and not stops.offered({})
+    assert tour.is_offered({"en-fr": ["fixed-context", "bahdanau", "luong-general", "transformer"]})
+    assert not tour.is_offered({"en-fr": ["bahdanau"]}) and not tour.is_offered({})
 
 
 def test_the_browser_remembers_the_answer_under_the_name_that_is_asked_for():
     script = (serving.ROOT / "dashboard/browser/scripts/tour.js").read_text(encoding="utf-8")
-    assert f"{panel.COOKIE}=answered" in script
+    assert f"{tour.COOKIE}=answered" in script

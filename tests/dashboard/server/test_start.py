@@ -56,7 +56,7 @@ def test_the_first_charts_are_drawn_before_pandas_is_imported():
         "import sys, dashboard.server.index_page\n"
         "from dashboard.session import caches\n"
         "from dashboard.compare import pictures, scene, view\n"
-        "from dashboard.compare.choices import CompareChoices\n"
+        "from dashboard.compare.scene import CompareChoices\n"
         "choices = CompareChoices('The black dog.', ('bahdanau', 'transformer'), 'en-fr')\n"
         "for column in scene.compose(choices, caches.trace).columns:\n"
         "    view._heatmap(column, None, False, None)\n"

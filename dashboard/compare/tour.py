@@ -1,7 +1,7 @@
-"""The tour: five states of the page that compares mechanisms, each with a question and its answer. No Streamlit here.
+"""The tour: five states of the page that compares mechanisms, each with a question, and the answer behind a click.
 
 An answer is worked out from what the page shows, so it stays true when a model is trained again. Stops are counted
-from 1, as on the page and in its address.
+from 1, as on the page and in its address. The tour is offered once.
 """
 
 import html
@@ -10,12 +10,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import streamlit as st
+
 from attnviz import reading
 from attnviz.figures import labels
 from dashboard.choices.options import OWN
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.markup import text
+from dashboard.session import address, catalogue
+from dashboard.shell import link_notes
 
+_STOP, _ANSWERED = "tour stop", "tour answered"  # in the session: from 1; the offer needs not be made again
+# After the stop in the address: what the rest of it leaves out is as on any page, not as at the stop.
+_AS_SHOWN = "-as-shown"
+COOKIE = "attnviz_tour"  # set by tour.js once the offer was answered: then it is not made again in this browser
 PAIR = "en-fr"
 _CLARK = '<a href="https://aclanthology.org/W19-4828/" target="_blank" rel="noopener">Clark et al. (2019)</a>'
 _MOTARDS = 2  # the step that writes it
@@ -31,6 +39,104 @@ _NOT_CHANGED = {  # what the page shows unless a stop says otherwise, as the ses
     "kind": "cross",
     "head": -1,
 }
+
+
+def arrive() -> None:
+    """Take up the stop that a link names, or the address that Back leads to. Call it before there is any widget.
+
+    What the address leaves out is as the stop has it: `tour=2` alone opens its view.
+    """
+    if address.came_back():
+        st.session_state.pop(_STOP, None)
+    elif _ANSWERED in st.session_state:
+        return
+    written = st.query_params.get("tour", "")
+    stop = stop_number(written.removesuffix(_AS_SHOWN))
+    if stop and is_offered(catalogue.offered()):
+        if not written.endswith(_AS_SHOWN):
+            _go(stop)
+        st.session_state.update({_STOP: stop, _ANSWERED: True})
+
+
+def show() -> None:
+    """The stop with its question; before that the offer. Outside of fragments: another stop changes the sidebar too."""
+    stop = _stop()
+    if stop is None:
+        st.query_params.pop("tour", None)
+        _offer()
+        return
+    address.also("tour", _written)
+    with st.container(key="tour"):
+        facts, count = STOPS[stop - 1], len(STOPS)
+        st.html(
+            f'<p class="tour-title">Tour, stop {stop} of {count}: {html.escape(facts.title)}</p>'
+            f'<p class="question">{html.escape(facts.question)}</p>'
+        )
+        with st.container(horizontal=True, key="tour_buttons"):
+            if stop > 1:
+                st.button("Back", key="tour_back", on_click=_go, args=(stop - 1,))
+            if stop < count:
+                st.button("Next question", key="tour_next", on_click=_go, args=(stop + 1,), type="primary")
+            st.button("Show this stop again", key="tour_again", on_click=_go, args=(stop,), type="tertiary")
+            st.button("Finish" if stop == count else "End the tour", key="tour_end", on_click=_leave)
+
+
+def answer(current: CompareScene) -> None:
+    """The answer to the question of the stop, behind a click, worked out from what the page shows."""
+    stop = _stop()
+    if stop is None:
+        return
+    facts = STOPS[stop - 1]
+    if facts.is_shown(current):
+        st.html(
+            f'<details class="tour-answer"><summary>Show the answer</summary><p>{facts.answer(current)}</p></details>',
+        )
+    else:
+        st.html(
+            '<p class="tour-answer">You have changed the view. <b>Show this stop again</b> above brings its '
+            "question back.</p>"
+        )
+
+
+def button() -> None:
+    """Begins the tour at any time."""
+    if _stop() is None and is_offered(catalogue.offered()):
+        st.button("Take the tour", key="tour_begin", on_click=_go, args=(1,), icon=":material/explore:")
+
+
+def _stop() -> int | None:
+    return st.session_state.get(_STOP)
+
+
+def _offer() -> None:
+    """Made to a visitor who comes without a link, until it is answered in this browser."""
+    answered = st.session_state.get(_ANSWERED) or st.context.cookies.get(COOKIE) == "answered"
+    if answered or link_notes.came_with_link() or not is_offered(catalogue.offered()):
+        return
+    with st.container(key="tour_offer", horizontal=True, vertical_alignment="center"):
+        st.html("<p>New here? Five questions show what attention does, in five minutes.</p>", width="content")
+        st.button("Take the tour", key="tour_yes", on_click=_go, args=(1,), type="primary")
+        st.button("No, thanks", key="tour_no", on_click=_leave)
+
+
+def _go(stop: int) -> None:
+    """To a stop; of the Transformer its last layer."""
+    layers, _ = catalogue.layers_and_heads(next(iter(catalogue.many_headed_of(PAIR)), None))
+    view = STOPS[stop - 1].view
+    st.session_state.update({"layer": layers - 1} | view | {_STOP: stop, _ANSWERED: True})
+
+
+def _written(held: Mapping) -> str:
+    """The stop, as the address names it. held : what else is in the address."""
+    stop, session = _stop(), st.session_state
+    view = STOPS[stop - 1].view
+    hidden = any(key not in held and session.get(key, value) != value for key, value in view.items())
+    return f"{stop}{_AS_SHOWN}" if hidden else str(stop)
+
+
+def _leave() -> None:
+    st.session_state.pop(_STOP, None)
+    st.session_state[_ANSWERED] = True
 
 
 @dataclass(frozen=True)
@@ -55,18 +161,18 @@ class Stop:
         return shown == (view["text"], view["show"], view["target"], view["kind"], view["units"] == "words", True)
 
 
-def offered(mechanisms: Mapping[str, list[str]]) -> bool:
+def is_offered(mechanisms: Mapping[str, list[str]]) -> bool:
     """Are all models there that the tour needs? mechanisms : pair -> those on offer."""
     there = set(mechanisms.get(PAIR, ()))
     return all(there.issuperset(stop.changes["show"]) for stop in STOPS)
 
 
-def number(written: str | None) -> int | None:
+def stop_number(written: str | None) -> int | None:
     """The stop that an address names, from 1; None where it names none."""
     return int(written) if written in map(str, range(1, len(STOPS) + 1)) else None
 
 
-def _order(scene: CompareScene) -> str:
+def _order_answer(scene: CompareScene) -> str:
     seen = ((column, reading.RULES["swapped"](column.grid, "word")) for column in scene.mapped)
     said = next((f"{column.title}: {observed.sentence}" for column, observed in seen if observed), "")
     return (
@@ -75,7 +181,7 @@ def _order(scene: CompareScene) -> str:
     )
 
 
-def _sharpness(scene: CompareScene) -> str:
+def _sharpness_answer(scene: CompareScene) -> str:
     sharp, blurred = sorted(scene.mapped, key=lambda column: -column.frame["max_weight"].mean())
     first, second = (f"{column.frame['max_weight'].mean():.2f}" for column in (sharp, blurred))
     same = sharp.trace.translation == blurred.trace.translation
@@ -88,7 +194,7 @@ def _sharpness(scene: CompareScene) -> str:
     )
 
 
-def _end(scene: CompareScene) -> str:
+def _end_answer(scene: CompareScene) -> str:
     [column] = scene.mapped
     observed = reading.RULES["special"](column.grid, "word")
     said = html.escape(observed.sentence) if observed else ""
@@ -101,7 +207,7 @@ def _end(scene: CompareScene) -> str:
     )
 
 
-def _split(scene: CompareScene) -> str:
+def _split_answer(scene: CompareScene) -> str:
     looks = "; ".join(
         f"{column.title}: {' and '.join(f'{weight:.2f} on {html.escape(piece)}' for piece, weight in _pieces(column))}"
         for column in scene.mapped
@@ -121,7 +227,7 @@ def _pieces(column: Column) -> list[tuple[str, float]]:
     return [(labels.quoted(token), float(row[i])) for i, token in enumerate(tokens) if token.word == word]
 
 
-def _long(scene: CompareScene) -> str:
+def _long_answer(scene: CompareScene) -> str:
     squeezed = next(column for column in scene.columns if column.grid is None)
     attends = scene.mapped[0]
     texts = [re.findall(r"\w{4,}", column.trace.translation.lower()) for column in (attends, squeezed)]
@@ -141,13 +247,13 @@ STOPS = (
         "French says “chien noir” and “herbe verte” where English says “black dog” and “green grass”. Where do the "
         "maps show that two words have changed places?",
         {"show": ["bahdanau", "luong-general", "transformer"], "step": 3},
-        _order,
+        _order_answer,
     ),
     Stop(
         "Sharp and blurred",
         "Which of the two maps is sharper? And does the sharper model translate better?",
         {"show": ["bahdanau", "luong-general"], "step": 7},
-        _sharpness,
+        _sharpness_answer,
     ),
     Stop(
         "Looking at nothing",
@@ -155,7 +261,7 @@ STOPS = (
         "no word. "
         "Why would a head look there?",
         {"show": ["transformer"], "text": "Is Tom here?", "head": 2, "step": 2},
-        _end,
+        _end_answer,
     ),
     Stop(
         "Split words",
@@ -167,7 +273,7 @@ STOPS = (
             "text": "Two motorcyclists are racing on a muddy track.",
             "step": _MOTARDS,
         },
-        _split,
+        _split_answer,
     ),
     Stop(
         "Why attention was invented",
@@ -179,6 +285,6 @@ STOPS = (
             "in a green dress is sitting on a bench under a tree and reading a book.",
             "step": 12,
         },
-        _long,
+        _long_answer,
     ),
 )
