@@ -9,20 +9,7 @@ from attnviz.models.names import ModelName
 from attnviz.trace import files
 from dashboard.choices.options import HF, SAVED
 from dashboard.heads import scene, sources
-from dashboard.heads.panels import (
-    ablation,
-    beside,
-    classification,
-    closeup,
-    comparison,
-    importance,
-    layers,
-    overview,
-    patterns,
-    residual,
-    syntax,
-    writing,
-)
+from dashboard.heads.panels import ablation, classification, comparison, layers, maps, patterns, syntax, writing
 from dashboard.heads.scene import HeadsChoices, HeadsScene
 from dashboard.markup import card, terms
 from dashboard.markup.text import named_card, output
@@ -70,19 +57,21 @@ def _draw(current: HeadsScene, dark: bool) -> None:
     else:
         st.html(output(current.trace, languages.target, languages.piece))
     st.html(terms.line("head", "piece", "<eos>", "log-probability", piece=languages.piece))
-    overview.show(current, dark)
-    closeup.show(current, dark)
+    maps.show_all(current, dark)
+    maps.show_closeup(current, dark)
     if writing.playing():
         st.html('<p class="small" role="status">The other panels follow when the writing pauses.</p>')
         return
     if current.choices.writing:
-        residual.show(current)
+        writing.show_residual(current)
     comparison.show(current, dark)
-    comparison.table(current)
+    comparison.show_table(current)
     _download(current)
-    for panel in (patterns, syntax, layers, beside, ablation, importance):
-        if panel is not syntax or not languages.writes:  # the parser reads whole sentences
-            panel.show(current, dark)
+    patterns.show(current, dark)
+    if not languages.writes:  # the parser reads whole sentences
+        syntax.show(current, dark)
+    for show_panel in (layers.show, comparison.show_other_model, ablation.show, ablation.show_importance):
+        show_panel(current, dark)
     st.html(terms.caveat())
 
 

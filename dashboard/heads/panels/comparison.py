@@ -1,4 +1,7 @@
-"""Two to four heads side by side, the distances between them, and the statistics of every head."""
+"""Two to four heads side by side, the statistics of every head, and the same heads of another model or text."""
+
+import html
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -9,13 +12,17 @@ from attnviz.figures.wording import lines_words
 from attnviz.heads import Head
 from attnviz.select import Grid
 from dashboard.browser.plot import Cell, named, plots
+from dashboard.choices.options import kind_title, model_title
+from dashboard.heads import scene, sources
 from dashboard.heads.panels import syntax
 from dashboard.heads.scene import COLUMNS, MOST, HeadsScene, head_name
 from dashboard.markup import tables, terms
-from dashboard.markup.text import reading, removed
-from dashboard.session import address
+from dashboard.markup.text import markdown, reading, removed, said
+from dashboard.session import address, caches, catalogue
+from dashboard.shell.problems import SceneError
 
 _NAMES = {"layer": "Layer", "head": "Head"} | COLUMNS
+_MEANS = ("entropy_nats", "max_weight", "distance", "special_mass")
 
 
 @address.fragment
@@ -94,7 +101,7 @@ def _statistics(current: HeadsScene, chosen: list[Head]) -> str:
 
 
 @address.fragment
-def table(current: HeadsScene) -> None:
+def show_table(current: HeadsScene) -> None:
     """The statistics of every head, which can be sorted and downloaded."""
     st.subheader("Statistics of every head", divider="gray")
     st.caption("Means over the rows of each map. Click a column name to sort.")
@@ -130,3 +137,62 @@ def _counted(frame: pd.DataFrame, more: list[str]) -> pd.DataFrame:
 
 def _joined(frame: pd.DataFrame, along: pd.DataFrame) -> pd.DataFrame:
     return frame.join(along, on=["layer", "head"]) if len(along.columns) else frame
+
+
+@address.fragment
+def show_other_model(current: HeadsScene, dark: bool) -> None:
+    """The same heads of another model, or of the same model on another text, side by side."""
+    st.subheader("Compare with another model or text", divider="gray")
+    model, text = _other_controls()
+    if not model:
+        st.html(
+            '<p class="small" role="status">Choose a model above. Choose the same model to compare two texts, or '
+            "another model to compare models.</p>"
+        )
+        return
+    source = sources.TrainedSource(model)
+    choices = replace(current.choices, source=source, text=text.strip() or current.input, output="", writing=None)
+    try:
+        if choices.kind not in source.kinds:
+            raise SceneError(f"{source.title} has no heads of this kind. Choose another kind of attention on the left.")
+        other = scene.compose(choices, caches.measure)
+    except SceneError as error:
+        st.info(markdown(str(error)), icon=":material/info:")
+        return
+    plots([_other_overview(side, dark) for side in (current, other)], "beside")
+    st.html(_means_table(current, other))
+
+
+def _other_controls() -> tuple[str, str]:
+    """The other model, "" for none, and its text, "" for the same."""
+    with st.container(horizontal=True):
+        model = st.selectbox(
+            "Model to compare with",
+            ["", *catalogue.many_headed()],
+            format_func=lambda name: model_title(name) if name else "none",
+            key="beside",
+            bind="query-params",
+        )
+        text = st.text_input(
+            "Its text", key="beside_text", bind="query-params", placeholder="empty: the same text", disabled=not model
+        )
+    return model, text
+
+
+def _other_overview(side: HeadsScene, dark: bool) -> Cell:
+    """All heads of the kind, under the model, its text and its output."""
+    languages, kind = side.choices.languages, side.choices.kind
+    output = f" → {said(side.target, languages.target)}" if side.target else ""
+    words = (
+        f"<h4>{html.escape(side.name)}</h4>"
+        f'<p class="what">{kind_title(kind)}. {said(side.text, languages.source)}{output}</p>'
+    )
+    figure = figures.overview(side.shown, kind, root=side.choices.root, dark=dark)
+    return words, named(figure, f"overview beside {side.name} {kind}", dark, lines=heading.of_heads(side.shown, kind))
+
+
+def _means_table(*scenes: HeadsScene) -> str:
+    """The mean of each statistic over all heads of the kind."""
+    rows = [(COLUMNS[name], [tables.cell(float(side.table[name].mean()), ".3f") for side in scenes]) for name in _MEANS]
+    names = [f"{side.name}: {side.text}" if scenes[0].name == scenes[1].name else side.name for side in scenes]
+    return tables.table("Mean over all heads, of their means over the rows", names, rows)

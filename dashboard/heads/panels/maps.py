@@ -1,7 +1,8 @@
-"""One head, or the mean of the heads of a layer: as a heatmap and as lines from token to token."""
+"""All heads of a kind as small maps, and the one that a click opens: as a heatmap and as lines from token to token."""
 
 import html
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from attnviz import figures
@@ -10,8 +11,9 @@ from attnviz.figures.wording import lines_words, row_name, row_sentence
 from attnviz.select import Grid
 from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import HALF, named, plots
+from dashboard.choices.options import kind_title
 from dashboard.heads.panels import syntax
-from dashboard.heads.scene import COLUMNS, HeadsScene
+from dashboard.heads.scene import COLUMNS, HeadsScene, head_name
 from dashboard.markup import tables
 from dashboard.markup.text import hatched, reading, removed
 from dashboard.session import address
@@ -22,7 +24,57 @@ _WHOLE = "whole_page"  # in the session while the whole page is run, not the fra
 _NAMED = ("entropy_nats", "max_weight", "distance", "special_mass")
 
 
-def show(current: HeadsScene, dark: bool) -> None:
+def show_all(current: HeadsScene, dark: bool) -> None:
+    """Small maps; a click on one opens it below."""
+    kind = kind_title(current.choices.kind)
+    st.subheader(f"Every head: {kind[0].lower()}{kind[1:]}", divider="gray")
+    plots([(_all_words(current), _all_figure(current, dark))], "overview")
+    if current.choices.tables:
+        st.html(_all_table(current))
+
+
+def _all_figure(current: HeadsScene, dark: bool) -> go.Figure:
+    choices = current.choices
+    figure = figures.overview(
+        current.shown,
+        choices.kind,
+        current.table,
+        choices.order or None,
+        choices.color or None,
+        root=choices.root,
+        row=current.written_row,
+        dark=dark,
+    )
+    lines = heading.of_heads(current.shown, choices.kind)
+    return named(figure, f"overview {choices.kind}", dark, heads=True, lines=lines)
+
+
+def _all_words(current: HeadsScene) -> str:
+    order = COLUMNS.get(current.choices.order, "")
+    sorted_ = (
+        f" Sorted by {html.escape(order[0].lower() + order[1:])}, highest first. Above each map: layer·head."
+        if order
+        else ""
+    )
+    return (
+        '<p class="small">In each map, rows are queries and columns are keys. A stronger colour means more '
+        f"weight. Click a map to open the head below.{sorted_}</p>"
+    )
+
+
+def _all_table(current: HeadsScene) -> str:
+    """The text equivalent: the numbers that order and colour the heads; else three statistics."""
+    chosen = [name for name in dict.fromkeys((current.choices.order, current.choices.color)) if name]
+    chosen = chosen or ["entropy_nats", "max_weight", "distance"]
+    rows = [
+        (head_name(head), [tables.cell(value, ".3f") for value in values])
+        for head, values in zip(current.heads, current.table[chosen].to_numpy())
+    ]
+    return tables.table("Every head: mean over the rows of its map", [COLUMNS[name] for name in chosen], rows)
+
+
+def show_closeup(current: HeadsScene, dark: bool) -> None:
+    """One head, or the mean of the heads of a layer."""
     st.subheader("Close-up", divider="gray")
     st.session_state[_WHOLE] = True
     _opened(current, dark)
