@@ -11,7 +11,7 @@ ROOT = str(Path(__file__).resolve().parent.parent)
 if ROOT not in sys.path:  # `streamlit run` puts only dashboard/ on the path
     sys.path.insert(0, ROOT)
 
-from dashboard.markup import page_links  # noqa: E402
+from dashboard.markup.text import page_links  # noqa: E402
 from dashboard.pages import PAGES, Page  # noqa: E402
 from dashboard.session import address, memory, page_change  # noqa: E402
 from dashboard.shell import link_notes  # noqa: E402
@@ -43,7 +43,7 @@ def entry(page: Page) -> st.Page:
 def main() -> None:
     st.html(Path(__file__).with_name("style.css"))
     page = st.navigation([entry(page) for page in PAGES], position="top")
-    st.html(page_links.shown({other.path: other.title for other in PAGES}, page.url_path))
+    st.html(page_links({other.path: other.title for other in PAGES}, page.url_path))
     came_back = address.came_back()
     along = page_change.arrive(page.url_path, st.session_state, came_back)
     address.begin()

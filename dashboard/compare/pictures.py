@@ -10,8 +10,8 @@ from attnviz import figures, select
 from attnviz.export import heading
 from attnviz.figures.hover import CellTexts
 from attnviz.figures.per_step.references import PANEL_STATISTICS, References
+from dashboard.compare import percentile
 from dashboard.compare.scene import Column, CompareScene
-from dashboard.placed import sharper
 from dashboard.session.memory import Cursor
 
 
@@ -40,7 +40,7 @@ def references(current: CompareScene) -> References:
     if choices.words or not choices.special:
         return {}
     levels = {
-        column.title: sharper.levels(column.trace, PANEL_STATISTICS)
+        column.title: percentile.baselines(column.trace, PANEL_STATISTICS)
         for column in current.mapped
         if column.grid.kind == "cross"
         and (not column.mechanism.multi_head or (column.grid.head is None and _is_last(column)))

@@ -24,13 +24,12 @@ from dashboard.browser.bridge import bridge
 from dashboard.browser.plot import Cell, named, plots, stepped
 from dashboard.choices.links import step_link
 from dashboard.choices.options import OWN, TYPED, model
-from dashboard.compare import captions, downloads, pictures, scene, sidebar, tables, tour
+from dashboard.compare import captions, downloads, percentile, pictures, scene, sidebar, tables, tour
 from dashboard.compare.confidence import caches as confidence
 from dashboard.compare.confidence.sign import sign
 from dashboard.compare.scene import Column, CompareChoices, CompareScene
-from dashboard.markup import card, columns, terms
+from dashboard.markup import card, terms
 from dashboard.markup.text import reading
-from dashboard.placed import sharper
 from dashboard.session import address, caches, memory
 from dashboard.shell import forced_text, frame, widgets
 from dashboard.shell.problems import Wanted
@@ -39,6 +38,10 @@ from dashboard.shell.problems import Wanted
 PRESENTED_MAP, PRESENTED_BARS = (1.35, 270), (1.25, 95)
 # The room for translations there: letters in a line over the whole screen, large and smaller, and px of a smaller line.
 LARGE, SMALLER, LINE, LEAST_MAP, NOTICE = 165, 225, 22, 90, 60
+# The variables that style.css reads; each change is for at least so many columns, where there is at most so much room.
+TWO_AND_TWO = "--columns: 2; --row3: 1; --row4: 1; --whose: block;"
+ONE_BELOW_ANOTHER = "--columns: 1; --row2: 1; --row3: 2; --row4: 3; --whose: block;"
+NARROWER = ((4, "80rem", TWO_AND_TWO), (3, "55rem", TWO_AND_TWO), (2, "36rem", ONE_BELOW_ANOTHER))
 
 
 def show(fields: dict) -> None:
@@ -92,7 +95,7 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
     ink, present = _inks(current, dark), current.choices.present
     if lines := captions.notices(current):
         st.html(lines)
-    st.html(columns.style(len(current.columns)))
+    st.html(_columns_style(len(current.columns)))
     with st.container(key="maps"):  # style.css lays its columns out: all in a row, or two and two
         for place, column in zip(_places(current), current.columns, strict=True):
             with place:
@@ -109,6 +112,17 @@ def _maps(current: CompareScene, texts: list, dark: bool) -> None:
     play = '<button type="button" class="play">▶ Play the steps</button>' if current.steps > 1 else ""
     piece = current.columns[0].languages.piece
     st.html(terms.line("<eos>", "piece", "head", "log-probability", before=play, piece=piece))
+
+
+def _columns_style(columns: int) -> str:
+    """A style element: how many columns of mechanisms stand in a row, by the room that there is. columns : how many
+    there are."""
+    rules = [f".stMainBlockContainer > * {{ --columns: {columns}; }}"] + [
+        f"@container (max-width: {width}) {{ .stMainBlockContainer > * {{ {values} }} }}"
+        for least, width, values in NARROWER
+        if columns >= least
+    ]
+    return f"<style>{' '.join(rules)}</style>"
 
 
 def _whole_wanted(choices: CompareChoices, models: Sequence[str]) -> Iterator[Wanted]:
@@ -152,7 +166,7 @@ def _heatmap(column: Column, texts, dark: bool, height: int | None, whole: str =
     lines = heading.of_map(column.shown, column.grid, column.links and column.links.cells, column.windows)
     below = reading(column.grid, column.languages.unit)
     if height is None:
-        below += captions.untranslated(column, confidence.judge(column.model)) + sharper.words(
+        below += captions.untranslated(column, confidence.judge(column.model)) + percentile.words(
             column.trace, column.grid
         )
     named(figure, f"heatmap {column.title}", dark, rows=True, lines=lines)

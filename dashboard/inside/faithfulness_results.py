@@ -21,7 +21,7 @@ from dashboard.inside import caches
 from dashboard.inside.faithfulness import FaithfulnessTests
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
-from dashboard.markup.papers import cited
+from dashboard.markup.terms import cited
 from dashboard.shell.stoppable import Steps
 
 GRADIENT, LEFT_OUT = "gradient", "leave-one-out"

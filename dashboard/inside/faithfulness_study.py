@@ -11,7 +11,7 @@ from attnviz.models.names import ModelName
 from dashboard.inside.faithfulness import FaithfulnessTests, RunningTests
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
-from dashboard.markup.papers import says
+from dashboard.markup.terms import says
 from dashboard.session import caches
 
 TestedColumn = tuple[Column, FaithfulnessTests]

@@ -7,8 +7,8 @@ from dashboard.choices.options import TYPED, model
 from dashboard.inside import downloads, scene
 from dashboard.inside.panels import change, matter, opened, replaced
 from dashboard.inside.scene import Column, InsideChoices, InsideScene
-from dashboard.markup import card, parts, terms
-from dashboard.markup.text import named_card, output
+from dashboard.markup import card, terms
+from dashboard.markup.text import named_card, output, parts_list
 from dashboard.session import address, caches
 from dashboard.shell import forced_text, frame, widgets
 
@@ -35,7 +35,7 @@ def _draw(current: InsideScene, dark: bool) -> None:
         terms.line("log-probability", "entropy", "piece", "<eos>", "head", piece=current.columns[0].languages.piece)
     )
     panels = (opened, change, replaced, matter)
-    st.html(parts.listed(panel.TITLE for panel in (*panels, downloads)))
+    st.html(parts_list(panel.TITLE for panel in (*panels, downloads)))
     for panel in panels:
         panel.show(current, dark)
     downloads.show(current)

@@ -5,10 +5,10 @@ A `details` element, which the browser opens without a request to the server.
 
 from collections.abc import Iterable, Iterator
 
+from attnviz.confidence.calibration import BEST, FLAGGED
 from attnviz.data import tasks
 from attnviz.models import provenance
 from attnviz.models.checkpoint_files import unfinished
-from dashboard.markup import confidence
 from dashboard.markup.tables import table
 from dashboard.markup.text import escape
 
@@ -32,7 +32,7 @@ FORMS = dict.fromkeys(("bits_a_character", "nats_a_character"), "{:.3f}")
 def show(card: dict) -> str:
     """card : as training wrote it, and `bytes`, the size of the weights. Of an unfinished model also a line that says
     so without a click."""
-    scores, tenths = _scores(_dict(card, "scores")), confidence.reliability(_dict(card, "confidence"))
+    scores, tenths = _scores(_dict(card, "scores")), reliability(_dict(card, "confidence"))
     body = f"{_list(_facts(card))}{scores}{tenths}{_list(_how(card))}"
     body = body or "<p>This model has no card.</p>"
     state = unfinished(card)
@@ -57,7 +57,7 @@ def _facts(card: dict) -> Iterator[tuple[str, str]]:
     )
     yield "Training", _training(card)
     yield "Alignment error", _alignment(_dict(card, "alignment"))
-    yield "Flagged as unusual", confidence.how_well(_dict(card, "confidence"))
+    yield "Flagged as unusual", how_well(_dict(card, "confidence"))
     yield "Copied unchanged", _copied(_dict(_dict(card, "copied"), "beam_5"))
     yield "Remark", str(card.get("remark") or "")
 
@@ -176,3 +176,46 @@ def _number(card: dict, key: str, form: str, unit: float = 1) -> str:
     """The number under a key, in words; nothing when there is none."""
     value = card.get(key)
     return form.format(value / unit if unit != 1 else value) if isinstance(value, int | float) else ""
+
+
+def how_well(card: dict) -> str:
+    """card : `confidence` of a card. The shares of poor and of good translations that are flagged; what is missed."""
+    worst, best, count = card.get("worst_tenth"), card.get("best_half"), card.get("sentences")
+    if not _is_share(worst) or not _is_share(best):
+        return ""
+    where = f"{count:,} validation sentences" if type(count) is int else "the validation sentences"
+    words = f"of {where}, by chrF: {worst:.0%} of the worst tenth, {best:.1%} of the best half"
+    aims = [f"at least {FLAGGED:.0%} of the worst tenth"] * (worst < FLAGGED)
+    aims += [f"at most {BEST:.0%} of the best half"] * (best > BEST)
+    return f"{words}. This misses the aim: {' and '.join(aims)}" if aims else words
+
+
+def reliability(card: dict) -> str:
+    """The reliability diagram as a table with bars: a tenth of the validation sentences in each row, by risk."""
+    rows = "".join(map(_reliability_row, filter(_is_bin, _as_list(card.get("bins")))))
+    if not rows:
+        return ""
+    caption = "Estimated risk of a poor translation, and share that is poor: validation sentences in order of the risk"
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("risk", "actually poor", "sentences"))
+    return (
+        f'<div class="scroll" tabindex="0"><table class="numbers shares"><caption>{caption}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _reliability_row(row: list) -> str:
+    risk, poor, count = row
+    shares = "".join(f'<td style="--share:{share:.1%}">{share:.0%}</td>' for share in (risk, poor))
+    return f"<tr>{shares}<td>{count:,}</td></tr>"
+
+
+def _as_list(value: object) -> list:
+    return value if isinstance(value, list) else []
+
+
+def _is_bin(row: object) -> bool:
+    return isinstance(row, list) and len(row) == 3 and all(map(_is_share, row[:2])) and type(row[2]) is int
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1

@@ -3,7 +3,7 @@
 import html
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from attnviz.reading import sentence
 from attnviz.select import Grid
@@ -97,3 +97,25 @@ def unread(trace: Trace) -> str:
 def quoted(texts: Iterable[str]) -> str:
     """Each text once, in quotes, escaped."""
     return ", ".join(f"‘{escape(text)}’" for text in dict.fromkeys(texts))
+
+
+def page_links(titles: Mapping[str, str], here: str) -> str:
+    """HTML, which style.css shows where there is little room. titles : by the path of a page; here : the path of this.
+
+    pages.js passes a click on to Streamlit's own link, so the session goes on; without it the address is opened anew.
+    """
+    links = "".join(
+        f'<a href="./{html.escape(path)}" target="_self"{_current(path == here)}>{html.escape(title)}</a>'
+        for path, title in titles.items()
+    )
+    return f'<nav class="pages" aria-label="Pages">{links}</nav>'
+
+
+def _current(here: bool) -> str:
+    return ' aria-current="page"' if here else ""
+
+
+def parts_list(titles: Iterable[str]) -> str:
+    """HTML. titles : of the headings. parts.js leads to them: a link would make a stop of the Back button."""
+    buttons = "".join(f'<button type="button">{html.escape(title)}</button>' for title in titles)
+    return f'<nav class="parts" aria-label="Parts of this page">{buttons}</nav>'

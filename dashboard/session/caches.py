@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 import streamlit as st
 
 from attnviz import service, storage
+from attnviz.across import reference as references
 from attnviz.data.limits import LONGEST
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files, names
@@ -354,3 +355,18 @@ def _study(file: str, stamp: tuple) -> dict:
         return values.study(checkpoint_files.read_json(Path(file)))
     except checkpoint_files.CheckpointError:
         return {}
+
+
+def reference(name: str) -> references.Reference | None:
+    """The statistics of a model on its test set; None without any, and where they were measured with other weights."""
+    file = catalogue.root_of(name) / name / references.FILE
+    measured = _reference(str(file), storage.stamp(file)) if file.is_file() else None
+    return measured if measured and measured.weights_sha256 == card(name).get("weights_sha256") else None
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _reference(file: str, stamp: tuple) -> references.Reference | None:
+    try:
+        return references.read(Path(file))
+    except (ValueError, OSError):
+        return None

@@ -199,7 +199,7 @@ def test_only_the_command_line_and_the_environment_name_a_file():
 
 # --- one place for each
 
-CONTENT = ("dashboard/learn/", "dashboard/compare/tour.py", "attnviz/studies/", "dashboard/markup/papers.py")
+CONTENT = ("dashboard/learn/", "dashboard/compare/tour.py", "attnviz/studies/", "dashboard/markup/terms.py")
 DEFAULTS = (
     "dashboard/choices/pairs.py",
     "attnviz/own/train.py",

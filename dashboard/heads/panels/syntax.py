@@ -8,16 +8,17 @@ from attnviz import figures
 from attnviz.export import heading
 from attnviz.figures.by_head.arcs import dependency_arcs
 from attnviz.heads import Head
-from attnviz.syntax import DIRECTIONS, RELATIONS, by_head
+from attnviz.models.checks import values
+from attnviz.syntax import DIRECTIONS, RELATIONS, TO_GOVERNOR, by_head
 from dashboard.browser.plot import Cell, named, plots
 from dashboard.heads.scene import HeadsScene, head_name
 from dashboard.heads.sources import TrainedSource
-from dashboard.markup import syntax as syntax_words
 from dashboard.markup import tables
 from dashboard.session import address, caches
 from dashboard.shell import frame
 
 _SHOWN = 5  # best heads
+_NUMBERS = ("layer", "head", "right", "count", "share", "offset", "baseline")
 
 
 @address.fragment
@@ -44,11 +45,11 @@ def show(current: HeadsScene, dark: bool) -> None:
             bind="query-params",
         )
         ways = list(DIRECTIONS)
-        frame.keep_place("direction", ways, [syntax_words.asked(label, way) for way in ways])
+        frame.keep_place("direction", ways, [question(label, way) for way in ways])
         direction = st.selectbox(
             "From",
             ways,
-            format_func=lambda way: syntax_words.asked(label, way),
+            format_func=lambda way: question(label, way),
             key="direction",
             bind="query-params",
         )
@@ -86,13 +87,13 @@ def study_rows(current: HeadsScene) -> pd.DataFrame:
     results = caches.study("syntax")
     models = {model.get("weights_sha256") for model in results.get("models", ())}
     measured = isinstance(source, TrainedSource) and caches.fingerprint(source.name) in models
-    return syntax_words.rows(results if measured else {}, source.name)
+    return rows_of_model(results if measured else {}, source.name)
 
 
 def columns(current: HeadsScene) -> pd.DataFrame:
     """The share of right answers of each head: a column for each question, such as “the subject to its verb”."""
     rows = study_rows(current)
-    rows = rows.assign(asked=[syntax_words.asked(*question) for question in zip(rows["relation"], rows["direction"])])
+    rows = rows.assign(asked=[question(*pair) for pair in zip(rows["relation"], rows["direction"])])
     return rows.pivot(index=["layer", "head"], columns="asked", values="share")[list(dict.fromkeys(rows["asked"]))]
 
 
@@ -105,7 +106,7 @@ def _words(label: str, direction: str, rows: pd.DataFrame) -> str:
     first = rows.iloc[0]
     return (
         '<p class="what">How often the word that a head weighs most is the right one, from '
-        f"{syntax_words.asked(label, direction)}: {first['count']} questions in the parsed "
+        f"{question(label, direction)}: {first['count']} questions in the parsed "
         f"sentences, whatever is typed above. The best fixed offset, {_offset(first['offset'])}, answers "
         f"{first['baseline']:.0%}. A head near that may follow the position and not the syntax.</p>"
     )
@@ -133,11 +134,29 @@ def _all_heads(rows: pd.DataFrame) -> str:
     shares = rows.set_index(["layer", "head", "relation", "direction"])["share"]
     places = list(dict.fromkeys(zip(rows["layer"], rows["head"])))
     lines = [
-        (head_name(Head("encoder", *place)), [f"{shares[(*place, *question)]:.0%}" for question in asked])
-        for place in places
+        (head_name(Head("encoder", *place)), [f"{shares[(*place, *pair)]:.0%}" for pair in asked]) for place in places
     ]
     baseline = rows.drop_duplicates(["relation", "direction"])["baseline"]
     lines.append(("best fixed offset", [f"{value:.0%}" for value in baseline]))
-    return tables.table(
-        "Share of right answers of every head", [syntax_words.asked(*question) for question in asked], lines
-    )
+    return tables.table("Share of right answers of every head", [question(*pair) for pair in asked], lines)
+
+
+def question(label: str, direction: str) -> str:
+    """`the subject to its verb`, or `the verb to the subject`."""
+    relation = RELATIONS[label]
+    ends = relation.dependant, relation.governor
+    return " to ".join(ends) if direction == TO_GOVERNOR else f"{ends[1].replace('its', 'the')} to {ends[0]}"
+
+
+def rows_of_model(study: dict, model: str) -> pd.DataFrame:
+    """The rows of a stored study for one model, in the columns of `by_head.table`; those that cannot be read are left
+    out."""
+    whole = [
+        {**row, "kind": "encoder"}
+        for row in study.get("rows", ())
+        if row.get("model") == model
+        and row.get("relation") in RELATIONS
+        and row.get("direction") in DIRECTIONS
+        and values.numbers(row, *_NUMBERS)
+    ]
+    return pd.DataFrame(whole, columns=list(by_head.COLUMNS))

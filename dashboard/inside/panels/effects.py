@@ -1,7 +1,9 @@
 """The effect of a change: both translations, both maps, and each target token. One column per model."""
 
 import html
+import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from typing import Protocol
 
 import numpy as np
@@ -11,15 +13,16 @@ import streamlit as st
 from attnviz import figures
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.wording import signed
 from attnviz.figures.inside import effect_bars
+from attnviz.figures.wording import signed
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
-from dashboard.markup.changed import marked
-from dashboard.markup.text import number, said
+from dashboard.markup.text import escape, number, said
 from dashboard.session import caches, memory
+
+_SPACELESS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")  # kana and Chinese characters: words have no spaces between
 
 
 class Effect(Protocol):
@@ -138,3 +141,28 @@ def frame(column: Column, effect: Effect) -> pd.DataFrame:
             "total_variation": effect.total_variation,
         }
     )
+
+
+def marked(before: str, after: str, language: str) -> tuple[str, str]:
+    """The two texts, escaped, HTML: words of the first that are gone, and words of the second that are new, in `<mark>`.
+
+    Texts without spaces between words are compared character by character.
+    """
+    old, new = _units(before), _units(after)
+    left, right = [], []
+    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        left.append(_mark("".join(old[a:b]), kind != "equal"))
+        right.append(_mark("".join(new[c:d]), kind != "equal"))
+    return tuple(f'<span lang="{escape(language)}" dir="auto">{"".join(parts)}</span>' for parts in (left, right))
+
+
+def _units(text: str) -> list[str]:
+    """Words, signs and the spaces between them; or characters."""
+    return list(text) if _SPACELESS.search(text) else re.findall(r"\s+|\w+|[^\w\s]", text)
+
+
+def _mark(text: str, differs: bool) -> str:
+    if not differs or not text.strip():
+        return escape(text)
+    before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return f"{before}<mark>{escape(text.strip())}</mark>{after}"

@@ -14,7 +14,7 @@ from dashboard.inside.faithfulness import STAGES, RunningTests
 from dashboard.inside.faithfulness_results import AT_ONCE, GRADIENT, OFFERED, TITLES, Results, attributed
 from dashboard.inside.faithfulness_study import TestedColumn, percentiles
 from dashboard.inside.scene import InsideScene
-from dashboard.markup.papers import says
+from dashboard.markup.terms import says
 from dashboard.markup.text import markdown
 from dashboard.session import address
 from dashboard.shell import turns

@@ -15,7 +15,6 @@ from attnviz.inside.values import MEAN
 from dashboard.browser.plot import Cell, named
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
-from dashboard.markup.order import order
 from dashboard.markup.text import said
 
 ASKS = {  # with the token before this one
@@ -30,6 +29,30 @@ OF_MEAN = (
 )
 START = "<b>&lt;bos&gt;</b>, the sign of the start"
 _DIMENSIONS = 10  # of a table
+# what asks (as `inside.Step.asks`) -> what happens, in order; the box with True is the question
+_ORDERS: dict[str, tuple[tuple[str, str, bool], ...]] = {
+    "before": (
+        ("sₜ₋₁", "the state before this step", False),
+        ("asks", "query = sₜ₋₁", True),
+        ("cₜ", "weights, then the context", False),
+        ("sₜ", "the state steps: it reads yₜ₋₁ and cₜ", False),
+        ("yₜ", "the token", False),
+    ),
+    "after": (
+        ("sₜ₋₁", "the state before this step", False),
+        ("sₜ", "the state steps first: it reads yₜ₋₁", False),
+        ("asks", "query = sₜ", True),
+        ("cₜ", "weights, then the context", False),
+        ("yₜ", "the token", False),
+    ),
+    "layer": (
+        ("y₁ … yₜ₋₁", "the text so far", False),
+        ("sₜ", "its state in this layer", False),
+        ("asks", "query q = W sₜ, of one head", True),
+        ("cₜ", "weights, then the context", False),
+        ("yₜ", "the token, after all layers", False),
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +116,19 @@ def asked(shown: Opened, dark: bool) -> Cell:
         )
     words = f"Step {step.step + 1} of {html.escape(column.title)} writes {token}{column.place}. "
     words += f"{ASKS[step.asks].format(_before(shown))}{window}"
-    return f'{_heading(shown, "who asks")}<p class="what" role="status">{words}</p>{order(step.asks)}', None
+    return f'{_heading(shown, "who asks")}<p class="what" role="status">{words}</p>{steps_in_order(step.asks)}', None
+
+
+def steps_in_order(asks: str) -> str:
+    """Who asks, and when: the order in which a decoder steps and attends, as a row of boxes; HTML.
+
+    asks : "before" (Bahdanau), "after" (Luong) or "layer" (a Transformer). KeyError for any other.
+    """
+    boxes = "".join(
+        f"<li{' class=asking' if asking else ''}><b>{html.escape(symbol)}</b><span>{html.escape(words)}</span></li>"
+        for symbol, words, asking in _ORDERS[asks]
+    )
+    return f'<ol class="order" aria-label="Order of one step">{boxes}</ol>'
 
 
 def _before(shown: Opened) -> str:

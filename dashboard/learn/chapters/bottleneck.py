@@ -13,10 +13,9 @@ from attnviz.select import select
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import title
 from dashboard.inside.scene import Column
-from dashboard.learn.chapter import Chapter, Drawn
-from dashboard.learn.models import LONG, SHORT, column, state, trace
+from dashboard.learn.chapter import LONG, SHORT, Chapter, Drawn, column, state, trace
 from dashboard.markup import tables
-from dashboard.markup.papers import cited
+from dashboard.markup.terms import cited
 from dashboard.markup.text import output
 from dashboard.session import caches
 

@@ -7,10 +7,9 @@ from attnviz.select import Grid, select
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import KINDS
-from dashboard.learn.chapter import Chapter, Drawn
-from dashboard.learn.models import SENTENCE, TRANSLATION, column, heads_state
+from dashboard.learn.chapter import SENTENCE, TRANSLATION, Chapter, Drawn, column, heads_state
 from dashboard.markup import tables
-from dashboard.markup.papers import cited
+from dashboard.markup.terms import cited
 
 SHOWN = ((0, 0), (2, 0))  # layer and head, from 0
 

@@ -6,9 +6,8 @@ from attnviz.intervene import Scope, Uniform
 from dashboard.browser.plot import Cell, named
 from dashboard.inside import caches
 from dashboard.inside.panels import effects
-from dashboard.learn.chapter import Chapter, Drawn
-from dashboard.learn.models import SENTENCE, column, state
-from dashboard.markup.papers import says
+from dashboard.learn.chapter import SENTENCE, Chapter, Drawn, column, state
+from dashboard.markup.terms import says
 
 KINDS = {"function": "Uniform at function words", "content": "Uniform at content words"}
 

@@ -11,10 +11,9 @@ from dashboard.inside import caches
 from dashboard.inside.panels import opened
 from dashboard.inside.scene import Column
 from dashboard.learn import studies
-from dashboard.learn.chapter import Chapter, Drawn
-from dashboard.learn.models import SENTENCE, TRANSLATION, column, state
+from dashboard.learn.chapter import SENTENCE, TRANSLATION, Chapter, Drawn, column, state
 from dashboard.markup import tables
-from dashboard.markup.papers import cited
+from dashboard.markup.terms import cited
 
 STEP, LAYER = 2, 2
 PRODUCTS = {  # trained models -> what they do with the dot product

@@ -1,15 +1,14 @@
 """Chapter 3: score functions, with one query through several of them."""
 
 from attnviz.export import heading
+from attnviz.figures import labels
 from attnviz.figures.inside import score_bars, score_functions
 from attnviz.figures.inside.other_scores import rows as rows_of
-from attnviz.figures import labels
 from dashboard.browser.plot import named
 from dashboard.choices.options import model
 from dashboard.inside import caches
 from dashboard.learn import studies
-from dashboard.learn.chapter import Chapter, Drawn
-from dashboard.learn.models import PAIR, SENTENCE, TRANSLATION, column, state
+from dashboard.learn.chapter import PAIR, SENTENCE, TRANSLATION, Chapter, Drawn, column, state
 from dashboard.markup import tables
 from dashboard.session import catalogue
 

@@ -14,11 +14,10 @@ from attnviz.syntax import by_head
 from attnviz.trace import Trace
 from dashboard.browser.plot import Cell, named
 from dashboard.choices.options import KINDS
-from dashboard.learn.chapter import Chapter, Drawn
-from dashboard.learn.models import SENTENCE, column, heads_state
-from dashboard.markup import syntax as syntax_words
+from dashboard.heads.panels.syntax import question, rows_of_model
+from dashboard.learn.chapter import SENTENCE, Chapter, Drawn, column, heads_state
 from dashboard.markup import tables
-from dashboard.markup.papers import says
+from dashboard.markup.terms import says
 from dashboard.session import caches
 
 SHOWN = {  # pattern -> where a head of it looks
@@ -80,7 +79,7 @@ def _cell(trace: Trace, name: str, shown: Best, dark: bool) -> Cell:
 
 def _syntactic(trace: Trace, dark: bool) -> list[Cell]:
     """The head that the study of syntax found furthest above the best fixed offset; none without the study."""
-    rows = syntax_words.rows(caches.study("syntax"), trace.model)
+    rows = rows_of_model(caches.study("syntax"), trace.model)
     parse = syntax.examples().get(trace.text)
     if rows.empty or parse is None:
         return []
@@ -90,7 +89,7 @@ def _syntactic(trace: Trace, dark: bool) -> list[Cell]:
     words = (
         f"<h4>Syntax: {_named(head)}</h4>"
         '<p class="small">In the parsed sentences it looks most from '
-        f"{syntax_words.asked(best_row['relation'], best_row['direction'])} in {best_row['share']:.0%} of "
+        f"{question(best_row['relation'], best_row['direction'])} in {best_row['share']:.0%} of "
         f"{best_row['count']} cases; the best fixed distance is right in {best_row['baseline']:.0%}. A solid arc: one "
         "of its two words looks most at the other.</p>"
     )

@@ -4,8 +4,7 @@ from attnviz.export import heading
 from attnviz.figures import heatmap, labels, step_bars
 from attnviz.select import select
 from dashboard.browser.plot import named
-from dashboard.learn.chapter import Chapter, Drawn
-from dashboard.learn.models import SENTENCE, TRANSLATION, column, state
+from dashboard.learn.chapter import SENTENCE, TRANSLATION, Chapter, Drawn, column, state
 from dashboard.markup import tables
 
 STEP = 2  # from 0: "noir"

@@ -5,12 +5,11 @@ from attnviz.figures import labels
 from attnviz.figures.inside import score_bars
 from dashboard.browser.plot import Cell, named
 from dashboard.inside import caches
+from dashboard.inside.panels.pictures import steps_in_order
 from dashboard.inside.scene import Column
-from dashboard.learn.chapter import Chapter, Drawn
-from dashboard.learn.models import SENTENCE, TRANSLATION, column, state
+from dashboard.learn.chapter import SENTENCE, TRANSLATION, Chapter, Drawn, column, state
 from dashboard.markup import tables
-from dashboard.markup.order import order
-from dashboard.markup.papers import cited
+from dashboard.markup.terms import cited
 
 MECHANISMS = ("bahdanau", "luong-general")
 STEP = 2
@@ -23,7 +22,7 @@ def draw(dark: bool) -> Drawn:
 
 
 def _order(shown: Column) -> Cell:
-    return f"<h4>{shown.title}</h4>{order(caches.step(shown, STEP).asks)}", None
+    return f"<h4>{shown.title}</h4>{steps_in_order(caches.step(shown, STEP).asks)}", None
 
 
 def _scores(shown: Column, dark: bool) -> Cell:

@@ -14,8 +14,8 @@ from dashboard.choices.corpora import sentence_numbers
 from dashboard.many import downloads
 from dashboard.many.scene import ManyScene, references, uniform
 from dashboard.markup import tables
-from dashboard.placed.caches import reference
 from dashboard.session import address
+from dashboard.session.caches import reference
 
 _TEXTS = 600  # points, at most, whose sentences the browser gets with them
 _CUT = 60  # characters of a sentence there

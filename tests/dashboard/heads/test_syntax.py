@@ -12,7 +12,7 @@ from attnviz.data.tasks import TASKS
 from attnviz.models import checkpoints
 from attnviz.syntax import DIRECTIONS, RELATIONS
 from dashboard.choices.options import KINDS
-from dashboard.markup import syntax as words
+from dashboard.heads.panels.syntax import question, rows_of_model
 
 FIRST = TASKS["en-fr"].first
 
@@ -65,8 +65,8 @@ def test_rows_that_are_no_rows_are_left_out():
     whole = dict(model="m", layer=0, head=0, relation="nsubj", direction="to governor", right=1, count=2)
     whole |= dict(share=0.5, offset=1, baseline=0.5)
     broken = [{**whole, "share": "x"}, {**whole, "relation": "<b>"}, {**whole, "direction": []}, {"model": "m"}]
-    assert len(words.rows({"rows": [whole, *broken]}, "m")) == 1
-    assert words.asked("amod", "to dependant") == "the noun to the adjective"
+    assert len(rows_of_model({"rows": [whole, *broken]}, "m")) == 1
+    assert question("amod", "to dependant") == "the noun to the adjective"
     assert set(syntax.RELATIONS) == set(RELATIONS)
 
 

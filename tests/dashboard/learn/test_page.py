@@ -11,7 +11,7 @@ import tiny
 from streamlit.testing.v1 import AppTest
 
 from dashboard.choices.options import CHAPTER_TITLES, chapter_title
-from dashboard.learn import models
+from dashboard.learn.chapter import SENTENCE, column
 from dashboard.learn.chapters import CHAPTERS, typical
 from dashboard.pages import PAGES
 
@@ -91,7 +91,7 @@ def test_each_link_opens_its_page_in_that_state(chapter):
 
 def test_each_pattern_has_a_head_that_shows_it():
     """Well above uniform attention, which is the broad pattern itself. The link opens one of these heads."""
-    trace = models.column("transformer", models.SENTENCE).trace
+    trace = column("transformer", SENTENCE).trace
     shown = {name: typical.best(trace, name) for name in typical.SHOWN}
     assert all(best.score > 2 * best.chance for name, best in shown.items() if name != "broad")
     assert shown["broad"].chance == pytest.approx(1) and shown["broad"].score > 0.7

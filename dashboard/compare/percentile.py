@@ -8,7 +8,7 @@ from attnviz.concentration import measure
 from attnviz.reading.rules import blurred
 from attnviz.select import Grid
 from attnviz.trace import Trace
-from dashboard.placed.caches import reference
+from dashboard.session.caches import reference
 
 _LESS = ("untrained", "shuffled")
 _SHARPEST = 0.005  # normalised entropy that is written as 0.00: all weights are 1, and many sentences tie
@@ -60,7 +60,7 @@ def _median(measured: Reference) -> float:
     return float(np.median(measured.quantiles["cross"]["normalised_entropy"]))
 
 
-def levels(trace: Trace, statistics: tuple[str, ...]) -> dict[str, dict[str, float]]:
+def baselines(trace: Trace, statistics: tuple[str, ...]) -> dict[str, dict[str, float]]:
     """untrained, shuffled -> statistic -> its mean over test sentences of the same length, of the cross-attention of
     the last layer, mean of its heads; {} without a reference."""
     measured = reference(trace.model)
