@@ -144,7 +144,7 @@ def frame(column: Column, effect: Effect) -> pd.DataFrame:
 
 
 def marked(before: str, after: str, language: str) -> tuple[str, str]:
-    """The two texts, escaped, HTML: words of the first that are gone, and words of the second that are new, in `<mark>`.
+    """The two texts, escaped: words of the first that are gone, and words of the second that are new, in `<mark>`.
 
     Texts without spaces between words are compared character by character.
     """
