@@ -93,6 +93,13 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(" ".join(name.split())[:SHOWN] for name in names)
 
 
+def check_columns(frame: Any, columns: Sequence[str], name: str) -> None:
+    """ValueError when a frame lacks a column."""
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise ValueError(f"the {name} must have the columns {listed(columns)}; {listed(missing)} missing")
+
+
 def is_list(value: Any) -> bool:
     """Has it entries, one after the other? Text has none here, nor has an array without axes."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes) and getattr(value, "ndim", 1) != 0

@@ -12,13 +12,14 @@ from pathlib import Path
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from attnviz import figures, lazy_pandas as pd, plotlyjs, reading, select, stats
+from attnviz import figures, plotlyjs, reading, select, stats
+from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.export import bundle, fonts, heading
 from attnviz.figures.chart import Chart
 from attnviz.figures.labels import plain
 from attnviz.figures.theme import DARK, LIGHT, dark_for_light
-from attnviz.figures.titles import TITLES
+from attnviz.figures.wording import TITLES
 from attnviz.select import Grid
 from attnviz.trace import KINDS, Trace
 from attnviz.trace.visible import escaped

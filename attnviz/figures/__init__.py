@@ -6,17 +6,16 @@ Backgrounds are transparent: `dark=True` picks colours for a dark page. A Chart 
 says in words what it shows.
 """
 
-from attnviz.figures.by_head.distance import by_distance
-from attnviz.figures.by_head.lines import line_threshold, token_lines
-from attnviz.figures.by_head.overview import overview
-from attnviz.figures.by_head.values import head_map
+from attnviz.figures.bars import step_bars
+from attnviz.figures.by_head import head_map
 from attnviz.figures.chart import Chart, large
+from attnviz.figures.distance import by_distance
 from attnviz.figures.hover import cell_texts
+from attnviz.figures.lines import line_threshold, token_lines
+from attnviz.figures.many import reliability
 from attnviz.figures.maps import difference, heatmap
-from attnviz.figures.per_step.bars import step_bars
-from attnviz.figures.per_step.steps import by_step
-from attnviz.figures.per_step.summary import comparison
-from attnviz.figures.studies.reliability import reliability
+from attnviz.figures.small_maps import overview
+from attnviz.figures.steps import by_step, comparison
 from attnviz.figures.wording import describe
 
 __all__ = [

@@ -7,21 +7,22 @@ words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from attnviz.arguments import checked
-from attnviz.figures import hover, labels, marks
+from attnviz.figures import hover, labels
 from attnviz.figures.axes import COLUMN, all_labels, check_step, key_axis, query_axis, rows_height
 from attnviz.figures.chart import Chart
 from attnviz.figures.hover import CellTexts, Links
-from attnviz.figures.theme import build, colorscale, layout, note, palette, scale_bar
+from attnviz.figures.theme import TITLE, build, colorscale, layout, note, palette, scale_bar
 from attnviz.figures.wording import describe, difference_words, links_sentence, windows_sentence
 from attnviz.select import Grid
 
 DASHED = -0.05  # differences below this carry a dash: in grey the two ends of the scale look the same
-_TOP, _TITLE, _SCALE = 86, 30, 34  # px above the cells for tokens, for a title; below them for the colour scale
+_TOP, _SCALE = 86, 34  # px above the cells for tokens; below them for the colour scale
+_STRIPES = 48  # diagonals hatched at most: more would be grey
 
 
 @checked
@@ -89,7 +90,7 @@ def difference(
     frame = _frame(grid, None, title, dark, True, summary)
     frame["meta"]["axes"] = {"colour": f"attention weight of {names[0]} minus that of {names[1]}"}
     if dashed:
-        frame["shapes"] = frame.get("shapes", []) + _outlined("more in the second", marks.dashes(dashed), dark)
+        frame["shapes"] = frame.get("shapes", []) + _outlined("more in the second", dashes(dashed), dark)
     return build([cells | _hover(texts, True)], frame)
 
 
@@ -108,7 +109,7 @@ def _lay_over(frame: dict, grid, links, windows: Sequence[tuple[float, float]], 
         shapes = _squares(links, dark) + shapes
         frame["meta"]["description"] += f" {links_sentence(grid, links)}"
     if windows:
-        shapes = shapes + _outlined("predicted places", marks.places(windows, len(grid.keys)), dark)
+        shapes = shapes + _outlined("predicted places", diamonds(windows, len(grid.keys)), dark)
         frame["meta"]["description"] += f" {windows_sentence(windows)}"
     if shapes:
         frame["shapes"] = shapes
@@ -121,7 +122,7 @@ def _squares(links, dark: bool) -> list[dict]:
         shape
         for name, cells, dash in kinds
         if cells
-        for shape in _outlined(f"{name} links", marks.squares(cells), dark, dash)
+        for shape in _outlined(f"{name} links", squares(cells), dark, dash)
     ]
 
 
@@ -157,7 +158,7 @@ def _hover(texts: CellTexts | None, written: bool) -> dict:
 
 def _frame(grid, step, title, dark: bool, scale: bool, description: str, room: int = COLUMN) -> dict:
     left, right, xaxis = key_axis(grid, "top", room)
-    above, below = _TOP + (_TITLE if title else 0), _SCALE if scale else 8
+    above, below = _TOP + (TITLE if title else 0), _SCALE if scale else 8
     height = above + rows_height(len(grid.queries)) + below
     if not grid.visible.all():
         description += " What a query cannot see is hatched."
@@ -182,7 +183,7 @@ def _shapes(grid, step: int | None, dark: bool) -> list[dict]:
     """Stripes over cells that a query cannot see, and the outline of the row of `step`."""
     colors, shapes = palette(dark), []
     if not grid.visible.all():
-        stripes, line = marks.hatched(~grid.visible), dict(color=colors.muted, width=1)
+        stripes, line = hatched(~grid.visible), dict(color=colors.muted, width=1)
         shapes.append(dict(type="path", name="hidden", path=stripes, opacity=0.55, line=line))
     if grid.sink:
         ends = "".join(
@@ -193,3 +194,51 @@ def _shapes(grid, step: int | None, dark: bool) -> list[dict]:
         box = dict(x0=-0.5, x1=len(grid.keys) - 0.5, y0=step - 0.5, y1=step + 0.5)
         shapes.append(dict(type="rect", **box, line=dict(color=colors.outline, width=2)))
     return shapes
+
+
+def hatched(hidden: np.ndarray) -> str:
+    """Diagonal stripes through the cells (Q, K) that are True; neighbours share their stripes."""
+    rows, columns = hidden.shape
+    every, parts = -(-(rows + columns - 1) // (2 * _STRIPES)), []
+    for diagonal in range(0, rows + columns - 1, every):
+        y = np.arange(max(0, diagonal - columns + 1), min(rows, diagonal + 1))
+        ends = np.flatnonzero(np.diff(np.pad(hidden[y, diagonal - y], 1).astype(np.int8)))
+        for first, after in zip(y[0] + ends[::2], y[0] + ends[1::2]):
+            parts.append(f"M{diagonal - first + 0.5},{first - 0.5}L{diagonal - after + 0.5},{after - 0.5}")
+    return "".join(parts)
+
+
+def crossed(cells: Iterable[tuple[int, int]]) -> str:
+    """A frame around each cell (y, x), and a cross in it."""
+    return "".join(
+        f"M{x - 0.48},{y - 0.48}H{x + 0.48}V{y + 0.48}H{x - 0.48}Z"
+        f"L{x + 0.48},{y + 0.48}M{x + 0.48},{y - 0.48}L{x - 0.48},{y + 0.48}"
+        for y, x in cells
+    )
+
+
+def squares(cells: Iterable[tuple[int, int]]) -> str:
+    """A square in each cell (y, x), a little within it."""
+    return "".join(
+        f"M{x - 0.42:.2f},{y - 0.42:.2f}H{x + 0.42:.2f}V{y + 0.42:.2f}H{x - 0.42:.2f}Z" for y, x in sorted(cells)
+    )
+
+
+def dashes(cells: Iterable[tuple[int, int]]) -> str:
+    """A dash in the middle of each cell (y, x)."""
+    return "".join(f"M{x - 0.2:.2f},{y}H{x + 0.2:.2f}" for y, x in sorted(cells))
+
+
+def diamonds(windows: Sequence[tuple[float, float]], columns: int) -> str:
+    """A diamond at the predicted place (centre, reach) of each row, and a bracket at each end of its window that is on
+    the map, which has cells from -0.5 to `columns` - 0.5."""
+    parts = []
+    for y, (centre, reach) in enumerate(windows):
+        if -0.5 <= centre <= columns - 0.5:
+            parts.append(
+                f"M{centre - 0.14:.2f},{y}L{centre:.2f},{y - 0.3}L{centre + 0.14:.2f},{y}L{centre:.2f},{y + 0.3}Z"
+            )
+        for end, inwards in ((centre - reach, 0.22), (centre + reach, -0.22)):
+            if -0.5 < end < columns - 0.5:
+                parts.append(f"M{end + inwards:.2f},{y - 0.42}H{end:.2f}V{y + 0.42}H{end + inwards:.2f}")
+    return "".join(parts)

@@ -20,6 +20,8 @@ _JAPANESE = '"Hiragino Sans", "Yu Gothic", Meiryo, "Noto Sans CJK JP", "Noto San
 _LATIN = '"Source Sans", "Source Sans 3", system-ui, -apple-system, "Segoe UI", "Noto Sans"'
 FONT = f'"attnviz Japanese", {_LATIN}, {_JAPANESE}, sans-serif'
 CLEAR = "rgba(0,0,0,0)"
+TITLE = 30  # px of a title
+CORNER = dict(xref="paper", yref="paper", xanchor="left", yanchor="bottom")  # where a note begins above a panel
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,26 @@ import numpy as np
 
 from attnviz.arguments import checked
 from attnviz.figures import labels
+from attnviz.patterns import PATTERNS
 from attnviz.select import Grid
 
 BLANK = "all its weight is on special tokens, which are hidden"
+TITLES = {
+    "entropy_nats": "Entropy (nats)",
+    "entropy_bits": "Entropy (bits)",
+    "normalised_entropy": "Normalised entropy",
+    "max_weight": "Maximum weight",
+    "effective_threshold": "Weights above threshold",
+    "effective_entropy": "Effective positions",
+    "effective_inverse": "Effective positions, 1/Σα²",
+    "gini": "Gini coefficient",
+    "expected_position": "Expected position",
+    "special_mass": "Weight on special tokens",
+    "removed_mass": "Weight on hidden tokens",
+    "distance": "Distance (tokens)",
+    "change": "Change in log-probability (nats)",
+    "jensen_shannon": "Jensen–Shannon distance",
+}
 
 
 @checked
@@ -123,3 +140,10 @@ def number(value: float, form: str) -> str:
     """A number in the format `form`, with a minus sign and not a hyphen: `−0.17`. Never `−0.00`."""
     text = format(value, form)
     return (text if float(text) else format(0.0, form)).replace("-", "−")
+
+
+def statistic_title(name: str, threshold: float = 0.1) -> str:
+    """The title of a statistic or of a pattern's score. threshold : the one that `stats` was given."""
+    if name in PATTERNS:
+        return PATTERNS[name].title
+    return f"Weights above {threshold:g}" if name == "effective_threshold" else TITLES.get(name, name)

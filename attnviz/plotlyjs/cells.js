@@ -34,7 +34,7 @@ function cells(map, chart, image) {
     `<rect x="${rounded(x + j * wide + map.xgap / 2)}" y="${rounded(y + i * high + map.ygap / 2)}" ${size} fill="${colour}"/>`)).join("");
 }
 
-// The maps of an overview, whose picture is a PNG of mosaic.py: the first colour is clear, the last two are those of hidden cells.
+// The maps of an overview, whose picture is a PNG of small_maps.py: the first colour is clear, the last two are those of hidden cells.
 async function tiles(image) {
   const { width, height, pixels, palette } = await unpacked(image.getAttributeNS("http://www.w3.org/1999/xlink", "href")), page = palette.length - 2;
   const colours = [null, ...palette.slice(1, page), "url(#hidden)", "url(#hidden)"], drawn = rectangles(Array.from(pixels, (index) => colours[index]), width);
@@ -43,7 +43,7 @@ async function tiles(image) {
   return drawn && `${drawn.has("url(#hidden)") ? stripes : ""}<g shape-rendering="crispEdges" transform="${fit(place(image), width, height)}">${paths(drawn)}</g>`;
 }
 
-// A PNG as mosaic.py writes one: indices into a palette, rows not filtered, one part with the data.
+// A PNG as small_maps.py writes one: indices into a palette, rows not filtered, one part with the data.
 async function unpacked(address) {
   const bytes = Uint8Array.from(atob(address.slice(address.indexOf(",") + 1)), (letter) => letter.charCodeAt(0)), view = new DataView(bytes.buffer), parts = {};
   for (let at = 8; at < bytes.length; at += 12 + view.getUint32(at)) {

@@ -45,7 +45,7 @@ def most_megabytes() -> int:
 def sentence_numbers() -> dict[str, str]:
     """The numbers of a sentence: name -> title."""
     from attnviz.across import VALUES  # imports pandas, which other pages need later or not at all
-    from attnviz.figures.titles import statistic_title
+    from attnviz.figures.wording import statistic_title
 
     return {name: statistic_title(name) for name in VALUES} | _NUMBERS
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from attnviz import figures, select
 from attnviz.export import heading
 from attnviz.figures.hover import CellTexts
-from attnviz.figures.per_step.references import PANEL_STATISTICS, References
+from attnviz.figures.steps import PANEL_STATISTICS, References
 from dashboard.compare import percentile
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.session.memory import Cursor

@@ -6,7 +6,7 @@ import numpy as np
 
 from attnviz import heads, select, stats
 from attnviz.figures import labels
-from attnviz.figures.titles import TITLES, statistic_title
+from attnviz.figures.wording import TITLES, statistic_title
 from dashboard.compare.captions import which
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.markup import tables

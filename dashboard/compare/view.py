@@ -15,8 +15,8 @@ import streamlit as st
 from attnviz import figures
 from attnviz.export import heading
 from attnviz.figures import labels
+from attnviz.figures.bars import window_shapes
 from attnviz.figures.maps import DASHED
-from attnviz.figures.per_step.bars import window_shapes
 from attnviz.figures.theme import lines
 from attnviz.figures.wording import row_sentence
 from attnviz.service import ServiceError

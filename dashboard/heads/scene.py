@@ -9,7 +9,7 @@ import pandas as pd
 from attnviz import heads, select
 from attnviz.data.tasks import Task
 from attnviz.export import heading
-from attnviz.figures.titles import statistic_title
+from attnviz.figures.wording import statistic_title
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.select import Grid

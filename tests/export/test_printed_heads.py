@@ -14,8 +14,8 @@ from PIL import Image
 from attnviz import heads
 from attnviz.export import printed
 from attnviz.export.printed.figure import marks
-from attnviz.figures.by_head import mosaic
-from attnviz.figures.by_head.overview import arranged, margins, small_maps
+from attnviz.figures import small_maps
+from attnviz.figures.small_maps import arranged, margins, pooled_maps
 from attnviz.figures.theme import LIGHT
 
 TRACE = synthetic.trace("The $5 dog", "Le chien & noir", heads=3, layers=2, kinds=("cross", "decoder"))
@@ -65,8 +65,8 @@ def test_cells_are_shapes_in_the_colours_of_the_page():
     for fmt, image in (("svg", b"<image"), ("pdf", b"/Subtype /Image")):
         assert image not in sheet.save(fmt)
     drawn = np.asarray(Image.open(io.BytesIO(sheet.save("png"))).convert("RGB"), int)
-    axes, colors = sheet.figure.axes[1], mosaic.colors(LIGHT).astype(int)
-    maps = small_maps(TRACE, "decoder", arranged(TRACE, "decoder"))
+    axes, colors = sheet.figure.axes[1], small_maps.picture_colors(LIGHT).astype(int)
+    maps = pooled_maps(TRACE, "decoder", arranged(TRACE, "decoder"))
     around = margins(False, False)[1] / (1 + 2 * margins(False, False)[1])
     for row, column, query in ((0, 0, 4), (1, 2, 3), (1, 0, 4)):
         weights = maps[row][column]
@@ -74,7 +74,7 @@ def test_cells_are_shapes_in_the_colours_of_the_page():
         for key in range(query + 1):
             x, y = (place - 0.5 + around + (at + 0.5) * side for place, at in ((column, key), (row, query)))
             across, up = axes.transData.transform((x, y)) * 300 / sheet.figure.dpi
-            shade = colors[int(mosaic.shades(weights, False)[query, key])]
+            shade = colors[int(small_maps.shades(weights, False)[query, key])]
             assert np.abs(drawn[round(drawn.shape[0] - up), round(across)] - shade).max() <= 2
 
 

@@ -5,7 +5,7 @@ import pytest
 import synthetic
 
 from attnviz import figures, heads, select
-from attnviz.figures import marks
+from attnviz.figures import maps
 from attnviz.heads import Head
 
 KINDS = ("encoder", "decoder")
@@ -18,13 +18,13 @@ def trace():
 
 def test_stripes_go_through_hidden_cells_alone():
     """Of a causal 3×3 map (0, 1), (0, 2) and (1, 2) are hidden: one stripe each, from top right to bottom left."""
-    assert marks.hatched(~np.tri(3, dtype=bool)) == "M1.5,-0.5L0.5,0.5M2.5,-0.5L1.5,0.5M2.5,0.5L1.5,1.5"
-    assert marks.hatched(np.zeros((3, 3), dtype=bool)) == ""
+    assert maps.hatched(~np.tri(3, dtype=bool)) == "M1.5,-0.5L0.5,0.5M2.5,-0.5L1.5,0.5M2.5,0.5L1.5,1.5"
+    assert maps.hatched(np.zeros((3, 3), dtype=bool)) == ""
 
 
 def test_neighbours_share_a_stripe_and_long_maps_have_few():
-    assert marks.hatched(np.ones((2, 2), dtype=bool)) == "M0.5,-0.5L-0.5,0.5M1.5,-0.5L-0.5,1.5M1.5,0.5L0.5,1.5"
-    assert marks.hatched(~np.tri(512, dtype=bool)).count("M") < 100
+    assert maps.hatched(np.ones((2, 2), dtype=bool)) == "M0.5,-0.5L-0.5,0.5M1.5,-0.5L-0.5,1.5M1.5,0.5L0.5,1.5"
+    assert maps.hatched(~np.tri(512, dtype=bool)).count("M") < 100
 
 
 def test_masked_cells_of_a_heatmap_are_hatched(trace):
@@ -40,7 +40,7 @@ def test_heads_switched_off_are_crossed_out_where_they_are(trace, order):
     off = (Head("encoder", 1, 2), Head("decoder", 0, 0))
     figure = figures.overview(trace, "encoder", heads.table(trace, "encoder"), order, off=off)
     [y], [x] = np.nonzero([["Switched off" in text for text in row] for row in figure.data[0].hovertext])
-    assert list(figure.data[0].customdata[y][x]) == [1, 2] and figure.layout.shapes[0].path == marks.crossed([(y, x)])
+    assert list(figure.data[0].customdata[y][x]) == [1, 2] and figure.layout.shapes[0].path == maps.crossed([(y, x)])
     assert figure.layout.meta["description"].endswith(" Switched off, crossed out: layer 2, head 3.")
 
 
@@ -73,10 +73,10 @@ def test_the_nearest_heads_are_those_of_the_distances(trace):
 
 def test_predicted_places_are_diamonds_and_windows_have_brackets_where_they_end_on_the_map():
     """Of three columns: place 1 with 1 to either side ends at 0 and 2; a place beyond the last has no diamond."""
-    assert marks.places([(1, 1)], 3) == (
+    assert maps.diamonds([(1, 1)], 3) == (
         "M0.86,0L1.00,-0.3L1.14,0L1.00,0.3ZM0.22,-0.42H0.00V0.42H0.22M1.78,-0.42H2.00V0.42H1.78"
     )
-    assert marks.places([(2.9, 10)], 3) == ""
+    assert maps.diamonds([(2.9, 10)], 3) == ""
 
 
 def test_windows_of_a_map_and_of_its_bars(trace):

@@ -13,8 +13,8 @@ import pytest
 
 import attnviz
 from attnviz import figures
-from attnviz.figures.across.many import distribution, scatter
 from attnviz.figures.chart import Chart
+from attnviz.figures.many import distribution, scatter
 from attnviz.figures.wording import signed
 
 LEVELS = {"untrained": {"entropy_nats": 2.5, "max_weight": 0.2, "effective_entropy": 9.0}}

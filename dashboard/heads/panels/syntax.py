@@ -6,7 +6,7 @@ import streamlit as st
 
 from attnviz import figures
 from attnviz.export import heading
-from attnviz.figures.by_head.arcs import dependency_arcs
+from attnviz.figures.arcs import dependency_arcs
 from attnviz.heads import Head
 from attnviz.models.checks import values
 from attnviz.syntax import DIRECTIONS, RELATIONS, TO_GOVERNOR, by_head

@@ -9,7 +9,7 @@ import streamlit as st
 from attnviz import inside
 from attnviz.figures import labels
 from attnviz.figures.inside import product_spread, score_functions
-from attnviz.figures.inside.other_scores import rows as rows_of
+from attnviz.figures.what_if import weights_by_score
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
 from dashboard.browser.bridge import bridge
@@ -209,7 +209,7 @@ def _learnt(shown: Opened) -> tuple[str, ...]:
 
 
 def _functions_table(shown: Opened, frame) -> str:
-    names, weights = rows_of(shown.step, frame)
+    names, weights = weights_by_score(shown.step, frame)
     columns = [labels.plain(token.text) for token in shown.step.keys]
     rows = [(name, [f"{value:.2f}" for value in row]) for name, row in zip(names, weights.tolist())]
     caption = f"{shown.column.title}: weights of the same query through other scores"

@@ -8,8 +8,7 @@ import pandas as pd
 
 from attnviz import inside
 from attnviz.figures import labels, step_bars
-from attnviz.figures.inside import score_bars, score_parts, weighted_values
-from attnviz.figures.inside.parts import reference_words
+from attnviz.figures.inside import reference_words, score_bars, score_parts, weighted_values
 from attnviz.inside import Step
 from attnviz.inside.values import MEAN
 from dashboard.browser.plot import Cell, named

@@ -7,7 +7,7 @@ import pandas as pd
 from attnviz.data import everyday
 from attnviz.export import heading
 from attnviz.figures import heatmap
-from attnviz.figures.studies import by_length
+from attnviz.figures.many import by_length
 from attnviz.models.checks import values
 from attnviz.select import select
 from dashboard.browser.plot import Cell, named

@@ -3,7 +3,7 @@
 from attnviz.export import heading
 from attnviz.figures import labels
 from attnviz.figures.inside import score_bars, score_functions
-from attnviz.figures.inside.other_scores import rows as rows_of
+from attnviz.figures.what_if import weights_by_score
 from dashboard.browser.plot import named
 from dashboard.choices.options import model
 from dashboard.inside import caches
@@ -42,7 +42,7 @@ def draw(dark: bool) -> Drawn:
             ),
         ),
     ]
-    names, weights = rows_of(step, frame)
+    names, weights = weights_by_score(step, frame)
     rows = [(name, [f"{value:.2f}" for value in row]) for name, row in zip(names, weights.tolist())]
     columns = [labels.plain(token.text) for token in step.keys]
     scored = [

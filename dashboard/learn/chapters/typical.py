@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from attnviz import heads, patterns, syntax
 from attnviz.export import heading
 from attnviz.figures import heatmap
-from attnviz.figures.by_head.arcs import dependency_arcs
+from attnviz.figures.arcs import dependency_arcs
 from attnviz.heads import Head
 from attnviz.patterns import PATTERNS
 from attnviz.select import select

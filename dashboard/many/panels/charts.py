@@ -8,7 +8,7 @@ import streamlit as st
 
 from attnviz.across import VALUES
 from attnviz.across.tables import SHARES, by_size, correlation, spread
-from attnviz.figures.across.many import distribution, scatter
+from attnviz.figures.many import distribution, scatter
 from dashboard.browser.plot import named, plots
 from dashboard.choices.corpora import sentence_numbers
 from dashboard.many import downloads

@@ -11,10 +11,9 @@ import synthetic
 from opened_steps import step
 
 from attnviz import figures, heads, inside, rollout, select, stats
-from attnviz.figures import faithfulness, studies
+from attnviz.figures import faithfulness, many
 from attnviz.figures import inside as opened
-from attnviz.figures.across import many
-from attnviz.figures.by_head.arcs import dependency_arcs
+from attnviz.figures.arcs import dependency_arcs
 from attnviz.figures.chart import Chart, large
 from attnviz.inside import Window
 from attnviz.syntax import Parse
@@ -98,6 +97,6 @@ def _of_studies() -> dict[Callable, Chart]:
     return {
         many.distribution: many.distribution(samples, "Entropy (nats)", references=levels, uniform=2.5),
         many.scatter: many.scatter(points, ("Length", "Entropy"), texts),
-        studies.by_length: studies.by_length(lengths),
+        many.by_length: many.by_length(lengths),
         figures.reliability: figures.reliability([(0.04, 0.02, 50), (0.31, 0.4, 51)]),
     }

@@ -18,8 +18,7 @@ from matplotlib.path import Path
 
 from attnviz.export.printed.figure.canvas import Canvas, color, dash
 from attnviz.export.printed.figure.texts import plain, write
-from attnviz.figures import labels
-from attnviz.figures.by_head import mosaic
+from attnviz.figures import labels, small_maps
 from attnviz.figures.theme import Theme
 from attnviz.plotlyjs import MOST_RECTANGLES
 
@@ -152,7 +151,7 @@ def _pixels(image: dict) -> np.ndarray:
 def _shades(pixels: np.ndarray, theme: Theme) -> np.ndarray:
     """The place of each pixel in `mosaic.colors`; -1 where a cell is hidden. pixels (rows, columns, 4), 0 to 1."""
     whole = (pixels * 255).round().astype(int)
-    colors = mosaic.colors(theme).astype(int)
+    colors = small_maps.picture_colors(theme).astype(int)
     weight = np.array([1 << 16, 1 << 8, 1])
     codes = colors @ weight
     order = np.argsort(codes)
@@ -179,7 +178,7 @@ def merged(cells: np.ndarray) -> Iterator[tuple[int, tuple[int, int, int, int]]]
 
 def add_rectangles(axes, boxes: dict[int, list[Box]], theme: Theme) -> None:
     """One path a shade of `mosaic.colors`, and one for what is hidden (-1)."""
-    shades = mosaic.colors(theme) / 255
+    shades = small_maps.picture_colors(theme) / 255
     for shade, places in boxes.items():
         if shade == -1:
             look = dict(facecolor=theme.page, edgecolor=shades[-1], hatch=_HIDDEN, linewidth=0)

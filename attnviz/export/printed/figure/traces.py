@@ -15,7 +15,7 @@ from attnviz.export.printed.figure.axes import LEAST
 from attnviz.export.printed.figure.canvas import Canvas, color, dash
 from attnviz.export.printed.figure.legend import add_scale
 from attnviz.export.printed.figure.texts import plain
-from attnviz.figures.by_head.grid import LABEL
+from attnviz.figures.by_head import LABEL
 from attnviz.plotlyjs import MOST_RECTANGLES
 
 MARKERS = {

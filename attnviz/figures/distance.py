@@ -9,10 +9,10 @@ from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.checks import require
-from attnviz.figures.theme import CLEAR, Theme, build, layout, note, palette
+from attnviz.arguments import check_columns
+from attnviz.figures.theme import CLEAR, TITLE, Theme, build, layout, note, palette
 
-_HEIGHT, _TITLE = 300, 30
+_HEIGHT = 300  # px of the panel
 _COLUMNS = ("layer", "distance", "weight")
 
 
@@ -24,11 +24,11 @@ def by_distance(
 
     reach : the largest distance shown, all unless given.
     """
-    require(frame, _COLUMNS, "frame")
+    check_columns(frame, _COLUMNS, "frame")
     if frame.empty:
         raise ValueError("the frame must hold at least one layer; got none")
     shown = frame if reach is None else frame[frame["distance"].abs() <= reach]
-    layers, above = list(dict.fromkeys(frame["layer"])), _TITLE if title else 0
+    layers, above = list(dict.fromkeys(frame["layer"])), TITLE if title else 0
     description = f"Share of each layer's weight by distance from the query's own place: {_peaks(frame)}."
     margin = (44, 12, 34 + above, 44)
     look = layout(dark, _HEIGHT + above, margin, title and labels.escape(title), description) | _axes(dark)

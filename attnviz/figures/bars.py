@@ -10,11 +10,11 @@ from attnviz.arguments import checked
 from attnviz.figures import hover, labels
 from attnviz.figures.axes import all_labels, check_step, key_axis, value_axis
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import build, layout, lines, note, palette
+from attnviz.figures.theme import TITLE, build, layout, lines, note, palette
 from attnviz.figures.wording import BLANK, row_sentence, strongest, weight_words
 from attnviz.select import Grid
 
-_HEIGHT, _TITLE = 196, 30  # px of the bars, of a title
+_HEIGHT = 196  # px of the bars
 _ENDS = (0.02, 0.04, 0.06, 0.08, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)  # of a scale that is not whole
 
 
@@ -39,7 +39,7 @@ def step_bars(
     weights = np.where(grid.visible[step], grid.weights[step], np.nan)
     best = strongest(grid, step)
     left, right, xaxis = key_axis(grid, "bottom")
-    above = _TITLE if title else 0
+    above = TITLE if title else 0
     margin = (left, right, 18 + above, 72)
     frame = layout(dark, _HEIGHT + above, margin, title and labels.escape(title), row_sentence(grid, step))
     frame |= dict(xaxis=xaxis, yaxis=_weight_axis(dark, 1 if whole or best is None else _end(weights[best])))

@@ -1,27 +1,36 @@
 """Every head of a kind at once: small maps in layers and heads, or in the order of a statistic.
 
-The maps lie over a heatmap of heads (grid.py) as one picture (mosaic.py), not as a plot each.
+The maps lie over a heatmap of heads (by_head.py) as one PNG of 8-bit colours, not as a plot each, so that 144 heads are
+fast at any length. A long map is pooled, because a screen has too few pixels: each cell is then the LARGEST weight of a
+block of tokens, so a thin diagonal stays visible. Hidden cells are hatched, not drawn as zero. H heads, Q queries, K
+keys.
 """
 
 from __future__ import annotations
 
+import base64
 import math
-from collections.abc import Collection
+import struct
+import zlib
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
 from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
-from attnviz.figures import labels, marks
-from attnviz.figures.by_head import grid, mosaic
-from attnviz.figures.by_head.grid import LABEL, Rows, head_name, placed
+from attnviz.figures import by_head, labels, maps
+from attnviz.figures.by_head import LABEL, Rows, head_name, placed
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import build, palette
-from attnviz.figures.titles import statistic_title
+from attnviz.figures.theme import Theme, build, palette
+from attnviz.figures.wording import statistic_title
 from attnviz.heads import Head
 from attnviz.trace import Trace
 
 _GAP = 0.035  # round a map, as a share of its side; with a frame twice that
+MOST = 64  # cells a side
+_SIDE = 96  # px a side up to which a small map is enlarged, so that its cells stay sharp
+_SHADES = 64  # of the scale of weights; palette entries 1 to 64
+_CLEAR, _PAGE, _HATCH = 0, _SHADES + 1, _SHADES + 2  # palette entries: between maps, two colours of hidden cells
 
 
 def arranged(trace: Trace, kind: str, table: pd.DataFrame | None = None, order: str | None = None) -> Rows:
@@ -38,7 +47,7 @@ def arranged(trace: Trace, kind: str, table: pd.DataFrame | None = None, order: 
     ]
     across = max(map(len, layers))
     if order is not None:
-        values = grid.values_by_head(table, kind, order)
+        values = by_head.values_by_head(table, kind, order)
         heads = sorted(
             (head for layer in layers for head in layer),
             key=lambda head: (math.isnan(value := values.get(head, math.nan)), -value),
@@ -72,11 +81,11 @@ def overview(
     """
     kind = kind or (trace.maps or [trace.map()])[0].kind
     rows = arranged(trace, kind, table, order)
-    columns = {name: grid.values_by_head(table, kind, name) for name in dict.fromkeys((order, color)) if name}
-    cells = grid.cells(rows, columns, dark, color, off=off)
+    columns = {name: by_head.values_by_head(table, kind, name) for name in dict.fromkeys((order, color)) if name}
+    cells = by_head.head_cells(rows, columns, dark, color, off=off)
     said = f"{_shown(trace, kind, rows, root)}{_arrangement(rows, order, columns)}"
     said += f"; frames: {statistic_title(color)}." if color else "."
-    frame = grid.frame(rows, bool(order), bool(color), title, dark, said)
+    frame = by_head.head_frame(rows, bool(order), bool(color), title, dark, said)
     frame["images"] = [_picture(trace, kind, rows, margins(bool(order), bool(color)), root, dark)]
     if places := [(y, x) for y, x, head in placed(rows) if head in off]:
         _cross_out(places, rows, frame, dark)
@@ -91,21 +100,21 @@ def margins(named: bool, framed: bool) -> tuple[float, float]:
     return (LABEL if named else gap, gap)
 
 
-def small_maps(trace: Trace, kind: str, rows: Rows) -> list[list[np.ndarray | None]]:
+def pooled_maps(trace: Trace, kind: str, rows: Rows) -> list[list[np.ndarray | None]]:
     """The pooled map (q, k) of each head of `rows`; NaN where a cell is not visible."""
     pooled = {}
     for attention in (m for m in trace.maps if m.kind == kind):
-        seen = mosaic.pool(trace.visible(attention)[None])
-        pooled[attention.layer] = np.where(seen, mosaic.pool(attention.weights), np.nan)
+        seen = pool(trace.visible(attention)[None])
+        pooled[attention.layer] = np.where(seen, pool(attention.weights), np.nan)
     return [[head and pooled[head.layer][head.head] for head in row] for row in rows]
 
 
 def _picture(trace: Trace, kind: str, rows: Rows, margins: tuple[float, float], root: bool, dark: bool) -> dict:
     """The maps as one image over all cells."""
-    picture = mosaic.png(small_maps(trace, kind, rows), palette(dark), margins, root)
+    picture = png(pooled_maps(trace, kind, rows), palette(dark), margins, root)
     place = dict(xref="x", yref="y", x=-0.5, y=-0.5, xanchor="left", yanchor="top", layer="above")
     size = dict(sizex=len(rows[0]), sizey=len(rows), sizing="stretch")
-    return dict(source=mosaic.address(picture)) | place | size
+    return dict(source=data_url(picture)) | place | size
 
 
 def _cross_out(places: list[tuple[int, int]], rows: Rows, frame: dict, dark: bool) -> None:
@@ -115,7 +124,7 @@ def _cross_out(places: list[tuple[int, int]], rows: Rows, frame: dict, dark: boo
         dict(
             type="path",
             name="switched off",
-            path=marks.crossed(places),
+            path=maps.crossed(places),
             opacity=0.75,
             fillcolor=colors.page,
             line=dict(color=colors.text, width=1.5),
@@ -166,7 +175,7 @@ def _shown(trace: Trace, kind: str, rows: Rows, root: bool) -> str:
     """The description: what the maps are."""
     first = trace.map(kind)
     (queries, keys), sides = first.weights.shape[1:], trace.sides(first)
-    blocks, count = mosaic.block(queries, keys), len(list(placed(rows)))
+    blocks, count = block(queries, keys), len(list(placed(rows)))
     text = f"{count} {kind} heads, each a map of {queries} {sides[0]} tokens by {keys} {sides[1]} tokens"
     text += f", a cell the largest weight of {blocks[0]} by {blocks[1]} tokens" if max(blocks) > 1 else ""
     text += ", shaded by the square root of weights" if root else ""
@@ -176,5 +185,104 @@ def _shown(trace: Trace, kind: str, rows: Rows, root: bool) -> str:
 
 def _arrangement(rows: Rows, order: str | None, columns: dict[str, dict[Head, float]]) -> str:
     if order:
-        return f"; sorted from high to low{grid.extremes(order, columns[order])}"
+        return f"; sorted from high to low{by_head.extremes(order, columns[order])}"
     return f"; {len(rows)} layers downwards, heads across"
+
+
+def block(queries: int, keys: int) -> tuple[int, int]:
+    """The number of queries and of keys in one cell of a pooled map; 1 and 1 up to 64 tokens."""
+    return -(-queries // MOST), -(-keys // MOST)
+
+
+def pool(weights: np.ndarray) -> np.ndarray:
+    """weights (H, Q, K) -> (H, at most 64, at most 64), the largest of each block; the last block may be smaller."""
+    rows, columns = block(*weights.shape[1:])
+    return _largest(_largest(weights, rows).swapaxes(1, 2), columns).swapaxes(1, 2)
+
+
+def _largest(weights: np.ndarray, every: int) -> np.ndarray:
+    """(H, Q, K) -> (H, ceil(Q / every), K): the largest of each `every` rows. It works on whole rows, which is fast."""
+    if every == 1:
+        return weights
+    pooled = weights[:, ::every].copy()
+    for start in range(1, every):
+        rows = weights[:, start::every]
+        np.maximum(pooled[:, : rows.shape[1]], rows, out=pooled[:, : rows.shape[1]])
+    return pooled
+
+
+def png(
+    maps: Iterable[Iterable[np.ndarray | None]],
+    theme: Theme,
+    margins: tuple[float, float] = (0, 0),
+    root: bool = False,
+) -> bytes:
+    """Rows of pooled maps (q, k) of one shape, None for no map, as one picture in the colours of a theme; transparent
+    between and around them. NaN is a hidden cell.
+
+    margins : above each map, and on its other sides, as shares of its side.
+    root : colours follow the square root of the weights, which makes faint patterns visible.
+    """
+    maps = [list(row) for row in maps]
+    shape = next(weights.shape for row in maps for weights in row if weights is not None)
+    down, across = (max(1, _SIDE // size) for size in shape)
+    height, width = shape[0] * down, shape[1] * across
+    hatch = np.where(np.add.outer(np.arange(height), np.arange(width)) % 6 < 2, _HATCH, _PAGE)
+    above, round_ = margins
+    edges = ((round(height * above), round(height * round_)), (round(width * round_),) * 2)
+
+    def tile(weights: np.ndarray | None) -> np.ndarray:
+        if weights is None:
+            return np.pad(np.full((height, width), _CLEAR, np.uint8), edges)
+        hidden = np.isnan(weights)
+        pixels = shades(np.where(hidden, 0, weights), root).repeat(down, 0).repeat(across, 1)
+        if hidden.any():
+            pixels = np.where(hidden.repeat(down, 0).repeat(across, 1), hatch, pixels).astype(np.uint8)
+        return np.pad(pixels, edges)
+
+    pixels = np.vstack([np.hstack([tile(weights) for weights in row]) for row in maps])
+    return _encode(pixels, picture_colors(theme))
+
+
+def data_url(picture: bytes) -> str:
+    """A PNG as a data URL."""
+    return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+
+
+def shades(weights: np.ndarray, root: bool) -> np.ndarray:
+    """The place of each weight in `colors`, uint8."""
+    return (np.clip(np.sqrt(weights) if root else weights, 0, 1) * (_SHADES - 1) + 1.5).astype(np.uint8)
+
+
+def picture_colors(theme: Theme) -> np.ndarray:
+    """The palette of a picture, uint8 (n, 3): clear, the shades of weights, and the last two those of hidden cells."""
+    scale = [_channels(color) for color in theme.sequential]
+    places = np.linspace(0, len(scale) - 1, _SHADES)
+    channels = [np.interp(places, range(len(scale)), channel) for channel in zip(*scale)]
+    page, muted = (np.array(_channels(color)) for color in (theme.page, theme.muted))
+    hidden = [page, (page + muted) // 2]
+    return np.vstack([[[0, 0, 0]], np.stack(channels, axis=1).round(), hidden]).astype(np.uint8)
+
+
+def _channels(color: str) -> list[int]:
+    """#rrggbb -> red, green, blue."""
+    return [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+
+
+def _encode(pixels: np.ndarray, colors: np.ndarray) -> bytes:
+    """pixels (height, width) uint8, indices into colors (n, 3); the first colour is transparent.
+
+    PNG, W3C 2003, sec. 10 and 11. plotlyjs/cells.js reads what is written here.
+    """
+    height, width = pixels.shape
+    rows = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # each row begins with 0: not filtered
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+        (b"PLTE", colors.tobytes()),
+        (b"tRNS", b"\0"),
+        (b"IDAT", zlib.compress(rows, 4)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in parts
+    )

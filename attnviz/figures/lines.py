@@ -14,7 +14,7 @@ import numpy as np
 from attnviz.arguments import checked
 from attnviz.figures import axes, hover, labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.theme import build, layout, note, palette
+from attnviz.figures.theme import TITLE, build, layout, note, palette
 from attnviz.figures.wording import row_sentence, row_sentences
 from attnviz.select import Grid
 
@@ -30,7 +30,7 @@ _ROW, _TALLEST, _LEAST, _MOST = (
     1950,
 )  # px a token, of all tokens while they have no less than _LEAST each, of all
 _WRAPPED, _WIDEST = 32, 12  # px a token where one is wrapped, which it is after as many columns of text
-_TOP, _TITLE, _LINE = 30, 30, 18
+_TOP, _LINE = 30, 18
 
 
 @checked
@@ -177,7 +177,7 @@ def _kept(grid, least: float) -> float:
 
 def _frame(grids: Sequence, step: int | None, title: str | None, dark: bool, said: str) -> dict:
     first, several = grids[0], len(grids) > 1
-    above = _TOP + (_TITLE if title else 0) + _LINE * several * -(-len(grids) // _NAMED)
+    above = _TOP + (TITLE if title else 0) + _LINE * several * -(-len(grids) // _NAMED)
     height, texts = _labelled(first)
     sides = [max(map(labels.width, side), default=0) for side in texts]
     left, right = (min(max(8 * widest + 14, 50), 120) for widest in sides)

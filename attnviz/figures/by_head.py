@@ -1,4 +1,4 @@
-"""A heatmap whose cells are heads: its cells, its axes and its words, for `overview` and `head_map`.
+"""Heads as the cells of a heatmap: layers downwards, heads across, or in the order of a statistic.
 
 `customdata` of a cell is its [layer, head], counted from 0; a click returns it. Texts count layers and heads from 1.
 """
@@ -11,18 +11,20 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from attnviz import lazy_pandas as pd
-from attnviz.arguments import listed
+from attnviz.arguments import checked, listed
 from attnviz.figures import labels
-from attnviz.figures.theme import CLEAR, colorscale, layout, note, palette, scale_bar
-from attnviz.figures.titles import statistic_title
-from attnviz.figures.wording import number
+from attnviz.figures.chart import Chart
+from attnviz.figures.theme import CLEAR, TITLE, build, colorscale, layout, note, palette, scale_bar
+from attnviz.figures.wording import number, statistic_title
 from attnviz.heads import Head
 
 LABEL = 0.22  # of a map's side: the room above it that says which head it is
 _ROOM, _LEAST, _HIGHEST = 720, 44, 150  # px of all rows together, of the lowest and the highest row
-_TOP, _LEFT, _TITLE, _SCALE = 40, 62, 30, 34  # px above the cells and left of them; for a title; for the colour scale
-
+_TOP, _LEFT, _SCALE = 40, 62, 34  # px above the cells and left of them; below them for the colour scale
 Rows = list[list[Head | None]]  # the heads as they are laid out; None for a place without one
+_CELL = (104, 56)  # px of a cell at most: it holds one number
+_WRITTEN = 50  # cells up to which a number is written into each
+_NEAR = 0.05  # numbers that lie closer together have a third digit
 
 
 def values_by_head(table: pd.DataFrame | None, kind: str, column: str) -> dict[Head, float]:
@@ -61,7 +63,7 @@ def extremes(column: str, values: dict[Head, float]) -> str:
     )
 
 
-def cells(
+def head_cells(
     rows: Rows,
     columns: dict[str, dict[Head, float]],
     dark: bool,
@@ -124,12 +126,12 @@ def _scale(z: np.ndarray, dark: bool) -> tuple[tuple[str, ...], tuple[float, flo
     return colors.diverging[4:1:-1], (low, high) if high > low else (low - 0.5, low + 0.5)
 
 
-def sides(frame: dict) -> int:
+def side_margins(frame: dict) -> int:
     """Px left and right of the cells."""
     return frame["margin"]["l"] + frame["margin"]["r"]
 
 
-def frame(
+def head_frame(
     rows: Rows,
     ordered: bool,
     scale: bool,
@@ -144,7 +146,7 @@ def frame(
     """
     down, across = len(rows), len(rows[0])
     tall = min(max(_ROOM / down, _LEAST), highest) * (1 + LABEL * ordered)
-    above, below = (8 if ordered else _TOP) + (_TITLE if title else 0), _SCALE if scale else 8
+    above, below = (8 if ordered else _TOP) + (TITLE if title else 0), _SCALE if scale else 8
     margin = (8 if ordered else _LEFT, 8, above, below)
     look = layout(dark, round(down * tall) + above + below, margin, title and labels.escape(title), description)
     axis = dict(fixedrange=True, showgrid=False, zeroline=False, tickcolor=CLEAR, ticklen=3, showticklabels=not ordered)
@@ -162,3 +164,37 @@ def frame(
         place = dict(xref="paper", yref="paper", xanchor="right", yanchor="bottom", xshift=-6, yshift=2)
         look["annotations"] = [note("head →<br>layer ↓", dark, x=0, y=1, align="right", **place)]
     return look
+
+
+@checked
+def head_map(
+    frame: pd.DataFrame,
+    column: str,
+    title: str | None = None,
+    *,
+    dark: bool = False,
+    span: tuple[float, float] | None = None,
+) -> Chart:
+    """One number for each head, layers downwards and heads across; in two colours around 0 if some are negative.
+
+    span : the numbers at the ends of the colour scale; by default the lowest and the highest.
+    frame : with columns kind, of which there must be one, layer, head and `column`; a head with NaN is a gap.
+    """
+    kinds = list(dict.fromkeys(frame["kind"])) if "kind" in frame else []
+    if len(kinds) != 1:
+        raise ValueError(f"the frame must hold the heads of one kind; got {', '.join(kinds) or 'none'}")
+    kind, values = kinds[0], values_by_head(frame, kinds[0], column)
+    layers, across = sorted({head.layer for head in values}), max(head.head for head in values) + 1
+    places = [[Head(kind, layer, i) for i in range(across)] for layer in layers]
+    rows = [[head if head in values else None for head in row] for row in places]
+    cells = head_cells(rows, {column: values}, dark, column, span)
+    numbers = {head: value for head, value in values.items() if not math.isnan(value)}
+    finite = list(numbers.values())
+    if finite and len(layers) * across <= _WRITTEN:
+        digits = 2 if max(finite) - min(finite) >= _NEAR or len(finite) == 1 else 3
+        text = [[number(numbers[head], f".{digits}f") if head in numbers else "" for head in row] for row in rows]
+        cells |= dict(text=text, texttemplate="%{text}", textfont=dict(size=11))
+    said = f"{statistic_title(column)} of {len(values)} {kind} heads{extremes(column, values)}."
+    frame = head_frame(rows, False, True, title, dark, said, _CELL[1])
+    frame["meta"]["widest"] = side_margins(frame) + _CELL[0] * across  # px: a page makes it no wider
+    return build([cells], frame)

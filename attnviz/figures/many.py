@@ -1,20 +1,26 @@
-"""How a statistic is distributed over sentences, one line per mechanism; and two numbers of each sentence as points."""
+"""Figures of many sentences: how a statistic is spread, two numbers of each, quality by length, estimated risks."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
 
+from attnviz import lazy_pandas as pd
+from attnviz.arguments import checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.per_step.references import REFERENCES
-from attnviz.figures.theme import build, layout, lines, note, palette
+from attnviz.arguments import check_columns
+from attnviz.figures.steps import REFERENCES
+from attnviz.figures.theme import TITLE, build, layout, lines, note, palette
 from attnviz.figures.wording import listed
 
 BINS = 30
 _HEIGHT = 320  # px
 _FEW = 8  # whole numbers that all get a tick
 _MARGIN = (56, 12, 40, 48)
+_PANEL = 300  # px of the panel
 
 
 def distribution(
@@ -150,3 +156,100 @@ def _whole_ticks(numbers: np.ndarray) -> dict:
 def _legend() -> dict:
     place = dict(orientation="h", x=0, y=1.02, xanchor="left", yanchor="bottom", font=dict(size=13))
     return dict(showlegend=True, legend=place)
+
+
+def by_length(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> Chart:
+    """frame : columns mechanism, words (mean length of the source), bleu; a row for each model and length."""
+    check_columns(frame, ("mechanism", "words", "bleu"), "frame of quality by length")
+    colors, above = palette(dark), TITLE if title else 0
+    styles = lines(frame["mechanism"], dark)
+    axis = dict(
+        gridcolor=colors.grid,
+        zeroline=False,
+        fixedrange=True,
+        rangemode="tozero",
+        tickfont=dict(size=11, color=colors.muted),
+    )
+    figure = layout(
+        dark, _PANEL + above, (48, 12, 44 + above, 48), title and labels.escape(title), _length_words(frame)
+    )
+    figure |= dict(
+        xaxis=axis | dict(title=dict(text="words of the source")),
+        yaxis=axis | dict(title=dict(text="BLEU")),
+        showlegend=True,
+        legend=dict(orientation="h", x=0, y=1.02, yanchor="bottom", font=dict(size=12)),
+    )
+    data = [
+        _length_line(name, rows.sort_values("words"), styles[name])
+        for name, rows in frame.groupby("mechanism", sort=False)
+    ]
+    return build(data, figure)
+
+
+def _length_line(name: str, rows: pd.DataFrame, style) -> dict:
+    return dict(
+        type="scatter",
+        mode="lines+markers",
+        name=labels.escape(name),
+        x=rows["words"].round(1).tolist(),
+        y=rows["bleu"].round(2).tolist(),
+        line=dict(color=style.color, dash=style.dash, width=2),
+        marker=dict(symbol=style.marker, size=9),
+        hovertemplate="%{y:.1f} BLEU at %{x:.0f} words<extra></extra>",
+    )
+
+
+def _length_words(frame: pd.DataFrame) -> str:
+    parts = []
+    for name, rows in frame.sort_values("words").groupby("mechanism", sort=False):
+        first, last = rows.iloc[0], rows.iloc[-1]
+        parts.append(
+            f"{name}: {first['bleu']:.1f} at {first['words']:.0f} words, {last['bleu']:.1f} at {last['words']:.0f}"
+        )
+    return f"BLEU by length of the source. {'; '.join(parts)}."
+
+
+@checked
+def reliability(bins: Sequence[tuple[float, float, int]], title: str | None = None, *, dark: bool = False) -> Chart:
+    """bins : mean predicted risk, share that is poor, number of sentences (`confidence.Calibration.bins`; a card has
+    them under `confidence`). Points on the dotted diagonal are right. ValueError without bins."""
+    if not bins:
+        raise ValueError("there must be at least one bin; got none")
+    colors, above = palette(dark), TITLE if title else 0
+    axis = dict(
+        range=[-0.02, 1.02],
+        tickformat=".0%",
+        gridcolor=colors.grid,
+        zeroline=False,
+        fixedrange=True,
+        tickfont=dict(size=11, color=colors.muted),
+    )
+    figure = layout(dark, _PANEL + above, (56, 12, 14 + above, 48), title and labels.escape(title), _risk_words(bins))
+    figure |= dict(
+        xaxis=axis | dict(title=dict(text="risk, estimated")),
+        yaxis=axis | dict(title=dict(text="actually poor")),
+        showlegend=False,
+    )
+    diagonal = dict(
+        type="scatter", mode="lines", x=[0, 1], y=[0, 1], line=dict(color=colors.muted, dash="dot"), hoverinfo="skip"
+    )
+    return build([diagonal, _risk_points(bins, colors.lines[0])], figure)
+
+
+def _risk_points(bins: Sequence[tuple[float, float, int]], color: str) -> dict:
+    risks, poor, counts = zip(*bins)
+    return dict(
+        type="scatter",
+        mode="lines+markers",
+        x=list(risks),
+        y=list(poor),
+        customdata=list(counts),
+        line=dict(color=color, width=2),
+        marker=dict(size=9),
+        hovertemplate="risk %{x:.0%}: %{y:.0%} of %{customdata} are poor<extra></extra>",
+    )
+
+
+def _risk_words(bins: Sequence[tuple[float, float, int]]) -> str:
+    parts = [f"{poor:.0%} at a risk of {risk:.0%}" for risk, poor, _ in bins]
+    return f"Share of poor translations by their estimated risk: {', '.join(parts)}."

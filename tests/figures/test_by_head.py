@@ -1,16 +1,17 @@
-"""figures/overview.py as data: which head is where, what the pointer reads, what is written below."""
+"""Heads as cells of a heatmap and as small maps."""
 
 import base64
 import io
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import synthetic
 from PIL import Image
 
 from attnviz import figures, heads, plotlyjs
-from attnviz.figures.by_head.overview import arranged
+from attnviz.figures.small_maps import arranged
 from attnviz.figures.theme import CLEAR, DARK, LIGHT
 from attnviz.heads import Head
 from attnviz.trace import AttentionMap
@@ -25,6 +26,14 @@ DRAW = """async (text) => {
       plot.on(event, ({ points }) => found.push(points[0].customdata));
 }"""
 KINDS = ("cross", "encoder", "decoder")
+
+
+def test_the_grid_is_the_size_of_its_content():
+    rows = [("encoder", layer, head, 0.1 * head) for layer in range(3) for head in range(4)]
+    layout = figures.head_map(pd.DataFrame(rows, columns=["kind", "layer", "head", "gini"]), "gini").layout
+    inner = layout.height - layout.margin.t - layout.margin.b
+    assert inner == 3 * 56
+    assert layout.meta["widest"] == layout.margin.l + layout.margin.r + 4 * 104
 
 
 @pytest.fixture(scope="module")

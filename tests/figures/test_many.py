@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from attnviz.figures.across.many import BINS, distribution, scatter
+from attnviz.figures import reliability
+from attnviz.figures.many import BINS, distribution, scatter
 
 VALUES = {"Bahdanau": [0.0, 0.0, 0.5, 1.0, float("nan")], "<b>x": [1.0, 1.0]}
+RISKS = [(0.04, 0.02, 50), (0.31, 0.4, 51)]
 
 
 def test_a_distribution_has_the_share_of_sentences_in_each_bin():
@@ -74,3 +76,20 @@ def test_few_counts_have_no_tick_between_them(lengths, dtick):
     values = [0.5 * place for place in range(len(lengths))]
     layout = scatter({"a": (lengths, values)}, ("x", "y"), {"a": ["t"] * len(lengths)}).layout
     assert (layout.xaxis.dtick, layout.yaxis.dtick) == (dtick, None)
+
+
+def test_points_beside_the_diagonal():
+    figure = reliability(RISKS, "en-fr/<b>")
+    diagonal, points = figure.data
+    assert diagonal.x == diagonal.y == (0, 1)
+    assert (points.x, points.y, points.customdata) == ((0.04, 0.31), (0.02, 0.4), (50, 51))
+    assert (
+        figure.description
+        == "Share of poor translations by their estimated risk: 2% at a risk of 4%, 40% at a risk of 31%."
+    )
+    assert "&lt;b&gt;" in figure.layout.title.text
+
+
+def test_without_bins():
+    with pytest.raises(ValueError, match="there must be at least one bin; got none"):
+        reliability([])

@@ -1,37 +1,36 @@
-"""Mechanisms beside each other: entropy, maximum weight and effective positions by step."""
+"""Statistics of attention by step, a line for each mechanism, and their means in a table.
+
+Two baselines stand after the last step: the untrained model, and shuffled words. The marks of each model have a place
+of their own, in the order of the legend, so that a print in grey says the same and none hides another.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from attnviz import lazy_pandas as pd
 from attnviz.arguments import checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.figures.checks import require
-from attnviz.figures.theme import build, layout, lines, note, palette
-from attnviz.figures.titles import TITLES
-from attnviz.figures.per_step.references import (
-    PANEL_STATISTICS,
-    References,
-    highest,
-    marks,
-    said,
-    steps_axis,
-    steps_span,
-)
-from attnviz.figures.wording import listed
+from attnviz.arguments import check_columns
+from attnviz.figures.theme import CLEAR, TITLE, Line, build, layout, lines, note, palette
+from attnviz.figures.wording import TITLES, listed, statistic_title
 
+_HEIGHT = 300  # px of the panels
+_GAP = 0.075  # between panels, as a share of the width
+_LOWER = 0.7  # of the height of a panel, when they stand below each other
+_BETWEEN = 76  # px between panels that stand below each other, for the steps of one and the title of the next
+PANEL_STATISTICS = ("entropy_nats", "max_weight", "effective_entropy")  # a panel each
 PANELS = tuple(
     (name, TITLES[name], uniform, digits)
     for name, uniform, digits in zip(PANEL_STATISTICS, (math.log, lambda keys: 1 / keys, float), (2, 2, 1), strict=True)
 )
-_HEIGHT, _TITLE = 300, 30  # px of the panels, of a title
-_GAP = 0.075  # between panels, as a share of the width
-_LOWER = 0.7  # of the height of a panel, when they stand below each other
-_BETWEEN = 76  # px between panels that stand below each other, for the steps of one and the title of the next
+REFERENCES = {"untrained": "triangle-up-open", "shuffled": "x-thin-open"}  # -> Plotly's symbol
+_PLACE = 0.035  # of the steps' room, that the marks of a model take
+References = Mapping[str, Mapping[str, Mapping[str, float]]]  # mechanism -> one of REFERENCES -> statistic -> level
+_ROW = 30  # px of a table row
 
 
 @checked
@@ -65,9 +64,9 @@ def by_step(
         for panel in range(len(PANELS))
         for name, frame in frames.items()
     ]
-    traces += [*marks(frames, references, styles)]
+    traces += [*reference_marks(frames, references, styles)]
     shared = tokens and len({tuple(frame["token"]) for frame in frames.values()}) == 1
-    above = _TITLE if title else 0
+    above = TITLE if title else 0
     margin = (40, 12, 66 + above, 76 if shared else 40)
     figure = layout(
         dark, _HEIGHT + above, margin, title and labels.escape(title), _description(frames, keys, references)
@@ -81,7 +80,7 @@ def _check(frames: Mapping[str, pd.DataFrame]) -> None:
     if not frames:
         raise ValueError("frames must hold at least one mechanism; got none")
     for name, frame in frames.items():
-        require(frame, ("step", "token", *(panel[0] for panel in PANELS)), f"frame of {name}")
+        check_columns(frame, ("step", "token", *(panel[0] for panel in PANELS)), f"frame of {name}")
 
 
 def _stacked(figure: dict) -> dict:
@@ -106,7 +105,7 @@ def _description(frames, keys: int | list[int] | None, references: References) -
         )
     elif keys is not None:
         words += f"; the dotted curve is uniform attention over the keys that each step sees, up to {max(keys)}"
-    return f"{words}{said(references)}."
+    return f"{words}{reference_words(references)}."
 
 
 def counts(keys: int | Sequence[int] | None, steps: int) -> int | list[int] | None:
@@ -166,7 +165,10 @@ def _panels(
         )
         part[f"yaxis{axis}"] = dict(
             anchor=f"x{axis}",
-            range=[0, 1.04 if panel == 1 else max(top(frames, statistic, level), highest(references, statistic))],
+            range=[
+                0,
+                1.04 if panel == 1 else max(top(frames, statistic, level), highest_reference(references, statistic)),
+            ],
             gridcolor=colors.grid,
             zeroline=False,
             fixedrange=True,
@@ -260,3 +262,93 @@ def _step_axis(frame: pd.DataFrame, shared: bool, colors) -> dict:
         ticklen=3,
         tickcolor=colors.muted,
     )
+
+
+def reference_marks(
+    frames: Mapping[str, pd.DataFrame], references: References, styles: Mapping[str, Line]
+) -> Iterator[dict]:
+    """A trace for each reference of each panel."""
+    start, end = steps_span(frames)
+    places = {name: end + (place + 0.5) * _PLACE * (end - start) for place, name in enumerate(references)}
+    for panel, statistic in enumerate(PANEL_STATISTICS):
+        axis = "" if panel == 0 else str(panel + 1)
+        for name, levels in references.items():
+            for kind, numbers in levels.items():
+                color = styles[name].color
+                yield dict(
+                    type="scatter",
+                    mode="markers",
+                    name=f"{labels.escape(labels.plain(name))}, {kind}",
+                    x=[places[name]],
+                    y=[round(numbers[statistic], 4)],
+                    xaxis=f"x{axis}",
+                    yaxis=f"y{axis}",
+                    marker=dict(symbol=REFERENCES[kind], size=10, color=color, line=dict(color=color, width=2)),
+                    cliponaxis=False,
+                    showlegend=False,
+                    hoverinfo="skip",
+                )
+
+
+def steps_span(frames: Mapping[str, pd.DataFrame]) -> tuple[float, float]:
+    """Where the room of the steps begins and ends."""
+    steps = [frame["step"] for frame in frames.values() if len(frame)]
+    first, last = min((each.min() for each in steps), default=0), max((each.max() for each in steps), default=0)
+    return float(first) - 0.4, float(last) + 0.4
+
+
+def steps_axis(frames: Mapping[str, pd.DataFrame], references: References) -> list[float]:
+    """The ends of the axis of steps, with room for the marks."""
+    start, end = steps_span(frames)
+    return [start, end + len(references) * _PLACE * (end - start)]
+
+
+def highest_reference(references: References, statistic: str) -> float:
+    """The end of an axis on which every mark of a statistic fits; 0 without one."""
+    return 1.12 * max(
+        (numbers[statistic] for levels in references.values() for numbers in levels.values()), default=0.0
+    )
+
+
+def reference_words(references: References) -> str:
+    """The marks in words, for the description of a chart."""
+    parts = [
+        f"{name} {kind} {numbers['entropy_nats']:.2f} nats, maximum {numbers['max_weight']:.2f}, "
+        f"{numbers['effective_entropy']:.1f} positions"
+        for name, levels in references.items()
+        for kind, numbers in levels.items()
+    ]
+    return f"; marked at the right: {'; '.join(parts)}" if parts else ""
+
+
+@checked
+def comparison(frame: pd.DataFrame, title: str | None = None, *, threshold: float = 0.1, dark: bool = False) -> Chart:
+    """A table of mean ± standard deviation; frame has mechanism, statistic, mean, std. One column per mechanism.
+
+    threshold : the one that `stats` was given.
+    """
+    check_columns(frame, ("mechanism", "statistic", "mean", "std"), "frame")
+    cells = {
+        (row.statistic, row.mechanism): "–" if pd.isna(row.mean) else f"{row.mean:.2f} ± {row.std:.2f}"
+        for row in frame[["mechanism", "statistic", "mean", "std"]].itertuples(index=False)
+    }
+    mechanisms, statistics = (list(dict.fromkeys(frame[column])) for column in ("mechanism", "statistic"))
+    colors = palette(dark)
+    columns = [[labels.escape(statistic_title(name, threshold)) for name in statistics]]
+    columns += [[cells.get((statistic, mechanism), "–") for statistic in statistics] for mechanism in mechanisms]
+    align = ["left", *["right"] * len(mechanisms)]
+    look = dict(align=align, height=_ROW, line=dict(color=colors.grid, width=1))
+    head = [
+        "",
+        *(f"<b>{labels.escape(labels.plain(name))}</b>" for name in mechanisms),
+    ]  # a table shows no other markup
+    table = dict(
+        type="table",
+        columnwidth=[1.7, *[1] * len(mechanisms)],
+        header=dict(values=head, fill=dict(color=colors.panel), font=dict(color=colors.text, size=13), **look),
+        cells=dict(values=columns, fill=dict(color=CLEAR), font=dict(color=colors.text, size=13), **look),
+    )
+    description = f"Mean ± standard deviation over the steps of {len(statistics)} statistics for {listed(mechanisms)}."
+    above = TITLE if title else 0
+    margin, height = (1, 34, 2 + above, 2), _ROW * (len(statistics) + 1) + 24 + above
+    return build([table], layout(dark, height, margin, title and labels.escape(title), description))

@@ -1,1 +1,0 @@
-"""Figures of many sentences: how a statistic is distributed, and two statistics of each sentence."""

@@ -1,0 +1,244 @@
+"""Figures of tests of attention: permutations, attributions beside it and their agreement, erased tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from attnviz.figures import hover, labels
+from attnviz.figures.axes import Keys, key_axis, query_axis, rows_height, value_axis
+from attnviz.figures.chart import Chart
+from attnviz.arguments import check_columns
+from attnviz.figures.theme import CORNER, TITLE, build, colorscale, layout, lines, note, palette, scale_bar
+from attnviz.figures.wording import listed
+from attnviz.trace import Token
+
+_VARIATION = 320  # px of the panel
+_COLUMNS = ("token", "max_weight", "median", "low", "high", "uniform")
+_TOP, _SCALE = 86, 34  # px above the cells, below them for the colour scale
+_AGREEMENT = 240  # px of the bars
+_ERRORS = 1.96  # standard deviations on either side hold 95% of a normal distribution
+_ERASURE = 290  # px of the panels
+_PANELS = (("comprehensiveness", "lost without them"), ("sufficiency", "lost with them alone"))
+
+
+def variation_by_weight(frame: pd.DataFrame, title: str | None = None, *, dark: bool = False) -> Chart:
+    """frame : of `faithfulness.variation`. Bars at a point are the quartiles over permutations.
+
+    A point far right and low is a step that looked at one token and did not need to.
+    """
+    check_columns(frame, _COLUMNS, "frame of the variation")
+    colors, above = palette(dark), TITLE if title else 0
+    axis = dict(
+        range=[-0.03, 1.03],
+        gridcolor=colors.grid,
+        zeroline=False,
+        fixedrange=True,
+        tickfont=dict(size=11, color=colors.muted),
+    )
+    figure = layout(
+        dark, _VARIATION + above, (52, 12, 40 + above, 48), title and labels.escape(title), _variation_words(frame)
+    )
+    figure |= dict(
+        xaxis=axis | dict(title=dict(text="maximum weight")),
+        yaxis=axis | dict(title=dict(text="total variation")),
+        showlegend=True,
+        legend=dict(orientation="h", x=0, y=1.02, yanchor="bottom", font=dict(size=12)),
+    )
+    tokens = [f"‘{labels.escape(labels.plain(token))}’" for token in frame["token"]]
+    permuted = _points(frame, "median", "permuted, median", tokens, colors.lines[0], "circle")
+    permuted["error_y"] = dict(
+        type="data",
+        symmetric=False,
+        array=(frame["high"] - frame["median"]).round(4).tolist(),
+        arrayminus=(frame["median"] - frame["low"]).round(4).tolist(),
+        thickness=1,
+        width=2,
+    )
+    return build([permuted, _points(frame, "uniform", "uniform", tokens, colors.lines[1], "diamond-open")], figure)
+
+
+def _points(frame: pd.DataFrame, column: str, name: str, tokens: list[str], color: str, marker: str) -> dict:
+    return dict(
+        type="scatter",
+        mode="markers",
+        name=name,
+        x=frame["max_weight"].round(4).tolist(),
+        y=frame[column].round(4).tolist(),
+        text=tokens,
+        marker=dict(color=color, symbol=marker, size=9),
+        hovertemplate=f"%{{text}}: weight %{{x:.2f}}, {name} %{{y:.2f}}<extra></extra>",
+    )
+
+
+def _variation_words(frame: pd.DataFrame) -> str:
+    least = frame.loc[frame["median"].idxmin()]
+    return (
+        f"Total variation of the next-token distribution, {len(frame)} target tokens: median over permutations "
+        f"{frame['median'].median():.2f}, uniform {frame['uniform'].median():.2f}. Least moved by permutation: "
+        f"‘{labels.plain(least['token'])}’, {least['median']:.2f} at a maximum weight of {least['max_weight']:.2f}."
+    )
+
+
+def saliency(grid, values, method: str, title: str | None = None, *, dark: bool = False) -> Chart:
+    """values [queries, keys] of one method, beside `figures.heatmap(grid)`; the scale is symmetric about 0, up to the
+    largest.
+
+    grid : the attention of the same tokens. Blue speaks for the target token, orange against it. ValueError if shapes
+    differ.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if values.shape != grid.weights.shape:
+        raise ValueError(f"values must have the grid's shape {grid.weights.shape}; got {values.shape}")
+    most = float(np.abs(values).max()) or 1.0
+    left, right, xaxis = key_axis(grid, "top")
+    above, rows = TITLE if title else 0, rows_height(len(grid.queries))
+    margin = (left, right, _TOP + above, _SCALE)
+    description = _saliency_words(grid, values, method)
+    frame = layout(dark, rows + margin[2] + margin[3], margin, title and labels.escape(title), description)
+    frame |= dict(xaxis=xaxis, yaxis=query_axis(grid, None))
+    frame["meta"]["axes"] = {"colour": f"attribution by {method}"}
+    cells = dict(
+        type="heatmap",
+        z=np.round(values, 5).astype(np.float32),
+        zmin=-most,
+        zmax=most,
+        xgap=1,
+        ygap=1,
+        colorscale=colorscale(palette(dark).diverging),
+        hoverinfo="text",
+        hovertext=_hover(grid, values),
+        **scale_bar([-most, 0, most], [f"−{most:.2g}", "0", f"{most:.2g}"]),
+    )
+    return build([cells], frame)
+
+
+def _hover(grid, values: np.ndarray) -> list[list[str]]:
+    keys = hover.placed(grid.keys)
+    return [
+        [f"{key} {'for' if value >= 0 else 'against'} {query}: {value:+.3f}" for key, value in zip(keys, row)]
+        for query, row in zip(hover.placed(grid.queries), values.tolist(), strict=True)
+    ]
+
+
+def _saliency_words(grid, values: np.ndarray, method: str) -> str:
+    row, column = np.unravel_index(np.abs(values).argmax(), values.shape)
+    query, key = labels.quoted(grid.queries[row]), labels.quoted(grid.keys[column])
+    side = "for" if values[row, column] >= 0 else "against"
+    return (
+        f"Attributions by {method}, {values.shape[0]} target by {values.shape[1]} source tokens. Largest: {key} speaks "
+        f"{side} {query}, {values[row, column]:+.3f}."
+    )
+
+
+def agreement_bars(
+    tokens: Sequence[Token], frame: pd.DataFrame, spread: float, title: str | None = None, *, dark: bool = False
+) -> Chart:
+    """tokens : T target tokens. frame : the rows of one method of `faithfulness.agreement`, one a token. spread :
+    standard deviation of τ between random orders (`faithfulness.spread_of_tau`); the band is 1.96 of it either way.
+
+    Tokens on whose first source token both agree have a full bar, others a pale one. ValueError for other numbers of
+    rows.
+    """
+    check_columns(frame, ("tau_b", "top1"), "frame of the agreement")
+    if len(frame) != len(tokens):
+        raise ValueError(f"frame must have one row per token, {len(tokens)}; got {len(frame)}")
+    left, right, xaxis = key_axis(Keys(tokens), "bottom")
+    above = TITLE if title else 0
+    margin = (left, right, 24 + above, 72)
+    figure = layout(
+        dark, _AGREEMENT + above, margin, title and labels.escape(title), _agreement_words(tokens, frame, spread)
+    )
+    edge, colors = min(_ERRORS * spread, 1), palette(dark)
+    figure |= dict(
+        xaxis=xaxis | dict(anchor="y"),
+        yaxis=value_axis(dark, range=[-1.05, 1.05], tickvals=[-1, -0.5, 0, 0.5, 1]),
+        shapes=[dict(type="rect", xref="paper", x0=0, x1=1, y0=-edge, y1=edge, layer="below", line=dict(width=0))],
+        annotations=[note("τ-b; grey: 95% of random orders", dark, x=0, y=1, **CORNER)],
+    )
+    figure["shapes"][0]["fillcolor"] = colors.grid
+    return build([_bars(tokens, frame, colors.diverging[-1])], figure)
+
+
+def _bars(tokens: Sequence[Token], frame: pd.DataFrame, color: str) -> dict:
+    said = {True: "same first source token", False: "another first source token"}
+    return dict(
+        type="bar",
+        y=[None if pd.isna(value) else round(float(value), 4) for value in frame["tau_b"]],
+        width=0.82,
+        marker=dict(color=color, opacity=[1.0 if same else 0.45 for same in frame["top1"]], line=dict(width=0)),
+        hoverinfo="text",
+        hovertext=[
+            f"{token}: τ-b {tau:+.2f}, {said[bool(same)]}"
+            for token, tau, same in zip(hover.placed(tokens), frame["tau_b"], frame["top1"])
+        ],
+    )
+
+
+def _agreement_words(tokens: Sequence[Token], frame: pd.DataFrame, spread: float) -> str:
+    least, mean = int(frame["tau_b"].fillna(2).to_numpy().argmin()), frame["tau_b"].mean()
+    return (
+        f"Kendall’s τ-b of attention and attributions for {len(tokens)} target tokens: mean {mean:+.2f}; "
+        f"random orders are expected to have 0 ± {spread:.2f} for each. Lowest: {labels.quoted(tokens[least])}, "
+        f"{frame['tau_b'].iloc[least]:+.2f}. The same first source token for {int(frame['top1'].sum())} of them."
+    )
+
+
+def erasure_curves(frames: Mapping[str, pd.DataFrame], title: str | None = None, *, dark: bool = False) -> Chart:
+    """frames : order of tokens (attention, gradients, random …) -> a frame of `faithfulness.erasure`; means over
+    target tokens.
+
+    Good order: the left lines are high (those tokens were needed), the right ones low (they are enough).
+    """
+    if not frames:
+        raise ValueError("frames must hold at least one order of tokens; got none")
+    for name, frame in frames.items():
+        check_columns(frame, ("share", *(column for column, _ in _PANELS)), f"frame of {name}")
+    means = {name: frame.groupby("share").mean(numeric_only=True) for name, frame in frames.items()}
+    colors, styles, above = palette(dark), lines(frames, dark), TITLE if title else 0
+    figure = layout(
+        dark, _ERASURE + above, (46, 12, 78 + above, 46), title and labels.escape(title), _erasure_words(means)
+    )
+    figure |= dict(showlegend=True, legend=dict(orientation="h", x=0, y=1.2, yanchor="bottom", font=dict(size=12)))
+    axis = dict(gridcolor=colors.grid, zeroline=False, fixedrange=True, tickfont=dict(size=11, color=colors.muted))
+    data, figure["annotations"] = [], []
+    for panel, (column, said) in enumerate(_PANELS):
+        suffix = "" if panel == 0 else "2"
+        start = panel * 0.54
+        shares = dict(title=dict(text="share of tokens"), tickformat=".0%", domain=[start, start + 0.46])
+        figure[f"xaxis{suffix}"] = axis | shares | dict(anchor=f"y{suffix}")
+        figure[f"yaxis{suffix}"] = axis | dict(anchor=f"x{suffix}")
+        place = dict(x=start, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom")
+        name = f"{column.capitalize()}:<br>{said}"
+        figure["annotations"].append(dict(text=name, showarrow=False, align="left", font=dict(size=11), **place))
+        data += [_erasure_line(name, mean[column], styles[name], suffix) for name, mean in means.items()]
+    return build(data, figure)
+
+
+def _erasure_line(name: str, values: pd.Series, style, suffix: str) -> dict:
+    shown = labels.escape(labels.plain(name))
+    return dict(
+        type="scatter",
+        mode="lines+markers",
+        name=shown,
+        legendgroup=shown,
+        showlegend=not suffix,
+        x=values.index.tolist(),
+        y=values.round(4).tolist(),
+        xaxis=f"x{suffix}",
+        yaxis=f"y{suffix}",
+        line=dict(color=style.color, dash=style.dash, width=2),
+        marker=dict(symbol=style.marker, size=7),
+        hovertemplate=f"%{{y:.3f}} at %{{x:.0%}}<extra>{shown}</extra>",
+    )
+
+
+def _erasure_words(means: Mapping[str, pd.DataFrame]) -> str:
+    said = [
+        f"{name}: comprehensiveness {mean['comprehensiveness'].mean():.2f}, "
+        f"sufficiency {mean['sufficiency'].mean():.2f}"
+        for name, mean in means.items()
+    ]
+    return f"Source tokens erased in the order of {listed(list(means))}; means over the shares. {'; '.join(said)}."

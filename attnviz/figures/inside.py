@@ -1,0 +1,275 @@
+"""Figures of one step opened up: its scores and weights, a score taken apart, and weighted values with the context.
+
+Each takes an `inside.Step`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnviz.figures import hover, labels
+from attnviz.figures.axes import Keys, key_axis, rows_height, value_axis
+from attnviz.figures.bars import token_bars
+from attnviz.figures.chart import Chart
+from attnviz.figures.theme import CLEAR, CORNER, TITLE, build, colorscale, layout, note, palette
+from attnviz.figures.what_if import effect_bars, product_spread, score_functions
+from attnviz.figures.wording import signed, weight_words
+
+__all__ = ["effect_bars", "product_spread", "score_bars", "score_functions", "score_parts", "weighted_values"]
+_HEIGHT = 300  # px of both rows of bars
+_LOWER, _UPPER = [0, 0.42], [0.56, 1]  # of the height: weights, scores
+_ROW, _NAMES = 24, 160  # px a term, of the names with their numbers
+_TOP, _BELOW = 22, 34  # px above and below the cells
+SHOWN = 24  # dimensions
+
+
+def score_bars(opened, title: str | None = None, *, temperature: float = 1.0, dark: bool = False) -> Chart:
+    """opened : an `inside.Step`. Above: the score of each source token, any real number; below: its weight, 0 to 1.
+
+    temperature : what the scores are divided by before the softmax; 1 is the model. Tokens outside the window of local
+    attention have no bar above and weight 0 below; a dotted line is its Gaussian.
+    """
+    after = "weight, after it" if temperature == 1 else f"weight, after it at temperature {temperature:g}"
+    after += " (dotted: Gaussian)" if opened.window else ""
+    weights = opened.weights if temperature == 1 else opened.weights_at(temperature)
+    scores = np.where(opened.mask, opened.scores, np.nan)
+    left, right, xaxis = key_axis(Keys(opened.keys, (opened.token,)), "bottom")
+    above = TITLE if title else 0
+    frame = layout(
+        dark,
+        _HEIGHT + above,
+        (left, right, 24 + above, 72),
+        title and labels.escape(title),
+        describe_scores(opened, weights),
+    )
+    frame |= dict(
+        xaxis=xaxis | dict(anchor="y"),
+        yaxis=value_axis(dark, domain=_LOWER, range=[0, 1.25], tickvals=[0, 0.5, 1]),
+        yaxis2=value_axis(dark, domain=_UPPER, nticks=4),
+        hovermode="x",  # small weights are met too
+        annotations=[
+            note("score, before the softmax", dark, x=0, y=1, **CORNER),
+            note(after, dark, x=0, y=_LOWER[1], **CORNER),
+        ],
+    )
+    bars = [_score_bars(opened, weights, "y", dark), _score_bars(opened, scores, "y2", dark)]
+    return build(bars + ([_gaussian(opened.window, dark)] if opened.window else []), frame)
+
+
+def describe_scores(opened, weights: np.ndarray) -> str:
+    """The step, and its three largest scores with the weights (S,) on show. Plain text, not escaped."""
+    order = np.argsort(-np.where(opened.mask, opened.scores, -np.inf), kind="stable")[:3]
+    largest = ", ".join(
+        f"{labels.quoted(opened.keys[key])} {opened.scores[key]:.2f} becomes {weights[key]:.2f}"
+        for key in order.tolist()
+        if opened.mask[key]
+    )
+    hidden = int((~opened.mask).sum())
+    outside = f" {hidden} token{'s are' if hidden > 1 else ' is'} outside the window." if hidden else ""
+    return (
+        f"Scores and weights of step {opened.step + 1}, {labels.quoted(opened.token)}; the largest: {largest}.{outside}"
+    )
+
+
+def _gaussian(window, dark: bool) -> dict:
+    """What local attention multiplies each weight by before it divides the row by its sum."""
+    return dict(
+        type="scatter",
+        mode="lines",
+        y=[round(float(value), 4) for value in window.gaussian],
+        yaxis="y",
+        line=dict(color=palette(dark).text, width=2, dash="dot"),
+        hoverinfo="skip",
+    )
+
+
+def _score_bars(opened, values: np.ndarray, axis: str, dark: bool) -> dict:
+    best = int(np.nanargmax(values))
+    said = "weight" if axis == "y" else "score"
+    words = weight_words if axis == "y" else "{:.3f}".format
+    return token_bars(values, best, opened.mechanism, dark) | dict(
+        y=[None if np.isnan(value) else round(float(value), 4) for value in values],
+        yaxis=axis,
+        hovertext=[
+            f"{key}: outside the window" if np.isnan(value) else f"{said} of {key}: {words(float(value))}"
+            for key, value in zip(hover.placed(opened.keys), values, strict=True)
+        ],
+    )
+
+
+def score_parts(
+    opened, key: int, count: int = 10, title: str | None = None, *, reference: str = "mean", dark: bool = False
+) -> Chart:
+    """opened : an `inside.Step`. A bar for the constant part of one key's score, then bars for the `count` terms that
+    differ most from the reference, then the rest. The axis fits the differences: the bar of the constant part is cut at
+    its edge where it is longer, and says so. reference : as of `Step.compared`.
+
+    ValueError for a key or a reference that is not there.
+    """
+    rows = _terms(opened, opened.compared(key, reference), count)
+    colors = palette(dark)
+    names, values = [name for name, _ in rows], [value if value is None else round(value, 4) for _, value in rows]
+    drawn = [value for value in values[1:] if value is not None]
+    span, above = _span(drawn), TITLE if title else 0
+    if not span[0] <= rows[0][1] <= span[1]:  # of the size of the score; at its scale no difference could be seen
+        names[0] += " (bar cut)"
+    height = _ROW * len(rows) + 44 + above
+    frame = layout(
+        dark,
+        height,
+        (_NAMES, 12, 8 + above, 36),
+        title and labels.escape(title),
+        describe_parts(opened, key, reference),
+    )
+    frame |= _term_axes(names, span, colors)
+    return build([_term_bars(values, colors)], frame)
+
+
+def _term_axes(names: list[str], span: list[float], colors) -> dict:
+    return dict(
+        xaxis=dict(
+            range=span,
+            gridcolor=colors.grid,
+            zeroline=True,
+            zerolinecolor=colors.muted,
+            fixedrange=True,
+            nticks=4,
+            tickangle=0,
+            tickfont=dict(size=11, color=colors.muted),
+        ),
+        yaxis=dict(
+            range=[len(names) - 0.5, -0.5],
+            tickvals=list(range(len(names))),
+            ticktext=names,  # beside a bar a number would lie on the names where the picture is narrow
+            fixedrange=True,
+            showgrid=False,
+            zeroline=False,
+        ),
+    )
+
+
+def describe_parts(opened, key: int, reference: str = "mean") -> str:
+    """The score, the constant part, and the largest three differences. Plain text, not escaped."""
+    compared = opened.compared(key, reference)
+    listed = ", ".join(f"{opened.parts.unit} {number + 1} {signed(value)}" for number, value in compared.largest(3))
+    return (
+        f"The score of {labels.quoted(opened.keys[key])} at step {opened.step + 1} is {opened.scores[key]:.3f}: "
+        f"{signed(compared.constant)} as {reference_words(opened, compared)}, and the differences from it of "
+        f"{opened.parts.terms.shape[1]} {opened.parts.unit}s; the largest: {listed}."
+    )
+
+
+def reference_words(opened, compared) -> str:
+    """What the differences are from: `the mean of all tokens`, `‘dog’ (3)`; not escaped."""
+    if compared.other is None:
+        return "the mean of all tokens" if opened.mask.all() else "the mean of the tokens in the window"
+    return f"{labels.quoted(opened.keys[compared.other])} ({compared.other + 1})"
+
+
+def _span(values: list[float]) -> list[float]:
+    """The axis, a little wider than the longest bars."""
+    least, most = min(0.0, *values), max(0.0, *values)
+    room = 0.05 * ((most - least) or 1.0)
+    return [least - room * (least < 0), most + room]
+
+
+def _term_bars(values: list[float | None], colors) -> dict:
+    return dict(
+        type="bar",
+        orientation="h",
+        x=values,
+        y=list(range(len(values))),
+        width=0.78,
+        marker=dict(
+            color=[colors.muted, *(colors.diverging[-1 if (value or 0) >= 0 else 0] for value in values[1:])],
+            line=dict(width=0),
+        ),
+        hoverinfo="skip",
+    )
+
+
+def _terms(opened, compared, count: int) -> list[tuple[str, float | None]]:
+    """Names with their numbers, and values of the bars; the others have no bar, as theirs would dwarf the terms."""
+    shown = compared.largest(count)
+    rows: list[tuple[str, float | None]] = [(f"constant part: {signed(compared.constant)}", compared.constant)]
+    rows += [(f"{opened.parts.unit} {number + 1}: {signed(value)}", value) for number, value in shown]
+    differences = compared.differences.terms[0]
+    rest = len(differences) - len(shown)
+    if rest:
+        others = float(differences.sum()) - sum(value for _, value in shown)
+        rows.append((f"{rest} others: {signed(others)}", None))
+    if opened.window:
+        rows.append((f"ln of the Gaussian: {signed(compared.gaussian)}", compared.gaussian))
+    return rows
+
+
+def weighted_values(
+    opened, count: int = SHOWN, title: str | None = None, *, dark: bool = False, scale: bool = True
+) -> Chart:
+    """opened : an `inside.Step`. Row j: the weight of source token j times its value; last row: their sum, the context.
+
+    Columns are the `count` dimensions in which the context is furthest from 0, the furthest first. scale : written
+    under the cells.
+    """
+    order = np.argsort(-np.abs(opened.context), kind="stable")[:count]
+    cells = np.vstack([opened.weighted[:, order], opened.context[None, order]]).astype(np.float32)
+    most = float(np.abs(cells).max()) or 1.0
+    names = [*labels.ticks(opened.keys), "<b>context</b>"]
+    above, rows = _TOP + (TITLE if title else 0), len(names)
+    left = min(max(7 * max(map(labels.width, names[:-1])) + 12, 66), 104)
+    frame = layout(
+        dark,
+        above + rows_height(rows) + _BELOW,
+        (left, 12, above, _BELOW),
+        title and labels.escape(title),
+        describe_values(opened, order),
+    )
+    axis = dict(fixedrange=True, showgrid=False, zeroline=False, ticklen=3, tickcolor=CLEAR)
+    shown = labels.thin(rows, int(rows_height(rows) / 15), keep=rows - 1)
+    frame |= dict(
+        xaxis=axis | dict(showticklabels=False, ticks="", range=[-0.5, len(order) - 0.5]),
+        yaxis=axis | dict(range=[rows - 0.5, -0.5], tickvals=shown, ticktext=[names[place] for place in shown]),
+        annotations=[_heading(len(order), len(opened.context), most, dark)] if scale else [],
+        shapes=[_line_above_the_context(rows, dark)],
+    )
+    return build([_cells(opened, cells, order, most, dark)], frame)
+
+
+def describe_values(opened, order: np.ndarray) -> str:
+    """How much of the context's length comes from the token with the largest weight. Plain text, not escaped."""
+    best = int(opened.weights.argmax())
+    lengths = np.linalg.norm(opened.weighted, axis=-1)
+    return (
+        f"Weighted values and context of step {opened.step + 1}, {labels.quoted(opened.token)}: {len(order)} of "
+        f"{len(opened.context)} dimensions. {labels.quoted(opened.keys[best])} has weight {opened.weights[best]:.2f}; "
+        f"its weighted value has length {lengths[best]:.2f}, the context {float(np.linalg.norm(opened.context)):.2f}."
+    )
+
+
+def _heading(shown: int, dimensions: int, most: float, dark: bool) -> dict:
+    text = f"{shown} of {dimensions} dimensions, −{most:.2f} to {most:.2f}"
+    return note(text, dark, x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom")
+
+
+def _line_above_the_context(rows: int, dark: bool) -> dict:
+    line = dict(color=palette(dark).muted, width=1)
+    return dict(type="line", xref="paper", x0=0, x1=1, yref="y", y0=rows - 1.5, y1=rows - 1.5, line=line)
+
+
+def _cells(opened, cells: np.ndarray, order: np.ndarray, most: float, dark: bool) -> dict:
+    rows = [*hover.placed(opened.keys), "context"]
+    return dict(
+        type="heatmap",
+        z=np.round(cells, 4),
+        zmin=-most,
+        zmax=most,
+        xgap=1,
+        ygap=1,
+        colorscale=colorscale(palette(dark).diverging),
+        showscale=False,
+        hoverinfo="text",
+        hovertext=[
+            [f"{row}, dimension {number + 1}: {value:+.3f}" for number, value in zip(order.tolist(), values.tolist())]
+            for row, values in zip(rows, cells)
+        ],
+    )

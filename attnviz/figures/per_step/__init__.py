@@ -1,1 +1,0 @@
-"""Figures of the steps of a trace: one step's bars, statistics by step, and their means."""
