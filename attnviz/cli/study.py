@@ -7,7 +7,7 @@ from attnviz.cli.shared import arguments
 
 HELP = "measure the trained models: a table and a picture in the README of the checkpoints"
 DESCRIPTION = (
-    "Measure the trained models of en-fr. The study writes a section of README.md, a picture and the raw numbers to "
+    "Measure the trained models. The study writes a section of README.md, a picture and the raw numbers to "
     "the folder of checkpoints. Models that it trains go to another folder. You can stop it at any time; the same "
     "command continues."
 )
@@ -19,6 +19,7 @@ STUDIES = (
     "curves",
     "faithfulness",
     "syntax",
+    "writing",
 )  # attnviz.studies.STUDIES, which imports torch
 WITHOUT_DATA = ("curves", "syntax")  # these read no corpus
 

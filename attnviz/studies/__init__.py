@@ -7,7 +7,7 @@ A study is a module with TITLE, DESCRIPTION (of its picture), COLUMNS (of the pi
     panels(results) -> list     the panels of the picture
 """
 
-from attnviz.studies import curves, dropout, faithfulness, length, mechanisms, order, report, syntax
+from attnviz.studies import curves, dropout, faithfulness, length, mechanisms, order, report, syntax, writing
 from attnviz.studies.measured_models import StudyConfig
 
 STUDIES = {
@@ -18,6 +18,7 @@ STUDIES = {
     "curves": curves,
     "faithfulness": faithfulness,
     "syntax": syntax,
+    "writing": writing,
 }
 
 

@@ -1,0 +1,208 @@
+"""Study: models that write. What more context brings, which heads do what, and when induction appears in training."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attnviz import moments
+from attnviz.data.tasks import TASKS
+from attnviz.data.tokenizer import BOS, EOS
+from attnviz.mechanisms import ALL
+from attnviz.models import checkpoints
+from attnviz.models.names import ModelName
+from attnviz.models.writer import Writer
+from attnviz.studies.measured_models import MeasuredModel, StudyConfig, load, record
+from attnviz.studies.pictures import Panel, Series
+from attnviz.studies.tables import grouped, table
+
+TITLE = "Models that write"
+DESCRIPTION = (
+    "Of models that write: the loss by the place in the context, and induction and the loss over the updates of "
+    "training"
+)
+COLUMNS = 2
+WINDOWS = 96  # of the whole context, from validation
+SEQUENCES = 16  # random ones, each read twice in a row
+SEED = 1
+ROLES = {"previous": "previous token", "first": "first token", "duplicate": "duplicate token", "induction": "induction"}
+_METHOD = (
+    "The loss is in nats a token, on windows of the whole context that do not overlap, from validation. A place is "
+    "the number of tokens before the token that is predicted. *Previous token* and *first token* are mean weights on "
+    "these windows. For *duplicate token* and *induction* a model reads {sequences} random sequences of tokens, each "
+    "twice in a row: a token of the second copy looks at the same token of the first copy, or at the token after that "
+    "one (Olsson et al. 2022). The scores are mean weights, from 0 to 1. A head that gives each token the same weight "
+    "has almost 0 there."
+)
+
+
+def measure(config: StudyConfig) -> dict:
+    """rows : one a model, with the loss (nats a token) by place. heads : the scores of every head, counted from 0.
+    training : by packed moment, the losses and the best head of each score."""
+    names = [name for name in checkpoints.names(config.root) if _writes(name)]
+    measured = [load(name, config.root) for name in names]
+    rows, heads, training = [], [], []
+    for model in measured:
+        writer, windows = model.translator, _windows(model.translator, config)
+        first = {"model": writer.name, **model.label}
+        losses = _losses(writer.model, windows).mean(0)
+        rows.append(first | {"windows": len(windows), "context": writer.limit, "by_place": _by_place(losses)})
+        heads += [first | scores for scores in _heads(writer.model, windows, _twice(writer))]
+        training += _training(model, windows, config)
+    return {"rows": rows, "heads": heads, "training": training, "sequences": SEQUENCES, **record(config, measured)}
+
+
+def _writes(name: str) -> bool:
+    model = ModelName.parse(name)
+    return model.pair in TASKS and model.mechanism in ALL and ALL[model.mechanism].writes
+
+
+def _windows(writer: Writer, config: StudyConfig) -> Tensor:
+    """Windows of validation (N, T), T the context, spread evenly over its texts; <eos> stands between texts.
+
+    ValueError when validation has none."""
+    texts = [text for text, _ in TASKS[writer.pair].read(config.data).val]
+    ids = torch.tensor([number for ids in writer.tokenizer.batch_ids(texts) for number in ids])
+    windows = ids[: len(ids) // writer.limit * writer.limit].view(-1, writer.limit)
+    if not len(windows):
+        raise ValueError(f"validation of {writer.pair} must have {writer.limit} tokens; it has {len(ids)}")
+    count = min(len(windows), config.sentences or WINDOWS)
+    return windows[torch.linspace(0, len(windows) - 1, count).long()]
+
+
+def _twice(writer: Writer) -> Tensor:
+    """Random tokens (SEQUENCES, 2 n), each sequence of n twice in a row; n is a quarter of the context."""
+    generator = torch.Generator().manual_seed(SEED)
+    once = torch.randint(EOS + 1, len(writer.tokenizer), (SEQUENCES, writer.limit // 4), generator=generator)
+    return torch.cat([once, once], dim=1)
+
+
+def _read(target: Tensor) -> Tensor:
+    """What a model reads to predict target (N, T)."""
+    return F.pad(target[:, :-1], (1, 0), value=BOS)
+
+
+@torch.inference_mode()
+def _losses(model: nn.Module, target: Tensor) -> np.ndarray:
+    """The nats of each token of target (N, T)."""
+    parts = []
+    for part in target.split(8):
+        logits = model.logits(model.readouts(_read(part))).float()
+        parts.append(F.cross_entropy(logits.transpose(1, 2), part, reduction="none"))
+    return torch.cat(parts).numpy()
+
+
+def _by_place(losses: np.ndarray) -> list[dict]:
+    """The mean loss after 0, 1, 2 to 3, 4 to 7 … tokens. losses (T,): nats by place."""
+    bounds = [0, *(2**power for power in range(len(losses).bit_length()) if 2**power < len(losses)), len(losses)]
+    return [
+        {"first": first, "last": end - 1, "nats": round(float(losses[first:end].mean()), 4)}
+        for first, end in zip(bounds, bounds[1:])
+    ]
+
+
+@torch.inference_mode()
+def _heads(model: nn.Module, windows: Tensor, twice: Tensor) -> list[dict]:
+    """The scores of every head, by layer and head from 0. twice (N, 2 n): sequences of n that stand twice."""
+    n = twice.shape[1] // 2
+    maps = zip(_mean_weights(model, windows[:SEQUENCES]), _mean_weights(model, twice))
+    rows = []
+    for layer, (of_text, of_copy) in enumerate(maps):
+        second = slice(n + 1, 2 * n)  # <bos> is at place 0, so a token of the first copy at 1 to n
+        scores = {
+            "previous": np.diagonal(of_text, -1, 1, 2)[:, 1:].mean(-1),
+            "first": of_text[:, 2:, 0].mean(-1),
+            "duplicate": np.diagonal(of_copy, -n, 1, 2)[:, 1:].mean(-1),
+            "induction": np.diagonal(of_copy[:, second], 2, 1, 2)[:, : n - 1].mean(-1),
+        }
+        for head in range(len(of_text)):
+            rows.append(
+                {"layer": layer, "head": head} | {key: round(float(value[head]), 4) for key, value in scores.items()}
+            )
+    return rows
+
+
+def _mean_weights(model: nn.Module, target: Tensor) -> Iterator[np.ndarray]:
+    """The mean weights (H, T, T) of each layer over texts (N, T); a row is a place that reads, <bos> first."""
+    totals: list = []
+    for part in _read(target).split(2):
+        sums = [weights.double().sum(0) for weights in model.read(part).maps]
+        totals = [a + b for a, b in zip(totals, sums)] if totals else sums
+    return ((total / len(target)).numpy() for total in totals)
+
+
+def _training(model: MeasuredModel, windows: Tensor, config: StudyConfig) -> list[dict]:
+    """Of every packed moment: its losses (nats a token), and of each score the best head."""
+    writer, rows = model.translator, []
+    twice, few = _twice(writer), windows[:SEQUENCES]
+    n = twice.shape[1] // 2
+    for number, moment in enumerate(moments.moments(writer.name, config.root)):
+        network = moments.restore(writer.name, number, config.root)
+        copies, text = _losses(network, twice), _losses(network, few)
+        numbers = {
+            "loss": text.mean(),
+            "early": text[:, : writer.limit // 16].mean(),
+            "late": text[:, writer.limit // 2 :].mean(),
+            "first_copy": copies[:, 1:n].mean(),
+            "second_copy": copies[:, n + 1 :].mean(),
+        }
+        heads = _heads(network, few, twice)
+        best = {key: max(row[key] for row in heads) for key in ROLES}
+        rounded = {key: round(float(value), 4) for key, value in numbers.items()}
+        rows.append({"model": writer.name, **model.label, "update": moment.update, **rounded, **best})
+    return rows
+
+
+def text(results: dict) -> str:
+    """Method and results in Markdown."""
+    parts = [_METHOD.format(sequences=results["sequences"])]
+    for row in results["rows"]:
+        heads = [head for head in results["heads"] if head["model"] == row["model"]]
+        training = [moment for moment in results["training"] if moment["model"] == row["model"]]
+        parts += [f"**{row['model']}** ({row['windows']} windows of {row['context']} tokens)", _places(row)]
+        parts += [_roles(heads)] + ([_moments(training)] if training else [])
+    return "\n\n".join(parts)
+
+
+def _places(row: dict) -> str:
+    names = [
+        f"{part['first']}" if part["first"] == part["last"] else f"{part['first']}–{part['last']}"
+        for part in row["by_place"]
+    ]
+    return table(("tokens before", *names), [("nats a token", *(f"{part['nats']:.2f}" for part in row["by_place"]))])
+
+
+def _roles(heads: list[dict]) -> str:
+    """The three best heads of each score, as the page counts them."""
+    lines = []
+    for key, title in ROLES.items():
+        best = sorted(heads, key=lambda head: -head[key])[:3]
+        lines.append((title, *(f"{head['layer'] + 1}.{head['head'] + 1}: {head[key]:.2f}" for head in best)))
+    return table(("score", "best head (layer.head)", "second", "third"), lines)
+
+
+def _moments(training: list[dict]) -> str:
+    head = ("update", "loss", "early in the window", "late in the window", "first copy", "second copy", *ROLES.values())
+    keys = ("loss", "early", "late", "first_copy", "second_copy", *ROLES)
+    return table(head, [(f"{row['update']}", *(f"{row[key]:.2f}" for key in keys)) for row in training])
+
+
+def panels(results: dict) -> list[Panel]:
+    """A panel a model of the loss by place, and one of its training where moments are packed."""
+    training, drawn = grouped(results["training"], "model"), []
+    for row in results["rows"]:
+        places = tuple(part["first"] for part in row["by_place"][1:])
+        nats = tuple(part["nats"] for part in row["by_place"][1:])
+        series = (Series("loss (nats a token)", places, nats),)
+        drawn.append(Panel(row["model"], series, "tokens before", "nats a token", log=True))
+        rows = [moment for moment in training.get(row["model"], []) if moment["update"]]
+        updates = tuple(moment["update"] for moment in rows)
+        shown = {"best previous-token head": "previous", "best induction head": "induction"}
+        series = tuple(Series(name, updates, tuple(moment[key] for moment in rows)) for name, key in shown.items())
+        gain = tuple(1 - min(1.0, moment["second_copy"] / moment["first_copy"]) for moment in rows)
+        series += (Series("of the loss, saved in a second copy", updates, gain),)
+        if rows:
+            drawn.append(Panel(f"{row['model']}, training", series, "updates", "0 to 1", log=True))
+    return drawn
