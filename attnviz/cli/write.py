@@ -12,7 +12,12 @@ STEPS = 80
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("text", metavar="TEXT", help="how the text begins; - for standard input")
-    parser.add_argument("--model", required=True, help="a model that writes, from `models`, such as shakespeare/writer")
+    parser.add_argument(
+        "--model",
+        required=True,
+        help="a model that writes, from `models`, such as shakespeare/writer; or hf: and the folder or the name of a "
+        "causal model of the transformers library",
+    )
     parser.add_argument(
         "--steps", type=arguments.count, metavar="N", help=f"how many tokens, at most (default {STEPS})"
     )
@@ -40,6 +45,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=1,
         help="of the random numbers; the same one gives the same text (default 1)",
     )
+    parser.add_argument(
+        "--chat", action="store_true", help="of an hf: model, put the text into its chat template, as what a user says"
+    )
     parser.add_argument("--json", action="store_true", help="print the trace as JSON, with all attention weights")
     arguments.add_root(parser)
     arguments.add_threads(parser)
@@ -48,20 +56,20 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Print the text with what the model wrote, or its trace. Notes go to standard error."""
     from attnviz.cli.shared.open_model import open_model
-    from attnviz.models.writer import Writer
 
     if args.text == "-":
         args.text = storage.decode(standard_input.stream().read(), "standard input").removesuffix("\n")
-    model = open_model(args)
-    if not isinstance(model, Writer):
+    model = open_model(args, huggingface=True)
+    if not hasattr(model, "write"):
         raise ValueError(f"{args.model} does not write on after a text; `trace` shows what it does")
     steps = min(STEPS, model.limit) if args.steps is None else args.steps
     if steps > model.limit:
-        raise ValueError(
-            f"--steps must be at most {model.limit}, the {model.task.piece}s that {args.model} reads; got {steps}"
-        )
-    trace = model.write(args.text, steps, args.temperature, top_k=args.top_k, top_p=args.top_p, seed=args.seed)
+        raise ValueError(f"--steps must be at most {model.limit}, the tokens that {args.model} reads; got {steps}")
+    how = {"top_k": args.top_k, "top_p": args.top_p, "seed": args.seed} | ({"chat": True} if args.chat else {})
+    if args.chat and not hasattr(model, "chat"):
+        raise ValueError(f"--chat is for models of the transformers library; {args.model} has no chat template")
+    trace = model.write(args.text, steps, args.temperature, **how)
     print(trace.to_json() if args.json else trace.translation)
-    written = len(trace.target) - len(trace.source)
+    written = len(trace.target) - trace.given
     if not trace.complete and written < steps:
-        print(f"the context of {args.model} is full after {written} of {steps} {model.task.piece}s", file=sys.stderr)
+        print(f"the context of {args.model} is full after {written} of {steps} tokens", file=sys.stderr)

@@ -1,9 +1,8 @@
 """A trained model that writes, with its tokenizer and card: text in, Trace out."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import numpy as np
 import torch
 
 from attnviz.arguments import shown
@@ -17,19 +16,8 @@ from attnviz.models.trained import Trained
 from attnviz.networks import residual, writing
 from attnviz.networks.decode import NEVER
 from attnviz.networks.residual import Contributions
-from attnviz.networks.writing import Sampling, Written
+from attnviz.networks.writing import Candidate, Sampling, Written
 from attnviz.trace import AttentionMap, Token, Trace
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A token that may come next. id : in the vocabulary. text : as a reader sees it. probability : the model's.
-    drawn : the probability that it is taken, after temperature and cut-offs."""
-
-    id: int
-    text: str
-    probability: float
-    drawn: float
 
 
 class Writer(Trained):
@@ -87,9 +75,8 @@ class Writer(Trained):
         ValueError for a number out of range.
         """
         how = Sampling(temperature, top_k, top_p, seed)
-        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-            raise ValueError(f"steps must be a whole number of at least 1; got {shown(steps)}")
-        taken = self._checked(choices or {})
+        writing.check_steps(steps)
+        taken = writing.checked_choices(choices or {}, self._writes, self.name)
         source = self.read(prompt, "prompt")
         room = self.limit - len(source.ids)
         if not room:
@@ -112,12 +99,8 @@ class Writer(Trained):
             return ()
         readouts = self.model.readouts(torch.tensor([[BOS, *ids[:place]]]))
         logits = self.model.logits(readouts[0, -1])
-        drawn = writing.allowed(self._readable(logits, ids[place - 1] if place else None), how).softmax(dim=-1)
-        best = logits.softmax(dim=-1).topk(min(count, len(logits)))
-        return tuple(
-            Candidate(number, self.tokenizer.piece(number), probability, float(drawn[number]))
-            for number, probability in zip(best.indices.tolist(), best.values.tolist())
-        )
+        scores = writing.allowed(self._readable(logits, ids[place - 1] if place else None), how)
+        return writing.candidates(logits, scores, self.tokenizer.piece, count)
 
     def check_beam(self, beam: int) -> None:
         """ValueError for any beam but 1."""
@@ -170,8 +153,8 @@ class Writer(Trained):
 
     def ids(self, trace: Trace) -> list[int]:
         """The ids of a trace's target. ValueError if the vocabulary does not spell it so: a trace of another model."""
-        given, written = self.read(trace.text, "text of the trace"), trace.target[len(trace.source) :]
-        before = (None, *trace.target[:-1])[len(trace.source) :]
+        given, written = self.read(trace.text, "text of the trace"), trace.target[trace.given :]
+        before = (None, *trace.target[:-1])[trace.given :]
         numbers = [*given.ids, *map(self._number, before, written)]
         if given.tokens != trace.source or None in numbers or trace.target[: len(given.ids)] != given.tokens:
             raise ValueError(
@@ -179,14 +162,9 @@ class Writer(Trained):
             )
         return numbers
 
-    def _checked(self, choices: Mapping[int, int]) -> dict[int, int]:
-        """Steps and ids of tokens that a person chose. ValueError for a token that cannot be written."""
-        for step, number in choices.items():
-            if not isinstance(step, int) or step < 0:
-                raise ValueError(f"choices must be of steps from 0; got {shown(step)}")
-            if not isinstance(number, int) or not 0 <= number < len(self.tokenizer) or number in NEVER:
-                raise ValueError(f"choices must be tokens that {self.name} can write; got number {shown(number)}")
-        return dict(choices)
+    def _writes(self, number: int) -> bool:
+        """Is it the id of a token that can be written?"""
+        return 0 <= number < len(self.tokenizer) and number not in NEVER
 
     def _readable(self, logits: torch.Tensor, last: int | None) -> torch.Tensor:
         """logits (V) after the piece `last`, -inf for pieces that the vocabulary would not read as they are written:

@@ -4,7 +4,7 @@ Letters: T tokens, V vocabulary, H heads.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,10 +54,10 @@ def _number(value: object) -> bool:
     return _whole(value) or (isinstance(value, float | np.floating) and not math.isnan(value))
 
 
-def allowed(logits: Tensor, how: Sampling) -> Tensor:
+def allowed(logits: Tensor, how: Sampling, never: Sequence[int] = NEVER) -> Tensor:
     """logits (V) -> scores (V), whose softmax has the probabilities that a token is drawn with: -inf for one that is
-    cut off. With temperature 0 only the most probable is left."""
-    scores = without(NEVER, logits.double().unsqueeze(0))[0]
+    cut off, and for those that are `never` drawn. With temperature 0 only the most probable is left."""
+    scores = without(never, logits.double().unsqueeze(0))[0] if never else logits.double()
     order = scores.argsort(descending=True, stable=True)
     if how.temperature == 0:
         return scores.masked_fill(torch.arange(len(scores), device=scores.device) != order[0], -torch.inf)
@@ -68,10 +68,46 @@ def allowed(logits: Tensor, how: Sampling) -> Tensor:
     return scores.index_fill(0, torch.cat(left_out), -torch.inf)
 
 
-def chooser(how: Sampling) -> Callable[[Tensor], int]:
-    """A function from logits (V) to the id of a token, which draws its own random numbers."""
+def chooser(how: Sampling, never: Sequence[int] = NEVER) -> Callable[[Tensor], int]:
+    """A function from logits (V) to the id of a token, which draws its own random numbers. never : as of `allowed`."""
     chance = np.random.default_rng(how.seed)
-    return lambda logits: int(drawn(allowed(logits, how).unsqueeze(0), chance)[0])
+    return lambda logits: int(drawn(allowed(logits, how, never).unsqueeze(0), chance)[0])
+
+
+def check_steps(steps: int) -> None:
+    """ValueError unless it is a number of tokens that can be written."""
+    if not _whole(steps) or steps < 1:
+        raise ValueError(f"steps must be a whole number of at least 1; got {shown(steps)}")
+
+
+def checked_choices(choices: Mapping[int, int], fits: Callable[[int], bool], name: str) -> dict[int, int]:
+    """Steps and ids of tokens that a person chose. ValueError for a token that the model `name` cannot write."""
+    for step, number in choices.items():
+        if not _whole(step) or step < 0:
+            raise ValueError(f"choices must be of steps from 0; got {shown(step)}")
+        if not _whole(number) or not fits(number):
+            raise ValueError(f"choices must be tokens that {name} can write; got number {shown(number)}")
+    return dict(choices)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A token that may come next. id : in the vocabulary. text : as a reader sees it. probability : the model's.
+    drawn : the probability that it is taken, after temperature and cut-offs."""
+
+    id: int
+    text: str
+    probability: float
+    drawn: float
+
+
+def candidates(logits: Tensor, scores: Tensor, name: Callable[[int], str], count: int) -> tuple[Candidate, ...]:
+    """The `count` most probable tokens, by the logits (V) of the model. scores (V) : of `allowed`. name : of an id."""
+    best, drawn_with = logits.softmax(dim=-1).topk(min(count, len(logits))), scores.softmax(dim=-1)
+    return tuple(
+        Candidate(number, name(number), probability, float(drawn_with[number]))
+        for number, probability in zip(best.indices.tolist(), best.values.tolist())
+    )
 
 
 @dataclass(frozen=True)

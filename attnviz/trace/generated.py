@@ -42,7 +42,7 @@ def from_generate(
     ids, steps = _ids(output, batch), _steps(output)
     encoder = _first(output, ("encoder_attentions",))
     rows = _rows(output, batch or 0, steps)
-    maps = {kind: _by_layer(value, rows) for kind, value in steps.items() if value is not None}
+    maps = {kind: by_layer(value, rows) for kind, value in steps.items() if value is not None}
     names = _namer(tokens)
     special = [*special, *getattr(tokens, "all_special_tokens", ())]
     if encoder is None and "cross" not in maps:
@@ -131,7 +131,7 @@ def _rows(output, text: int, attentions) -> list[int]:
     return [min(row, count - 1) if count == 1 else row for row, count in zip(chosen[: len(first)], texts)]
 
 
-def _by_layer(steps, rows: list[int]) -> list[np.ndarray | None]:
+def by_layer(steps, rows: list[int]) -> list[np.ndarray | None]:
     """Steps of layers (B, H, q, k) -> layers (H, Q, K). Row i of a causal map has its keys up to its own place."""
     layers = []
     for number in range(len(steps[0])):

@@ -101,6 +101,12 @@ class Trace:
         keys = axes.tokens(attention.kind, self.source, self.target, self.start)[1]
         return (*keys, SINK) if attention.sink else keys
 
+    @property
+    def given(self) -> int:
+        """Of a text that a model wrote on: how many target tokens were given. A model that begins a text with its first
+        token, and not with a start of its own, has that one before the target."""
+        return len(self.source) - (self.start in self.source[:1])
+
     @checked
     def sides(self, attention: AttentionMap) -> tuple[str, str]:
         """What the rows and the columns of a map are, one word each: target, source or input."""

@@ -4,6 +4,7 @@ import re
 
 import pytest
 import tiny
+import families
 import tiny_writer
 
 import attnviz
@@ -101,7 +102,7 @@ def test_temperature_0_takes_the_most_probable_token(root, write):
 def test_a_full_context_is_said(write):
     status, out, err = write("--steps", "32", "--seed", "3")
     assert status == 0 and out.startswith("The dog")
-    assert re.fullmatch(r"the context of en/writer is full after \d+ of 32 pieces\n", err)
+    assert re.fullmatch(r"the context of en/writer is full after \d+ of 32 tokens\n", err)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_a_full_context_is_said(write):
         (("--temperature", "inf"), "temperature must be from 0 to 100; got inf"),
         (("--top-p", "0"), "top_p must be above 0 and at most 1; got 0.0"),
         (("--top-p", "nan"), "top_p must be above 0 and at most 1; got nan"),
-        (("--steps", "1000000000"), "--steps must be at most 32, the pieces that en/writer reads; got 1000000000"),
+        (("--steps", "1000000000"), "--steps must be at most 32, the tokens that en/writer reads; got 1000000000"),
         (("--seed", str(2**63)), f"seed must be a whole number of at least 0 and below 2^63; got {2**63}"),
     ],
 )
@@ -130,3 +131,16 @@ def test_a_model_that_translates_does_not_write(tmp_path, capsys):
     tiny.write_models(tmp_path)
     assert main(["write", "The dog", "--model", "en-fr/bahdanau", "--root", str(tmp_path)]) == 2
     assert "en-fr/bahdanau does not write on after a text; `trace` shows what it does" in capsys.readouterr().err
+
+
+@pytest.mark.xdist_group("hf")
+def test_a_model_of_the_transformers_library_writes_and_takes_its_chat_template(tmp_path, capsys):
+    folder = families.write(tmp_path / "gpt2", "gpt2")
+    (folder / "chat_template.jinja").write_text("{% for m in messages %}{{ m.role }}: {{ m.content }} {% endfor %}dog")
+    assert main(["write", "The black", "--model", f"hf:{folder}", "--steps", "3", "--chat"]) == 0
+    assert capsys.readouterr().out.startswith("user: The black dog")
+
+
+def test_only_a_model_of_the_library_has_a_chat_template(root, capsys):
+    assert main(["write", "The", "--model", "en/writer", "--root", str(root), "--chat"]) == 2
+    assert "--chat is for models of the transformers library; en/writer has no chat template" in capsys.readouterr().err

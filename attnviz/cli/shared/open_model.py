@@ -12,8 +12,9 @@ from attnviz.models.names import CONFIG, is_hugging_face
 
 
 _OTHERS = (
-    "of a Hugging Face model `trace` shows one text, and `corpus` many: translations, log-probabilities, statistics of "
-    "attention and, where the input has links between words, alignment error rates"
+    "of a Hugging Face model `trace` shows one text, `write` writes on after it where it is causal, and `corpus` reads "
+    "many: translations, log-probabilities, statistics of attention and, where the input has links between words, "
+    "alignment error rates"
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from attnviz.models.huggingface.errors import ModelError, one_line
 from attnviz.models.names import HUGGING_FACE
 
-FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.spm")  # what is downloaded: no code, no pickles
+FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.spm", "*.jinja")  # what is downloaded: no code, no pickles
 
 
 def folder(name: str) -> Path:

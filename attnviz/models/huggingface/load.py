@@ -19,6 +19,7 @@ from attnviz.models.huggingface.errors import ModelError, read, said_of
 from attnviz.models.huggingface.probe import probe
 from attnviz.models.huggingface.single_stack import SingleStackModel
 from attnviz.models.huggingface.tokenizers.load_tokenizer import SAFE, load_tokenizer
+from attnviz.models.huggingface.writing import WritingModel
 from attnviz.models.names import HUGGING_FACE, HuggingFaceName
 
 REQUIREMENT = "transformers>=5.23,<6"
@@ -71,7 +72,8 @@ def load(name: str) -> HuggingFaceModel:
         kind, fields = EncoderDecoderModel, ENCODER_DECODER_FIELDS
     else:
         kind, fields = SingleStackModel, SINGLE_STACK_FIELDS
-    return probe(kind(full_name, config.model_type, model, tokenizer, fields, _limit(model, tokenizer)))
+    ready = probe(kind(full_name, config.model_type, model, tokenizer, fields, _limit(model, tokenizer)))
+    return WritingModel(**vars(ready)) if kind is SingleStackModel and ready.causal and ready.predicts else ready
 
 
 def _check_reads_text(name: str, library: ModuleType, config: Any) -> None:

@@ -125,7 +125,7 @@ def show(current: HeadsScene, dark: bool) -> None:
     st.subheader("Write on", divider="gray")
     writing, trace = current.choices.writing, current.trace
     ended = bool(trace.target) and trace.target[-1].special
-    if ended or len(trace.target) < len(trace.source) + writing.steps:
+    if ended or len(trace.target) < trace.given + writing.steps:
         st.session_state[_PLAYING] = False
     st.html(_text(current, trace))
     piece = current.choices.languages.piece
@@ -145,12 +145,12 @@ def show(current: HeadsScene, dark: bool) -> None:
 
 def _text(current: HeadsScene, trace) -> str:
     """The text as typed, and what was written after it, the last token marked."""
-    written = [token for token in trace.target[len(trace.source) :] if not token.special]
+    written = [token for token in trace.target[trace.given :] if not token.special]
     start = written[0].start if written else len(trace.translation)
     given, rest = trace.translation[:start], trace.translation[start:]
     last = f"<mark>{html.escape(trace.translation[written[-1].start :])}</mark>" if written else ""
     middle = html.escape(rest[: len(rest) - len(trace.translation[written[-1].start :])] if written else "")
-    log_prob = sum(trace.log_probs[len(trace.source) :])
+    log_prob = sum(trace.log_probs[trace.given :])
     return (
         f'<p class="said" role="status" style="white-space: pre-wrap">{html.escape(given)}<b>{middle}{last}</b><br>'
         f"<small>{len(written)} {current.choices.languages.piece}s written, in bold; their log-probability: "
@@ -206,7 +206,7 @@ def _both_ways(current: HeadsScene) -> None:
         other = current.choices.source.write(current.text, before)
     except ValueError as error:
         raise SceneError(str(error)) from None
-    fork = len(trace.source) + made[-1][0]
+    fork = trace.given + made[-1][0]
     rows = [
         (
             name,

@@ -1,0 +1,221 @@
+"""A causal model of the transformers library with a language-model head, such as GPT-2 or Llama: it writes on after a
+text.
+
+The loop is ours, with the model's own cache of keys and values, so the weights are those that each token was computed
+with. V tokens of the vocabulary, L layers, H heads.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnviz import storage
+from attnviz.arguments import shown
+from attnviz.models.huggingface import fetch, folder_rules
+from attnviz.models.huggingface.errors import FileError, one_line
+from attnviz.models.huggingface.single_stack import SingleStackModel
+from attnviz.models.huggingface.tokenizers import tokenization
+from attnviz.models.model import TextError
+from attnviz.models.names import without_prefix
+from attnviz.models.tracing import probabilities
+from attnviz.networks import writing
+from attnviz.networks.writing import Candidate, Sampling
+from attnviz.trace import Token, Trace
+from attnviz.trace.generated import by_layer
+
+_SPACES = ("Ġ", "▁")  # before a piece of a vocabulary that begins a word
+_TEMPLATE = 2**20  # bytes of a chat template, at most
+
+
+class WritingModel(SingleStackModel):
+    """A causal model that reads a text, and writes on after it.
+
+    In a trace of `write` the start is the first token of the text, which nothing came before, and the target is all
+    other tokens: those given, then those written. A row of a map is the attention that produced its token.
+    """
+
+    def write(
+        self,
+        prompt: str,
+        steps: int = 40,
+        temperature: float = 1.0,
+        *,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 1,
+        choices: Mapping[int, int] | None = None,
+        chat: bool = False,
+    ) -> Trace:
+        """Write on after `prompt`: a trace of the whole text, as of `Writer.write`, with the same arguments and errors.
+
+        With temperature 0 it is what `generate` of the library writes without sampling. chat : put the prompt into the
+        model's chat template, as what a user says; the text of the trace shows it. ValueError for a model without one.
+        """
+        how = Sampling(temperature, top_k, top_p, seed)
+        writing.check_steps(steps)
+        taken = writing.checked_choices(choices or {}, self._writes, self.name)
+        text = self.chat(prompt) if chat else prompt
+        source = self._beginning(text)
+        room = self.limit - len(source.ids)
+        if not room:
+            raise TextError(f"the prompt is too long to write on: {self.limit} tokens are the limit here; shorten it")
+        ids, logits, maps = self._written(source.ids, min(steps, room), how, taken)
+        return self._trace_of(text, source, ids, logits, maps)
+
+    def chat(self, prompt: str) -> str:
+        """The prompt in the chat template of the model's folder, as text: what a user says, and the beginning of the
+        answer.
+
+        ValueError for a model that has no template, or one that cannot be filled. A template is a small program, which
+        the library runs shut off from files and network; it is read only here.
+        """
+        template = _chat_template(fetch.folder(without_prefix(self.name)))
+        if not template:
+            raise ValueError(f"{self.name} has no chat template; give the prompt as it is")
+        said = [{"role": "user", "content": prompt}]
+        more = {"chat_template": template, "tokenize": False, "add_generation_prompt": True}
+        try:
+            return self.tokenizer.apply_chat_template(said, **more)
+        except Exception as error:  # a stranger's program may raise anything
+            raise ValueError(f"the chat template of {self.name} cannot be filled: {one_line(error)}") from None
+
+    @torch.inference_mode()
+    def candidates(self, trace: Trace, place: int, how: Sampling, count: int = 8) -> tuple[Candidate, ...]:
+        """As `Writer.candidates`: the most probable tokens at a place of the trace's target, its length for the next.
+        ValueError for another model's trace, and for a place that the trace does not have."""
+        ids = self.ids(trace)
+        if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place <= len(ids) - 1:
+            raise ValueError(f"place must be from 0 to {len(ids) - 1}; got {shown(place)}")
+        before = ids[: place + 1]
+        if len(before) >= self.limit or before[-1] in self.ends and place:
+            return ()
+        logits = self._pass(torch.tensor([before])).logits[0, -1]
+        return writing.candidates(logits, writing.allowed(logits, how, ()), self._spelled, count)
+
+    @property
+    def ends(self) -> frozenset[int]:
+        """The ids of the tokens that end a text."""
+        settings = (self.model.generation_config, self.model.config, self.tokenizer)
+        claimed = next((ids for each in settings if (ids := getattr(each, "eos_token_id", None)) is not None), ())
+        return frozenset(claimed if isinstance(claimed, list | tuple) else [claimed])
+
+    def ids(self, trace: Trace) -> list[int]:
+        """The ids of a trace of `write`, its start included. ValueError if the vocabulary does not spell it so."""
+        given = self._beginning(trace.text)
+        tokens = (trace.start, *trace.target)
+        numbers = [*given.ids, *map(self._number, tokens[len(given.ids) - 1 :], tokens[len(given.ids) :])]
+        if None in numbers or tokens[: len(given.ids)] != given.tokens or not trace.target:
+            raise ValueError(f"trace must be of a text that {self.name} wrote; it divides the text otherwise")
+        return numbers
+
+    def _beginning(self, text: str):
+        """The tokens of a text, without an end that the tokenizer puts after it: it goes on."""
+        source = self.read(text)
+        count = len(source.ids)
+        while count > 1 and source.ids[count - 1] in self.ends and source.tokens[count - 1].special:
+            count -= 1
+        return replace(source, ids=source.ids[:count], tokens=source.tokens[:count])
+
+    @torch.inference_mode()
+    def _written(self, given, steps: int, how: Sampling, taken: Mapping[int, int]) -> tuple[list[int], Tensor, list]:
+        """ids of the text and what was written, logits (n - 1, V) that all but the first came from, and the attention
+        of each pass."""
+        choose, ids, cache = writing.chooser(how, never=()), list(given), None
+        new, logits, passes = ids, [], []
+        for step in range(steps):
+            output = self._pass(torch.tensor([new]), cache, len(ids))
+            cache = output[self._cache]
+            logits.append(output.logits[0].float())
+            passes.append(output[self.fields["decoder"]])
+            drawn = choose(logits[-1][-1])  # also where a person chose: later steps keep their random numbers
+            new = [taken.get(step, drawn)]
+            ids = ids + new
+            if new[0] in self.ends:
+                break
+        return ids, torch.cat(logits), by_layer(passes, [0] * len(passes))
+
+    def _pass(self, ids: Tensor, cache: Any = None, length: int | None = None) -> Any:
+        """One pass over ids (1, t) after those in the cache. length : of the whole text."""
+        seen = torch.ones(1, length or ids.shape[1], dtype=torch.long)
+        kept = {self._cache: cache, "use_cache": True}
+        return self.model(input_ids=ids, attention_mask=seen, output_attentions=True, **kept)
+
+    @property
+    def _cache(self) -> str:
+        """What this version of the library calls the keys and values of the tokens before."""
+        return "cache" if "cache" in inspect.signature(self.model.forward).parameters else "past_key_values"
+
+    def _trace_of(self, text: str, source, ids: list[int], logits: Tensor, layers: list) -> Trace:
+        count = len(source.ids)
+        whole, tokens = self._joined(text, source.tokens, ids)
+        kept = probabilities.of_sentence(logits, ids[1:], self._spelled)
+        maps = self.maps({self.fields["decoder"]: [torch.as_tensor(layer)[None] for layer in layers]})
+        return Trace(
+            model=self.name,
+            mechanism=self.mechanism,
+            text=text,
+            translation=whole,
+            forced=len(ids) == count,
+            complete=ids[-1] in self.ends,
+            source=source.tokens,
+            target=tokens[1:],
+            log_probs=kept.log_probs,
+            alternatives=kept.alternatives,
+            maps=maps,
+            start=tokens[0],
+        )
+
+    def _joined(self, text: str, given: tuple[Token, ...], ids: list[int]) -> tuple[str, tuple[Token, ...]]:
+        """The text as typed with what was written after it, and all tokens, those given where they were typed."""
+        spelled, tokens = tokenization.spell(self.tokenizer, ids)
+        first = tokens[len(given) - 1].end  # where the tokenizer spells the last one given
+        shift = len(text) - first
+        last = next((token.word for token in reversed(tokens[: len(given)]) if token.word is not None), None)
+        own = next((token.word for token in reversed(given) if token.word is not None), None)
+        words = 0 if None in (last, own) else own - last
+        written = [
+            replace(
+                token,
+                start=token.start + shift,
+                end=token.end + shift,
+                word=None if token.word is None else token.word + words,
+            )
+            for token in tokens[len(given) :]
+        ]
+        return text + spelled[first:], (*given, *written)
+
+    def _writes(self, number: int) -> bool:
+        return 0 <= number < len(self.tokenizer)
+
+    @property
+    def _spelled(self) -> Callable[[int], str]:
+        return partial(tokenization.name, self.tokenizer)
+
+    def _number(self, before: Token, token: Token) -> int | None:
+        """The id of a written token, by its piece, and by how many spaces stand before it."""
+        piece, vocabulary = token.text if token.special else token.piece or token.text, self.tokenizer.get_vocab()
+        counts = sorted((0, 1), key=lambda count: count != token.start - before.end)
+        spaced = (f"{space * count}{piece}" for count in (token.start - before.end, *counts) for space in _SPACES)
+        if number := next((vocabulary[name] for name in spaced if name in vocabulary), None):
+            return number
+        unnamed = piece.removeprefix("#")  # a row of the embedding that the tokenizer has no piece for
+        return int(unnamed) if piece != unnamed and unnamed.isdecimal() else vocabulary.get(piece)
+
+
+def _chat_template(folder: Path) -> str:
+    """The template in a file of its own, or in the settings of the tokenizer; "" for none. Raises FileError."""
+    try:
+        if (alone := folder / "chat_template.jinja").is_file():
+            return storage.read(alone, _TEMPLATE).decode("utf-8", "replace")
+        if (settings := folder / "tokenizer_config.json").is_file():
+            template = storage.parse_json(storage.read(settings, folder_rules.JSON)).get("chat_template")
+            return template if isinstance(template, str) else ""
+    except (OSError, ValueError, AttributeError) as error:
+        raise FileError(f"its chat template cannot be read: {one_line(error)}") from None
+    return ""

@@ -1,0 +1,138 @@
+"""Causal models of the transformers library write on: as `generate` does, with the weights of a full pass."""
+
+import json
+from pathlib import Path
+
+import families
+import numpy as np
+import pytest
+import torch
+
+import attnviz
+from attnviz.models.huggingface.writing import WritingModel
+from attnviz.models.model import TextError
+from attnviz.models.names import without_prefix
+from attnviz.networks.writing import Sampling
+
+pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library
+PROMPT = "The black dog"
+KINDS = {
+    "gpt2": ("GPT2LMHeadModel", families.FAMILIES["gpt2"][2]),
+    "llama": ("LlamaForCausalLM", families.FAMILIES["llama"][2]),
+    "mistral": ("MistralForCausalLM", {**families.STACK, "num_key_value_heads": 2, "sliding_window": 4}),
+    "qwen2": ("Qwen2ForCausalLM", {**families.STACK, "num_key_value_heads": 2}),
+    "gemma": ("GemmaForCausalLM", {**families.STACK, "num_key_value_heads": 1, "head_dim": 4}),
+    "phi": ("PhiForCausalLM", families.STACK),
+    "opt": ("OPTForCausalLM", {**families.STACK, "ffn_dim": 16, "word_embed_proj_dim": 16}),
+    "gpt_neox": ("GPTNeoXForCausalLM", families.STACK),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(request, tmp_path_factory) -> WritingModel:
+    import transformers
+
+    name, settings = KINDS[request.param]
+    tokenizer, special = families.FAMILIES["llama" if request.param in ("llama", "mistral") else "gpt2"][0]()
+    cls = getattr(transformers, name)
+    rows = tokenizer.get_vocab_size() + 8  # tokenizers of some families add tokens of their own
+    ends = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+    torch.manual_seed(1)
+    network = cls(cls.config_class(vocab_size=rows, **settings, **ends))
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return attnviz.load(f"hf:{families.save(tmp_path_factory.mktemp('hf'), network, (tokenizer, special))}")
+
+
+def test_greedy_is_what_the_library_generates(model):
+    trace = model.write(PROMPT, 14, 0)
+    given = model._beginning(PROMPT).ids
+    generated = model.model.generate(torch.tensor([given]), max_new_tokens=14, do_sample=False, use_cache=True)
+    assert model.ids(trace) == generated[0].tolist()
+    assert trace.given == len(given) - 1 and len(trace.target) == len(generated[0]) - 1
+    assert trace.translation.startswith(PROMPT)
+
+
+def test_weights_and_probabilities_are_those_of_a_full_pass(model):
+    trace = model.write(PROMPT, 12, 1.3, top_k=40, seed=5)
+    ids = model.ids(trace)
+    full = model.model(input_ids=torch.tensor([ids[:-1]]), output_attentions=True)
+    assert len(trace.maps) == len(full.attentions)
+    for shown, weights in zip(trace.maps, full.attentions):
+        assert np.abs(shown.weights - weights[0].numpy()).max() < 1e-5
+    log_probs = full.logits[0].log_softmax(-1)[range(len(ids) - 1), ids[1:]]
+    assert trace.log_probs == pytest.approx(log_probs.tolist(), abs=1e-4)
+    assert all(len(choices) == 5 for choices in trace.alternatives)
+
+
+def test_the_same_seed_writes_the_same_and_a_choice_leads_elsewhere(model):
+    first, again = (model.write(PROMPT, 8, 1.0, seed=3) for _ in range(2))
+    assert first == again != model.write(PROMPT, 8, 1.0, seed=4)
+    place = first.given + 2
+    taken = (*model.ends, model.ids(first)[place + 1])
+    other = next(token for token in model.candidates(first, place, Sampling()) if token.id not in taken)
+    branch = model.write(PROMPT, 8, 1.0, seed=3, choices={2: other.id})
+    assert model.ids(branch)[: place + 1] == model.ids(first)[: place + 1] and model.ids(branch)[place + 1] == other.id
+
+
+def test_candidates_are_the_models_own(model):
+    trace = model.write(PROMPT, 4, 0)
+    best = model.candidates(trace, trace.given, Sampling(0))
+    assert best[0].id == model.ids(trace)[trace.given + 1] and best[0].drawn == 1
+    assert [each.probability for each in best] == sorted((each.probability for each in best), reverse=True)
+
+
+def test_it_ends_with_its_end_token_and_at_its_limit(model):
+    first = model.write(PROMPT, 1, 0)
+    written = model.ids(first)[-1]
+    model.model.generation_config.eos_token_id, before = [written, 2], model.model.generation_config.eos_token_id
+    try:
+        ended = model.write(PROMPT, 9, 0)
+    finally:
+        model.model.generation_config.eos_token_id = before
+    assert ended.complete and model.ids(ended)[-1] == written and len(ended.target) == ended.given + 1
+    full = model.write(PROMPT, 10**9, 0.9)
+    assert full.complete or len(model.ids(full)) == model.limit
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"steps": 0}, "steps must be a whole number of at least 1; got 0"),
+        ({"temperature": float("nan")}, "temperature must be from 0 to 100; got nan"),
+        ({"top_p": 0}, "top_p must be above 0 and at most 1; got 0"),
+        ({"choices": {0: 10**9}}, "choices must be tokens that .* can write; got number 1000000000"),
+        ({"chat": True}, "has no chat template; give the prompt as it is"),
+    ],
+)
+def test_what_cannot_be_written_is_said(model, changes, message):
+    with pytest.raises(ValueError, match=message):
+        model.write(**{"prompt": PROMPT, "steps": 3} | changes)
+
+
+def test_an_empty_or_too_long_prompt_is_refused(model):
+    for prompt in ("", " \n", "dog " * 100):
+        with pytest.raises(TextError):
+            model.write(prompt, 3)
+
+
+def test_a_chat_template_is_shown_as_text(model):
+    folder = Path(without_prefix(model.name))
+    template, settings = folder / "chat_template.jinja", folder / "tokenizer_config.json"
+    template.write_text("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}dog:")
+    trace = model.write("run", 3, 0, chat=True)
+    assert trace.text == "user: run\ndog:" and trace.translation.startswith(trace.text)
+    template.write_text("{{ raise_exception('no') }}")
+    with pytest.raises(ValueError, match="the chat template of .* cannot be filled: .*no"):
+        model.chat("run")
+    template.write_text("{{ ''.__class__.__mro__[1].__subclasses__() }}")
+    with pytest.raises(ValueError, match="cannot be filled"):
+        model.chat("run")
+    template.unlink()
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"chat_template": "{{ messages[0].content }}!"}))
+    assert model.chat("run") == "run!"
+
+
+def test_a_trace_of_another_text_is_refused(model):
+    with pytest.raises(ValueError, match="trace must be of a text that"):
+        model.ids(model.trace(PROMPT))
