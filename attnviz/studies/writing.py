@@ -16,7 +16,7 @@ from attnviz.models.names import ModelName
 from attnviz.models.writer import Writer
 from attnviz.studies.measured_models import MeasuredModel, StudyConfig, load, record
 from attnviz.studies.pictures import Panel, Series
-from attnviz.studies.tables import grouped, table
+from attnviz.studies.tables import grouped, listed, table
 
 TITLE = "Models that write"
 DESCRIPTION = (
@@ -27,6 +27,7 @@ COLUMNS = 2
 WINDOWS = 96  # of the whole context, from validation
 SEQUENCES = 16  # random ones, each read twice in a row
 SEED = 1
+_LEAST = 0.1  # below it no head is said to have a role
 ROLES = {"previous": "previous token", "first": "first token", "duplicate": "duplicate token", "induction": "induction"}
 _METHOD = (
     "The loss is in nats a token, on windows of the whole context that do not overlap, from validation. A place is "
@@ -180,7 +181,9 @@ def _roles(heads: list[dict]) -> str:
     for key, title in ROLES.items():
         best = sorted(heads, key=lambda head: -head[key])[:3]
         lines.append((title, *(f"{head['layer'] + 1}.{head['head'] + 1}: {head[key]:.2f}" for head in best)))
-    return table(("score", "best head (layer.head)", "second", "third"), lines)
+    shown = table(("score", "best head (layer.head)", "second", "third"), lines)
+    absent = [title for key, title in ROLES.items() if max(head[key] for head in heads) < _LEAST]
+    return f"{shown}\n\nNo head has a score of {_LEAST} for {listed(absent)}." if absent else shown
 
 
 def _moments(training: list[dict]) -> str:

@@ -46,7 +46,8 @@ def _list(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def _facts(card: dict) -> Iterator[tuple[str, str]]:
-    kind = "sentences" if tasks.find(str(card.get("pair"))).classifies else "sentence pairs"
+    task = tasks.find(str(card.get("pair")))
+    kind = "sentences" if task.classifies else "texts" if task.writes else "sentence pairs"
     yield "Training", _continued(card)
     yield "Parameters", _number(card, "parameters", "{:,.0f}")
     yield "Weights", _number(card, "bytes", "{:.1f} MB on disk", 1e6)

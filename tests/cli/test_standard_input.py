@@ -89,5 +89,5 @@ def test_of_hugging_face_models_the_commands_say_what_is_there_for_them(command,
     status, _, err = cli(command, "--model", "hf:bert", *options)
     assert status == 2 and err.startswith(
         f"python -m attnviz {command}: {command} reads checkpoints of this project, not 'hf:bert'; of a Hugging Face "
-        "model `trace` shows one text, and `corpus` many: "
+        "model `trace` shows one text, `write` writes on after it where it is causal, and `corpus` reads many: "
     )

@@ -232,12 +232,29 @@ def test_heads_of_a_model_that_writes_are_switched_off(model):
     assert effect.change == pytest.approx(measured.change, abs=1e-4) and effect.change != 0
 
 
-def test_the_model_that_ships_is_as_good_as_its_card_says():
-    card = checkpoint_files.read_card("shakespeare/writer")
-    assert card["scores"]["val_scenes"]["nats_a_character_alone"] <= 1.55 and card["parameters"] <= 6e6
-    text = (
+SHIPPED = {
+    "shakespeare/writer": (
+        "val_scenes",
+        "nats_a_character_alone",
+        1.55,
         "KING RICHARD III:\nWhat sayest thou? speak suddenly; be brief.\n\n"
-        "BUCKINGHAM:\nYour grace may do your pleasure.\n"
-    )
-    trace = attnviz.load("shakespeare/writer").trace(text)
-    assert -trace.log_prob / len(trace.target) < 1.40  # 1.325 when it was shipped
+        "BUCKINGHAM:\nYour grace may do your pleasure.\n",
+        1.40,  # 1.325 when it was shipped
+    ),
+    "en/writer": (
+        "stories",
+        "bits_a_character",
+        1.60,
+        "Once upon a time there was an old woman who lived in a little house near the wood.",
+        2.3,  # 2.179 when it was shipped
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_models_that_ship_are_as_good_as_their_cards_say(name):
+    part, measure, most, text, loss = SHIPPED[name]
+    card = checkpoint_files.read_card(name)
+    assert card["scores"][part][measure] <= most and card["parameters"] <= 6e6
+    trace = attnviz.load(name).trace(text)
+    assert -trace.log_prob / len(trace.target) < loss

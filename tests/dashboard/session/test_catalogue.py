@@ -52,6 +52,7 @@ def test_many_headed_models_are_those_whose_mechanism_has_several_heads(monkeypa
     monkeypatch.delenv("ATTNVIZ_CHECKPOINTS", raising=False)
     pairs = ["en-fr", "en-de", "en-ja", "reverse"]
     assert catalogue.many_headed() == [f"{pair}/transformer" for pair in pairs] + [
+        "en/writer",
         "shakespeare/writer",
         "sst2/self-attention",
     ]
