@@ -21,6 +21,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--steps", type=arguments.count, metavar="N", help=f"how many tokens, at most (default {STEPS})"
     )
+    _add_sampling(parser)
+    parser.add_argument(
+        "--chat", action="store_true", help="of an hf: model, put the text into its chat template, as what a user says"
+    )
+    parser.add_argument("--json", action="store_true", help="print the trace as JSON, with all attention weights")
+    arguments.add_root(parser)
+    arguments.add_threads(parser)
+
+
+def _add_sampling(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--temperature",
         type=float,
@@ -45,12 +55,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=1,
         help="of the random numbers; the same one gives the same text (default 1)",
     )
-    parser.add_argument(
-        "--chat", action="store_true", help="of an hf: model, put the text into its chat template, as what a user says"
-    )
-    parser.add_argument("--json", action="store_true", help="print the trace as JSON, with all attention weights")
-    arguments.add_root(parser)
-    arguments.add_threads(parser)
 
 
 def run(args: Namespace) -> None:
