@@ -1,7 +1,6 @@
 """The command line: `python -m attnviz COMMAND`; `python -m attnviz --help` lists the commands.
 
-Each command is a module in attnviz.cli; attnviz/cli/commands.py lists them. An error is one line on standard error,
-with exit status 2.
+Each command is a module in attnviz.cli, which lists them. An error is one line on standard error, with exit status 2.
 """
 
 import errno
@@ -12,10 +11,8 @@ import sys
 from argparse import Namespace
 
 from attnviz import mechanisms
-from attnviz.cli import corpus
-from attnviz.cli.shared import standard_input
-from attnviz.cli.commands import COMMANDS, PROGRAM, RESUMABLE, one_line, parser
-
+from attnviz.cli import COMMANDS, PROGRAM, RESUMABLE, corpus, one_line, parser
+from attnviz.cli.arguments import with_standard_input
 
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
@@ -31,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     _show_what_a_terminal_would_obey()
     try:
         mechanisms.check()
-        with standard_input.read(args):
+        with with_standard_input(args):
             status = COMMANDS[args.command].run(args) or 0
         _flush()
     except KeyboardInterrupt:

@@ -62,8 +62,15 @@ LIGHT = (
     "arguments storage lazy_pandas python_file trace gold function_words select concentration stats alignment patterns"
     " heads rollout syntax across plotlyjs figures reading export"
 ).split()
-LIGHT_MODULES = ("data.limits", "data.readers", "data.records", "data.tasks", "models.names", "models.checkpoint_files")
-LIGHT_MODULES += ("service.request", "service.embedded", "service.frames")
+LIGHT_MODULES = (
+    "data.readers",
+    "data.records",
+    "data.task",
+    "data.language_pairs",
+    "models.names",
+    "models.checkpoint_files",
+)
+LIGHT_MODULES += ("service.request", "service.embedded", "service.connection")
 # of models, of traces, and of arrays from elsewhere
 WEIGHTS = {"attnviz/models/checkpoints.py", "attnviz/trace/files.py", "attnviz/trace/containers.py"}
 

@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 import attnviz
-from attnviz.cli.commands import COMMANDS
+from attnviz.cli import COMMANDS
 from attnviz.models.checkpoint_files import ROOT
 
 MODULES = (

@@ -3,7 +3,7 @@
 import json
 from argparse import ArgumentParser, Namespace
 
-from attnviz.cli.shared import arguments
+from attnviz.cli import arguments
 
 HELP = "alignment error rate on sentence pairs whose words were aligned by hand"
 _COLUMNS = ("error_rate", "precision", "recall")
@@ -32,9 +32,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Print the alignment error rate of each head, with forced decoding, as a table or JSON."""
     from attnviz import alignment, gold
-    from attnviz.cli.shared.open_model import open_model
 
-    model = open_model(args)
+    model = arguments.open_model(args)
     if model.labels:
         raise ValueError(f"{args.model} is a classifier; only models that translate have word alignments")
     pairs = gold.read(args.gold) if args.gold else gold.shipped(model.pair)
@@ -51,7 +50,7 @@ def run(args: Namespace) -> None:
 
 
 def _table(report: dict) -> str:
-    from attnviz.cli.shared.table import table
+    from attnviz.cli.tables import table
 
     results = {"best head, chosen on other sentences": report["best_head"], "diagonal": report["diagonal"]}
     results |= {f"rows shifted by {shift}": result for shift, result in report["shifted"].items()}

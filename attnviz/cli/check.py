@@ -4,7 +4,7 @@ import glob
 import json
 from argparse import ArgumentParser, Namespace
 
-from attnviz.cli.shared import arguments
+from attnviz.cli import arguments
 
 HELP = "test attention modules of your own, FILE.py:Class"
 DESCRIPTION = "Test attention modules of your own. The files are run: name only what you would run yourself."

@@ -5,7 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.cli.shared import arguments
+from attnviz.cli import arguments
 
 HELP = "translate or force a file of sentences with one or more models, and write the statistics of their attention"
 DESCRIPTION = (

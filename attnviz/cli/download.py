@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from attnviz.cli.shared import arguments
+from attnviz.cli import arguments
 
 HELP = "fetch the public corpora of a pair and check their hashes"
 

@@ -5,7 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.cli.shared import arguments
+from attnviz.cli import arguments
 
 HELP = (
     "BLEU, chrF, speed, entropy and maximum weight on two aligned files; for a classifier, accuracy on one file of "
@@ -31,9 +31,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Score a model, and print a table or JSON."""
-    from attnviz.cli.shared.open_model import open_model
 
-    model = open_model(args)
+    model = arguments.open_model(args)
     evaluate, show = _OF_CLASS.get(type(model).__name__, (_translate, _score_table))
     result = evaluate(model, args)
     print(json.dumps(result) if args.json else show(result, args))
@@ -53,7 +52,7 @@ def _translate(translator, args: Namespace) -> dict:
 
 
 def _score_table(result: dict, args: Namespace) -> str:
-    from attnviz.cli.shared.table import table
+    from attnviz.cli.tables import table
     from attnviz.evaluation import metrics
     from attnviz.models.names import ModelName
 
@@ -79,8 +78,8 @@ def _score_table(result: dict, args: Namespace) -> str:
 
 
 def _classify(classifier, args: Namespace) -> dict:
+    from attnviz import evaluation
     from attnviz.data import readers
-    from attnviz.evaluation import classification
 
     if args.reference or args.beam != 1:
         raise ValueError(
@@ -90,11 +89,11 @@ def _classify(classifier, args: Namespace) -> dict:
     pairs = readers.read_labelled(Path(args.source), classifier.task.labels)
     if not pairs:
         raise ValueError(f"{args.source} must hold at least one sentence with its label; got none")
-    return classification.score(classifier, *zip(*pairs))
+    return evaluation.score_classifier(classifier, *zip(*pairs))
 
 
 def _accuracy_table(result: dict, args: Namespace) -> str:
-    from attnviz.cli.shared.table import table
+    from attnviz.cli.tables import table
 
     rows = [
         ("model", result["model"]),
@@ -110,7 +109,7 @@ def _accuracy_table(result: dict, args: Namespace) -> str:
 
 def _predict(writer, args: Namespace) -> dict:
     from attnviz.data import readers
-    from attnviz.data.tasks.writing import chapters
+    from attnviz.data.tasks import chapters
     from attnviz.evaluation import language
 
     if args.reference or args.beam != 1:
@@ -122,7 +121,7 @@ def _predict(writer, args: Namespace) -> dict:
 
 
 def _surprise_table(result: dict, args: Namespace) -> str:
-    from attnviz.cli.shared.table import table
+    from attnviz.cli.tables import table
 
     rows = [(name.replace("_", " "), f"{value:,}") for name, value in result.items() if name != "model"]
     return table([("model", result["model"]), *rows], "<<")

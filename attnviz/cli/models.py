@@ -3,7 +3,7 @@
 import json
 from argparse import ArgumentParser, Namespace
 
-from attnviz.cli.shared import arguments
+from attnviz.cli import arguments
 
 HELP = "list the trained models"
 # The scores that the list shows: the first of these that a card has.
@@ -17,7 +17,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Print a table of the checkpoints; for a damaged one it says what is wrong."""
-    from attnviz.cli.shared.table import table
+    from attnviz.cli.tables import table
     from attnviz.models import checkpoint_files
     from attnviz.models.trained import describe
 

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.cli.shared import arguments
+from attnviz.cli import arguments
 
 HELP = "measure the trained models: a table and a picture in the README of the checkpoints"
 DESCRIPTION = (

@@ -8,8 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
 from attnviz import mechanisms
-from attnviz.cli.shared import arguments
-from attnviz.cli.shared.table import table
+from attnviz.cli import arguments
 from attnviz.models import checkpoint_files
 
 HELP = "train an attention module of your own on a toy task, and see it beside others"
@@ -97,6 +96,8 @@ def _folder(args: Namespace, file: str) -> Path:
 
 
 def _table(scores: list, stopped: bool) -> str:
+    from attnviz.cli.tables import table
+
     rows = [("", "exact %", "alignment error", "batches", "seconds", "loss")]
     for score in scores:
         error = "–" if score.alignment_error is None else f"{score.alignment_error:.2f}"

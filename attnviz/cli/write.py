@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from attnviz import storage
-from attnviz.cli.shared import arguments, standard_input
+from attnviz.cli import arguments
 
 HELP = "let a model write on after a text"
 STEPS = 80
@@ -59,11 +59,9 @@ def _add_sampling(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Print the text with what the model wrote, or its trace. Notes go to standard error."""
-    from attnviz.cli.shared.open_model import open_model
-
     if args.text == "-":
-        args.text = storage.decode(standard_input.stream().read(), "standard input").removesuffix("\n")
-    model = open_model(args, huggingface=True)
+        args.text = storage.decode(arguments.standard_input().read(), "standard input").removesuffix("\n")
+    model = arguments.open_model(args, huggingface=True)
     if not hasattr(model, "write"):
         raise ValueError(f"{args.model} does not write on after a text; `trace` shows what it does")
     steps = min(STEPS, model.limit) if args.steps is None else args.steps

@@ -48,7 +48,7 @@ class Signs:
     lost_names : new names of the source that the target lacks, in languages that copy names. repeated : a phrase that
     only the target says twice. invented : words of the target that are in no training sentence of that language, nor in
     the source, and the mean log-probability of the pieces of each (nats). covered : how much of each content word of
-    the source a row of the map reads (alignment/coverage.py); () without cross-attention. longest : `Trace.longest`.
+    the source a row of the map reads (alignment.coverage); () without cross-attention. longest : `Trace.longest`.
     rarity : of each content word of the source, ln(1 + number of training sentences that have it).
     """
 

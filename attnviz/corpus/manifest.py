@@ -1,16 +1,155 @@
-"""manifest.json: the settings of a run over a corpus, with hashes and versions, so that it can be resumed."""
+"""What a run over a corpus reads, with which settings, and manifest.json, which says so: a run can be resumed.
+
+The file of sentences and the models must stay as they are while the run is at work. It reads both several times, hours
+apart. Without a check, two models could get other sentences under one hash.
+"""
 
 import json
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 
 import attnviz
-from attnviz.corpus import inputs
-from attnviz.corpus.config import CorpusConfig
-from attnviz.corpus.inputs import Sentences
+from attnviz import arguments, storage
+from attnviz.arguments import Checked
+from attnviz.data.records import Record, Unreadable, count, read
+from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.checkpoint_files import CheckpointError, read_json
+from attnviz.models.names import HuggingFaceName, ModelName, is_hugging_face, without_prefix
+from attnviz.models.tracing import batches
+from attnviz.models.translator import check_beam
 from attnviz.storage import atomic, folders
+
+KEEP = ("statistics", "weights")
+SHARD = 512  # sentences that are computed and written together, whatever the number of workers
+SMALLEST = 32  # sentences of a shard, of whatever file
+SHARDS = 8  # of a file that is too small for eight of SHARD
+
+
+@dataclass(frozen=True)
+class CorpusConfig(Checked):
+    """models : names, see `attnviz.load`. input : a file, see data/records. keep : some of KEEP. root : of models.
+
+    batch_size : sentences that go through a model together. beam : for sentences without a target. shard : sentences
+    that are written together; None chooses by the size of the file. Raises ValueError.
+    """
+
+    models: tuple[str, ...]
+    input: str | Path
+    batch_size: int = batches.BATCH
+    beam: int = 1
+    keep: tuple[str, ...] = ("statistics",)
+    root: str | Path | None = None
+    shard: int | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("input", "root"):
+            if getattr(self, name) is not None:
+                arguments.path(name, getattr(self, name))
+        if not self.models or len(set(self.models)) != len(self.models):
+            raise ValueError(f"models must be different names, at least one; got {', '.join(self.models) or 'none'}")
+        if not self.keep or not set(self.keep) <= set(KEEP):
+            raise ValueError(f"keep must be some of {', '.join(KEEP)}; got {', '.join(self.keep) or 'nothing'}")
+        check_beam(self.beam)
+        batches.check_size(self.batch_size)
+        if self.shard is not None:
+            batches.check_size(self.shard)
+
+
+def shard_of(records: int) -> int:
+    """Sentences of a shard of a file with so many. Shards of 512 are the fastest: those of 128 take a ninth longer. But
+    a file of one or two shards would leave workers idle, show no progress, and lose all on Ctrl-C."""
+    return min(SHARD, max(SMALLEST, -(-records // SHARDS)))
+
+
+_REMEDY = "nothing was computed from the new content. Put it back and continue with --resume, or use a new folder"
+
+
+class InputChanged(ValueError):
+    """The file of sentences, or a model, is no longer what the run began with."""
+
+
+@dataclass
+class Sentences:
+    """A file of sentences as it was at the beginning of a run. records : their number, readable or not.
+
+    state : size, time and place on the disk, which tell without reading whether the file can have changed.
+    """
+
+    path: Path
+    sha256: str
+    records: int
+    state: tuple
+
+    @classmethod
+    def of(cls, path: Path) -> "Sentences":
+        """Raises ValueError and OSError as `attnviz.data.records.read`, InputChanged when it changes meanwhile."""
+        storage.check_file(path)  # it is read several times, so a pipe will not do
+        state, digest = storage.stamp(path), storage.sha256(path)
+        if not any(isinstance(record, Record) and record.source.strip() for record in read(path)):
+            raise ValueError(f"{path} must hold at least one sentence; got none")
+        sentences = cls(path, digest, count(path), state)
+        sentences.check()
+        return sentences
+
+    def shards(self, size: int) -> Iterator[list[Record | Unreadable]]:
+        """Lists of `size` records in order. The file is checked after every list is read, before it is given."""
+        self.check(whole=True)
+        records = read(self.path)
+        while chunk := self._next(records, size):
+            yield chunk
+
+    def _next(self, records: Iterator[Record | Unreadable], size: int) -> list[Record | Unreadable]:
+        try:
+            chunk = list(islice(records, size))
+        except (ValueError, OSError):  # a file that was cut looks damaged
+            self.check(whole=True)
+            raise
+        self.check()
+        return chunk
+
+    def check(self, whole: bool = False) -> None:
+        """InputChanged if the file has other content. whole : compare the content, whatever its state says."""
+        try:
+            state = storage.stamp(self.path)
+            if not whole and state == self.state:
+                return
+            changed = storage.sha256(self.path) != self.sha256
+        except OSError as error:
+            self._refuse((error.strerror or str(error)).lower())
+        if changed:
+            self._refuse("its content is another")
+        self.state = state
+
+    def _refuse(self, reason: str) -> None:
+        raise InputChanged(f"{self.path} changed while the run was at work: {reason}; {_REMEDY}") from None
+
+
+def model_files(config: CorpusConfig) -> dict[str, dict]:
+    """What identifies the files of each model. Raises CheckpointError."""
+    return {name: _files_of(name, checkpoint_files.root_of(name, config.root)) for name in config.models}
+
+
+def check_models(config: CorpusConfig, begun: dict[str, dict]) -> None:
+    """InputChanged unless all models have the files that the run began with. begun : of `models`."""
+    now = model_files(config)
+    for name in begun:
+        if now[name] != begun[name]:
+            raise InputChanged(f"the files of {name} changed while the run was at work; begin again in a new folder")
+
+
+def _files_of(name: str, root: Path) -> dict:
+    if is_hugging_face(name):  # the files of a folder; nothing of a model on the hub
+        files = HuggingFaceName(without_prefix(name)).files(root)
+        return {"files_sha256": {path.name: checkpoints.sha256(path) for path in files}}
+    return {
+        "weights_sha256": checkpoints.fingerprint(name, root),
+        "tokenizer_sha256": checkpoints.fingerprint_tokenizer(ModelName.parse(name).pair, root),
+    }
+
 
 FILE, TASK = "manifest.json", "run"
 # 2: sentences.parquet has the column aer; 3: parts are in Arrow's format; 4: `--` in folders of weights;
@@ -19,14 +158,14 @@ FORMAT = 5
 PACKAGES = ("torch", "numpy", "pyarrow", "safetensors", "tokenizers")
 
 
-def of(config: CorpusConfig, sentences: Sentences) -> dict:
+def contents(config: CorpusConfig, sentences: Sentences) -> dict:
     """Everything that the files of a run depend on, and the number of records in its input."""
     chosen = {name: value for name, value in asdict(config).items() if name not in ("models", "input", "root")}
     chosen["keep"] = sorted(chosen["keep"])
     return {
         "format": FORMAT,
         "input": {"name": sentences.path.name, "sha256": sentences.sha256, "records": sentences.records},
-        "models": inputs.models(config),
+        "models": model_files(config),
         "settings": json.loads(json.dumps(chosen)),
         "versions": {"attnviz": attnviz.__version__} | {name: version(name) for name in PACKAGES},
     }

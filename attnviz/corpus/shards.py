@@ -1,9 +1,11 @@
 """One shard: a few hundred sentences through one model, written to files of its own.
 
 A shard is done when its file of sentences is there. This file is written last, and each file whole or not at all. So a
-worker may die at any time. A shard that is computed twice gives the same files.
+worker may die at any time. A shard that is computed twice gives the same files. Weights, where a run keeps them, are
+written shard by shard too, and read one trace at a time.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,15 +13,20 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import torch
 from pyarrow import ipc
 
-from attnviz import alignment, loading
-from attnviz.corpus import kept
-from attnviz.corpus.config import CorpusConfig
+from attnviz import alignment, arguments, loading
+from attnviz.arguments import checked
+from attnviz.corpus import manifest
+from attnviz.corpus.manifest import CorpusConfig
 from attnviz.data.records import Record, Unreadable
 from attnviz.gold import LinkedPair
+from attnviz.models import checkpoints
+from attnviz.models.checkpoint_files import read_json
 from attnviz.models.tracing.measured import NAMES, Measured
 from attnviz.storage import atomic
+from attnviz.trace import Trace
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
 STATISTICS_SCHEMA = pa.schema(
@@ -117,7 +124,7 @@ class Worker:
     def _write(self, shard: Shard, results: dict[int, Measured], errors: dict[int, str]) -> None:
         if "weights" in self.config.keep:
             traces = {number: result.trace for number, result in results.items()}
-            kept.write(self.folder, shard.model, shard.number, traces)
+            _write_traces(self.folder, shard.model, shard.number, traces)
         if "statistics" in self.config.keep:
             self._save(shard, "statistics", _statistics(shard.model, results))
         self._save(shard, "sentences", _sentences(shard, results, errors))
@@ -171,3 +178,62 @@ def _sentences(shard: Shard, results: dict[int, Measured], errors: dict[int, str
             row |= {"source_tokens": len(result.source), "target_tokens": len(result.target)}
         rows.append(row)
     return pa.Table.from_pylist(rows, schema=SENTENCES_SCHEMA)
+
+
+WEIGHTS_FOLDER = "weights"
+
+
+def _write_traces(folder: Path, model: str, shard: int, traces: Mapping[int, Trace]) -> None:
+    """Write the traces of a shard of a run. traces : number of the sentence -> its trace.
+
+    The tensor `17/cross.0` is the cross map of layer 0 of line 17; everything else of a trace, tokens with their
+    offsets first, is beside the tensors as JSON.
+    """
+    weights = {
+        f"{number}/{attention.kind}.{attention.layer}": torch.from_numpy(attention.weights.copy())
+        for number, trace in traces.items()
+        for attention in trace.maps
+    }
+    beside = {str(number): trace.to_dict(weights=False) for number, trace in traces.items()}
+    record = {"model": model, "sentences": sorted(traces), "traces": beside}
+    checkpoints.save_tensors(_weights_folder(folder, model) / f"{shard:06}.safetensors", weights, record)
+
+
+@checked
+def read(folder: str | Path, model: str | None = None) -> Iterator[Trace]:
+    """The traces in the folder of a run with `keep` weights, model by model in the order of the sentences.
+
+    model : only of this model. Sentences that were skipped have none. One file is in memory at a time. ValueError for
+    a folder without such a run, CheckpointError for a damaged file.
+    """
+    folder = arguments.path("folder", folder)
+    if not (folder / manifest.FILE).is_file():
+        raise ValueError(f"{folder} holds no run: there is no {manifest.FILE}")
+    made = read_json(folder / manifest.FILE)
+    models = list(made.get("models", {}))
+    if WEIGHTS_FOLDER not in made.get("settings", {}).get("keep", []):
+        raise ValueError(f"{folder} has no weights; run `corpus` with --keep statistics weights")
+    if model is not None and model not in models:
+        raise ValueError(f"model must be one of {', '.join(models)}; got {model!r:.80}")
+    return _traces(folder, models if model is None else [model])
+
+
+def _traces(folder: Path, models: list[str]) -> Iterator[Trace]:
+    for model in models:
+        for path in sorted(_weights_folder(folder, model).glob("*.safetensors")):
+            record = checkpoints.load_metadata(path, "traces")
+            tensors = checkpoints.load_tensors(path)
+            for number in sorted(record["traces"], key=int):
+                yield _trace(record["traces"][number], number, tensors)
+
+
+def _trace(values: dict, number: str, tensors: Mapping[str, torch.Tensor]) -> Trace:
+    maps = [
+        entry | {"weights": tensors[f"{number}/{entry['kind']}.{entry['layer']}"].numpy()} for entry in values["maps"]
+    ]
+    return Trace.from_dict(values | {"maps": maps})
+
+
+def _weights_folder(folder: Path, model: str) -> Path:
+    """As the Hugging Face hub names its folders: no name there has `--`, so no two models share one."""
+    return folder / WEIGHTS_FOLDER / model.replace("/", "--")

@@ -1,13 +1,19 @@
-"""The sentences that a model is trained and measured on: those of a task, or a user's own."""
+"""The sentences that a model is trained and measured on: those of a task, or a user's own.
+
+Sentences that no model can read are left out: those without visible text, and those of more than MOST_PIECES pieces.
+"""
 
 import random
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from attnviz.data import everyday, tasks
+from attnviz.data import MOST_PIECES, everyday, tasks
+from attnviz.data.batching import pieces
 from attnviz.data.readers import Pairs
 from attnviz.data.styles import UNSPACED
+from attnviz.data.tokenizer import SubwordTokenizer
 
 
 @dataclass(frozen=True)
@@ -89,3 +95,34 @@ def _metric(targets: list[str], style: str) -> str:
         return {"tokenised": "bleu_words", "plain": "bleu_words", "symbols": "exact_match"}[style]
     text = "".join(targets)
     return "bleu_char" if len(re.findall(f"[{UNSPACED}]", text)) > len(text) / 2 else "bleu_lc"
+
+
+def length_filter(corpus: Corpus, tokenizer: SubwordTokenizer) -> tuple[Corpus, list[str]]:
+    """The corpus with only those pairs of train and val that fit on both sides (a label always fits), and the sources
+    of the pairs left out. The tests are not filtered.
+
+    ValueError when no pair of train, or none of val, fits.
+    """
+    splits, left_out = {}, []
+    for name in ("train", "val"):
+        pairs = getattr(corpus, name)
+        fitting = [all(map(_fits, ids)) for ids in pieces(pairs, tokenizer, corpus.labelled)]
+        splits[name] = [pair for pair, fits in zip(pairs, fitting) if fits]
+        if name == "val" and corpus.parts:
+            splits["parts"] = tuple(part for part, fits in zip(corpus.parts, fitting) if fits)
+        left_out += [pair[0] for pair, fits in zip(pairs, fitting) if not fits]
+        if not splits[name]:
+            raise ValueError(
+                f"no sentence of {name} has visible text and at most {MOST_PIECES} pieces, the limit of the models; "
+                "give other or shorter sentences"
+            )
+    return replace(corpus, **splits), left_out
+
+
+def fits(sentences: Sequence[str], tokenizer: SubwordTokenizer) -> list[bool]:
+    """For each sentence: does it have visible text, and at most MOST_PIECES pieces?"""
+    return [_fits(ids) for ids in tokenizer.batch_ids(list(sentences))]
+
+
+def _fits(ids: list[int]) -> bool:
+    return 1 < len(ids) <= MOST_PIECES  # <eos> is one of them

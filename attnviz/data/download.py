@@ -11,9 +11,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from attnviz.storage import atomic
 from attnviz.data import tasks
 from attnviz.data.readers import find_file, unpack
+from attnviz.data.task import Download
+from attnviz.storage import atomic
 
 
 def fetch(name: str, data: Path, report: Callable[[str], object] = lambda line: None) -> None:
@@ -41,7 +42,7 @@ def fetch(name: str, data: Path, report: Callable[[str], object] = lambda line: 
         report(f"{present or path}: {'already there' if present else 'fetched'}, hash correct")
 
 
-def _download(file: tasks.Download, path: Path) -> None:
+def _download(file: Download, path: Path) -> None:
     import pooch  # only a download needs it
 
     pooch.get_logger().setLevel("WARNING")

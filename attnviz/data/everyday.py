@@ -1,13 +1,16 @@
 """Everyday sentences of Tatoeba beside a task's own corpus, where the data folder holds them.
 
 everyday_SOURCETARGET/{train,val,test}.tsv[.gz]; without that folder tatoeba_SOURCETARGET/pairs.tsv[.gz], only to train.
+Japanese there has no spaces: it is divided into words as the corpus of the task is.
 """
 
+import re
+import unicodedata
 from pathlib import Path
 
-from attnviz.data.readers import DataFolder
+from attnviz.data.readers import DataFolder, Pairs
 from attnviz.data.tasks import Splits, Task
-from attnviz.data.word_divider import WordDivider, without_duplicates
+from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
 
 PART, TEST = "everyday", "everyday"
 
@@ -38,3 +41,45 @@ def _with_parts(task: Task, own: Splits, folder: DataFolder, repeat: int) -> Spl
     joined = (repeat - 1) * distinct(own.train) + distinct(own.train + train)
     parts = (everyday.own_part,) * len(own.val) + (PART,) * len(val)
     return Splits(joined, own.val + val, own.tests | {TEST: test}, own.files | folder.files, parts)
+
+
+SIZE = 20_000  # pieces: most words that a corpus has more than once are whole
+_KATAKANA = "ァ-ヺー"
+_NATIVE = "ぁ-ゖ一-鿿"
+# Few words in katakana, and few numbers, are in the corpus: each stays whole, and ends where the script changes.
+_WITHIN = re.compile(rf"(?<=[{_KATAKANA}]) (?=[{_KATAKANA}])|(?<=\d) (?=\d)")
+_BETWEEN = re.compile(
+    rf"(?<=[{_NATIVE}])(?=[{_KATAKANA}]{{2}}|\d)|(?<=[{_KATAKANA}]{{2}})(?=[ぁ-ゖ])|(?<=\d)(?=[{_NATIVE}{_KATAKANA}])"
+)
+_NO_LETTER = re.compile(r"[\s\W_]+")
+
+
+class WordDivider:
+    """Finds words by their share of a corpus that has spaces between its words.
+
+    divided : the sentences of the corpus. The division of a text is its most probable one (`SubwordTokenizer.divide`).
+    """
+
+    def __init__(self, divided: list[str], size: int = SIZE):
+        self.tokenizer: SubwordTokenizer = train_vocabulary(divided, size, "tokenised")
+
+    def __call__(self, sentence: str) -> str:
+        """A sentence with a space between its words."""
+        divided = _WITHIN.sub("", self.tokenizer.divide(sentence))
+        return _BETWEEN.sub(" ", divided)
+
+    def targets(self, pairs: Pairs) -> Pairs:
+        """The pairs with their targets divided."""
+        return [(source, self(target)) for source, target in pairs]
+
+
+def without_duplicates(pairs: Pairs) -> Pairs:
+    """The pairs without those that differ from an earlier one in case, punctuation and spaces alone."""
+    kept = {}
+    for pair in pairs:
+        kept.setdefault(tuple(map(_letters, pair)), pair)
+    return list(kept.values())
+
+
+def _letters(text: str) -> str:
+    return _NO_LETTER.sub("", unicodedata.normalize("NFKC", text).lower()) or text

@@ -1,21 +1,115 @@
-"""How well a model translates: the metrics of its pair, and statistics of its cross-attention on the way."""
+"""How well a model translates: the metrics of its pair, and statistics of its cross-attention on the way.
+
+An attention metric has `add(unrolled, lengths, source_lengths)` for each batch, and `result()` at the end. lengths :
+target rows of each sentence; later rows do not count. source_lengths : pieces of each source, <eos> included.
+Letters: L layers, B batch, H heads, T target rows, S source positions.
+"""
 
 import random
 import time
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from attnviz.progress import bar as progress_bar
-from attnviz.data import batching
-from attnviz.data.limits import LONGEST
-from attnviz.data.tokenizer import PAD, SubwordTokenizer
+from attnviz.data import MOST_PIECES, batching
+from attnviz.data.tokenizer import EOS, PAD, SubwordTokenizer
 from attnviz.evaluation import metrics
-from attnviz.evaluation.attention_metrics import ATTENTION_METRICS, AttentionMetric, MeanEntropy
 from attnviz.models.model import TextError
 from attnviz.models.translator import BEAMS, Translator
 from attnviz.networks import decode
+from attnviz.networks.decode import Unrolled
+from attnviz.progress import bar as progress_bar
+
+
+class AttentionMetric(Protocol):
+    def add(self, unrolled: Unrolled, lengths: Sequence[int], source_lengths: Sequence[int]) -> None: ...
+
+    def result(self) -> dict: ...
+
+
+def attention_sums(layers: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
+    """(3,): the sum of the entropies (nats), the sum of the maximum weights, and the number of rows, in all heads and
+    layers.
+
+    layers : weights (B, H, T, S) of each layer. lengths : rows of each sentence; later rows do not count.
+    """
+    if not layers:
+        return torch.zeros(3, dtype=torch.float64)
+    weights = torch.stack(list(layers)).double().cpu()  # (L, B, H, T, S)
+    real = torch.arange(weights.shape[3]) < torch.tensor(lengths).unsqueeze(1)  # (B, T)
+    weights = weights.movedim(2, -2)[:, real]  # (L, real rows, H, S)
+    entropy = torch.special.entr(weights / weights.sum(-1, keepdim=True)).sum(-1)  # the 0 of padding adds 0
+    return torch.stack([entropy.sum(), weights.amax(-1).sum(), torch.tensor(float(entropy.numel())).double()])
+
+
+class MeanEntropy:
+    """entropy_nats, max_weight : means over all rows, heads and layers. None without attention."""
+
+    def __init__(self):
+        self.sums = torch.zeros(3, dtype=torch.float64)
+
+    def add(self, unrolled: Unrolled, lengths: Sequence[int], source_lengths: Sequence[int]) -> None:
+        self.sums += attention_sums(unrolled.cross, lengths)
+
+    def result(self) -> dict:
+        entropy, max_weight, rows = self.sums.tolist()
+        return {"entropy_nats": entropy / rows if rows else None, "max_weight": max_weight / rows if rows else None}
+
+
+class EntropyBySentence:
+    """by_sentence : for each sentence, in the order of decoding, the number of source pieces (<eos> included) and the
+    mean entropy (nats) of its rows in all heads and layers. None without attention."""
+
+    def __init__(self):
+        self.sentences: list[tuple[int, float]] = []
+
+    def add(self, unrolled: Unrolled, lengths: Sequence[int], source_lengths: Sequence[int]) -> None:
+        if not unrolled.cross:
+            return
+        for i, (length, pieces) in enumerate(zip(lengths, source_lengths)):
+            entropy, _, rows = attention_sums([layer[i : i + 1] for layer in unrolled.cross], [length]).tolist()
+            self.sentences.append((pieces, entropy / rows))
+
+    def result(self) -> dict:
+        return {"by_sentence": self.sentences or None}
+
+
+class AntiDiagonal:
+    """The share (%) of steps that attend most to the correct piece when a sequence is reversed: step t of n to piece n
+    - 1 - t.
+
+    antidiagonal : of the best head. antidiagonal_heads : of each head, by layer. None without attention. <eos> rows do
+    not count. A step beyond the length of the source counts as wrong.
+    """
+
+    def __init__(self):
+        self.correct, self.steps = None, 0
+
+    def add(self, unrolled: Unrolled, lengths: Sequence[int], source_lengths: Sequence[int]) -> None:
+        if not unrolled.cross:
+            return
+        attended = torch.stack(unrolled.cross).argmax(-1).cpu()  # (L, B, H, T)
+        steps = torch.arange(attended.shape[-1])
+        real = (steps < torch.tensor(lengths).unsqueeze(1)) & (unrolled.tokens.cpu() != EOS)  # (B, T)
+        expected = torch.tensor(source_lengths).unsqueeze(1) - 2 - steps  # (B, T); length - 2 is the piece before <eos>
+        correct = ((attended == expected.unsqueeze(1)) & real.unsqueeze(1)).sum((1, 3))  # (L, H)
+        self.correct = correct if self.correct is None else self.correct + correct
+        self.steps += int(real.sum())
+
+    def result(self) -> dict:
+        if self.correct is None or not self.steps:
+            return {"antidiagonal": None, "antidiagonal_heads": None}
+        shares = 100 * self.correct.double() / self.steps
+        return {
+            "antidiagonal": round(shares.max().item(), 2),
+            "antidiagonal_heads": [[round(share, 2) for share in layer] for layer in shares.tolist()],
+        }
+
+
+ATTENTION_METRICS = {"antidiagonal": AntiDiagonal}  # those that a task may name in the table of tasks
+
 
 BATCH = 3000  # source pieces decoded at once, padding included
 
@@ -23,11 +117,13 @@ BATCH = 3000  # source pieces decoded at once, padding included
 Decoded = Iterator[tuple[list[int], decode.Unrolled, list[int]]]
 
 
-def translate(model: nn.Module, text: SubwordTokenizer, sentences: list[str], device: str | torch.device) -> list[str]:
+def translate(
+    model: nn.Module, tokenizer: SubwordTokenizer, sentences: list[str], device: str | torch.device
+) -> list[str]:
     """Greedy translations, in batches of similar length."""
     result = [""] * len(sentences)
-    for indices, unrolled, lengths in _greedy(model, text.batch_ids(sentences), range(len(sentences)), device):
-        for i, translation in zip(indices, _texts(text, unrolled, lengths)):
+    for indices, unrolled, lengths in _greedy(model, tokenizer.batch_ids(sentences), range(len(sentences)), device):
+        for i, translation in zip(indices, _texts(tokenizer, unrolled, lengths)):
             result[i] = translation
     return result
 
@@ -79,11 +175,11 @@ def translations(
     nonempty, seconds = _nonempty(ids), time.perf_counter() - started
     of_task = (ATTENTION_METRICS[key] for key in translator.task.attention_metrics)
     attention_metrics = [metric() for metric in (MeanEntropy, *of_task, *also)]
-    result, text = [""] * len(ids), translator.tokenizer.spaced()
+    result, tokenizer = [""] * len(ids), translator.tokenizer.spaced()
     with progress_bar(total=len(nonempty), desc=translator.name, unit="sentence", disable=not progress) as bar:
         started = time.perf_counter()
         for indices, unrolled, lengths in _decoded(translator.model, ids, nonempty, beam):
-            for i, translation in zip(indices, _texts(text, unrolled, lengths)):
+            for i, translation in zip(indices, _texts(tokenizer, unrolled, lengths)):
                 result[i] = translation
             seconds += time.perf_counter() - started
             for metric in attention_metrics:
@@ -105,10 +201,10 @@ def _speed(seconds: float, sentences: int) -> dict:
 def _nonempty(ids: list[list[int]]) -> list[int]:
     """The indices of the sentences with text. Raises ValueError when none has, TextError when one is too long."""
     for number, row in enumerate(ids, start=1):
-        if len(row) > LONGEST:
+        if len(row) > MOST_PIECES:
             raise TextError(
                 f"sentence {number} is too long: {len(row)} pieces with <eos>, and the models read at "
-                f"most {LONGEST}; shorten it or leave it out"
+                f"most {MOST_PIECES}; shorten it or leave it out"
             )
     nonempty = [i for i, row in enumerate(ids) if len(row) > 1]
     if not nonempty:
@@ -141,6 +237,6 @@ def _beam(
         yield [i], decode.forced(model, source, torch.tensor([best], device=device)), [len(best)]
 
 
-def _texts(text: SubwordTokenizer, unrolled: decode.Unrolled, lengths: list[int]) -> list[str]:
+def _texts(tokenizer: SubwordTokenizer, unrolled: decode.Unrolled, lengths: list[int]) -> list[str]:
     """The translation of each sentence of a batch."""
-    return [text.decode(row[:length]) for row, length in zip(unrolled.tokens.tolist(), lengths)]
+    return [tokenizer.decode(row[:length]) for row, length in zip(unrolled.tokens.tolist(), lengths)]

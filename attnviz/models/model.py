@@ -4,7 +4,7 @@ import re
 from typing import Protocol
 
 from attnviz.arguments import shown
-from attnviz.data.checks.tokenizer_rules import CHARACTERS
+from attnviz.data.tokenizer_rules import CHARACTERS
 from attnviz.networks.projections import Projection
 from attnviz.trace import Trace
 

@@ -7,12 +7,10 @@ from typing import Self
 from torch import nn
 
 from attnviz import mechanisms
-from attnviz.data import capitals
-from attnviz.data.checks.tokenizer_rules import contained
-from attnviz.data.checks.tokenizer_steps import TokenizerError
-from attnviz.data.limits import LONGEST
+from attnviz.data import MOST_PIECES, capitals
 from attnviz.data.tasks import Task
 from attnviz.data.tokenizer import SubwordTokenizer, Tokens
+from attnviz.data.tokenizer_rules import TokenizerError, contained
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.model import TextError, check_text
 from attnviz.models.names import ModelName
@@ -33,7 +31,7 @@ class Trained:
     tokenizer: SubwordTokenizer
     card: dict
 
-    limit = LONGEST
+    limit = MOST_PIECES
     why_no_log_prob = ""
 
     @classmethod
@@ -93,10 +91,10 @@ class Trained:
         tokens = self._divided(text, what)
         if len(tokens.ids) == 1:
             raise TextError(f"the {what} has no visible character; type a sentence")
-        if len(tokens.ids) > LONGEST:
+        if len(tokens.ids) > MOST_PIECES:
             raise TextError(
                 f"the {what} is too long: {len(tokens.ids)} pieces with <eos>, and the models read at most "
-                f"{LONGEST}; shorten it or split it into sentences"
+                f"{MOST_PIECES}; shorten it or split it into sentences"
             )
         return tokens
 

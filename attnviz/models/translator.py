@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from attnviz.arguments import shown
+from attnviz.data import MOST_PIECES
 from attnviz.data.batching import pad
-from attnviz.data.limits import LONGEST
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.models.model import TextError
 from attnviz.models.tracing import batches, measured, probabilities
@@ -122,7 +122,7 @@ class Translator(Trained):
 
     def _run(self, jobs: Sequence[Job], beam: int, keep: Collection[str]) -> list[Trace | Measured]:
         unrolled = self._unroll(jobs, beam)
-        ends = [decode.limit(len(job.source.ids)) if job.wanted is None else LONGEST for job in jobs]
+        ends = [decode.limit(len(job.source.ids)) if job.wanted is None else MOST_PIECES for job in jobs]
         steps = [min(pair) for pair in zip(unrolled.lengths(), ends)]  # a longer neighbour does not let one ramble on
         said = [self._said(job, row[:n]) for job, row, n in zip(jobs, unrolled.tokens.tolist(), steps)]
         weightless = replace(

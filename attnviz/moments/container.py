@@ -16,7 +16,7 @@ from attnviz import storage
 from attnviz.mechanisms import Config
 from attnviz.models.checkpoint_files import CheckpointError, short, unreadable
 from attnviz.models.checks import values
-from attnviz.moments import codec, matrices
+from attnviz.moments import codec
 from attnviz.moments.codec import Entry, Tensor
 from attnviz.storage import atomic
 
@@ -112,13 +112,12 @@ def read(path: Path, shapes: Shapes, count: int) -> list[Entry]:
     about, packed = _read(path)
     try:
         rows = _rows(about["coded"], shapes, count)
-        counts = [matrices.count(shapes[name], rank) for row in rows for name, *_, rank in row]
+        counts = [codec.count_levels(shapes[name], rank) for row in rows for name, *_, rank in row]
         if sum(counts) > LEVELS:
             raise ValueError(f"more than {LEVELS} levels")
         levels = iter(np.split(_levels(packed, sum(counts)), np.cumsum(counts)[:-1]))
         return [
-            {name: Tensor(mix, matrices.Coded(step, rank, next(levels))) for name, *mix, step, rank in row}
-            for row in rows
+            {name: Tensor(mix, codec.Coded(step, rank, next(levels))) for name, *mix, step, rank in row} for row in rows
         ]
     except (EOFError, lzma.LZMAError) as error:
         raise unreadable(Path(path), error) from None

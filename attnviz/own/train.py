@@ -20,12 +20,12 @@ from attnviz.mechanisms import Mechanism
 from attnviz.models import checkpoints
 from attnviz.models import threads as thread_count
 from attnviz.models.names import CARD, TOKENIZER
-from attnviz.python_file import in_words
 from attnviz.own.wrap import NAME
 from attnviz.progress import bar as progress_bar
+from attnviz.python_file import in_words
 from attnviz.training import vocabulary
-from attnviz.training.config import TrainingConfig
-from attnviz.training.trainers.trainer import Diverged, Trainer
+from attnviz.training.recipes import TrainingConfig
+from attnviz.training.trainer import Diverged, Trainer
 
 TASK, FILE = "reverse", f"{NAME}.py"
 BESIDE = ("bahdanau", "luong-general")
@@ -53,7 +53,7 @@ class Score:
 class _Learner:
     """A model in training, and the processor time that it has had."""
 
-    def __init__(self, mechanism: str, options: dict, text: SubwordTokenizer, pairs: Pairs):
+    def __init__(self, mechanism: str, options: dict, tokenizer: SubwordTokenizer, pairs: Pairs):
         config = TrainingConfig(
             mechanism,
             epochs=1_000,  # the time ends the run
@@ -65,7 +65,7 @@ class _Learner:
             decay=1e-6,  # no end is known, towards which the rate could fall
             options=options,
         )
-        self.trainer = Trainer(config, text, pairs, "cpu", compile=False)
+        self.trainer = Trainer(config, tokenizer, pairs, "cpu", compile=False)
         self.seconds, self.batches, self.loss, self.problem = 0.0, 0, math.nan, ""
         self._batches = self._order()
 

@@ -5,7 +5,7 @@
 
 import os
 
-from attnviz.service import launch
+from attnviz.service import connection
 from attnviz.service.request import Busy, Request, Service, ServiceError
 
 CLUSTER = "ATTNVIZ_RAY"  # the address of a Ray cluster, or `auto`
@@ -16,7 +16,7 @@ __all__ = ["CLUSTER", "Busy", "Request", "Service", "ServiceError", "open_servic
 def prepare() -> None:
     """Start the model process of `open_service`, before anything else is imported: it takes longest."""
     if not os.environ.get(CLUSTER):
-        launch.ahead()
+        connection.start_ahead()
 
 
 def open_service() -> Service:

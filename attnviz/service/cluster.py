@@ -11,9 +11,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch
 
-from attnviz.corpus import ray_cluster
+from attnviz.corpus import workers
 from attnviz.service.batch import Answer, Models, answers
-from attnviz.service.frames import frozen
+from attnviz.service.connection import frozen
 from attnviz.service.request import (
     GATHER,
     MOST,
@@ -130,7 +130,7 @@ class Cluster:
 def _handle(address: str, replicas: int):
     """The running deployment, made if there is none."""
     try:
-        ray_cluster.join(address, namespace=NAME)
+        workers.join_cluster(address, namespace=NAME)
     except ValueError as error:
         raise ServiceError(str(error)) from None
     serve.start(proxy_location="Disabled")

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from attnviz.service import frames, launch
+from attnviz.service import connection
 from attnviz.service.request import (
     APART,
     GATHER,
@@ -60,7 +60,7 @@ class _Asked:
         if isinstance(answer, str):
             self.future.set_exception(ValueError(answer))
         else:
-            self.future.set_result(frames.frozen(answer))
+            self.future.set_result(connection.frozen(answer))
 
 
 class Embedded:
@@ -197,10 +197,10 @@ class _Lane:
         for _ in range(STARTS):
             if self._closed:
                 return False
-            self._process = launch.process()
+            self._process = connection.model_process()
             self._watchdog.watch(self._process, self._limits.start)
             try:
-                frames.read(self._process.stdout)
+                connection.read(self._process.stdout)
             except EOFError:
                 self._end(self._state)
             else:
@@ -235,9 +235,9 @@ class _Lane:
     def _compute(self, batch: list[_Asked]) -> None:
         self._watchdog.watch(self._process, self._patience())
         try:
-            frames.write(self._process.stdin, [asked.request for asked in batch])
+            connection.write(self._process.stdin, [asked.request for asked in batch])
             while self._unanswered:
-                place, answer = frames.read(self._process.stdout)
+                place, answer = connection.read(self._process.stdout)
                 self._hear()
                 if place is None:
                     self._read(answer)

@@ -1,7 +1,7 @@
 """The model process: `python -m attnviz.service.process`. It reads batches from its input and ends when that is closed.
 
 First it writes "ready"; then, for each batch of requests, (place, answer) of every one of them, and meanwhile
-(None, model key) when it begins to read the files of a model and (None, None) when it has read them. See frames.py.
+(None, model key) when it begins to read the files of a model and (None, None) when it has read them. See connection.py.
 """
 
 import gc
@@ -21,19 +21,19 @@ def main() -> None:
     import_torch()
     import torch
 
-    from attnviz.service import frames
+    from attnviz.service import connection
     from attnviz.service.batch import Models, answers
 
     gc.freeze()  # what is here now is here to stay
     gc.enable()
 
     torch.set_num_threads(1)
-    models = Models(lambda key: frames.write(replies, (None, key)))
+    models = Models(lambda key: connection.write(replies, (None, key)))
     try:
-        frames.write(replies, "ready")
+        connection.write(replies, "ready")
         while True:
-            for answer in answers(models, frames.read(sys.stdin.buffer)):
-                frames.write(replies, answer)
+            for answer in answers(models, connection.read(sys.stdin.buffer)):
+                connection.write(replies, answer)
     except (EOFError, BrokenPipeError):
         return
 

@@ -8,8 +8,7 @@ from attnviz.mechanisms import ALL, MECHANISMS
 from attnviz.models import checkpoints, provenance
 from attnviz.models.names import ModelName
 from attnviz.studies.measured_models import StudyConfig
-from attnviz.studies.pictures import Panel, Series
-from attnviz.studies.tables import grouped, seeds, table
+from attnviz.studies.report import Panel, Series, grouped, seeds, table
 
 TITLE = "Learning curves"
 DESCRIPTION = (

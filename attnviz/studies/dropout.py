@@ -7,8 +7,7 @@ from attnviz.data import corpora
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
 from attnviz.studies.measured_models import TEST, MeasuredModel, StudyConfig, load, record
-from attnviz.studies.pictures import Panel, Series
-from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table, titles, values
+from attnviz.studies.report import Panel, Series, grouped, listed, mean, seeds, spread, table, titles, values
 from attnviz.training.recipes import training_config
 from attnviz.training.train import train
 from attnviz.training.validation import mean_loss

@@ -17,8 +17,8 @@ from attnviz.models import checkpoint_files, checkpoints, provenance
 from attnviz.models.names import CARD, TOKENIZER, ModelName
 from attnviz.models.translator import Translator
 from attnviz.storage import atomic
-from attnviz.training.config import TrainingConfig
-from attnviz.training.devices import device_name
+from attnviz.training.optimizer import device_name
+from attnviz.training.recipes import TrainingConfig
 from attnviz.training.train import train
 
 TEST = "test_2016_flickr"  # the test on which the studies report

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 from attnviz import alignment, gold
 from attnviz.data import everyday
-from attnviz.evaluation.evaluate import TIMED, latency
+from attnviz.evaluation import TIMED, latency
 from attnviz.evaluation.translation import score
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import provenance
 from attnviz.studies.measured_models import TEST, MeasuredModel, StudyConfig, link_counts, models, record
-from attnviz.studies.pictures import Panel, Series
-from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table, values
+from attnviz.studies.report import Panel, Series, grouped, listed, mean, seeds, spread, table, values
 
 TITLE = "Mechanisms compared"
 DESCRIPTION = (

@@ -6,8 +6,7 @@ from attnviz import alignment, gold
 from attnviz.alignment import SHIFTS, Counts
 from attnviz.mechanisms import MECHANISMS
 from attnviz.studies.measured_models import MeasuredModel, StudyConfig, link_counts, models, record
-from attnviz.studies.pictures import Panel, Series
-from attnviz.studies.tables import grouped, listed, mean, seeds, spread, table, titles, values
+from attnviz.studies.report import Panel, Series, grouped, listed, mean, seeds, spread, table, titles, values
 
 TITLE = "Attention before or after the decoder step"
 DESCRIPTION = (

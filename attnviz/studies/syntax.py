@@ -6,7 +6,7 @@ from attnviz.mechanisms import ALL
 from attnviz.models import checkpoints
 from attnviz.models.names import ModelName
 from attnviz.studies.measured_models import StudyConfig, load, record
-from attnviz.studies.tables import grouped, table
+from attnviz.studies.report import grouped, table
 from attnviz.syntax import RELATIONS, TO_GOVERNOR, by_head
 
 TITLE = "Heads and syntax"

@@ -15,8 +15,7 @@ from attnviz.models import checkpoints
 from attnviz.models.names import ModelName
 from attnviz.models.writer import Writer
 from attnviz.studies.measured_models import MeasuredModel, StudyConfig, load, record
-from attnviz.studies.pictures import Panel, Series
-from attnviz.studies.tables import grouped, listed, table
+from attnviz.studies.report import Panel, Series, grouped, listed, table
 
 TITLE = "Models that write"
 DESCRIPTION = (

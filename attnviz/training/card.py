@@ -11,16 +11,13 @@ from attnviz import __version__, loading
 from attnviz.confidence import calibration, training_words
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.data import corpora
-from attnviz.evaluation import typed
-from attnviz.evaluation.evaluate import evaluate
+from attnviz.evaluation import evaluate, typed
 from attnviz.models import checkpoints, provenance
 from attnviz.models.names import CARD, ModelName
 from attnviz.models.translator import Translator
 from attnviz.networks.registry import options
-from attnviz.training import progress
-from attnviz.training.trainers import saved_run
+from attnviz.training import saved_run, validation
 from attnviz.training.validation import best_epoch
-
 
 LONGER = 1000  # one training text in so many may be longer than `longest` says
 
@@ -40,7 +37,7 @@ def typed_sentences(translator: Translator, corpus: corpora.Corpus, root: Path) 
     Also writes the words of training beside the tokenizer. Only the first two for a model that does not translate from
     English, and for fewer validation sentences than a calibration needs.
     """
-    content = {"longest": _longest(translator, corpus), "examples": progress.examples(corpus.val)}
+    content = {"longest": _longest(translator, corpus), "examples": validation.examples(corpus.val)}
     if translator.task.source != "en" or len(corpus.val) < calibration.FEWEST:
         return content
     translator = replace(translator, card=translator.card | content)

@@ -1,21 +1,73 @@
-"""The training configuration of a model: its mechanism's, changed by its task and by the caller."""
+"""How a model is trained: one frozen configuration, checked when it is made. The card keeps it.
 
-from collections.abc import Sequence
-from dataclasses import replace
+It is the recipe of the mechanism, changed by the task and by the caller.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 
 from attnviz import mechanisms
-from attnviz.data import tasks
-from attnviz.data.augmentation import augmenter
-from attnviz.data.limits import LONGEST
+from attnviz.data import MOST_PIECES, augmentation, tasks
 from attnviz.data.tokenizer import SPECIALS
 from attnviz.mechanisms import Config
 from attnviz.models.checkpoint_files import brief
 from attnviz.models.checks import memory, values
 from attnviz.networks import decode, registry
 from attnviz.networks.registry import build
-from attnviz.training.config import TrainingConfig
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How to train one model. Lengths and batch sizes count pieces. ValueError for a number out of range."""
+
+    mechanism: str
+    epochs: int = 11
+    batch_tokens: int = 2000
+    learning_rate: float = 1e-3
+    warmup: int = 400  # updates; at most a tenth of all updates are used
+    label_smoothing: float = 0.1
+    weight_decay: float = 0.01
+    clip: float = 1.0  # largest norm of the gradient
+    beta2: float = 0.999  # decay of Adam's mean of squared gradients
+    decay: float = 0.0  # last share of the updates, in which the rate falls to 0; before it is constant. 0: a cosine
+    muon: float = 0.0  # factor on the learning rate of matrices within the network, under Muon; 0 means AdamW for all
+    average: float = 0.999  # decay of the moving average of the weights, for each update
+    consistency: float = 0.0  # alpha of R-Drop, Liang et al. 2021, eq. 4; 0 means one pass and no consistency loss
+    word_dropout: float = 0.0  # probability that a source piece is replaced by <unk>
+    piece_dropout: float = 0.0  # probability that a BPE merge is skipped, in the first four fifths of the epochs
+    augment: float = 0.0  # factor on the shares of sentences that are changed (data/augmentation); 0 means none
+    start: str = ""  # SHA-256 of the initial weights; "" means random weights
+    teachers: str = ""  # SHA-256 of each teacher's weights, separated by spaces; "" means training on labels
+    ngrams: int = 0  # n-grams drawn from each sentence for distillation; needs teachers
+    vocabulary: int = 8000
+    seed: int = 1
+    rates: dict = field(default_factory=dict)  # parameter name -> factor on the learning rate, where it is not 1
+    passes: dict = field(default_factory=dict)  # part of the texts -> passes in which each of its texts is read once
+    options: dict = field(default_factory=dict)  # of the model, see networks.registry.options
+
+    def __post_init__(self):
+        for name, fits, wanted in _BOUNDS:
+            if not fits(getattr(self, name)):
+                raise ValueError(f"{name} must be {wanted}; got {getattr(self, name)}")
+
+
+def _bound(names: str, fits: Callable[[float], bool], wanted: str) -> list[tuple]:
+    return [(name, fits, wanted) for name in names.split()]
+
+
+# The range of each number. NaN is in none of them.
+_BOUNDS = [
+    *_bound("epochs batch_tokens learning_rate clip vocabulary", lambda x: 0 < x < math.inf, "positive and finite"),
+    *_bound("warmup weight_decay muon", lambda x: 0 <= x < math.inf, "at least 0 and finite"),
+    *_bound("consistency ngrams augment", lambda x: 0 <= x < math.inf, "at least 0 and finite"),
+    *_bound("label_smoothing average beta2 decay", lambda x: 0 <= x < 1, "at least 0 and below 1"),
+    *_bound("word_dropout piece_dropout", lambda x: 0 <= x < 1, "at least 0 and below 1"),
+    *_bound("seed", lambda x: 0 <= x < 2**63, "at least 0 and below 2^63"),
+]
+
 
 # Distillation overfits less: soft targets are seldom sure, and n-grams add texts. The `rates` of the recipe stay,
 # because the full learning rate was no better here either.
@@ -56,7 +108,7 @@ def training_config(pair: str, mechanism: str, options: dict | None = None, **ch
     config = replace(base, **joined)
     _check_model(mechanism, config.vocabulary, config.options, task.labels)
     if config.augment:
-        augmenter.check(pair)
+        augmentation.check(pair)
     return config
 
 
@@ -84,8 +136,8 @@ def _check_numbers(config: Config) -> None:
 def _check_sizes(mechanism: str, options: dict, labels: Sequence[str]) -> None:
     """ValueError for a model with too few positions for the longest text and its output, or with other classes."""
     kind = mechanisms.find(mechanism)
-    needed = 2 if kind.writes else LONGEST if kind.classifies else decode.limit(LONGEST)
+    needed = 2 if kind.writes else MOST_PIECES if kind.classifies else decode.limit(MOST_PIECES)
     if options.get("longest", needed) < needed:
-        raise ValueError(f"longest must be at least {needed}, for texts of {LONGEST} pieces and their output")
+        raise ValueError(f"longest must be at least {needed}, for texts of {MOST_PIECES} pieces and their output")
     if (registry.options(mechanism) | options).get("classes", len(labels)) != len(labels):
         raise ValueError(f"classes must be {len(labels)}: {', '.join(labels)}")

@@ -14,27 +14,24 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
-from attnviz.data import corpora, tasks
-from attnviz.data.augmentation import augmenter
-from attnviz.data.length_filter import length_filter
-from attnviz.data.limits import LONGEST
+from attnviz.data import MOST_PIECES, augmentation, corpora, tasks
+from attnviz.data.corpora import length_filter
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.evaluation.language import BITS
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models import threads as thread_count
 from attnviz.models.classifier import Classifier
 from attnviz.models.names import CARD, CONFIG, TOKENIZER, WEIGHTS
-from attnviz.moments import kept
+from attnviz.moments import due, keep
 from attnviz.progress import bar as progress_bar
 from attnviz.storage import atomic, folders
-from attnviz.training import card, progress, vocabulary
-from attnviz.training.config import TrainingConfig
-from attnviz.training.devices import device_name, peak_memory_mb
-from attnviz.training.trainers import distillation, initial_weights, saved_run
-from attnviz.training.trainers.classifier import ClassifierTrainer
-from attnviz.training.trainers.trainer import Diverged, Trainer
-from attnviz.training.trainers.writer import WriterTrainer
+from attnviz.training import card, classifiers, initial_weights, saved_run, validation, vocabulary
+from attnviz.training.classifiers import ClassifierTrainer
+from attnviz.training.optimizer import device_name, peak_memory_mb
+from attnviz.training.recipes import TrainingConfig
+from attnviz.training.trainer import Diverged, Trainer
 from attnviz.training.validation import best_epoch, epochs_since_best, score_key, validate
+from attnviz.training.writer import WriterTrainer
 
 
 def train(
@@ -58,7 +55,7 @@ def train(
     command : what repeats the run, for the card. save_every : seconds between saves. compile : see `Trainer`.
     restart : begin again; when the new run saves its first model, a finished model is moved to the folder `before`.
     start : folder of the checkpoint with the first weights and the tokenizer (fine-tuning); None for random weights.
-    teachers : folders of classifiers from which a classifier learns instead of from the labels (distillation.py).
+    teachers : folders of classifiers from which a classifier learns instead of from the labels (classifiers.py).
     moments : folder for the weights at some updates. threads : see `models.threads`.
     patience : end the run when so many epochs have not improved validation; 0 ends it after the first epoch, or a
     stopped run where it is, with its best epoch so far.
@@ -70,8 +67,8 @@ def train(
     config = _with_fingerprints(config, folder, start, teachers)
     with folders.locked(folder, "training"):
         origins = card.read_origins(start, teachers)
-        trainer, text, corpus = _prepared(config, corpus, folder, compile, restart, start, teachers)
-        _run_epochs(trainer, text, corpus, folder, save_every, moments, patience)
+        trainer, tokenizer, corpus = _prepared(config, corpus, folder, compile, restart, start, teachers)
+        _run_epochs(trainer, tokenizer, corpus, folder, save_every, moments, patience)
         if not (folder / CARD).exists():
             card.write(f"{pair}/{config.mechanism}", root, corpus, command, origins)
     return folder
@@ -87,16 +84,16 @@ def _prepared(
     teachers: Sequence[Path],
 ) -> tuple[Trainer, SubwordTokenizer, corpora.Corpus]:
     """The trainer, new or as the run in the folder left it; its tokenizer, which is saved; what it reads."""
-    resumes, tokenizer = not restart and _resumes(folder), folder.parent / TOKENIZER
-    text = vocabulary.choose(tokenizer, corpus, config.vocabulary, start)
-    corpus = _length_filtered(corpus, text)
-    trainer = _trainer(config, text, corpus, folder.parent.name, compile, teachers)
+    resumes, tokenizer_path = not restart and _resumes(folder), folder.parent / TOKENIZER
+    tokenizer = vocabulary.choose(tokenizer_path, corpus, config.vocabulary, start)
+    corpus = _length_filtered(corpus, tokenizer)
+    trainer = _trainer(config, tokenizer, corpus, folder.parent.name, compile, teachers)
     _set_state(trainer, folder if resumes else None, start)
     best_epoch(trainer.history, corpus)  # the metric must be the same
-    vocabulary.save(tokenizer, text, start)
+    vocabulary.save(tokenizer_path, tokenizer, start)
     if restart:
         (folder / saved_run.FILE).unlink(missing_ok=True)  # all checks have passed
-    return trainer, text, corpus
+    return trainer, tokenizer, corpus
 
 
 def _resumes(folder: Path) -> bool:
@@ -117,7 +114,7 @@ def _with_fingerprints(
     for other in (*starts, *teachers):
         if Path(other).resolve() == folder.resolve():
             raise ValueError(f"{other} is the folder to train in, which would be overwritten; choose another --out")
-    distillation.check(config, teachers)
+    classifiers.check_teachers(config, teachers)
     digests = {
         name: " ".join(checkpoints.fingerprint(*checkpoint_files.locate(folder)) for folder in folders)
         for name, folders in (("start", starts), ("teachers", teachers))
@@ -125,16 +122,16 @@ def _with_fingerprints(
     return replace(config, **{name: digest for name, digest in digests.items() if digest})
 
 
-def _length_filtered(corpus: corpora.Corpus, text: SubwordTokenizer) -> corpora.Corpus:
+def _length_filtered(corpus: corpora.Corpus, tokenizer: SubwordTokenizer) -> corpora.Corpus:
     """The corpus without what the models cannot read; standard error says how much that is."""
     if corpus.metric == BITS:
         return corpus  # a text may be longer than the context
     total = len(corpus.train) + len(corpus.val)
-    corpus, left_out = length_filter(corpus, text)
+    corpus, left_out = length_filter(corpus, tokenizer)
     if left_out:
         tqdm.write(
-            f"{len(left_out)} of {total} sentences are left out: more than {LONGEST} pieces, or no visible character, "
-            f"on one side; the first is {left_out[0][:80]!r}",
+            f"{len(left_out)} of {total} sentences are left out: more than {MOST_PIECES} pieces, or no visible "
+            f"character, on one side; the first is {left_out[0][:80]!r}",
             file=sys.stderr,
         )
     return corpus
@@ -142,19 +139,19 @@ def _length_filtered(corpus: corpora.Corpus, text: SubwordTokenizer) -> corpora.
 
 def _trainer(
     config: TrainingConfig,
-    text: SubwordTokenizer,
+    tokenizer: SubwordTokenizer,
     corpus: corpora.Corpus,
     pair: str,
     compile: bool,
     teachers: Sequence[Path],
 ) -> Trainer:
     device, labels = "cuda" if torch.cuda.is_available() else "cpu", tasks.find(pair).labels
-    augment = augmenter.for_pair(corpus.train, pair, config.augment, config.seed) if config.augment else None
-    pairs = augmenter.repeated(corpus.train, pair) if config.augment else corpus.train
-    arguments = config, text, pairs, device, compile
+    augment = augmentation.for_pair(corpus.train, pair, config.augment, config.seed) if config.augment else None
+    pairs = augmentation.repeated(corpus.train, pair) if config.augment else corpus.train
+    arguments = config, tokenizer, pairs, device, compile
     if teachers:
-        classifiers = [Classifier.load(*checkpoint_files.locate(teacher)) for teacher in teachers]
-        return distillation.DistillationTrainer(*arguments, labels=labels, teachers=classifiers)
+        networks = [Classifier.load(*checkpoint_files.locate(teacher)) for teacher in teachers]
+        return classifiers.DistillationTrainer(*arguments, labels=labels, teachers=networks)
     if tasks.find(pair).writes:
         return WriterTrainer(*arguments)
     if labels:
@@ -182,7 +179,7 @@ def _resume(trainer: Trainer, folder: Path) -> None:
 
 
 def _start_from(trainer: Trainer, start: Path) -> None:
-    weights, random = initial_weights.read(start, trainer.model_config, trainer.optimizer.master.state_dict())
+    weights, random = initial_weights.taken_from(start, trainer.model_config, trainer.optimizer.master.state_dict())
     if random:
         tqdm.write(
             f"{start} has another mechanism; these weights begin at random: {', '.join(random)}", file=sys.stderr
@@ -192,20 +189,20 @@ def _start_from(trainer: Trainer, start: Path) -> None:
 
 def _run_epochs(
     trainer: Trainer,
-    text: SubwordTokenizer,
+    tokenizer: SubwordTokenizer,
     corpus: corpora.Corpus,
     folder: Path,
     save_every: float,
     moments: Path | None,
     patience: int | None,
 ) -> None:
-    sentence, name = progress.example(corpus.val), f"{folder.parent.name}/{folder.name}"
+    sentence, name = validation.example(corpus.val), f"{folder.parent.name}/{folder.name}"
     total, updates = trainer.batches.total, trainer.optimizer.updates
     with progress_bar(total=total, initial=updates, desc=name, unit="batch", smoothing=0.05) as bar:
         while trainer.epoch < trainer.config.epochs and not _is_enough(trainer.history, corpus, patience):
             _run_epoch(trainer, folder, corpus, bar, save_every, moments)
-            _finish_epoch(trainer, folder, text, corpus)
-            bar.write(progress.report(trainer, text, name, sentence))
+            _finish_epoch(trainer, folder, tokenizer, corpus)
+            bar.write(validation.report(trainer, tokenizer, name, sentence))
     if moments:
         _keep(trainer, moments)
 
@@ -223,7 +220,7 @@ def _run_epoch(
     started = saved = time.monotonic()
     best = best_epoch(trainer.history, corpus)
     for indices in trainer.batches.order(trainer.epoch)[trainer.batch :]:
-        if moments and trainer.optimizer.updates in kept.due(trainer.batches.total):
+        if moments and trainer.optimizer.updates in due(trainer.batches.total):
             _keep(trainer, moments)
         loss = float(trainer.update(indices))
         total, count = trainer.losses[0] + loss, trainer.losses[1] + 1
@@ -239,14 +236,14 @@ def _run_epoch(
 
 
 def _keep(trainer: Trainer, moments: Path) -> None:
-    kept.keep(moments, trainer.optimizer.updates, trainer.model_config, trainer.optimizer.average)
+    keep(moments, trainer.optimizer.updates, trainer.model_config, trainer.optimizer.average)
 
 
-def _finish_epoch(trainer: Trainer, folder: Path, text: SubwordTokenizer, corpus: corpora.Corpus) -> None:
+def _finish_epoch(trainer: Trainer, folder: Path, tokenizer: SubwordTokenizer, corpus: corpora.Corpus) -> None:
     """Validate, keep the model when it is the best so far, and save the run."""
     started = time.monotonic()
     trainer.epoch, trainer.batch = trainer.epoch + 1, 0
-    score = validate(trainer, text, corpus)
+    score = validate(trainer, tokenizer, corpus)
     if not math.isfinite(score["val_loss"]):
         raise Diverged(trainer.epoch, f"the loss on validation is {score['val_loss']}")
     if best_epoch([*trainer.history, score], corpus) is score:

@@ -1,16 +1,24 @@
-"""The score and the loss of a model on validation, after each epoch."""
+"""The score and the loss of a model on validation: after each epoch, with a report; of the moments of a run."""
+
+from pathlib import Path
 
 import torch
 from torch import nn
 
+from attnviz import mechanisms, moments, select, stats
 from attnviz.data import batching, corpora
 from attnviz.data.readers import Pairs
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.evaluation import language
 from attnviz.evaluation.language import BITS
 from attnviz.evaluation.metrics import METRICS
-from attnviz.training.trainers.losses import token_loss
-from attnviz.training.trainers.trainer import Trainer
+from attnviz.figures.labels import plain
+from attnviz.loading import model_class
+from attnviz.models import checkpoints
+from attnviz.models.model import TextError
+from attnviz.models.names import ModelName
+from attnviz.networks.decoder_only import DecoderOnly
+from attnviz.training.trainer import Trainer, token_loss
 
 
 def score_key(corpus: corpora.Corpus) -> str:
@@ -38,30 +46,30 @@ def epochs_since_best(history: list[dict], corpus: corpora.Corpus) -> int:
     return len(history) - 1 - history.index(best) if best else 0
 
 
-def validate(trainer: Trainer, text: SubwordTokenizer, corpus: corpora.Corpus) -> dict:
+def validate(trainer: Trainer, tokenizer: SubwordTokenizer, corpus: corpora.Corpus) -> dict:
     """The score by the metric of the corpus (per cent), of greedy output, and the loss (nats a token) on validation.
 
     Also the score of each part of validation, when it has parts.
     """
     model = trainer.optimizer.averaged_model()
     if corpus.metric == BITS:
-        return {"epoch": trainer.epoch} | _surprises(model, text, corpus)
+        return {"epoch": trainer.epoch} | _surprises(model, tokenizer, corpus)
     sources, references = zip(*corpus.val)
-    predictions = trainer.predict(model, text, list(sources))
+    predictions = trainer.predict(model, tokenizer, list(sources))
     score = METRICS[corpus.metric](predictions, references)
-    loss = mean_loss(model, text, corpus.val, trainer.device, task=trainer)
+    loss = mean_loss(model, tokenizer, corpus.val, trainer.device, task=trainer)
     result = {"epoch": trainer.epoch, score_key(corpus): round(score, 2), "val_loss": round(loss, 4)}
     return result | scores_of_parts(corpus, predictions)
 
 
-def _surprises(model: nn.Module, text: SubwordTokenizer, corpus: corpora.Corpus) -> dict:
+def _surprises(model: nn.Module, tokenizer: SubwordTokenizer, corpus: corpora.Corpus) -> dict:
     """Bits a character, of all validation and of each of its parts, and the loss (nats a piece).
 
     The windows do not overlap, so a piece is predicted from half a context on average. That of the first part, the
     hardest, chooses the best epoch.
     """
     parts = list(dict.fromkeys(corpus.parts or [part for _, part in corpus.val]))
-    measured = {part: language.surprise(model, text, [a for a, b in corpus.val if b == part]) for part in parts}
+    measured = {part: language.surprise(model, tokenizer, [a for a, b in corpus.val if b == part]) for part in parts}
     bits = {f"{score_key(corpus)}_{part}": round(value.bits_a_character, 4) for part, value in measured.items()}
     loss = sum(value.nats for value in measured.values()) / sum(value.pieces for value in measured.values())
     return {score_key(corpus): bits[f"{score_key(corpus)}_{parts[0]}"], "val_loss": round(loss, 4)} | (
@@ -82,7 +90,7 @@ def scores_of_parts(corpus: corpora.Corpus, predictions: list[str]) -> dict[str,
 @torch.inference_mode()
 def mean_loss(
     model: nn.Module,
-    text: SubwordTokenizer,
+    tokenizer: SubwordTokenizer,
     pairs: Pairs,
     device: str,
     batch: int = 128,
@@ -92,7 +100,7 @@ def mean_loss(
 
     task : says how pairs are encoded and what the logits are.
     """
-    examples = sorted(task.encode(pairs, text), key=lambda example: len(example[1]))
+    examples = sorted(task.encode(pairs, tokenizer), key=lambda example: len(example[1]))
     total, count = 0.0, 0
     for start in range(0, len(examples), batch):
         chosen = examples[start : start + batch]
@@ -102,3 +110,85 @@ def mean_loss(
         total += float(token_loss(logits, target, 0.0, task.padding)) * tokens
         count += tokens
     return total / count
+
+
+WORDS = (8, 4, 12, 16)  # wanted lengths of examples; the first is that of the report's sentence
+
+EMPTY = "(empty)"  # a translation without text
+
+
+def examples(val: Pairs) -> list[str]:
+    """Source sentences of the validation set to show: for each length of WORDS the first one nearest to it that is not
+    among them yet."""
+    sources = dict.fromkeys(source for source, _ in val)
+    chosen = []
+    for words in WORDS[: len(sources)]:
+        chosen.append(min(sources, key=lambda source: abs(len(source.split()) - words)))
+        del sources[chosen[-1]]
+    return chosen
+
+
+def example(val: Pairs) -> str:
+    """The source sentence of the report."""
+    return examples(val)[0]
+
+
+def report(trainer: Trainer, tokenizer: SubwordTokenizer, name: str, sentence: str) -> str:
+    """The scores of the last epoch, the sentence, the model's output, and each output token with [its source token].
+
+    name : of the model. Weights are those of the last layer, the mean of its heads. Without attention the output alone
+        is shown.
+    """
+    last, config = trainer.history[-1], trainer.config
+    scores = ", ".join(f"{name} {last[name]}" for name in last if name.startswith("val_"))
+    head = f"epoch {trainer.epoch} of {config.epochs}: {scores}, train_loss {last['train_loss']}, {last['seconds']} s"
+    if mechanisms.find(config.mechanism).writes:
+        return head
+    model = model_class(config.mechanism)(
+        name, config.mechanism, trainer.optimizer.averaged_model().cpu(), tokenizer, {}
+    )
+    try:
+        trace = model.trace(sentence)
+    except TextError as error:
+        return f"{head}\n  no sample: {error}"
+    lines = [head, f"  {plain(sentence)}", f"  {plain(trace.translation) if trace.translation else EMPTY}"]
+    if any(attention.kind == "cross" for attention in trace.maps):
+        rows = stats.of_grid(select.select(trace)).itertuples()
+        lines.append("  " + " ".join(f"{plain(row.token)} [{plain(row.argmax_token)}]" for row in rows))
+    return "\n".join(lines)
+
+
+NEAR = 0.1  # part of its loss by which that of a packed moment may differ from it
+
+
+def pack_spaced(
+    name: str, root: Path, folder: Path, val: Pairs, count: int
+) -> tuple[Path, list[tuple[int, float, float]]]:
+    """Pack `count` of the moments in `folder`, spaced by loss, for `name`: the untrained model, the trained one, and
+    those between.
+
+    -> the file, and of each packed moment its update, its loss as kept and its loss as restored (nats a token on
+    `val`). Raises ValueError when fewer are there, CheckpointError.
+    """
+    tokenizer = checkpoints.load_tokenizer(ModelName.parse(name).pair, root)
+    model, _ = checkpoints.load_model(name, root)
+
+    def loss(network: nn.Module) -> float:
+        if isinstance(network, DecoderOnly):
+            return language.surprise(network, tokenizer, [a for a, _ in val]).nats_a_piece
+        return mean_loss(network, tokenizer, val, "cpu")
+
+    def loss_of_file(path: Path) -> float:
+        model.load_state_dict({key: value.float() for key, value in checkpoints.load_tensors(path).items()})
+        return loss(model)
+
+    paths = moments.files(folder)
+    moments.check_config(paths, checkpoints.read_config(name, root))
+    losses = [loss_of_file(path) for path in paths]
+    places = moments.spaced(losses, count)
+    chosen, as_kept = [paths[place] for place in places], [losses[place] for place in places]
+    path = moments.pack(
+        name, root, chosen, as_kept, lambda number, network: abs(loss(network) / as_kept[number] - 1) <= NEAR
+    )
+    packed = [loss(moments.restore(name, number, root)) for number in range(count)]
+    return path, [(moments.update_of(each), before, now) for each, before, now in zip(chosen, as_kept, packed)]

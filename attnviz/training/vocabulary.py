@@ -37,16 +37,16 @@ def choose(path: Path, corpus: Corpus, size: int, start: Path | None = None) -> 
     return SubwordTokenizer(Tokenizer.from_str(learnt.backend.to_str()))  # the same object as one read from the file
 
 
-def save(path: Path, text: SubwordTokenizer, start: Path | None = None) -> None:
+def save(path: Path, tokenizer: SubwordTokenizer, start: Path | None = None) -> None:
     """Write the tokenizer to `path` unless it is there. ValueError when another run has written a different one
     meanwhile."""
     if path.is_file():
-        if SubwordTokenizer.load(path).backend.to_str() != text.backend.to_str():
+        if SubwordTokenizer.load(path).backend.to_str() != tokenizer.backend.to_str():
             raise ValueError(f"another run started at the same time and wrote {path}; choose another --out")
     elif start:
         atomic.replace(path, lambda temporary: temporary.write_bytes(path_for(start).read_bytes()))
     else:
-        atomic.replace(path, text.save)
+        atomic.replace(path, tokenizer.save)
 
 
 def path_for(checkpoint: Path) -> Path:
@@ -54,21 +54,23 @@ def path_for(checkpoint: Path) -> Path:
     return Path(checkpoint).resolve().parent / TOKENIZER
 
 
-def mismatches(text: SubwordTokenizer, corpus: Corpus) -> list[str]:
+def mismatches(tokenizer: SubwordTokenizer, corpus: Corpus) -> list[str]:
     """In words, why an existing tokenizer may not suit a corpus; empty when it suits."""
-    reasons, style = [], style_of(text)
+    reasons, style = [], style_of(tokenizer)
     if style not in (None, corpus.style):
         reasons.append(f"it reads {style} text, and these sentences are {corpus.style} (--style)")
     sample = corpus.train[:SAMPLE]
-    unknown = sum(any(UNK in ids for ids in row) for row in pieces(sample, text, corpus.labelled))
+    unknown = sum(any(UNK in ids for ids in row) for row in pieces(sample, tokenizer, corpus.labelled))
     if unknown > UNKNOWN_SHARE * len(sample):
         reasons.append(f"{unknown} of the first {len(sample)} training sentences have characters that it does not know")
     return reasons
 
 
-def style_of(text: SubwordTokenizer) -> str | None:
+def style_of(tokenizer: SubwordTokenizer) -> str | None:
     """The writing style that a tokenizer reads; None for a tokenizer of another kind."""
-    return next((name for name in STYLES if _preprocessing(_untrained(name)) == _preprocessing(text.backend)), None)
+    return next(
+        (name for name in STYLES if _preprocessing(_untrained(name)) == _preprocessing(tokenizer.backend)), None
+    )
 
 
 def _untrained(style: str) -> Tokenizer:

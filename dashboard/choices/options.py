@@ -1,12 +1,12 @@
 """The options of the page's controls, and what the page and the URL call them. No Streamlit here."""
 
 from attnviz import mechanisms
-from attnviz.data.limits import LONGEST
+from attnviz.data import MOST_PIECES
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models.names import ModelName
 
 LIMIT = 500  # characters of a sentence
-PIECES = LONGEST  # of a sentence
+PIECES = MOST_PIECES  # of a sentence
 MOST = 4  # mechanisms side by side
 OWN, TYPED, FROM = "own", "typed", "from-"  # FROM + mechanism
 HF, SAVED = "own model", "saved trace"  # among the models of the page Heads and layers; the others by their names

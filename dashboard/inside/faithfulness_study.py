@@ -4,7 +4,7 @@ and translation against classification (Vashishth et al. 2019)."""
 import html
 from dataclasses import dataclass
 
-from attnviz.data.tasks.sst2 import SST2
+from attnviz.data.tasks import SST2
 from attnviz.faithfulness.sentence import percentile
 from attnviz.models import checkpoint_files
 from attnviz.models.names import ModelName

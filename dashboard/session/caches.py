@@ -20,7 +20,7 @@ import streamlit as st
 
 from attnviz import service, storage
 from attnviz.across import reference as references
-from attnviz.data.limits import LONGEST
+from attnviz.data import MOST_PIECES
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoint_files, names
 from attnviz.models.checks import values, weights_header
@@ -199,12 +199,12 @@ def one_by_one(models: Sequence[str], text: str) -> tuple[str, ...]:
     if not models or len(text) > LIMIT:
         return ()
     limits = (card(model).get("longest") for model in models)
-    longest = min((limit for limit in limits if type(limit) is int and limit > 0), default=LONGEST)
+    longest = min((limit for limit in limits if type(limit) is int and limit > 0), default=MOST_PIECES)
     name = ModelName.parse(models[0])
 
     def pieces(whole: str) -> int:
         from attnviz.data import capitals
-        from attnviz.data.checks.tokenizer_rules import contained
+        from attnviz.data.tokenizer_rules import contained
         from attnviz.models import checkpoints
 
         with contained():

@@ -5,7 +5,7 @@ import pytest
 import tiny
 
 from attnviz.__main__ import main
-from attnviz.cli.train import corpus as sentences
+from attnviz.cli import train_settings
 from attnviz.data import corpora
 from attnviz.models import checkpoint_files, checkpoints
 
@@ -70,7 +70,7 @@ def test_training_does_not_write_over_a_finished_model(tmp_path, capsys, monkeyp
     monkeypatch.chdir(tmp_path)
     before = checkpoints.fingerprint("en-fr/bahdanau", root)
     command = ["train", "--pair", "en-fr", "--mechanism", "bahdanau", "--data", str(tmp_path / "nothing")]
-    monkeypatch.setattr(sentences, "read", lambda args: corpora.Corpus([], [("a", "b")], {}, {}))
+    monkeypatch.setattr(train_settings, "read_corpus", lambda args: corpora.Corpus([], [("a", "b")], {}, {}))
     went = []
     monkeypatch.setattr(
         "attnviz.training.train.train",

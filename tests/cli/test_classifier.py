@@ -8,9 +8,8 @@ import pytest
 import tiny
 from small_classifier import NAME, TRAIN
 
-
 from attnviz.__main__ import main
-from attnviz.data.tasks.sst2 import LABELS
+from attnviz.data.tasks import LABELS
 from attnviz.models import checkpoints
 from attnviz.trace import Trace
 

@@ -4,7 +4,7 @@ import pytest
 import tiny
 
 from attnviz.__main__ import main
-from attnviz.cli.commands import COMMANDS
+from attnviz.cli import COMMANDS
 
 AVAILABLE = f"available: {', '.join(sorted(f'en-fr/{mechanism}' for mechanism in tiny.WIDTHS))}"
 AVAILABLE += "; another folder is given as root, or in ATTNVIZ_CHECKPOINTS"

@@ -11,9 +11,8 @@ from attnviz import gold, studies
 from attnviz.__main__ import main
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoints
-from attnviz.studies import StudyConfig, curves, pictures, report
-from attnviz.studies.length import buckets
-from attnviz.studies.length.buckets import Bucket
+from attnviz.studies import StudyConfig, curves, length, report
+from attnviz.studies.length import Bucket
 
 KEPT = "# Trained models\n\nOurs.\n\n<!-- study:length -->\noutdated\n<!-- /study:length -->\n\nLast words.\n"
 THREE = ("bahdanau", "fixed-context", "transformer")
@@ -41,7 +40,7 @@ def measured(few, name):
 
 
 def test_length_twice(few, data, capsys, monkeypatch):
-    monkeypatch.setattr(buckets, "BUCKETS", (Bucket(3, 5, False), Bucket(8, 12, True), Bucket(50, 100, True)))
+    monkeypatch.setattr(length, "BUCKETS", (Bucket(3, 5, False), Bucket(8, 12, True), Bucket(50, 100, True)))
     assert study("length", few, data) == 0
     assert (
         capsys.readouterr().out
@@ -157,7 +156,7 @@ def test_curves(trained):
 def test_a_picture_is_not_drawn_without_matplotlib(few, data, capsys, monkeypatch):
     (few / "studies").mkdir()
     (few / "studies" / "order.svg").write_text("of an earlier run")
-    monkeypatch.setattr(pictures, "available", lambda: False)
+    monkeypatch.setattr(report, "can_draw", lambda: False)
     assert study("order", few, data) == 0
     assert capsys.readouterr().err == (
         "no picture was drawn because matplotlib is missing; install it (pip install -e '.[studies]') and run the "

@@ -10,8 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnviz.data import batching, corpora, readers
-from attnviz.data.tasks import reverse
+from attnviz.data import MOST_PIECES, batching, corpora, readers, tasks
+from attnviz.data.corpora import length_filter
 from attnviz.data.tokenizer import EOS, PAD
 
 
@@ -75,7 +75,7 @@ def test_reverse():
         lengths = [len(source.split()) for source, _ in split]
         assert min(lengths) <= 3 and max(lengths) == 20 and 10 < sum(lengths) / len(lengths) < 12
     assert corpora.load("reverse", None) == corpus  # seeded
-    other = reverse.read(seed=2)
+    other = tasks.read_reverse(seed=2)
     assert other.train != corpus.train and other.files != corpus.files
     assert (corpus.metric, corpus.style) == ("exact_match", "symbols")
 
@@ -244,3 +244,39 @@ def test_encode_ends_both_sides(data):
     for (source, target), (a, b) in zip(batching.encode(pairs, text), pairs):
         assert (source[-1], target[-1]) == (EOS, EOS)
         assert (text.decode(source), text.decode(target)) == (a, b)
+
+
+LONG = "the " * MOST_PIECES
+PAIRS = tiny.sentences(6, 1)
+
+
+@pytest.mark.parametrize("pair", [(LONG, "le"), ("the", LONG), ("\u200b", "le"), ("the", "\u200b"), ("", "le")])
+def test_a_pair_that_no_model_reads_is_left_out_of_train_and_of_val(pair):
+    text = tiny.vocabulary()
+    corpus = corpora.Corpus([*PAIRS[:3], pair], [pair, *PAIRS[3:]], {"test": [pair]}, {"a": "b"})
+    kept, left_out = length_filter(corpus, text)
+    assert (kept.train, kept.val) == (PAIRS[:3], PAIRS[3:])
+    assert (kept.tests, kept.files) == (corpus.tests, corpus.files)
+    assert left_out == [pair[0]] * 2 and length_filter(kept, text) == (kept, [])
+
+
+def test_the_longest_text_stays():
+    """With <eos> it is as long as a text may be; with one piece more it is not."""
+    text, short = tiny.vocabulary(), PAIRS[0][0].split()[0]
+    pieces = len(text.ids(short)) - 1
+    fits = " ".join([short] * ((MOST_PIECES - 1) // pieces))
+    pairs = [(fits, "le"), (f"{fits} {short}", "le")]
+    assert len(text.ids(pairs[1][0])) > MOST_PIECES >= len(text.ids(fits))
+    assert length_filter(corpora.Corpus(pairs, PAIRS, {}, {}), text)[0].train == pairs[:1]
+
+
+def test_a_label_always_fits():
+    pairs = [("a dog", "positive"), ("\u200b", "negative")]
+    corpus = corpora.Corpus(pairs, pairs, {}, {}, labelled=True)
+    assert length_filter(corpus, tiny.vocabulary())[0].val == pairs[:1]
+
+
+@pytest.mark.parametrize("train, val, empty", [([(LONG, "le")], PAIRS, "train"), (PAIRS, [("\u200b", "le")], "val")])
+def test_nothing_left_is_said(train, val, empty):
+    with pytest.raises(ValueError, match=f"^no sentence of {empty} has visible text and at most {MOST_PIECES} pieces"):
+        length_filter(corpora.Corpus(train, val, {}, {}), tiny.vocabulary())

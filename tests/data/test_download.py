@@ -11,7 +11,7 @@ import pytest
 
 from attnviz.__main__ import main
 from attnviz.data import download, tasks
-from attnviz.data.tasks import Download
+from attnviz.data.task import Download
 
 POLL = 0.01  # s: how soon a server that is told to stop looks
 ENGLISH, JAPANESE = "one\ntwo\n", "一\n二\n三\n"

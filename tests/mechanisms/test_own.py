@@ -194,7 +194,7 @@ def test_only_the_command_line_and_the_environment_name_a_file():
         for node in nodes(path)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "mechanisms.read"
     }
-    assert calling == {"attnviz/cli/train/__init__.py"}
+    assert calling == {"attnviz/cli/train.py"}
 
 
 # --- one place for each
@@ -204,7 +204,7 @@ DEFAULTS = (
     "dashboard/choices/pairs.py",
     "attnviz/own/train.py",
     "dashboard/inside/faithfulness_study.py",
-    "attnviz/data/tasks/tanaka.py",
+    "attnviz/data/language_pairs.py",
 )
 FORMULAS = ("attnviz/own/formula.py", "attnviz/own/forms.py")  # a formula or a form of a module may be called the same
 

@@ -10,10 +10,9 @@ import torch
 from small_classifier import NAME
 
 import attnviz
-from attnviz import figures, select, stats
+from attnviz import evaluation, figures, select, stats
 from attnviz.data import readers
-from attnviz.evaluation import classification
-from attnviz.data.tasks.sst2 import LABELS
+from attnviz.data.tasks import LABELS
 from attnviz.models import checkpoints
 from attnviz.models import classifier as classify
 from attnviz.models.model import TextError
@@ -108,7 +107,7 @@ def test_texts_that_no_model_can_take(classifier, text, message):
 def test_scores_by_hand(classifier, reviews):
     pairs = readers.read_labelled(reviews / "sst2" / "dev.tsv", LABELS)
     said = [classifier.trace(sentence).translation for sentence, _ in pairs]  # alone, not in batches
-    scores = classification.score(classifier, *zip(*pairs))
+    scores = evaluation.score_classifier(classifier, *zip(*pairs))
     assert scores["accuracy"] == pytest.approx(100 * np.mean([a == b for a, (_, b) in zip(said, pairs)]), abs=0.01)
     for true in LABELS:
         for given in LABELS:

@@ -4,7 +4,7 @@ import pytest
 import tiny
 from refused_texts import refused
 
-from attnviz.data.limits import LONGEST
+from attnviz.data import MOST_PIECES
 from attnviz.loading import load
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoints
@@ -50,10 +50,10 @@ def test_long_texts(translator):
 @every
 def test_the_longest_text_is_read(translator):
     typed = "dog"
-    while len(translator.tokenizer.ids(typed + " dog")) <= LONGEST:
+    while len(translator.tokenizer.ids(typed + " dog")) <= MOST_PIECES:
         typed += " dog"
     assert len(translator.trace(typed, typed).source) == len(translator.tokenizer.ids(typed))
-    assert 2 * LONGEST + 10 == decode.limit(LONGEST) <= 512  # the Transformer's places
+    assert 2 * MOST_PIECES + 10 == decode.limit(MOST_PIECES) <= 512  # the Transformer's places
 
 
 @every

@@ -1,9 +1,66 @@
-"""Moments of a run, coded from the last one backwards, and restored."""
+"""Moments of a run, coded from the last one backwards, and restored; how near a difference comes back."""
 
 import numpy as np
 import pytest
 
 from attnviz.moments import codec
+
+
+def of_rank(rank, shape=(300, 120), seed=0):
+    chance = np.random.default_rng(seed)
+    product = chance.normal(0, 1, (shape[0], rank)) @ chance.normal(0, 1, (rank, shape[1]))
+    return (product / rank**0.5).astype(np.float32)
+
+
+def back(difference, step):
+    coded = codec.Difference(difference).coded(step)
+    assert len(coded.levels) == codec.count_levels(difference.shape, coded.rank)
+    return coded, codec.decode_difference(difference.shape, *coded)
+
+
+def root_mean_square(a, b):
+    return float(np.sqrt(np.mean((a - b) ** 2)))
+
+
+@pytest.mark.parametrize("shape", [(300, 120), (120, 300)])
+@pytest.mark.parametrize("rank", [1, 5, 20])
+def test_few_directions_are_found_and_stored(shape, rank):
+    difference = of_rank(rank, shape)
+    coded, restored = back(difference, 0.05)
+    assert coded.rank == rank and len(coded.levels) == rank * (300 + 120)
+    assert root_mean_square(difference, restored) < 0.05
+
+
+def test_a_matrix_that_changes_in_all_directions_is_stored_as_it_is():
+    difference = np.random.default_rng(1).normal(0, 1, (300, 120)).astype(np.float32)
+    coded, restored = back(difference, 0.5)
+    assert coded.rank == codec.AS_IT_IS and coded.levels.size == difference.size
+    assert root_mean_square(difference, restored) == pytest.approx(0.5 / 12**0.5, rel=0.02)  # rounding, evenly spread
+
+
+def test_what_is_small_against_the_step_is_left_out():
+    coded, restored = back(of_rank(5), 100.0)
+    assert coded.rank == 0 and not restored.any() and restored.shape == (300, 120)
+
+
+@pytest.mark.parametrize("shape", [(40,), (30, 20), (25_000,)])
+def test_other_tensors_are_stored_as_they_are(shape):
+    difference = np.random.default_rng(2).normal(0, 3, shape).astype(np.float32)
+    coded, restored = back(difference, 0.5)
+    assert coded.rank == codec.AS_IT_IS and restored.shape == shape
+    assert root_mean_square(difference, restored) < (0.05 * 3 if difference.size < codec.SMALL else 0.5) / 12**0.5 * 1.1
+
+
+def test_a_tensor_that_did_not_change():
+    coded, restored = back(np.zeros((200, 150), np.float32), 1e-12)
+    assert coded.rank == 0 and not restored.any()
+
+
+@pytest.mark.parametrize("shape, rank", [((5,), 1), ((4, 3), 4), ((4, 3), -2)])
+def test_a_rank_that_cannot_be(shape, rank):
+    with pytest.raises(ValueError, match="has no"):
+        codec.count_levels(shape, rank)
+
 
 SHAPES = {"large": (200, 150), "small": (40,)}
 
@@ -23,12 +80,8 @@ def way(count=4, seed=0):
     return first, moments
 
 
-def apart(a, b):
-    return float(np.sqrt(np.mean((a - b) ** 2)))
-
-
 def within(moments, most):
-    return lambda number, weights: apart(weights["large"], moments[number]["large"]) <= most
+    return lambda number, weights: root_mean_square(weights["large"], moments[number]["large"]) <= most
 
 
 def size(entries):
@@ -41,8 +94,8 @@ def test_every_moment_comes_back_in_its_place(count):
     restored = dict(codec.decode(first, codec.encode(first, moments, within(moments, 0.05))))
     assert sorted(restored) == list(range(count)) == sorted(codec.order(count)) and codec.order(count)[0] == count - 1
     for number, moment in enumerate(moments):
-        assert apart(restored[number]["large"], moment["large"]) <= 0.05
-        assert apart(restored[number]["small"], moment["small"]) < 0.04
+        assert root_mean_square(restored[number]["large"], moment["large"]) <= 0.05
+        assert root_mean_square(restored[number]["small"], moment["small"]) < 0.04
 
 
 def test_as_coarse_as_is_near_enough():

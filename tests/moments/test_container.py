@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnviz.models.checkpoint_files import CheckpointError
-from attnviz.moments import container, matrices
+from attnviz.moments import codec, container
 from attnviz.moments.codec import Tensor
 
 SHAPES = {"large": (200, 150), "small": (40,)}
@@ -15,8 +15,8 @@ def entry(seed, factors):
     levels = chance.normal(0, 100, 350 * 3).astype(np.int16)
     levels[:4] = -1, 2**15 - 1, -(2**15), 0
     return {
-        "large": Tensor([0.5] * factors, matrices.Coded(0.1, 3, levels)),
-        "small": Tensor([1.0] * factors, matrices.Coded(0.01, matrices.AS_IT_IS, np.arange(-20, 20, dtype=np.int16))),
+        "large": Tensor([0.5] * factors, codec.Coded(0.1, 3, levels)),
+        "small": Tensor([1.0] * factors, codec.Coded(0.01, codec.AS_IT_IS, np.arange(-20, 20, dtype=np.int16))),
     }
 
 

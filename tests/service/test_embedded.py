@@ -12,7 +12,7 @@ import pytest
 import serving
 import tiny
 
-from attnviz.service import CLUSTER, Busy, ServiceError, embedded, launch, open_service, prepare
+from attnviz.service import CLUSTER, Busy, ServiceError, connection, embedded, open_service, prepare
 from attnviz.service.embedded import Embedded
 from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING, Limits
 
@@ -104,7 +104,7 @@ def test_a_sentence_that_takes_too_long_is_refused_and_the_next_one_answered(ser
 
 def test_a_request_that_kills_the_process_each_time_takes_no_other_along(service, ask, monkeypatch):
     answer(service, ask(TEXTS[0]))
-    killed, write = [], embedded.frames.write
+    killed, write = [], embedded.connection.write
 
     def kill_at_deadly(stream, requests):
         if any(request.text == "deadly" for request in requests):
@@ -113,7 +113,7 @@ def test_a_request_that_kills_the_process_each_time_takes_no_other_along(service
             service._first._process.wait()
         write(stream, requests)
 
-    monkeypatch.setattr(embedded.frames, "write", kill_at_deadly)
+    monkeypatch.setattr(embedded.connection, "write", kill_at_deadly)
     deadly, harmless = service.submit([ask("deadly"), ask(TEXTS[1])])
     with pytest.raises(ServiceError) as error:
         deadly.result(WAIT)
@@ -238,14 +238,14 @@ def test_the_process_ends_with_the_server_that_has_started_it():
 def test_a_process_that_is_started_ahead_is_the_first_that_a_service_takes(monkeypatch):
     monkeypatch.setenv(CLUSTER, "auto")
     prepare()
-    assert launch._ready_made == []  # the models are on a cluster
+    assert connection._ready_made == []  # the models are on a cluster
     monkeypatch.delenv(CLUSTER)
     prepare()
-    [ahead] = launch._ready_made
+    [ahead] = connection._ready_made
     with closing(open_service()) as taken:
         while taken.state != RUNNING:
             time.sleep(0.01)
-        assert taken.pid == ahead.pid and launch._ready_made == []
+        assert taken.pid == ahead.pid and connection._ready_made == []
     assert ended(ahead.pid)
 
 

@@ -14,9 +14,9 @@ from attnviz.evaluation import translation
 from attnviz.mechanisms import ALL
 from attnviz.models.translator import Translator
 from attnviz.studies import dropout, measured_models, mechanisms, order
+from attnviz.training import saved_run
 from attnviz.training.recipes import training_config
-from attnviz.training.trainers import saved_run
-from attnviz.training.trainers.trainer import Trainer
+from attnviz.training.trainer import Trainer
 
 LINKED = gold.shipped("en-fr")[:9]
 

@@ -15,8 +15,8 @@ from attnviz.cli.study import STUDIES
 from attnviz.data import corpora
 from attnviz.mechanisms import MECHANISMS
 from attnviz.models import checkpoints, provenance
-from attnviz.studies import measured_models, pictures, report, tables
-from attnviz.studies.pictures import Panel, Series
+from attnviz.studies import measured_models, report
+from attnviz.studies.report import Panel, Series
 
 
 def row(mechanism="bahdanau", seed=1, **numbers):
@@ -67,31 +67,31 @@ def test_json_has_a_line_for_each_record():
 def test_the_spread_is_that_of_the_seeds():
     rows = [row(seed=seed, x=x) for seed, x in ((1, 54.0), (2, 56.0), (3, None), (4, 55.5))]
     mean, off = statistics.fmean([54, 56, 55.5]), math.sqrt((1.1667**2 + 0.8333**2 + 0.3333**2) / 2)
-    assert tables.spread(rows, "x", 2) == f"{mean:.2f} ± {off:.2f}" == "55.17 ± 1.04"
-    assert tables.spread(rows[:1], "x", 1) == "54.0" and tables.spread(rows[2:3], "x") == "–" == tables.spread(
+    assert report.spread(rows, "x", 2) == f"{mean:.2f} ± {off:.2f}" == "55.17 ± 1.04"
+    assert report.spread(rows[:1], "x", 1) == "54.0" and report.spread(rows[2:3], "x") == "–" == report.spread(
         rows, "y"
     )
     assert (
-        tables.spread([row(x=120), row(x=60)], "x", 0, 1 / 60) == "2 ± 1"
-        and tables.spread([row(x=1234567)], "x", 0) == "1,234,567"
+        report.spread([row(x=120), row(x=60)], "x", 0, 1 / 60) == "2 ± 1"
+        and report.spread([row(x=1234567)], "x", 0) == "1,234,567"
     )
 
 
 def test_the_number_of_seeds_is_said():
     rows = [row(), row("transformer")]
-    assert tables.seeds(rows).startswith("One seed: each row is a single training run")
-    assert tables.seeds([*rows, row(seed=2), row("transformer", 2)]).startswith("2 seeds each;")
-    uneven = tables.seeds([*rows, row(seed=2)])
+    assert report.seeds(rows).startswith("One seed: each row is a single training run")
+    assert report.seeds([*rows, row(seed=2), row("transformer", 2)]).startswith("2 seeds each;")
+    uneven = report.seeds([*rows, row(seed=2)])
     assert (
         uneven.startswith("Seeds: Bahdanau · additive: 2; Transformer · multi-head: 1;")
         and "standard deviation" in uneven
     )
-    assert tables.seeds([]) == "No model was measured."
+    assert report.seeds([]) == "No model was measured."
 
 
 def test_a_table_in_markdown():
-    assert tables.table(("", "a"), [("x", "1"), ("y", "2")]) == "|  | a |\n| --- | ---: |\n| x | 1 |\n| y | 2 |"
-    assert (tables.listed([]), tables.listed(["a"]), tables.listed(["a", "b", "c"])) == ("", "a", "a, b and c")
+    assert report.table(("", "a"), [("x", "1"), ("y", "2")]) == "|  | a |\n| --- | ---: |\n| x | 1 |\n| y | 2 |"
+    assert (report.listed([]), report.listed(["a"]), report.listed(["a", "b", "c"])) == ("", "a", "a, b and c")
 
 
 # --- pictures
@@ -109,15 +109,15 @@ def drawings():
 
 
 def test_a_picture_is_svg_on_white_and_the_same_every_time():
-    drawn = pictures.draw(drawings(), 2, "What is seen")
-    assert drawn == pictures.draw(drawings(), 2, "What is seen") and b"<svg" in drawn and b"What is seen" in drawn
-    assert b"fill: #ffffff" in drawn and all(color.encode() in drawn for color in pictures.LIGHT.lines)
+    drawn = report.draw_picture(drawings(), 2, "What is seen")
+    assert drawn == report.draw_picture(drawings(), 2, "What is seen") and b"<svg" in drawn and b"What is seen" in drawn
+    assert b"fill: #ffffff" in drawn and all(color.encode() in drawn for color in report.LIGHT.lines)
 
 
 def test_mechanisms_differ_in_more_than_colour():
-    styles = pictures.lines(MECHANISMS).values()
-    assert len({str(pictures._dash(style.dash)) for style in styles}) == len(MECHANISMS)
-    assert len({pictures._MARKERS[style.marker] for style in styles}) == len(MECHANISMS)
+    styles = report.lines(MECHANISMS).values()
+    assert len({str(report._dash(style.dash)) for style in styles}) == len(MECHANISMS)
+    assert len({report._MARKERS[style.marker] for style in styles}) == len(MECHANISMS)
 
 
 # --- models

@@ -11,7 +11,7 @@ from attnviz.data import corpora
 from attnviz.data.tokenizer import BOS
 from attnviz.studies import report, writing
 from attnviz.training.train import train
-from attnviz.training.trainers import moment_losses
+from attnviz.training import validation
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def config(tmp_path_factory) -> studies.StudyConfig:
     data, root, kept = tiny_writer.write_data(folder / "data"), folder / "models", folder / "kept"
     corpus = corpora.load("en", data)
     train(tiny_writer.config(), corpus, root, "en", compile=False, moments=kept)
-    moment_losses.pack_spaced(tiny_writer.NAME, root, kept, corpus.val, 3)
+    validation.pack_spaced(tiny_writer.NAME, root, kept, corpus.val, 3)
     return studies.StudyConfig(root, folder / "out", None, data=data)
 
 

@@ -4,17 +4,15 @@ import pytest
 import tiny
 from runs import Killed, config, history, kill_after, same
 
-from attnviz.data import corpora
-from attnviz.data.augmentation import augmenter
+from attnviz.data import augmentation, corpora
 from attnviz.training.train import train
-from attnviz.training.trainers.batches import Batches
-from attnviz.training.trainers.trainer import Trainer
+from attnviz.training.trainer import Batches, Trainer
 
 PAIRS = tiny.sentences(60, 1)
 
 
 def test_augmented_sentences_are_read_anew_in_each_epoch():
-    text, change = tiny.vocabulary(), augmenter.for_pair(PAIRS, "en-fr", 2.0)
+    text, change = tiny.vocabulary(), augmentation.for_pair(PAIRS, "en-fr", 2.0)
     batches = Batches(config(), text, PAIRS, Trainer.encode, change)
     plain = Batches(config(), text, PAIRS, Trainer.encode)
     assert (batches.digest, batches.total) == (plain.digest, plain.total)  # of the sentences as they are

@@ -10,15 +10,14 @@ import torch
 from elsewhere import Elsewhere, There
 
 from attnviz.data import corpora
+from attnviz.data.tasks import LABELS
 from attnviz.mechanisms import Config
 from attnviz.models.classifier import Classifier
 from attnviz.networks.registry import build
-from attnviz.training.config import TrainingConfig
-from attnviz.training.trainers import saved_run
-from attnviz.data.tasks.sst2 import LABELS
-from attnviz.training.trainers.classifier import ClassifierTrainer
-from attnviz.training.trainers.distillation import DistillationTrainer
-from attnviz.training.trainers.trainer import Trainer
+from attnviz.training import saved_run
+from attnviz.training.classifiers import ClassifierTrainer, DistillationTrainer
+from attnviz.training.recipes import TrainingConfig
+from attnviz.training.trainer import Trainer
 from attnviz.training.validation import validate
 
 PAIRS = tiny.sentences(24, 1)

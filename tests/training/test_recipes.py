@@ -10,8 +10,7 @@ from attnviz import mechanisms
 from attnviz.data import tasks
 from attnviz.networks import registry
 from attnviz.training import recipes
-from attnviz.training.config import TrainingConfig
-from attnviz.training.recipes import training_config
+from attnviz.training.recipes import TrainingConfig, training_config
 
 
 def test_every_mechanism_has_a_recipe():

@@ -16,7 +16,7 @@ from attnviz.models import checkpoints
 from attnviz.models.translator import Translator
 from attnviz.training import validation
 from attnviz.training.train import train
-from attnviz.training.trainers.trainer import Trainer
+from attnviz.training.trainer import Trainer
 
 
 @pytest.mark.parametrize("mechanism", tiny.WIDTHS)
@@ -70,7 +70,7 @@ def test_validation_scores_the_words_as_the_corpus_gives_them(corpus, monkeypatc
     seen = []
     monkeypatch.setitem(validation.METRICS, "bleu_morphemes", lambda *texts: seen.append(texts) or 12.345)
     monkeypatch.setattr(
-        "attnviz.training.trainers.trainer.translate",
+        "attnviz.training.trainer.translate",
         lambda model, text, sources, device: [text.decode(text.ids("私は犬だ。"))] * 2,
     )
     entry = validation.validate(trainer, text, japanese)

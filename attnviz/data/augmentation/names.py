@@ -27,23 +27,23 @@ class NameMaker:
             for place in range(2, len(text)):
                 self._following[text[place - 2 : place]].append(text[place])
 
-    def name(self, chance: random.Random) -> str:
+    def name(self, generator: random.Random) -> str:
         """A name in small letters. A fifth get an accent somewhere."""
         text = "^^"
         while not text.endswith("$") and len(text) < 16:
-            text += chance.choice(self._following[text[-2:]])
+            text += generator.choice(self._following[text[-2:]])
         word = text.strip("^$")
-        if chance.random() < 0.2:
-            place = chance.randrange(1, max(2, len(word)))
+        if generator.random() < 0.2:
+            place = generator.randrange(1, max(2, len(word)))
             word = word[:place] + word[place : place + 1].translate(_ACCENTS) + word[place + 1 :]
         return word
 
 
 def made_up(names: list[str], count: int, seed: int = 1) -> list[str]:
     """At most `count` names that are not in `names`. The same arguments give the same names."""
-    chance, maker, made = random.Random(f"names/{seed}"), NameMaker(names), {}
+    generator, maker, made = random.Random(f"names/{seed}"), NameMaker(names), {}
     for _ in range(20 * count):
-        word = maker.name(chance)
+        word = maker.name(generator)
         if _SHORTEST <= len(word) <= _LONGEST and word.capitalize() not in names and word.isalpha():
             made[word.capitalize()] = None
         if len(made) == count:
@@ -77,14 +77,14 @@ class Names:
         for woman in (True, False):
             self.pools[woman] = [name for name in pool if name.woman in (woman, None)] or pool
 
-    def exchanged(self, pair: SentencePair, language: str, chance: random.Random) -> SentencePair:
+    def exchanged(self, pair: SentencePair, language: str, generator: random.Random) -> SentencePair:
         """The pair with other names. A name that stands in another number of places on the two sides is kept."""
         source, target = pair
         for word in sorted(_words(source)):
             name = self.by_source.get(word if self.copied else word.capitalize())
             if name is None or not self._in_as_many_places(pair, word, name.target):
                 continue
-            new = self._drawn(name, chance)
+            new = self._drawn(name, generator)
             source = _place(word, True).sub(lambda match: new.source + (match.group(1) or ""), source)
             target = _put(target, name.target, new.target, language, self.copied)
         return source, target
@@ -94,10 +94,10 @@ class Names:
         places = [len(_place(source, True).findall(pair[0])), len(_place(target, self.copied).findall(pair[1]))]
         return places[0] == places[1] > 0
 
-    def _drawn(self, name: Name, chance: random.Random) -> Name:
-        new = chance.choice(self.pools[name.woman])
-        if self.copied and chance.random() < 0.1:  # with a family name
-            last = chance.choice(self.pools[None]).source
+    def _drawn(self, name: Name, generator: random.Random) -> Name:
+        new = generator.choice(self.pools[name.woman])
+        if self.copied and generator.random() < 0.1:  # with a family name
+            last = generator.choice(self.pools[None]).source
             new = Name(f"{new.source} {last}", f"{new.target} {last}")
         return new
 

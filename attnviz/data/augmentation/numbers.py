@@ -2,29 +2,30 @@
 written as words, put in digits, so that digits stand in more kinds of sentence.
 
 The digits of a corpus stand in few kinds of sentence: times, years, prices. In other sentences a model that has
-seen only those writes the beginning of a number as a word ("34" as "drei4").
+seen only those writes the beginning of a number as a word ("34" as "drei4"). Japanese has numbers in characters (三) or
+in digits: with English words or digits, they become digits on both sides.
 """
 
 import random
 import re
 from functools import cache
 
-from attnviz.data.readers import SentencePair
+from attnviz.data.readers import Pairs, SentencePair
 
 _DIGITS = re.compile(r"\d+")
 _FULL_WIDTH = str.maketrans("0123456789", "０１２３４５６７８９")
 
 
-def random_number(digits: int, chance: random.Random) -> str:
+def random_number(digits: int, generator: random.Random) -> str:
     """A number of so many digits: 2 to 9, 10 to 99, ... One further digit in three is made to repeat the one before it,
     which is the hardest to copy."""
-    text = chance.choice("23456789" if digits == 1 else "123456789")
+    text = generator.choice("23456789" if digits == 1 else "123456789")
     while len(text) < digits:
-        text += text[-1] if chance.random() < 1 / 3 else chance.choice("0123456789")
+        text += text[-1] if generator.random() < 1 / 3 else generator.choice("0123456789")
     return text
 
 
-def other_numbers(pair: tuple[str, str], chance: random.Random) -> tuple[str, str]:
+def other_numbers(pair: tuple[str, str], generator: random.Random) -> tuple[str, str]:
     """Numbers that stand in digits on both sides become others, of as many digits. 0 and 1 stay.
 
     Full-width digits stay full-width. A pair whose two sides hold different numbers stays as it is.
@@ -32,15 +33,15 @@ def other_numbers(pair: tuple[str, str], chance: random.Random) -> tuple[str, st
     numbers = [sorted(str(int(run)) for run in _DIGITS.findall(side)) for side in pair]
     if not numbers[0] or numbers[0] != numbers[1]:
         return pair
-    new = {number: _drawn(number, chance) for number in numbers[0]}
+    new = {number: _drawn(number, generator) for number in numbers[0]}
     return tuple(_DIGITS.sub(lambda match: _written(new, match.group()), side) for side in pair)
 
 
-def _drawn(number: str, chance: random.Random) -> str:
+def _drawn(number: str, generator: random.Random) -> str:
     """Another number of as many digits; never 0 or 1, which change the words around them."""
     new = number
     while new == number and number not in ("0", "1"):
-        new = random_number(len(number), chance)
+        new = random_number(len(number), generator)
     return new
 
 
@@ -74,7 +75,7 @@ PART_OF_ANOTHER = re.compile(
 DIGIT_COUNTS = (1, 1, 2, 2, 2, 2, 3, 4)  # one of these is drawn for each new number
 
 
-def in_digits(pair: SentencePair, language: str, chance: random.Random) -> SentencePair:
+def in_digits(pair: SentencePair, language: str, generator: random.Random) -> SentencePair:
     """The pair with another number, in digits, for each number word that stands once on both sides.
 
     language : of the target. Only German and French have a table; any other pair stays as it is, and so does a pair
@@ -86,7 +87,7 @@ def in_digits(pair: SentencePair, language: str, chance: random.Random) -> Sente
     for english, word in zip(ENGLISH, _TARGETS[language].split()):
         places = _place(english), _place(word)
         if all(len(place.findall(side)) == 1 for place, side in zip(places, (source, target))):
-            number = random_number(chance.choice(DIGIT_COUNTS), chance)
+            number = random_number(generator.choice(DIGIT_COUNTS), generator)
             source, target = places[0].sub(number, source), places[1].sub(number, target)
     return source, target
 
@@ -95,3 +96,79 @@ def in_digits(pair: SentencePair, language: str, chance: random.Random) -> Sente
 def _place(word: str) -> re.Pattern:
     """Where a word stands, alone: not as a part of twenty-two."""
     return re.compile(rf"(?<![\w-]){word}(?![\w-])", re.IGNORECASE)
+
+
+REPEATS = 5  # how many more times a pass reads each pair with such a number: there are fewer than in German and French
+
+_VALUES = dict(zip(ENGLISH, (*range(2, 13), *range(20, 100, 10))))
+_ENGLISH = re.compile(
+    rf"(?<![\w-])(?:{'|'.join(ENGLISH)})(?![\w-])|(?<![\w:.,-])[1-9]\d{{0,3}}(?![\w:-]|[.,]\d)", re.IGNORECASE
+)
+# One of these is drawn for each new number; a number of three digits or more keeps its own.
+_DIGIT_COUNTS = (1, 2, 2, 2, 3, 3, 4, 4)
+_CHARACTER_UNITS, _POWERS = "一二三四五六七八九", {"十": 10, "百": 100, "千": 1000}
+_CHARACTERS = rf"[{_CHARACTER_UNITS}十百千]"
+# A number at the beginning of a word, and つ behind it, which counts things up to nine. Not a part of a larger number,
+# of a date or of a time of day.
+_JAPANESE = re.compile(
+    rf"(?<![^\s「（])(?<!月 )(?P<number>{_CHARACTERS}+(?: {_CHARACTERS}+)*|[0-9０-９]+)"
+    rf"(?! ?(?:{_CHARACTERS}|[0-9０-９月半万億：:、，,.．〜]|時(?! ?間))) ?(?P<counter>つ)?"
+)
+
+
+def japanese_in_digits(pair: SentencePair, generator: random.Random) -> SentencePair:
+    """The pair with another number, in digits, in place of each number from two on that stands once on both sides.
+
+    Its target must have spaces between words.
+    """
+    source, target = pair
+    new = {value: _new(value, generator) for value in _shared(pair)}
+    source = _ENGLISH.sub(lambda match: new.get(_english_value(match.group()), match.group()), source)
+    return source, _JAPANESE.sub(lambda match: _counted(match, new), target)
+
+
+def repeated_japanese(pairs: Pairs) -> Pairs:
+    """The pairs, and after them those that `in_digits` changes, REPEATS times."""
+    return pairs + REPEATS * [pair for pair in pairs if _shared(pair)]
+
+
+def _shared(pair: SentencePair) -> list[int]:
+    """The numbers from two on that stand once on both sides."""
+    source, target = pair
+    if PART_OF_ANOTHER.search(source):
+        return []
+    numbers = [_english_value(match.group()) for match in _ENGLISH.finditer(source)]
+    counted = [_japanese_value(match["number"]) for match in _JAPANESE.finditer(target)]
+    return [value for value in numbers if value > 1 and numbers.count(value) == counted.count(value) == 1]
+
+
+def _new(value: int, generator: random.Random) -> str:
+    digits = len(str(value))
+    return random_number(digits if digits > 2 else generator.choice(_DIGIT_COUNTS), generator)
+
+
+def _english_value(text: str) -> int:
+    return int(text) if text.isdigit() else _VALUES[text.lower()]
+
+
+def _japanese_value(text: str) -> int:
+    """The value of a number in digits or in characters: 二千三百四十五 is 2345."""
+    text = text.replace(" ", "")
+    if text.isdecimal():
+        return int(text)
+    total = unit = 0
+    for character in text:
+        if character in _CHARACTER_UNITS:
+            unit = _CHARACTER_UNITS.index(character) + 1
+        else:
+            total, unit = total + (unit or 1) * _POWERS[character], 0
+    return total + unit
+
+
+def _counted(match: re.Match, new: dict[int, str]) -> str:
+    """The text of the match, with its new number if it has one. From ten on, 個 takes the place of つ."""
+    number = new.get(_japanese_value(match["number"]))
+    if number is None:
+        return match.group()
+    counter = match["counter"] or ""
+    return f"{full_width(number)} {'個' if counter and len(number) > 1 else counter}"

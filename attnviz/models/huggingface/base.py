@@ -13,9 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnviz.data.checks.tokenizer_rules import contained
-from attnviz.data.checks.tokenizer_steps import TokenizerError
 from attnviz.data.tokenizer import Tokens
+from attnviz.data.tokenizer_rules import TokenizerError, contained
 from attnviz.models.huggingface.errors import LIBRARY_ERRORS, one_line
 from attnviz.models.huggingface.tokenizers import tokenization
 from attnviz.models.model import TextError, check_text

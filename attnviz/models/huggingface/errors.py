@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from attnviz.data.checks import tokenizer_rules
-from attnviz.data.checks.tokenizer_steps import TokenizerError
+from attnviz.data import tokenizer_rules
+from attnviz.data.tokenizer_rules import TokenizerError
 
 # What the library raises where the settings of a tokenizer or a model are not what it expects, ValueError apart.
 LIBRARY_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, RuntimeError)

@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from attnviz import storage
-from attnviz.data.checks import tokenizer_rules
+from attnviz.data import tokenizer_rules
 from attnviz.models.checks import weights_header
 from attnviz.models.huggingface.errors import FileError
 from attnviz.storage import folders

@@ -9,7 +9,7 @@ from attnviz import confidence, loading, moments
 from attnviz.__main__ import main
 from attnviz.confidence.agreement import SAMPLES
 from attnviz.data.tasks import TASKS
-from attnviz.evaluation import copying
+from attnviz.evaluation import typed
 from attnviz.models import checkpoints
 
 NAME = "en-fr/bahdanau"
@@ -34,8 +34,8 @@ def models(tmp_path):
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Of the sentences with names and numbers only these: a model that has learnt little writes as long as it may."""
-    sentences = copying.read()[:9]
-    monkeypatch.setattr(copying, "read", lambda: sentences)
+    sentences = typed.read_cases()[:9]
+    monkeypatch.setattr(typed, "read_cases", lambda: sentences)
 
 
 def run(*words):

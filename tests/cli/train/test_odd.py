@@ -10,7 +10,7 @@ from attnviz.__main__ import main
 from attnviz.data import readers
 from attnviz.models import checkpoints
 from attnviz.training.recipes import training_config
-from attnviz.training.trainers.trainer import Trainer
+from attnviz.training.trainer import Trainer
 
 WIDTHS = {
     "bahdanau": ["--set", "embedding_width=16"],

@@ -8,8 +8,8 @@ from train_command import SMALL, card_of
 
 import attnviz
 from attnviz.__main__ import main
-from attnviz.cli.train import settings
-from attnviz.cli.train.corpus import warn_about_incomplete_lines
+from attnviz.cli import train_settings
+from attnviz.cli.train_settings import warn_about_incomplete_lines
 from attnviz.data import corpora
 
 
@@ -80,4 +80,4 @@ def test_what_is_left_out_is_said(tmp_path, capsys):
 )
 def test_a_few_sentences_of_ones_own_get_smaller_batches_and_more_epochs(own, pairs, expected):
     args = Namespace(tsv="x" if own else None, source_file=None, target_file=None, mechanism="bahdanau")
-    assert settings.for_corpus(args, corpora.Corpus([("a", "b")] * pairs, [], {}, {})) == expected
+    assert train_settings.changes_for_corpus(args, corpora.Corpus([("a", "b")] * pairs, [], {}, {})) == expected

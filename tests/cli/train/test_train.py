@@ -9,7 +9,8 @@ from train_command import card_of
 
 import attnviz
 from attnviz.__main__ import main
-from attnviz.data.tasks import TASKS, reverse
+from attnviz.data import tasks
+from attnviz.data.tasks import TASKS
 from attnviz.models import checkpoints
 
 
@@ -132,7 +133,7 @@ def test_a_post_norm_transformer(mine, capsys):
 
 
 def test_reverse_needs_no_data(train, tmp_path, monkeypatch):
-    monkeypatch.setitem(TASKS, "reverse", replace(TASKS["reverse"], read=partial(reverse.read, count=200)))
+    monkeypatch.setitem(TASKS, "reverse", replace(TASKS["reverse"], read=partial(tasks.read_reverse, count=200)))
     status, out, _ = train(pair="reverse")
     card = card_of(tmp_path, "reverse/bahdanau")
     assert status == 0 and "val_exact_match" in out and card["training_pairs"] == 185

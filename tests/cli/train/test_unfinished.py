@@ -8,7 +8,7 @@ import tiny
 import attnviz
 from attnviz.__main__ import main
 from attnviz.models import checkpoint_files
-from attnviz.training import progress, validation
+from attnviz.training import validation
 from dashboard.markup import card as markup
 
 NAME = "en-xx/bahdanau"
@@ -23,14 +23,14 @@ def train(tmp_path):
 
 
 def stop_after(epochs, monkeypatch):
-    report = progress.report
+    report = validation.report
 
     def stopped(trainer, *others):
         if trainer.epoch == epochs:
             raise KeyboardInterrupt
         return report(trainer, *others)
 
-    monkeypatch.setattr(progress, "report", stopped)
+    monkeypatch.setattr(validation, "report", stopped)
 
 
 def test_a_stopped_run_is_unfinished_until_it_is_accepted(train, tmp_path, monkeypatch, capsys):

@@ -9,7 +9,7 @@ from compare_app import charts, htmls, run, scene, shows, sound
 
 import attnviz
 from attnviz import mechanisms
-from attnviz.data.limits import LONGEST
+from attnviz.data import MOST_PIECES
 from attnviz.data.sentences import split
 from attnviz.models.names import ModelName
 from dashboard.choices import pairs
@@ -81,8 +81,8 @@ def test_the_step_stays_within_the_shortest_sentence():
 
 
 def test_the_count_names_the_limit_of_the_models():
-    assert PIECES == LONGEST
-    assert any(f"0 of at most 500 characters (and {LONGEST} pieces)" in html for html in htmls(run(text="")))
+    assert PIECES == MOST_PIECES
+    assert any(f"0 of at most 500 characters (and {MOST_PIECES} pieces)" in html for html in htmls(run(text="")))
 
 
 @pytest.mark.parametrize(

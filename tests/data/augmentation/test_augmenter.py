@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from attnviz.data.augmentation import augmenter, english_forms, names
-from attnviz.data.augmentation.augmenter import Augmenter, Shares
+from attnviz.data import augmentation
+from attnviz.data.augmentation import Asides, Augmenter, Shares, names
 from attnviz.data.augmentation.numbers import random_number
 
 NONE = Shares(**{field.name: 0 for field in fields(Shares)})
@@ -29,11 +29,11 @@ def test_the_same_seed_and_pass_give_the_same_pairs_and_others_give_others():
     pairs = PAIRS * 20
 
     def read(seed, epoch):
-        return augmenter.for_pair(pairs, "en-fr", 1.0, seed)(pairs, epoch)
+        return augmentation.for_pair(pairs, "en-fr", 1.0, seed)(pairs, epoch)
 
     assert read(1, 3) == read(1, 3)
     assert read(1, 3) != read(1, 4) and read(1, 3) != read(2, 3)
-    assert augmenter.for_pair(pairs, "en-fr", 0.0)(pairs, 3) == pairs
+    assert augmentation.for_pair(pairs, "en-fr", 0.0)(pairs, 3) == pairs
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_a_source_is_written_small():
     ],
 )
 def test_contractions_and_full_forms(full, short):
-    forms = {english_forms.other_form(text, random.Random(seed)) for text in (full, short) for seed in range(9)}
+    forms = {augmentation.other_form(text, random.Random(seed)) for text in (full, short) for seed in range(9)}
     assert forms == {full, short}
 
 
 @pytest.mark.parametrize("text", ["Yes, I am.", "Don't you know?", "Isn't it?"])
 def test_forms_that_have_no_other(text):
-    assert {english_forms.other_form(text, random.Random(seed)) for seed in range(9)} == {text}
+    assert {augmentation.other_form(text, random.Random(seed)) for seed in range(9)} == {text}
 
 
 def test_numbers_on_both_sides_become_others_of_as_many_digits():
@@ -142,7 +142,43 @@ def test_full_width_digits_stay_so():
 @pytest.mark.parametrize("pair", ["de-en", "reverse", "sst2"])
 def test_only_english_is_changed(pair):
     with pytest.raises(ValueError) as caught:
-        augmenter.for_pair([], pair, 1.0)
+        augmentation.for_pair([], pair, 1.0)
     assert str(caught.value) == (
         f"augment must be 0 for {pair}: it changes English sentences and their translations only"
     )
+
+
+NAMES = ["Anna", "Marie", "Tom", "Thomas"]
+
+
+def beside(pair, seed, names=NAMES):
+    return Asides(names).beside(pair, random.Random(seed))
+
+
+@pytest.mark.parametrize("names", [NAMES, []])
+def test_both_sides_get_the_same_words_and_keep_their_own(names):
+    forms = set()
+    for seed in range(200):
+        source, target = beside(("She left.", "Elle est partie."), seed, names)
+        parts = [side.replace(own, "|").split("|") for side, own in ((source, "She left"), (target, "Elle est partie"))]
+        assert parts[0] == parts[1], (source, target)
+        forms.add(tuple(bool(part) for part in parts[0]))
+        assert source != "She left."
+    assert len(forms) == 3  # before, behind, alone
+
+
+def test_brackets_stand_before_the_final_mark():
+    ends = {beside(("Who?", "Qui ?"), seed)[1][-2:] for seed in range(50)}
+    assert ")?" in ends
+    assert all(side.endswith(".") for side in beside(("No.", "Non."), 0) if "(" in side)
+
+
+def test_each_digit_may_repeat_the_one_before_it():
+    texts = [word for seed in range(300) for word in beside(("", ""), seed)[0].split() if word.isdigit()]
+    pairs = [text[place : place + 2] for text in texts for place in range(len(text) - 1)]
+    share = sum(first == second for first, second in pairs) / len(pairs)
+    assert 0.3 < share < 0.5 and not any(text.startswith("0") for text in texts)
+
+
+def test_the_same_random_numbers_give_the_same_words():
+    assert beside(("a", "b"), 5) == beside(("a", "b"), 5) != beside(("a", "b"), 6)

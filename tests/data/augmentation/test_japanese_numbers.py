@@ -6,7 +6,8 @@ import unicodedata
 
 import pytest
 
-from attnviz.data.augmentation import augmenter, japanese_numbers
+from attnviz.data import augmentation
+from attnviz.data.augmentation import numbers
 
 
 @pytest.mark.parametrize(
@@ -21,13 +22,13 @@ from attnviz.data.augmentation import augmenter, japanese_numbers
     ],
 )
 def test_a_number_that_stands_once_on_both_sides_becomes_another(source, target, form):
-    numbers = set()
+    drawn = set()
     for seed in range(20):
-        changed = unicodedata.normalize("NFKC", "|".join(japanese_numbers.in_digits((source, target), _chance(seed))))
+        changed = unicodedata.normalize("NFKC", "|".join(numbers.japanese_in_digits((source, target), _chance(seed))))
         match = re.fullmatch(form.replace("|", "[|]"), changed)
         assert match, changed
-        numbers.add(match[1])
-    assert len(numbers) > 5
+        drawn.add(match[1])
+    assert len(drawn) > 5
 
 
 @pytest.mark.parametrize(
@@ -52,28 +53,28 @@ def test_a_number_that_stands_once_on_both_sides_becomes_another(source, target,
 )
 def test_pairs_that_stay(source, target):
     for seed in range(10):
-        assert japanese_numbers.in_digits((source, target), _chance(seed)) == (source, target)
+        assert numbers.japanese_in_digits((source, target), _chance(seed)) == (source, target)
 
 
 def test_long_numbers_keep_their_number_of_digits():
     """What was a year stays as long as one."""
     for seed in range(20):
-        source, _ = japanese_numbers.in_digits(("In 1952.", "１９５２ 年 に 。"), _chance(seed))
+        source, _ = numbers.japanese_in_digits(("In 1952.", "１９５２ 年 に 。"), _chance(seed))
         assert re.fullmatch(r"In \d{4}\.", source) and "1952" not in source
 
 
 def test_pairs_with_a_number_are_read_more_often_in_japanese_alone():
     plain, number = ("Tom left.", "トム は 出 た 。"), ("Two men.", "二 人 。")
-    assert augmenter.repeated([plain, number], "en-ja") == [plain] + [number] * (1 + japanese_numbers.REPEATS)
-    assert augmenter.repeated([plain, number], "en-fr") == [plain, number]
-    change = augmenter.for_pair([plain, number], "en-ja", 1.0)
+    assert augmentation.repeated([plain, number], "en-ja") == [plain] + [number] * (1 + numbers.REPEATS)
+    assert augmentation.repeated([plain, number], "en-fr") == [plain, number]
+    change = augmentation.for_pair([plain, number], "en-ja", 1.0)
     assert len({source for source, _ in change([number] * 30, 0)}) > 5  # another number each time
 
 
 def test_above_nine_another_word_counts_things():
     counters = set()
     for seed in range(40):
-        _, target = japanese_numbers.in_digits(("Two cups.", "カップ 二 つ 。"), _chance(seed))
+        _, target = numbers.japanese_in_digits(("Two cups.", "カップ 二 つ 。"), _chance(seed))
         _, number, counter, _ = target.split()
         assert (counter == "つ") == (len(number) == 1)
         counters.add(counter)
@@ -81,7 +82,7 @@ def test_above_nine_another_word_counts_things():
 
 
 def test_only_numbers_stand_beside_japanese_the_same_on_both_sides_in_full_width():
-    change = augmenter.for_pair([("Tom left.", "トム は 出 た 。")], "en-ja", 10.0)
+    change = augmentation.for_pair([("Tom left.", "トム は 出 た 。")], "en-ja", 10.0)
     for epoch in range(50):
         ((source, target),) = change([("Go away.", "行 け 。")], epoch)
         numbers = re.findall(r"[\d-]*\d", source)

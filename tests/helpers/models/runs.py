@@ -4,10 +4,10 @@ import pytest
 import tiny
 
 from attnviz.models import checkpoints
-from attnviz.training.config import TrainingConfig
+from attnviz.training import saved_run
+from attnviz.training.recipes import TrainingConfig
 from attnviz.training.train import train
-from attnviz.training.trainers import saved_run
-from attnviz.training.trainers.trainer import Trainer
+from attnviz.training.trainer import Trainer
 
 PAIR = "xx-yy"  # without aligned sentence pairs, so that the card is quick to write
 

@@ -2,7 +2,7 @@
 
 import tiny
 
-from attnviz.training.config import TrainingConfig
+from attnviz.training.recipes import TrainingConfig
 
 
 def config(**changes):

@@ -11,7 +11,7 @@ from attnviz.data.tokenizer import train_vocabulary
 from attnviz.mechanisms import Config
 from attnviz.models import checkpoints
 from attnviz.networks.registry import build
-from attnviz.training.config import TrainingConfig
+from attnviz.training.recipes import TrainingConfig
 from attnviz.training.train import train
 
 NAME = "en/writer"
@@ -26,7 +26,7 @@ def story(seed: int, paragraphs: int = 3) -> list[str]:
 
 
 def write_data(folder: Path) -> Path:
-    """stories/, multi30k/ (English only), everyday_enfr, _ende and _enja, and tinyshakespeare/, as tasks.writing reads
+    """stories/, multi30k/ (English only), everyday_enfr, _ende and _enja, and tinyshakespeare/, as data/tasks.py reads
     them: some plain, some gzipped."""
     for name in ("stories", "multi30k", "everyday_enfr", "everyday_ende", "everyday_enja", "tinyshakespeare"):
         (folder / name).mkdir(parents=True)

@@ -56,7 +56,7 @@ def strategy():
 @functools.cache
 def options(command: str) -> list[str]:
     """The options of a command, as its parser has them."""
-    from attnviz.cli.commands import COMMANDS as modules
+    from attnviz.cli import COMMANDS as modules
 
     parser = argparse.ArgumentParser()
     modules[command].add_arguments(parser)

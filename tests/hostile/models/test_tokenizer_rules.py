@@ -6,8 +6,8 @@ import pytest
 from families import BYTES, in_sequence, replace, split, whole
 from tokenizers import Tokenizer
 
-from attnviz.data.checks import regex_rules, tokenizer_rules
-from attnviz.data.checks.tokenizer_steps import TokenizerError
+from attnviz.data import regex_rules, tokenizer_rules
+from attnviz.data.tokenizer_rules import TokenizerError
 
 BACKTRACKING = [
     "(a+)+b",

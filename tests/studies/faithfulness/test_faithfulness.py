@@ -1,6 +1,5 @@
 """The study of faithfulness: summaries by hand, its words, and a run on a tiny model."""
 
-import importlib
 import json
 import shutil
 
@@ -9,16 +8,12 @@ import pytest
 
 from attnviz.__main__ import main
 from attnviz.data import corpora
-from attnviz.studies import faithfulness
 from attnviz.faithfulness.sentence import QUANTILES
-
-from attnviz.studies.faithfulness import earlier
-from attnviz.studies.faithfulness.kept import Kept
-from attnviz.studies.faithfulness.measure import summary
+from attnviz.studies import faithfulness
+from attnviz.studies.faithfulness import MeasuredSentences, summary
 from attnviz.studies.measured_models import StudyConfig
 
-measuring = importlib.import_module("attnviz.studies.faithfulness.measure")
-add = Kept.add
+add = MeasuredSentences.add
 
 
 def test_a_value_is_over_all_tokens_and_its_interval_over_sentences():
@@ -109,22 +104,24 @@ def test_a_run_that_was_stopped_goes_on(root, data, tmp_path, monkeypatch):
     shutil.copytree(root / "en-fr/bahdanau", folder / "en-fr/bahdanau")
     shutil.copy(root / "en-fr" / "tokenizer.json", folder / "en-fr")
     config = StudyConfig(folder, out, corpora.load("en-fr", data), sentences=3, data=data)
-    whole = measuring.measure(config)
+    whole = faithfulness.measure(config)
     [path] = (out / "faithfulness").iterdir()
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:7]) + lines[7][:20])
     asked = []
-    monkeypatch.setattr(Kept, "add", lambda kept, part, *rest: asked.append(part) or add(kept, part, *rest))
-    assert measuring.measure(config) == whole
+    monkeypatch.setattr(
+        MeasuredSentences, "add", lambda self, part, *rest: asked.append(part) or add(self, part, *rest)
+    )
+    assert faithfulness.measure(config) == whole
     assert "changed" not in asked and len(asked) == len(lines) - 7
 
 
 def test_weights_of_another_hash_have_a_file_of_their_own(tmp_path):
-    first, second = (Kept(tmp_path, "en-fr/bahdanau", sha256) for sha256 in ("a", "b"))
+    first, second = (MeasuredSentences(tmp_path, "en-fr/bahdanau", sha256) for sha256 in ("a", "b"))
     first.add("changed", "A dog.", {"x": (1.0, 2)})
     second.add("changed", "A dog.", None)
-    assert Kept(tmp_path, "en-fr/bahdanau", "a").sums == {("changed", "A dog."): {"x": (1.0, 2)}}
-    assert Kept(tmp_path, "en-fr/bahdanau", "b").sums == {("changed", "A dog."): None}
+    assert MeasuredSentences(tmp_path, "en-fr/bahdanau", "a").sums == {("changed", "A dog."): {"x": (1.0, 2)}}
+    assert MeasuredSentences(tmp_path, "en-fr/bahdanau", "b").sums == {("changed", "A dog."): None}
 
 
 def test_a_model_with_the_weights_of_an_earlier_run_is_not_measured_again(root, data, tmp_path, monkeypatch):
@@ -133,17 +130,17 @@ def test_a_model_with_the_weights_of_an_earlier_run_is_not_measured_again(root, 
     shutil.copytree(root / "en-fr/bahdanau", folder / "en-fr/bahdanau")
     shutil.copy(root / "en-fr" / "tokenizer.json", folder / "en-fr")
     config = StudyConfig(folder, tmp_path / "out", corpora.load("en-fr", data), sentences=2, data=data)
-    results = measuring.measure(config)
+    results = faithfulness.measure(config)
     results["rows"][0]["value"] = 0.123  # of another machine
     (folder / "studies").mkdir()
-    path = folder / earlier.PATH
+    path = folder / faithfulness.PATH
     path.write_text(json.dumps(results), encoding="utf-8")
     asked = []
-    monkeypatch.setattr(measuring, "_measure", lambda measured, part: asked.append(part))
-    assert measuring.measure(config) == results and asked == []
-    assert earlier.Earlier(config, 3, measuring.SAMPLES).rows == {}
+    monkeypatch.setattr(faithfulness, "_measure", lambda measured, part: asked.append(part))
+    assert faithfulness.measure(config) == results and asked == []
+    assert faithfulness.Earlier(config, 3, faithfulness.SAMPLES).rows == {}
     path.write_text(json.dumps(results | {"models": [{"weights_sha256": "0" * 64}]}), encoding="utf-8")
-    assert measuring.measure(config)["rows"][0]["value"] != 0.123 and "changed" in asked
+    assert faithfulness.measure(config)["rows"][0]["value"] != 0.123 and "changed" in asked
     for damaged in ("", "[1]", "{}", json.dumps(results | {"models": 3})):
         path.write_text(damaged, encoding="utf-8")
-        assert earlier.Earlier(config, 2, measuring.SAMPLES).of("en-fr/bahdanau", "0" * 64) == []
+        assert faithfulness.Earlier(config, 2, faithfulness.SAMPLES).of("en-fr/bahdanau", "0" * 64) == []

@@ -5,7 +5,7 @@ import json
 import attnviz
 from attnviz.models import checkpoints
 from attnviz.models.checkpoint_files import read_card
-from attnviz.studies.faithfulness.earlier import PATH
+from attnviz.studies.faithfulness import PATH
 
 
 def test_it_was_measured_on_their_weights():

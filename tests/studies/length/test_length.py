@@ -11,11 +11,10 @@ import tiny
 
 from attnviz import gold, stats
 from attnviz.evaluation import translation
-from attnviz.evaluation.attention_metrics import EntropyBySentence
+from attnviz.evaluation.translation import EntropyBySentence
 from attnviz.models.translator import Translator
-from attnviz.studies import measured_models
-from attnviz.studies.length import buckets, measurements, section
-from attnviz.studies.length.buckets import Bucket, BucketTexts
+from attnviz.studies import length, measured_models
+from attnviz.studies.length import Bucket, BucketTexts
 
 PAIRS = tiny.sentences(9, 7)
 LINKED = gold.shipped("en-fr")[:9]
@@ -36,19 +35,19 @@ def model(request, root):
 
 def test_captions_are_joined_until_they_are_long_enough():
     words = [("a", "A"), ("b c", "B C"), ("d e f", "D E F"), ("g", "G"), ("h i j k l", "H"), ("m n o", "M"), ("p", "P")]
-    assert buckets.single(words, 2, 3) == [[words[1]], [words[2]], [words[5]]]
+    assert length.single(words, 2, 3) == [[words[1]], [words[2]], [words[5]]]
     # 1 + 2 + 3 words are past the bucket's end, 1 + 5 too; 3 + 1 fit, and what is left over is too short
-    assert buckets.joined(words, 4, 5) == [words[5:7]]
-    assert buckets.joined(words, 3, 6) == [words[0:2], words[2:3], words[3:5], words[5:6]]
+    assert length.joined(words, 4, 5) == [words[5:7]]
+    assert length.joined(words, 3, 6) == [words[0:2], words[2:3], words[3:5], words[5:6]]
 
 
 def test_the_texts_of_buckets_count_what_is_left_out(root, monkeypatch):
     text = Translator.load("en-fr/bahdanau", root).tokenizer
     pairs = [("The dog runs.", "Le chien court.")] * 8
-    monkeypatch.setattr(buckets, "BUCKETS", (Bucket(3, 3, False), Bucket(6, 7, True), Bucket(12, 12, True)))
+    monkeypatch.setattr(length, "BUCKETS", (Bucket(3, 3, False), Bucket(6, 7, True), Bucket(12, 12, True)))
     pieces = len(text.ids("The dog runs. The dog runs."))
-    monkeypatch.setattr(buckets, "LONGEST", pieces)
-    single, double, fourfold = buckets.texts({buckets.TEST: pairs}, text)
+    monkeypatch.setattr(length, "MOST_PIECES", pieces)
+    single, double, fourfold = length.bucket_texts({length.TEST: pairs}, text)
     assert (len(single.pairs), single.sentences, single.left_out) == (8, 8, 0) and (
         len(fourfold.pairs),
         fourfold.sentences,
@@ -64,10 +63,10 @@ def test_everyday_sentences_have_buckets_of_their_own_where_there_are_some(root)
     text = Translator.load("en-fr/bahdanau", root).tokenizer
     captions, said = [("The dog runs fast now.", "Le chien court.")], ("I do not know.", "Je ne sais pas.")
     long = (" ".join(["and"] * 15), "et")
-    kinds = buckets.texts({buckets.TEST: captions, "everyday": [said, long]}, text)
+    kinds = length.bucket_texts({length.TEST: captions, "everyday": [said, long]}, text)
     assert [texts.bucket.title for texts in kinds[-2:]] == ["everyday, 4–9 words", "everyday, 12–20 words"]
     assert [texts.pairs for texts in kinds] == [captions, [], [], [], [said], [long]]
-    assert [texts.bucket for texts in buckets.texts({buckets.TEST: captions}, text)] == list(buckets.BUCKETS[:4])
+    assert [texts.bucket for texts in length.bucket_texts({length.TEST: captions}, text)] == list(length.BUCKETS[:4])
 
 
 def test_the_line_is_that_of_least_squares():
@@ -76,20 +75,17 @@ def test_the_line_is_that_of_least_squares():
         (int(pieces), float(0.5 * np.log(pieces) + chance.normal())) for pieces in chance.integers(5, 90, size=60)
     ]
     wanted = scipy.stats.linregress(np.log([p for p, _ in sentences]), [e for _, e in sentences])
-    fitted = measurements.fit(sentences)
+    fitted = length.fit(sentences)
     assert fitted["slope"] == pytest.approx(wanted.slope) and fitted["intercept"] == pytest.approx(wanted.intercept)
     assert fitted["explained"] == pytest.approx(wanted.rvalue**2) and fitted["sentences"] == 60
-    uniform = measurements.fit([(n, math.log(n)) for n in (3, 5, 9, 9)])
+    uniform = length.fit([(n, math.log(n)) for n in (3, 5, 9, 9)])
     assert (uniform["slope"], uniform["intercept"], uniform["explained"]) == pytest.approx((1, 0, 1))
     assert (uniform["from"], uniform["to"]) == (3, 9)
-    assert (
-        measurements.fit([(4, 1.0), (4, 2.0)])["slope"] is None
-        and measurements.fit([(4, 1.0), (5, 1.0)])["explained"] is None
-    )
+    assert length.fit([(4, 1.0), (4, 2.0)])["slope"] is None and length.fit([(4, 1.0), (5, 1.0)])["explained"] is None
 
 
 def test_points_are_means_by_pieces():
-    assert measurements.by_pieces([(7, 2.0), (3, 1.0), (7, 3.0)]) == [
+    assert length.by_pieces([(7, 2.0), (3, 1.0), (7, 3.0)]) == [
         {"pieces": 3, "sentences": 1, "entropy_nats": 1.0},
         {"pieces": 7, "sentences": 2, "entropy_nats": 2.5},
     ]
@@ -114,7 +110,7 @@ def test_entropy_by_sentence_is_what_stats_says_of_each_trace(model):
 
 def test_a_row_of_a_bucket(model):
     bucket = Bucket(3, 9, False)
-    row, sentences = measurements.measure_bucket(model, BucketTexts(bucket, PAIRS, 9, 2))
+    row, sentences = length.measure_bucket(model, BucketTexts(bucket, PAIRS, 9, 2))
     traces = [model.translator.trace(source) for source, _ in PAIRS]
     references = [reference for _, reference in PAIRS]
     assert row["bleu_lc"] == round(
@@ -143,9 +139,9 @@ def test_the_gap_to_no_attention_is_said_by_bucket():
     rows = [
         {"mechanism": name, "seed": 1, **bucket.key, "bleu_lc": score}
         for name, scores in (("fixed-context", (50, 40, 20)), ("bahdanau", (55, 44.5, 40)))
-        for bucket, score in zip(buckets.BUCKETS, scores)
+        for bucket, score in zip(length.BUCKETS, scores)
     ]
-    rows.append({"mechanism": "bahdanau", "seed": 1, **buckets.BUCKETS[3].key})
-    said = section._gain({"rows": rows})
+    rows.append({"mechanism": "bahdanau", "seed": 1, **length.BUCKETS[3].key})
+    said = length._gain({"rows": rows})
     assert said.endswith("in the same buckets: Bahdanau · additive +5.0 / +4.5 / +20.0 / –.")
-    assert "is missing" in section._gain({"rows": rows[3:]})
+    assert "is missing" in length._gain({"rows": rows[3:]})

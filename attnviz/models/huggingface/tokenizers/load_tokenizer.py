@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from attnviz.data.checks import tokenizer_rules
+from attnviz.data import tokenizer_rules
 from attnviz.models.huggingface import folder_rules
 from attnviz.models.huggingface.errors import ModelError, read
 from attnviz.models.huggingface.tokenizers.trial import Trial, Tried

@@ -7,9 +7,9 @@ is compared with what was typed.
 import os.path
 from dataclasses import replace
 
-from attnviz.data.checks.tokenizer_rules import contained
 from attnviz.data.styles import SPACE
 from attnviz.data.tokenizer import Tokens
+from attnviz.data.tokenizer_rules import contained
 from attnviz.trace import Token, visible
 
 _BLANKS = f"{SPACE}Ġ"  # what stands for a space before a piece, in the two ways that vocabularies have

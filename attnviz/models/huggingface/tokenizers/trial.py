@@ -20,8 +20,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from attnviz.data.checks.tokenizer_rules import contained
-from attnviz.data.checks.tokenizer_steps import TokenizerError
+from attnviz.data.tokenizer_rules import TokenizerError, contained
 
 SECONDS = 10  # of processor time for one text
 LOADING = 60  # seconds to read the tokenizer

@@ -1,0 +1,180 @@
+"""Arguments that several commands share: what their values must look like, and the model or the file that they name."""
+
+import argparse
+import contextlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from pathlib import Path
+
+from attnviz.data.tasks import TASKS
+from attnviz.models import checkpoint_files
+from attnviz.models.names import CONFIG, is_hugging_face
+
+MODEL_HELP = "a name from `models`, such as en-fr/bahdanau"
+TRAINED = Path("trained")  # where commands train when the folder of this project must stay as it is
+
+
+def add_root(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--root",
+        metavar="DIR",
+        type=place,
+        help=f"folder of checkpoints (default: {checkpoint_files.SETTING}, or those of this project)",
+    )
+
+
+def add_data(parser) -> None:
+    """parser : a parser or a group of it."""
+    parser.add_argument(
+        "--data", metavar="DIR", type=place, help="folder of the corpora (default: environment variable ATTNVIZ_DATA)"
+    )
+
+
+def add_threads(parser) -> None:
+    """parser : a parser or a group of it."""
+    parser.add_argument(
+        "--threads",
+        type=threads,
+        metavar="N",
+        help="CPU threads (default 1, the fastest for matrices this small; for hf: models torch's own choice)",
+    )
+
+
+def threads(text: str) -> int:
+    """The type of --threads."""
+    number, most = count(text), max(64, os.cpu_count() or 1)
+    if number > most:
+        raise argparse.ArgumentTypeError(f"must be at most {most}; got {number}")
+    return number
+
+
+def given_root(args: Namespace) -> Path | None:
+    """The folder of --root; None without it. ValueError when it, or one of ATTNVIZ_CHECKPOINTS, is no folder."""
+    folders = ((args.root, "--root"),) if args.root else ((root, checkpoint_files.SETTING) for root in default_roots())
+    for folder, option in folders:
+        if not os.path.isdir(folder):
+            raise ValueError(f"there is no folder {folder}; {option} must be a folder of checkpoints")
+    return Path(args.root) if args.root else None
+
+
+def default_roots() -> tuple[Path, ...]:
+    """The folders of ATTNVIZ_CHECKPOINTS; () without it."""
+    return checkpoint_files.roots() if os.environ.get(checkpoint_files.SETTING) else ()
+
+
+def root_folder(args: Namespace) -> Path:
+    """The folder to write to: that of --root, or the first of those that are read. Raises as `given_root`."""
+    return given_root(args) or checkpoint_files.roots()[0]
+
+
+def root_of(args: Namespace, name: str) -> Path:
+    """The folder of checkpoints that has the model `name`. Raises as `given_root`."""
+    return checkpoint_files.root_of(name, given_root(args))
+
+
+def data_folder(args: Namespace) -> Path:
+    """The folder of --data or of ATTNVIZ_DATA. ValueError when neither is given."""
+    folder = args.data or os.environ.get("ATTNVIZ_DATA")
+    if not folder:
+        raise ValueError("there is no data folder; give it with --data DIR or set ATTNVIZ_DATA")
+    return Path(folder)
+
+
+def pair(text: str) -> str:
+    """The type of --pair."""
+    if text not in TASKS and not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}", text):
+        others = " or ".join(name for name in TASKS if "-" not in name)
+        raise argparse.ArgumentTypeError(f"must be two languages, such as en-fr, or {others}; got {text!r:.80}")
+    return text
+
+
+def place(text: str) -> str:
+    """The type of an option that names a file or a folder."""
+    if not text.strip() or "\x00" in text:
+        raise argparse.ArgumentTypeError(f"must name a file or a folder; got {text!r:.80}")
+    return text
+
+
+def count(text: str) -> int:
+    """The type of an option that counts something."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1; got {text!r:.80}")
+    return int(text)
+
+
+def whole(text: str) -> int:
+    """The type of an option that is 0 or more."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0; got {text!r:.80}")
+    return int(text)
+
+
+def setting(text: str) -> tuple[str, object]:
+    """The type of --set, NAME=VALUE. The value is a number or a bool when it reads as one, otherwise a text."""
+    name, equals, value = text.partition("=")
+    if not (name.isidentifier() and equals and value):
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, such as attention_dropout=0.1; got {text!r:.80}")
+    for convert in (int, float, {"true": True, "false": False}.__getitem__):
+        try:
+            return name, convert(value)
+        except (ValueError, KeyError):
+            continue
+    return name, value
+
+
+_OTHERS = (
+    "of a Hugging Face model `trace` shows one text, `write` writes on after it where it is causal, and `corpus` reads "
+    "many: translations, log-probabilities, statistics of attention and, where the input has links between words, "
+    "alignment error rates"
+)
+
+
+def open_model(args: Namespace, huggingface: bool = False):
+    """Load the model of --model. huggingface : may it be `hf:NAME`? ValueError when there is no such checkpoint."""
+    from attnviz import loading
+
+    if huggingface and is_hugging_face(args.model):
+        return loading.load(args.model, threads=args.threads)
+    if is_hugging_face(args.model):
+        raise ValueError(f"{args.command} reads checkpoints of this project, not {args.model!r:.80}; {_OTHERS}")
+    root = given_root(args)
+    if args.model not in checkpoint_files.names(root) and not (Path(args.model) / CONFIG).is_file():
+        raise checkpoint_files.missing(args.model, root)
+    model = loading.load(args.model, root, args.threads)
+    if state := checkpoint_files.unfinished(model.card):
+        print(f"{args.model} is {state}; the same `train` command continues it", file=sys.stderr)
+    return model
+
+
+# Arguments that name a file to read. Some are read several times, so that a copy is read.
+_FILES = ("input", "source", "reference", "gold", "tsv", "source_file", "target_file")
+
+
+@contextlib.contextmanager
+def with_standard_input(args: Namespace) -> Iterator[None]:
+    """Where an argument says `-`, the rest of the block reads a copy of standard input. ValueError where two do."""
+    names = [name for name in _FILES if getattr(args, name, None) == "-"]
+    if not names:
+        yield
+        return
+    if len(names) > 1:
+        options = " and ".join(f"--{name.replace('_', '-')}" for name in names)
+        raise ValueError(f"standard input can be read once; got - for {options}")
+    with tempfile.TemporaryDirectory(prefix="attnviz-") as folder:
+        copy = Path(folder) / "standard-input"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(standard_input(), file)
+        setattr(args, names[0], str(copy))
+        yield
+
+
+def standard_input():
+    """Standard input, in bytes. ValueError where there is none."""
+    if sys.stdin is None:
+        raise ValueError("- is standard input, and it is closed")
+    return sys.stdin.buffer

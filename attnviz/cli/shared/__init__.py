@@ -1,1 +1,0 @@
-"""What several commands share: arguments, how a model is opened, how a table is printed."""

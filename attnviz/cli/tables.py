@@ -1,0 +1,100 @@
+"""Tables for a terminal: aligned columns, and a trace as text."""
+
+import math
+from collections.abc import Sequence
+
+from attnviz import select, stats
+from attnviz.figures.labels import plain, width
+from attnviz.mechanisms import ALL
+from attnviz.trace import Trace
+
+
+def table(rows: list[tuple[str, ...]], sides: str) -> str:
+    """Aligned columns, `<` left or `>` right, by the width that each text takes in a terminal."""
+    widths = [max(map(width, column)) for column in zip(*rows)]
+    lines = []
+    for row in rows:
+        gaps = [" " * (widest - width(cell)) for widest, cell in zip(widths, row)]
+        cells = [gap + cell if side == ">" else cell + gap for cell, gap, side in zip(row, gaps, sides)]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def summary(trace: Trace, notes: Sequence[str] = ()) -> str:
+    """The output of a model, its probability, and a table of what each token attends to most. notes : lines on a
+    translation."""
+    kind = ALL.get(trace.mechanism)
+    if kind and kind.classifies:
+        return _label(trace)
+    if kind and kind.writes:
+        return _written(trace)
+    return _translation(trace, notes) if trace.target else _self_attention(trace)
+
+
+def _translation(trace: Trace, notes: Sequence[str] = ()) -> str:
+    """The translation, its log-probability, and for each target token its probability and its most attended source
+    token."""
+    rows = [("step", "token", "probability")]
+    for step, (token, log_prob) in enumerate(zip(trace.target, trace.log_probs), start=1):
+        rows.append((str(step), plain(token.text), f"{math.exp(log_prob):.2f}"))
+    attention = "none"
+    if any(attention_map.kind == "cross" for attention_map in trace.maps):
+        attention = f"cross, {_which(trace)}"
+        rows = [row + more for row, more in zip(rows, _most_attended(trace, "cross"))]
+    how = "target" if trace.forced else "translation"
+    cut = "" if trace.complete else "\nthe length limit cut the translation short"
+    said = "".join(f"\n{note}" for note in notes)
+    return (
+        f"{how}: {plain(trace.translation)}\nlog-probability: {trace.log_prob:.3f}{cut}{said}\n"
+        f"attention: {attention}\n\n{table(rows, '><><>')}"
+    )
+
+
+def _written(trace: Trace) -> str:
+    """The log-probability of a text, and for each of its tokens its probability and the most attended token before
+    it."""
+    tokens = zip(trace.target, trace.log_probs)
+    rows = [("token", "probability"), *((plain(token.text), f"{math.exp(p):.2f}") for token, p in tokens)]
+    rows = [row + more for row, more in zip(rows, _most_attended(trace, "decoder"))]
+    return (
+        f"text: {plain(trace.translation)}\nlog-probability: {trace.log_prob:.3f}\n"
+        f"attention: decoder, {_which(trace, 'decoder')}\n\n{table(rows, '<><>')}"
+    )
+
+
+def _label(trace: Trace) -> str:
+    """The label, its probability, and for each token its pooling weight and its most attended token."""
+    pooling = trace.map("cross").weights[0, 0]
+    tokens = [("token", "share in the label"), *((plain(t.text), f"{w:.2f}") for t, w in zip(trace.source, pooling))]
+    rows = [row + more for row, more in zip(tokens, _most_attended(trace, "encoder"))]
+    return (
+        f"label: {trace.translation}\nprobability: {math.exp(trace.log_prob):.3f}\n"
+        f"attention: encoder, {_which(trace, 'encoder')}\n\n{table(rows, '<><>')}"
+    )
+
+
+def _self_attention(trace: Trace) -> str:
+    """For each token of a text that a model read without writing: its most attended token."""
+    kind = trace.maps[0].kind
+    tokens = [("step", "token")]
+    tokens += [(str(row.step + 1), plain(row.token)) for row in _grid(trace, kind)]
+    rows = [row + more for row, more in zip(tokens, _most_attended(trace, kind))]
+    return f"attention: {kind}, {_which(trace, kind)}\n\n{table(rows, '><<>')}"
+
+
+def _which(trace: Trace, kind: str = "cross") -> str:
+    """Which map of that kind the table is of: the last layer, counted from 0 as in JSON, and the mean of its heads."""
+    layer, heads = trace.map(kind).layer, len(trace.map(kind).weights)
+    place = "the only one" if sum(m.kind == kind for m in trace.maps) == 1 else "the last"
+    mean = f"mean of {heads} heads" if heads > 1 else "its one head"
+    return f"layer {layer} ({place}; layers count from 0), {mean}"
+
+
+def _most_attended(trace: Trace, kind: str) -> list[tuple[str, str]]:
+    """Two columns, with their head: the most attended token of each row, and its weight."""
+    rows = [(plain(row.argmax_token), f"{row.max_weight:.2f}") for row in _grid(trace, kind)]
+    return [("attends most to", "weight"), *rows]
+
+
+def _grid(trace: Trace, kind: str):
+    return stats.of_grid(select.select(trace, kind)).itertuples()

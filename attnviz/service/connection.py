@@ -1,0 +1,68 @@
+"""Starts the model process, and sends values to and from it: a length of eight bytes, then the value.
+
+As multiprocessing does it, because both ends are this program. Nothing of a person's file is read so. The process
+imports torch for a second, so a server may start it before anything else: only the standard library is imported here.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+_ready_made: list[subprocess.Popen] = []
+
+
+def start_ahead() -> None:
+    """Start now the process that the next call of `model_process` returns."""
+    _ready_made.append(_popen())
+
+
+def model_process() -> subprocess.Popen:
+    """The model process, which finds this package where this process has found it."""
+    return _ready_made.pop() if _ready_made else _popen()
+
+
+def _popen() -> subprocess.Popen:
+    here = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        [sys.executable, "-m", "attnviz.service.process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def write(stream: IO[bytes], value: Any) -> None:
+    """Send a value. Raises OSError when the other end has gone."""
+    from multiprocessing.reduction import ForkingPickler
+
+    content = ForkingPickler.dumps(value)
+    stream.write(len(content).to_bytes(8, "little"))
+    stream.write(content)
+    stream.flush()
+
+
+def read(stream: IO[bytes]) -> Any:
+    """The next value. Raises EOFError when the other end has gone."""
+    from multiprocessing.reduction import ForkingPickler
+
+    return ForkingPickler.loads(_exactly(stream, int.from_bytes(_exactly(stream, 8), "little")))
+
+
+def frozen(answer: Any) -> Any:
+    """A trace with its weights read-only, as they were before they were sent; anything else as it is."""
+    from attnviz.trace import Trace
+
+    if isinstance(answer, Trace):
+        for attention in answer.maps:
+            attention.weights.setflags(write=False)
+    return answer
+
+
+def _exactly(stream: IO[bytes], size: int) -> bytes:
+    content = stream.read(size)
+    if len(content) < size:
+        raise EOFError
+    return content

@@ -1,0 +1,125 @@
+"""corpus/manifest.py: a run whose input or model changes stops, computes nothing of what is new, and can be resumed."""
+
+import gzip
+import os
+import shutil
+
+import pytest
+import tiny
+from corpora_files import same_files, write_lines
+
+from attnviz import corpus
+
+MODELS = ("en-fr/bahdanau", "en-fr/luong-dot")
+SENTENCES = [english for english, _ in tiny.sentences(22, 1)]
+OTHER = [english for english, _ in tiny.sentences(22, 2)]
+
+
+def replaced(path):
+    write_lines(path.with_suffix(".new"), OTHER).replace(path)
+
+
+def appended(path):
+    with path.open("a") as file:
+        file.write("A dog runs.\n" * 7)
+
+
+def cut(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def of_the_same_size_and_time(path):
+    status, content = path.stat(), path.read_text()
+    path.write_text(content.swapcase())
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def deleted(path):
+    path.unlink()
+
+
+@pytest.fixture(scope="module")
+def settings(root, tmp_path_factory):
+    path = tmp_path_factory.mktemp("lines") / "in.txt"
+    return corpus.CorpusConfig(MODELS, str(write_lines(path, SENTENCES)), root=str(root), shard=5)
+
+
+@pytest.fixture(scope="module")
+def whole(settings, tmp_path_factory):
+    list(corpus.run(settings, folder := tmp_path_factory.mktemp("whole")))
+    return folder
+
+
+@pytest.mark.xdist_group("inputs")
+@pytest.mark.parametrize("progress", [2, 6, 11])  # in the first model, between the two, after the last shard
+@pytest.mark.parametrize("change", [replaced, appended, cut, of_the_same_size_and_time, deleted])
+def test_sentences_that_change_stop_the_run(change, progress, settings, whole, tmp_path):
+    path = tmp_path / "in.txt"
+    shutil.copyfile(settings.input, path)
+    mine = corpus.CorpusConfig(MODELS, str(path), root=settings.root, shard=5)
+    run = corpus.run(mine, tmp_path / "out")
+    for _ in range(progress):
+        next(run)
+    change(path)
+    with pytest.raises(ValueError, match=f"^{path} changed while the run was at work: .* continue with --resume"):
+        list(run)
+    assert not (tmp_path / "out" / "sentences.parquet").exists()
+    shutil.copyfile(settings.input, path)
+    list(corpus.run(mine, tmp_path / "out", resume=True))
+    same_files(tmp_path / "out", whole)
+
+
+@pytest.mark.parametrize("ending", ["txt.gz", "parquet"])
+def test_files_of_other_formats_that_are_cut_have_changed_and_are_not_called_damaged(ending, root, tmp_path):
+    path = tmp_path / f"in.{ending}"
+    lines = "".join(f"{line}\n" for line in SENTENCES * 400).encode()
+    if ending == "parquet":
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        parquet.write_table(pa.table({"source": SENTENCES * 400}), path, row_group_size=1000)
+    else:
+        path.write_bytes(gzip.compress(lines))
+    run = corpus.run(corpus.CorpusConfig(MODELS[:1], str(path), root=str(root), shard=5), tmp_path / "out")
+    next(run)
+    next(run)
+    cut(path)
+    with pytest.raises(ValueError, match="changed while the run was at work: its content is another"):
+        list(run)
+
+
+def test_a_file_that_is_touched_has_not_changed(settings, whole, tmp_path):
+    path = tmp_path / "in.txt"
+    shutil.copyfile(settings.input, path)
+    run = corpus.run(corpus.CorpusConfig(MODELS, str(path), root=settings.root, shard=5), tmp_path / "out")
+    next(run)
+    os.utime(path)
+    shutil.copyfile(path, tmp_path / "copy")
+    (tmp_path / "copy").replace(path)
+    list(run)
+    same_files(tmp_path / "out", whole)
+
+
+@pytest.mark.parametrize("progress", [2, 11])
+def test_a_model_that_changes_stops_the_run(progress, settings, tmp_path):
+    shutil.copytree(settings.root, tmp_path / "models")
+    run = corpus.run(
+        corpus.CorpusConfig(MODELS, settings.input, root=str(tmp_path / "models"), shard=5), tmp_path / "out"
+    )
+    for _ in range(progress):
+        next(run)
+    weights = [tmp_path / "models" / name / "model.safetensors" for name in ("en-fr/luong-dot", "en-fr/luong-general")]
+    shutil.copyfile(weights[1], weights[0])
+    with pytest.raises(
+        ValueError, match="^the files of en-fr/luong-dot changed while the run was at work; begin again"
+    ):
+        list(run)
+    assert not (tmp_path / "out" / "sentences.parquet").exists()
+
+
+@pytest.mark.parametrize("content", ["", "\n \n\n", "\ufeff"])
+def test_a_file_without_a_sentence_is_an_error(content, settings, tmp_path):
+    (path := tmp_path / "in.txt").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"^{path} must hold at least one sentence; got none$"):
+        next(corpus.run(corpus.CorpusConfig(MODELS, str(path), root=settings.root), tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
