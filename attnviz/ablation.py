@@ -17,9 +17,9 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from attnviz import mechanisms
 from attnviz.arguments import checked
 from attnviz.heads import Head
-from attnviz import mechanisms
 from attnviz.models.huggingface.single_stack import Prediction
 from attnviz.models.model import Model, TextError
 from attnviz.networks.projections import Projection

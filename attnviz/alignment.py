@@ -116,14 +116,14 @@ def _covered(tokens: Sequence[Token], words: Sequence[Span]) -> np.ndarray:
 def _shifted(weights: np.ndarray, shift: int) -> np.ndarray:
     """weights (H, Q, K) with row t + shift in place of row t; NaN where that row does not exist."""
     rows = np.arange(weights.shape[1]) + shift
-    there = (rows >= 0) & (rows < len(rows))
-    return np.where(there[:, None], weights[:, np.where(there, rows, 0)].astype(np.float64), np.nan)
+    exists = (rows >= 0) & (rows < len(rows))
+    return np.where(exists[:, None], weights[:, np.where(exists, rows, 0)].astype(np.float64), np.nan)
 
 
 def _normalised(queries: np.ndarray, weights: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """queries (Q, T) bool, weights (Q, K), keys (K, S) shares -> (T, S), each row divided by its sum."""
-    there = queries & ~np.isnan(weights[:, :1])  # pieces that have a row
-    sums = there.T @ np.nan_to_num(weights) @ keys
+    has_row = queries & ~np.isnan(weights[:, :1])  # pieces that have a row
+    sums = has_row.T @ np.nan_to_num(weights) @ keys
     with np.errstate(invalid="ignore"):  # 0 / 0 is NaN: the word has no piece, or no weight remains
         return sums / sums.sum(1, keepdims=True)
 
@@ -188,8 +188,8 @@ def argmax(weights: np.ndarray) -> np.ndarray:
     A row of NaN has no link.
     """
     weights = np.asarray(weights)
-    there = ~np.isnan(weights).any(-1, keepdims=True)
-    return (np.arange(weights.shape[-1]) == np.where(there, weights, 0).argmax(-1)[..., None]) & there
+    has_weights = ~np.isnan(weights).any(-1, keepdims=True)
+    return (np.arange(weights.shape[-1]) == np.where(has_weights, weights, 0).argmax(-1)[..., None]) & has_weights
 
 
 @checked

@@ -19,7 +19,7 @@ from typing import Any, Union
 SHOWN = 80  # characters of a value in an error
 LARGEST = 2**63  # of whole numbers
 PART, WHOLE = 255, 4095  # bytes of a name in a path, and of the path
-_SAID = {
+_WORDS = {
     int: "a whole number",
     float: "a number",
     str: "text",
@@ -34,8 +34,9 @@ def checked(function: Callable) -> Callable:
     """The function, which raises ValueError for an argument that is not of the type that its annotation says."""
     signature, hints = inspect.signature(function), functools.cache(lambda: typing.get_type_hints(function))
     parameters = signature.parameters.values()
-    names, plain = tuple(signature.parameters), all(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
-    needed = sum(each.default is each.empty for each in parameters)
+    names = tuple(signature.parameters)
+    plain = all(parameter.kind is parameter.POSITIONAL_OR_KEYWORD for parameter in parameters)
+    needed = sum(parameter.default is parameter.empty for parameter in parameters)
 
     def given(args: tuple, kwargs: dict) -> Iterable[tuple[str, Any]]:
         if plain and not kwargs and needed <= len(args) <= len(names):  # often, and ten times as fast
@@ -43,7 +44,7 @@ def checked(function: Callable) -> Callable:
             return
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
-            yield from ((name, each) for each in (value if several else (value,)))
+            yield from ((name, item) for item in (value if several else (value,)))
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -68,7 +69,7 @@ class Checked:
 def check(name: str, value: Any, hint: Any) -> None:
     """ValueError unless the value is of the type `hint`."""
     if not _is(value, hint):
-        raise ValueError(f"{name} must be {_said(hint)}; got {shown(value)}")
+        raise ValueError(f"{name} must be {_in_words(hint)}; got {shown(value)}")
 
 
 def path(name: str, value: Any) -> Path:
@@ -85,7 +86,12 @@ def shown(value: Any) -> str:
         text = " ".join(repr(value).split())
     except Exception:  # `repr` is code of the value's class, which may raise anything
         text = f"a value of type {type(value).__name__}"
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+    return cut(text)
+
+
+def cut(text: str, most: int = SHOWN) -> str:
+    """A text of at most so many characters; a longer one ends in an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def listed(names: Iterable[str]) -> str:
@@ -176,18 +182,18 @@ def _is_array(value: Any) -> bool:
         return False
 
 
-def _said(hint: Any) -> str:
+def _in_words(hint: Any) -> str:
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
-        return " or ".join(map(_said, inner))
+        return " or ".join(map(_in_words, inner))
     if origin is tuple and inner[1:] != (Ellipsis,):
-        return f"({', '.join(map(_said, inner))})"
+        return f"({', '.join(map(_in_words, inner))})"
     if origin in _LISTS:
-        return f"a list, each {_said(inner[0])}"
+        return f"a list, each {_in_words(inner[0])}"
     if origin is not None:
         return "a function" if origin is Callable else f"a {origin.__name__}"
     named = getattr(hint, "__name__", str(hint))
     article = "an" if named[0] in "AEIOUaeiou" else "a"
-    return _SAID.get(hint) or (
+    return _WORDS.get(hint) or (
         "None" if hint is None else "an array of numbers" if named == "ndarray" else f"{article} {named}"
     )

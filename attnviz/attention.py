@@ -73,8 +73,8 @@ def attend(scores: Tensor, values: Tensor, mask: Mask = None, dropout: float = 0
     weights = masked_softmax(scores, mask)
     if reweigh is not None:
         weights = reweigh(weights, mask)
-    kept = F.dropout(weights, dropout) if dropout else weights
-    return kept @ values, weights
+    used = F.dropout(weights, dropout) if dropout else weights
+    return used @ values, weights
 
 
 def dot_scores(query: Tensor, keys: Tensor) -> Tensor:

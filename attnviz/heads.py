@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attnviz import lazy_pandas as pd
+from attnviz import patterns, select, stats
 from attnviz.arguments import checked, listed
-from attnviz import lazy_pandas as pd, patterns, select, stats
 from attnviz.concentration import means
 from attnviz.patterns import PATTERNS, Layout, Pattern
 from attnviz.select import Grid
@@ -161,10 +162,10 @@ class Disagreement:
 def disagreement(a: Grid, b: Grid) -> Disagreement:
     """The disagreement of two maps. ValueError unless queries and keys are the same (see `select.difference`)."""
     select.difference(a, b)
-    there = np.isfinite(a.weights).all(1) & np.isfinite(b.weights).all(1)
-    first, second = (np.where(there[:, None], grid.weights, 1 / grid.weights.shape[1]) for grid in (a, b))
-    distances = np.where(there, jensen_shannon(first, second), np.nan)
-    same = np.where(there, first.argmax(1) == second.argmax(1), np.nan)
+    in_both = np.isfinite(a.weights).all(1) & np.isfinite(b.weights).all(1)
+    first, second = (np.where(in_both[:, None], grid.weights, 1 / grid.weights.shape[1]) for grid in (a, b))
+    distances = np.where(in_both, jensen_shannon(first, second), np.nan)
+    same = np.where(in_both, first.argmax(1) == second.argmax(1), np.nan)
     return Disagreement(distances, same)
 
 

@@ -7,9 +7,9 @@ from attnviz import arguments, mechanisms
 from attnviz.models import checkpoint_files, checkpoints
 from attnviz.models.classifier import Classifier
 from attnviz.models.model import Model
+from attnviz.models.names import CONFIG, HUGGING_FACE, is_hugging_face, without_prefix
 from attnviz.models.threads import DEFAULT
 from attnviz.models.threads import use as set_threads
-from attnviz.models.names import CONFIG, HUGGING_FACE, is_hugging_face, without_prefix
 from attnviz.models.trained import Trained
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer

@@ -16,8 +16,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from attnviz.arguments import checked, shown
 from attnviz import patterns
+from attnviz.arguments import checked, shown
 from attnviz.trace import AttentionMap, Trace
 
 SELF = ("encoder", "decoder")

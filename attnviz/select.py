@@ -207,15 +207,15 @@ def mean(trace: Trace, kind: str, heads: Sequence[tuple[int, int]], words: bool 
 
 def _without_special(grid):
     rows, columns = (np.array([not token.special for token in tokens]) for tokens in (grid.queries, grid.keys))
-    for side, tokens, kept in zip(grid.sides, (grid.queries, grid.keys), (rows, columns)):
-        if not kept.any():
+    for side, tokens, ordinary in zip(grid.sides, (grid.queries, grid.keys), (rows, columns)):
+        if not ordinary.any():
             name = "translation" if side == "target" else side
             special = ", ".join(dict.fromkeys(token.text for token in tokens))
             raise ValueError(f"the {name} is empty, it has only {special}; show special tokens to see this map")
     weights = grid.weights[rows].astype(np.float64)
-    kept = weights[:, columns].sum(-1)
+    remaining = weights[:, columns].sum(-1)
     with np.errstate(invalid="ignore"):  # 0 / 0 is NaN, the blank row
-        shown = weights[:, columns] / kept[:, None]
+        shown = weights[:, columns] / remaining[:, None]
     return replace(
         grid,
         weights=shown,

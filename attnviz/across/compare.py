@@ -1,9 +1,10 @@
 """Differences of two means with bootstrap intervals (Efron & Tibshirani 1993, chapter 13: the percentile interval)."""
 
-from attnviz.arguments import checked
 from dataclasses import dataclass
 
 import numpy as np
+
+from attnviz.arguments import checked
 
 RESAMPLES = 2000
 LEVEL = 0.95

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from attnviz import lazy_pandas as pd
+from attnviz import stats
 from attnviz.arguments import checked
-from attnviz import lazy_pandas as pd, stats
 from attnviz.trace import Trace
 
 VALUES = tuple(name for name in stats.STATISTICS if name != "argmax") + ("special_mass",)

@@ -74,11 +74,12 @@ def one_line(message: str, words: Sequence[str] = ()) -> str:
     """A message without line breaks, in which the words of the command line have at most QUOTED characters each.
 
     A word that names something that exists stays whole: the reader has to find it."""
+    from attnviz.arguments import cut
+    from attnviz.trace.visible import escaped  # here: an error is rare, and the imports take their time
+
     for word in sorted(words, key=len, reverse=True):
         if len(word) > LONGEST_WORD and not os.path.exists(word):
-            for said in (repr(word)[1:-1], word):
-                message = message.replace(said, f"{said[: LONGEST_WORD - 1]}…")
-    from attnviz.trace.visible import escaped  # here: an error is rare, and the import takes its time
-
+            for quoted in (repr(word)[1:-1], word):
+                message = message.replace(quoted, cut(quoted, LONGEST_WORD))
     message = escaped(" ".join(message.split()))
-    return message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 1]}…"
+    return cut(message, LONGEST_MESSAGE)

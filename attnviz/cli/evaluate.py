@@ -56,7 +56,7 @@ def _score_table(result: dict, args: Namespace) -> str:
     from attnviz.evaluation import metrics
     from attnviz.models.names import ModelName
 
-    wanted = metrics.of(ModelName.parse(args.model).pair)
+    wanted = metrics.for_pair(ModelName.parse(args.model).pair)
     if missing := [metric.title for metric in wanted if metric.key not in result]:
         print(
             f"the references have no spaces, so {missing[0].replace(',', ' on')} cannot be computed; use BLEU on "

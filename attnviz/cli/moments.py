@@ -40,5 +40,5 @@ def run(args: Namespace) -> None:
     val = val[:: max(1, len(val) // args.sentences)]
     path, rows = validation.pack_spaced(args.model, root, Path(args.kept), val, args.count)
     head = ("update", "loss as kept", "loss as packed")
-    print(table([head, *((str(update), f"{kept:.3f}", f"{packed:.3f}") for update, kept, packed in rows)], ">>>"))
+    print(table([head, *((str(update), f"{before:.3f}", f"{after:.3f}") for update, before, after in rows)], ">>>"))
     print(f"{path} is ready: {path.stat().st_size / 1e6:.2f} MB")

@@ -43,9 +43,9 @@ def _translation(trace: Trace, notes: Sequence[str] = ()) -> str:
         rows = [row + more for row, more in zip(rows, _most_attended(trace, "cross"))]
     how = "target" if trace.forced else "translation"
     cut = "" if trace.complete else "\nthe length limit cut the translation short"
-    said = "".join(f"\n{note}" for note in notes)
+    note_lines = "".join(f"\n{note}" for note in notes)
     return (
-        f"{how}: {plain(trace.translation)}\nlog-probability: {trace.log_prob:.3f}{cut}{said}\n"
+        f"{how}: {plain(trace.translation)}\nlog-probability: {trace.log_prob:.3f}{cut}{note_lines}\n"
         f"attention: {attention}\n\n{table(rows, '><><>')}"
     )
 

@@ -221,8 +221,8 @@ def _statistics(traces: list, style):
     grids = {trace.model: _grid(trace) for trace in traces}
     seen = [grid.visible.sum(axis=1).tolist() for grid in grids.values()]
     keys = seen[0] if all(counts == seen[0] for counts in seen) else None
-    frames = {name: stats.of_grid(grid) for name, grid in grids.items()}
-    return printed.of_statistics({trace.model: trace for trace in traces}, frames, keys, style)
+    tables = {name: stats.of_grid(grid) for name, grid in grids.items()}
+    return printed.of_statistics({trace.model: trace for trace in traces}, tables, keys, style)
 
 
 def _difference(first, second, style):
@@ -258,7 +258,7 @@ def _pair(model, trace, args: Namespace) -> list:
     if other.name == model.name:
         raise ValueError(f"--beside must be another model than --model; got {args.beside} twice")
     target = trace.translation if trace.target and not model.labels else None
-    pair = [each.trace(trace.text, target) if target else each.trace(trace.text) for each in (model, other)]
+    pair = [reader.trace(trace.text, target) if target else reader.trace(trace.text) for reader in (model, other)]
     if not pair[1].maps:
         raise ValueError(f"{other.name} has no attention to show; choose another model for --beside")
     return pair

@@ -9,8 +9,7 @@ The thresholds are fitted on validation (`python -m attnviz calibrate`).
 
 from attnviz.confidence.calibration import Calibration, calibrate, fit
 from attnviz.confidence.judge import Judge, read_scale
-from attnviz.confidence.judgement import LEVELS, Judgement, judgement
-from attnviz.confidence.judgement import Scale
+from attnviz.confidence.judgement import LEVELS, Judgement, Scale, judgement
 from attnviz.confidence.signs import FEATURES, Signs, signs
 from attnviz.confidence.training_words import TrainingWords, Word
 

@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from attnviz.confidence.judgement import outside_by_rule, unusual_by_rule
-from attnviz.confidence.judgement import Scale
+from attnviz.confidence.judgement import Scale, outside_by_rule, unusual_by_rule
 from attnviz.confidence.signs import FEATURES, PLAIN, SAMPLED, Signs
 
 FEWEST = 100  # sentences

@@ -183,8 +183,8 @@ def begin(folder: Path, made: dict, resume: bool) -> None:
     if not path.is_file():
         raise ValueError(f"{folder} holds no run to resume: there is no {FILE}")
     try:
-        there = json.loads(path.read_text(encoding="utf-8"))
-        apart = [name for name in made if there[name] != made[name]]
+        earlier = json.loads(path.read_text(encoding="utf-8"))
+        apart = [name for name in made if earlier[name] != made[name]]
     except (ValueError, KeyError, TypeError):
         raise ValueError(f"{path} is damaged; begin again in a new folder") from None
     if apart:
@@ -196,10 +196,10 @@ def _is_free(folder: Path) -> bool:
     if not folder.is_dir() or any(path.name not in (FILE, folders.lock_name(TASK)) for path in folder.iterdir()):
         return False
     try:
-        there = read_json(folder / FILE) if (folder / FILE).exists() else {"complete": False}
+        manifest = read_json(folder / FILE) if (folder / FILE).exists() else {"complete": False}
     except CheckpointError:
         return False
-    return there.get("complete") is False
+    return manifest.get("complete") is False
 
 
 def write(folder: Path, made: dict) -> None:

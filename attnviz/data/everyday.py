@@ -75,10 +75,10 @@ class WordDivider:
 
 def without_duplicates(pairs: Pairs) -> Pairs:
     """The pairs without those that differ from an earlier one in case, punctuation and spaces alone."""
-    kept = {}
+    different = {}
     for pair in pairs:
-        kept.setdefault(tuple(map(_letters, pair)), pair)
-    return list(kept.values())
+        different.setdefault(tuple(map(_letters, pair)), pair)
+    return list(different.values())
 
 
 def _letters(text: str) -> str:

@@ -273,8 +273,8 @@ def check(content: object, rows: int = PIECES) -> tuple[dict, bool]:
     linear = check_steps(content)
     _added(content.get("added_tokens") or [])
     check_numbers(_numbers(content, model), rows)
-    kept = {name: content[name] for name in (*PARTS, *KINDS) if name in content}
-    return {**kept, "model": model, "truncation": None, "padding": None}, linear
+    steps = {name: content[name] for name in (*PARTS, *KINDS) if name in content}
+    return {**steps, "model": model, "truncation": None, "padding": None}, linear
 
 
 def _model(model: object) -> dict:

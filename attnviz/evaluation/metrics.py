@@ -93,7 +93,7 @@ def written(language: str) -> tuple[Metric, ...]:
     return METRICS["bleu"], METRICS["bleu_lc"], *tok_lc(language), METRICS["chrf"]
 
 
-def of(pair: str) -> tuple[Metric, ...]:
+def for_pair(pair: str) -> tuple[Metric, ...]:
     """The metrics of a language pair such as en-fr, or of another task such as reverse."""
     task = tasks.find(pair)
     return tuple(METRICS[key] for key in task.metric_keys) or written(task.target)
@@ -105,7 +105,7 @@ def score(pair: str, hypotheses: Texts, references: Texts) -> dict:
     Metrics on given words are left out when no reference has a space: each text would count as one word.
     """
     result, with_spaces = {}, any(len(reference.split()) > 1 for reference in references)
-    for metric in of(pair):
+    for metric in for_pair(pair):
         if metric.measure is _GIVEN and not with_spaces:
             continue
         value, signature = metric.measure(hypotheses, references)

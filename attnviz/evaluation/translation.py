@@ -134,7 +134,7 @@ def score(
     """Translate `sources`, compare with `references` line by line, and measure the cross-attention.
 
     sentences, beam     an empty source counts, and gets an empty translation
-    bleu, ...           the metrics of the model's pair (`metrics.of`), each with its `_signature`
+    bleu, ...           the metrics of the model's pair (`metrics.for_pair`), each with its `_signature`
     and what `translations` measures. Raises what it raises, and ValueError for texts that are not aligned.
     """
     if len(sources) != len(references):

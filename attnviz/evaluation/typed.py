@@ -122,7 +122,7 @@ def confidence(
     traces = translator.traces(source for source, _ in val)
     for result, (_, target) in zip(traces, val, strict=True):
         if not isinstance(result, TextError):
-            drawn = [sample for sampler in samplers for sample in sampler.samples(result.text, SAMPLES)]
-            rows.append(signs(result, known_words, drawn, target_words))
+            samples = [sample for sampler in samplers for sample in sampler.samples(result.text, SAMPLES)]
+            rows.append(signs(result, known_words, samples, target_words))
             scores.append(chrf(["".join(result.translation.split())], ["".join(target.split())]))
     return calibrate(rows, scores)

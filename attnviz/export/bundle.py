@@ -19,7 +19,8 @@ from typing import Protocol
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from attnviz import lazy_pandas as pd, plotlyjs
+from attnviz import lazy_pandas as pd
+from attnviz import plotlyjs
 from attnviz.arguments import checked
 from attnviz.export import fonts, heading, index_page
 from attnviz.figures.chart import Chart

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from attnviz.arguments import checked
 from attnviz import function_words, intervene
+from attnviz.arguments import checked
 from attnviz.faithfulness.subject import Labelled, Subject
 from attnviz.function_words import OTHER
 from attnviz.intervene import Change, Permuted, Stacked, Uniform

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnviz.arguments import checked
 from attnviz import intervene
+from attnviz.arguments import checked
 from attnviz.data.batching import pad
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.intervene import Change, StepEffect

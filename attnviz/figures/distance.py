@@ -6,10 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from attnviz import lazy_pandas as pd
-from attnviz.arguments import checked
+from attnviz.arguments import check_columns, checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.arguments import check_columns
 from attnviz.figures.theme import CLEAR, TITLE, Theme, build, layout, note, palette
 
 _HEIGHT = 300  # px of the panel

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from attnviz.arguments import check_columns
 from attnviz.figures import hover, labels
 from attnviz.figures.axes import Keys, key_axis, query_axis, rows_height, value_axis
 from attnviz.figures.chart import Chart
-from attnviz.arguments import check_columns
 from attnviz.figures.theme import CORNER, TITLE, build, colorscale, layout, lines, note, palette, scale_bar
 from attnviz.figures.wording import listed
 from attnviz.trace import Token

@@ -8,10 +8,9 @@ from types import MappingProxyType
 import numpy as np
 
 from attnviz import lazy_pandas as pd
-from attnviz.arguments import checked
+from attnviz.arguments import check_columns, checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.arguments import check_columns
 from attnviz.figures.steps import REFERENCES
 from attnviz.figures.theme import TITLE, build, layout, lines, note, palette
 from attnviz.figures.wording import listed

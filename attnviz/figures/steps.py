@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from attnviz import lazy_pandas as pd
-from attnviz.arguments import checked
+from attnviz.arguments import check_columns, checked
 from attnviz.figures import labels
 from attnviz.figures.chart import Chart
-from attnviz.arguments import check_columns
 from attnviz.figures.theme import CLEAR, TITLE, Line, build, layout, lines, note, palette
 from attnviz.figures.wording import TITLES, listed, statistic_title
 

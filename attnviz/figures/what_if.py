@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from attnviz import mechanisms
+from attnviz.arguments import check_columns
 from attnviz.figures import hover, labels
 from attnviz.figures.axes import Keys, key_axis, value_axis
 from attnviz.figures.chart import Chart
-from attnviz.arguments import check_columns
 from attnviz.figures.theme import CLEAR, CORNER, TITLE, build, colorscale, layout, note, palette
 from attnviz.trace import Token
 

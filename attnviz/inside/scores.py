@@ -7,8 +7,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from attnviz.arguments import checked
 from attnviz import stats
+from attnviz.arguments import checked
 from attnviz.attention import Attention, dot_scores, scaled_dot_scores
 from attnviz.inside.values import Step, softmax
 from attnviz.models.trained import Trained

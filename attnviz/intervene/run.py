@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from attnviz.arguments import checked
 from attnviz import function_words
+from attnviz.arguments import checked
 from attnviz.intervene.changed import Changed, OnStep, at, where_said
 from attnviz.intervene.changes import Change, Identity
 from attnviz.intervene.scope import Scope

@@ -19,7 +19,6 @@ from attnviz.networks.classifier import SelfAttention
 from attnviz.networks.decode import DecoderStep
 from attnviz.networks.onednn import OneDNN
 
-
 TOGETHER = 8  # steps whose changed logits are worked out at once
 
 

@@ -160,7 +160,7 @@ def unreadable(path: Path, error: Exception) -> CheckpointError:
 def brief(error: Exception) -> str:
     """The message of an error in one line of at most 200 characters. (Messages of torch include a stack trace.)"""
     text = " ".join((str(error).splitlines() or [type(error).__name__])[0].split())
-    return text if len(text) <= 200 else f"{text[:199]}…"
+    return arguments.cut(text, 200)
 
 
 def short(path: Path) -> str:

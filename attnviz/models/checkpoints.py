@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from attnviz import storage
+from attnviz import arguments, storage
 from attnviz.data.tokenizer import SubwordTokenizer
 from attnviz.mechanisms import Config
 from attnviz.models.checkpoint_files import (
@@ -111,8 +111,7 @@ def _fill(name: str, model: nn.Module, weights: dict[str, Tensor]) -> None:
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
-        reason = str(error).splitlines()[-1].strip()
-        reason = reason if len(reason) <= 300 else f"{reason[:299]}…"
+        reason = arguments.cut(str(error).splitlines()[-1].strip(), 300)
         raise CheckpointError(f"{name}: the weights do not fit config.json: {reason}") from None
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnviz.attention import RotaryAttention, Reweigh
+from attnviz.attention import Reweigh, RotaryAttention
 from attnviz.networks.dropout import Dropout
 
 SMALL = 0.02  # standard deviation of the first weights, as in GPT-2 (Radford et al. 2019)

@@ -14,9 +14,8 @@ from torch.nn import functional as F
 
 from attnviz.arguments import shown
 from attnviz.data.tokenizer import BOS, EOS
-from attnviz.networks.decode import NEVER, without
+from attnviz.networks.decode import NEVER, drawn, without
 from attnviz.networks.decoder_only import Reading
-from attnviz.networks.decode import drawn
 
 HOTTEST = 100.0  # a temperature at which every token is nearly as probable as any other
 

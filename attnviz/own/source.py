@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from torch import nn
 
-from attnviz.arguments import shown
 from attnviz import python_file
+from attnviz.arguments import shown
 from attnviz.python_file import in_words
 
 

@@ -65,9 +65,9 @@ def _packed_source(types: frozenset[str]) -> str:
 def part(figure: str, name: str) -> str:
     """A part of an HTML page that draws a figure by itself, offline (.5 MB). figure : its JSON. name : of its element,
     another for each figure of a page."""
-    drawn = json.loads(figure)
-    types = frozenset(trace.get("type", "scatter") for trace in drawn["data"])
-    height = drawn["layout"].get("height", 450)
+    content = json.loads(figure)
+    types = frozenset(trace.get("type", "scatter") for trace in content["data"])
+    height = content["layout"].get("height", 450)
     return _PART % {
         "name": name,
         "height": height,

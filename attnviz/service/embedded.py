@@ -40,7 +40,7 @@ NO_START = "the model process does not start; whoever runs the server can see wh
 
 
 @dataclass(eq=False)
-class _Asked:
+class _Job:
     """deaths : of processes that were computing it. is_slow : it may take all the time of a request."""
 
     request: Request
@@ -87,16 +87,16 @@ class Embedded:
 
     def submit(self, requests: Sequence[Request]) -> list[Future]:
         """See `Service`."""
-        asked = [_Asked(request, is_slow=request.model_key in self._slow_models) for request in requests]
+        jobs = [_Job(request, is_slow=request.model_key in self._slow_models) for request in requests]
         with self._lock:
             if self._closed:
                 raise ServiceError(CLOSED)
             waiting = self._first.length + self._apart.length
-            if waiting + len(asked) > self.limits.waiting:
+            if waiting + len(jobs) > self.limits.waiting:
                 raise Busy(f"{waiting} sentences are waiting for the models already; try again in a minute")
-            self._first.add(new for new in asked if not new.is_slow)
-            self._apart.add(new for new in asked if new.is_slow)
-        return [new.future for new in asked]
+            self._first.add(job for job in jobs if not job.is_slow)
+            self._apart.add(job for job in jobs if job.is_slow)
+        return [job.future for job in jobs]
 
     def state_of(self, futures: Collection[Future]) -> str:
         """See `Service`."""
@@ -124,10 +124,10 @@ class _Lane:
         self._limits, self._gather, self._most, self._slow_models = limits, gather, most, slow_models
         self._is_first, self._apart = apart is not None, apart or self
         self._state, self._closed = STARTING, False
-        self._waiting: deque[_Asked] = deque()
+        self._waiting: deque[_Job] = deque()
         self._change = threading.Condition()
         self._process: subprocess.Popen | None = None
-        self._unanswered: dict[int, _Asked] = {}  # of the batch that is computed, by place
+        self._unanswered: dict[int, _Job] = {}  # of the batch that is computed, by place
         self._reading: tuple | None = None  # the model whose files the process reads
         self._heard = self._took = self._computed = 0.0  # when the process was last heard of, after how many s; s of
         # this batch that it has computed
@@ -157,11 +157,11 @@ class _Lane:
         """Are any of them waiting here, or computed?"""
         with self._change:
             here = [*self._waiting, *self._unanswered.values()]
-        return any(asked.future in futures for asked in here)
+        return any(job.future in futures for job in here)
 
-    def add(self, asked: Iterable[_Asked]) -> None:
+    def add(self, jobs: Iterable[_Job]) -> None:
         with self._change:
-            self._waiting.extend(asked)
+            self._waiting.extend(jobs)
             self._change.notify()
 
     def close(self) -> None:
@@ -170,8 +170,8 @@ class _Lane:
             left = list(self._waiting)
             self._waiting.clear()
             self._change.notify()
-        for asked in left:
-            asked.fail(CLOSED)
+        for job in left:
+            job.fail(CLOSED)
         if process := self._process:
             process.kill()
         self._thread.join(5)
@@ -207,35 +207,35 @@ class _Lane:
                 self._watchdog.rest()
                 self._state = RUNNING
                 return True
-        for asked in self._take():
-            asked.fail(NO_START)
+        for job in self._take():
+            job.fail(NO_START)
         self._unanswered = {}
         return False
 
-    def _take(self) -> list[_Asked]:
+    def _take(self) -> list[_Job]:
         """The next batch, as soon as there is one; [] when the service is closed."""
         with self._change:
             self._change.wait_for(lambda: self._waiting or self._closed)
         time.sleep(self._gather)
         with self._change:
-            batch: list[_Asked] = []
+            batch: list[_Job] = []
             while self._waiting and len(batch) < self._most:
                 alone = self._waiting[0].deaths > 0
                 if alone and batch:
                     break
-                asked = self._waiting.popleft()
-                if asked.begins():
-                    batch.append(asked)
+                job = self._waiting.popleft()
+                if job.begins():
+                    batch.append(job)
                 if alone:
                     break
             self._unanswered = dict(enumerate(batch))
             self._reading, self._computed, self._heard = None, 0.0, time.monotonic()
             return batch
 
-    def _compute(self, batch: list[_Asked]) -> None:
+    def _compute(self, batch: list[_Job]) -> None:
         self._watchdog.watch(self._process, self._patience())
         try:
-            connection.write(self._process.stdin, [asked.request for asked in batch])
+            connection.write(self._process.stdin, [job.request for job in batch])
             while self._unanswered:
                 place, answer = connection.read(self._process.stdout)
                 self._hear()
@@ -266,7 +266,7 @@ class _Lane:
         """Seconds that the process may be silent from now on."""
         limits = self._limits
         longest = limits.reading if self._reading else limits.request - self._computed
-        is_slow = any(asked.is_slow for asked in self._unanswered.values())
+        is_slow = any(job.is_slow for job in self._unanswered.values())
         return longest if is_slow else min(longest, limits.silence)
 
     def _lose(self, was_alone: bool) -> None:
@@ -276,36 +276,36 @@ class _Lane:
         self._hear()
         self._end(RESTARTING)
         if self._closed:
-            for asked in left:
-                asked.fail(CLOSED)
+            for job in left:
+                job.fail(CLOSED)
         elif too_late:
             self._give_up(left, was_alone)
         else:
             self._ask_again(left)
         self._unanswered = {}
 
-    def _ask_again(self, left: list[_Asked]) -> None:
+    def _ask_again(self, left: list[_Job]) -> None:
         """Put requests back at the head of the queue, to be sent one at a time. Fail those that have used up their
         tries."""
-        for asked in left:
-            asked.deaths += 1
-            if asked.deaths >= TRIES:
-                asked.fail("the model process stopped twice at this sentence; change it")
+        for job in left:
+            job.deaths += 1
+            if job.deaths >= TRIES:
+                job.fail("the model process stopped twice at this sentence; change it")
         with self._change:
-            self._waiting.extendleft(asked for asked in reversed(left) if not asked.future.done())
+            self._waiting.extendleft(job for job in reversed(left) if not job.future.done())
 
-    def _give_up(self, left: list[_Asked], was_alone: bool) -> None:
+    def _give_up(self, left: list[_Job], was_alone: bool) -> None:
         """Have the lane apart do what was not answered in time; one that had all the time of a request fails."""
         if was_alone and (problem := self._problem(left[0])):
             left[0].fail(problem)
             return
         if self._reading:
             self._slow_models.add(self._reading)
-        for asked in left:
-            asked.is_slow = asked.is_slow or was_alone or asked.request.model_key == self._reading
-        self._apart.add(sorted(left, key=lambda asked: asked.is_slow))
+        for job in left:
+            job.is_slow = job.is_slow or was_alone or job.request.model_key == self._reading
+        self._apart.add(sorted(left, key=lambda job: job.is_slow))
 
-    def _problem(self, alone: _Asked) -> str | None:
+    def _problem(self, alone: _Job) -> str | None:
         """Why a request that was computed alone fails; None when it has not had all its time."""
         limits = self._limits
         if self._reading:

@@ -132,10 +132,8 @@ def remove_left(parent: Path | None = None) -> None:
 def _held(folder: Path) -> int:
     """A descriptor that holds the folder. Raises OSError when another process has it, or where folders have no
     locks."""
-    try:
-        import fcntl
-    except ImportError:
-        raise OSError("this system has no such locks") from None
+    if fcntl is None:
+        raise OSError("this system has no such locks")
     descriptor = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -127,14 +127,14 @@ def panels(results: dict) -> list[Panel]:
 
     Classifiers are left out: there is no ninth colour for them.
     """
-    rows, drawn = [row for row in results["rows"] if row["mechanism"] in MECHANISMS], []
+    rows, shown = [row for row in results["rows"] if row["mechanism"] in MECHANISMS], []
     for pair, of_pair in grouped(rows, "pair").items():
         unit = METRICS[of_pair[0]["metric"]].title
-        drawn.append(Panel(pair, tuple(_series(row, row["scores"]) for row in of_pair), "epochs", unit))
+        shown.append(Panel(pair, tuple(_series(row, row["scores"]) for row in of_pair), "epochs", unit))
         for part in dict.fromkeys(part for row in of_pair for part in row["parts"]):
             series = tuple(_series(row, row["parts"][part]) for row in of_pair if part in row["parts"])
-            drawn.append(Panel(f"{pair}, {part}", series, "epochs", unit))
-    return drawn
+            shown.append(Panel(f"{pair}, {part}", series, "epochs", unit))
+    return shown
 
 
 def _series(row: dict, scores: list[float | None]) -> Series:

@@ -202,13 +202,13 @@ def summary(counted: Sequence[tuple[float, int]]) -> dict:
     if not total:
         return {"value": None, "low": None, "high": None, "tokens": 0, "sentences": 0, "quantiles": []}
     chosen = np.random.default_rng(0).integers(len(counted), size=(SAMPLES, len(counted)))
-    drawn = numbers[chosen].sum(1)
-    values = sums[chosen].sum(1)[drawn > 0] / drawn[drawn > 0]
+    tokens = numbers[chosen].sum(1)
+    values = sums[chosen].sum(1)[tokens > 0] / tokens[tokens > 0]
     low, high = np.percentile(values, (2.5, 97.5))
-    each = np.quantile(sums[numbers > 0] / numbers[numbers > 0], QUANTILES)
+    quantiles = np.quantile(sums[numbers > 0] / numbers[numbers > 0], QUANTILES)
     shares = dict(zip(("value", "low", "high"), (float(sums.sum()) / total, low, high)))
     return {name: round(float(value), 4) for name, value in shares.items()} | {
         "tokens": total,
         "sentences": int((numbers > 0).sum()),
-        "quantiles": [round(float(value), 4) for value in each],
+        "quantiles": [round(float(value), 4) for value in quantiles],
     }

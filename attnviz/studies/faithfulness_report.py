@@ -189,4 +189,4 @@ def _panel(title: str, measures: list[tuple[str, str]], scale: float, models: di
         if places:
             x, low, high = map(tuple, numbers)
             series.append(Series(find(mechanism).title, x, tuple(p + aside for p in places), low, high, line=False))
-    return Panel(title, tuple(series), rows=tuple(said for _, said in measures))
+    return Panel(title, tuple(series), rows=tuple(words for _, words in measures))

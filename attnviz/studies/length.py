@@ -30,14 +30,14 @@ COLUMNS = 3
 class Bucket:
     """Sources of `low` to `high` words. join : made of consecutive sentences. test : the test that they are from.
 
-    drawn : part of the picture.
+    in_picture : part of the picture.
     """
 
     low: int
     high: int
     join: bool
     test: str = TEST
-    drawn: bool = True
+    in_picture: bool = True
 
     @property
     def key(self) -> dict:
@@ -60,11 +60,11 @@ class Bucket:
 # are of another kind than captions, so no line leads from one to the other.
 BUCKETS = (
     Bucket(5, 10, False),
-    Bucket(20, 30, False, drawn=False),
+    Bucket(20, 30, False, in_picture=False),
     Bucket(20, 30, True),
     Bucket(50, 100, True),
-    Bucket(4, 9, False, everyday.TEST, drawn=False),
-    Bucket(12, 20, False, everyday.TEST, drawn=False),
+    Bucket(4, 9, False, everyday.TEST, in_picture=False),
+    Bucket(12, 20, False, everyday.TEST, in_picture=False),
 )
 
 
@@ -236,7 +236,7 @@ def _entropy_panel(results: dict, groups: dict) -> Panel:
 def _points(mechanism: str, rows: list[dict], x: str, y: str, line: bool = True) -> Series:
     """A point for each bucket in the picture: the mean over seeds, with a bar from the smallest to the largest
     value."""
-    cells = [bucket.of(rows) for bucket in BUCKETS if bucket.drawn]
+    cells = [bucket.of(rows) for bucket in BUCKETS if bucket.in_picture]
     cells = [cell for cell in cells if values(cell, x) and values(cell, y)]
     several = any(len(values(cell, y)) > 1 for cell in cells)
     low, high = (tuple(end(values(cell, y)) for cell in cells) if several else () for end in (min, max))
@@ -306,7 +306,7 @@ def _scores(results: dict) -> str:
 
 
 def _losses(results: dict) -> str:
-    longest = [bucket for bucket in BUCKETS if bucket.drawn][-1]
+    longest = [bucket for bucket in BUCKETS if bucket.in_picture][-1]
     lines = []
     for name, rows in grouped(results["rows"], "mechanism").items():
         cells = (spread(bucket.of(rows), "loss") for bucket in _buckets(results))
@@ -326,7 +326,8 @@ def _gain(results: dict) -> str:
     gains = []
     for name in (name for name in groups if name != BASELINE):
         scores = [
-            [mean(bucket.of(groups[each]), "bleu_lc") for each in (name, BASELINE)] for bucket in _buckets(results)
+            [mean(bucket.of(groups[mechanism]), "bleu_lc") for mechanism in (name, BASELINE)]
+            for bucket in _buckets(results)
         ]
         differences = ["–" if None in pair else f"{pair[0] - pair[1]:+.1f}" for pair in scores]
         gains.append(f"{MECHANISMS[name].title} {' / '.join(differences)}")

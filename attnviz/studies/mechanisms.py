@@ -162,12 +162,12 @@ def panels(results: dict) -> list[Panel]:
     """A panel for each number that some model has, with a row for each mechanism."""
     groups = grouped(results["rows"], "mechanism")
     names = tuple(MECHANISMS[name].title for name in groups)
-    drawn = []
+    result = []
     for title, key, scale in _PANELS:
         series = []
         for place, rows in enumerate(groups.values()):
             if numbers := values(rows, key):
                 bar = {"low": (scale * min(numbers),), "high": (scale * max(numbers),)} if len(numbers) > 1 else {}
                 series.append(Series(names[place], (scale * mean(rows, key),), (place,), line=False, **bar))
-        drawn += [Panel(title, tuple(series), rows=names)] if series else []
-    return drawn
+        result += [Panel(title, tuple(series), rows=names)] if series else []
+    return result

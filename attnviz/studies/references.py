@@ -14,7 +14,7 @@ import torch
 
 from attnviz import across, loading, select, stats
 from attnviz.across import reference
-from attnviz.across.reference import MODELS, QUANTILES, SHOWN, COMPARED, Reference
+from attnviz.across.reference import COMPARED, MODELS, QUANTILES, SHOWN, Reference
 from attnviz.models import checkpoints
 from attnviz.models.model import TextError
 from attnviz.models.tracing.measured import Measured
@@ -68,7 +68,7 @@ def measure(name: str, root: Path, test: str, texts: Sequence[str], progress: Pr
         checkpoints.fingerprint(name, root),
         {kind: table for kind, table in _table(values["trained"], _quantiles).items() if kind != SHOWN},
         lengths,
-        {each: _table(values[each], lambda numbers: _means(numbers, tokens, lengths)) for each in MODELS},
+        {model: _table(values[model], lambda numbers: _means(numbers, tokens, lengths)) for model in MODELS},
     )
 
 
@@ -120,7 +120,7 @@ def _lengths(tokens: Sequence[int]) -> np.ndarray:
 def _table(values: Sequence[Values], summarise: Callable[[np.ndarray], np.ndarray]) -> dict:
     """kind -> statistic -> the summary of the sentences' values."""
     return {
-        kind: {name: summarise(np.array([each[kind][name] for each in values])) for name in COMPARED}
+        kind: {name: summarise(np.array([sentence[kind][name] for sentence in values])) for name in COMPARED}
         for kind in values[0]
     }
 

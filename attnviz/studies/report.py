@@ -174,14 +174,14 @@ def draw_picture(panels: list[Panel], columns: int, description: str) -> bytes:
     with rc_context(_STYLE):
         figure = Figure((_PANEL[0] * columns, _PANEL[1] * count + above), layout="constrained", facecolor=LIGHT.page)
         axes = list(figure.subplots(count, columns, squeeze=False).flat)
-        drawn: dict = {}
+        handles: dict = {}
         for place, (axis, panel) in enumerate(zip(axes, panels)):
-            drawn = _panel(axis, panel, styles, named=place % columns == 0) | drawn
+            handles = _panel(axis, panel, styles, named=place % columns == 0) | handles
         for axis in axes[len(panels) :]:
             axis.set_axis_off()
         names = [*styles, *references]
         figure.legend(
-            [drawn[name] for name in names],
+            [handles[name] for name in names],
             names,
             loc="outside upper left",
             ncols=beside,
@@ -195,13 +195,13 @@ def draw_picture(panels: list[Panel], columns: int, description: str) -> bytes:
 
 def _panel(axis, panel: Panel, styles: dict[str, Line], named: bool) -> dict:
     """Draw a panel -> its entries in the legend: name -> handle. named : write the names of the rows."""
-    drawn = {}
+    handles = {}
     for series in panel.series:
         handle = _series(axis, series, styles[series.name], bool(panel.rows))
-        drawn = {series.name: handle} | drawn  # the first series of a name has its marks
+        handles = {series.name: handle} | handles  # the first series of a name has its marks
     if panel.reference:
         name, x, y = panel.reference
-        drawn[name] = axis.plot(x, y, ":", color=LIGHT.muted, linewidth=1.6)[0]
+        handles[name] = axis.plot(x, y, ":", color=LIGHT.muted, linewidth=1.6)[0]
     axis.set_title(panel.title, loc="left", fontsize=10.5, fontweight="bold")
     axis.set_xlabel(panel.x)
     axis.set_ylabel(panel.y)
@@ -216,7 +216,7 @@ def _panel(axis, panel: Panel, styles: dict[str, Line], named: bool) -> dict:
         axis.set_yticks(range(len(panel.rows)), panel.rows if named else ("",) * len(panel.rows))
         axis.set_ylim(len(panel.rows) - 0.5, -0.5)
         axis.margins(x=0.12)
-    return drawn
+    return handles
 
 
 def _series(axis, series: Series, style: Line, horizontal: bool):

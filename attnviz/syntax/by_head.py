@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnviz import lazy_pandas as pd, syntax
+from attnviz import lazy_pandas as pd
+from attnviz import syntax
 from attnviz.alignment import between_words
 from attnviz.arguments import checked
 from attnviz.syntax import DIRECTIONS, RELATIONS, TO_GOVERNOR, Parse

@@ -19,7 +19,7 @@ from attnviz.storage import atomic
 from attnviz.trace import Trace, limits
 
 FORMATS = (".safetensors", ".json")
-LONGEST = 300  # characters of an error message, which may quote the file
+LONGEST_ERROR = 300  # characters of an error message, which may quote the file
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
@@ -90,7 +90,7 @@ def unpack_for_page(content: bytes, name: str) -> Trace:
 def _short(text: str) -> str:
     """One line, without what moves a cursor: the names of fields may hold anything."""
     text = "".join(character if character.isprintable() else " " for character in text)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return arguments.cut(text, LONGEST_ERROR)
 
 
 def _text(content: bytes) -> str:

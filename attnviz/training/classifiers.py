@@ -82,13 +82,13 @@ def ngrams(sentences: Sequence[str], count: int, seed: int) -> list[str]:
 
     No n-gram comes twice, and none is a whole sentence.
     """
-    generator, drawn, whole = random.Random(f"parts/{seed}"), {}, set(sentences)  # the seed of the shipped model
+    generator, different, whole = random.Random(f"parts/{seed}"), {}, set(sentences)  # the seed of the shipped model
     for words in map(str.split, sentences):
         for _ in range(count if len(words) > 1 else 0):
             length = int(len(words) ** generator.random())
             first = generator.randrange(len(words) - length + 1)
-            drawn[" ".join(words[first : first + length])] = None
-    return [ngram for ngram in drawn if ngram not in whole]
+            different[" ".join(words[first : first + length])] = None
+    return [ngram for ngram in different if ngram not in whole]
 
 
 def soft_targets(teachers: Sequence[Classifier], texts: Sequence[str]) -> Tensor:
@@ -148,9 +148,9 @@ def _readable_by_all(texts: list[str], tokenizers: Sequence[SubwordTokenizer]) -
     """The texts that every tokenizer makes into at least one and not too many pieces; a message says how many are left
     out."""
     fitting = [all(row) for row in zip(*(fits(texts, tokenizer) for tokenizer in tokenizers))]
-    kept = [text for text, fit in zip(texts, fitting) if fit]
+    readable = [text for text, fit in zip(texts, fitting) if fit]
     left_out = [text for text, fit in zip(texts, fitting) if not fit]
-    if not kept:
+    if not readable:
         raise ValueError("no training sentence is short enough for all teachers; give shorter sentences")
     if left_out:
         tqdm.write(
@@ -158,4 +158,4 @@ def _readable_by_all(texts: list[str], tokenizers: Sequence[SubwordTokenizer]) -
             f"visible character; the first is {left_out[0][:80]!r}",
             file=sys.stderr,
         )
-    return kept
+    return readable

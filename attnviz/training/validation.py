@@ -191,4 +191,4 @@ def pack_spaced(
         name, root, chosen, as_kept, lambda number, network: abs(loss(network) / as_kept[number] - 1) <= NEAR
     )
     packed = [loss(moments.restore(name, number, root)) for number in range(count)]
-    return path, [(moments.update_of(each), before, now) for each, before, now in zip(chosen, as_kept, packed)]
+    return path, [(moments.update_of(file), before, now) for file, before, now in zip(chosen, as_kept, packed)]

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from attnviz.export.bundle import figure_name
 from attnviz.export import heading
+from attnviz.export.bundle import figure_name
 from attnviz.figures.chart import Chart
 from attnviz.figures.hover import CellTexts
 from attnviz.figures.theme import palette

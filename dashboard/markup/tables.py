@@ -8,7 +8,6 @@ import numpy as np
 from attnviz.data.tasks import Task
 from attnviz.figures import labels
 from attnviz.select import Grid
-
 from dashboard.markup.text import escape
 
 _SIGNED = re.compile(r"[+-]\d+(\.\d+)?")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from attention_scores import B, DK, DV, S, T, every, made, numbers
+from attention_scores import DK, DV, B, S, T, every, made, numbers
 from torch.nn import functional as F
 
 from attnviz.attention import MultiHead, ScaledDot

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from attention_scores import B, DK, DV, S, T, every, made, numbers
+from attention_scores import DK, DV, B, S, T, every, made, numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F

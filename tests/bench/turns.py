@@ -13,8 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-from people import TIMEOUT, percentile, sentence, serving  # people.py has put the helpers on the path
 from client import Client
+from people import TIMEOUT, percentile, sentence, serving  # people.py has put the helpers on the path
 
 PAUSE = 0.25  # s before each sentence
 BEFORE = 5  # sentences before the clock starts

@@ -2,9 +2,9 @@
 
 import re
 
+import families
 import pytest
 import tiny
-import families
 import tiny_writer
 
 import attnviz

@@ -49,7 +49,7 @@ def test_one_entry_adds_a_language_pair(dutch):
     assert (corpus.metric, corpus.style, corpus.labelled) == ("bleu_lc", "written", False)
     assert training_config("en-nl", "bahdanau").vocabulary == 60 and training_config("en-nl", "bahdanau").epochs == 2
     assert training_config("en-nl", "luong-dot").epochs == 2 < training_config("en-fr", "luong-dot").epochs
-    assert [metric.key for metric in metrics.of("en-nl")] == ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]
+    assert [metric.key for metric in metrics.for_pair("en-nl")] == ["bleu", "bleu_lc", "bleu_tok_lc", "chrf"]
     assert ModelName.parse("en-nl/bahdanau").task is EN_NL
     page = pairs.of("en-nl")
     assert (page.title, page.output, page.first, page.ask) == (

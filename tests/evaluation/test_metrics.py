@@ -27,7 +27,7 @@ REFERENCES = ["L'homme l'a vu là-bas aujourd'hui.", "Deux chiens noirs courent 
     ],
 )
 def test_each_pair_has_its_own(pair, keys):
-    assert [metric.key for metric in metrics.of(pair)] == keys
+    assert [metric.key for metric in metrics.for_pair(pair)] == keys
 
 
 @pytest.mark.parametrize(

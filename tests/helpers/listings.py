@@ -1,9 +1,10 @@
 """Attention as textbooks and tutorials print it, for the tests of how a module is called."""
 
 import math
+
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 
 class BahdanauAttention(nn.Module):

@@ -5,8 +5,23 @@ import pandas as pd
 import torch
 
 import attnviz
-from attnviz import ablation, across, alignment, confidence, faithfulness, figures, function_words, gold, heads, inside
-from attnviz import intervene, patterns, rollout, select, stats
+from attnviz import (
+    ablation,
+    across,
+    alignment,
+    confidence,
+    faithfulness,
+    figures,
+    function_words,
+    gold,
+    heads,
+    inside,
+    intervene,
+    patterns,
+    rollout,
+    select,
+    stats,
+)
 from attnviz.across import reference
 from attnviz.confidence import Judge, Scale, TrainingWords
 from attnviz.corpus import CorpusConfig

@@ -11,8 +11,8 @@ import attnviz
 from attnviz import select
 from attnviz.data import corpora
 from attnviz.data.tasks import TASKS
-from attnviz.models.names import ModelName
 from attnviz.models import checkpoints
+from attnviz.models.names import ModelName
 
 # Greedy BLEU (13a, lower-cased) on captions.PAIRS when the checkpoint was shipped, less 1 for other machines' rounding.
 FLOORS = {

@@ -9,8 +9,8 @@ from recurrents import W, attending, both_cells, every, ids, luong, made, padded
 
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.mechanisms import Config
-from attnviz.networks.registry import build
 from attnviz.networks.recurrent import Recurrent
+from attnviz.networks.registry import build
 
 
 def unrolled(model, source, target, mask=None):

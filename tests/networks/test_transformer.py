@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers_by_hand import FIRST, H, LENGTHS, V, at_once, close, ids, made, stepwise
+from transformers_by_hand import FIRST, LENGTHS, H, V, at_once, close, ids, made, stepwise
 
 from attnviz.data.tokenizer import BOS, PAD
 from attnviz.networks.transformer import Transformer, positions

@@ -2,7 +2,7 @@
 
 import torch
 from torch import nn
-from transformers_by_hand import D, FIRST, H, HIDDEN, LENGTHS, close, hidden, ids, made
+from transformers_by_hand import FIRST, HIDDEN, LENGTHS, D, H, close, hidden, ids, made
 
 from attnviz.networks.transformer import DecoderLayer, EncoderLayer
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from listings import Attention, BahdanauAttention, Attn, DotProductAttention, MultiHead, SelfAttentionV1
+from listings import Attention, Attn, BahdanauAttention, DotProductAttention, MultiHead, SelfAttentionV1
 from torch import nn
 from torch.nn import functional as F
 

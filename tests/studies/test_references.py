@@ -10,7 +10,7 @@ import torch
 from attnviz import loading, select, stats
 from attnviz.__main__ import main
 from attnviz.across import reference, sentence
-from attnviz.across.reference import MODELS, SHOWN, COMPARED
+from attnviz.across.reference import COMPARED, MODELS, SHOWN
 from attnviz.mechanisms import find
 from attnviz.models import checkpoints
 from attnviz.models.names import ModelName

@@ -10,8 +10,8 @@ from attnviz import loading, studies
 from attnviz.data import corpora
 from attnviz.data.tokenizer import BOS
 from attnviz.studies import report, writing
-from attnviz.training.train import train
 from attnviz.training import validation
+from attnviz.training.train import train
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import zipfile
 
 import numpy as np
 import pytest
+import synthetic
 import torch
 from safetensors.torch import save_file
-import synthetic
 
 import attnviz
 from attnviz import figures, select, stats

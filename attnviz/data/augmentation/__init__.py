@@ -201,10 +201,10 @@ class Augmenter:
         return numbers.in_digits(pair, self.language, generator)
 
     def _other_case(self, source: str, generator: random.Random) -> str:
-        shares, drawn = self.shares, generator.random()
-        if drawn < shares.lower:
+        shares, number = self.shares, generator.random()
+        if number < shares.lower:
             return source.lower()
-        if drawn < shares.lower + shares.first and not source.startswith(("I ", "I'")):
+        if number < shares.lower + shares.first and not source.startswith(("I ", "I'")):
             return source[:1].lower() + source[1:]
         return source
 

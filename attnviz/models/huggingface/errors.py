@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from attnviz.arguments import cut
 from attnviz.data import tokenizer_rules
 from attnviz.data.tokenizer_rules import TokenizerError
 
@@ -60,4 +61,4 @@ def one_line(error: Exception) -> str:
     """An error in one line of at most 200 characters."""
     text = f"{error} is missing in it" if isinstance(error, KeyError) else str(error)
     text = " ".join(text.split()).rstrip(".") or type(error).__name__
-    return text if len(text) <= 200 else f"{text[:199]}…"
+    return cut(text, 200)

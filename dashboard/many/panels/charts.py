@@ -8,6 +8,7 @@ import streamlit as st
 
 from attnviz.across import VALUES
 from attnviz.across.tables import SHARES, by_size, correlation, spread
+from attnviz.arguments import cut
 from attnviz.figures.many import distribution, scatter
 from dashboard.browser.plot import named, plots
 from dashboard.choices.corpora import sentence_numbers
@@ -117,7 +118,7 @@ def _text(number: int, source: str, whole: bool) -> str:
     """What the pointer reads at a point."""
     if not whole:
         return f"sentence {number}"
-    return f"{number}: {source}" if len(source) <= _CUT else f"{number}: {source[: _CUT - 1]}…"
+    return f"{number}: {cut(source, _CUT)}"
 
 
 def _correlations(points: dict, titles: tuple[str, str]) -> str:

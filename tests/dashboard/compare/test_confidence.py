@@ -7,8 +7,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import judged
-import pytest
 import pandas as pd
+import pytest
 from compare_app import charts, run, scene, sound
 
 from attnviz import confidence, loading

@@ -6,8 +6,8 @@ from heads_app import cells, heads_scene, page, sound
 from streamlit.testing.v1 import AppTest
 
 from attnviz import ablation, loading
-from attnviz.heads import Head
 from attnviz.figures.wording import signed
+from attnviz.heads import Head
 from dashboard.session import caches, memory
 
 TEXT = "The black dog runs."

@@ -10,9 +10,9 @@ from streamlit.testing.v1 import AppTest
 
 import attnviz
 from attnviz import ablation
+from attnviz.figures.wording import signed
 from attnviz.heads import Head
 from dashboard.choices.options import KINDS
-from attnviz.figures.wording import signed
 from dashboard.session import memory
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library

@@ -4,7 +4,6 @@ import json
 
 from streamlit.testing.v1 import AppTest
 
-
 SCRIPT = """import streamlit as st
 from dashboard.heads import sidebar, view
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from attnviz.storage import atomic
 from attnviz.__main__ import main
+from attnviz.storage import atomic
 
 ROOT = Path(__file__).resolve().parents[3]
 ARGUMENTS = ["trace", "the dog runs", "--model", "en-fr/bahdanau"]

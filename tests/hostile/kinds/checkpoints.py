@@ -2,8 +2,8 @@
 
 import json
 
-from hypothesis import strategies as st
 import tiny
+from hypothesis import strategies as st
 
 from tests.hostile import strategies
 from tests.hostile.workplace import Workplace

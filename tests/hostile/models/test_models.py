@@ -11,10 +11,10 @@ from safetensors.torch import load_file, save_file
 
 import attnviz
 from attnviz.__main__ import main as run_command
-from attnviz.models.checks import values
 from attnviz.models.checkpoints import CheckpointError
-from attnviz.models.trained import describe
+from attnviz.models.checks import values
 from attnviz.models.huggingface.load import ModelError
+from attnviz.models.trained import describe
 from dashboard.markup import card
 
 pytestmark = pytest.mark.xdist_group("hf")  # one process imports the library

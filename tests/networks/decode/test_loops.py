@@ -5,10 +5,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnviz.data.tokenizer import EOS
 from attnviz.networks import decode, loops
 from attnviz.networks.loops import Loop
 from attnviz.networks.recurrent import RecurrentMemory
-from attnviz.data.tokenizer import EOS
 
 VOCABULARY = 9
 
