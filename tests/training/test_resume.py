@@ -45,7 +45,7 @@ def test_killed_between_saves_goes_on_from_the_last(finished, corpus, tmp_path, 
     assert same(folder, finished(), "model.safetensors")
 
 
-@pytest.mark.parametrize("victim", ["validate", "progress.report"])
+@pytest.mark.parametrize("victim", ["validate", "validation.report"])
 def test_killed_at_the_end_of_an_epoch(finished, corpus, tmp_path, monkeypatch, victim):
     """All batches of the epoch are done; neither its mean loss nor a random number must be lost."""
 
