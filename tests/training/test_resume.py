@@ -121,9 +121,7 @@ def test_a_finished_model_is_not_overwritten_by_chance(copy, corpus):
     assert len(history(folder)) == 1
 
 
-@pytest.mark.parametrize(
-    "victim", ["train.validate", "trainers.saved_run.save"]
-)  # before there is a new model, and just after
+@pytest.mark.parametrize("victim", ["train.validate", "saved_run.save"])  # before there is a new model, and just after
 def test_a_restart_keeps_the_model_that_was_there(copy, finished, corpus, monkeypatch, victim):
     folder, old = place(copy), finished()
     (folder / "card.json").write_text('{"seed": 1}')
