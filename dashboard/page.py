@@ -45,7 +45,7 @@ def main() -> None:
     page = st.navigation([entry(page) for page in PAGES], position="top")
     st.html(page_links({other.path: other.title for other in PAGES}, page.url_path))
     came_back = address.came_back()
-    along = page_change.arrive(page.url_path, st.session_state, came_back)
+    along = page_change.arrive(page.url_path, st.session_state, came_back, st.query_params.get("text"))
     address.begin()
     if along:
         st.query_params.update(along)

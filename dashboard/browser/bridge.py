@@ -25,7 +25,6 @@ _FILES = (
     "pages.js",
     "parts.js",
     "present.js",
-    "history.js",
     "print.js",
 )
 _component = st.components.v2.component("attnviz_bridge", js=scripts.read("arguments.js"), isolate_styles=False)

@@ -1,5 +1,5 @@
 """The first answer to the browser: Streamlit's index page, changed so that it loads Plotly and the scripts of what the
-first page shows at once, and Japanese letters where the system has none.
+first page shows at once, Japanese letters where the system has none, and what Back leads to.
 
 Streamlit loads its own Plotly only with the first `st.plotly_chart`, and the script of an element only with the first
 such element; here they load while the server reads the models.
@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from attnviz import plotlyjs
 from attnviz.export import fonts
+from dashboard.browser import scripts
 from dashboard.pages import PAGES
 
 PLOTLY = plotlyjs.SCRIPT
@@ -30,6 +31,7 @@ ADDRESS = f"{PLOTLY.name}?v={VERSION}"  # a browser that holds another version a
 _EVERY = "font-weight: 100 900; font-style: normal; font-display: swap; "
 JAPANESE = f"<style>{fonts.rule(f'./{fonts.JAPANESE.name}', 'truetype', 'Source Sans', _EVERY)}</style>"
 SCRIPT = f'<script async src="./{ADDRESS}"></script>'
+STOPS = f"<script>{scripts.read('history.js')}</script>"
 SHOWN = ("Html", "Selectbox", "ButtonGroup", "TextInput", "Checkbox", "Slider", "rehype-katex", "BidiComponent")
 # Where the server of a page with a name is: else the browser asks below that name first, in vain, and complains of it.
 HERE = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'
@@ -52,7 +54,7 @@ PRELOAD = "".join(f'<link rel="modulepreload" href="./static/js/{file}">' for fi
 
 def script_hashes() -> list[str]:
     """The hashes `sha256-…` of the scripts inside the page, for its content security policy."""
-    scripts = re.findall(r"<script>(.*?)</script>", INDEX.read_text(encoding="utf-8") + HERE, re.DOTALL)
+    scripts = re.findall(r"<script>(.*?)</script>", INDEX.read_text(encoding="utf-8") + HERE + STOPS, re.DOTALL)
     digests = [hashlib.sha256(script.encode()).digest() for script in scripts]
     return [f"sha256-{base64.b64encode(digest).decode()}" for digest in digests]
 
@@ -63,7 +65,7 @@ class _Whole(FileResponse):
 
 async def _index(request: Request) -> Response:
     added = SCRIPT if request.url.path.endswith("/") else HERE + SCRIPT
-    page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{JAPANESE}{PRELOAD}{added}</head>", 1)
+    page = INDEX.read_text(encoding="utf-8").replace("</head>", f"{JAPANESE}{PRELOAD}{added}{STOPS}</head>", 1)
     return HTMLResponse(page, headers={"Cache-Control": "no-cache"})
 
 

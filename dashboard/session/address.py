@@ -23,7 +23,8 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from streamlit.runtime.state.query_params import _coerce_value_for_query_url, _parse_query_string
 
 # in the session
-_PAGE, _WRITTEN, _ALSO = "page of the address", "address was written", "also in the address"
+_PAGE, _WRITTEN = "page of the address", "address was written"
+_ALSO, _DEFAULTS = "also in the address", "defaults in the address"
 _DRAWN, _STAYING = "drawn at the address", "staying in the address"
 
 
@@ -40,7 +41,7 @@ def begin() -> None:
         return
     state = context.session_state
     if not context.fragment_ids_this_run:
-        st.session_state[_ALSO], st.session_state[_STAYING] = {}, {}
+        st.session_state.update({_ALSO: {}, _DEFAULTS: {}, _STAYING: {}})
     with state.query_params() as params:
         if context.is_history_navigation:
             for key in [key for key in params._bindings_by_param if key in st.session_state]:
@@ -55,6 +56,12 @@ def begin() -> None:
 def also(key: str, written: Callable[[dict], str | None]) -> None:
     """Until the page is run anew the address has this parameter too. written : from the others; None for none."""
     st.session_state[_ALSO][key] = written
+
+
+def defaults(**values: Any) -> None:
+    """Until the page is run anew these controls are left out of the address where they hold these values: what a page
+    without any says is put into the session, and not into the control, from its second run on."""
+    st.session_state.setdefault(_DEFAULTS, {}).update(values)
 
 
 def drawn() -> None:
@@ -123,13 +130,13 @@ def _held(context, params) -> dict[str, str | list[str]]:
 def _controls(context, params) -> dict[str, str | list[str]]:
     """The values of the controls on the page that are not their defaults. A control that the page no longer has, or has
     not yet, is left out."""
-    state, held = context.session_state._state, {}
+    state, held, defaults = context.session_state._state, {}, st.session_state.get(_DEFAULTS, {})
     for key, binding in params._bindings_by_param.items():
         control = state._new_widget_state.widget_metadata.get(binding.widget_id)
         if control is None or not _is_on_page(context, binding.widget_id, control.fragment_id):
             continue
         value = state[key]
-        if value != control.deserializer(None):
+        if value != defaults.get(key, control.deserializer(None)):
             held[key] = _written(control.serializer(value), control.value_type)
     return held
 

@@ -32,21 +32,29 @@ _ALONG = {
 _OWN = ("kind", "layer", "head", "own", "output", "beam", "chapter")
 _ELSEWHERE = ("direction", "row", "versus")  # the names of other controls on other pages
 _OF_A_PAIR = ("", "inside", "many")  # pages that show several models of a language pair
+_WITHOUT_FIELD = ("many", "learn")  # pages that hand on the sentence of the other pages
 _PAGE, _KEPT = "page", "kept"
 
 
-def arrive(page: str, session: MutableMapping, came_back: bool = False) -> dict[str, str | list[str]]:
+def arrive(
+    page: str, session: MutableMapping, came_back: bool = False, text: str | None = None
+) -> dict[str, str | list[str]]:
     """If the visitor comes from another page, put the values to take along into the session -> those for the address.
 
     Call it at the top of each run, before there is any widget. page : `heads`, or any other name. came_back : with Back
-    or Forward, to a page whose address says all, so that nothing is taken along.
+    or Forward, to a page whose address says all, so that nothing is taken along. text : the sentence in the address.
     """
     before, session[_PAGE] = session.get(_PAGE), page
+    if page in _WITHOUT_FIELD and (before is None or came_back):  # elsewhere the field itself reads the address
+        session.pop("text", None)
+        session.update({} if text is None else {"text": text})
     if before in (None, page):
         return {}
     kept = session.setdefault(_KEPT, {})
     kept[before] = {key: session[key] for key in _OWN if key in session}
     if came_back:
+        for key in (*_OWN, *_ELSEWHERE):
+            session.pop(key, None)
         return {}
     along = {key: session[key] for key in _ALONG if key in session} | _sentence(session, before, page)
     if {before, page} <= {*_OF_A_PAIR}:

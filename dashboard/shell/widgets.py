@@ -12,10 +12,12 @@ from dashboard.choices import pairs
 from dashboard.choices.options import (
     BEAMS,
     FROM,
+    HF,
     LIMIT,
     MOST,
     OWN,
     PIECES,
+    SAVED,
     TYPED,
     head_title,
     model_title,
@@ -82,8 +84,9 @@ def _firsts() -> str:
     """What is shown where an address has no sentence, by the pair or the model that it names, for history.js."""
     of_pairs = {pairs.of(name).title: pairs.of(name).first for name in catalogue.offered()}
     of_models = {model_title(name): pairs.of(ModelName.parse(name).pair).first for name in catalogue.many_headed()}
+    brought = {model_title(name): pairs.ANY.first for name in (HF, SAVED)}
     default = {"": next(iter(of_pairs.values()))}
-    return json.dumps(default | of_pairs | of_models)
+    return json.dumps(default | of_pairs | of_models | brought)
 
 
 def _use(example: str, on_change: Callable[[], None]) -> None:

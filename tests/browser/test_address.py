@@ -80,6 +80,24 @@ def test_back_from_a_page_is_one_step_to_the_page_and_sentence_that_were_there(d
     is_at(dashboard, path, "A man sleeps.")
 
 
+def test_neither_a_reload_nor_a_link_to_the_same_page_makes_a_stop(dashboard):
+    """Streamlit makes one of each address that the server writes while a page opens."""
+    dashboard.open(OPEN)
+    press(dashboard, "Heads and layers", "link")
+    write(dashboard, TYPED)
+    count = dashboard.page.evaluate("history.length")
+    press(dashboard, "Heads and layers", "link")
+    dashboard.page.goto(dashboard.page.url + "&color=nothing&layer=6&nothing=1")
+    settled(dashboard)
+    dashboard.page.reload()
+    settled(dashboard)
+    press(dashboard, "Heads and layers", "link")
+    assert dashboard.page.evaluate("history.length") == count + 1  # of the link that was opened
+    is_at(dashboard, "/heads", TYPED)
+    go(dashboard, -2)
+    is_at(dashboard, "/heads", BEFORE)
+
+
 @pytest.mark.parametrize("name", ["Learn", "Many sentences"])
 def test_back_from_a_page_without_a_sentence_is_one_step_too(dashboard, name):
     dashboard.open(OPEN)

@@ -47,18 +47,19 @@ class Stops(Walk):
 
     def __init__(self, visitor: Visitor, seed: int):
         super().__init__(visitor.page, seed, visitor.rest)
-        self.stops, self.here = [], -1
+        self.stops, self.here, self._address = [], -1, ""
 
     def may(self, way: str) -> bool:
         return self.here > 0 if way == "go_back" else self.here + 1 < len(self.stops)
 
     def note(self, done: str, view: dict) -> str:
         """Take the last thing down -> what is wrong with where it led, empty where nothing is."""
-        now = view["page"], view["sentence"]
+        now, before, self._address = (view["page"], view["sentence"]), self._address, self._page.url
         if done in ("go_back", "go_forward"):
             self.here += 1 if done == "go_forward" else -1
             return "" if now == self.stops[self.here] else f"{done} led to {now}, not to {self.stops[self.here]}"
-        if self.here < 0 or now != self.stops[self.here]:
+        opened = done.startswith(("a head", "visit")) and self._address != before
+        if self.here < 0 or now != self.stops[self.here] or opened:
             del self.stops[self.here + 1 :]
             self.stops.append(now)
             self.here += 1

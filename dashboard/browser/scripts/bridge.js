@@ -157,13 +157,12 @@ function scan() {
 
 function act({ data, setTriggerValue }) {
   state.stop?.(); // called anew whenever the data changes
-  keepAddresses();
   if (state.page !== location.pathname) Object.assign(state, { page: location.pathname, row: null, slider: null, asked: null, opening: -Infinity });
   if (state.row === null || data.steps === 1) moveTo(data.row);
   state.steps = data.steps;
   state.head = data.head;
   state.pickHead = (head) => {
-    makeStop();
+    window.attnvizMakeStop?.();
     setTriggerValue("head", [...head]);
     state.opening = performance.now();
     if (String(head) === String(state.head)) open(document.querySelector(".st-key-chart-closeup .plot"));

@@ -147,6 +147,25 @@ def test_nothing_goes_along_with_back():
     assert page_change.arrive("inside", session, came_back=True) == {} and session["page"] == "inside"
 
 
+def test_what_belongs_to_the_page_that_was_left_with_back_stays_there():
+    session = {"page": "learn", "chapter": "scores", "pair": "en-fr"}
+    page_change.arrive("many", session, came_back=True)
+    assert "chapter" not in session
+    session["kind"] = "decoder"
+    assert page_change.arrive("learn", session)["chapter"] == "3. Score functions" and "kind" not in session
+
+
+@pytest.mark.parametrize("page", ["many", "learn"])
+@pytest.mark.parametrize("before", [{}, {"page": SENTENCE, "text": "a cat"}])
+def test_a_page_without_a_sentence_hands_on_that_of_its_address(page, before):
+    """After a reload, and after Back to it."""
+    session = {"pair": "en-fr"} | before
+    page_change.arrive(page, session, came_back=bool(before), text="a dog")
+    assert page_change.arrive("inside", session)["text"] == "a dog"
+    page_change.arrive(page, session, came_back=True, text=None)
+    assert "text" not in page_change.arrive("inside", session)
+
+
 def test_learn_opens_at_the_chapter_that_was_left():
     session = go("learn", SENTENCE, chapter="scores", text="a dog", pair="en-fr")
     assert "chapter" not in session

@@ -26,7 +26,8 @@ _SHOWN = r"""() => {
   const text = passing.reduce((all, part) => all.replace(part, ""), main?.innerText ?? "");
   const charts = seen(".plot").filter((chart) => !chart.hidden && chart._fullData);
   return {
-    page: location.pathname, sentence: document.querySelector(".st-key-text input")?.value ?? null, controls,
+    page: location.pathname,
+    sentence: document.querySelector(".st-key-text :is(input, textarea)")?.value ?? null, controls,
     translations: seen(".said").map(({ innerText }) => innerText),
     charts: charts.map(({ meta, _fullData }) => [meta?.label, digest(JSON.stringify(_fullData.map(data), plain))]),
     words: text.split(/\s*\n\s*/).filter((line) => line && line !== "Copy link" && line !== "Link copied"),

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
+from urllib.parse import urlencode, urljoin
 
 from playwright.sync_api import Locator, Page
 
@@ -17,15 +18,31 @@ SENTENCES = (
     "so " * 70,  # more than the models learnt
     "far " * 200,  # longer than the field may be
 )
+# Links from elsewhere: to what a walk would seldom find by itself.
+_LINKS = (
+    ("heads", {"model": "Shakespeare by letters · written on · Self-attention"}),
+    ("heads", {"model": "Sentiment of a sentence · Self-attention", "text": "A film like no other."}),
+    ("", {"pair": "Reverse the sequence"}),
+    ("", {"pair": "English → Japanese", "present": "true"}),
+    ("", {"text": "A dog runs.", "present": "true"}),
+    ("many", {"from": "Pasted", "lines": "A dog runs.\nA man sleeps."}),
+    ("inside", {"show": "Luong general", "change": "by hand: drag the bars", "step": "2"}),
+    ("learn", {"chapter": "6. Many heads at once"}),
+)
 _ANSWERS = ("Un chien court.", "Ein Hund rennt.", "")
 _TOUR = "[class*=st-key-tour_] button, .st-key-tour_begin button"
 _LEARN = ".st-key-turn button"
-_OPEN = ".open-step a"
+_OPEN = "[data-testid=stMain] a[target=_self]:not(nav a)"
+_BUTTONS = ", ".join(
+    f"[class*=st-key-{key}] button" for key in ("write_step", "write_back", "candidate", "own_weights", "leave")
+)
+_HEADS = ".st-key-chart-overview .plot"
 _EXAMPLES = ".st-key-examples button"
 _ROWS = ".st-key-chart-heatmaps .plot"
 _KINDS = {
     "select": ":is([data-testid=stSelectbox], [data-testid=stMultiSelect]) input",
-    "button": "[data-testid=stButtonGroup] button, [data-testid=stRadio] label",
+    "button": "[data-testid=stButtonGroup] button, [data-testid=stRadio] label, [data-testid=stPagination] button, "
+    "[data-testid=stExpander] summary",
     "toggle": "[data-testid=stCheckbox] label",
     "slider": "[data-testid=stSlider] input[type=range]",
     "text": "[data-testid=stTextInput] input, [data-testid=stNumberInput] input, [data-testid=stTextArea] textarea",
@@ -50,7 +67,11 @@ class Walk:
             self._click("a tour button", _TOUR): 9,
             self._click("a chapter button", _LEARN): 4,
             self._click("a link", _OPEN): 4,
-            self._row: 3,
+            self._click("a button", _BUTTONS): 6,
+            self._in_picture("a row of a map", _ROWS): 3,
+            self._in_picture("a head of the overview", _HEADS): 3,
+            self._play: 2,
+            self._visit: 4,
             self._history("go_back"): 12,
             self._history("go_forward"): 5,
             self._reload: 3,
@@ -70,13 +91,16 @@ class Walk:
         return self._press("page", self._page.locator('[data-testid="stTopNavLink"]'))
 
     def _type(self) -> str | None:
-        field = self._page.locator(".st-key-text input")
-        if not field.count():
+        field = self._page.locator(".st-key-text :is(input, textarea)")
+        if not field.count() or not field.is_visible():
             return None
         sentence = self._random.choice(SENTENCES)
-        field.fill(sentence)
-        field.press("Enter")
+        self._write(field, sentence)
         return f"type {sentence!r}"
+
+    def _write(self, field: Locator, text: str) -> None:
+        field.fill(text)
+        field.press("Control+Enter" if field.evaluate("part => part.tagName") == "TEXTAREA" else "Enter")
 
     def _example(self) -> str | None:
         return self._press("example", self._page.locator(_EXAMPLES))
@@ -93,19 +117,41 @@ class Walk:
         button.click()
         return f"{name} {words!r}"
 
-    def _row(self) -> str | None:
-        maps = [chart for chart in self._page.locator(_ROWS).all() if chart.is_visible()]
-        if not maps:
+    def _in_picture(self, name: str, selector: str) -> Callable[[], str | None]:
+        """A click somewhere in a picture."""
+
+        def click() -> str | None:
+            charts = [chart for chart in self._page.locator(selector).all() if chart.is_visible()]
+            if not charts:
+                return None
+            area = self._random.choice(charts).locator(".nsewdrag").first
+            area.scroll_into_view_if_needed()
+            place = area.bounding_box()
+            if not place:
+                return None
+            at = self._random.random(), self._random.random()
+            self._page.mouse.click(place["x"] + at[0] * place["width"], place["y"] + at[1] * place["height"])
+            self._page.mouse.move(0, 0)
+            return name
+
+        return click
+
+    def _play(self) -> str | None:
+        """A model writes on by itself, until it is told to pause or has ended."""
+        button = self._page.locator(".st-key-play_writing button")
+        if not button.count() or not button.is_enabled():
             return None
-        chart = self._random.choice(maps)
-        chart.scroll_into_view_if_needed()
-        place = chart.locator(".nsewdrag").first.bounding_box()
-        if not place:
-            return None
-        at = self._random.random(), self._random.random()
-        self._page.mouse.click(place["x"] + at[0] * place["width"], place["y"] + at[1] * place["height"])
-        self._page.mouse.move(0, 0)
-        return "a row of a map"
+        button.click()
+        self._page.wait_for_timeout(1500)
+        if button.inner_text() == "Pause":
+            button.click()
+        return "play"
+
+    def _visit(self) -> str:
+        """A link from elsewhere."""
+        path, query = self._random.choice(_LINKS)
+        self._page.goto(urljoin(self._page.url, f"/{path}?{urlencode(query)}"))
+        return f"visit /{path} {query}"
 
     def _history(self, way: str) -> Callable[[], str | None]:
         def go() -> str | None:
@@ -182,6 +228,5 @@ class Walk:
         words = self._random.choice(_ANSWERS)
         if control.get_attribute("type") == "number":
             words = str(self._random.randrange(50))
-        control.fill(words)
-        control.press("Control+Enter" if control.evaluate("part => part.tagName") == "TEXTAREA" else "Enter")
+        self._write(control, words)
         return words
