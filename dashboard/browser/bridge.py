@@ -11,7 +11,7 @@ import streamlit as st
 
 from attnviz import plotlyjs
 from attnviz.export import fonts
-from dashboard.browser import scripts
+from dashboard.browser import script
 
 # They become one script: bridge.js calls what is in the others.
 _FILES = (
@@ -27,12 +27,12 @@ _FILES = (
     "present.js",
     "print.js",
 )
-_component = st.components.v2.component("attnviz_bridge", js=scripts.read("arguments.js"), isolate_styles=False)
+_component = st.components.v2.component("attnviz_bridge", js=script("arguments.js"), isolate_styles=False)
 _scripts = st.components.v2.component(
     "attnviz_scripts",
     js="\n".join(
         [
-            *map(scripts.read, _FILES),
+            *map(script, _FILES),
             f"const JAPANESE_FACE = {json.dumps(fonts.rule('ADDRESS', 'truetype'))};",
             plotlyjs.SAVING,
         ]

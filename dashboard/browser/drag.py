@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from dashboard.browser import scripts
+from dashboard.browser import script
 
 _component = st.components.v2.component(
     "attnviz_drag",
     html='<div class="drag-bars"></div><p class="small drag-sum" role="status"></p>',
     isolate_styles=False,
-    js=scripts.read("drag.js"),
+    js=script("drag.js"),
 )
 
 

@@ -15,7 +15,7 @@ from attnviz.export.bundle import figure_name
 from attnviz.figures.chart import Chart
 from attnviz.figures.hover import CellTexts
 from attnviz.figures.theme import palette
-from dashboard.browser import scripts
+from dashboard.browser import script
 from dashboard.session import memory
 
 HALF = 440  # px of a column where two stand side by side
@@ -33,7 +33,7 @@ _component = st.components.v2.component(
     "attnviz_plot",
     html='<div class="cells"></div>',
     isolate_styles=False,
-    js=scripts.read("plot.js"),
+    js=script("plot.js"),
 )
 
 

@@ -17,7 +17,7 @@ from dashboard.choices import pairs
 from dashboard.choices.options import BEAMS, KINDS, OWN, head_title, model, number, target_title, title
 from dashboard.session.space import Held, sizes
 from dashboard.shell import side_by_side
-from dashboard.shell.forced_text import Tracer, forced_text
+from dashboard.shell.side_by_side import Tracer, forced_text
 from dashboard.shell.side_by_side import ModelColumn, SideBySide
 
 Windows = Callable[[Trace], tuple[tuple[float, float], ...]]  # of local attention: (centre, reach) of each step

@@ -31,7 +31,7 @@ from dashboard.compare.scene import Column, CompareChoices, CompareScene
 from dashboard.markup import card, terms
 from dashboard.markup.text import reading
 from dashboard.session import address, caches, memory
-from dashboard.shell import forced_text, frame, widgets
+from dashboard.shell import frame, side_by_side, widgets
 from dashboard.shell.problems import Wanted
 
 # How much larger type is in a presentation, and px that a plot may be high: all fits on a screen of 1920 by 1080.
@@ -70,7 +70,7 @@ def _sentence(fields: dict) -> None:
     models = [model(fields["pair"], mechanism) for mechanism in fields["mechanisms"]]
     sentences = caches.one_by_one(models, text) if fields["target"] != TYPED else ()
     choices = CompareChoices(widgets.one_sentence(text, sentences), sentences=sentences, **fields)
-    traces = forced_text.wanted(choices, models, caches.ask, caches.trace)
+    traces = side_by_side.wanted(choices, models, caches.ask, caches.trace)
     wanted = itertools.chain(traces, confidence.wanted(choices, models), _whole_wanted(choices, models))
     compose = functools.partial(scene.compose, choices, caches.trace, caches.windows)
     with frame.composed("compare", compose, wanted) as current:

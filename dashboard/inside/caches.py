@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dashboard.session import caches as models
-from dashboard.shell.stoppable import Once
+from dashboard.shell.turns import Once
 
 
 def step(column, step: int):

@@ -22,7 +22,7 @@ from dashboard.inside.faithfulness import FaithfulnessTests
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
 from dashboard.markup.terms import cited
-from dashboard.shell.stoppable import Steps
+from dashboard.shell.turns import Steps
 
 GRADIENT, LEFT_OUT = "gradient", "leave-one-out"
 OFFERED = (GRADIENT, LEFT_OUT, INTEGRATED)

@@ -10,7 +10,7 @@ from dashboard.inside.scene import Column, InsideChoices, InsideScene
 from dashboard.markup import card, terms
 from dashboard.markup.text import named_card, output, parts_list
 from dashboard.session import address, caches
-from dashboard.shell import forced_text, frame, widgets
+from dashboard.shell import frame, side_by_side, widgets
 
 
 @address.fragment
@@ -20,7 +20,7 @@ def show(fields: dict) -> None:
     models = [model(fields["pair"], mechanism) for mechanism in fields["mechanisms"]]
     sentences = caches.one_by_one(models, text) if fields["target"] != TYPED else ()
     choices = InsideChoices(text=widgets.one_sentence(text, sentences), **fields)
-    wanted = forced_text.wanted(choices, models, caches.ask, caches.trace)
+    wanted = side_by_side.wanted(choices, models, caches.ask, caches.trace)
     with frame.composed("inside", lambda: scene.compose(choices, caches.trace), wanted) as current:
         if current is not None:
             _draw(current, frame.is_dark())

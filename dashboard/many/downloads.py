@@ -1,4 +1,4 @@
-"""What the panels of the page of many sentences show now (dashboard/shell/shown_panels.py), and its downloads: all
+"""What the panels of the page of many sentences show now (dashboard/shell/downloads.py), and its downloads: all
 numbers as CSV, and a zip of what the panels show.
 """
 
@@ -10,20 +10,20 @@ import streamlit as st
 from attnviz.export import bundle as export
 from attnviz.figures import Chart
 from dashboard.many.scene import ManyScene
-from dashboard.shell import downloads, shown_panels
-from dashboard.shell.shown_panels import ShownPanels
+from dashboard.shell import downloads
+from dashboard.shell.downloads import ShownPanels
 
 PAGE = "many"
 
 
 def keep(panel: str, figure: Chart | None, frame: pd.DataFrame) -> None:
     """Say what a panel shows."""
-    shown_panels.keep(PAGE, panel, {} if figure is None else {panel: figure}, frame)
+    downloads.keep(PAGE, panel, {} if figure is None else {panel: figure}, frame)
 
 
 def drop(panel: str) -> None:
     """A panel shows nothing."""
-    shown_panels.drop(PAGE, panel)
+    downloads.drop(PAGE, panel)
 
 
 def show(current: ManyScene) -> None:
@@ -31,7 +31,7 @@ def show(current: ManyScene) -> None:
     st.subheader("Download", divider="gray")
     st.caption("Each chart has a PNG and an SVG button. The CSV has one row for each model and sentence.")
     with st.container(horizontal=True):
-        build = functools.partial(bundle, current, shown_panels.shown(PAGE))
+        build = functools.partial(bundle, current, downloads.shown(PAGE))
         words = "Figures as HTML, all numbers as CSV, and a manifest."
         downloads.zip_and_link(build, "attnviz-sentences.zip", "many_zip", words)
         st.download_button(

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from attnviz import plotlyjs
 from attnviz.export import fonts
-from dashboard.browser import scripts
+from dashboard.browser import script
 from dashboard.pages import PAGES
 
 PLOTLY = plotlyjs.SCRIPT
@@ -31,7 +31,7 @@ ADDRESS = f"{PLOTLY.name}?v={VERSION}"  # a browser that holds another version a
 _EVERY = "font-weight: 100 900; font-style: normal; font-display: swap; "
 JAPANESE = f"<style>{fonts.rule(f'./{fonts.JAPANESE.name}', 'truetype', 'Source Sans', _EVERY)}</style>"
 SCRIPT = f'<script async src="./{ADDRESS}"></script>'
-STOPS = f"<script>{scripts.read('history.js')}</script>"
+STOPS = f"<script>{script('history.js')}</script>"
 SHOWN = ("Html", "Selectbox", "ButtonGroup", "TextInput", "Checkbox", "Slider", "rehype-katex", "BidiComponent")
 # Where the server of a page with a name is: else the browser asks below that name first, in vain, and complains of it.
 HERE = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'

@@ -1,7 +1,12 @@
-"""The queue: a few may compute at once, first come, first served. No Streamlit here."""
+"""The queue: a few may compute at once, first come, first served; and how many processors there are for them. No
+Streamlit here."""
 
 import itertools
+import os
 import threading
+from pathlib import Path
+
+QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: microseconds of processor time in each period, and the period
 
 
 class Full(ValueError):
@@ -84,3 +89,14 @@ class Line:
             if ticket._ready and not ticket._turn.is_set():
                 ticket._turn.set()
                 free -= 1
+
+
+def cores(quota: Path = QUOTA) -> int:
+    """At least 1. By what the process may run on (Linux), and by the quota of its control group (cgroup v2)."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    count = len(affinity(0)) if affinity else os.cpu_count() or 1
+    try:
+        given, period = quota.read_text(encoding="ascii").split()
+        return max(1, min(count, int(given) // int(period)))
+    except (OSError, ValueError):  # no control group, or "max": no quota
+        return count

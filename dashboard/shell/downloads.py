@@ -1,13 +1,20 @@
-"""The downloads of every page: a zip of what it shows, a button that copies the link, and what its manifest says."""
+"""The downloads of every page: a zip of what it shows, a button that copies the link, and what its manifest says.
+
+The zip has what each panel of a page shows now. A panel may be drawn again without the rest of the page, so each panel
+says what it shows when it is drawn."""
 
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from urllib.parse import urlencode
 
 import streamlit as st
 
 import attnviz
+from attnviz import lazy_pandas as pd
+from attnviz.figures import Chart
+from attnviz.trace import Trace
 from dashboard.session import caches
 
 _PACKAGES = ("streamlit", "torch", "plotly", "pandas", "numpy", "tokenizers")
@@ -42,3 +49,54 @@ def reopening(page: str, query: dict, models: Iterable[str], packages: tuple[str
         "versions": {"attnviz": attnviz.__version__, "python": platform.python_version()}
         | {package: version(package) for package in (*_PACKAGES, *packages)},
     }
+
+
+@dataclass(frozen=True, eq=False)
+class ShownPanel:
+    """figures : by the names that they have in the zip. frame : None without numbers."""
+
+    figures: Mapping[str, Chart]
+    frame: pd.DataFrame | None = None
+    traces: tuple[Trace, ...] = ()
+
+
+@dataclass(eq=False)
+class ShownPanels:
+    """panels : by name. query : the parameters of the address."""
+
+    panels: dict[str, ShownPanel] = field(default_factory=dict)
+    query: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def figures(self) -> dict[str, Chart]:
+        """Of all panels."""
+        return {name: figure for panel in self.panels.values() for name, figure in panel.figures.items()}
+
+    @property
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """By the name of the panel."""
+        return {name: panel.frame for name, panel in self.panels.items() if panel.frame is not None}
+
+    @property
+    def traces(self) -> list[Trace]:
+        """Of all panels."""
+        return [trace for panel in self.panels.values() for trace in panel.traces]
+
+
+def shown(page: str) -> ShownPanels:
+    """The session's panels of a page."""
+    return st.session_state.setdefault(f"shown panels of {page}", ShownPanels())
+
+
+def keep(
+    page: str, panel: str, figures: Mapping[str, Chart], frame: pd.DataFrame | None, traces: Sequence[Trace] = ()
+) -> None:
+    """Say what a panel shows."""
+    now = shown(page)
+    now.panels[panel] = ShownPanel(figures, frame, tuple(traces))
+    now.query = {key: st.query_params.get_all(key) for key in st.query_params}
+
+
+def drop(page: str, panel: str) -> None:
+    """A panel shows nothing."""
+    shown(page).panels.pop(panel, None)

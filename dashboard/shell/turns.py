@@ -1,4 +1,5 @@
-"""Turns: only as many people compute at once as there are processors, first come, first served; a queue is shown."""
+"""Turns: only as many people compute at once as there are processors, first come, first served; a queue is shown. Work
+of more than a second says how far it is and ends when the person moves anything."""
 
 import threading
 import time
@@ -11,13 +12,14 @@ from streamlit.runtime.scriptrunner import RerunException, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequestType
 
 from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING, Limits
-from dashboard.session.cores import cores
-from dashboard.session.line import Line, Ticket
+from dashboard.session.line import Line, Ticket, cores
 from dashboard.shell.problems import Wanted
 
 SOON = 0.5  # s that a person waits without a word
 LOOK = 0.25  # s between two looks at whether the person has typed again
 MOST = 500  # people who may wait
+FIRST_WORD = 1.0  # s of long work without a word
+NEXT_WORD = 0.25  # s between two words on it
 # What is said of the models: instead of the place in the queue, and after it.
 _INSTEAD = {
     STARTING: "The trained models are being read.",
@@ -138,3 +140,63 @@ def with_interrupted(asked: RerunData, running: Sequence[str] | None) -> RerunDa
     if not running:
         return replace(asked, fragment_id=None, fragment_id_queue=[], is_fragment_scoped_rerun=False)
     return replace(asked, fragment_id_queue=list(dict.fromkeys([*running, *asked.fragment_id_queue])))
+
+
+class Steps:
+    """Called at each step of some work: after FIRST_WORD it says how many of `count` are done, beside a Stop button.
+
+    Where the person has pressed it, or moved anything else on the page, the work ends there, and the page is drawn
+    anew.
+
+    key : of the button; a page may show several. stop : called when it is pressed; it takes back what asked for
+    the work.
+    """
+
+    def __init__(self, words: str, count: int, key: str, stop: Callable[[], None]):
+        self._words, self._count, self._done = words, max(1, count), 0
+        self._key, self._stop = key, stop
+        self._next, self._line, self._bar = time.monotonic() + FIRST_WORD, None, None
+
+    def __call__(self) -> None:
+        self._done += 1
+        let_go_if_asked()
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + NEXT_WORD
+        share = min(self._done / self._count, 1.0)
+        self._say(share, f"{self._words}: {share:.0%}")
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._line:
+            self._line.empty()
+
+    def _say(self, share: float, words: str) -> None:
+        if self._bar:
+            self._bar.progress(share, words)
+            return
+        self._line = st.empty()
+        with self._line.container(horizontal=True, vertical_alignment="center"):
+            st.button("Stop", key=self._key, on_click=self._stop)
+            self._bar = st.progress(share, words)
+
+
+class Once:
+    """A value that is made once for all who ask. What is stopped while it is made is made by the next who asks."""
+
+    def __init__(self):
+        self._lock, self._value = threading.Lock(), None
+
+    def get(self, make: Callable):
+        """The value, made by `make` where there is none yet. Raises what `make` raises.
+
+        Who waits for another person's run can leave too.
+        """
+        while not self._lock.acquire(timeout=LOOK):
+            let_go_if_asked()
+        try:
+            if self._value is None:
+                self._value = make()
+            return self._value
+        finally:
+            self._lock.release()

@@ -19,7 +19,7 @@ from dashboard.markup.text import markdown
 from dashboard.session import address
 from dashboard.shell import turns
 from dashboard.shell.problems import sentence
-from dashboard.shell.stoppable import Steps
+from dashboard.shell.turns import Steps
 
 TITLE = "Does it matter?"
 

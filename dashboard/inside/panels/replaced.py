@@ -13,7 +13,7 @@ from dashboard.markup.text import markdown
 from dashboard.session import address
 from dashboard.shell import frame
 from dashboard.shell.problems import sentence
-from dashboard.shell.stoppable import Steps
+from dashboard.shell.turns import Steps
 
 TITLE = "Replace a source word"
 

@@ -1,5 +1,6 @@
 """Who may compute, first come, first served; and what a person reads who waits."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnviz.service.request import APART, RESTARTING, RUNNING, SILENT, STARTING
-from dashboard.session.line import Full, Line
+from dashboard.session.line import Full, Line, cores
 from dashboard.shell import turns
 
 
@@ -116,3 +117,16 @@ def test_words_for_who_waits():
         "Place 2 in the queue: 1 person is ahead of you. The models need long for this, so it is computed apart from "
         "what others wait for, in 60 seconds at most."
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"), [("100000 100000\n", 1), ("50000 100000\n", 1), ("350000 100000\n", 3), ("max 100000\n", 4)]
+)
+def test_the_processors_of_a_container_are_fewer_than_the_machines(written, wanted, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2, 3}, raising=False)
+    (tmp_path / "cpu.max").write_text(written)
+    assert cores(tmp_path / "cpu.max") == wanted
+
+
+def test_without_a_control_group_it_is_what_the_process_may_run_on(tmp_path):
+    assert 1 <= cores(tmp_path / "none") <= (os.cpu_count() or 1)
