@@ -55,7 +55,7 @@ def begin() -> None:
 
 def also(key: str, written: Callable[[dict], str | None]) -> None:
     """Until the page is run anew the address has this parameter too. written : from the others; None for none."""
-    st.session_state[_ALSO][key] = written
+    st.session_state.setdefault(_ALSO, {})[key] = written
 
 
 def defaults(**values: Any) -> None:

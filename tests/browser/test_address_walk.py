@@ -11,7 +11,8 @@ from script_runs import ScriptRuns
 from shown import difference, keeps_last_picture, shown
 from walk import Walk
 
-SEED, ACTIONS = (int(os.environ.get(name, usual)) for name, usual in (("ATTNVIZ_WALK_SEED", 48), ("ATTNVIZ_WALK", 20)))
+SEED, ACTIONS = int(os.environ.get("ATTNVIZ_WALK_SEED", 48)), int(os.environ.get("ATTNVIZ_WALK", 200))
+SHORT_SEED = 3
 STILL = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && !document.querySelector('[data-stale=true]') && document.querySelector('.plot, .st-key-notice, .st-key-turn')"""
 ANSWERED = {"name": "attnviz_tour", "value": "answered"}
@@ -45,8 +46,8 @@ class Visitor:
 class Stops(Walk):
     """A walk that knows which pages and sentences Back leads to."""
 
-    def __init__(self, visitor: Visitor, seed: int):
-        super().__init__(visitor.page, seed, visitor.rest)
+    def __init__(self, visitor: Visitor, seed: int, short: bool = False):
+        super().__init__(visitor.page, seed, visitor.rest, short)
         self.stops, self.here, self._address = [], -1, ""
 
     def may(self, way: str) -> bool:
@@ -80,27 +81,31 @@ def compared(walker: Visitor, fresh: Visitor) -> str:
     return differs
 
 
-@pytest.mark.slow
-@pytest.mark.skipif("ATTNVIZ_WALK" not in os.environ, reason="a walk takes many minutes: ATTNVIZ_WALK=200 runs it")
 def test_a_fresh_visit_to_the_address_shows_the_same_whatever_was_done(chrome, address):
-    problem = walked(chrome, address, SEED, ACTIONS)
+    problem, done = walked(chrome, address, SHORT_SEED)
+    assert not problem and len(done) == 29, problem
+
+
+@pytest.mark.skipif("ATTNVIZ_WALK" not in os.environ, reason="a walk takes many minutes: ATTNVIZ_WALK=200 runs it")
+def test_a_long_walk(chrome, address):
+    problem, _ = walked(chrome, address, SEED, ACTIONS)
     assert not problem, problem
 
 
-def walked(chrome, address: str, seed: int, actions: int) -> str:
-    """What went wrong first, after what; empty where nothing did."""
+def walked(chrome, address: str, seed: int, actions: int | None = None) -> tuple[str, list[str]]:
+    """What went wrong first, and after what, or ""; and all that was done. actions : of a long walk."""
     walker, fresh = Visitor(chrome, address), Visitor(chrome, address, [ANSWERED])
     try:
         walker.open(address + "/")
-        walk = Stops(walker, seed)
+        walk = Stops(walker, seed, short=actions is None)
         walk.note("open", shown(walker.page))
         done = ["open"]
-        for number in range(actions):
-            done.append(walk.step())
-            problem = compared(walker, fresh) or walk.note(done[-1], shown(fresh.page))
+        while len(done) != actions and (action := walk.step()):
+            done.append(action)
+            problem = compared(walker, fresh) or walk.note(action, shown(fresh.page))
             if problem:
-                return f"seed {seed}, action {number}, {walker.page.url}\n{problem}\nafter: {done[-8:]}"
-        return ""
+                return f"seed {seed}, action {len(done) - 1}, {walker.page.url}\n{problem}\nafter: {done[-8:]}", done
+        return "", done
     finally:
         walker.context.close()
         fresh.context.close()

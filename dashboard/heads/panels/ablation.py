@@ -30,7 +30,8 @@ _TOKENS = 10  # tokens whose probability changes most, of a model that writes no
 _COMPARED = ("entropy_nats", "max_weight", "distance")  # of each head, before and without
 _MOST_IMPORTANT = 5  # heads that matter most
 _SLICE = 0.4  # s between two looks at what was pressed
-_MEASURING = "measuring"
+_MEASURING = "measuring"  # in the session: what is measured; not there before anything was asked
+_WRITTEN, _HEADS = "measured", "each head"  # in the address
 
 
 @address.fragment
@@ -207,7 +208,10 @@ def show_importance(current: HeadsScene, dark: bool) -> None:
     )
     asked, every = (source.name, current.input, current.choices.output), current.all_heads
     measured = memory.head_changes(st.session_state, *asked)
+    if st.query_params.get(_WRITTEN) == _HEADS and (_MEASURING not in st.session_state or address.came_back()):
+        _measure(asked)  # a link to a page with these numbers
     measuring = st.session_state.get(_MEASURING) == asked and len(measured) < len(every)
+    address.also(_WRITTEN, lambda held: _HEADS if measuring or measured else None)
     _measure_controls(asked, len(measured), len(every), measuring)
     if measured:
         _importance_results(current, measured, dark)

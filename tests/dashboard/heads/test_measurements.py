@@ -54,11 +54,12 @@ def test_each_head_is_measured_and_what_was_found_stays(models):
     assert {importance.head: importance.change for importance in changes} == pytest.approx(
         {importance.head: importance.change for importance in expected}
     )
-    assert len(changes) == 12 and cells(sound(app), "importance")
+    assert len(changes) == 12 and cells(sound(app), "importance") and app.query_params["measured"] == ["each head"]
+    assert cells(sound(run(measured="each head")), "importance")  # so does a link to this page
     app.selectbox(key="kind").set_value("cross").run()
     assert cells(sound(app), "importance")
     app.text_input(key="text").set_value("The cat sleeps.").run()
-    assert not cells(sound(app), "importance")
+    assert not cells(sound(app), "importance") and "measured" not in app.query_params
 
 
 def test_what_was_stopped_goes_on_from_there(monkeypatch):

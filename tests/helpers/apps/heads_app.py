@@ -6,10 +6,13 @@ from streamlit.testing.v1 import AppTest
 
 SCRIPT = """import streamlit as st
 from dashboard.heads import sidebar, view
+from dashboard.session import address
 
+address.begin()
 with st.sidebar:
     chosen = sidebar.show()
 view.show(chosen)
+address.settle()
 """
 
 

@@ -17,6 +17,7 @@ SENTENCES = (
     "a b c d",
     "so " * 70,  # more than the models learnt
     "far " * 200,  # longer than the field may be
+    "ox " * 160,  # more pieces than a model reads
 )
 # Links from elsewhere: to what a walk would seldom find by itself.
 _LINKS = (
@@ -34,7 +35,8 @@ _TOUR = "[class*=st-key-tour_] button, .st-key-tour_begin button"
 _LEARN = ".st-key-turn button"
 _OPEN = "[data-testid=stMain] a[target=_self]:not(nav a)"
 _BUTTONS = ", ".join(
-    f"[class*=st-key-{key}] button" for key in ("write_step", "write_back", "candidate", "own_weights", "leave")
+    f"[class*=st-key-{key}] button"
+    for key in ("write_step", "write_back", "candidate", "own_weights", "leave", "measure")
 )
 _HEADS = ".st-key-chart-overview .plot"
 _EXAMPLES = ".st-key-examples button"
@@ -55,37 +57,52 @@ _KEYS = r"""parts => parts.map((part) => {
 
 
 class Walk:
-    """rest : waits until the page is at rest. `step()` does one thing -> what it was."""
+    """rest : waits until the page is at rest. short : a walk in which each thing is done a few times, and then no more.
+    `step()` does one thing -> what it was."""
 
-    def __init__(self, page: Page, seed: int, rest: Callable[[], None]):
+    def __init__(self, page: Page, seed: int, rest: Callable[[], None], short: bool = False):
         self._page, self._random, self.rest = page, random.Random(seed), rest
-        self._doings = {
-            self._turn: 10,
-            self._type: 14,
-            self._example: 7,
-            self._control: 34,
-            self._click("a tour button", _TOUR): 9,
-            self._click("a chapter button", _LEARN): 4,
-            self._click("a link", _OPEN): 4,
-            self._click("a button", _BUTTONS): 6,
-            self._in_picture("a row of a map", _ROWS): 3,
-            self._in_picture("a head of the overview", _HEADS): 3,
-            self._play: 2,
-            self._visit: 4,
-            self._history("go_back"): 12,
-            self._history("go_forward"): 5,
-            self._reload: 3,
-            self._copy: 3,
+        doings = {  # with their weights in a long walk, and how often each is done in a short one
+            self._turn: (10, 6),
+            self._type: (14, 4),
+            self._example: (7, 1),
+            self._control: (34, 3),
+            self._click("a tour button", _TOUR): (9, 3),
+            self._click("a chapter button", _LEARN): (4, 1),
+            self._click("a link", _OPEN): (4, 0),
+            self._click("a button", _BUTTONS): (6, 0),
+            self._in_picture("a row of a map", _ROWS): (3, 0),
+            self._in_picture("a head of the overview", _HEADS): (3, 1),
+            self._play: (2, 0),
+            self._visit: (4, 1),
+            self._history("go_back"): (12, 4),
+            self._history("go_forward"): (5, 2),
+            self._reload: (3, 1),
+            self._copy: (3, 1),
         }
+        self._weights = {doing: weight for doing, (weight, _) in doings.items()}
+        self._left = [doing for doing, (_, count) in doings.items() for _ in range(count)] if short else None
+        self._random.shuffle(self._left or [])
 
     def step(self) -> str:
-        """Something that the page offers now."""
-        while True:
-            [doing] = self._random.choices(list(self._doings), list(self._doings.values()))
-            done = doing()
-            if done:
+        """Something that the page offers now; "" when a short walk has done all."""
+        for doing in self._next():
+            if done := doing():
+                if self._left:
+                    self._left.remove(doing)
                 self.rest()
                 return done
+        if self._left:
+            raise AssertionError(f"the page never offered {len(self._left)} of the things to do")
+        return ""
+
+    def _next(self) -> Iterator[Callable[[], str | None]]:
+        """What may be done now, in the order in which it is tried."""
+        if self._left is not None:
+            yield from list(self._left)
+            return
+        while True:
+            yield from self._random.choices(list(self._weights), list(self._weights.values()))
 
     def _turn(self) -> str | None:
         return self._press("page", self._page.locator('[data-testid="stTopNavLink"]'))
