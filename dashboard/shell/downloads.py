@@ -56,7 +56,7 @@ class ShownPanel:
     """figures : by the names that they have in the zip. frame : None without numbers."""
 
     figures: Mapping[str, Chart]
-    frame: pd.DataFrame | None = None
+    frame: "pd.DataFrame | None" = None
     traces: tuple[Trace, ...] = ()
 
 
@@ -73,7 +73,7 @@ class ShownPanels:
         return {name: figure for panel in self.panels.values() for name, figure in panel.figures.items()}
 
     @property
-    def frames(self) -> dict[str, pd.DataFrame]:
+    def frames(self) -> "dict[str, pd.DataFrame]":
         """By the name of the panel."""
         return {name: panel.frame for name, panel in self.panels.items() if panel.frame is not None}
 
@@ -89,7 +89,7 @@ def shown(page: str) -> ShownPanels:
 
 
 def keep(
-    page: str, panel: str, figures: Mapping[str, Chart], frame: pd.DataFrame | None, traces: Sequence[Trace] = ()
+    page: str, panel: str, figures: Mapping[str, Chart], frame: "pd.DataFrame | None", traces: Sequence[Trace] = ()
 ) -> None:
     """Say what a panel shows."""
     now = shown(page)

@@ -211,7 +211,8 @@ def show_importance(current: HeadsScene, dark: bool) -> None:
     if st.query_params.get(_WRITTEN) == _HEADS and (_MEASURING not in st.session_state or address.came_back()):
         _measure(asked)  # a link to a page with these numbers
     measuring = st.session_state.get(_MEASURING) == asked and len(measured) < len(every)
-    address.also(_WRITTEN, lambda held: _HEADS if measuring or measured else None)
+    was_asked = _MEASURING in st.session_state  # a classifier measures its heads by itself
+    address.also(_WRITTEN, lambda held: _HEADS if measuring or (measured and was_asked) else None)
     _measure_controls(asked, len(measured), len(every), measuring)
     if measured:
         _importance_results(current, measured, dark)

@@ -54,7 +54,7 @@ def test_each_head_is_measured_and_what_was_found_stays(models):
     assert {importance.head: importance.change for importance in changes} == pytest.approx(
         {importance.head: importance.change for importance in expected}
     )
-    assert len(changes) == 12 and cells(sound(app), "importance") and app.query_params["measured"] == ["each head"]
+    assert len(changes) == 12 and cells(sound(app), "importance") and app.query_params["measured"] == "each head"
     assert cells(sound(run(measured="each head")), "importance")  # so does a link to this page
     app.selectbox(key="kind").set_value("cross").run()
     assert cells(sound(app), "importance")
