@@ -88,11 +88,12 @@ class Writer(Trained):
         return self._trace(prompt, source, written)
 
     @torch.inference_mode()
-    def candidates(self, trace: Trace, place: int, how: Sampling, count: int = 8) -> tuple[Candidate, ...]:
-        """The `count` most probable tokens at a place of the trace's target, from 0; its length for the token that
+    def candidates(self, trace: Trace, place: int | None, how: Sampling, count: int = 8) -> tuple[Candidate, ...]:
+        """The `count` most probable tokens at a place of the trace's target, from 0; None for the token that
         would come next. () where the text has ended or the context is full. ValueError as of `lens`, and for a place
         that the trace does not have."""
         ids = self.ids(trace)
+        place = len(ids) if place is None else place
         if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place <= len(ids):
             raise ValueError(f"place must be from 0 to {len(ids)}; got {shown(place)}")
         if place >= self.limit or EOS in ids[:place]:
@@ -232,8 +233,14 @@ def beginning(trace: Trace, count: int) -> Trace:
         log_probs=trace.log_probs[:count],
         alternatives=trace.alternatives[:count],
         complete=False,
-        maps=tuple(AttentionMap(m.kind, m.layer, m.weights[:, :count, :count]) for m in trace.maps),
+        maps=tuple(_cut(m, count) for m in trace.maps),
     )
+
+
+def _cut(attention: AttentionMap, count: int) -> AttentionMap:
+    """The first `count` rows and columns of a causal map."""
+    mask = None if attention.mask is None else attention.mask[:count, :count]
+    return replace(attention, weights=attention.weights[:, :count, :count], mask=mask)
 
 
 def _never(logits: torch.Tensor) -> int:

@@ -30,7 +30,8 @@ class Source(Protocol):
     name : of the model. title : for readers. key : tells it from others, and from itself once its files have changed.
     mechanism : of the tables of mechanisms; "" for a model that is in none. kinds : those of which heads are shown, in
         ORDER.
-    writes : can it be forced to produce a text?
+    writes : can it be forced to produce a text? writes_on : does it write on after a text? begins_with : tokens that it
+        then writes, before a person chooses.
     why_no_ablation : why no head can be switched off. why_no_importance : why head importance cannot be
         measured. Sentences, or "".
     """
@@ -42,6 +43,8 @@ class Source(Protocol):
     languages: Task
     kinds: tuple[str, ...]
     writes: bool
+    writes_on: bool
+    begins_with: int
     why_no_ablation: str
     why_no_importance: str
 
@@ -137,12 +140,12 @@ class HeadsScene:
     @property
     def target(self) -> str | None:
         """The model's own output; None of a model that only reads, or writes on after the text."""
-        return self.trace.translation if self.trace.target and not self.choices.languages.writes else None
+        return self.trace.translation if self.trace.target and self.choices.writing is None else None
 
     @property
     def input(self) -> str:
         """The text that the model reads: with what it wrote, of a model that writes on."""
-        return self.trace.translation if self.choices.languages.writes else self.trace.text
+        return self.trace.text if self.choices.writing is None else self.trace.translation or self.trace.text
 
     @property
     def written_row(self) -> int | None:

@@ -25,6 +25,7 @@ class TrainedSource:
 
     name: str
     why_no_ablation = why_no_importance = ""
+    begins_with = 20
 
     @property
     def key(self) -> tuple:
@@ -54,6 +55,10 @@ class TrainedSource:
         check_text(text)
         return caches.read(self.name, text, target)
 
+    @property
+    def writes_on(self) -> bool:
+        return self.languages.writes
+
     def write(self, text: str, writing: Writing) -> Trace:
         """The text with what the model writes after it."""
         check_text(text)
@@ -68,6 +73,7 @@ class HuggingFaceSource:
     name: str
     mechanism = ""
     languages = pairs.ANY
+    begins_with = 0  # such a model may be large, and a token may take it a while
 
     def __post_init__(self):
         caches.model(self.name)
@@ -105,10 +111,20 @@ class HuggingFaceSource:
     def writes(self) -> bool:
         return "cross" in self.kinds
 
+    @property
+    def writes_on(self) -> bool:
+        return hasattr(caches.model(self.name), "write")
+
     def trace(self, text: str, target: str | None = None) -> Trace:
         if not text.strip():
             raise Waiting("There is no text yet. Type one above.")
         return caches.read(self.name, text, target)
+
+    def write(self, text: str, writing: Writing) -> Trace:
+        """The text with what the model writes after it."""
+        if not text.strip():
+            raise Waiting("There is no text yet. Type one above.")
+        return caches.written(self.name, text, writing)
 
 
 @dataclass(frozen=True)
@@ -121,7 +137,8 @@ class TraceSource:
     mechanism = ""
     languages = pairs.ANY
     why_no_ablation = why_no_importance = _NO_MODEL
-    writes = False
+    writes = writes_on = False
+    begins_with = 0
 
     def __post_init__(self):
         if not self.saved_trace.maps:

@@ -26,9 +26,9 @@ def show(fields: dict) -> None:
     A fragment, and each panel that has controls is one: what is chosen there draws that panel again and nothing else.
     """
     text = _text(fields)
-    if (source := fields["source"]) and source.languages.writes:
+    if (source := fields["source"]) and source.writes_on:
         try:
-            fields = fields | {"writing": writing.controls(fields["model"])}
+            fields = fields | {"writing": writing.controls(source.languages.piece, source.begins_with)}
         except SceneError as error:
             fields = fields | {"problem": error}
     with frame.composed("heads", lambda: _compose(fields, text), _wanted(fields, text)) as current:
@@ -68,7 +68,9 @@ def _draw(current: HeadsScene, dark: bool) -> None:
     comparison.show_table(current)
     _download(current)
     patterns.show(current, dark)
-    if not languages.writes:  # the parser reads whole sentences
+    if not (
+        current.choices.writing and (languages.writes or current.choices.writing.steps)
+    ):  # the parser reads whole sentences
         syntax.show(current, dark)
     for show_panel in (layers.show, comparison.show_other_model, ablation.show, ablation.show_importance):
         show_panel(current, dark)

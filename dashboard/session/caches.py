@@ -89,7 +89,7 @@ def written(name: str, text: str, writing):
     how = {"top_k": writing.top_k, "top_p": writing.top_p, "seed": writing.seed, "choices": dict(writing.choices)}
     asked = ("written", key(name), text, replace(writing, steps=steps))
     whole = keep(asked, lambda: model(name).write(text, steps, writing.temperature, **how))
-    return beginning(whole, len(whole.source) + writing.steps)
+    return beginning(whole, whole.given + writing.steps)
 
 
 def candidates(name: str, trace, writing):
@@ -97,13 +97,15 @@ def candidates(name: str, trace, writing):
     from attnviz.networks.writing import Sampling
 
     how = Sampling(writing.temperature, writing.top_k, writing.top_p, writing.seed)
-    return model(name).candidates(trace, len(trace.target), how)
+    return model(name).candidates(trace, None, how)
 
 
 def stream(name: str, trace) -> tuple:
     """What a model that writes would say after each layer, the parts of each logit, and the logit of the last token as
-    a full pass computes it."""
+    a full pass computes it; of a model of the transformers library the first alone. Raises ValueError."""
     writer = model(name)
+    if not hasattr(writer, "contributions"):
+        return writer.lens(trace), None, None
     return writer.lens(trace), writer.contributions(trace), writer.logit(trace)
 
 

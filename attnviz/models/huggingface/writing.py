@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnviz import storage
 from attnviz.arguments import shown
@@ -24,12 +24,15 @@ from attnviz.models.huggingface.tokenizers import tokenization
 from attnviz.models.model import TextError
 from attnviz.models.names import without_prefix
 from attnviz.models.tracing import probabilities
+from attnviz.models.tracing.probabilities import TokenProbabilities
 from attnviz.networks import writing
 from attnviz.networks.writing import Candidate, Sampling
 from attnviz.trace import Token, Trace
 from attnviz.trace.generated import by_layer
 
 _SPACES = ("Ġ", "▁")  # before a piece of a vocabulary that begins a word
+_FINAL_NORMS = ("norm", "ln_f", "final_layer_norm", "final_layernorm")  # as families call it
+_SAME = 1e-3  # by which two ways to the same logits may differ
 _TEMPLATE = 2**20  # bytes of a chat template, at most
 
 
@@ -86,10 +89,11 @@ class WritingModel(SingleStackModel):
             raise ValueError(f"the chat template of {self.name} cannot be filled: {one_line(error)}") from None
 
     @torch.inference_mode()
-    def candidates(self, trace: Trace, place: int, how: Sampling, count: int = 8) -> tuple[Candidate, ...]:
-        """As `Writer.candidates`: the most probable tokens at a place of the trace's target, its length for the next.
+    def candidates(self, trace: Trace, place: int | None, how: Sampling, count: int = 8) -> tuple[Candidate, ...]:
+        """As `Writer.candidates`: the most probable tokens at a place of the trace's target, None for the next.
         ValueError for another model's trace, and for a place that the trace does not have."""
         ids = self.ids(trace)
+        place = len(ids) - 1 if place is None else place
         if isinstance(place, bool) or not isinstance(place, int) or not 0 <= place <= len(ids) - 1:
             raise ValueError(f"place must be from 0 to {len(ids) - 1}; got {shown(place)}")
         before = ids[: place + 1]
@@ -97,6 +101,37 @@ class WritingModel(SingleStackModel):
             return ()
         logits = self._pass(torch.tensor([before])).logits[0, -1]
         return writing.candidates(logits, writing.allowed(logits, how, ()), self._spelled, count)
+
+    @torch.inference_mode()
+    def lens(self, trace: Trace) -> tuple[TokenProbabilities, ...]:
+        """What the model would say before its first layer and after each, as `Writer.lens`: its final norm and its
+        output matrix read the vectors after each layer. The last is the model's own.
+
+        ValueError for another model's trace, and where the final norm of the family is not known: with it, the vectors
+        after the last layer must give the model's own logits.
+        """
+        ids = self.ids(trace)
+        norm, kept = self._final_norm(), []
+        handle = norm.register_forward_pre_hook(lambda module, inputs: kept.append(inputs[0]))
+        try:
+            output = self.model(input_ids=torch.tensor([ids[:-1]]), output_hidden_states=True)
+        finally:
+            handle.remove()
+        head = self.model.get_output_embeddings()
+        streams = (*output.hidden_states[:-1], kept[-1])
+        layers = [head(norm(stream))[0].float() for stream in streams]
+        if not torch.allclose(layers[-1], output.logits[0].float(), atol=_SAME):
+            raise ValueError(
+                f"{self.name} ({self.mechanism}) makes its logits in another way than by a norm and a matrix"
+            )
+        return tuple(probabilities.of_sentence(logits, ids[1:], self._spelled) for logits in layers)
+
+    def _final_norm(self) -> nn.Module:
+        """The norm after the last layer. ValueError where the family has none that is known."""
+        for name, module in self.body.named_modules():
+            if name.rpartition(".")[2] in _FINAL_NORMS and name.count(".") <= 1:
+                return module
+        raise ValueError(f"the final norm of {self.name} ({self.mechanism}) is not known")
 
     @property
     def ends(self) -> frozenset[int]:
@@ -106,8 +141,11 @@ class WritingModel(SingleStackModel):
         return frozenset(claimed if isinstance(claimed, list | tuple) else [claimed])
 
     def ids(self, trace: Trace) -> list[int]:
-        """The ids of a trace of `write`, its start included. ValueError if the vocabulary does not spell it so."""
+        """The ids of a trace of `write`, its start included; of one of `trace`, those of its text. ValueError if the
+        vocabulary does not spell it so."""
         given = self._beginning(trace.text)
+        if not trace.target and trace.source[: len(given.tokens)] == given.tokens:
+            return list(given.ids)
         tokens = (trace.start, *trace.target)
         numbers = [*given.ids, *map(self._number, tokens[len(given.ids) - 1 :], tokens[len(given.ids) :])]
         if None in numbers or tokens[: len(given.ids)] != given.tokens or not trace.target:

@@ -58,7 +58,7 @@ def show(current: HeadsScene, dark: bool) -> None:
 
 def _asked(current: HeadsScene, off: list[Head]) -> tuple:
     """Of `caches.effect`."""
-    forced = current.trace.forced and not current.choices.languages.writes
+    forced = current.trace.forced and current.choices.writing is None
     target = current.target if forced else None
     return current.choices.source.name, current.input, tuple(sorted(off)), target
 
@@ -146,7 +146,7 @@ def _predicted(current: HeadsScene, effect: Effect) -> str:
     if not pairs:
         return '<p class="small" role="status">The text has one token, so there is nothing to predict it from.</p>'
     shown = pairs if current.choices.tables else pairs[:_TOKENS]
-    tokens = current.trace.source
+    tokens = effect.before.source
     rows = [
         (
             f"{before.position + 1} {labels.plain(tokens[before.position].text)}",
@@ -160,8 +160,10 @@ def _predicted(current: HeadsScene, effect: Effect) -> str:
         else f", the {len(shown)} of {len(pairs)} with the largest changes"
     )
     before, after = effect.log_probs
+    reads = "This model does not write text, so each token of your text is predicted:"
+    why = "Each token of the text is predicted:" if current.choices.writing else reads
     return (
-        '<p class="what" role="status">This model does not write text, so each token of your text is predicted: '
+        f'<p class="what" role="status">{why} '
         f"{_how(current, len(pairs))}. Log-probability of the tokens: {number(before)} with all heads, "
         f"{number(after)} without these heads. Change: <b>{signed(effect.change, 2)}</b> nats.</p>"
         + tables.table(

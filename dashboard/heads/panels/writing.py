@@ -8,12 +8,11 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from attnviz.figures.labels import plain
-from attnviz.models.names import ModelName
 from dashboard.heads.scene import HeadsScene, Writing
 from dashboard.markup import tables
 from dashboard.markup.text import markdown, number
 from dashboard.session import caches
-from dashboard.shell.problems import SceneError
+from dashboard.shell.problems import SceneError, sentence
 
 MOST = 200  # tokens written
 BEAT = 0.25  # s a token is shown while playing
@@ -25,13 +24,13 @@ _PLACES = 12  # of the text, the last ones
 _TOLERANCE = 1e-3  # of a sum of float32 numbers
 
 
-def controls(model: str) -> Writing:
-    """The buttons, and how a token is chosen. Raises SceneError for choices that a link spells wrongly."""
-    piece = ModelName.parse(model).task.piece
+def controls(piece: str, steps: int) -> Writing:
+    """The buttons, and how a token is chosen. piece : what it writes, in one word. steps : how many of them before a
+    person chooses. Raises SceneError for choices that a link spells wrongly."""
     if st.session_state.pop(_NEXT, False):
         _move(1)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        steps = st.slider(f"{piece.capitalize()}s written", 0, MOST, 20, key="written", bind="query-params")
+        steps = st.slider(f"{piece.capitalize()}s written", 0, MOST, steps, key="written", bind="query-params")
         st.button("Pause" if playing() else "Play", key="play_writing", on_click=_play, disabled=steps == MOST)
         st.button("One step", key="write_step", on_click=_move, args=(1,), disabled=steps == MOST)
         st.button("Back", key="write_back", on_click=_move, args=(-1,), disabled=steps == 0)
@@ -146,8 +145,9 @@ def show(current: HeadsScene, dark: bool) -> None:
 def _text(current: HeadsScene, trace) -> str:
     """The text as typed, and what was written after it, the last token marked."""
     written = [token for token in trace.target[trace.given :] if not token.special]
-    start = written[0].start if written else len(trace.translation)
-    given, rest = trace.translation[:start], trace.translation[start:]
+    whole = trace.translation or trace.text  # a model of somebody's own only reads a text that it does not go on with
+    start = written[0].start if written else len(whole)
+    given, rest = whole[:start], whole[start:]
     last = f"<mark>{html.escape(trace.translation[written[-1].start :])}</mark>" if written else ""
     middle = html.escape(rest[: len(rest) - len(trace.translation[written[-1].start :])] if written else "")
     log_prob = sum(trace.log_probs[trace.given :])
@@ -223,7 +223,14 @@ def _both_ways(current: HeadsScene) -> None:
 def show_residual(current: HeadsScene) -> None:
     """The logit lens as a table, and the parts of the last logit."""
     st.subheader("What it would say after each layer", divider="gray")
-    layers, parts, logit = caches.stream(current.choices.source.name, current.trace)
+    if not current.trace.target:
+        st.html('<p class="small" role="status">Let the model write a token, and this shows where it comes from.</p>')
+        return
+    try:
+        layers, parts, logit = caches.stream(current.choices.source.name, current.trace)
+    except ValueError as error:  # of a family that is not known well enough
+        st.html(f'<p class="small" role="status">{html.escape(sentence(str(error)))}</p>')
+        return
     places = range(max(0, len(current.trace.target) - _PLACES), len(current.trace.target))
     names = [f"{place + 1} {plain(current.trace.target[place].text)}" for place in places]
     best = [[layer.alternatives[place][0] for place in places] for layer in layers]
@@ -237,7 +244,8 @@ def show_residual(current: HeadsScene) -> None:
         f"The columns are the last {len(names)} tokens of the text. {html.escape(_change(best, names))}</p>"
         + tables.table("The most probable token after each layer, in place of each token", names, rows)
     )
-    _parts(current, parts, logit)
+    if parts is not None:
+        _parts(current, parts, logit)
 
 
 def _said(choice) -> str:

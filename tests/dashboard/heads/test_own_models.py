@@ -12,6 +12,7 @@ import attnviz
 from attnviz import ablation
 from attnviz.figures.wording import signed
 from attnviz.heads import Head
+from attnviz.models.writer import beginning
 from dashboard.choices.options import KINDS
 from dashboard.session import memory
 
@@ -82,13 +83,17 @@ def test_a_writer_without_some_heads(folder):
 @pytest.mark.parametrize(
     "family, kind, how",
     [
-        ("bert", "encoder", "each token of your text is predicted: masked in turn, from all others"),
-        ("gpt2", "decoder", "each token of your text is predicted: from those before it"),
+        (
+            "bert",
+            "encoder",
+            "This model does not write text, so each token of your text is predicted: masked in turn, from all others",
+        ),
+        ("gpt2", "decoder", "Each token of the text is predicted: from those before it"),
     ],
 )
 def test_a_reader_without_some_heads_says_what_is_measured_instead(folder, family, kind, how):
     app = sound(own(folder, family, off=f"{kind} layer 1, head 2", tables="true"))
-    assert "does not write text" in page(app) and how in page(app) and len(cells(app, "without")) == 1
+    assert how in page(app) and len(cells(app, "without")) == 1
     model = attnviz.load(f"hf:{folder(family)}")
     effect = ablation.effect(model, [Head(kind, 0, 1)], TEXT)
     assert f"<b>{signed(effect.change, 2)}</b> nats" in page(app)
@@ -179,3 +184,23 @@ def test_a_model_whose_files_changed_is_read_again(tmp_path):
     families.write(folder, "bert", num_hidden_layers=3)
     app.button_group(key="units").set_value("words").run()
     assert heads_scene(sound(app)).layers == [0, 1, 2]
+
+
+def test_a_causal_model_writes_on(folder):
+    """Greedy, five tokens; the next ones can be clicked; heads off, the lens and every panel follow the whole text."""
+    app = own(folder, "gpt2", written="5", temperature="0 (greedy)", off="layer 1, head 1")
+    drawn(app)
+    trace = heads_scene(app).trace
+    assert trace.target and trace == beginning(attnviz.load(f"hf:{folder('gpt2')}").write(TEXT, 32, 0), trace.given + 5)
+    shown = " ".join(element.value for element in app.get("html") if hasattr(element, "value"))
+    shown = shown or " ".join(element.proto.body for element in app.get("html"))
+    assert "5 pieces written" in shown and "The most probable token after each layer" in shown
+    assert any(button.key.startswith("candidate") for button in app.button)
+    app.button(key="write_step").click().run()
+    assert len(heads_scene(sound(app)).trace.target) == len(trace.target) + 1
+    app.slider(key="written").set_value(0).run()
+    assert heads_scene(sound(app)).trace == attnviz.load(f"hf:{folder('gpt2')}").trace(TEXT)
+
+
+def test_an_encoder_has_no_controls_that_write(folder):
+    assert not [slider for slider in own(folder, "bert").slider if slider.key == "written"]

@@ -1,5 +1,6 @@
 """Causal models of the transformers library write on: as `generate` does, with the weights of a full pass."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -133,6 +134,20 @@ def test_a_chat_template_is_shown_as_text(model):
     assert model.chat("run") == "run!"
 
 
-def test_a_trace_of_another_text_is_refused(model):
+def test_a_text_that_was_only_read_has_candidates_and_another_models_trace_is_refused(model):
+    read = model.trace(PROMPT)
+    assert model.candidates(read, None, Sampling())[0].id == model.ids(model.write(PROMPT, 1, 0))[-1]
+    written = model.write(PROMPT, 3, 0)
     with pytest.raises(ValueError, match="trace must be of a text that"):
-        model.ids(model.trace(PROMPT))
+        model.ids(dataclasses.replace(written, text="The ", source=written.source[:1]))
+
+
+def test_the_lens_ends_with_the_models_own_logits(model):
+    trace = model.write(PROMPT, 6, 0)
+    layers = model.lens(trace)
+    assert len(layers) == len(trace.maps) + 1
+    assert layers[-1].log_probs == pytest.approx(trace.log_probs, abs=1e-4)
+    ids = torch.tensor([model.ids(trace)[:-1]])
+    hidden = model.model(input_ids=ids, output_hidden_states=True).hidden_states[1]
+    by_hand = model.model.get_output_embeddings()(model._final_norm()(hidden))[0].softmax(-1).max(-1).values
+    assert [step[0].probability for step in layers[1].alternatives] == pytest.approx(by_hand.tolist(), abs=1e-4)
