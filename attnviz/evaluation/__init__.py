@@ -1,16 +1,33 @@
-"""Scores of models, and the part of a model card that is measured after training: scores, speed, alignment."""
+"""Scores of models, and the part of a model card that is measured after training: scores, speed, alignment, and what
+concerns sentences that visitors type: confidence, and whether names and numbers are copied unchanged.
 
+Copying is measured on sentences that were made for it (gold/copying.tsv). Names count only where the target language
+keeps them in Latin letters. Japanese writes them by sound, in katakana: that is a translation, and which spelling is
+right is often a matter of custom. Numbers count in digits, half or full width, in every language: a number in words or
+in Chinese characters may be right, but it is not a copy.
+"""
+
+import re
 import statistics
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from tqdm import tqdm
 
-from attnviz import alignment, gold
+from attnviz import alignment, gold, storage
+from attnviz.confidence.agreement import SAMPLES
+from attnviz.confidence.calibration import Calibration, calibrate
+from attnviz.confidence.signs import signs
+from attnviz.confidence.training_words import TrainingWords
 from attnviz.data import MOST_PIECES, corpora
 from attnviz.data.readers import Pairs
 from attnviz.evaluation import language, metrics, translation
+from attnviz.evaluation.metrics import METRICS
+from attnviz.gold import FOLDER, LARGEST
 from attnviz.models import classifier as classify
 from attnviz.models.classifier import Classifier
 from attnviz.models.model import TextError
@@ -18,44 +35,9 @@ from attnviz.models.trained import Trained
 from attnviz.models.translator import Translator
 from attnviz.models.writer import Writer
 
-
-def score_classifier(classifier: Classifier, sentences: Sequence[str], labels: Sequence[str]) -> dict:
-    """Classify `sentences` and compare with the correct `labels`, each one of `classifier.labels`.
-
-    accuracy   share of correct labels (%), and its `_signature`
-    confusion  correct label -> predicted label -> number of sentences
-    seconds, sentences_per_second   of tokenizing and classifying, in batches
-
-    Raises ValueError for no sentences and for labels that are not aligned, TextError for a sentence that is too long.
-    """
-    if not sentences or len(sentences) != len(labels):
-        raise ValueError(
-            f"there must be at least one sentence, and one label for each; got {len(sentences)} and {len(labels)}"
-        )
-    for number, sentence in enumerate(sentences, start=1):
-        if (size := len(classifier.tokenizer.ids(sentence))) > MOST_PIECES:
-            raise TextError(
-                f"sentence {number} is too long: {size} pieces with <eos>, and the models read at most "
-                f"{MOST_PIECES}; shorten it or leave it out"
-            )
-    started = time.perf_counter()
-    predictions = classify.predict(classifier.model, classifier.tokenizer, classifier.labels, sentences)
-    seconds = time.perf_counter() - started
-    counts = Counter(zip(labels, predictions))
-    return {
-        "model": classifier.name,
-        "sentences": len(sentences),
-        **metrics.score(classifier.pair, predictions, labels),
-        "confusion": {
-            correct: {label: counts[correct, label] for label in classifier.labels} for correct in classifier.labels
-        },
-        "seconds": round(seconds, 3),
-        "sentences_per_second": round(len(sentences) / seconds, 2),
-    }
-
-
 BEAM = 5  # hypotheses of the second score on each test, as in papers
 TIMED = 100  # sentences of validation on which the speed is measured
+CASES = FOLDER / "copying.tsv"
 REMARK = (
     "The best epoch and the settings were chosen on dev, and the score is on dev too: it is about a point too high."
 )
@@ -110,6 +92,41 @@ def _evaluate_classifier(classifier: Classifier, corpus: corpora.Corpus, progres
     }
 
 
+def score_classifier(classifier: Classifier, sentences: Sequence[str], labels: Sequence[str]) -> dict:
+    """Classify `sentences` and compare with the correct `labels`, each one of `classifier.labels`.
+
+    accuracy   share of correct labels (%), and its `_signature`
+    confusion  correct label -> predicted label -> number of sentences
+    seconds, sentences_per_second   of tokenizing and classifying, in batches
+
+    Raises ValueError for no sentences and for labels that are not aligned, TextError for a sentence that is too long.
+    """
+    if not sentences or len(sentences) != len(labels):
+        raise ValueError(
+            f"there must be at least one sentence, and one label for each; got {len(sentences)} and {len(labels)}"
+        )
+    for number, sentence in enumerate(sentences, start=1):
+        if (size := len(classifier.tokenizer.ids(sentence))) > MOST_PIECES:
+            raise TextError(
+                f"sentence {number} is too long: {size} pieces with <eos>, and the models read at most "
+                f"{MOST_PIECES}; shorten it or leave it out"
+            )
+    started = time.perf_counter()
+    predictions = classify.predict(classifier.model, classifier.tokenizer, classifier.labels, sentences)
+    seconds = time.perf_counter() - started
+    counts = Counter(zip(labels, predictions))
+    return {
+        "model": classifier.name,
+        "sentences": len(sentences),
+        **metrics.score(classifier.pair, predictions, labels),
+        "confusion": {
+            correct: {label: counts[correct, label] for label in classifier.labels} for correct in classifier.labels
+        },
+        "seconds": round(seconds, 3),
+        "sentences_per_second": round(len(sentences) / seconds, 2),
+    }
+
+
 def _evaluate_writer(writer: Writer, corpus: corpora.Corpus, progress: bool) -> dict:
     """scores : on each part of validation and on each test, see `language.score`. ms_per_token : mean time of a token
     that is written after the first word of an example, all weights kept.
@@ -133,3 +150,104 @@ def _median_ms(function, sentences: Sequence[str]) -> float:
 
 
 _EVALUATE = {Translator: _evaluate_translator, Classifier: _evaluate_classifier, Writer: _evaluate_writer}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sentence, and the names and numbers that every translation of it must hold as they are."""
+
+    text: str
+    wanted: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Copied:
+    """Of the names, and of the numbers, that count: how many there are, and how many came out as they went in.
+
+    missed : each name or number that did not, with the translation.
+    """
+
+    names: int
+    names_right: int
+    numbers: int
+    numbers_right: int
+    missed: tuple[tuple[str, str], ...]
+
+    @property
+    def share(self) -> float:
+        """The right ones of all names and numbers."""
+        return (self.names_right + self.numbers_right) / (self.names + self.numbers)
+
+
+def read_cases(path: Path = CASES) -> list[Case]:
+    """Cases from lines of sentence<TAB>names and numbers, separated by spaces."""
+    rows = (line.split("\t") for line in storage.read(path, LARGEST).decode().splitlines() if line)
+    return [Case(text, tuple(wanted.split())) for text, wanted in rows]
+
+
+def count_copied(cases: Sequence[Case], translations: Sequence[str], names: bool = True) -> Copied:
+    """Count what came out. translations : as a reader sees them. names : do names count? ValueError unless each case
+    has one translation."""
+    if len(cases) != len(translations):
+        raise ValueError(f"there must be a translation of each of the {len(cases)} sentences; got {len(translations)}")
+    right, total, missed = {True: 0, False: 0}, {True: 0, False: 0}, []
+    for case, output in zip(cases, translations):
+        for word in case.wanted:
+            is_number, is_copied = word[0].isdigit(), _stands_in(word, output)
+            if not (is_number or names):
+                continue
+            total[is_number] += 1
+            right[is_number] += is_copied
+            missed += [] if is_copied else [(word, output)]
+    return Copied(total[False], right[False], total[True], right[True], tuple(missed))
+
+
+def _stands_in(word: str, text: str) -> bool:
+    """Does it stand there, not as a part of another? A number may have its thousands divided ("1 250", "1.250")."""
+    plain = unicodedata.normalize("NFKC", text)
+    if word.isdigit():
+        plain = re.sub(r"(?<=\d)[ .,](?=\d{3}(?!\d))", "", plain)
+    if word[0].isdigit():  # telephone numbers too; in Japanese, words stand before and behind without a space
+        return re.search(rf"(?<!\d){re.escape(word)}(?!\d)", plain) is not None
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", plain) is not None
+
+
+def copied(translator: Translator) -> dict:
+    """Of the names and numbers of gold/copying.tsv, those that came out as they went in: greedy, and with a beam.
+
+    Names are left out where the target language does not copy them (at the top of this file).
+    """
+    cases, result = read_cases(), {}
+    for beam in (1, BEAM):
+        traces = translator.traces((case.text for case in cases), beam=beam, keep=("statistics",))
+        counts = count_copied(cases, [trace.translation for trace in traces], translator.task.copies_names)
+        result[f"beam_{beam}"] = {
+            "names": counts.names,
+            "names_right": counts.names_right,
+            "numbers": counts.numbers,
+            "numbers_right": counts.numbers_right,
+            "share": round(counts.share, 4),
+        }
+    return result
+
+
+def confidence(
+    translator: Translator,
+    val: Pairs,
+    known_words: TrainingWords,
+    samplers: Sequence[Translator] = (),
+    target_words: TrainingWords | None = None,
+) -> Calibration:
+    """The scale of the model's confidence, fitted to the chrF (without spaces) of its greedy translations of `val`.
+
+    samplers : draw other translations of each sentence. Sentences that the model cannot read are left out. ValueError
+    for fewer than `calibration.FEWEST`.
+    """
+    chrf, rows, scores = METRICS["chrf"], [], []
+    traces = translator.traces(source for source, _ in val)
+    for result, (_, target) in zip(traces, val, strict=True):
+        if not isinstance(result, TextError):
+            samples = [sample for sampler in samplers for sample in sampler.samples(result.text, SAMPLES)]
+            rows.append(signs(result, known_words, samples, target_words))
+            scores.append(chrf(["".join(result.translation.split())], ["".join(target.split())]))
+    return calibrate(rows, scores)

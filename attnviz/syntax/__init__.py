@@ -3,12 +3,17 @@
 `shipped()` has the hand-linked English sentences of `attnviz.gold` and `examples()` those of the page; README.md beside
 this file says how they were parsed.
 `read` takes your own file in the CoNLL-U format (universaldependencies.org/format.html), `parse_with_spacy` parses a
-sentence where spaCy is installed. `by_head.table` measures heads.
+sentence where spaCy is installed with an English model. `by_head.table` measures heads.
+
+spaCy's English models name relations as ClearNLP does and attach a noun to its preposition. `parse_with_spacy` says the
+same sentence in Universal Dependencies for the relations of RELATIONS; other labels stay as spaCy has them.
 """
 
 import functools
+import importlib.util
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
 
@@ -149,3 +154,63 @@ def _joined(forms: Iterable[tuple[str, bool]]) -> tuple[str, tuple[Span, ...]]:
         words.append((len(text), len(text) + len(form)))
         text += form + " " * spaced
     return text.rstrip(), tuple(words)
+
+
+SPACY_MODEL = "en_core_web_sm"
+INSTALL = f"pip install spacy && python -m spacy download {SPACY_MODEL}"
+_FROM_SPACY = {"nsubjpass": "nsubj:pass", "dobj": "obj", "dative": "iobj", "ROOT": "root", "neg": "advmod"}
+_COMPLEMENTS = ("attr", "acomp")  # of a verb; of `be` they are the governor
+
+
+def spacy_models() -> tuple[str, ...]:
+    """The English models of spaCy that are installed, MODEL first; () without spaCy. Nothing is imported."""
+    if importlib.util.find_spec("spacy") is None:
+        return ()
+    declared = {point.name for point in entry_points(group="spacy_models") if point.name.startswith("en_")}
+    there = declared | {SPACY_MODEL} if importlib.util.find_spec(SPACY_MODEL) else declared
+    return tuple(sorted(there, key=lambda name: (name != SPACY_MODEL, name)))
+
+
+@checked
+def parse_with_spacy(text: str, model: str = "") -> Parse:
+    """The dependencies of one sentence. model : one of `models()`; "" for the first.
+
+    ValueError if spaCy or the model is not installed, or the text has no word.
+    """
+    installed = spacy_models()
+    if not installed or model not in ("", *installed):
+        raise ValueError(f"spaCy and {model or 'an English model'} must be installed to parse a sentence: {INSTALL}")
+    model = model or installed[0]
+    words = [word for word in _pipeline(model)(text) if not word.is_space]
+    if not words:
+        raise ValueError(f"the text must have at least one word; got {text!r:.80}")
+    return from_spacy(text, words)
+
+
+def from_spacy(text: str, words: list) -> Parse:
+    """words : spaCy's tokens, without blanks."""
+    places = {word.i: place for place, word in enumerate(words)}
+    governors = [places.get(word.head.i, ROOT) if word.head.i != word.i else ROOT for word in words]
+    labels = [_FROM_SPACY.get(word.dep_, word.dep_) for word in words]
+    for place, word in enumerate(words):
+        if word.dep_ == "pobj" and labels[governors[place]] in ("prep", "agent"):
+            preposition = governors[place]
+            governors[place], governors[preposition] = governors[preposition], place
+            labels[place], labels[preposition] = "obl", "case"
+    for place, word in enumerate(words):
+        verb = governors[place]
+        if word.dep_ in _COMPLEMENTS and verb != ROOT and words[verb].lemma_ == "be":
+            governors = [place if governor == verb else governor for governor in governors]
+            governors[place], labels[place] = governors[verb], labels[verb]
+            governors[verb], labels[verb] = place, "cop"
+    first, *others = [place for place, governor in enumerate(governors) if governor == ROOT]
+    for place in others:  # a text of several sentences is one tree
+        governors[place], labels[place] = first, "parataxis"
+    return Parse(text, tuple((word.idx, word.idx + len(word.text)) for word in words), tuple(governors), tuple(labels))
+
+
+@functools.cache
+def _pipeline(model: str):
+    import spacy
+
+    return spacy.load(model)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-from attnviz import __version__, loading
+from attnviz import __version__, evaluation, loading
 from attnviz.confidence import calibration, training_words
 from attnviz.confidence.training_words import TrainingWords
 from attnviz.data import corpora
-from attnviz.evaluation import evaluate, typed
+from attnviz.evaluation import evaluate
 from attnviz.models import checkpoints, provenance
 from attnviz.models.names import CARD, ModelName
 from attnviz.models.translator import Translator
@@ -32,7 +32,7 @@ def write(name: str, root: Path, corpus: corpora.Corpus, command: str, origins: 
 
 def typed_sentences(translator: Translator, corpus: corpora.Corpus, root: Path) -> dict:
     """What a card says about sentences that visitors type: `longest` (`Translator.longest`), `examples` (sentences of
-    the validation set), `confidence` and `copied` (evaluation/typed.py).
+    the validation set), `confidence` and `copied`, see `evaluation.copied`.
 
     Also writes the words of training beside the tokenizer. Only the first two for a model that does not translate from
     English, and for fewer validation sentences than a calibration needs.
@@ -46,9 +46,9 @@ def typed_sentences(translator: Translator, corpus: corpora.Corpus, root: Path) 
     target_words = _target_words(translator, corpus, root)
     samplers = _samplers(translator, root)
     prints = {sampler.name: checkpoints.fingerprint(sampler.name, root) for sampler in samplers}
-    fitted = typed.confidence(translator, corpus.val, known_words, samplers, target_words)
+    fitted = evaluation.confidence(translator, corpus.val, known_words, samplers, target_words)
     confidence = replace(fitted, samplers=prints)
-    return content | {"copied": typed.copied(translator), "confidence": confidence.to_dict()}
+    return content | {"copied": evaluation.copied(translator), "confidence": confidence.to_dict()}
 
 
 def _longest(translator: Translator, corpus: corpora.Corpus) -> int:

@@ -129,7 +129,7 @@ def _alignment(report: dict) -> str:
 
 
 def _copied(counts: dict) -> str:
-    """How many names and numbers of gold/copying.tsv come out as they went in (attnviz.evaluation.typed)."""
+    """How many names and numbers of gold/copying.tsv come out as they went in (attnviz.evaluation)."""
     kinds = [kind for kind in ("names", "numbers") if _number(counts, kind, "{}") not in ("", "0")]
     parts = [
         _number(counts, f"{kind}_right", "{:,.0f}") + _number(counts, kind, f" of {{:,.0f}} {kind}") for kind in kinds

@@ -334,9 +334,9 @@ def _fingerprint(name: str, root: str, stamp: tuple) -> str:
 
 @st.cache_resource(show_spinner="Parsing the sentence …", max_entries=256)
 def _parsed(text: str):
-    from attnviz.syntax import spacy_parser
+    from attnviz import syntax
 
-    return spacy_parser.parse(text) if spacy_parser.models() else None
+    return syntax.parse_with_spacy(text) if syntax.spacy_models() else None
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

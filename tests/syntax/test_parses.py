@@ -6,7 +6,7 @@ import pytest
 
 from attnviz import gold, syntax
 from attnviz.data.tasks import TASKS
-from attnviz.syntax import Parse, spacy_parser
+from attnviz.syntax import Parse
 
 LINKED = {pair.source for languages in ("en-fr", "en-de", "en-ja") for pair in gold.shipped(languages)}
 ROW = "{}\t{}\t_\tX\t_\t_\t{}\t{}\t_\t{}\n"
@@ -71,11 +71,11 @@ def test_a_file_that_is_wrong_is_refused(tmp_path, text, message):
 
 
 def test_a_sentence_needs_spacy_where_it_is_not_installed():
-    if spacy_parser.models():
-        assert spacy_parser.parse("A dog runs.").pairs("nsubj") == [(1, 2)]
+    if syntax.spacy_models():
+        assert syntax.parse_with_spacy("A dog runs.").pairs("nsubj") == [(1, 2)]
         return
     with pytest.raises(ValueError, match=r"pip install spacy && python -m spacy download en_core_web_sm"):
-        spacy_parser.parse("A dog runs.")
+        syntax.parse_with_spacy("A dog runs.")
 
 
 def _token(i, text, idx, dep, head, lemma):
@@ -85,16 +85,16 @@ def _token(i, text, idx, dep, head, lemma):
 def test_any_english_model_of_spacy_is_taken(monkeypatch):
     """A package of models declares them as entry points; names are no code, so nothing is imported."""
     points = [SimpleNamespace(name=name) for name in ("en_core_web_trf", "de_core_news_sm", "en_core_web_lg")]
-    monkeypatch.setattr(spacy_parser, "entry_points", lambda group: points if group == "spacy_models" else [])
+    monkeypatch.setattr(syntax, "entry_points", lambda group: points if group == "spacy_models" else [])
     there = {"spacy"}
-    monkeypatch.setattr(spacy_parser.importlib.util, "find_spec", lambda name: name in there or None)
-    assert spacy_parser.models() == ("en_core_web_lg", "en_core_web_trf")
+    monkeypatch.setattr(syntax.importlib.util, "find_spec", lambda name: name in there or None)
+    assert syntax.spacy_models() == ("en_core_web_lg", "en_core_web_trf")
     with pytest.raises(ValueError, match="spaCy and en_core_web_md must be installed"):
-        spacy_parser.parse("A dog runs.", "en_core_web_md")
+        syntax.parse_with_spacy("A dog runs.", "en_core_web_md")
     there.add("en_core_web_sm")
-    assert spacy_parser.models() == ("en_core_web_sm", "en_core_web_lg", "en_core_web_trf")
+    assert syntax.spacy_models() == ("en_core_web_sm", "en_core_web_lg", "en_core_web_trf")
     there.clear()
-    assert spacy_parser.models() == ()
+    assert syntax.spacy_models() == ()
 
 
 def test_spacy_s_prepositions_and_forms_of_be_become_those_of_universal_dependencies():
@@ -109,6 +109,6 @@ def test_spacy_s_prepositions_and_forms_of_be_become_those_of_universal_dependen
         (5, "table", 19, "pobj", 3, "table"),
         (6, ".", 24, "punct", 2, "."),
     ]
-    parse = spacy_parser.of_words(text, [_token(*row) for row in rows])
+    parse = syntax.from_spacy(text, [_token(*row) for row in rows])
     assert parse.governors == (1, 2, -1, 5, 5, 2, 2)
     assert parse.relations == ("det", "nsubj", "root", "case", "det", "obl", "punct")

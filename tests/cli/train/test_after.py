@@ -5,11 +5,10 @@ from dataclasses import fields, replace
 import pytest
 import tiny
 
-from attnviz import confidence, loading, moments
+from attnviz import confidence, evaluation, loading, moments
 from attnviz.__main__ import main
 from attnviz.confidence.agreement import SAMPLES
 from attnviz.data.tasks import TASKS
-from attnviz.evaluation import typed
 from attnviz.models import checkpoints
 
 NAME = "en-fr/bahdanau"
@@ -34,8 +33,8 @@ def models(tmp_path):
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Of the sentences with names and numbers only these: a model that has learnt little writes as long as it may."""
-    sentences = typed.read_cases()[:9]
-    monkeypatch.setattr(typed, "read_cases", lambda: sentences)
+    sentences = evaluation.read_cases()[:9]
+    monkeypatch.setattr(evaluation, "read_cases", lambda: sentences)
 
 
 def run(*words):

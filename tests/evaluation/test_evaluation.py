@@ -3,15 +3,15 @@
 import pytest
 import tiny
 
+from attnviz import evaluation
 from attnviz.confidence import TrainingWords, read_scale
 from attnviz.data.tasks import TASKS
-from attnviz.evaluation import typed
-from attnviz.evaluation.typed import Case
+from attnviz.evaluation import Case
 from attnviz.models.translator import Translator
 
 
 def test_the_sentences_that_ship():
-    cases = typed.read_cases()
+    cases = evaluation.read_cases()
     assert len(cases) == len({case.text for case in cases}) == 100
     assert all(word in case.text for case in cases for word in case.wanted) and all(case.wanted for case in cases)
     wanted = [word for case in cases for word in case.wanted]
@@ -38,14 +38,14 @@ def test_the_sentences_that_ship():
     ],
 )
 def test_what_counts_as_copied(wanted, translation, right):
-    measured = typed.count_copied([Case(wanted, (wanted,))], [translation])
+    measured = evaluation.count_copied([Case(wanted, (wanted,))], [translation])
     assert measured.share == right and measured.missed == (() if right else ((wanted, translation),))
     assert (measured.names, measured.numbers) == ((0, 1) if wanted[0].isdigit() else (1, 0))
 
 
 def test_names_do_not_count_where_a_language_has_a_script_of_its_own():
     case = Case("Tom paid 25 dollars.", ("Tom", "25"))
-    measured = typed.count_copied([case], ["トムは２５ドル払った。"], names=False)
+    measured = evaluation.count_copied([case], ["トムは２５ドル払った。"], names=False)
     assert (measured.names, measured.numbers, measured.numbers_right, measured.share, measured.missed) == (
         0,
         1,
@@ -57,12 +57,12 @@ def test_names_do_not_count_where_a_language_has_a_script_of_its_own():
 
 
 def test_a_number_in_chinese_characters_is_no_copy():
-    assert typed.count_copied([Case("25 cats", ("25",))], ["猫が二十五匹"], names=False).share == 0
+    assert evaluation.count_copied([Case("25 cats", ("25",))], ["猫が二十五匹"], names=False).share == 0
 
 
 def test_one_translation_a_sentence():
     with pytest.raises(ValueError, match="there must be a translation of each of the 1 sentences; got 0"):
-        typed.count_copied([Case("Tom", ("Tom",))], [])
+        evaluation.count_copied([Case("Tom", ("Tom",))], [])
 
 
 WORDS = TrainingWords.learn(source for source, _ in tiny.sentences(50, 3))
@@ -74,22 +74,22 @@ def translator(tmp_path_factory):
 
 
 def test_copied(translator):
-    figures = typed.copied(translator)
+    figures = evaluation.copied(translator)
     assert figures.keys() == {"beam_1", "beam_5"} and figures["beam_5"]["names"] == 83
 
 
 def test_confidence(translator):
-    calibration = typed.confidence(translator, tiny.sentences(100, 4), WORDS)
+    calibration = evaluation.confidence(translator, tiny.sentences(100, 4), WORDS)
     assert 0 <= calibration.worst_tenth <= 1 and len(calibration.bins) == 10
     assert read_scale(calibration.to_dict()["scale"]) == calibration.scale
 
 
 def test_confidence_with_translations_that_models_draw(translator, root):
     samplers = [translator, Translator.load("en-fr/luong-dot", root)]
-    assert typed.confidence(translator, tiny.sentences(100, 4), WORDS, samplers).scale.sample_count
-    assert not typed.confidence(translator, tiny.sentences(100, 4), WORDS).scale.sample_count
+    assert evaluation.confidence(translator, tiny.sentences(100, 4), WORDS, samplers).scale.sample_count
+    assert not evaluation.confidence(translator, tiny.sentences(100, 4), WORDS).scale.sample_count
 
 
 def test_sentences_that_no_model_reads_are_left_out(translator):
     pairs = [*tiny.sentences(100, 4), ("x " * 300, "x")]
-    assert sum(count for *_, count in typed.confidence(translator, pairs, WORDS).bins) == 100
+    assert sum(count for *_, count in evaluation.confidence(translator, pairs, WORDS).bins) == 100
