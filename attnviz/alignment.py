@@ -20,6 +20,9 @@ from attnviz.select import Grid
 from attnviz.trace import Token, Trace
 
 HeadOrMean = tuple[int | None, int | None]  # layer, head; None for the mean over heads, or over layers too
+SHIFTS = (-1, 0, 1)  # rows by which `report` moves the weights
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_IDIOMS = frozenset("front lot kind sort order case spite".split())  # "in front of", "a lot of": one word elsewhere
 
 
 @dataclass(frozen=True)
@@ -210,9 +213,6 @@ def _share(part: int, whole: int) -> float:
     return part / whole if whole else float("nan")
 
 
-SHIFTS = (-1, 0, 1)  # rows by which `report` moves the weights
-
-
 @checked
 def measure(
     traces: Sequence[Trace], pairs: Sequence[LinkedPair], rule: Callable = argmax, shift: int = 0
@@ -331,10 +331,6 @@ def _counted(traces, pairs, rule, shift) -> dict[HeadOrMean, list[Counts]]:
 
 def _total(counts: Iterable[Counts]) -> Counts:
     return sum(counts, Counts(0, 0, 0, 0))
-
-
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_IDIOMS = frozenset("front lot kind sort order case spite".split())  # "in front of", "a lot of": one word elsewhere
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,13 @@ from attnviz.models.names import CONFIG, is_hugging_face
 
 MODEL_HELP = "a name from `models`, such as en-fr/bahdanau"
 TRAINED = Path("trained")  # where commands train when the folder of this project must stay as it is
+_OTHERS = (
+    "of a Hugging Face model `trace` shows one text, `write` writes on after it where it is causal, and `corpus` reads "
+    "many: translations, log-probabilities, statistics of attention and, where the input has links between words, "
+    "alignment error rates"
+)
+# Arguments that name a file to read. Some are read several times, so that a copy is read.
+_FILES = ("input", "source", "reference", "gold", "tsv", "source_file", "target_file")
 
 
 def add_root(parser: ArgumentParser) -> None:
@@ -127,13 +134,6 @@ def setting(text: str) -> tuple[str, object]:
     return name, value
 
 
-_OTHERS = (
-    "of a Hugging Face model `trace` shows one text, `write` writes on after it where it is causal, and `corpus` reads "
-    "many: translations, log-probabilities, statistics of attention and, where the input has links between words, "
-    "alignment error rates"
-)
-
-
 def open_model(args: Namespace, huggingface: bool = False):
     """Load the model of --model. huggingface : may it be `hf:NAME`? ValueError when there is no such checkpoint."""
     from attnviz import loading
@@ -149,10 +149,6 @@ def open_model(args: Namespace, huggingface: bool = False):
     if state := checkpoint_files.unfinished(model.card):
         print(f"{args.model} is {state}; the same `train` command continues it", file=sys.stderr)
     return model
-
-
-# Arguments that name a file to read. Some are read several times, so that a copy is read.
-_FILES = ("input", "source", "reference", "gold", "tsv", "source_file", "target_file")
 
 
 @contextlib.contextmanager

@@ -13,6 +13,9 @@ from attnviz.cli import arguments
 from attnviz.storage import atomic
 
 HELP = "translate or classify one text and show what the model attended to"
+FORMATS = ("svg", "pdf", "png")  # attnviz.export.printed.FORMATS; that package imports matplotlib
+SIZES = ("column", "page", "slide")  # its SIZES
+DRAWN = ("map", "bars", "statistics", "difference", "heads", "lines", "distances")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -129,11 +132,6 @@ def _write(path: str, content: bytes) -> None:
 
 def _say_written(path: str) -> None:
     print(f"{path} is written", file=sys.stderr)
-
-
-FORMATS = ("svg", "pdf", "png")  # attnviz.export.printed.FORMATS; that package imports matplotlib
-SIZES = ("column", "page", "slide")  # its SIZES
-DRAWN = ("map", "bars", "statistics", "difference", "heads", "lines", "distances")
 
 
 def _add_picture_arguments(parser: ArgumentParser) -> None:

@@ -24,6 +24,7 @@ from attnviz.training import classifiers, recipes, saved_run, vocabulary
 from attnviz.training.recipes import TrainingConfig
 
 FEW = 10_000  # pairs; a smaller corpus gets smaller batches and more epochs
+FEW_VALIDATION = 50  # sentences; below this the best epoch is partly chance
 # Arguments that change the result, so they are part of the command on the card.
 _RECORDED = ("val_size", "style", "limit", "repeat", "epochs", "patience", "batch_tokens", "seed", "threads")
 # The training settings that --set may name, and their type.
@@ -127,9 +128,6 @@ def _option(name: str) -> str:
 
 def last_folders(folder: str, count: int) -> str:
     return "/".join(Path(folder).resolve().parts[-count:])
-
-
-FEW_VALIDATION = 50  # sentences; below this the best epoch is partly chance
 
 
 def read_corpus(args: Namespace) -> corpora.Corpus:

@@ -26,6 +26,12 @@ KEEP = ("statistics", "weights")
 SHARD = 512  # sentences that are computed and written together, whatever the number of workers
 SMALLEST = 32  # sentences of a shard, of whatever file
 SHARDS = 8  # of a file that is too small for eight of SHARD
+FILE, TASK = "manifest.json", "run"
+# 2: sentences.parquet has the column aer; 3: parts are in Arrow's format; 4: `--` in folders of weights;
+# 5: tokens beside the weights
+FORMAT = 5
+PACKAGES = ("torch", "numpy", "pyarrow", "safetensors", "tokenizers")
+_REMEDY = "nothing was computed from the new content. Put it back and continue with --resume, or use a new folder"
 
 
 @dataclass(frozen=True)
@@ -63,9 +69,6 @@ def shard_of(records: int) -> int:
     """Sentences of a shard of a file with so many. Shards of 512 are the fastest: those of 128 take a ninth longer. But
     a file of one or two shards would leave workers idle, show no progress, and lose all on Ctrl-C."""
     return min(SHARD, max(SMALLEST, -(-records // SHARDS)))
-
-
-_REMEDY = "nothing was computed from the new content. Put it back and continue with --resume, or use a new folder"
 
 
 class InputChanged(ValueError):
@@ -149,13 +152,6 @@ def _files_of(name: str, root: Path) -> dict:
         "weights_sha256": checkpoints.fingerprint(name, root),
         "tokenizer_sha256": checkpoints.fingerprint_tokenizer(ModelName.parse(name).pair, root),
     }
-
-
-FILE, TASK = "manifest.json", "run"
-# 2: sentences.parquet has the column aer; 3: parts are in Arrow's format; 4: `--` in folders of weights;
-# 5: tokens beside the weights
-FORMAT = 5
-PACKAGES = ("torch", "numpy", "pyarrow", "safetensors", "tokenizers")
 
 
 def contents(config: CorpusConfig, sentences: Sentences) -> dict:

@@ -28,6 +28,7 @@ from attnviz.models.tracing.measured import NAMES, Measured
 from attnviz.storage import atomic
 from attnviz.trace import Trace
 
+WEIGHTS_FOLDER = "weights"
 _WORD = pa.dictionary(pa.int32(), pa.string())
 STATISTICS_SCHEMA = pa.schema(
     [("model", _WORD), ("sentence", pa.int64()), ("kind", _WORD), ("layer", pa.int16()), ("head", pa.int16())]
@@ -178,9 +179,6 @@ def _sentences(shard: Shard, results: dict[int, Measured], errors: dict[int, str
             row |= {"source_tokens": len(result.source), "target_tokens": len(result.target)}
         rows.append(row)
     return pa.Table.from_pylist(rows, schema=SENTENCES_SCHEMA)
-
-
-WEIGHTS_FOLDER = "weights"
 
 
 def _write_traces(folder: Path, model: str, shard: int, traces: Mapping[int, Trace]) -> None:

@@ -23,6 +23,7 @@ from attnviz.corpus.shards import Done, Shard, Worker
 
 _LOG = logging.getLogger(__name__)
 _WORKER: list[Worker] = []  # of a worker's process
+ANSWER = 5  # s in which a cluster takes a connection
 
 
 def in_processes(worker: Worker, shards: Iterable[Shard], workers: int) -> Iterator[Done]:
@@ -133,9 +134,6 @@ def on_ray(worker: Worker, shards: Iterable[Shard], workers: int, address: str) 
         num_cpus=1,
     )
     yield from (row["done"] for row in data.iter_rows())
-
-
-ANSWER = 5  # s in which a cluster takes a connection
 
 
 def join_cluster(address: str, **options) -> None:

@@ -13,6 +13,15 @@ from attnviz.data.tasks import Splits, Task
 from attnviz.data.tokenizer import SubwordTokenizer, train_vocabulary
 
 PART, TEST = "everyday", "everyday"
+SIZE = 20_000  # pieces: most words that a corpus has more than once are whole
+_KATAKANA = "ァ-ヺー"
+_NATIVE = "ぁ-ゖ一-鿿"
+# Few words in katakana, and few numbers, are in the corpus: each stays whole, and ends where the script changes.
+_WITHIN = re.compile(rf"(?<=[{_KATAKANA}]) (?=[{_KATAKANA}])|(?<=\d) (?=\d)")
+_BETWEEN = re.compile(
+    rf"(?<=[{_NATIVE}])(?=[{_KATAKANA}]{{2}}|\d)|(?<=[{_KATAKANA}]{{2}})(?=[ぁ-ゖ])|(?<=\d)(?=[{_NATIVE}{_KATAKANA}])"
+)
+_NO_LETTER = re.compile(r"[\s\W_]+")
 
 
 def join(task: Task, own: Splits, data: Path, repeat: int | None = None) -> Splits:
@@ -41,17 +50,6 @@ def _with_parts(task: Task, own: Splits, folder: DataFolder, repeat: int) -> Spl
     joined = (repeat - 1) * distinct(own.train) + distinct(own.train + train)
     parts = (everyday.own_part,) * len(own.val) + (PART,) * len(val)
     return Splits(joined, own.val + val, own.tests | {TEST: test}, own.files | folder.files, parts)
-
-
-SIZE = 20_000  # pieces: most words that a corpus has more than once are whole
-_KATAKANA = "ァ-ヺー"
-_NATIVE = "ぁ-ゖ一-鿿"
-# Few words in katakana, and few numbers, are in the corpus: each stays whole, and ends where the script changes.
-_WITHIN = re.compile(rf"(?<=[{_KATAKANA}]) (?=[{_KATAKANA}])|(?<=\d) (?=\d)")
-_BETWEEN = re.compile(
-    rf"(?<=[{_NATIVE}])(?=[{_KATAKANA}]{{2}}|\d)|(?<=[{_KATAKANA}]{{2}})(?=[ぁ-ゖ])|(?<=\d)(?=[{_NATIVE}{_KATAKANA}])"
-)
-_NO_LETTER = re.compile(r"[\s\W_]+")
 
 
 class WordDivider:

@@ -15,6 +15,8 @@ from attnviz.data.language_pairs import EN_DE, EN_FR, EN_JA
 from attnviz.data.readers import DataFolder, Pairs
 from attnviz.data.task import Splits, Task
 
+__all__ = ["TASKS", "Task", "find"]
+
 
 def read_reverse(data: Path | None = None, count: int = 20_000, seed: int = 1) -> Splits:
     """`count` different sequences of 1 to 20 letters, generated; few of them are short. `data` is not used.
@@ -63,8 +65,6 @@ REVERSE = Task(
     note="Toy task: reverse the letters. The correct alignment is the anti-diagonal. Ignore the <eos> row.",
     unit="letter",
 )
-
-
 LABELS = ("negative", "positive")  # of a review, by their number in the data
 
 
@@ -95,8 +95,6 @@ SST2 = Task(
         "An hour of beautiful pictures and not one idea.",
     ),
 )
-
-
 EVERYDAY = ("everyday_enfr", "everyday_ende", "everyday_enja")
 
 
@@ -143,7 +141,6 @@ def read_shakespeare(data: Path) -> Splits:
 
 
 _WRITER = {"output": "what comes next", "target": "", "writes": True, "validation_metric": "bits_a_character"}
-
 ENGLISH = Task(
     name="en",
     source="en",
@@ -180,12 +177,7 @@ SHAKESPEARE = Task(
     unit="letter",
     **_WRITER,
 )
-
-
-__all__ = ["TASKS", "Task", "find"]
-
 _NO_LANGUAGE = ("mul", "und", "zxx")  # several, unknown, none
-
 TASKS = {task.name: task for task in (EN_FR, EN_DE, EN_JA, REVERSE, SST2, ENGLISH, SHAKESPEARE)}
 
 

@@ -30,6 +30,10 @@ from attnviz.data.tokenizer_rules import TokenizerError
 from attnviz.trace import Token, visible
 from attnviz.trace.visible import IGNORED
 
+PAD, BOS, EOS, UNK = range(4)
+_RUN = re.compile(rf"[{UNSPACED}]+")
+_DIVIDED = re.compile(rf"(?![。！？])[{UNSPACED}]\s+[{UNSPACED}]")  # a space after a full stop does not divide a text
+_UNPRINTED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")  # spaces that are not shown
 _FRACTIONS, _SLASH = "\u00bc-\u00be\u2150-\u215f\u2189", "\u2044"  # the slash stands between their numbers
 _LETTERS = re.compile("[\ufb00-\ufb06\u2116\u2122]")  # several Latin letters in one character
 _SYMBOL_PARTS = "\u20d0-\u20ff\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff"  # flags, colours of skin, keys
@@ -81,13 +85,6 @@ def _plain(character: str, before: str) -> str:
         return character
     apart = character != _SLASH and before.isdecimal()
     return " " * apart + parts.replace(_SLASH, "/")
-
-
-PAD, BOS, EOS, UNK = range(4)
-
-_RUN = re.compile(rf"[{UNSPACED}]+")
-_DIVIDED = re.compile(rf"(?![。！？])[{UNSPACED}]\s+[{UNSPACED}]")  # a space after a full stop does not divide a text
-_UNPRINTED = re.compile(rf"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])")  # spaces that are not shown
 
 
 @dataclass(frozen=True)

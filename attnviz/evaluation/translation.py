@@ -22,6 +22,10 @@ from attnviz.networks import decode
 from attnviz.networks.decode import Unrolled
 from attnviz.progress import bar as progress_bar
 
+BATCH = 3000  # source pieces decoded at once, padding included
+# A batch: the indices of its sentences, their steps, and the number of steps that each sentence has when it is alone.
+Decoded = Iterator[tuple[list[int], decode.Unrolled, list[int]]]
+
 
 class AttentionMetric(Protocol):
     def add(self, unrolled: Unrolled, lengths: Sequence[int], source_lengths: Sequence[int]) -> None: ...
@@ -109,12 +113,6 @@ class AntiDiagonal:
 
 
 ATTENTION_METRICS = {"antidiagonal": AntiDiagonal}  # those that a task may name in the table of tasks
-
-
-BATCH = 3000  # source pieces decoded at once, padding included
-
-# A batch: the indices of its sentences, their steps, and the number of steps that each sentence has when it is alone.
-Decoded = Iterator[tuple[list[int], decode.Unrolled, list[int]]]
 
 
 def translate(

@@ -36,9 +36,11 @@ __all__ = [
     "spaced",
     "untrained",
 ]
-
 KEPT = 40  # moments that a run keeps
 FIRST_UPDATE = 10  # updates before the first one after the untrained model
+FOLDER = "moments"
+NEAR = 1e-3  # the most by which a weight of the untrained model may differ from what it was
+LARGEST = 2**25  # weights of a model
 
 
 @cache
@@ -97,11 +99,6 @@ def spaced(losses: Sequence[float], count: int) -> list[int]:
         free = range(chosen[-1] + 1, len(losses) - (count - 1 - number))
         chosen.append(min(free, key=lambda place: abs(losses[place] - loss)))
     return [*chosen, len(losses) - 1]
-
-
-FOLDER = "moments"
-NEAR = 1e-3  # the most by which a weight of the untrained model may differ from what it was
-LARGEST = 2**25  # weights of a model
 
 
 def path_for(name: str, root: Path | None = None) -> Path:

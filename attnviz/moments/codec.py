@@ -17,6 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+Weights = dict[str, np.ndarray]  # float32
+Near = Callable[[int, Weights], bool]  # is a moment of that number, as restored, near enough to what was kept?
+# Steps to try, the coarsest first, as parts of the root mean square by which a matrix has changed since the
+# untrained model.
+STEPS = (3.5, 2.9, 2.4, 2.0, 1.7, 1.4, 1.2, 1.0, 0.85, 0.7, 0.6, 0.5, 0.42, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1)
 SMALL = 20_000  # numbers; a tensor of fewer is stored as it is with fine steps, which costs next to nothing
 FINE = 0.05  # of the root mean square of the differences of a small tensor
 LEAST = 0.45  # of the step: a direction along which the root mean square is below it is left out
@@ -87,13 +92,6 @@ def _basis(levels: np.ndarray, columns: int) -> np.ndarray:
 
 def _rounded(values: np.ndarray, step: float) -> np.ndarray:
     return np.clip(np.rint(values / step), -(2**15), 2**15 - 1).astype(np.int16)
-
-
-Weights = dict[str, np.ndarray]  # float32
-Near = Callable[[int, Weights], bool]  # is a moment of that number, as restored, near enough to what was kept?
-# Steps to try, the coarsest first, as parts of the root mean square by which a matrix has changed since the
-# untrained model.
-STEPS = (3.5, 2.9, 2.4, 2.0, 1.7, 1.4, 1.2, 1.0, 0.85, 0.7, 0.6, 0.5, 0.42, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1)
 
 
 class Tensor(NamedTuple):

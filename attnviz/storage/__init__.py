@@ -22,6 +22,21 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+LONGEST_MARK = 4  # bytes
+# What each column of a TSV file may be called in a first line that names them.
+_COLUMNS = {
+    "id": "id number",
+    "source": "source src sentence text english en",
+    "target": "target tgt translation reference label french fr german de japanese ja",
+}
+_ORDERS = (["source"], ["source", "target"], ["id", "source", "target"])
 
 
 class NotRegularError(OSError):
@@ -78,23 +93,6 @@ def _stamp(path: Path) -> tuple | None:
         return None
     place = status.st_mtime_ns, status.st_ctime_ns, status.st_dev, status.st_ino
     return (status.st_size, *place) if stat.S_ISREG(status.st_mode) else None
-
-
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "UTF-32"),
-    (codecs.BOM_UTF32_BE, "UTF-32"),
-    (codecs.BOM_UTF16_LE, "UTF-16"),
-    (codecs.BOM_UTF16_BE, "UTF-16"),
-)
-LONGEST_MARK = 4  # bytes
-# What each column of a TSV file may be called in a first line that names them.
-_COLUMNS = {
-    "id": "id number",
-    "source": "source src sentence text english en",
-    "target": "target tgt translation reference label french fr german de japanese ja",
-}
-_ORDERS = (["source"], ["source", "target"], ["id", "source", "target"])
 
 
 def check_mark(start: bytes, name: str | Path) -> None:

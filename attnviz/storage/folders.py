@@ -19,6 +19,8 @@ try:
 except ImportError:  # Windows
     fcntl = None
     import msvcrt
+PREFIX = "attnviz-"
+YOUNG = 60.0  # s: a folder that was just made may not be locked yet
 
 
 def lock_name(task: str) -> str:
@@ -93,10 +95,6 @@ def _is_there(path: Path, descriptor: int) -> bool:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except OSError:
         return False
-
-
-PREFIX = "attnviz-"
-YOUNG = 60.0  # s: a folder that was just made may not be locked yet
 
 
 class TemporaryFolder(tempfile.TemporaryDirectory):

@@ -9,6 +9,8 @@ from attnviz.studies.report import Panel, Series, grouped, table
 
 CHANGE_TITLES = {change.name: change.title for change in CHANGES}
 _COMBINED = {"any": "at least one of these", "every": "all of these"}
+_ERASED = ("comprehensiveness", "sufficiency")
+_KINDS = ("function", "content")
 Cells = dict[tuple[str, str], dict[str, dict]]  # pair and mechanism -> measure -> its row
 
 
@@ -147,10 +149,6 @@ def value(by_measure: dict, name: str, scale: float = 1, digits: int = 2) -> str
         return "–"
     middle, low, high = (f"{scale * row[key]:.{digits}f}".replace("-", "−") for key in ("value", "low", "high"))
     return f"{middle} ({low}–{high})"
-
-
-_ERASED = ("comprehensiveness", "sufficiency")
-_KINDS = ("function", "content")
 
 
 def panels(results: dict) -> list[Panel]:

@@ -24,6 +24,17 @@ DESCRIPTION = (
     "BLEU and loss against the length of the source for each mechanism, and entropy against the logarithm of length"
 )
 COLUMNS = 3
+BATCH = 32  # texts whose loss is computed at once
+BASELINE = "fixed-context"  # the mechanism without attention
+_LIMITS = (
+    "Joined texts are several sentences in one. No model saw such texts in training, and a model may stop before the "
+    "last sentence, so their BLEU falls for that reason too. The long single captions, although few, and the loss say "
+    "more about length alone. Different buckets hold different texts."
+)
+_QUALITY = (
+    ("BLEU by length", "bleu_lc", "BLEU, 13a lower-cased"),
+    ("Loss of the reference by length", "loss", "nats a token"),
+)
 
 
 @dataclass(frozen=True)
@@ -108,9 +119,6 @@ def bucket_texts(tests: dict[str, Pairs], tokenizer: SubwordTokenizer) -> list[B
     return result
 
 
-BATCH = 32  # texts whose loss is computed at once
-
-
 def measure(config: StudyConfig) -> dict:
     """rows: by model and bucket. fits: by model. points: by model and number of source pieces. signatures: of the
     scores."""
@@ -193,12 +201,6 @@ def fit(sentences: list[tuple[int, float]]) -> dict:
     return {**size, "slope": float(slope), "intercept": float(intercept), "explained": explained}
 
 
-_QUALITY = (
-    ("BLEU by length", "bleu_lc", "BLEU, 13a lower-cased"),
-    ("Loss of the reference by length", "loss", "nats a token"),
-)
-
-
 def panels(results: dict) -> list[Panel]:
     """BLEU and loss by length, and entropy by the logarithm of length where there is attention."""
     groups = grouped(results["rows"], "mechanism")
@@ -242,14 +244,6 @@ def _points(mechanism: str, rows: list[dict], x: str, y: str, line: bool = True)
     low, high = (tuple(end(values(cell, y)) for cell in cells) if several else () for end in (min, max))
     means = [tuple(mean(cell, key) for cell in cells) for key in (x, y)]
     return Series(titles([mechanism]), *means, low, high, line=line)
-
-
-BASELINE = "fixed-context"  # the mechanism without attention
-_LIMITS = (
-    "Joined texts are several sentences in one. No model saw such texts in training, and a model may stop before the "
-    "last sentence, so their BLEU falls for that reason too. The long single captions, although few, and the loss say "
-    "more about length alone. Different buckets hold different texts."
-)
 
 
 def text(results: dict) -> str:

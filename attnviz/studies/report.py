@@ -22,6 +22,43 @@ from attnviz.mechanisms import MECHANISMS
 from attnviz.storage.atomic import replace
 
 Row = dict  # name -> number; has a mechanism and a seed
+INSTALL = (
+    "no picture was drawn because matplotlib is missing; install it (pip install -e '.[studies]') and run the study "
+    "again"
+)
+HEAD = "# Trained models\n"  # of a new README.md
+_DASHES = {
+    "solid": "-",
+    "dash": (0, (5, 2)),
+    "dashdot": (0, (6, 2, 1, 2)),
+    "longdash": (0, (9, 3)),
+    "longdashdot": (0, (9, 2, 2, 2)),
+}
+_MARKERS = {
+    "circle": "o",
+    "diamond": "D",
+    "square": "s",
+    "triangle-up": "^",
+    "x": "X",
+    "star": "*",
+    "cross": "P",
+    "hexagon": "h",
+}
+_STYLE = {
+    "svg.hashsalt": "attnviz",
+    "svg.fonttype": "none",
+    "font.size": 10,
+    "text.color": LIGHT.text,
+    "axes.edgecolor": LIGHT.muted,
+    "axes.labelcolor": LIGHT.text,
+    "xtick.color": LIGHT.muted,
+    "ytick.color": LIGHT.muted,
+    "xtick.labelcolor": LIGHT.text,
+    "ytick.labelcolor": LIGHT.text,
+    "axes.axisbelow": True,
+}
+_PANEL = (3.9, 3.2)  # inches
+_NAME = (2.5, 0.25)  # inches, of a name in the legend
 
 
 def grouped(rows: Iterable[Row], *keys: str) -> dict:
@@ -85,44 +122,6 @@ def seeds(rows: Iterable[Row]) -> str:
         f"{count}; numbers are means over the seeds ± the sample standard deviation, and bars show the smallest and "
         "largest."
     )
-
-
-INSTALL = (
-    "no picture was drawn because matplotlib is missing; install it (pip install -e '.[studies]') and run the study "
-    "again"
-)
-_DASHES = {
-    "solid": "-",
-    "dash": (0, (5, 2)),
-    "dashdot": (0, (6, 2, 1, 2)),
-    "longdash": (0, (9, 3)),
-    "longdashdot": (0, (9, 2, 2, 2)),
-}
-_MARKERS = {
-    "circle": "o",
-    "diamond": "D",
-    "square": "s",
-    "triangle-up": "^",
-    "x": "X",
-    "star": "*",
-    "cross": "P",
-    "hexagon": "h",
-}
-_STYLE = {
-    "svg.hashsalt": "attnviz",
-    "svg.fonttype": "none",
-    "font.size": 10,
-    "text.color": LIGHT.text,
-    "axes.edgecolor": LIGHT.muted,
-    "axes.labelcolor": LIGHT.text,
-    "xtick.color": LIGHT.muted,
-    "ytick.color": LIGHT.muted,
-    "xtick.labelcolor": LIGHT.text,
-    "ytick.labelcolor": LIGHT.text,
-    "axes.axisbelow": True,
-}
-_PANEL = (3.9, 3.2)  # inches
-_NAME = (2.5, 0.25)  # inches, of a name in the legend
 
 
 @dataclass(frozen=True)
@@ -240,9 +239,6 @@ def _series(axis, series: Series, style: Line, horizontal: bool):
 def _dash(dash: str):
     """A dash of the page in matplotlib's form. Lengths such as 5px,2px become half as many line widths."""
     return _DASHES.get(dash) or (0, tuple(float(part.removesuffix("px")) / 2 for part in dash.split(",")))
-
-
-HEAD = "# Trained models\n"  # of a new README.md
 
 
 def write(name: str, study, results: dict, root: Path) -> None:

@@ -20,6 +20,7 @@ from attnviz.models.names import CARD, TOKENIZER, ModelName
 from attnviz.storage import atomic
 
 _ALWAYS = ("embedding.", "encoder.")  # what two mechanisms must have in common
+PER_PIECE = ("embedding.weight", "output_bias")  # the tensors with a row for each piece
 
 
 def taken_from(start: Path, config: Config, own: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
@@ -38,9 +39,6 @@ def taken_from(start: Path, config: Config, own: dict[str, Tensor]) -> tuple[dic
     if any(same or name.startswith(_ALWAYS) for name in random) or (same and len(fitting) < len(weights)):
         raise ValueError(f"{start} holds a different model ({other}) from the one to train ({config.to_dict()})")
     return own | fitting, random
-
-
-PER_PIECE = ("embedding.weight", "output_bias")  # the tensors with a row for each piece
 
 
 def spellings(old: SubwordTokenizer, new: SubwordTokenizer) -> list[list[int]]:

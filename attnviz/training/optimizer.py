@@ -15,6 +15,11 @@ from torch import Tensor, nn
 from attnviz.training.recipes import TrainingConfig
 
 _ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
+# Muon (Jordan et al. 2024) makes the update of matrices orthogonal. torch.optim.Muon multiplies in bfloat16, which a
+# CPU without it only emulates, dozens of times as slowly; this is fp32.
+QUINTIC = (3.4445, -4.7750, 2.0315)  # its coefficients, chosen by Jordan et al. for a steep rise near 0
+STEPS = 5
+RMS = 0.2  # of an update whose learning rate is 1: that of AdamW, so that both take one learning rate (Liu et al. 2025)
 
 
 def learning_rate(update: int, total: int, config: TrainingConfig) -> float:
@@ -141,13 +146,6 @@ def _within(name: str, parameter: nn.Parameter) -> bool:
 
 def _copied(model: nn.Module) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in model.state_dict().items()}
-
-
-# Muon (Jordan et al. 2024) makes the update of matrices orthogonal. torch.optim.Muon multiplies in bfloat16, which a
-# CPU without it only emulates, dozens of times as slowly; this is fp32.
-QUINTIC = (3.4445, -4.7750, 2.0315)  # its coefficients, chosen by Jordan et al. for a steep rise near 0
-STEPS = 5
-RMS = 0.2  # of an update whose learning rate is 1: that of AdamW, so that both take one learning rate (Liu et al. 2025)
 
 
 def orthogonal(matrix: Tensor) -> Tensor:

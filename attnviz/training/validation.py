@@ -20,6 +20,10 @@ from attnviz.models.names import ModelName
 from attnviz.networks.decoder_only import DecoderOnly
 from attnviz.training.trainer import Trainer, token_loss
 
+WORDS = (8, 4, 12, 16)  # wanted lengths of examples; the first is that of the report's sentence
+EMPTY = "(empty)"  # a translation without text
+NEAR = 0.1  # part of its loss by which that of a packed moment may differ from it
+
 
 def score_key(corpus: corpora.Corpus) -> str:
     """The name of the score in a run's history, such as val_bleu_lc."""
@@ -112,11 +116,6 @@ def mean_loss(
     return total / count
 
 
-WORDS = (8, 4, 12, 16)  # wanted lengths of examples; the first is that of the report's sentence
-
-EMPTY = "(empty)"  # a translation without text
-
-
 def examples(val: Pairs) -> list[str]:
     """Source sentences of the validation set to show: for each length of WORDS the first one nearest to it that is not
     among them yet."""
@@ -156,9 +155,6 @@ def report(trainer: Trainer, tokenizer: SubwordTokenizer, name: str, sentence: s
         rows = stats.of_grid(select.select(trace)).itertuples()
         lines.append("  " + " ".join(f"{plain(row.token)} [{plain(row.argmax_token)}]" for row in rows))
     return "\n".join(lines)
-
-
-NEAR = 0.1  # part of its loss by which that of a packed moment may differ from it
 
 
 def pack_spaced(
