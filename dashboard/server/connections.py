@@ -19,6 +19,7 @@ from dashboard.server.messages import Budget
 HEADERS = 64 * 2**10  # bytes of a request line and its headers
 HEADERS_SECONDS, BODY_SECONDS = 10.0, 300.0  # until the headers, and the whole request, are here
 UNREAD_SECONDS = 60  # that a browser may leave an answer unread
+FRAMES = 1_000  # parts of a message; a browser sends one whole, or in parts of many kilobytes
 UNFINISHED = Budget(64 * 2**20)  # bytes of the messages of all visitors that have begun to come
 FILES = 16_384  # open files that are wanted
 RESERVED = 512  # of them for what is no visitor: libraries, the models, pages that are being read
@@ -76,7 +77,7 @@ class _Connection:
     """uvicorn's HTTP protocol, of either parser, comes behind it. told : headers of answers to what is no request."""
 
     told: Mapping[str, str]
-    _head, _deadline = 0, None
+    _head, _around, _deadline = 0, 0, None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
@@ -90,13 +91,21 @@ class _Connection:
         if waited:
             self._head += len(data)
             self._deadline = self._deadline or self.loop.call_later(HEADERS_SECONDS, self._late)
+        elif self.cycle and self.cycle.more_body:
+            self._around += len(data)
         super().data_received(data)
         if not waited:
-            return
-        if not self._waits():
+            if self._around > HEADERS and hasattr(super(), "on_body"):  # h11 limits what is around a body itself
+                self.transport.abort()
+        elif not self._waits():
             self._arrived()
         elif self._head > HEADERS:
             self._refuse("431 Request Header Fields Too Large", _LARGE)
+
+    def on_body(self, body: bytes) -> None:
+        """httptools has read a part of a body. What it reads between two of them, or after the last, it keeps."""
+        self._around = 0
+        super().on_body(body)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._stop()
@@ -112,7 +121,7 @@ class _Connection:
 
     def _arrived(self) -> None:
         self._stop()
-        self._head = 0
+        self._head = self._around = 0
         if self.cycle and self.cycle.more_body:
             self._deadline = self.loop.call_later(BODY_SECONDS, self._give_up, self.cycle)
 
@@ -153,7 +162,14 @@ class _Socket:
             self.transport.write(_refusal("431 Request Header Fields Too Large", _LONG, self.told))
             self.transport.close()
         begun = sum(map(len, self.frames)) + len(self.conn.reader.buffer)  # of a message that is not complete
-        if not UNFINISHED.hold(self, begun):
+        if len(self.frames) > FRAMES or not UNFINISHED.hold(self, begun):
+            self.transport.abort()
+
+    def handle_ping(self) -> None:
+        """Answers pile up for a program that pings and does not read. Browsers send no pings."""
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
             self.transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -9,12 +9,14 @@ from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
+from client import Client
 from offline_server import WEBSOCKET
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from visitors import run
 
 from dashboard.server import connections, security
 
@@ -69,6 +71,58 @@ def test_twenty_megabytes_of_headers_are_not_read(public):
     assert answered == 431 and "have more than 65,536 bytes" in text
 
 
+async def handshake(netloc: str) -> tuple[bytes, asyncio.StreamWriter]:
+    """One more socket of the page -> what the server answers, as far as it has come, and the connection."""
+    reading, writing = await asyncio.open_connection(*netloc.split(":"))
+    lines = ["GET /_stcore/stream HTTP/1.1", f"Host: {netloc}", *(f"{name}: {WEBSOCKET[name]}" for name in WEBSOCKET)]
+    writing.write("\r\n".join([*lines, "", ""]).encode())
+    return await reading.read(4096), writing
+
+
+async def half_open(netloc: str, content: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reading, writing = await asyncio.open_connection(*netloc.split(":"))
+    writing.write(content)
+    return reading, writing
+
+
+def test_more_sockets_than_can_be_served_take_the_page_from_nobody(public):
+    """At 1,024 open files the 253rd was refused without a word, and others lost the page; requests that were never
+    complete stayed."""
+    address, most = public[0], connections.most_visitors()  # raises the limit of this process too
+    netloc = urlsplit(address).netloc
+
+    async def work():
+        async with Client(address) as visitor:
+            await visitor.open()
+            halves = [await half_open(netloc, b"GET / HTTP/1.1\r\nHost: " + bytes([65 + n % 26])) for n in range(200)]
+            sockets = []
+            for _ in range(0, most + 200, 100):
+                sockets += await asyncio.gather(*(handshake(netloc) for _ in range(100)))
+            answer = await visitor.type("The dog runs.")
+            page = await asyncio.to_thread(status, address, "/", [])
+            ends = await asyncio.gather(*(asyncio.wait_for(reading.read(), SECONDS) for reading, _ in halves))
+            for _, writing in sockets + halves:
+                writing.close()
+        return [told for told, _ in sockets], answer, page, ends
+
+    told, answer, page, ends = run(work())
+    assert answer.problems == [] and answer.heatmaps
+    served, refused = ([text for text in told if text.split()[1] == status] for status in (b"101", b"503"))
+    assert most * 0.9 < len(served) < most and len(served) + len(refused) == len(told)
+    assert all(connections.FULL.encode() in text for text in refused)
+    assert page[0] == 503 and connections.FULL in page[1]
+    assert all(text.startswith(b"HTTP/1.1 408") for text in ends)
+
+
+def test_when_they_have_gone_the_next_visitor_is_served(public):
+    async def work():
+        async with Client(public[0]) as client:
+            await client.open()
+            return await client.type("The cat sleeps.")
+
+    assert run(work()).problems == []
+
+
 @pytest.mark.parametrize(
     "sent, kept",
     [
@@ -97,7 +151,11 @@ def small(request, monkeypatch):
     async def read(request):
         return PlainTextResponse(f"{len(await request.body())}")
 
-    app = Starlette(routes=[Route("/", read, methods=["GET", "POST"])])
+    async def listen(socket):
+        await socket.accept()
+        await socket.send_text(f"{len(await socket.receive_bytes())}")
+
+    app = Starlette(routes=[Route("/", read, methods=["GET", "POST"]), WebSocketRoute("/socket", listen)])
     listening = socket.create_server(("localhost", 0))
     server = uvicorn.Server(uvicorn.Config(app, http=PARSERS[request.param], ws="websockets-sansio", log_config=None))
     thread = threading.Thread(target=asyncio.run, args=(server.serve([listening]),), daemon=True)
@@ -152,6 +210,50 @@ def test_what_is_not_complete_in_time_is_ended(small, parts, status):
         assert status is None or b"HTTP/1.1 " + status in received
     assert not held
     assert answer_to(port, WHOLE.replace(b"Host", b"Connection: close\r\nHost")).endswith(b"3")
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n"
+
+
+@pytest.mark.parametrize("small", ["httptools"], indirect=True)  # h11 has limits of its own
+@pytest.mark.parametrize("line", [b"X: 1\r\n", b"X: " + b"a" * 10**6])
+def test_headers_after_a_body_are_limited(small, line):
+    """They were read without an end, and kept."""
+    closing = CHUNKED.replace(b"Host", b"Connection: close\r\nHost")
+    assert answer_to(small[0], closing, b"X: 1\r\n" * 9, b"\r\n").endswith(b"3")
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        assert b"200 OK" not in answer_to(small[0], closing, *[line * (10**6 // len(line))] * 3, b"\r\n\r\n")
+
+
+def frame(code: int, content: bytes = b"") -> bytes:
+    """A part of a message, or a ping, as a browser sends it: masked, here with zeros."""
+    return bytes([code, 0x80 | len(content)]) + bytes(4) + content
+
+
+@contextlib.contextmanager
+def opened(port: int):
+    """A connection that is a WebSocket."""
+    with socket.create_connection(("localhost", port), SECONDS) as connection:
+        lines = ["GET /socket HTTP/1.1", "Host: localhost", *(f"{name}: {WEBSOCKET[name]}" for name in WEBSOCKET)]
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        assert b" 101 " in connection.recv(4096)
+        yield connection
+
+
+def test_a_message_has_at_most_so_many_parts(small):
+    """Empty ones were kept without an end, and counted again whenever more came."""
+    for count, answer in ((connections.FRAMES // 2, b"\x81\x011"), (3 * connections.FRAMES, b"")):
+        with opened(small[0]) as connection, contextlib.suppress(ConnectionResetError):
+            connection.sendall(frame(2) + frame(0) * count)
+            time.sleep(0.2)
+            connection.sendall(frame(0x80, b"a"))
+            assert connection.recv(3) == answer
+
+
+def test_who_pings_and_does_not_read_is_let_go(small):
+    with opened(small[0]) as connection, pytest.raises((BrokenPipeError, ConnectionResetError)):
+        for _ in range(64):
+            connection.sendall(frame(0x89, b"a" * 125) * 8_000)
 
 
 def test_what_is_no_request_gets_the_policy_too(small):
