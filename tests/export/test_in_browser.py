@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from nasty import NASTY, drawn, nasty_grid
 
-from attnviz import figures
-from attnviz.export import bundle
+import attnviz
+from attnviz import figures, select
+from attnviz.export import bundle, html_page
 from attnviz.trace import Token
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -28,15 +29,17 @@ def offline(chrome, tmp_path_factory):
     return context
 
 
-def opened(offline, path):
-    """A page of the file, drawn; no network, no console message, no failed request."""
+def opened(offline, path, width=1280):
+    """A page of the file, drawn in a window of this width; no network, no console message, no failed request."""
     page, troubles = offline.new_page(), []
+    page.set_viewport_size({"width": width, "height": 720})
     page.on("console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on("requestfailed", lambda request: troubles.append(request.url))
     page.on("dialog", lambda dialog: troubles.append(dialog.message) or dialog.dismiss())
     page.goto(path.as_uri())
     page.wait_for_selector(".main-svg")
+    page.wait_for_function("[...document.querySelectorAll('figure > div')].every((figure) => figure.data)")
     assert troubles == []
     return page
 
@@ -58,6 +61,28 @@ def test_tokens_read_in_the_browser_as_they_were_typed(offline, tmp_path):
     assert {'"', "'", "\\", "<!--", "$x$", "&amp;", "\u2068שלום\u2069"} <= set(shown) and "</script><b…" in " ".join(
         shown
     )
+    page.close()
+
+
+LONG = ["a" * 500, "漢" * 500, "ا" * 500, "-" * 500, "a b " * 125, "." * 500]
+
+
+@pytest.mark.parametrize("width", [360, 1366])
+@pytest.mark.parametrize("maker", ["page", "heatmap", "bars"])
+def test_long_tokens_make_a_file_no_wider_than_the_window(offline, tmp_path, maker, width):
+    """A file of tokens of 500 letters was 5,321 px wide, and its scripts failed at "axis scaling"."""
+    weights = np.full((1, len(LONG), len(LONG)), 1 / len(LONG))
+    trace = attnviz.from_arrays([weights], LONG, [token[::-1] for token in LONG], name="m" * 500)
+    grid = select.select(trace)
+    makers = {
+        "page": lambda: html_page.page(trace),
+        "heatmap": lambda: bundle.figure_html(figures.heatmap(grid), "n" * 500),
+        "bars": lambda: bundle.figure_html(figures.step_bars(grid, 0), "n" * 500),
+    }
+    (file := tmp_path / "long.html").write_bytes(makers[maker]())
+    page = opened(offline, file, width)
+    root = "document.documentElement"
+    assert page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") <= 0
     page.close()
 
 
