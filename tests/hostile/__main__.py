@@ -6,6 +6,7 @@ its case: a traceback, a hang, a process that died or grew, a file that was lost
 """
 
 import argparse
+import functools
 import json
 import os
 import queue
@@ -21,11 +22,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "helpers" / "models"), str(HERE.parent / "helpers"), str(HERE.parents[1])]
+HELPERS = HERE.parent / "helpers"
+sys.path[:0] = [str(HELPERS), *(str(HELPERS / name) for name in ("models", "protocol")), str(HERE.parents[1])]
 
 from tests.hostile import cases  # noqa: E402
 
-SECONDS = 30  # of a case
+SECONDS = {"stopped": 90}  # of a case, where it is not 30: after 15 seconds others take over
 LOADING = 300  # of what a batch imports and writes before its first case
 MEMORY = 4 * 2**30  # bytes of address space, which is never less than what is used
 BATCH = 1000  # cases of a process
@@ -50,7 +52,6 @@ def run_batch(kind: str, seed: int, count: int) -> None:
     """In the child: `count` cases; a line of JSON before each, and one at the end."""
     import resource
 
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     out = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
@@ -59,7 +60,8 @@ def run_batch(kind: str, seed: int, count: int) -> None:
         out.flush()
 
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
-        cases.run(kind, seed, count, Path(folder), say)
+        limit = functools.partial(resource.setrlimit, resource.RLIMIT_AS, (MEMORY, MEMORY))
+        cases.run(kind, seed, count, Path(folder), say, limit)
     say(end=True, peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
@@ -72,20 +74,21 @@ def watch_batch(kind: str, seed: int, count: int, tally: Tally) -> None:
 
 def _watch(kind: str, seed: int, count: int, tally: Tally) -> int:
     """One process -> the cases that it began."""
+    seconds = SECONDS.get(kind, 30)
     command = [sys.executable, "-m", "tests.hostile", "--batch", kind, "--seed", str(seed), "--cases", str(count)]
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         log, err = Path(folder) / "left.log", Path(folder) / "err"
-        environment = os.environ | {"PYTHONPATH": str(HERE.parent / "helpers" / "offline"), "LEFT_LOOPBACK": str(log)}
+        environment = os.environ | {"PYTHONPATH": str(HELPERS / "offline"), "LEFT_LOOPBACK": str(log)}
         environment["OMP_NUM_THREADS"] = "1"  # processes beside each other: threads would wait for threads
         with err.open("wb") as errors:
             process = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=errors, env=environment, cwd=HERE.parents[1]
             )
         began, last, started = 0, "before the first case", time.monotonic()
-        for line in _lines(process, SECONDS, LOADING):
+        for line in _lines(process, seconds, LOADING):
             tally.slowest = max(tally.slowest, time.monotonic() - started if began else 0)
             if line is None:
-                tally.fail(f"{kind}: more than {SECONDS} s: {last}")
+                tally.fail(f"{kind}: more than {seconds} s: {last}")
                 break
             if "case" in line:
                 began, last, started = began + 1, line["case"], time.monotonic()

@@ -8,8 +8,9 @@ from pathlib import Path
 import hypothesis
 import hypothesis.errors
 
-from tests.hostile.kinds import api, arguments, arrays, cards, configs, foreign, links, texts, tokenizers, traces
-from tests.hostile.workplace import Failure, prepare
+from tests.hostile.kinds import api, arguments, arrays, cards, configs, foreign, links, own, pages, runs, stopped, texts
+from tests.hostile.kinds import tokenizers, traces, visitors, writing
+from tests.hostile.workplace import Failure, Workplace, prepared
 
 KINDS = {
     "texts": texts,
@@ -22,26 +23,49 @@ KINDS = {
     "foreign": foreign,
     "links": links,
     "api": api,
+    "writing": writing,
+    "own": own,
+    "runs": runs,
+    "visitors": visitors,
+    "stopped": stopped,
+    "pages": pages,
 }
-SHARES = {  # of a long run, in parts of a hundred
-    "texts": 30,
-    "arguments": 5,
-    "configs": 8,
-    "cards": 10,
-    "traces": 25,
-    "arrays": 5,
-    "tokenizers": 8,
-    "foreign": 2,
-    "links": 2,
-    "api": 5,
+SHARES = {  # of a long run, in parts of a thousand
+    "texts": 240,
+    "arguments": 60,
+    "configs": 70,
+    "cards": 80,
+    "traces": 230,
+    "arrays": 60,
+    "tokenizers": 80,
+    "foreign": 20,
+    "links": 20,
+    "api": 50,
+    "writing": 10,
+    "own": 20,
+    "runs": 20,
+    "visitors": 34,
+    "stopped": 1,
+    "pages": 5,
 }
 
 
-def run(kind: str, seed: int, count: int, folder: Path, say: Callable[..., None]) -> None:
-    """`count` cases of a kind; say(case=…) before each, say(failed=…) after one that did not hold."""
-    place, done = prepare(folder, kind), 0
-    with contextlib.suppress(Failure):
-        KINDS[kind].check(place, KINDS[kind].WARM)  # what is imported on the way is no case's own time
+def run(
+    kind: str, seed: int, count: int, folder: Path, say: Callable[..., None], limit: Callable[[], None] = lambda: None
+) -> None:
+    """`count` cases of a kind; say(case=…) before each, say(failed=…) after one that did not hold.
+
+    limit : is called when a server or a browser that the cases need has started, before the first of them.
+    """
+    with prepared(folder, KINDS[kind]) as place:
+        limit()
+        with contextlib.suppress(Failure):
+            KINDS[kind].check(place, KINDS[kind].WARM)  # what is imported on the way is no case's own time
+        _run(KINDS[kind], seed, count, place, say)
+
+
+def _run(kind, seed: int, count: int, place: Workplace, say: Callable[..., None]) -> None:
+    """The cases themselves. kind : a module of this kind."""
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -51,13 +75,11 @@ def run(kind: str, seed: int, count: int, folder: Path, say: Callable[..., None]
         phases=[hypothesis.Phase.generate],
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    @hypothesis.given(KINDS[kind].strategy())
+    @hypothesis.given(kind.strategy())
     def check(case) -> None:
-        nonlocal done
-        done += 1
         say(case=f"{case!r:.1200}")
         try:
-            KINDS[kind].check(place, case)
+            kind.check(place, case)
         except (hypothesis.errors.HypothesisException, KeyboardInterrupt):
             raise
         except BaseException as error:  # the product failed, by SystemExit or a panic of Rust code too: no Exceptions

@@ -3,6 +3,7 @@
 import ast
 import copy
 import functools
+import json
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -83,6 +84,11 @@ json_values = st.recursive(
 )
 
 
+def as_json(value) -> str:
+    """JSON text; what has none, such as half a surrogate pair, is an escape or a text."""
+    return json.dumps(value, default=str)
+
+
 def paths(value, here: tuple = (), depth: int = 6) -> list[tuple]:
     """Where something stands in JSON; of long lists and objects the first and the last entries."""
     places = [here] if here else []
@@ -116,6 +122,39 @@ def mutated(value):
     )
     added = st.tuples(texts, json_values).map(lambda pair: {**value, pair[0]: pair[1]})
     return st.one_of(several, several, several, added, json_values)
+
+
+# Native code makes a table of as many rows as the largest number of a piece, or ends the process.
+piece_numbers = st.one_of(
+    st.sampled_from([400_000_000, 2**24, 2**31 - 1, 2**31, 2**32 - 6, 2**32 - 1, 2**32, 2**63 - 1, 2**64 - 1, -1]),
+    st.integers(0, 2**33),
+)
+
+
+def numbered(tokenizer: dict):
+    """A tokenizer.json in which a piece, or a step that adds pieces, has another number."""
+
+    def is_number(path: tuple) -> bool:
+        value = functools.reduce(lambda inner, key: inner[key], path, tokenizer)
+        return isinstance(value, int) and not isinstance(value, bool)
+
+    places = [path for path in paths(tokenizer, depth=9) if is_number(path)]
+    added = piece_numbers.map(lambda number: {"id": number, "content": "new", "special": True} | FLAGS)
+    return st.one_of(
+        st.tuples(st.sampled_from(places), piece_numbers).map(lambda made: change(tokenizer, *made)),
+        added.map(lambda token: tokenizer | {"added_tokens": [*(tokenizer.get("added_tokens") or []), token]}),
+        added.map(lambda token: tokenizer | {"post_processor": _template(token["id"])}),
+    )
+
+
+FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+
+
+def _template(number: int) -> dict:
+    """A step that puts the piece of this number before every text."""
+    single = [{"SpecialToken": {"id": "new", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    tokens = {"new": {"id": "new", "ids": [number], "tokens": ["new"]}}
+    return {"type": "TemplateProcessing", "single": single, "pair": single, "special_tokens": tokens}
 
 
 def damaged(content: bytes):

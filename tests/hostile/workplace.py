@@ -3,9 +3,11 @@
 import contextlib
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import tiny
 import tiny_writer
@@ -17,11 +19,13 @@ class Failure(AssertionError):
     """The product did not hold."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Workplace:
-    """Folders that a batch of cases may damage; made by `prepare`. root : checkpoints."""
+    """Folders that a batch of cases may damage; made by `prepared`. root : checkpoints. around : what the kind needs
+    besides, such as a running server."""
 
     folder: Path
+    around: Any = None
 
     @property
     def root(self) -> Path:
@@ -33,19 +37,21 @@ class Workplace:
         shutil.copytree(self.folder / "whole" / name, self.folder / name)
 
 
-def prepare(folder: Path, kind: str) -> Workplace:
-    """What a kind of cases needs, in an empty folder."""
+@contextlib.contextmanager
+def prepared(folder: Path, kind) -> Iterator[Workplace]:
+    """What the cases of a kind need, in an empty folder. kind : its module."""
     place = Workplace(folder)
     tiny.write_models(folder / "whole" / "checkpoints")
     tiny_writer.write_models(folder / "whole" / "checkpoints")
     place.put_back("checkpoints")
     os.environ["ATTNVIZ_CHECKPOINTS"] = str(place.root)
-    if kind == "foreign":
-        import families
+    with getattr(kind, "around", _nothing)(place) as place.around:
+        yield place
 
-        for family in ("bert", "gpt2", "t5"):
-            families.write(folder / "whole" / family, family)
-    return place
+
+@contextlib.contextmanager
+def _nothing(place: Workplace) -> Iterator[None]:
+    yield
 
 
 @contextlib.contextmanager

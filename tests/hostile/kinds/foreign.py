@@ -1,6 +1,8 @@
 """A folder of a model for the transformers library: refused, or it reads a text."""
 
+import contextlib
 import json
+from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
@@ -8,6 +10,17 @@ from tests.hostile import strategies
 from tests.hostile.workplace import Workplace, sentence
 
 WARM = ("bert", "generation_config.json", {}, "the dog")
+FAMILIES = ("bert", "gpt2", "t5")
+
+
+@contextlib.contextmanager
+def around(place: Workplace) -> Iterator[None]:
+    """A whole folder of each family."""
+    import families
+
+    for family in FAMILIES:
+        families.write(place.folder / "whole" / family, family)
+    yield
 
 
 def strategy():
@@ -34,9 +47,12 @@ def strategy():
         changed = st.sampled_from(list(files)).flatmap(
             lambda file: st.tuples(st.just(file), strategies.mutated(files[file]))
         )
+        numbered = strategies.numbered(files["tokenizer.json"]).map(lambda content: ("tokenizer.json", content))
+        names = st.dictionaries(strategies.texts, strategies.piece_numbers, min_size=1, max_size=2)
+        changed = st.one_of(changed, numbered, names.map(lambda pieces: ("added_tokens.json", pieces)))
         return st.tuples(st.just(family), changed, strategies.texts).map(lambda parts: (parts[0], *parts[1], parts[2]))
 
-    return st.sampled_from(["bert", "gpt2", "t5"]).flatmap(of)
+    return st.sampled_from(FAMILIES).flatmap(of)
 
 
 def check(place: Workplace, case) -> None:

@@ -13,7 +13,8 @@ WARM: dict = {}
 
 def strategy():
     content = tiny.vocabulary().backend.to_str()
-    return st.one_of(strategies.mutated(json.loads(content)), strategies.damaged(content.encode()))
+    whole = json.loads(content)
+    return st.one_of(strategies.mutated(whole), strategies.numbered(whole), strategies.damaged(content.encode()))
 
 
 def check(place: Workplace, case) -> None:
