@@ -231,3 +231,14 @@ def test_nothing_runs_what_a_file_says():
         assert not calls & {"torch.load", "torch.save", "eval", "exec"}, path
         packages = {package for package, _ in imports(path)}
         assert not packages & {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal"}, path
+
+
+def test_texts_of_the_page_are_escaped_for_html_in_one_place():
+    """`escape`, which also shows the characters that would turn the words after them round."""
+    calling = [
+        below_root(path)
+        for path in DASHBOARD
+        for node in nodes(path)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "html.escape"
+    ]
+    assert calling == ["dashboard/markup/text.py"]

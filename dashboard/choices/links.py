@@ -1,12 +1,12 @@
 """Links from one page to the same text or step on another. No Streamlit here."""
 
-import html
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
 from dashboard.choices.options import KINDS, TYPED, head_title, number, target_title, title
+from dashboard.markup.text import escape
 
 # parameters that mean the same on the first page and on that of one step
 _SAME = ("pair", "text", "target", "force", "layer", "head", "beam", "tables")
@@ -20,9 +20,9 @@ def sentence_link(pair: str, mechanisms: Sequence[str], text: str, target: str |
     query = {"pair": pairs.of(pair).title, "text": text, "show": [title(name) for name in mechanisms]}
     query |= {"target": target_title(TYPED), "force": target} if target else {}
     address = "./?" + urlencode(query, doseq=True)
-    language = html.escape(pairs.of(pair).source)
-    words = html.escape(text)
-    return f'<a href="{html.escape(address)}" target="_self" lang="{language}" dir="auto">{words}</a>'
+    language = escape(pairs.of(pair).source)
+    words = escape(text)
+    return f'<a href="{escape(address)}" target="_self" lang="{language}" dir="auto">{words}</a>'
 
 
 def step_link(query: Mapping[str, str | list[str]], mechanisms: Sequence[str], step: int) -> str:
@@ -41,4 +41,4 @@ def step_link(query: Mapping[str, str | list[str]], mechanisms: Sequence[str], s
     else:
         same = {key: value for key, value in same.items() if key not in ("layer", "head")}
     address = "inside?" + urlencode(same | {"show": attending, "step": number(step)}, doseq=True)
-    return f'<p class="open-step"><a href="{html.escape(address)}" target="_self">Open this step ›</a></p>'
+    return f'<p class="open-step"><a href="{escape(address)}" target="_self">Open this step ›</a></p>'

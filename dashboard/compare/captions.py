@@ -3,7 +3,6 @@
 What a person or a model wrote is escaped here.
 """
 
-import html
 import math
 from collections.abc import Sequence
 
@@ -14,21 +13,21 @@ from attnviz.figures import labels
 from attnviz.figures.wording import row_name
 from dashboard.choices.options import kind_title
 from dashboard.compare.scene import Column, CompareChoices, CompareScene
-from dashboard.markup.text import hatched, output, quoted, removed, said
+from dashboard.markup.text import escape, hatched, output, quoted, removed, said
 
 
 def header(column: Column, ink: str, card: str) -> str:
     """Name and source of a mechanism, and its card; `ink` is its colour in all charts."""
     mechanism = column.mechanism
     return (
-        f'<div class="part" style="--ink:{ink}"><h3>{html.escape(mechanism.title)}</h3>{card}'
-        f'<p class="paper">{html.escape(mechanism.paper)}</p><p class="why">{html.escape(mechanism.words)}</p></div>'
+        f'<div class="part" style="--ink:{ink}"><h3>{escape(mechanism.title)}</h3>{card}'
+        f'<p class="paper">{escape(mechanism.paper)}</p><p class="why">{escape(mechanism.words)}</p></div>'
     )
 
 
 def repeated_name(column: Column, ink: str) -> str:
     """The mechanism's name again, for screens on which its bars do not stand under its heatmap."""
-    return f'<p class="whose" style="--ink:{ink}">{html.escape(column.title)}</p>'
+    return f'<p class="whose" style="--ink:{ink}">{escape(column.title)}</p>'
 
 
 def translation(column: Column) -> str:
@@ -86,7 +85,7 @@ def notices(scene: CompareScene) -> str:
             models.setdefault(line, []).append(column.title)
     every = len(scene.columns)
     whose = {line: "" if len(titles) == every else f"{', '.join(titles)}: " for line, titles in models.items()}
-    return "".join(f'<p class="notice" role="status">{html.escape(whose[line] + line)}</p>' for line in models)
+    return "".join(f'<p class="notice" role="status">{escape(whose[line] + line)}</p>' for line in models)
 
 
 def untranslated(column: Column, judge: Judge | None) -> str:
@@ -96,9 +95,9 @@ def untranslated(column: Column, judge: Judge | None) -> str:
     words = [word.text for word in alignment.coverage(column.trace) if word.weight < judge.scale.unread]
     if not words:
         return ""
-    listed = ", ".join(f"<i>{html.escape(word)}</i>" for word in dict.fromkeys(words))
+    listed = ", ".join(f"<i>{escape(word)}</i>" for word in dict.fromkeys(words))
     return (
-        f'<p class="small placed">No row of {html.escape(column.title)} reads {listed}: part of the source is probably '
+        f'<p class="small placed">No row of {escape(column.title)} reads {listed}: part of the source is probably '
         f"untranslated. (The largest weight is below {judge.scale.unread:.2f}.)</p>"
     )
 
@@ -175,7 +174,7 @@ def steps_note(scene: CompareScene, marked: bool = False) -> str:
             "random order. Both are means over test sentences of this length."
         )
     notes.append("Effective positions = exp(entropy): uniform attention over this many tokens has the same entropy.")
-    return html.escape(" ".join(notes))
+    return escape(" ".join(notes))
 
 
 def step(column: Column, index: int) -> str:
@@ -204,7 +203,7 @@ def left_out(scene: CompareScene) -> str:
     """Which mechanisms are not in the statistics and differences, because they have no attention."""
     names = [column.title for column in scene.columns if column.grid is None]
     return "".join(
-        f'<p class="small">{html.escape(name)} has no attention, so it has no statistics and no difference.</p>'
+        f'<p class="small">{escape(name)} has no attention, so it has no statistics and no difference.</p>'
         for name in names
     )
 

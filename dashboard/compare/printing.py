@@ -1,7 +1,6 @@
 """Pictures for slides and papers: true vectors in the size of the paper, light or dark whatever the page shows."""
 
 import functools
-import html
 import threading
 from collections.abc import Callable
 
@@ -10,6 +9,7 @@ import streamlit as st
 from attnviz import select
 from attnviz.export.bundle import figure_name
 from dashboard.compare.scene import Column, CompareScene
+from dashboard.markup.text import escape
 from dashboard.session import address
 from dashboard.session.memory import Cursor
 
@@ -89,7 +89,7 @@ def _offer(current: CompareScene, cursor: Cursor) -> None:
 
 def _notes(name: str, notes: tuple[str, ...]) -> str:
     words = " ".join(notes) or "All of it fits, in the type that was chosen."
-    return f'<p class="small" role="status">{html.escape(f"{name}: {words}")}</p>'
+    return f'<p class="small" role="status">{escape(f"{name}: {words}")}</p>'
 
 
 def sheet_makers(current: CompareScene, cursor: Cursor, framed: bool = False) -> dict[str, Callable]:

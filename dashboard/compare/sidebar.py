@@ -1,13 +1,12 @@
 """The sidebar of the page that compares mechanisms. Every control is bound to the URL, so a link reopens the view."""
 
-import html
-
 import streamlit as st
 
 from attnviz.mechanisms import MECHANISMS
 from dashboard.choices import pairs
 from dashboard.choices.options import KINDS, OWN, TYPED
 from dashboard.compare import tour
+from dashboard.markup.text import escape
 from dashboard.session import catalogue, memory
 from dashboard.shell import widgets
 
@@ -69,7 +68,7 @@ def _language_pair() -> str:
         on_change=_enter,
     )
     if note := pairs.of(pair).note:
-        st.html(f'<p class="tag">{html.escape(note)}</p>')
+        st.html(f'<p class="tag">{escape(note)}</p>')
     return pair
 
 

@@ -4,7 +4,6 @@ An answer is worked out from what the page shows, so it stays true when a model 
 from 1, as on the page and in its address. The tour is offered once.
 """
 
-import html
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from attnviz.figures import labels
 from dashboard.choices.options import OWN
 from dashboard.compare.scene import Column, CompareScene
 from dashboard.markup import text
+from dashboard.markup.text import escape
 from dashboard.session import address, catalogue
 from dashboard.shell import link_notes
 
@@ -69,8 +69,8 @@ def show() -> None:
     with st.container(key="tour"):
         facts, count = STOPS[stop - 1], len(STOPS)
         st.html(
-            f'<p class="tour-title">Tour, stop {stop} of {count}: {html.escape(facts.title)}</p>'
-            f'<p class="question">{html.escape(facts.question)}</p>'
+            f'<p class="tour-title">Tour, stop {stop} of {count}: {escape(facts.title)}</p>'
+            f'<p class="question">{escape(facts.question)}</p>'
         )
         with st.container(horizontal=True, key="tour_buttons"):
             if stop > 1:
@@ -176,7 +176,7 @@ def _order_answer(scene: CompareScene) -> str:
     seen = ((column, reading.RULES["swapped"](column.grid, "word")) for column in scene.mapped)
     said = next((f"{column.title}: {observed.sentence}" for column, observed in seen if observed), "")
     return (
-        f"{html.escape(said)} Two dark cells have changed places: the later French word looks at the earlier English "
+        f"{escape(said)} Two dark cells have changed places: the later French word looks at the earlier English "
         "word. Nobody told the models about word order. They learnt it from translated sentences."
     )
 
@@ -197,7 +197,7 @@ def _sharpness_answer(scene: CompareScene) -> str:
 def _end_answer(scene: CompareScene) -> str:
     [column] = scene.mapped
     observed = reading.RULES["special"](column.grid, "word")
-    said = html.escape(observed.sentence) if observed else ""
+    said = escape(observed.sentence) if observed else ""
     mass = column.frame["special_mass"].mean()
     return (
         f"{said} The weights of a row must sum to 1, so a head that has nothing to look for must still put its weight "
@@ -209,7 +209,7 @@ def _end_answer(scene: CompareScene) -> str:
 
 def _split_answer(scene: CompareScene) -> str:
     looks = "; ".join(
-        f"{column.title}: {' and '.join(f'{weight:.2f} on {html.escape(piece)}' for piece, weight in _pieces(column))}"
+        f"{column.title}: {' and '.join(f'{weight:.2f} on {escape(piece)}' for piece, weight in _pieces(column))}"
         for column in scene.mapped
     )
     return (
@@ -234,7 +234,7 @@ def _long_answer(scene: CompareScene) -> str:
     missing = [word for word in dict.fromkeys(texts[0]) if word not in texts[1]]
     chances = [column.trace.log_prob / len(column.trace.log_probs) for column in (attends, squeezed)]
     return (
-        f"Without attention these words of the other text are gone: {html.escape(', '.join(missing))}. One vector "
+        f"Without attention these words of the other text are gone: {escape(', '.join(missing))}. One vector "
         "keeps the topic of the sentence and loses details: who does what, and where. The model is also less sure: "
         f"log-probability per piece {text.number(chances[1])}, with attention {text.number(chances[0])}. This is why "
         "attention was invented."

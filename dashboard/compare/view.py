@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import html
 import itertools
 import math
 import unicodedata
@@ -29,7 +28,7 @@ from dashboard.compare.confidence import caches as confidence
 from dashboard.compare.confidence.sign import sign
 from dashboard.compare.scene import Column, CompareChoices, CompareScene
 from dashboard.markup import card, terms
-from dashboard.markup.text import reading
+from dashboard.markup.text import escape, reading
 from dashboard.session import address, caches, memory
 from dashboard.shell import frame, side_by_side, widgets
 from dashboard.shell.problems import Wanted
@@ -285,7 +284,7 @@ def _difference(current: CompareScene, dark: bool) -> None:
     lines = heading.of_difference(a.shown, b.shown, a.grid)
     figure = pictures.difference(a, b, dark)
     figure = named(figure, f"difference {current.difference_title(chosen)}", dark, lines=lines)
-    words = f'<p class="what">Cells with a dash: {html.escape(b.title)} has more weight there, by over {-DASHED}.</p>'
+    words = f'<p class="what">Cells with a dash: {escape(b.title)} has more weight there, by over {-DASHED}.</p>'
     plots([(words, figure)], "difference")
     if current.choices.tables:
         st.html(tables.difference_table(a, b))

@@ -1,7 +1,6 @@
 """The results of the tests of attention: attributions by the chosen method beside attention, charts and tables, and
 plain sentences with their baselines. One column per model."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +21,7 @@ from dashboard.inside.faithfulness import FaithfulnessTests
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
 from dashboard.markup.terms import cited
+from dashboard.markup.text import escape
 from dashboard.shell.turns import Steps
 
 GRADIENT, LEFT_OUT = "gradient", "leave-one-out"
@@ -61,7 +61,7 @@ def attributed(column: Column, tests: FaithfulnessTests, method: str, steps: Ste
     worst = int(np.abs(gradients.delta).argmax())
     note = (
         f"Completeness error: at most {abs(gradients.delta[worst]):.2f} nats, at "
-        f"{html.escape(labels.quoted(target[worst]))}. It is the difference between the sum of a row and the true "
+        f"{escape(labels.quoted(target[worst]))}. It is the difference between the sum of a row and the true "
         f"change of log-probability. Where it is large, the row is not exact: {POINTS} points on the path were too few."
     )
     return Attributed(method, gradients.values, means_frame, f'<p class="small">{note}</p>')
@@ -107,7 +107,7 @@ def cells(results: Sequence[Results], dark: bool) -> list[Cell]:
 
 def _cell(of: Results, words: str, figure, dark: bool, note: str = "") -> Cell:
     name = f"{of.column.title}: {words}"
-    return f"<h4>{html.escape(name)}</h4>{note}", named(figure, name, dark)
+    return f"<h4>{escape(name)}</h4>{note}", named(figure, name, dark)
 
 
 def _attributions(of: Results, dark: bool) -> Cell:
@@ -228,7 +228,7 @@ def verdict(column: Column, tests: FaithfulnessTests, attributed: Attributed) ->
     """A sentence for each test of a model; HTML."""
     lines = (_permuted_words(tests), _preserved_words(tests), _erased_words(tests), _agreement_words(tests, attributed))
     items = "".join(f"<li>{line}</li>" for line in lines)
-    return f'<div class="verdict" role="status"><b>{html.escape(column.title)}</b><ul>{items}</ul></div>'
+    return f'<div class="verdict" role="status"><b>{escape(column.title)}</b><ul>{items}</ul></div>'
 
 
 def _permuted_words(tests: FaithfulnessTests) -> str:

@@ -1,7 +1,6 @@
 """The sentence at hand beside the stored study of the shipped models: its percentile among the sentences of the study,
 and translation against classification (Vashishth et al. 2019)."""
 
-import html
 from dataclasses import dataclass
 
 from attnviz.data.tasks import SST2
@@ -12,6 +11,7 @@ from dashboard.inside.faithfulness import FaithfulnessTests, RunningTests
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
 from dashboard.markup.terms import says
+from dashboard.markup.text import escape
 from dashboard.session import caches
 
 TestedColumn = tuple[Column, FaithfulnessTests]
@@ -76,7 +76,7 @@ def _counts(study_rows: list) -> str:
     """`500`, or `498 to 500` where a measure has no value for some, such as of function words."""
     counts = {rows[name].get("sentences", "?") for _, _, rows in study_rows for name in MEASURES if name in rows}
     ends = sorted({min(counts, default="?"), max(counts, default="?")})
-    return " to ".join(html.escape(str(count)) for count in ends)
+    return " to ".join(escape(str(count)) for count in ends)
 
 
 def _source(study_rows: list) -> str:
@@ -84,12 +84,10 @@ def _source(study_rows: list) -> str:
     missing = [column.title for column, _, rows in study_rows if not rows]
     notes = []
     if len(missing) < len(study_rows):
-        command = html.escape(str(caches.study("faithfulness").get("command", "?")))
+        command = escape(str(caches.study("faithfulness").get("command", "?")))
         notes.append(f"Percentiles are measured among {_counts(study_rows)} test sentences (<code>{command}</code>).")
     if missing:
-        notes.append(
-            f"No percentile for {html.escape(', '.join(missing))}: the study has not been run on these weights."
-        )
+        notes.append(f"No percentile for {escape(', '.join(missing))}: the study has not been run on these weights.")
     return " ".join(notes)
 
 
@@ -141,12 +139,12 @@ def _study_cells(sums: tuple[float, int] | None, rows: dict[str, dict], measure:
 
 def _verdict(tested: list[TestedColumn], running: RunningTests) -> str:
     """Plain sentences on this text, and what they do not show."""
-    label = html.escape(running.tests.subject.trace.translation)
+    label = escape(running.tests.subject.trace.translation)
     stays = running.tests.tested.sums["preserved uniform all"][0] == 1
     shares = []
     for column, tests in tested:
         kept, count = tests.tested.sums["preserved uniform all"]
-        shares.append(f"{html.escape(column.title)} keeps {kept:.0f} of {count} tokens")
+        shares.append(f"{escape(column.title)} keeps {kept:.0f} of {count} tokens")
     return (
         f"<b>Translation against classification.</b> {says('vashishth')} expect attention to matter in translation, "
         f"and less in the classification of one sentence. Under uniform attention, {'; '.join(shares)}. The sentiment "

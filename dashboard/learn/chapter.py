@@ -1,6 +1,5 @@
 """What a chapter of the page Learn is, and the models and sentences that the chapters show. No Streamlit here."""
 
-import html
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from dashboard.browser.plot import Cell
 from dashboard.choices import pairs
 from dashboard.choices.options import CHAPTER_TITLES, model, title
 from dashboard.inside.scene import Column
+from dashboard.markup.text import escape
 from dashboard.session import caches
 
 PAIR = "en-fr"
@@ -27,7 +27,7 @@ LONG = (
 
 def _symbols(text: str) -> str:
     """Text with `x_tj` and `W^Q` as HTML with subscripts and superscripts."""
-    subscripts = re.sub(r"_([\w−]+)", r"<sub>\1</sub>", html.escape(text))
+    subscripts = re.sub(r"_([\w−]+)", r"<sub>\1</sub>", escape(text))
     return re.sub(r"\^(\w)", r"<sup>\1</sup>", subscripts)
 
 
@@ -81,8 +81,8 @@ class Chapter:
         return (
             '<div class="exercise">'
             f'<details class="answer"><summary>Show the answer</summary><p>{self.answer}</p></details>'
-            f'<p class="open-step"><b>Try it.</b> {html.escape(self.ask)} '
-            f'<a href="{html.escape(self.address)}" target="_self">Open the page in this state ›</a></p></div>'
+            f'<p class="open-step"><b>Try it.</b> {escape(self.ask)} '
+            f'<a href="{escape(self.address)}" target="_self">Open the page in this state ›</a></p></div>'
         )
 
 

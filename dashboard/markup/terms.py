@@ -1,8 +1,9 @@
 """The terms of the pages, each explained in two lines with its formula, and links to the papers that the pages name.
 An explanation opens at its term."""
 
-import html
 from dataclasses import dataclass
+
+from dashboard.markup.text import escape
 
 _PAPERS = {
     "cho": ("Cho et al.", 2014, "https://aclanthology.org/D14-1179/"),
@@ -83,10 +84,10 @@ REFERENCES = (
 def term(name: str) -> str:
     """A term that opens its explanation, as HTML. KeyError for a term that is not in TERMS."""
     meaning = TERMS[name]
-    formula = f"<br><b>{html.escape(meaning.formula)}</b>" if meaning.formula else ""
+    formula = f"<br><b>{escape(meaning.formula)}</b>" if meaning.formula else ""
     return (
-        f'<details class="term"><summary>{html.escape(name)}</summary>'
-        f"<span>{html.escape(meaning.words)}{formula}</span></details>"
+        f'<details class="term"><summary>{escape(name)}</summary>'
+        f"<span>{escape(meaning.words)}{formula}</span></details>"
     )
 
 
@@ -100,7 +101,7 @@ def line(*names: str, before: str = "", piece: str = "piece") -> str:
 def caveat() -> str:
     """What attention weights do not say, with the papers that showed it."""
     links = ", ".join(
-        f'<a href="{address}" target="_blank" rel="noopener">{html.escape(name)}</a>' for name, address in REFERENCES
+        f'<a href="{address}" target="_blank" rel="noopener">{escape(name)}</a>' for name, address in REFERENCES
     )
     return (
         '<p class="small caveat"><b>Attention is not by itself an explanation.</b> A weight says where a model reads, '

@@ -105,7 +105,7 @@ def page_links(titles: Mapping[str, str], here: str) -> str:
     pages.js passes a click on to Streamlit's own link, so the session goes on; without it the address is opened anew.
     """
     links = "".join(
-        f'<a href="./{html.escape(path)}" target="_self"{_current(path == here)}>{html.escape(title)}</a>'
+        f'<a href="./{escape(path)}" target="_self"{_current(path == here)}>{escape(title)}</a>'
         for path, title in titles.items()
     )
     return f'<nav class="pages" aria-label="Pages">{links}</nav>'
@@ -117,5 +117,5 @@ def _current(here: bool) -> str:
 
 def parts_list(titles: Iterable[str]) -> str:
     """HTML. titles : of the headings. parts.js leads to them: a link would make a stop of the Back button."""
-    buttons = "".join(f'<button type="button">{html.escape(title)}</button>' for title in titles)
+    buttons = "".join(f'<button type="button">{escape(title)}</button>' for title in titles)
     return f'<nav class="parts" aria-label="Parts of this page">{buttons}</nav>'

@@ -1,6 +1,5 @@
 """The widgets that several pages share. Each is bound to the URL, so a link reopens the view."""
 
-import html
 import json
 from collections.abc import Callable, Sequence
 
@@ -25,7 +24,7 @@ from dashboard.choices.options import (
     target_title,
     title,
 )
-from dashboard.markup.text import markdown
+from dashboard.markup.text import escape, markdown
 from dashboard.session import catalogue
 
 MEAN = -1  # among the options of the head: a button group takes no None
@@ -34,7 +33,7 @@ _OVER = "over_most"  # in the session when one mechanism too many was asked for
 
 def brand(tag: str) -> None:
     """The name above the controls, and what the page is for."""
-    st.html(f"<h1 class='brand'>attnviz</h1><h2 class='tag'>{html.escape(tag)}</h2>")
+    st.html(f"<h1 class='brand'>attnviz</h1><h2 class='tag'>{escape(tag)}</h2>")
 
 
 def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
@@ -45,7 +44,7 @@ def sentence(pair: str, on_change: Callable[[], None] = lambda: None) -> str:
     over = ' over" role="status' if len(text) > LIMIT else ""
     st.html(
         f'<div class="count{over}" data-most="{_most(facts)}" data-limit="{LIMIT}" '
-        f'data-unit="{facts.unit}" data-firsts="{html.escape(_firsts())}">{counted(text, facts)}</div>'
+        f'data-unit="{facts.unit}" data-firsts="{escape(_firsts())}">{counted(text, facts)}</div>'
     )
     with st.container(horizontal=True, gap="xxsmall", key="examples"):
         for position, example in enumerate(facts.examples):
@@ -76,7 +75,7 @@ def one_sentence(text: str, sentences: Sequence[str]) -> str:
         f"So each of its {count} sentences is translated alone.</p>"
     )
     chosen = st.pagination(count, key="sentence", bind="query-params")
-    st.html(f'<p class="notice" role="status">Sentence {chosen} of {count}: {html.escape(sentences[chosen - 1])}</p>')
+    st.html(f'<p class="notice" role="status">Sentence {chosen} of {count}: {escape(sentences[chosen - 1])}</p>')
     return sentences[chosen - 1]
 
 

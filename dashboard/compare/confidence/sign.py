@@ -1,10 +1,10 @@
 """The sign beside a translation: usual, unusual, or outside what the model has learnt. A click says why."""
 
-import html
 from collections.abc import Sequence
 
 from attnviz.confidence import Judge, Judgement
 from attnviz.trace import Trace
+from dashboard.markup.text import escape
 
 
 def judgement(trace: Trace, judge: Judge | None, samples: Sequence[str] = ()) -> Judgement | None:
@@ -17,5 +17,5 @@ def sign(judgement: Judgement | None) -> str:
     """A `details` element, which the browser opens without a request to the server; "" without a judgement."""
     if judgement is None:
         return ""
-    why = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in judgement.why)
+    why = "".join(f"<li>{escape(sentence)}</li>" for sentence in judgement.why)
     return f'<details class="sign {judgement.level}"><summary>{judgement.title}</summary><ul>{why}</ul></details>'

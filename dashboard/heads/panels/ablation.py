@@ -1,6 +1,5 @@
 """Heads switched off: what the model then writes, how the other heads change, and how much each head matters alone."""
 
-import html
 import math
 import time
 
@@ -21,7 +20,7 @@ from dashboard.browser.plot import Cell, named, plots
 from dashboard.choices.options import kind_title
 from dashboard.heads.scene import COLUMNS, ORDER, HeadsScene, head_name
 from dashboard.markup import tables
-from dashboard.markup.text import markdown, number
+from dashboard.markup.text import escape, markdown, number
 from dashboard.session import address, caches, memory
 from dashboard.shell import turns
 from dashboard.shell.problems import sentence
@@ -66,7 +65,7 @@ def _asked(current: HeadsScene, off: list[Head]) -> tuple:
 def say_why_not(problem: str) -> bool:
     """Say why a panel shows nothing, if there is a reason."""
     if problem:
-        st.html(f'<p class="small" role="status">{html.escape(problem)}</p>')
+        st.html(f'<p class="small" role="status">{escape(problem)}</p>')
     return bool(problem)
 
 
@@ -80,7 +79,7 @@ def _effect(current: HeadsScene, effect: Effect, dark: bool) -> None:
     wrote, forced = current.target is not None, ""
     if wrote:
         st.html(_written(effect, languages, current.trace.forced))
-        forced = f" (the {'' if current.trace.forced else 'original '} {html.escape(languages.output)} is forced)"
+        forced = f" (the {'' if current.trace.forced else 'original '} {escape(languages.output)} is forced)"
     elif languages.writes:
         st.html(_of_text(effect))
     elif not say_why_not(current.choices.source.why_no_importance):
@@ -115,8 +114,8 @@ def _written(effect: Effect, languages: Task, given: bool) -> str:
         ),
     ]
     return (
-        f'<p class="what" role="status">{html.escape(same)}Change in log-probability of the {which} '
-        f"{html.escape(languages.output)}: <b>{signed(effect.change, 2)}</b> nats.</p>"
+        f'<p class="what" role="status">{escape(same)}Change in log-probability of the {which} '
+        f"{escape(languages.output)}: <b>{signed(effect.change, 2)}</b> nats.</p>"
         + tables.table("What the model writes", [languages.output, "log-probability"], rows, cells=languages.target)
     )
 

@@ -1,6 +1,5 @@
 """Two to four heads side by side, the statistics of every head, and the same heads of another model or text."""
 
-import html
 from dataclasses import replace
 
 import pandas as pd
@@ -17,7 +16,7 @@ from dashboard.heads import scene, sources
 from dashboard.heads.panels import syntax
 from dashboard.heads.scene import COLUMNS, MOST, HeadsScene, head_name
 from dashboard.markup import tables, terms
-from dashboard.markup.text import markdown, reading, removed, said
+from dashboard.markup.text import escape, markdown, reading, removed, said
 from dashboard.session import address, caches, catalogue
 from dashboard.shell.problems import SceneError
 
@@ -184,7 +183,7 @@ def _other_overview(side: HeadsScene, dark: bool) -> Cell:
     languages, kind = side.choices.languages, side.choices.kind
     output = f" → {said(side.target, languages.target)}" if side.target else ""
     words = (
-        f"<h4>{html.escape(side.name)}</h4>"
+        f"<h4>{escape(side.name)}</h4>"
         f'<p class="what">{kind_title(kind)}. {said(side.text, languages.source)}{output}</p>'
     )
     figure = figures.overview(side.shown, kind, root=side.choices.root, dark=dark)

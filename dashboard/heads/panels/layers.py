@@ -1,7 +1,5 @@
 """Attention through the layers: rollout, and how far each layer looks."""
 
-import html
-
 import streamlit as st
 
 from attnviz import figures, rollout, select
@@ -11,7 +9,7 @@ from dashboard.browser.plot import HALF, Cell, named, plots
 from dashboard.choices.options import number
 from dashboard.heads.scene import HeadsScene
 from dashboard.markup import tables, terms
-from dashboard.markup.text import reading
+from dashboard.markup.text import escape, reading
 from dashboard.session import address
 
 
@@ -56,7 +54,7 @@ def _rollout(current: HeadsScene, dark: bool) -> tuple[Cell, str]:
 
 
 def _no_rollout(reason: str) -> tuple[Cell, str]:
-    return (f'<p class="what" role="status">{html.escape(reason)}</p>', None), ""
+    return (f'<p class="what" role="status">{escape(reason)}</p>', None), ""
 
 
 def _grid(current: HeadsScene, layer: int) -> Grid:

@@ -1,7 +1,5 @@
 """All heads of a kind as small maps, and the one that a click opens: as a heatmap and as lines from token to token."""
 
-import html
-
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -15,7 +13,7 @@ from dashboard.choices.options import kind_title
 from dashboard.heads.panels import syntax
 from dashboard.heads.scene import COLUMNS, HeadsScene, head_name
 from dashboard.markup import tables
-from dashboard.markup.text import hatched, reading, removed
+from dashboard.markup.text import escape, hatched, reading, removed
 from dashboard.session import address
 from dashboard.shell import widgets
 from dashboard.shell.frame import slider_value
@@ -52,7 +50,7 @@ def _all_figure(current: HeadsScene, dark: bool) -> go.Figure:
 def _all_words(current: HeadsScene) -> str:
     order = COLUMNS.get(current.choices.order, "")
     sorted_ = (
-        f" Sorted by {html.escape(order[0].lower() + order[1:])}, highest first. Above each map: layer·head."
+        f" Sorted by {escape(order[0].lower() + order[1:])}, highest first. Above each map: layer·head."
         if order
         else ""
     )
@@ -183,4 +181,4 @@ def _measured(current: HeadsScene, grid: Grid) -> str:
 def _looks(grid: Grid, row: int | None, least: float) -> str:
     if row is None:
         return f'<p class="what">{lines_words([grid], least)}. Click a token on the left to keep its row.</p>'
-    return f'<p class="what">{html.escape(row_sentence(grid, row))}</p>'
+    return f'<p class="what">{escape(row_sentence(grid, row))}</p>'

@@ -1,8 +1,6 @@
 """Patterns: what each is, in a formula and in words; how much each head follows it; and the heads most similar to a
 pattern or a head."""
 
-import html
-
 import pandas as pd
 import streamlit as st
 
@@ -12,6 +10,7 @@ from attnviz.patterns import PATTERNS
 from dashboard.browser.plot import named, plots
 from dashboard.heads.scene import HeadsScene, head_name
 from dashboard.markup import tables
+from dashboard.markup.text import escape
 from dashboard.session import address, caches
 
 _SHOWN = 5  # most similar heads
@@ -55,7 +54,7 @@ def _name(like: str | Head) -> str:
 
 def _pattern(current: HeadsScene, name: str) -> None:
     pattern = PATTERNS[name]
-    st.html(f'<p class="what">A head with this pattern looks at {html.escape(pattern.words)}.</p>')
+    st.html(f'<p class="what">A head with this pattern looks at {escape(pattern.words)}.</p>')
     st.markdown(r"$\mathrm{score} = \frac{1}{Q} \sum_q \sum_k \min(a_{qk}, u_{qk})$")
     st.markdown(f"${pattern.formula}$")
     best = heads.most_like(current.table, name, _SHOWN)

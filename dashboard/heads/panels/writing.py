@@ -1,7 +1,6 @@
 """The panels of a model that writes on after the text, token by token: what could come next, both ways where a person
 chose, and what the model would say after each layer."""
 
-import html
 import time
 
 import streamlit as st
@@ -10,7 +9,7 @@ from streamlit.errors import StreamlitAPIException
 from attnviz.figures.labels import plain
 from dashboard.heads.scene import HeadsScene, Writing
 from dashboard.markup import tables
-from dashboard.markup.text import markdown, number
+from dashboard.markup.text import escape, markdown, number
 from dashboard.session import caches
 from dashboard.shell.problems import SceneError, sentence
 
@@ -148,11 +147,11 @@ def _text(current: HeadsScene, trace) -> str:
     whole = trace.translation or trace.text  # a model of somebody's own only reads a text that it does not go on with
     start = written[0].start if written else len(whole)
     given, rest = whole[:start], whole[start:]
-    last = f"<mark>{html.escape(trace.translation[written[-1].start :])}</mark>" if written else ""
-    middle = html.escape(rest[: len(rest) - len(trace.translation[written[-1].start :])] if written else "")
+    last = f"<mark>{escape(trace.translation[written[-1].start :])}</mark>" if written else ""
+    middle = escape(rest[: len(rest) - len(trace.translation[written[-1].start :])] if written else "")
     log_prob = sum(trace.log_probs[trace.given :])
     return (
-        f'<p class="said" role="status" style="white-space: pre-wrap">{html.escape(given)}<b>{middle}{last}</b><br>'
+        f'<p class="said" role="status" style="white-space: pre-wrap">{escape(given)}<b>{middle}{last}</b><br>'
         f"<small>{len(written)} {current.choices.languages.piece}s written, in bold; their log-probability: "
         f"{number(log_prob)}</small></p>"
     )
@@ -184,7 +183,7 @@ def _bar(candidate) -> str:
     )
     return (
         '<div style="display: flex; align-items: center; gap: .6rem; margin: 2px 0">'
-        f'<code style="min-width: 3.5rem">{html.escape(plain(candidate.text))}</code><div style="flex: 1; max-width: '
+        f'<code style="min-width: 3.5rem">{escape(plain(candidate.text))}</code><div style="flex: 1; max-width: '
         f'24rem" aria-hidden="true">{bars}</div><small>{candidate.probability:.3f} · drawn with '
         f"{candidate.drawn:.3f}</small></div>"
     )
@@ -229,7 +228,7 @@ def show_residual(current: HeadsScene) -> None:
     try:
         layers, parts, logit = caches.stream(current.choices.source.name, current.trace)
     except ValueError as error:  # of a family that is not known well enough
-        st.html(f'<p class="small" role="status">{html.escape(sentence(str(error)))}</p>')
+        st.html(f'<p class="small" role="status">{escape(sentence(str(error)))}</p>')
         return
     places = range(max(0, len(current.trace.target) - _PLACES), len(current.trace.target))
     names = [f"{place + 1} {plain(current.trace.target[place].text)}" for place in places]
@@ -241,7 +240,7 @@ def show_residual(current: HeadsScene) -> None:
     st.html(
         '<p class="what">The logit lens: the final norm and the output matrix are applied to the vector of each '
         "position after each layer (nostalgebraist 2020). A cell has the most probable token and its probability. "
-        f"The columns are the last {len(names)} tokens of the text. {html.escape(_change(best, names))}</p>"
+        f"The columns are the last {len(names)} tokens of the text. {escape(_change(best, names))}</p>"
         + tables.table("The most probable token after each layer, in place of each token", names, rows)
     )
     if parts is not None:
@@ -281,7 +280,7 @@ def _parts(current: HeadsScene, parts, logit: float) -> None:
     agrees = "equal to" if abs(total - logit) <= _TOLERANCE * max(1, abs(logit)) else "NOT equal to"
     others = float(parts.embedding[-1] + parts.biases[:, -1].sum())
     st.html(
-        f'<p class="what">The logit of the last token, {html.escape(token)}, is a sum of what each part adds directly '
+        f'<p class="what">The logit of the last token, {escape(token)}, is a sum of what each part adds directly '
         "(Elhage et al. 2021). What a part changes in later layers is not counted. Embedding and biases add "
         f"{tables.cell(others, '+.2f')}. Sum of all parts: {tables.cell(total, '.3f')}, {agrees} the logit of the "
         f"model, {tables.cell(logit, '.3f')}.</p>"

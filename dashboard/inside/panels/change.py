@@ -1,7 +1,6 @@
 """Attention changed, by a rule or by hand: what each model writes then, freely and with the same words forced."""
 
 import functools
-import html
 import math
 
 import streamlit as st
@@ -15,7 +14,7 @@ from dashboard.browser.plot import plots
 from dashboard.inside import caches, downloads
 from dashboard.inside.panels import effects
 from dashboard.inside.scene import Column, InsideScene
-from dashboard.markup.text import markdown
+from dashboard.markup.text import escape, markdown
 from dashboard.session import address
 from dashboard.shell import frame
 from dashboard.shell.problems import sentence
@@ -196,7 +195,7 @@ def _draw(current: InsideScene, affected: list, said: str, dark: bool) -> None:
     cells = effects.cells(affected, dark, effects.CHANGED, said)
     with st.container(key=f"changed{len(affected)}"):  # style.css: a column for each model
         plots(cells, "changed")
-    st.html(f'<p class="small">{html.escape(CAUTION + GREEDY * (current.choices.beam > 1))}</p>')
+    st.html(f'<p class="small">{escape(CAUTION + GREEDY * (current.choices.beam > 1))}</p>')
     traces = [trace for _, outcome in affected for trace in (outcome.forced, outcome.free)]
     downloads.offer("change", cells, [effects.frame(*pair) for pair in affected], traces)
     downloads.csv_button("change")
@@ -244,7 +243,7 @@ def _change_by_hand(column: Column, current: InsideScene, step: int) -> Change |
     if not typed:
         return intervene.Identity()
     if (weights := _read(typed, len(tokens))) is None:
-        wanted = html.escape(f"{column.title}: {_WANTED.format(len(tokens))}")
+        wanted = escape(f"{column.title}: {_WANTED.format(len(tokens))}")
         st.html(f'<p class="over" role="status">{wanted}</p>')
         return None
     return Given(tuple(weights))

@@ -1,6 +1,5 @@
 """The effect of a change: both translations, both maps, and each target token. One column per model."""
 
-import html
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -67,7 +66,7 @@ def written(column: Column, effect: Effect, how: str = CHANGED) -> str:
     """
     own = effect.before if column.target is None else caches.trace(column.model, column.text)
     free, language = effect.free, column.languages.target
-    name, same = html.escape(column.title), own.translation == free.translation
+    name, same = escape(column.title), own.translation == free.translation
     verdict = f"The translation of {name} {'stays the same' if same else 'changes'}."
     texts = marked(own.translation, free.translation, language)
     listed = "".join(
@@ -103,7 +102,7 @@ def _bars(column: Column, effect: Effect, how: str, dark: bool, lines: Sequence[
 def _cell(figure: Chart, name: str, dark: bool, lines: Sequence[str], rows: bool = False) -> Cell:
     """lines : below the name of a picture that is saved."""
     saved = [name, *lines, *memory.heading(st.session_state)]
-    return f"<h4>{html.escape(name)}</h4>", named(figure, name, dark, rows=rows, lines=saved)
+    return f"<h4>{escape(name)}</h4>", named(figure, name, dark, rows=rows, lines=saved)
 
 
 def table(column: Column, effect: Effect, how: str = CHANGED) -> str:

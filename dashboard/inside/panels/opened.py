@@ -1,8 +1,6 @@
 """One step opened, the same for each model: who asks, scores, weights, weighted values, and the next tokens; below them
 what else the scores could have been."""
 
-import html
-
 import pandas as pd
 import streamlit as st
 
@@ -20,7 +18,7 @@ from dashboard.inside.panels import pictures
 from dashboard.inside.panels.pictures import Opened
 from dashboard.inside.scene import Column, InsideScene
 from dashboard.markup import tables
-from dashboard.markup.text import markdown
+from dashboard.markup.text import escape, markdown
 from dashboard.session import address, catalogue
 from dashboard.shell import frame
 from dashboard.shell.problems import sentence
@@ -153,7 +151,7 @@ def _formula(shown: Opened, named: bool) -> None:
         st.caption(markdown(shown.column.title))
     formula = inside.formula(shown.step, shown.key, shown.reference, shown.temperature)
     st.latex(formula.replace(r"\qquad", r"\\[0.6em]"))  # the score, and its weight below it
-    st.html(f'<p class="small">{html.escape(inside.symbols(shown.step))}</p>')
+    st.html(f'<p class="small">{escape(inside.symbols(shown.step))}</p>')
 
 
 def _alternatives(opened: list[Opened], dark: bool) -> None:
@@ -188,7 +186,7 @@ def _functions(opened: list[Opened], dark: bool) -> None:
     frames = [(shown, caches.other_scores(shown.column, shown.step.step, _learnt(shown))) for shown in opened]
     figures = [
         (
-            f"<h4>{html.escape(shown.column.title)}</h4>",
+            f"<h4>{escape(shown.column.title)}</h4>",
             named(score_functions(shown.step, frame, dark=dark), f"other scores {shown.column.title}", dark),
         )
         for shown, frame in frames
@@ -219,7 +217,7 @@ def _functions_table(shown: Opened, frame) -> str:
 def _spread(dark: bool) -> None:
     frame = inside.spread(samples=300)
     figure = product_spread(frame, dark=dark)
-    st.html(f'<p class="small">{html.escape(figure.description)}</p>')
+    st.html(f'<p class="small">{escape(figure.description)}</p>')
     cells = [("", named(figure, "spread of dot products", dark))]
     plots(cells, "spread")
     downloads.offer("spread", cells, [frame])

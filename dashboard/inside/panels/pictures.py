@@ -1,6 +1,5 @@
 """The pictures of one step of a model, and their text equivalents. Rows of the page; its columns are the models."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from attnviz.inside.values import MEAN
 from dashboard.browser.plot import Cell, named
 from dashboard.inside.scene import Column
 from dashboard.markup import tables
-from dashboard.markup.text import said
+from dashboard.markup.text import escape, said
 
 ASKS = {  # with the token before this one
     "before": "The query is the decoder’s state <b>before</b> this step. It has not yet read {}. The decoder reads "
@@ -87,7 +86,7 @@ def _nothing(shown: Opened, dark: bool) -> Cell:
 
 
 def _ended(shown: Opened, dark: bool) -> Cell:
-    problem = html.escape(f"{shown.column.title}{shown.column.place}: {shown.problem}")
+    problem = escape(f"{shown.column.title}{shown.column.place}: {shown.problem}")
     return f'{_heading(shown, "")}<p class="what" role="status">{problem}</p>', None
 
 
@@ -99,7 +98,7 @@ def _mean_weights(shown: Opened, dark: bool) -> Cell:
 
 
 def _heading(shown: Opened, words: str) -> str:
-    name = html.escape(shown.column.title)
+    name = escape(shown.column.title)
     return f"<h4>{name}{': ' if words else ''}{words}</h4>"
 
 
@@ -113,7 +112,7 @@ def asked(shown: Opened, dark: bool) -> Cell:
             f" It predicts the place {step.window.centre + 1:.1f} in the source and looks {step.window.reach:g} "
             "tokens to either side."
         )
-    words = f"Step {step.step + 1} of {html.escape(column.title)} writes {token}{column.place}. "
+    words = f"Step {step.step + 1} of {escape(column.title)} writes {token}{column.place}. "
     words += f"{ASKS[step.asks].format(_before(shown))}{window}"
     return f'{_heading(shown, "who asks")}<p class="what" role="status">{words}</p>{steps_in_order(step.asks)}', None
 
@@ -124,7 +123,7 @@ def steps_in_order(asks: str) -> str:
     asks : "before" (Bahdanau), "after" (Luong) or "layer" (a Transformer). KeyError for any other.
     """
     boxes = "".join(
-        f"<li{' class=asking' if asking else ''}><b>{html.escape(symbol)}</b><span>{html.escape(words)}</span></li>"
+        f"<li{' class=asking' if asking else ''}><b>{escape(symbol)}</b><span>{escape(words)}</span></li>"
         for symbol, words, asking in _ORDERS[asks]
     )
     return f'<ol class="order" aria-label="Order of one step">{boxes}</ol>'
@@ -149,10 +148,10 @@ def scores(shown: Opened, dark: bool) -> Cell:
 
 
 def parts(shown: Opened, dark: bool) -> Cell:
-    step, token = shown.step, html.escape(labels.quoted(shown.step.keys[shown.key]))
+    step, token = shown.step, escape(labels.quoted(shown.step.keys[shown.key]))
     words = f"why the score of {token} is high or low"
     compared = step.compared(shown.key, shown.reference)
-    other = html.escape(reference_words(step, compared))
+    other = escape(reference_words(step, compared))
     constant = "the mean of their scores" if compared.other is None else f"the score of {other}"
     below = (
         f"The score is a sum over {step.parts.terms.shape[1]} {step.parts.unit}s. Bars: how far each term is from that "

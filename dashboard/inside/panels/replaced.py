@@ -1,7 +1,5 @@
 """A source word replaced, masked or deleted: what each model writes of the other text."""
 
-import html
-
 import streamlit as st
 
 from attnviz import intervene
@@ -9,7 +7,7 @@ from dashboard.browser.plot import plots
 from dashboard.inside import caches, downloads
 from dashboard.inside.panels import effects
 from dashboard.inside.scene import Column, InsideScene
-from dashboard.markup.text import markdown
+from dashboard.markup.text import escape, markdown
 from dashboard.session import address
 from dashboard.shell import frame
 from dashboard.shell.problems import sentence
@@ -42,11 +40,11 @@ def show(current: InsideScene, dark: bool) -> None:
     steps.end()
     if not affected:
         return
-    st.html(f'<p class="what">The other text: <b>{html.escape(affected[0][1].free.text)}</b></p>')
+    st.html(f'<p class="what">The other text: <b>{escape(affected[0][1].free.text)}</b></p>')
     cells = effects.cells(affected, dark, effects.REPLACED, f"Other text: {affected[0][1].free.text}")
     with st.container(key=f"replaced{len(affected)}"):  # style.css: a column for each model
         plots(cells, "replaced")
-    st.html(f'<p class="small">{html.escape(CAUTION)}</p>')
+    st.html(f'<p class="small">{escape(CAUTION)}</p>')
     traces = [trace for _, rewritten in affected for trace in (rewritten.forced, rewritten.free)]
     downloads.offer("replaced", cells, [effects.frame(*pair) for pair in affected], traces)
     downloads.csv_button("replaced")

@@ -1,7 +1,5 @@
 """Chapter 1: the bottleneck, with a short and a long sentence and the study of length."""
 
-import html
-
 import pandas as pd
 
 from attnviz.data import everyday
@@ -16,7 +14,7 @@ from dashboard.inside.scene import Column
 from dashboard.learn.chapter import LONG, SHORT, Chapter, Drawn, column, state, trace
 from dashboard.markup import tables
 from dashboard.markup.terms import cited
-from dashboard.markup.text import output
+from dashboard.markup.text import escape, output
 from dashboard.session import caches
 
 WITHOUT, WITH = "fixed-context", "bahdanau"
@@ -25,7 +23,7 @@ WITHOUT, WITH = "fixed-context", "bahdanau"
 def draw(dark: bool) -> Drawn:
     attending = column(WITH, LONG)
     grid = select(attending.trace)
-    words = f'<p class="small">{html.escape(LONG)}</p>'
+    words = f'<p class="small">{escape(LONG)}</p>'
     cells: list[Cell] = [(_both("A short sentence", SHORT), None), (_both("A long sentence", LONG), None)]
     map_words = f"<h4>{attending.title} looks back at the long sentence</h4>{words}"
     lines = heading.of_map(attending.trace, grid)
@@ -48,7 +46,7 @@ def _both(heading: str, text: str) -> str:
         f"<h4>{title(name)}</h4>{output(trace(name, text), _language(name, text), name=title(name))}"
         for name in (WITHOUT, WITH)
     )
-    return f'<h4>{heading}</h4><p class="small">{html.escape(text)}</p>{said}'
+    return f'<h4>{heading}</h4><p class="small">{escape(text)}</p>{said}'
 
 
 def _language(name: str, text: str) -> str:

@@ -1,6 +1,5 @@
 """Chapter 7: typical patterns, each with the head of this project's Transformer that shows it most."""
 
-import html
 from dataclasses import dataclass
 
 from attnviz import heads, patterns, syntax
@@ -18,6 +17,7 @@ from dashboard.heads.panels.syntax import question, rows_of_model
 from dashboard.learn.chapter import SENTENCE, Chapter, Drawn, column, heads_state
 from dashboard.markup import tables
 from dashboard.markup.terms import says
+from dashboard.markup.text import escape
 from dashboard.session import caches
 
 SHOWN = {  # pattern -> where a head of it looks
@@ -67,8 +67,8 @@ def best(trace: Trace, name: str) -> Best:
 def _cell(trace: Trace, name: str, shown: Best, dark: bool) -> Cell:
     pattern, head = PATTERNS[name], shown.head
     words = (
-        f"<h4>{html.escape(pattern.title)}: {_named(head)}</h4>"
-        f'<p class="small">It looks at {html.escape(SHOWN[name])}. '
+        f"<h4>{escape(pattern.title)}: {_named(head)}</h4>"
+        f'<p class="small">It looks at {escape(SHOWN[name])}. '
         f"Score {shown.score:.2f}; uniform attention {shown.chance:.2f}.</p>"
     )
     grid = select(trace, head.kind, head.layer, head.head)

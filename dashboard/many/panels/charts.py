@@ -1,8 +1,6 @@
 """The charts of many sentences: how one number is spread, beside an untrained model and shuffled words, and two numbers
 of each sentence as points."""
 
-import html
-
 import pandas as pd
 import streamlit as st
 
@@ -15,6 +13,7 @@ from dashboard.choices.corpora import sentence_numbers
 from dashboard.many import downloads
 from dashboard.many.scene import ManyScene, references, uniform
 from dashboard.markup import tables
+from dashboard.markup.text import escape
 from dashboard.session import address
 from dashboard.session.caches import reference
 
@@ -63,7 +62,7 @@ def _marks_words(marks: dict, by_model: dict) -> str:
     return (
         '<p class="small">Triangles on the axis: the untrained model. Crosses: the trained model when it reads the '
         "words in random order. Both are means over sentences of the same length from "
-        f"{html.escape(', '.join(tests))}; the models were forced to write the trained model’s own translations. "
+        f"{escape(', '.join(tests))}; the models were forced to write the trained model’s own translations. "
         "Dotted: uniform attention.</p>"
     )
 

@@ -1,6 +1,5 @@
 """Two models on the same sentences, or a model on two sets of sentences: differences with bootstrap intervals."""
 
-import html
 import itertools
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from dashboard.choices.corpora import sentence_numbers
 from dashboard.many import downloads
 from dashboard.many.scene import ManyScene
 from dashboard.markup import tables
+from dashboard.markup.text import escape
 from dashboard.session import address
 
 
@@ -70,7 +70,7 @@ def _words(frame: pd.DataFrame, pair: Versus, paired: bool) -> str:
         return '<p class="small" role="status">No sentence was measured for both.</p>'
     how = f"{int(frame['pairs'].max()):,} pairs of sentences" if paired else "two independent samples of sentences"
     return (
-        f'<p class="small" role="status">{html.escape(str(pair))}. In brackets: the 95% interval of 2,000 bootstrap '
+        f'<p class="small" role="status">{escape(str(pair))}. In brackets: the 95% interval of 2,000 bootstrap '
         f"samples of {how} (percentiles). Marked: intervals without 0. Among {len(frame)} intervals, one may exclude "
         "0 by chance.</p>"
     )

@@ -1,7 +1,5 @@
 """The sentences themselves: sorted and filtered, and those that stand out. Each is a link to the first page."""
 
-import html
-
 import pandas as pd
 import streamlit as st
 
@@ -11,7 +9,7 @@ from dashboard.choices.links import sentence_link
 from dashboard.many import downloads
 from dashboard.many.scene import ManyScene, chosen, minus, unusual
 from dashboard.markup import tables
-from dashboard.markup.text import said
+from dashboard.markup.text import escape, said
 from dashboard.session import address
 from dashboard.shell.frame import slider_value
 
@@ -78,7 +76,7 @@ def _outliers(current: ManyScene, frame: pd.DataFrame, line: str, sort: str) -> 
     """Those whose value is far from the others', by the robust z-score."""
     unlike = unusual(frame, sort)
     if unlike.empty:
-        return f'<p class="small" role="status">{html.escape(line)}: no sentence stands out in this number.</p>'
+        return f'<p class="small" role="status">{escape(line)}: no sentence stands out in this number.</p>'
     count = f"{len(unlike)} {'outlier' if len(unlike) == 1 else 'outliers'} of {sentence_numbers()[sort].lower()}"
     caption = f"{line}: {count}, {min(len(unlike), _OUTLIERS)} shown"
     return _rows(current, unlike.head(_OUTLIERS), caption, [sort, "z"], [sentence_numbers()[sort], "robust z-score"])
@@ -86,12 +84,10 @@ def _outliers(current: ManyScene, frame: pd.DataFrame, line: str, sort: str) -> 
 
 def _rows(current: ManyScene, frame: pd.DataFrame, caption: str, columns: list[str], titles: list[str]) -> str:
     """A table with the sentence as a link, its translation and some numbers."""
-    head = "".join(
-        f'<th scope="col">{html.escape(name)}</th>' for name in ("number", "sentence", "translation", *titles)
-    )
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("number", "sentence", "translation", *titles))
     body = "".join(_row(current, row, columns) for row in frame.to_dict("records"))
     return (
-        f'<div class="scroll" tabindex="0"><table class="numbers texts"><caption>{html.escape(caption)}</caption>'
+        f'<div class="scroll" tabindex="0"><table class="numbers texts"><caption>{escape(caption)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
