@@ -21,6 +21,7 @@ warm_up.start_models()  # first of all: it takes longest
 
 from dashboard.server import connections, index_page, messages, security, uploads  # noqa: E402
 
+security.spare_the_log()
 connections.install(security.headers())
 messages.install()
 app = st.App(

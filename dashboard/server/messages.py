@@ -24,8 +24,10 @@ ALLOWED = frozenset({"rerun_script", "file_urls_request", "app_heartbeat", "back
 OPERATIONS = frozenset({"deferred_file", "dataframe_chunk"})  # of a backend_operation_request
 VALUES = 1_000  # of widgets in a message, and files that are asked for
 SENTENCE = 2_000  # bytes of a pasted sentence: 500 characters of up to four
-ENVELOPE = 2**16  # bytes of all else in a message
-SHARE = 16  # the values that all visitors have set may take this part of ATTNVIZ_MEMORY_MB
+ENVELOPE = 2**16  # bytes of all else in a message, and of the values of a visitor that do not count
+SHARE = 16  # the values that all visitors have set, where one has set many, may take this part of ATTNVIZ_MEMORY_MB
+NAME = 200  # bytes that a value takes besides its own
+STAYS = 13.0  # s that values are held for one who has left: config.toml's time, and warm_up's look for them
 READ = 60.0  # s in which a browser must take what it is sent
 _LOG = logging.getLogger("attnviz")
 
@@ -68,7 +70,7 @@ class Messages:
         if scope["type"] != "websocket":
             await self.app(scope, receive, send)
             return
-        number, has_read = next(self._numbers), asyncio.Event()
+        number, has_read, values = next(self._numbers), asyncio.Event(), {}
         has_read.set()
 
         async def listen() -> Message:
@@ -77,11 +79,12 @@ class Messages:
                 await has_read.wait()  # who does not read is not answered: answers would pile up
                 if message["type"] != "websocket.receive":
                     return message
-                if problem := self._problem(number, message):
+                told = _read(message)
+                if problem := self._problem(number, message, told, values):
                     _LOG.info("a message was refused: %s", problem)
                     await send({"type": "websocket.close", "code": 1009, "reason": problem})
                     return {"type": "websocket.disconnect", "code": 1009}
-                if _is_allowed(message):
+                if told is None or _is_allowed(told):
                     return message
 
         async def say(message: Message) -> None:
@@ -95,14 +98,19 @@ class Messages:
         try:
             await self.app(scope, listen, say)
         finally:
-            self.budget.hold(number, 0)
+            asyncio.get_running_loop().call_later(STAYS, self.budget.hold, number, 0)
 
-    def _problem(self, number: int, message: Message) -> str | None:
-        """Why a message is more than this server takes, in a few words."""
+    def _problem(self, number: int, message: Message, told: BackMsg | None, values: dict[str, int]) -> str | None:
+        """Why a message is more than this server takes, in a few words.
+
+        values : bytes of what the visitor has set so far, by widget; the message's are put there.
+        """
         size = len(message.get("bytes") or message.get("text") or b"")
         if size > self.largest:
             return f"a message may have {self.largest:,} bytes"
-        if not self.budget.hold(number, size):
+        values |= _sizes(told, size)
+        held = sum(values.values())
+        if not self.budget.hold(number, held if held > ENVELOPE else 0):  # so who sends little is never refused
             return "all visitors together have sent more than this server can hold"
         return None
 
@@ -137,12 +145,27 @@ def _reason(error: BaseException | None) -> str:
     return "The file was not made, because of an error in this program. The log of the server has it."
 
 
-def _is_allowed(message: Message) -> bool:
-    """Does this page's browser side send such a message? Others are dropped; what is none, Streamlit refuses."""
+def _read(message: Message) -> BackMsg | None:
+    """What a browser says; None for what is no message, which Streamlit refuses."""
     try:
-        told = BackMsg.FromString(message.get("bytes") or b"")
+        return BackMsg.FromString(message.get("bytes") or b"")
     except DecodeError:
-        return True
+        return None
+
+
+def _sizes(told: BackMsg | None, size: int) -> dict[str, int]:
+    """Bytes of what a message sets, by widget, and of the rest of it. size : of the whole message.
+
+    Streamlit holds the value of a widget until another one comes, whatever else is said meanwhile.
+    """
+    if told is None or told.WhichOneof("type") != "rerun_script":
+        return {}
+    sizes = {f"widget {widget.id}": widget.ByteSize() + NAME for widget in told.rerun_script.widget_states.widgets}
+    return sizes | {"rest": max(size - sum(sizes.values()), 0)}
+
+
+def _is_allowed(told: BackMsg) -> bool:
+    """Does this page's browser side send such a message? Others are dropped."""
     kind = told.WhichOneof("type")
     if kind == "backend_operation_request":
         return told.backend_operation_request.WhichOneof("payload") in OPERATIONS

@@ -11,6 +11,7 @@ never given an `Origin`.
 import logging
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -29,7 +30,10 @@ OF_STREAMLIT, UPLOAD = "/_stcore/", "/_stcore/upload_file"
 # What the page uses below OF_STREAMLIT. The rest tells about visitors, or lets programs drive the page.
 USED = ("/_stcore/health", "/_stcore/host-config", "/_stcore/stream", UPLOAD, "/_stcore/bidi-components/")
 MOST_HEADERS = 100  # in a request; browsers send some twenty
-REPORTED = 10.0  # s between two lines of the log about refused requests
+REPORTED = 10.0  # s between two lines of the log that say the same
+LOGGING = ("attnviz", "asyncio", "uvicorn.error", "streamlit.web.server.starlette.starlette_websocket")
+LOGGING += ("streamlit.web.server.starlette.starlette_routes", "streamlit.runtime.app_session")
+LOGGING += ("streamlit.runtime.backend_operation_handler", "streamlit.runtime.dataframe_chunk_handler")
 QUOTED = 80  # characters of a name that are repeated in a refusal
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_.-]+?)\.?(:(?P<port>[0-9]{1,5}))?")
 _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
@@ -99,14 +103,14 @@ class Guard:
         self.app = app
         self.names = own_names()
         self.headers = headers()
-        self._sockets, self._reports = 0, Reports()
+        self._sockets = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
         if refusal := self._refusal(scope):
-            self._reports.add(refusal)
+            _LOG.warning("refused a request: %s", refusal.problem)
             await self._refuse(refusal, scope, receive, send)
             return
         scope = scope | {"headers": _for_the_page(scope)}
@@ -185,19 +189,31 @@ class Guard:
         await answer(scope, receive, send)
 
 
-class Reports:
-    """Says in the log what was refused, once in a while and how often: anyone can send requests without end."""
+class Sparing(logging.Filter):
+    """Lets what one place of the code says into the log once in a while, with how often that was: anyone can send
+    requests and messages without end."""
 
     def __init__(self, seconds: float = REPORTED) -> None:
-        self._seconds, self._next, self._left_out = seconds, 0.0, 0
+        super().__init__()
+        self._seconds = seconds
+        self._next: dict[tuple[str, int], float] = {}
+        self._left_out: Counter[tuple[str, int]] = Counter()
 
-    def add(self, refusal: Refusal) -> None:
-        if time.monotonic() < self._next:
-            self._left_out += 1
-            return
-        more = f" ({self._left_out:,} more were refused before it)" if self._left_out else ""
-        _LOG.warning("refused a request: %s%s", refusal.problem, more)
-        self._next, self._left_out = time.monotonic() + self._seconds, 0
+    def filter(self, record: logging.LogRecord) -> bool:
+        place = record.pathname, record.lineno
+        if time.monotonic() < self._next.get(place, 0.0):
+            self._left_out[place] += 1
+            return False
+        self._next[place] = time.monotonic() + self._seconds
+        if left_out := self._left_out.pop(place, 0):
+            record.msg, record.args = f"{record.getMessage()} ({left_out:,} more before it)", ()
+        return True
+
+
+def spare_the_log() -> None:
+    """Have `Sparing` at everything that visitors can cause to be logged."""
+    for name in LOGGING:
+        logging.getLogger(name).addFilter(Sparing())
 
 
 def _too_large(scope: Scope) -> str:

@@ -1,5 +1,6 @@
 """Memory of a process and of those it has started, from /proc."""
 
+import os
 from pathlib import Path
 
 
@@ -32,6 +33,12 @@ def memories(pid: int) -> list[int]:
 def _kilobytes(pid: int) -> int:
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return int(next(line for line in rollup.splitlines() if line.startswith("Pss:")).split()[1])
+
+
+def seconds(pid: int) -> float:
+    """Processor time of the process alone so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def models(pid: int) -> int:

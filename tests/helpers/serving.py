@@ -9,6 +9,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import programs
 
@@ -25,8 +26,13 @@ def server(script: Path = APP, root: Path = ROOT, **environment: str) -> Iterato
 
 
 @contextlib.contextmanager
-def running(script: Path = APP, root: Path = ROOT, **environment: str) -> Iterator[tuple[str, int]]:
-    """The same -> its address, and the number of its process. root : the checkout whose attnviz it imports."""
+def running(
+    script: Path = APP, root: Path = ROOT, log: int | IO = subprocess.DEVNULL, **environment: str
+) -> Iterator[tuple[str, int]]:
+    """The same -> its address, and the number of its process.
+
+    root : the checkout whose attnviz it imports. log : a file for its standard error.
+    """
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
@@ -45,9 +51,7 @@ def running(script: Path = APP, root: Path = ROOT, **environment: str) -> Iterat
         "--browser.gatherUsageStats",
         "false",
     ]
-    process = subprocess.Popen(
-        command, cwd=root, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen(command, cwd=root, env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=log)
     address = f"http://localhost:{port}"
     try:
         _wait(address, process)

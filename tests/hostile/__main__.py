@@ -6,10 +6,12 @@ its case: a traceback, a hang, a process that died or grew, a file that was lost
 """
 
 import argparse
+import contextlib
 import functools
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,7 +29,7 @@ sys.path[:0] = [str(HELPERS), *(str(HELPERS / name) for name in ("models", "prot
 
 from tests.hostile import cases  # noqa: E402
 
-SECONDS = {"stopped": 90}  # of a case, where it is not 30: after 15 seconds others take over
+SECONDS = {"stopped": 120, "visitors": 90}  # of a case, where it is not 30: others are at the server too
 LOADING = 300  # of what a batch imports and writes before its first case
 MEMORY = 4 * 2**30  # bytes of address space, which is never less than what is used
 BATCH = 1000  # cases of a process
@@ -38,6 +40,7 @@ class Tally:
     """What came of a run. peak : KiB of the largest process."""
 
     done: Counter = field(default_factory=Counter)
+    seconds: Counter = field(default_factory=Counter)  # by kind, of all its processes
     failed: list[str] = field(default_factory=list)
     slowest: float = 0.0
     peak: int = 0
@@ -52,6 +55,7 @@ def run_batch(kind: str, seed: int, count: int) -> None:
     """In the child: `count` cases; a line of JSON before each, and one at the end."""
     import resource
 
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
@@ -65,11 +69,21 @@ def run_batch(kind: str, seed: int, count: int) -> None:
     say(end=True, peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
+def _end_with(parent: int) -> None:
+    """In the child: ends with the process that started it, and so does all that it has started."""
+    while os.getppid() == parent:
+        time.sleep(2)
+    os.killpg(0, signal.SIGKILL)
+
+
 def watch_batch(kind: str, seed: int, count: int, tally: Tally) -> None:
     """Run a batch in a child process, ended when a case takes too long; what is left of the batch goes to another."""
+    started = time.monotonic()
     while count > 0:
         done = _watch(kind, seed, count, tally)
         count, seed = count - max(done, 1), seed + 1_000_003
+    tally.seconds[kind] += time.monotonic() - started
+    print(f"{kind:12} {tally.done[kind]:6} cases {tally.seconds[kind]:6.0f} s", flush=True)
 
 
 def _watch(kind: str, seed: int, count: int, tally: Tally) -> int:
@@ -82,7 +96,12 @@ def _watch(kind: str, seed: int, count: int, tally: Tally) -> int:
         environment["OMP_NUM_THREADS"] = "1"  # processes beside each other: threads would wait for threads
         with err.open("wb") as errors:
             process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=errors, env=environment, cwd=HERE.parents[1]
+                command,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment,
+                cwd=HERE.parents[1],
+                start_new_session=True,  # with the servers and browsers that it starts
             )
         began, last, started = 0, "before the first case", time.monotonic()
         for line in _lines(process, seconds, LOADING):
@@ -100,7 +119,8 @@ def _watch(kind: str, seed: int, count: int, tally: Tally) -> int:
         else:
             said = err.read_text("utf-8", "replace")[-300:]
             tally.fail(f"{kind}: the process ended with status {process.wait()}: {last}: {said}")
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         tally.done[kind] += began
         if log.exists():
@@ -157,8 +177,6 @@ def main() -> int:
     with ThreadPoolExecutor(args.jobs) as pool:
         for waiting in [pool.submit(watch_batch, *batch, tally) for batch in batches]:
             waiting.result()
-    for kind in args.kinds:
-        print(f"{kind:12} {tally.done[kind]:6} cases")
     total = sum(tally.done.values())
     print(
         f"{total} cases, {len(tally.failed)} failures, {time.monotonic() - started:.0f} s; the slowest case took "

@@ -1,6 +1,7 @@
 """A page from elsewhere neither drives nor reads nor frames this server, and makes it tell nobody where it is."""
 
 import http.server
+import logging
 import threading
 
 import pytest
@@ -190,10 +191,19 @@ def test_nothing_is_told_about_visitors(watched):
 
 
 def test_refused_requests_do_not_fill_the_log(caplog):
-    reports = security.Reports(seconds=3600)
-    for number in range(1000):
-        reports.add(security.Refusal(403, f"request {number}"))
-    assert caplog.messages == ["refused a request: request 0"]
-    reports._next = 0.0
-    reports.add(security.Refusal(403, "the last"))
-    assert caplog.messages[1:] == ["refused a request: the last (999 more were refused before it)"]
+    log, sparing = logging.getLogger("attnviz"), security.Sparing(seconds=3600)
+
+    def refuse(times):
+        for number in range(times):
+            log.warning("refused a request: %s", number)
+
+    log.addFilter(sparing)
+    try:
+        refuse(1000)
+        log.warning("something else")
+        assert caplog.messages == ["refused a request: 0", "something else"]
+        sparing._next.clear()
+        refuse(1)
+        assert caplog.messages[2:] == ["refused a request: 0 (999 more before it)"]
+    finally:
+        log.removeFilter(sparing)

@@ -6,9 +6,16 @@ import tiny
 
 
 @pytest.fixture(scope="session")
-def public(tmp_path_factory):
+def log(tmp_path_factory):
+    """What it writes to standard error."""
+    return tmp_path_factory.mktemp("log") / "log"
+
+
+@pytest.fixture(scope="session")
+def public(tmp_path_factory, log):
     """Its address, and the number of its process."""
     root = tmp_path_factory.mktemp("public") / "checkpoints"
     tiny.write_models(root)
-    with serving.running(ATTNVIZ_CHECKPOINTS=str(root), ATTNVIZ_PUBLIC="1", ATTNVIZ_ALLOW="uploads") as running:
+    options = {"ATTNVIZ_CHECKPOINTS": str(root), "ATTNVIZ_PUBLIC": "1", "ATTNVIZ_ALLOW": "uploads"}
+    with log.open("wb") as file, serving.running(log=file, **options) as running:
         yield running

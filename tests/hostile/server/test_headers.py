@@ -85,6 +85,32 @@ async def half_open(netloc: str, content: bytes) -> tuple[asyncio.StreamReader, 
     return reading, writing
 
 
+def test_what_visitors_send_does_not_fill_the_log(public, log):
+    """A line, or a traceback, came of each."""
+    netloc = urlsplit(public[0]).netloc
+    upgrade = "\r\n".join(f"{name}: {value}" for name, value in WEBSOCKET.items()).encode()
+    requests = [
+        b"\x16\x03nonsense\r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: %s\r\n%s\r\n\r\n" % (netloc.encode(), upgrade),
+    ]
+    requests += [b"GET / HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n" % netloc.encode()]
+
+    async def work():
+        for content in requests * 20:
+            reading, writing = await half_open(netloc, content)
+            with contextlib.suppress(ConnectionResetError):
+                await asyncio.wait_for(reading.read(4096), SECONDS)
+            writing.close()
+        for _ in range(20):
+            async with Client(public[0]) as client:
+                await client._socket.send(b"\xff" * 9)
+                await client._socket.send("text")
+
+    before = log.stat().st_size
+    run(work())
+    assert log.stat().st_size - before < 10_000, log.read_text()[-2000:]
+
+
 def test_more_sockets_than_can_be_served_take_the_page_from_nobody(public):
     """At 1,024 open files the 253rd was refused without a word, and others lost the page; requests that were never
     complete stayed."""

@@ -61,7 +61,7 @@ def test_messages_for_developers_of_a_page_are_dropped(public):
 @pytest.mark.parametrize("told", DEVELOPERS, ids=lambda told: str(told.WhichOneof("type")))
 def test_what_is_dropped(told):
     content = told.SerializeToString()
-    assert not messages._is_allowed({"type": "websocket.receive", "bytes": content})
+    assert not messages._is_allowed(messages._read({"type": "websocket.receive", "bytes": content}))
 
 
 LARGE = [(24_000_000, 1), (1_000_000, 1), (10, 200_000), (250_000, 900)]  # bytes of the sentence, and values in all
@@ -86,6 +86,76 @@ def test_large_messages_are_held_by_nobody(public):
 
     before, after = run(work())
     assert after <= before * 1.1
+
+
+def value(size: int, number: int = 0) -> bytes:
+    """A message that sets the value of a widget to so many bytes."""
+    told = BackMsg()
+    told.rerun_script.widget_states.widgets.add(id=f"{number}", string_value="a" * size)
+    return told.SerializeToString()
+
+
+async def refused(guard: messages.Messages, said: list[list[bytes]]) -> list[int]:
+    """Visitors, each of whom says something and stays -> which of them were refused."""
+    gone, numbers = asyncio.Event(), []
+
+    async def listen(scope, receive, send):
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
+
+    async def visit(number: int, contents: list[bytes]) -> None:
+        coming = iter(contents)
+
+        async def receive():
+            if content := next(coming, None):
+                return {"type": "websocket.receive", "bytes": content}
+            await gone.wait()
+            return {"type": "websocket.disconnect"}
+
+        async def send(message):
+            numbers.append(number)
+
+        await guard({"type": "websocket"}, receive, send)
+
+    guard.app = listen
+    visits = [asyncio.create_task(visit(number, contents)) for number, contents in enumerate(said)]
+    await asyncio.sleep(0.1)
+    gone.set()
+    await asyncio.gather(*visits)
+    return numbers
+
+
+def small_guard() -> messages.Messages:
+    guard = messages.Messages(None)
+    guard.budget.most = int(8.5 * SIZE)
+    return guard
+
+
+HEARTBEAT = message(app_heartbeat=True).SerializeToString()
+SIZE = 500_000
+
+
+@pytest.mark.parametrize("after", [[HEARTBEAT], [value(9, 1)], []], ids=["heartbeat", "other value", "nothing"])
+def test_a_large_value_counts_until_its_visitor_has_left(after, monkeypatch):
+    """After any other message the server held it still and no longer counted it."""
+    monkeypatch.setattr(messages, "STAYS", 0.1)
+    guard, room = small_guard(), 8
+    said = [[value(SIZE), *after] for _ in range(room + 5)] + [[value(9)]] * 3
+
+    async def work():
+        numbers = await refused(guard, said)
+        held = guard.budget.held
+        await asyncio.sleep(0.3)
+        return numbers, held
+
+    numbers, held = run(work())
+    assert len(numbers) == 5 and max(numbers) < room + 5  # who says little is not refused
+    assert held > SIZE * room and guard.budget.held == 0
+
+
+def test_values_that_are_exchanged_count_once():
+    assert run(refused(small_guard(), [[value(SIZE), value(9)] * 20])) == []
+    assert run(refused(small_guard(), [[value(SIZE, number) for number in range(9)]])) == [0]
 
 
 def test_the_next_visitor_is_answered(public):
