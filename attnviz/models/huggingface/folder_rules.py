@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from attnviz import storage
+from attnviz.arguments import shown
 from attnviz.data import tokenizer_rules
 from attnviz.models.checks import weights_header
 from attnviz.models.huggingface.errors import FileError
@@ -21,6 +22,8 @@ LAYERS, COUNT, WHOLE = 512, 4096, 2**31  # of the numbers in a config
 _NOT_SIZES = re.compile(r"_ids?$|theta|seed|^max_|_max_|length$|^n_positions$|^n_ctx$|token|version|timestamp")
 _LAYERS = re.compile(r"layers?$|^depths?$")
 _COUNTS = re.compile(r"heads?$|experts?|blocks?$|groups?$|buckets?$|labels$|types$|window|chunk|kernel|stride|hash")
+_IS_A_LENGTH = re.compile(r"length$|^max_")  # of a text: nothing is made for it
+EXTRA = 1_000  # pieces that a tokenizer may always add to its vocabulary
 _NAMES_A_FILE = re.compile(r"_files?$|^auto_map$|^name_or_path$|^chat_template")
 
 
@@ -87,6 +90,7 @@ def _copy(path: Path, to: Path, rows: int) -> None:
         to.write_text(json.dumps(content), encoding="utf-8")
     elif path.name == "tokenizer_config.json":
         settings = _settings(_json(path))
+        _check_counts(path.name, settings, rows)
         numbered = settings.get("added_tokens_decoder", {})
         tokenizer_rules.check_numbers(map(_whole, numbered if isinstance(numbered, dict) else ()), rows)
         to.write_text(json.dumps(settings), encoding="utf-8")
@@ -107,6 +111,7 @@ def _check_vocabulary(path: Path, rows: int) -> None:
         entries = len(content)
         if content and all(type(value) is int for value in content.values()):  # pieces and their numbers
             tokenizer_rules.check_numbers(content.values(), rows)
+        _check_counts(path.name, content, rows)
     elif path.suffix in (".txt", ".vocab", ".bpe", ".tiktoken"):
         with path.open("rb") as file:
             entries = sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))
@@ -114,6 +119,14 @@ def _check_vocabulary(path: Path, rows: int) -> None:
         return
     if entries > tokenizer_rules.PIECES:
         raise FileError(f"its {path.name} has {entries:,} entries, and at most {tokenizer_rules.PIECES:,} are read")
+
+
+def _check_counts(name: str, settings: dict, rows: int) -> None:
+    """FileError for more pieces of a kind, such as `extra_ids`, than the embedding can have rows: the library makes
+    them. name : of the file."""
+    for key, value in settings.items():
+        if isinstance(value, int) and value > max(rows, EXTRA) and not _IS_A_LENGTH.search(key):
+            raise FileError(f"its {name} says {key[:80]} = {shown(value)}, and its embedding has at most {rows:,} rows")
 
 
 def _settings(content: dict) -> dict:

@@ -106,6 +106,18 @@ def test_numbers_that_no_row_of_the_embedding_has(tmp_path, family, where, numbe
         attnviz.load(f"hf:{folder}")
 
 
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
+@pytest.mark.parametrize("key", ["extra_ids", "offset", "num_madeup_words"])
+def test_pieces_that_a_setting_asks_for_without_end(tmp_path, file, key):
+    """The library of transformers made a billion names before anything was compared."""
+    folder = families.write(tmp_path / "t5", "t5")
+    path = folder / file
+    content = json.loads(path.read_text()) if path.exists() else {"eos_token": "</s>"}
+    path.write_text(json.dumps(content | {"tokenizer_class": "T5Tokenizer", key: 10**9}))
+    with pytest.raises(ModelError, match=f"its {file} says {key} = 1000000000, and its embedding has at most .* rows"):
+        attnviz.load(f"hf:{folder}")
+
+
 FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
 
 
