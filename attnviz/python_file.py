@@ -7,6 +7,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+ANYTHING = (Exception, SystemExit)  # that a person's code may raise; Ctrl-C goes through
 _MAIN = 'put what is to run as a program below `if __name__ == "__main__":`'
 
 
@@ -25,7 +26,7 @@ def run(path: Path) -> ModuleType:
         with contextlib.redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except SystemExit as error:
-        raise ValueError(f"{path} ends the program when it is imported ({error}): {_MAIN}") from None
+        raise ValueError(f"{path} ends the program when it is imported ({_text(error)}): {_MAIN}") from None
     except Exception as error:  # the file may raise anything
         raise ValueError(f"{path} cannot be imported: {_where(error, path)}{in_words(error)}") from None
     finally:
@@ -35,8 +36,15 @@ def run(path: Path) -> ModuleType:
 
 def in_words(error: BaseException) -> str:
     """An exception of a person's code in one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+    text = _text(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return " ".join(str(error).split())[:300]
+    except Exception:  # `str` is code of the error's class
+        return ""
 
 
 def _where(error: BaseException, path: Path) -> str:

@@ -13,7 +13,7 @@ from attnviz.own.forms import Subject
 from attnviz.own.recognise import recognise
 from attnviz.own.report import FAULT, Line, Report
 from attnviz.own.source import build
-from attnviz.python_file import in_words
+from attnviz.python_file import ANYTHING, in_words
 
 _TESTS: tuple[Callable, ...] = (
     checks.shares,
@@ -68,7 +68,7 @@ def _formula(subject: Subject) -> formulas.Formula:
     """The formula of the module, as far as it can be told."""
     try:
         return formulas.recognised(subject)
-    except Exception as error:  # a person's code may raise anything, in double precision too
+    except ANYTHING as error:  # a person's code may raise anything, in double precision too
         return formulas.Formula(f"not told: in double precision it raises {in_words(error)}")
 
 
@@ -76,6 +76,6 @@ def _line(test: Callable, subject: Subject, mask: str | None) -> Line:
     """One test. What raises where it must not is a fault of the module."""
     try:
         return test(subject, mask) if test is masks.hidden else test(subject)
-    except Exception as error:  # a person's code may raise anything
+    except ANYTHING as error:  # a person's code may raise anything
         title = (test.__doc__ or "").splitlines()[0].rstrip(".")
         return Line(title, FAULT, f"it raises {in_words(error)}")

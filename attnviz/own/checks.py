@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnviz.own.forms import Inputs, Outcome, ShapeChanged, Subject
 from attnviz.own.report import FAULT, OK, UNTESTED, Line
-from attnviz.python_file import in_words
+from attnviz.python_file import ANYTHING, in_words
 
 _SIZES = ((1, 1, 1), (1, 1, 2), (1, 2, 3), (2, 1, 2), (2, 1, 3), (2, 2, 3), (3, 4, 5))
 _NEAR = 1e-4  # two numbers of single precision count as equal
@@ -37,7 +37,7 @@ def smallest(subject: Subject, examine: Examine) -> str:
     for inputs, words in examples(subject):
         try:
             text = examine(inputs)
-        except Exception:  # a person's code may raise anything
+        except ANYTHING:  # a person's code may raise anything
             continue
         if text:
             return f"{words}: {text}"
@@ -175,7 +175,7 @@ def sizes(subject: Subject) -> Line:
                 "a squeeze() without dim, or a view, loses an axis of length 1" if 1 in (batch, keys) else "axes change"
             )
             return Line(test, FAULT, f"{error}: {reason}", words)
-        except Exception as error:  # a person's code may raise anything
+        except ANYTHING as error:  # a person's code may raise anything
             return Line(test, FAULT, f"it raises {in_words(error)}", words)
         if not bool(weights.isfinite().all()):
             return Line(test, FAULT, "weights are NaN", words)
@@ -283,7 +283,7 @@ def large(subject: Subject) -> Line:
         big = Inputs(big.keys, big.keys, big.keys)
     try:
         weights = subject.run(big).weights
-    except Exception as error:  # a person's code may raise anything
+    except ANYTHING as error:  # a person's code may raise anything
         return Line(test, FAULT, f"it raises {in_words(error)}")
     sums = weights.sum(dim=-1)
     if not bool(weights.isfinite().all()):
@@ -307,7 +307,7 @@ def half(subject: Subject) -> Line:
         words = "float16, 2 sentences, 5 keys" + (", 2 of them hidden" if masked else "")
         try:
             weights = small.run(replace(inputs, visible=visible)).weights
-        except Exception as error:  # a person's code may raise anything
+        except ANYTHING as error:  # a person's code may raise anything
             return Line(test, FAULT, _why_not_half(error, masked), words)
         if not bool(weights.isfinite().all()):
             return Line(test, FAULT, "weights are NaN or infinite: a number is beyond ±65504", words)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attnviz.own.forms import Subject
 from attnviz.own.report import FAULT, OK, Line
-from attnviz.python_file import in_words
+from attnviz.python_file import ANYTHING, in_words
 
 
 def parameters(subject: Subject) -> Line:
@@ -16,7 +16,7 @@ def parameters(subject: Subject) -> Line:
     test = "every parameter gets a gradient"
     try:
         never, constant, deaf = _gradients(subject)
-    except Exception as error:  # a person's code may raise anything
+    except ANYTHING as error:  # a person's code may raise anything
         reason = f"backward() raises {in_words(error)}"
         if "in-place" in str(error) or "inplace" in str(error):
             reason += "; an input or a tensor that is needed for the gradient is changed in place"

@@ -16,7 +16,7 @@ from torch.nn.parameter import UninitializedParameter
 
 from attnviz.own import forms
 from attnviz.own.forms import INPUT, KEYS, LENGTHS, MASK, QUERY, VALUES, Form, MaskForm, NotRecognised, Place, Subject
-from attnviz.python_file import in_words
+from attnviz.python_file import ANYTHING, in_words
 
 _PRIMES = (3, 4, 5, 7, 11, 13, 17, 19, 23, 29, 31)  # numbers of sentences, queries and keys; none may be a width
 _MOST = 10  # widths that are tried
@@ -174,7 +174,7 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
     inputs = subject.inputs(batch, queries, keys)
     try:
         left, _ = subject.call(subject.given(inputs))
-    except Exception as error:  # a person's code may raise anything
+    except ANYTHING as error:  # a person's code may raise anything
         trials.failed = trials.failed or f"called with {_shapes(subject, inputs)} it raised {in_words(error)}"
         return
     sizes = {"B": batch, "T": queries, "S": keys}
@@ -182,7 +182,7 @@ def _try(target: Callable, title: str, form: Form, trials: Trials) -> None:
         candidate = Subject(subject.target, replace(form, **places), title)
         try:
             rank = _rank(candidate, inputs, sum(name.startswith("result") for name in left))
-        except Exception:  # the same call may raise the next time
+        except ANYTHING:  # the same call may raise the next time
             continue
         if trials.best is None or rank > trials.rank:
             trials.best, trials.rank = candidate, rank
@@ -275,7 +275,7 @@ def _with_mask(subject: Subject, names: list[str]) -> Subject:
     for form in _mask_forms(sorted(names, key=lambda name: "pad" not in name)):
         try:
             effect, hides = _effect(_with(subject, mask=form), inputs, base)
-        except Exception:  # not the form that it takes, so it may raise anything
+        except ANYTHING:  # not the form that it takes, so it may raise anything
             continue
         if effect > rank:
             best, rank = replace(form, hides=hides and form.kind in ("bool", "int")), effect

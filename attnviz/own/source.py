@@ -17,7 +17,7 @@ from torch import nn
 
 from attnviz import python_file
 from attnviz.arguments import shown
-from attnviz.python_file import in_words
+from attnviz.python_file import ANYTHING, in_words
 
 
 class Sizes(NamedTuple):
@@ -189,7 +189,7 @@ def _made(kind: type, arguments: dict, methods: list[str]) -> Built:
                 target = kind(**arguments)
             words = ", ".join(f"{name}={shown(value)}" for name, value in arguments.items())
             return Built(target, f"{kind.__name__}({words})")
-        except Exception as raised:  # a person's code may raise anything
+        except ANYTHING as raised:  # a person's code may raise anything
             error = error or raised
     words = ", ".join(f"{name}={shown(value)}" for name, value in arguments.items())
     advice = "choose other values with --set NAME=VALUE"

@@ -22,7 +22,7 @@ from attnviz.models import threads as thread_count
 from attnviz.models.names import CARD, TOKENIZER
 from attnviz.own.wrap import NAME
 from attnviz.progress import bar as progress_bar
-from attnviz.python_file import in_words
+from attnviz.python_file import ANYTHING, in_words
 from attnviz.training import vocabulary
 from attnviz.training.recipes import TrainingConfig
 from attnviz.training.trainer import Diverged, Trainer
@@ -84,7 +84,7 @@ class _Learner:
             loss = float(self.trainer.update(next(self._batches)))
         except Diverged:
             self.problem = f"diverged after {self.batches} batches"
-        except Exception as error:  # a person's code may raise anything
+        except ANYTHING as error:  # a person's code may raise anything
             raise ValueError(f"{mechanisms.find(self.name).title} cannot be trained: {in_words(error)}") from error
         else:
             self.batches += 1

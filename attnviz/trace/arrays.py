@@ -62,6 +62,10 @@ def from_arrays(
     The head of this file, `attnviz.trace.arrays.__doc__`, says what each argument may be.
     """
     _check_options(kind=(kind, str | None), missing=(missing, ("refuse", "skip")), rest=(rest, (None, "sink")))
+    if isinstance(name, str) and any("\ud800" <= character <= "\udfff" for character in name):
+        raise ValueError(
+            f"name must hold whole characters; got half of one (a lone surrogate): {arguments.shown(name)}"
+        )
     if isinstance(weights, str | Path):
         weights, texts = containers.texts_of(containers.read_file(weights))
         tokens, target = texts.get("tokens", ()) if tokens is None else tokens, target or texts.get("target", ())

@@ -29,7 +29,7 @@ sys.path[:0] = [str(HELPERS), *(str(HELPERS / name) for name in ("models", "prot
 
 from tests.hostile import cases  # noqa: E402
 
-SECONDS = {"stopped": 120, "visitors": 90}  # of a case, where it is not 30: others are at the server too
+SECONDS = {"stopped": 120, "visitors": 90, "runs": 150}  # of a case, where it is not 30: others are at the server too
 LOADING = 300  # of what a batch imports and writes before its first case
 MEMORY = 4 * 2**30  # bytes of address space, which is never less than what is used
 BATCH = 1000  # cases of a process

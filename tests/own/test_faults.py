@@ -279,3 +279,21 @@ def test_a_check_leaves_the_module_and_the_random_numbers_as_they_were():
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
     assert all(parameter.grad is None for parameter in module.parameters())
     assert torch.equal(torch.get_rng_state(), state)
+
+
+class EndsWithAMask(Right):
+    def hide(self, scores, mask):
+        if mask is not None:
+            raise SystemExit(3)
+        return scores
+
+
+class Ends(Right):
+    def scores(self, query, keys):
+        raise SystemExit(3)
+
+
+def test_a_module_that_ends_the_program_does_not_end_it():
+    assert own.check(EndsWithAMask()).form.endswith("context (B,T,D), weights (B,T,S)")
+    with pytest.raises(own.NotRecognised, match="SystemExit: 3"):
+        own.check(Ends())

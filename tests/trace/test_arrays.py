@@ -209,3 +209,9 @@ def test_what_does_not_fit_is_refused(weights, tokens, more, wanted):
 def test_there_is_nothing_else_to_ask_the_package_for():
     with pytest.raises(AttributeError, match="^module 'attnviz' has no attribute 'from_lists'$"):
         attnviz.from_lists
+
+
+def test_a_name_with_half_a_character_is_refused():
+    """The statistics of such a trace failed inside pandas."""
+    with pytest.raises(ValueError, match="^name must hold whole characters; got half of one .*: 'a.ud800'$"):
+        attnviz.from_arrays([np.full((1, 2, 2), 0.5)], ["a", "b"], name="a\ud800")

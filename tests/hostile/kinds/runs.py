@@ -21,7 +21,8 @@ from tests.hostile.workplace import Failure, Workplace, sentence
 WARM = ("change", "append", 1)
 MODELS = ("en-fr/bahdanau", "en-fr/luong-dot")
 SHARD = 5
-SECONDS = 20  # until the workers of a killed run have ended
+SECONDS = 60  # until the workers of a killed run have ended
+AGAIN = 5  # s after which a person presses Ctrl-C a second time: the first waits for what is begun
 TABLE = "id\tsource\ttarget\n1\tthe dog runs\tle chien court\n2\tthe cat\tle chat\n"
 LINES = '{"id": "1", "source": "the dog runs", "target": "le chien court", "links": [[0, 0]]}\n{"source": "the cat"}\n'
 
@@ -138,6 +139,9 @@ def _kill(place: Workplace, name: str, seconds: float, workers: int) -> None:
     with contextlib.suppress(FileNotFoundError):
         members = processes.family(running.pid)
         os.kill(running.pid, getattr(signal, name))
+    running.join(AGAIN)
+    if name == "SIGINT" and running.exitcode is None:
+        os.kill(running.pid, signal.SIGINT)
     running.join(SECONDS)
     if running.exitcode is None or not _ended(members):
         for pid in members:
