@@ -185,70 +185,77 @@ def _check_answer(answer: bytes) -> None:
 # --- messages
 
 
+PLACES = st.sampled_from(["ID", "PAGE", "FRAGMENT", "", "x"])
+VALUES = (
+    {"boolValue": True},
+    {"doubleValue": "NaN"},
+    {"intValue": str(2**62)},
+    {"triggerValue": True},
+    {"jsonValue": "[" * 5000},
+    {"jsonValue": '{"a":' * 900},
+    {"jsonTriggerValue": "{"},
+    {},
+    {"arrowValue": {"data": "AAAA"}},
+    {"bytesValue": "AAAA"},
+    {"stringTriggerValue": {"data": "x"}},
+    {"stringArrayValue": {"data": ["a"] * 900}},
+    {"doubleArrayValue": {"data": [1e308, "-Infinity"]}},
+    {"fileUploaderStateValue": {"uploadedFileInfo": [{"fileId": "x", "name": "../x", "size": "99"}]}},
+    {"chatInputValue": {"data": "x"}},
+    {"intArrayValue": {"data": [str(2**62)] * 99}},
+)
+CONTEXTS = (
+    {"timezone": "../../etc/passwd", "timezoneOffset": 2**31 - 1},
+    {"locale": "x" * 999, "url": "file:///"},
+)
+ASKED = (
+    {"deferredFile": {"fileId": "x"}},
+    {"installSkills": {}},
+    {"dismissSkillsNudge": {}},
+    {"dataframeChunk": {"sourceId": "x", "offset": str(2**63), "limit": 2**32 - 1, "sort": {"column": "a"}}},
+)
+
+
 def _messages():
     """Bytes of messages on the page's socket. ID, PAGE and FRAGMENT stand for what the page itself sends there."""
     from google.protobuf import json_format
 
+    files = st.tuples(st.integers(0, 1500), strategies.sent).map(
+        lambda made: {"fileUrlsRequest": {"requestId": "1", "sessionId": "x", "fileNames": [made[1]] * made[0]}}
+    )
+    run = _runs().map(lambda state: {"rerunScript": state})
     flags = st.sampled_from(MESSAGES).map(lambda name: {name: True})
-    place = st.sampled_from(["ID", "PAGE", "FRAGMENT", "", "x"])
+    asked = st.sampled_from(ASKED).map(lambda payload: {"backendOperationRequest": payload})
+    whole = st.one_of(flags, run, run, files, asked).map(
+        lambda content: json_format.ParseDict(content, BackMsg()).SerializeToString()
+    )
+    raw = st.one_of(st.binary(max_size=80), strategies.sent, st.integers(1, 4_000_000).map(lambda size: b"a" * size))
+    some = st.lists(st.one_of(whole, whole, whole, raw, whole.flatmap(strategies.damaged)), min_size=1, max_size=3)
+    return st.tuples(st.just("said"), some, st.booleans())
+
+
+def _runs():
+    """What a run of the page is asked for with, as JSON."""
     value = st.one_of(
+        st.sampled_from(range(len(VALUES))).map(VALUES.__getitem__),
         strategies.sent.map(lambda text: {"stringValue": text}),
         st.integers(1, 3_000_000).map(lambda size: {"stringValue": "a" * size}),
-        st.sampled_from(
-            [{"boolValue": True}, {"doubleValue": "NaN"}, {"intValue": str(2**62)}, {"triggerValue": True}]
-        ),
-        st.sampled_from([{"jsonValue": "[" * 5000}, {"jsonValue": '{"a":' * 900}, {"jsonTriggerValue": "{"}, {}]),
-        st.sampled_from(
-            [{"arrowValue": {"data": "AAAA"}}, {"bytesValue": "AAAA"}, {"stringTriggerValue": {"data": "x"}}]
-        ),
-        st.sampled_from(
-            [{"stringArrayValue": {"data": ["a"] * 900}}, {"doubleArrayValue": {"data": [1e308, "-Infinity"]}}]
-        ),
-        st.sampled_from(
-            [{"fileUploaderStateValue": {"uploadedFileInfo": [{"fileId": "x", "name": "../x", "size": "99"}]}}]
-        ),
-        st.sampled_from([{"chatInputValue": {"data": "x"}}, {"intArrayValue": {"data": [str(2**62)] * 99}}]),
         strategies.json_values.map(lambda content: {"jsonValue": strategies.as_json(content)}),
     )
-    widget = st.tuples(place, value).map(lambda made: {"id": made[0], **made[1]})
-    run = st.fixed_dictionaries(
+    widget = st.tuples(PLACES, value).map(lambda made: {"id": made[0], **made[1]})
+    return st.fixed_dictionaries(
         {},
         optional={
             "queryString": st.one_of(strategies.sent, st.integers(1, 70_000).map(lambda size: "text=" + "a" * size)),
             "widgetStates": st.lists(widget, max_size=3).map(lambda widgets: {"widgets": widgets}),
-            "pageScriptHash": place,
+            "pageScriptHash": PLACES,
             "pageName": strategies.sent,
-            "fragmentId": place,
+            "fragmentId": PLACES,
             "isAutoRerun": st.booleans(),
             "isHistoryNavigation": st.booleans(),
             "cachedMessageHashes": st.lists(strategies.sent, max_size=4),
-            "contextInfo": st.sampled_from(
-                [
-                    {"timezone": "../../etc/passwd", "timezoneOffset": 2**31 - 1},
-                    {"locale": "x" * 999, "url": "file:///"},
-                ]
-            ),
+            "contextInfo": st.sampled_from(CONTEXTS),
         },
-    )
-    files = st.tuples(st.integers(0, 1500), strategies.sent).map(
-        lambda made: {"fileUrlsRequest": {"requestId": "1", "sessionId": "x", "fileNames": [made[1]] * made[0]}}
-    )
-    asked = st.sampled_from(
-        [{"deferredFile": {"fileId": "x"}}, {"installSkills": {}}, {"dismissSkillsNudge": {}}]
-        + [{"dataframeChunk": {"sourceId": "x", "offset": str(2**63), "limit": 2**32 - 1, "sort": {"column": "a"}}}]
-    )
-    told = st.one_of(
-        flags,
-        run.map(lambda state: {"rerunScript": state}),
-        run.map(lambda state: {"rerunScript": state}),
-        files,
-        asked.map(lambda payload: {"backendOperationRequest": payload}),
-    )
-    whole = told.map(lambda content: json_format.ParseDict(content, BackMsg()).SerializeToString())
-    raw = st.one_of(st.binary(max_size=80), strategies.sent, st.integers(1, 4_000_000).map(lambda size: b"a" * size))
-    cut = whole.flatmap(strategies.damaged)
-    return st.tuples(
-        st.just("said"), st.lists(st.one_of(whole, whole, whole, raw, cut), min_size=1, max_size=3), st.booleans()
     )
 
 
